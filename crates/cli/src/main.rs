@@ -1,0 +1,2 @@
+//! The `wardian` binary.
+fn main() {}

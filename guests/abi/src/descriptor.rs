@@ -1,0 +1,98 @@
+//! Descriptors: pipes, copies, and reading and writing without a buffer.
+
+use crate::{Result, sys};
+use std::time::Duration;
+
+/// A descriptor: an index into the process's table of open files.
+pub type Fd = i32;
+
+/// The two ends of a pipe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pipe {
+    /// Where bytes come out.
+    pub read: Fd,
+    /// Where bytes go in.
+    pub write: Fd,
+}
+
+/// Makes a pipe, with both ends marked close-on-exec if asked.
+pub fn pipe(cloexec: bool) -> Result<Pipe> {
+    sys::pipe(cloexec)
+}
+
+/// Copies a descriptor to the lowest free number not below `min`.
+pub fn dup(fd: Fd, min: Fd, cloexec: bool) -> Result<Fd> {
+    sys::dup(fd, min, cloexec)
+}
+
+/// Makes `to` a copy of `from`, closing what it was.
+pub fn dup2(from: Fd, to: Fd, cloexec: bool) -> Result<()> {
+    sys::dup2(from, to, cloexec)
+}
+
+/// Sets whether a new program loses the descriptor; answers what it was.
+pub fn set_cloexec(fd: Fd, value: bool) -> Result<bool> {
+    sys::cloexec(fd, Some(value))
+}
+
+/// Whether a new program loses the descriptor. `EBADF` when it is not open.
+pub fn cloexec(fd: Fd) -> Result<bool> {
+    sys::cloexec(fd, None)
+}
+
+/// Closes a descriptor.
+pub fn close(fd: Fd) -> Result<()> {
+    sys::close(fd)
+}
+
+/// Whether a descriptor is a terminal.
+pub fn isatty(fd: Fd) -> bool {
+    sys::isatty(fd).is_ok()
+}
+
+/// Rows and columns of a terminal.
+pub fn winsize(fd: Fd) -> Result<(u16, u16)> {
+    sys::winsize(fd)
+}
+
+/// Reads once, without a buffer; 0 is the end.
+pub fn read(fd: Fd, buffer: &mut [u8]) -> Result<usize> {
+    sys::read(fd, buffer)
+}
+
+/// Writes once, without a buffer; answers how much was taken.
+pub fn write(fd: Fd, bytes: &[u8]) -> Result<usize> {
+    sys::write(fd, bytes)
+}
+
+/// Writes all of it, going on after a short write.
+pub fn write_all(fd: Fd, mut bytes: &[u8]) -> Result<()> {
+    while !bytes.is_empty() {
+        match write(fd, bytes)? {
+            0 => return Err(crate::Errno::IO),
+            n => bytes = &bytes[n.min(bytes.len())..],
+        }
+    }
+    Ok(())
+}
+
+/// From where a [`seek`] counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Whence {
+    /// The start of the file.
+    Start,
+    /// The current position.
+    Current,
+    /// The end of the file.
+    End,
+}
+
+/// Moves the position in a file; answers the new one. `ESPIPE` on what has none.
+pub fn seek(fd: Fd, offset: i64, whence: Whence) -> Result<u64> {
+    sys::seek(fd, offset, whence)
+}
+
+/// Waits until a read would not wait, at most so long (`None`: for ever). Answers whether it came to that.
+pub fn poll_read(fd: Fd, timeout: Option<Duration>) -> Result<bool> {
+    sys::poll_read(fd, timeout)
+}

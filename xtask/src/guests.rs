@@ -1,0 +1,209 @@
+//! `cargo xtask guests`: builds the programs that run inside the sandbox, and keeps `dist` in step with their sources.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::manifest::{Artifact, Entry, Manifest, source_hash};
+use crate::toolchain::{TARGET, Toolchain};
+
+const MIB: usize = 1 << 20;
+
+/// A program and how it is linked.
+#[derive(Debug)]
+struct Program {
+    /// Of the binary, and of the file in `dist`.
+    name: &'static str,
+    package: &'static str,
+    /// Where the result goes, below `guests`.
+    dist: &'static str,
+    stack: usize,
+    link_args: &'static [&'static str],
+    links: Links,
+}
+
+/// The names under `/bin` that run a program.
+#[derive(Debug)]
+enum Links {
+    Are(&'static [&'static str]),
+    /// One per line, in a file below `guests`.
+    InFile(&'static str),
+}
+
+/// What fork needs: the kernel sets the child's stack pointer.
+const FORKS: &[&str] = &["--export=__stack_pointer", "--export=__wardian_fork_entry"];
+
+const PROGRAMS: &[Program] = &[
+    Program {
+        name: "sh",
+        package: "wardian-sh",
+        dist: "dist",
+        stack: 8 * MIB,
+        link_args: FORKS,
+        links: Links::Are(&["bash", "sh"]),
+    },
+    Program {
+        name: "tools",
+        package: "tools",
+        dist: "dist",
+        stack: 4 * MIB,
+        link_args: &[],
+        links: Links::InFile("tools/NAMES"),
+    },
+    Program {
+        name: "testing",
+        package: "testing",
+        dist: "testing/dist",
+        stack: MIB,
+        link_args: FORKS,
+        links: Links::Are(&[]),
+    },
+    Program {
+        name: "foreign",
+        package: "testing",
+        dist: "testing/dist",
+        stack: MIB,
+        link_args: &[],
+        links: Links::Are(&[]),
+    },
+];
+
+/// Builds what changed, or with `--check` only says what did.
+pub fn main(arguments: &[String]) -> Result<()> {
+    let mut force = false;
+    let mut names = Vec::new();
+    for argument in arguments {
+        match argument.as_str() {
+            "--check" => return check(),
+            "--force" => force = true,
+            name if PROGRAMS.iter().any(|program| program.name == name) => names.push(name),
+            other => bail!("no guest is called '{other}'; there are {}", all_names().join(", ")),
+        }
+    }
+    let wanted = |program: &&Program| names.is_empty() || names.contains(&program.name);
+    let mut toolchain = None;
+    for program in PROGRAMS.iter().filter(wanted) {
+        if !force && staleness(program)?.is_none() {
+            println!("guests: {} is up to date", program.name);
+            continue;
+        }
+        if toolchain.is_none() {
+            toolchain = Some(Toolchain::find(&guests().join("target"))?);
+        }
+        build(program, toolchain.as_ref().expect("just found"))?;
+    }
+    Ok(())
+}
+
+/// Fails, with one line for each program, if what is in `dist` was not made from the sources as they are.
+pub fn check() -> Result<()> {
+    let mut stale = Vec::new();
+    for program in PROGRAMS {
+        if let Some(reason) = staleness(program)? {
+            stale.push(format!("guests/{}/{}.wasm.zst is stale: {reason}", program.dist, program.name));
+        }
+    }
+    if !stale.is_empty() {
+        bail!("{}\nrun `cargo xtask guests` and commit the result", stale.join("\n"));
+    }
+    Ok(())
+}
+
+fn guests() -> PathBuf {
+    crate::root().join("guests")
+}
+
+fn all_names() -> Vec<&'static str> {
+    PROGRAMS.iter().map(|program| program.name).collect()
+}
+
+/// Why a program in `dist` is not the one its sources would give, if so.
+fn staleness(program: &Program) -> Result<Option<String>> {
+    let dist = guests().join(program.dist);
+    let manifest = Manifest::read(&dist)?;
+    let Some(entry) = manifest.0.get(program.name) else {
+        return Ok(Some("MANIFEST does not have it".into()));
+    };
+    if entry.sources != program.source_hash()? {
+        return Ok(Some("its sources changed".into()));
+    }
+    if entry.links != program.links()? {
+        return Ok(Some("its links changed".into()));
+    }
+    Ok(match fs::read(packed_path(&dist, program)) {
+        Err(_) => Some("the file is missing".into()),
+        Ok(packed) if Artifact::of(&packed) != entry.zstd => {
+            Some("the file is not the one MANIFEST describes".into())
+        }
+        Ok(_) => None,
+    })
+}
+
+impl Program {
+    fn source_hash(&self) -> Result<String> {
+        let settings = format!("{} {} {:?}", self.name, self.stack, self.link_args);
+        source_hash(&guests(), self.package, &settings)
+    }
+
+    fn links(&self) -> Result<Vec<String>> {
+        match self.links {
+            Links::Are(names) => Ok(names.iter().map(|name| (*name).to_owned()).collect()),
+            Links::InFile(file) => {
+                let text = fs::read_to_string(guests().join(file))
+                    .with_context(|| format!("cannot read guests/{file}"))?;
+                Ok(text.lines().map(str::to_owned).collect())
+            }
+        }
+    }
+}
+
+fn packed_path(dist: &Path, program: &Program) -> PathBuf {
+    dist.join(format!("{}.wasm.zst", program.name))
+}
+
+/// Compiles one program, packs it, and enters it in its MANIFEST.
+fn build(program: &Program, toolchain: &Toolchain) -> Result<()> {
+    println!("guests: building {}", program.name);
+    // Taken first: what changes during the build is not in it.
+    let sources = program.source_hash()?;
+    let wasm = compile(program, toolchain)?;
+    let packed = zstd::encode_all(wasm.as_slice(), 19).context("cannot compress")?;
+    let entry = Entry {
+        sources,
+        compiler: toolchain.version()?,
+        wasm: Artifact::of(&wasm),
+        zstd: Artifact::of(&packed),
+        links: program.links()?,
+    };
+    println!("guests: {}: {} bytes, {} compressed", program.name, entry.wasm.size, entry.zstd.size);
+
+    let dist = guests().join(program.dist);
+    fs::create_dir_all(&dist)?;
+    fs::write(packed_path(&dist, program), &packed)?;
+    let mut manifest = Manifest::read(&dist)?;
+    manifest.0.insert(program.name.to_owned(), entry);
+    manifest.write(&dist)
+}
+
+fn compile(program: &Program, toolchain: &Toolchain) -> Result<Vec<u8>> {
+    let mut cargo = toolchain.cargo_rustc(&guests());
+    cargo.args(["--package", program.package, "--bin", program.name, "--"]);
+    let own = program.link_args.iter().map(|argument| (*argument).to_owned());
+    // The stack lies below the data, so that running over its end traps instead of overwriting variables.
+    let stack = ["-zstack-size=".to_owned() + &program.stack.to_string(), "--stack-first".to_owned()];
+    for argument in toolchain.start_files().into_iter().chain(stack).chain(own) {
+        cargo.arg(format!("-Clink-arg={argument}"));
+    }
+    crate::run(&mut cargo)?;
+    let path = guests().join("target").join(TARGET).join("release").join(format!("{}.wasm", program.name));
+    fs::read(&path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn dist_is_not_stale() {
+        super::check().unwrap();
+    }
+}

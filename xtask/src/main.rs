@@ -1,0 +1,71 @@
+//! The project's chores: `cargo xtask CHORE`. One file per chore; this one only picks.
+
+mod guests;
+mod manifest;
+mod test;
+mod toolchain;
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+
+const HELP: &str = "\
+cargo xtask CHORE
+
+  guests [NAME…] [--force]   rebuild the guest programs whose sources changed, into guests/dist
+  guests --check             fail if guests/dist does not belong to the sources
+  test                       everything that must pass before a change goes in
+";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let chore = arguments.next().unwrap_or_default();
+    let rest: Vec<String> = arguments.collect();
+    let outcome = match chore.as_str() {
+        "guests" => guests::main(&rest),
+        "test" => test::main(&rest),
+        "" | "help" | "-h" | "--help" => {
+            print!("{HELP}");
+            Ok(())
+        }
+        other => Err(anyhow::anyhow!("no chore is called '{other}'\n\n{HELP}")),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a directory of the repository").into()
+}
+
+/// Runs a command to its end, with its output on ours; anything but success is an error that names it.
+fn run(command: &mut Command) -> Result<()> {
+    let shown = shown(command);
+    let status = command.status().with_context(|| format!("cannot start {shown}"))?;
+    if !status.success() {
+        bail!("{shown}: {status}");
+    }
+    Ok(())
+}
+
+/// A command's standard output, or an error that holds what it wrote to standard error.
+fn output(command: &mut Command) -> Result<Vec<u8>> {
+    let shown = shown(command);
+    let done = command.output().with_context(|| format!("cannot start {shown}"))?;
+    if !done.status.success() {
+        bail!("{shown}: {}\n{}", done.status, String::from_utf8_lossy(&done.stderr).trim_end());
+    }
+    Ok(done.stdout)
+}
+
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}

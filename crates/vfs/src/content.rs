@@ -1,0 +1,398 @@
+//! A regular file's bytes, in chunks that clones share until one of them writes.
+//!
+//! ```text
+//! small file    [ chunk 0 ]                       one reference-counted vector, as long as the file
+//! large file    0 -> [64 KiB]  1 -> [64 KiB]  7 -> [..]    what is missing is a hole and reads as zeros
+//! system file   bytes shared by every tree of the process, perhaps unpacked only when somebody reads
+//! lower file    still on the host, under an overlay
+//! ```
+//! The quota charges a chunk up to its own end or the end of the file, whichever comes first: a file without
+//! holes is charged its size, a hole of whole chunks nothing.
+
+use crate::place::MountSpot;
+use crate::{Errno, Result};
+use imbl::OrdMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// The size of a chunk: what the first write after a clone copies at most.
+pub(crate) const CHUNK: u64 = 64 * 1024;
+/// The largest file, Linux's own limit.
+pub(crate) const SIZE_MAX: u64 = i64::MAX as u64;
+
+type Chunk = Arc<Vec<u8>>;
+type Load = Arc<dyn Fn() -> Result<Arc<[u8]>> + Send + Sync>;
+
+/// Bytes given to [`Tree::install`](crate::Tree::install).
+#[derive(Clone)]
+pub enum Content {
+    /// The bytes themselves, shared with whoever else holds them.
+    Bytes(Arc<[u8]>),
+    /// Bytes that are fetched when somebody first reads them, once for all trees that share the file.
+    Lazy {
+        /// How many there will be. A `load` that brings another number makes the file unreadable (`EIO`).
+        len: u64,
+        /// Fetches them, for example by unpacking a program.
+        load: Load,
+    },
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Content::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
+            Content::Lazy { len, .. } => write!(f, "Lazy({len})"),
+        }
+    }
+}
+
+/// Bytes to be fetched once.
+pub(crate) struct Lazy {
+    load: Load,
+    loaded: OnceLock<Result<Arc<[u8]>>>,
+}
+
+impl Lazy {
+    fn bytes(&self, len: u64) -> Result<&Arc<[u8]>> {
+        let loaded = self.loaded.get_or_init(|| match (self.load)() {
+            Ok(bytes) if bytes.len() as u64 == len => Ok(bytes),
+            Ok(_) => Err(Errno::EIO),
+            Err(errno) => Err(errno),
+        });
+        loaded.as_ref().map_err(|errno| *errno)
+    }
+}
+
+/// A version for content that has just changed. One counter for the whole process: equal versions mean
+/// equal content in whatever tree.
+pub(crate) fn new_version() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+#[derive(Clone)]
+enum Data {
+    /// Nothing but, perhaps, one hole.
+    Hole,
+    /// Chunk 0 alone: every small file, without the cost of a map.
+    One(Chunk),
+    /// By chunk number.
+    Many(OrdMap<u64, Chunk>),
+    Shared(Arc<[u8]>),
+    Lazy(Arc<Lazy>),
+    Lower(MountSpot),
+}
+
+/// The content of a regular file.
+#[derive(Clone)]
+pub(crate) struct FileBody {
+    size: u64,
+    version: u64,
+    data: Data,
+}
+
+impl FileBody {
+    pub(crate) fn empty() -> FileBody {
+        FileBody { size: 0, version: new_version(), data: Data::Hole }
+    }
+
+    pub(crate) fn installed(content: Content) -> FileBody {
+        let (size, data) = match content {
+            Content::Bytes(bytes) => (bytes.len() as u64, Data::Shared(bytes)),
+            Content::Lazy { len, load } => {
+                (len, Data::Lazy(Arc::new(Lazy { load, loaded: OnceLock::new() })))
+            }
+        };
+        FileBody { size, version: new_version(), data }
+    }
+
+    /// A file of an overlay whose metadata is the tree's but whose bytes are still below.
+    pub(crate) fn lower(spot: MountSpot, size: u64) -> FileBody {
+        FileBody { size, version: 0, data: Data::Lower(spot) }
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Where the bytes are, if not here.
+    pub(crate) fn lower_spot(&self) -> Option<&MountSpot> {
+        match &self.data {
+            Data::Lower(spot) => Some(spot),
+            _ => None,
+        }
+    }
+
+    /// Are the bytes the tree's own, so that they may be written?
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self.data, Data::Hole | Data::One(_) | Data::Many(_))
+    }
+
+    /// What the quota charges for the content.
+    pub(crate) fn charge(&self) -> u64 {
+        self.charge_at_size(self.size)
+    }
+
+    /// What the quota would charge if the file were longer. (Shorter files never cost more.)
+    pub(crate) fn charge_at_size(&self, size: u64) -> u64 {
+        match &self.data {
+            Data::Hole | Data::Shared(_) | Data::Lazy(_) | Data::Lower(_) => 0,
+            Data::One(_) => size.min(CHUNK),
+            Data::Many(chunks) => {
+                let has_last = size > 0 && chunks.contains_key(&((size - 1) / CHUNK));
+                charge(chunks.len() as u64, size, has_last)
+            }
+        }
+    }
+
+    fn chunk(&self, number: u64) -> Option<&Chunk> {
+        match &self.data {
+            Data::One(chunk) if number == 0 => Some(chunk),
+            Data::Many(chunks) => chunks.get(&number),
+            _ => None,
+        }
+    }
+
+    fn chunk_count(&self) -> u64 {
+        match &self.data {
+            Data::One(_) => 1,
+            Data::Many(chunks) => chunks.len() as u64,
+            _ => 0,
+        }
+    }
+
+    /// What the charge would be if `[offset, end)`, which lies within one chunk, were written.
+    fn charge_with(&self, offset: u64, end: u64) -> u64 {
+        let number = offset / CHUNK;
+        let has = self.chunk(number).is_some();
+        let size = self.size.max(end);
+        let last = (size - 1) / CHUNK;
+        let has_last = last == number || self.chunk(last).is_some();
+        charge(self.chunk_count() + u64::from(!has), size, has_last)
+    }
+
+    /// Copies from `offset` into `buf`, up to the end of the file.
+    pub(crate) fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize> {
+        if offset >= self.size {
+            return Ok(0);
+        }
+        let wanted = usize::try_from(self.size - offset).map_or(buf.len(), |left| left.min(buf.len()));
+        let buf = &mut buf[..wanted];
+        match &self.data {
+            Data::Shared(bytes) => copy_flat(bytes, buf, offset),
+            Data::Lazy(lazy) => copy_flat(lazy.bytes(self.size)?, buf, offset),
+            Data::Lower(_) => return Err(Errno::EIO), // the caller goes to the host instead
+            Data::Hole | Data::One(_) | Data::Many(_) => self.read_chunks(buf, offset),
+        }
+        Ok(wanted)
+    }
+
+    fn read_chunks(&self, mut buf: &mut [u8], mut offset: u64) {
+        while !buf.is_empty() {
+            let within = (offset % CHUNK) as usize;
+            let take = buf.len().min(CHUNK as usize - within);
+            let (piece, rest) = buf.split_at_mut(take);
+            let stored = self.chunk(offset / CHUNK).and_then(|chunk| chunk.get(within..)).unwrap_or(&[]);
+            let have = stored.len().min(take);
+            piece[..have].copy_from_slice(&stored[..have]);
+            piece[have..].fill(0);
+            buf = rest;
+            offset += take as u64;
+        }
+    }
+
+    /// Writes at `offset` as much of `data` as `room` more bytes of charge allow, and says how much.
+    pub(crate) fn write_at(&mut self, mut data: &[u8], mut offset: u64, mut room: u64) -> usize {
+        let mut written = 0;
+        while !data.is_empty() {
+            let within = offset % CHUNK;
+            let take = data.len().min((CHUNK - within) as usize);
+            let before = self.charge();
+            let fits = self.fitting(offset, take as u64, before, room);
+            if fits == 0 {
+                break;
+            }
+            let (piece, rest) = data.split_at(fits as usize);
+            self.write_piece(piece, offset);
+            room -= self.charge() - before;
+            written += piece.len();
+            offset += fits;
+            data = rest;
+            if (fits as usize) < take {
+                break;
+            }
+        }
+        if written > 0 {
+            self.version = new_version();
+        }
+        written
+    }
+
+    /// How many of `len` bytes at `offset` (within one chunk) may be written for `room` more charge.
+    fn fitting(&self, offset: u64, len: u64, before: u64, room: u64) -> u64 {
+        let cost = |len: u64| self.charge_with(offset, offset + len) - before;
+        let excess = cost(len).saturating_sub(room);
+        if excess == 0 {
+            return len;
+        }
+        // Beyond the end of the file each byte costs one, so leaving out `excess` bytes may be enough.
+        match len.checked_sub(excess) {
+            Some(fewer) if fewer > 0 && cost(fewer) <= room => fewer,
+            _ => 0,
+        }
+    }
+
+    fn write_piece(&mut self, piece: &[u8], offset: u64) {
+        let within = (offset % CHUNK) as usize;
+        let number = offset / CHUNK;
+        let end = within + piece.len();
+        let chunk = Arc::make_mut(self.chunk_mut(number));
+        if chunk.len() < within {
+            grow(chunk, number, within);
+            chunk.resize(within, 0);
+        }
+        let overlap = chunk.len().min(end) - within;
+        chunk[within..within + overlap].copy_from_slice(&piece[..overlap]);
+        if overlap < piece.len() {
+            grow(chunk, number, end);
+            chunk.extend_from_slice(&piece[overlap..]);
+        }
+        self.size = self.size.max(offset + piece.len() as u64);
+    }
+
+    fn chunk_mut(&mut self, number: u64) -> &mut Chunk {
+        if let (Data::Hole, 0) = (&self.data, number) {
+            self.data = Data::One(Chunk::default());
+        }
+        match (&self.data, number) {
+            (Data::One(chunk), 1..) => self.data = Data::Many(OrdMap::unit(0, chunk.clone())),
+            (Data::One(_) | Data::Many(_), _) => {}
+            _ => self.data = Data::Many(OrdMap::new()),
+        }
+        match &mut self.data {
+            Data::One(chunk) => chunk,
+            Data::Many(chunks) => chunks.entry(number).or_default(),
+            _ => unreachable!("made writable above"),
+        }
+    }
+
+    /// Sets the size; new bytes are a hole. The caller has seen that the charge allows it.
+    pub(crate) fn set_size(&mut self, size: u64) {
+        if size < self.size {
+            self.cut(size);
+        }
+        self.size = size;
+        self.version = new_version();
+    }
+
+    fn cut(&mut self, size: u64) {
+        let keep = (size % CHUNK) as usize;
+        match &mut self.data {
+            Data::One(chunk) if size < CHUNK => {
+                if size == 0 {
+                    self.data = Data::Hole;
+                } else if chunk.len() > keep {
+                    shorten(chunk, keep);
+                }
+            }
+            Data::Many(chunks) => {
+                *chunks = chunks.split(&size.div_ceil(CHUNK)).0;
+                if let Some(chunk) = chunks.get_mut(&(size / CHUNK))
+                    && chunk.len() > keep
+                {
+                    shorten(chunk, keep);
+                }
+                if chunks.is_empty() {
+                    self.data = Data::Hole;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// All of it in one piece, where it is not the tree's own: what a first write starts from.
+    pub(crate) fn flat(&self) -> Result<Option<Arc<[u8]>>> {
+        match &self.data {
+            Data::Shared(bytes) => Ok(Some(bytes.clone())),
+            Data::Lazy(lazy) => lazy.bytes(self.size).map(|bytes| Some(bytes.clone())),
+            _ => Ok(None),
+        }
+    }
+
+    /// Gives every chunk of `[offset, end)` memory, as `fallocate` promises; the size does not change here.
+    pub(crate) fn fill_holes(&mut self, offset: u64, end: u64) {
+        for number in offset / CHUNK..end.div_ceil(CHUNK) {
+            self.chunk_mut(number);
+        }
+    }
+
+    /// What [`FileBody::fill_holes`] and a size of at least `end` would make the charge.
+    pub(crate) fn charge_filled(&self, offset: u64, end: u64) -> u64 {
+        let size = self.size.max(end);
+        let wanted = offset / CHUNK..end.div_ceil(CHUNK);
+        let present = match &self.data {
+            Data::Many(chunks) => chunks.range(wanted.clone()).count() as u64,
+            Data::One(_) => u64::from(wanted.contains(&0)),
+            _ => 0,
+        };
+        let last = (size - 1) / CHUNK;
+        let has_last = wanted.contains(&last) || self.chunk(last).is_some();
+        charge(self.chunk_count() + (wanted.end - wanted.start) - present, size, has_last)
+    }
+
+    /// The first byte at or after `offset` that is (or is not) in a hole; `None` past the last one.
+    pub(crate) fn find(&self, offset: u64, data: bool) -> Option<u64> {
+        if offset >= self.size {
+            return None;
+        }
+        if !matches!(self.data, Data::Hole | Data::One(_) | Data::Many(_)) {
+            return if data { Some(offset) } else { Some(self.size) };
+        }
+        let number = offset / CHUNK;
+        if self.chunk(number).is_some() == data {
+            return Some(offset);
+        }
+        let next = match (&self.data, data) {
+            (Data::Many(chunks), true) => chunks.get_next(&number).map(|(number, _)| *number)?,
+            (_, true) => return None,
+            (_, false) => (number..).find(|number| self.chunk(*number).is_none())?,
+        };
+        Some((next * CHUNK).min(self.size))
+    }
+}
+
+/// `count` chunks, of which the last may reach beyond the end of the file.
+fn charge(count: u64, size: u64, has_last: bool) -> u64 {
+    let beyond = if has_last { size.div_ceil(CHUNK) * CHUNK - size } else { 0 };
+    count * CHUNK - beyond
+}
+
+/// Makes room for `len` bytes. A file's first chunk grows as vectors do, for it may stay small; a later
+/// one is likely to be filled, and growing it in steps would copy it over and over.
+fn grow(chunk: &mut Vec<u8>, number: u64, len: usize) {
+    if number > 0 && chunk.capacity() < CHUNK as usize {
+        chunk.reserve_exact(CHUNK as usize - chunk.len());
+    } else if chunk.capacity() < len {
+        let doubled = (chunk.capacity() * 2).clamp(len, CHUNK as usize);
+        chunk.reserve_exact(doubled.max(len) - chunk.len());
+    }
+}
+
+fn shorten(chunk: &mut Chunk, len: usize) {
+    let chunk = Arc::make_mut(chunk);
+    chunk.truncate(len);
+    if len < chunk.capacity() / 2 {
+        chunk.shrink_to_fit();
+    }
+}
+
+fn copy_flat(bytes: &[u8], buf: &mut [u8], offset: u64) {
+    // Callers have cut `buf` to what the file holds beyond `offset`.
+    let from = offset as usize;
+    buf.copy_from_slice(&bytes[from..from + buf.len()]);
+}

@@ -1,0 +1,175 @@
+//! Directories: ordered maps from a hash of the name to the entry.
+//!
+//! The order is the hash's, so the position of an entry never depends on its neighbours, and a `readdir`
+//! cursor (the key to go on from) stays valid whatever comes and goes meanwhile.
+//!
+//! ```text
+//! cursor   0    1     256 ...                               ... 2^63
+//! entry    .    ..    hash(name) << 8 | n      n tells names of equal hash apart
+//! ```
+
+use crate::name::Name;
+use crate::place::{Ino, MountId, MountSpot};
+use imbl::OrdMap;
+use std::hash::Hasher;
+
+/// One name in a directory.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: Name,
+    pub(crate) target: Target,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    Inode(Ino),
+    /// In an overlay: the lower directory's entry of this name is gone.
+    Whiteout,
+}
+
+/// The body of a directory.
+#[derive(Clone)]
+pub(crate) struct Dir {
+    entries: OrdMap<u64, Entry>,
+    /// How many entries have had to make way for a name of equal hash; almost always none ever.
+    displaced: u32,
+    pub(crate) subdirs: u32,
+    pub(crate) whiteouts: u32,
+    /// The directory this one is in, and under which name: what makes `getcwd` cheap.
+    pub(crate) parent: Ino,
+    pub(crate) name: Name,
+    /// The host directory that shows through, in an overlay.
+    pub(crate) lower: Option<MountSpot>,
+    /// The mount that covers this directory.
+    pub(crate) covered_by: Option<MountId>,
+}
+
+const VARIANTS: u64 = 256;
+
+impl Dir {
+    pub(crate) fn new(parent: Ino, name: &[u8]) -> Dir {
+        Dir {
+            entries: OrdMap::new(),
+            displaced: 0,
+            subdirs: 0,
+            whiteouts: 0,
+            parent,
+            name: Name::new(name),
+            lower: None,
+            covered_by: None,
+        }
+    }
+
+    /// How many names there are, whiteouts not counted.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len() - self.whiteouts as usize
+    }
+
+    pub(crate) fn get(&self, name: &[u8]) -> Option<Target> {
+        let key = self.key_of(name)?;
+        self.entries.get(&key).map(|entry| entry.target)
+    }
+
+    /// Where `name` is, if it is.
+    fn key_of(&self, name: &[u8]) -> Option<u64> {
+        let first = first_key(name);
+        if self.displaced == 0 {
+            return self.entries.get(&first).filter(|entry| *entry.name == *name).map(|_| first);
+        }
+        let same = self.entries.range(first..first + VARIANTS);
+        same.into_iter().find(|(_, entry)| *entry.name == *name).map(|(key, _)| *key)
+    }
+
+    /// Puts `name`, in place of what had this name. False if 256 names share its hash, which takes an
+    /// enemy with years of time.
+    #[must_use]
+    pub(crate) fn put(&mut self, name: &[u8], target: Target) -> bool {
+        self.take(name);
+        let first = first_key(name);
+        let Some(key) = (first..first + VARIANTS).find(|key| !self.entries.contains_key(key)) else {
+            return false;
+        };
+        self.displaced += u32::from(key != first);
+        self.whiteouts += u32::from(target == Target::Whiteout);
+        self.entries.insert(key, Entry { name: Name::new(name), target });
+        true
+    }
+
+    /// Removes `name`.
+    pub(crate) fn take(&mut self, name: &[u8]) -> Option<Target> {
+        let key = self.key_of(name)?;
+        let entry = self.entries.remove(&key)?;
+        self.whiteouts -= u32::from(entry.target == Target::Whiteout);
+        Some(entry.target)
+    }
+
+    /// Removes everything.
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+        (self.displaced, self.subdirs, self.whiteouts) = (0, 0, 0);
+    }
+
+    /// Entries from a cursor on, with their keys.
+    pub(crate) fn entries_from(&self, key: u64) -> impl Iterator<Item = (u64, &Entry)> {
+        self.entries.range(key..).map(|(key, entry)| (*key, entry))
+    }
+
+    /// Names and what they stand for, whiteouts left out.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Name, Ino)> {
+        self.entries.values().filter_map(|entry| match entry.target {
+            Target::Inode(ino) => Some((&entry.name, ino)),
+            Target::Whiteout => None,
+        })
+    }
+}
+
+/// The key `name` has unless another name has it already.
+pub(crate) fn first_key(name: &[u8]) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    hasher.write(name);
+    let hash = hasher.finish();
+    #[cfg(test)]
+    let hash = hash & tests::HASH_MASK.get();
+    // 55 bits, so that cursors fit C's signed offsets; never 0, where `.` and `..` are.
+    (hash >> 9).max(1) << 8
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::collections::BTreeMap;
+
+    thread_local! {
+        /// Lets a test make hashes collide.
+        pub(crate) static HASH_MASK: Cell<u64> = const { Cell::new(u64::MAX) };
+    }
+
+    #[test]
+    fn names_of_equal_hash_are_kept_apart() {
+        HASH_MASK.set(0x3 << 9);
+        let mut dir = Dir::new(1, b"d");
+        let mut model = BTreeMap::new();
+        for round in 0..3u64 {
+            for i in 0..100u64 {
+                let name = format!("n{i}").into_bytes();
+                if (i + round) % 3 == 0 {
+                    dir.take(&name);
+                    model.remove(&name);
+                } else {
+                    assert!(dir.put(&name, Target::Inode(i + round)));
+                    model.insert(name, i + round);
+                }
+            }
+            for i in 0..100u64 {
+                let name = format!("n{i}").into_bytes();
+                assert_eq!(dir.get(&name), model.get(&name).map(|ino| Target::Inode(*ino)));
+            }
+            let listed: BTreeMap<_, _> = dir.iter().map(|(name, ino)| (name.to_vec(), ino)).collect();
+            assert_eq!(listed, model);
+            assert_eq!(dir.len(), model.len());
+        }
+        HASH_MASK.set(u64::MAX);
+    }
+}

@@ -1,0 +1,247 @@
+//! A directory of the host, and never anything outside it.
+//!
+//! All access goes through `cap-std`, which keeps every path within the opened directory whatever links or
+//! races it meets. Paths arrive here with their links already resolved by the sandbox's own lookup (so that
+//! an absolute link leads to the sandbox's root, not the host's); a link that somebody swaps in meanwhile
+//! is not followed out.
+//!
+//! Every host file shows as the sandbox user's (1000), with its mode bits: what the sandbox may do is what
+//! the process that runs it may do, and a foreign file that process cannot read stays unreadable.
+
+use crate::handle::OpenFlags;
+use crate::stat::{SetTime, Stat};
+use crate::{Caller, Errno, FileKind, Result};
+use cap_std::ambient_authority;
+use cap_std::fs::{
+    Dir, DirBuilder, DirBuilderExt, File, FileType, FileTypeExt, Metadata, MetadataExt, OpenOptions,
+    OpenOptionsExt, Permissions, PermissionsExt,
+};
+use rustix::fs::{AtFlags, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, utimensat};
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+/// An opened host directory.
+pub(crate) struct HostDir {
+    root: Dir,
+}
+
+impl HostDir {
+    pub(crate) fn open(path: &Path) -> Result<HostDir> {
+        Ok(HostDir { root: Dir::open_ambient_dir(path, ambient_authority())? })
+    }
+
+    pub(crate) fn stat(&self, path: &[u8]) -> Result<Stat> {
+        Ok(show(&self.root.symlink_metadata(rel(path))?))
+    }
+
+    pub(crate) fn read_link(&self, path: &[u8]) -> Result<Vec<u8>> {
+        Ok(self.root.read_link_contents(rel(path))?.into_os_string().into_vec())
+    }
+
+    /// Names with inode numbers and kinds, without `.` and `..`.
+    pub(crate) fn list(&self, path: &[u8]) -> Result<Vec<(Vec<u8>, u64, FileKind)>> {
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags((OFlags::DIRECTORY | OFlags::NOFOLLOW).bits() as i32);
+        let dir = self.root.open_with(rel(path), &options)?;
+        let mut listed = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&dir)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            let kind = match entry.file_type() {
+                _ if name == b"." || name == b".." => continue,
+                rustix::fs::FileType::RegularFile => FileKind::File,
+                rustix::fs::FileType::Directory => FileKind::Dir,
+                rustix::fs::FileType::Symlink => FileKind::Symlink,
+                rustix::fs::FileType::Fifo => FileKind::Fifo,
+                // Some file systems do not say.
+                rustix::fs::FileType::Unknown => match self.stat(&crate::name::join(path, name)) {
+                    Ok(stat) => stat.kind,
+                    Err(_) => continue,
+                },
+                _ => FileKind::Socket,
+            };
+            listed.push((name.to_vec(), entry.ino(), kind));
+        }
+        Ok(listed)
+    }
+
+    /// Opens a regular file, and nothing but: never waits for a pipe's other end.
+    pub(crate) fn open_file(&self, path: &[u8], flags: OpenFlags) -> Result<File> {
+        let mut options = OpenOptions::new();
+        options.read(flags.contains(OpenFlags::READ));
+        options.write(flags.intersects(OpenFlags::WRITE | OpenFlags::TRUNC));
+        if !flags.intersects(OpenFlags::READ | OpenFlags::WRITE | OpenFlags::TRUNC) {
+            options.read(true);
+        }
+        options.custom_flags((OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY).bits() as i32);
+        let file = self.root.open_with(rel(path), &options)?;
+        if !file.metadata()?.is_file() {
+            return Err(Errno::ENXIO);
+        }
+        if flags.contains(OpenFlags::TRUNC) {
+            file.set_len(0)?;
+        }
+        Ok(file)
+    }
+
+    pub(crate) fn create(&self, path: &[u8], flags: OpenFlags, mode: u32) -> Result<File> {
+        let mut options = OpenOptions::new();
+        options.read(flags.contains(OpenFlags::READ)).write(true).create_new(true);
+        options.mode(mode & 0o777);
+        Ok(self.root.open_with(rel(path), &options)?)
+    }
+
+    pub(crate) fn mkdir(&self, path: &[u8], mode: u32) -> Result<()> {
+        let mut builder = DirBuilder::new();
+        builder.mode(mode);
+        Ok(self.root.create_dir_with(rel(path), &builder)?)
+    }
+
+    pub(crate) fn remove(&self, path: &[u8]) -> Result<()> {
+        if self.root.symlink_metadata(rel(path))?.is_dir() {
+            Ok(self.root.remove_dir(rel(path))?)
+        } else {
+            Ok(self.root.remove_file(rel(path))?)
+        }
+    }
+
+    pub(crate) fn rename(&self, from: &[u8], to: &[u8]) -> Result<()> {
+        let kind = kind_of(self.root.symlink_metadata(rel(from))?.file_type());
+        match kind {
+            FileKind::Symlink if leads_out(to, &self.read_link(from)?) => return Err(Errno::EPERM),
+            FileKind::Dir if depth(to) < depth(from) => self.check_links_below(from, to)?,
+            _ => {}
+        }
+        Ok(self.root.rename(rel(from), &self.root, rel(to))?)
+    }
+
+    pub(crate) fn link(&self, from: &[u8], to: &[u8]) -> Result<()> {
+        let kind = kind_of(self.root.symlink_metadata(rel(from))?.file_type());
+        match kind {
+            FileKind::File => {}
+            FileKind::Symlink if !leads_out(to, &self.read_link(from)?) => {}
+            _ => return Err(Errno::EPERM),
+        }
+        Ok(self.root.hard_link(rel(from), &self.root, rel(to))?)
+    }
+
+    /// Makes a link, unless a host program that follows it would be led out of the directory.
+    pub(crate) fn symlink(&self, target: &[u8], path: &[u8]) -> Result<()> {
+        if leads_out(path, target) {
+            return Err(Errno::EPERM);
+        }
+        Ok(self.root.symlink_contents(OsStr::from_bytes(target), rel(path))?)
+    }
+
+    /// A directory is moving up: no link in it may come to lead out.
+    fn check_links_below(&self, from: &[u8], to: &[u8]) -> Result<()> {
+        let mut pending = vec![Vec::new()];
+        while let Some(below) = pending.pop() {
+            for (name, _, kind) in self.list(&crate::name::join(from, &below))? {
+                let inside = crate::name::join(&below, &name);
+                match kind {
+                    FileKind::Dir => pending.push(inside),
+                    FileKind::Symlink => {
+                        let target = self.read_link(&crate::name::join(from, &inside))?;
+                        // A link that led out before was the host's own.
+                        let before = leads_out(&crate::name::join(from, &inside), &target);
+                        if !before && leads_out(&crate::name::join(to, &inside), &target) {
+                            return Err(Errno::EPERM);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets permission bits; never set-user-id or set-group-id, which would act on the host.
+    pub(crate) fn chmod(&self, path: &[u8], mode: u32) -> Result<()> {
+        if mode & 0o6000 != 0 {
+            return Err(Errno::EPERM);
+        }
+        Ok(self.root.set_permissions(rel(path), Permissions::from_mode(mode))?)
+    }
+
+    pub(crate) fn utimes(&self, path: &[u8], atime: SetTime, mtime: SetTime) -> Result<()> {
+        let (dir, name) = crate::name::split(path);
+        let dir = self.root.open_dir(rel(dir))?;
+        let times = Timestamps { last_access: timespec(atime), last_modification: timespec(mtime) };
+        // One name, and not followed if it is a link: it cannot lead anywhere.
+        Ok(utimensat(&dir, rel(name), &times, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+}
+
+/// Would following `target` from a link at `path` leave the mounted directory?
+fn leads_out(path: &[u8], target: &[u8]) -> bool {
+    if target.starts_with(b"/") {
+        return true;
+    }
+    let mut level = depth(path).saturating_sub(1);
+    for part in target.split(|&byte| byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." if level == 0 => return true,
+            b".." => level -= 1,
+            _ => level += 1,
+        }
+    }
+    false
+}
+
+/// How many names a path has.
+fn depth(path: &[u8]) -> usize {
+    path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()).count()
+}
+
+fn rel(path: &[u8]) -> &Path {
+    if path.is_empty() { Path::new(".") } else { Path::new(OsStr::from_bytes(path)) }
+}
+
+fn timespec(time: SetTime) -> Timespec {
+    match time {
+        SetTime::Keep => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
+        SetTime::Now => Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
+        SetTime::At(ns) => {
+            Timespec { tv_sec: ns.div_euclid(1_000_000_000), tv_nsec: ns.rem_euclid(1_000_000_000) }
+        }
+    }
+}
+
+fn kind_of(kind: FileType) -> FileKind {
+    if kind.is_dir() {
+        FileKind::Dir
+    } else if kind.is_symlink() {
+        FileKind::Symlink
+    } else if kind.is_file() {
+        FileKind::File
+    } else if kind.is_fifo() {
+        FileKind::Fifo
+    } else {
+        // Sockets, and the host's devices, which are no business of a sandbox's either.
+        FileKind::Socket
+    }
+}
+
+/// A host file's metadata as the sandbox sees it.
+pub(crate) fn show(metadata: &Metadata) -> Stat {
+    let ns = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
+    Stat {
+        dev: 0,
+        ino: metadata.ino(),
+        kind: kind_of(metadata.file_type()),
+        mode: metadata.mode() & 0o7777,
+        nlink: u32::try_from(metadata.nlink()).unwrap_or(u32::MAX),
+        uid: Caller::USER.uid,
+        gid: Caller::USER.gid,
+        size: metadata.size(),
+        blocks: metadata.blocks(),
+        rdev: 0,
+        atime: ns(metadata.atime(), metadata.atime_nsec()),
+        mtime: ns(metadata.mtime(), metadata.mtime_nsec()),
+        ctime: ns(metadata.ctime(), metadata.ctime_nsec()),
+        version: 0,
+    }
+}

@@ -1,0 +1,137 @@
+//! Inodes: everything about a file but its names.
+
+use crate::content::FileBody;
+use crate::dir::Dir;
+use crate::place::Ino;
+use crate::stat::{Device, FileKind, Stat, now};
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+/// One file of the tree.
+#[derive(Clone)]
+pub(crate) struct Inode {
+    pub(crate) body: Body,
+    pub(crate) atime: i64,
+    pub(crate) mtime: i64,
+    pub(crate) ctime: i64,
+    pub(crate) mode: u32,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    /// Names of a file; of a directory 1, or 0 once it is removed.
+    pub(crate) nlink: u32,
+    /// The file system it belongs to: 1 is the tree itself, an overlay has a number of its own.
+    pub(crate) dev: u32,
+    /// The inode number to show, where it is not the inode's own: a lower file keeps its number when an
+    /// overlay copies it up.
+    pub(crate) shown_ino: Option<NonZeroU64>,
+    /// Does the quota count it? What came from outside (the system, an overlay's lower layer) is free until
+    /// the sandbox writes to it.
+    pub(crate) charged: bool,
+}
+
+/// What kind of file it is, with what only that kind has.
+#[derive(Clone)]
+pub(crate) enum Body {
+    File(FileBody),
+    Dir(Box<Dir>),
+    Symlink(Arc<[u8]>),
+    Fifo,
+    Device(Device),
+    /// Only ever copied up from a host directory.
+    Socket,
+}
+
+impl Inode {
+    pub(crate) fn new(body: Body, mode: u32, uid: u32, gid: u32, dev: u32) -> Inode {
+        let now = now();
+        Inode {
+            body,
+            atime: now,
+            mtime: now,
+            ctime: now,
+            mode,
+            uid,
+            gid,
+            nlink: 1,
+            dev,
+            shown_ino: None,
+            charged: true,
+        }
+    }
+
+    pub(crate) fn kind(&self) -> FileKind {
+        match &self.body {
+            Body::File(_) => FileKind::File,
+            Body::Dir(_) => FileKind::Dir,
+            Body::Symlink(_) => FileKind::Symlink,
+            Body::Fifo => FileKind::Fifo,
+            Body::Device(device) => FileKind::Device(*device),
+            Body::Socket => FileKind::Socket,
+        }
+    }
+
+    pub(crate) fn dir(&self) -> Option<&Dir> {
+        match &self.body {
+            Body::Dir(dir) => Some(dir),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn file(&self) -> Option<&FileBody> {
+        match &self.body {
+            Body::File(file) => Some(file),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        match &self.body {
+            Body::File(file) => file.size(),
+            Body::Dir(_) => 4096,
+            Body::Symlink(target) => target.len() as u64,
+            Body::Fifo | Body::Device(_) | Body::Socket => 0,
+        }
+    }
+
+    /// The bytes the quota counts for it, if it counts it.
+    pub(crate) fn charge(&self) -> u64 {
+        match &self.body {
+            Body::File(file) => file.charge(),
+            Body::Symlink(target) => target.len() as u64,
+            _ => 0,
+        }
+    }
+
+    pub(crate) fn stat(&self, ino: Ino) -> Stat {
+        let stored = match &self.body {
+            Body::File(file) if file.is_own() => file.charge(),
+            Body::File(file) => file.size(),
+            _ => 0,
+        };
+        Stat {
+            dev: u64::from(self.dev),
+            ino: self.shown_ino.map_or(ino, NonZeroU64::get),
+            kind: self.kind(),
+            mode: self.mode,
+            nlink: match &self.body {
+                Body::Dir(dir) if self.nlink > 0 => 2 + dir.subdirs,
+                _ => self.nlink,
+            },
+            uid: self.uid,
+            gid: self.gid,
+            size: self.size(),
+            blocks: stored.div_ceil(512),
+            rdev: if let Body::Device(device) = &self.body { device.rdev() } else { 0 },
+            atime: self.atime,
+            mtime: self.mtime,
+            ctime: self.ctime,
+            version: self.file().map_or(0, FileBody::version),
+        }
+    }
+
+    /// The content changed.
+    pub(crate) fn touch(&mut self) {
+        self.mtime = now();
+        self.ctime = self.mtime;
+    }
+}

@@ -1,0 +1,157 @@
+//! Putting the system into a tree: as root, past quotas and read-only paths, charged to nobody.
+
+use crate::content::{Content, FileBody};
+use crate::dir::Dir;
+use crate::inode::{Body, Inode};
+use crate::name::{NAME_MAX, split};
+use crate::place::{Ino, Spot};
+use crate::{Caller, Device, Errno, FileKind, Result, Tree};
+
+type Owner = (u32, u32);
+const ROOT: Owner = (0, 0);
+
+impl Tree {
+    /// Installs a file with its directories (mode 755), in place of a file that is there, and says which
+    /// version its content has. Clones of the tree share it, and so do all trees given the same bytes.
+    pub fn install(&mut self, path: &[u8], mode: u32, content: Content) -> Result<u64> {
+        self.install_as(path, mode, content, ROOT)
+    }
+
+    pub(crate) fn install_as(
+        &mut self,
+        path: &[u8],
+        mode: u32,
+        content: Content,
+        owner: Owner,
+    ) -> Result<u64> {
+        let body = FileBody::installed(content);
+        let version = body.version();
+        self.install_body(path, mode, Body::File(body), owner)?;
+        Ok(version)
+    }
+
+    /// Installs a directory and those above it, or sets the mode of one that is there.
+    pub fn install_dir(&mut self, path: &[u8], mode: u32) -> Result<()> {
+        let ino = self.install_dir_at(path, mode)?;
+        self.inode_mut(ino)?.mode = mode;
+        Ok(())
+    }
+
+    /// Installs a symbolic link.
+    pub fn install_symlink(&mut self, target: &[u8], path: &[u8]) -> Result<()> {
+        self.install_body(path, 0o777, Body::Symlink(target.into()), ROOT)?;
+        Ok(())
+    }
+
+    /// Installs another name for an installed file: a hard link.
+    pub fn install_link(&mut self, existing: &[u8], path: &[u8]) -> Result<()> {
+        let Spot::Inode(ino) = self.lookup(&Caller::ROOT, &self.root(), existing, true)?.0 else {
+            return Err(Errno::EXDEV);
+        };
+        let (dir, name) = self.place_to_install(path, ROOT)?;
+        if self.inode(ino)?.dir().is_some() {
+            return Err(Errno::EPERM);
+        }
+        self.enter(dir, &name, ino)?;
+        let inode = self.inode_mut(ino)?;
+        inode.nlink += 1;
+        let charged = inode.charged;
+        self.extra_links += u64::from(charged);
+        Ok(())
+    }
+
+    /// Installs a device.
+    pub fn install_device(&mut self, path: &[u8], mode: u32, device: Device) -> Result<()> {
+        self.install_body(path, mode, Body::Device(device), ROOT)?;
+        Ok(())
+    }
+
+    /// Installs the usual `/dev`: `null zero full random urandom tty`, and `stdin stdout stderr fd` as links
+    /// into `/proc/self/fd`.
+    pub fn install_dev(&mut self) -> Result<()> {
+        let devices = [
+            ("null", Device::Null),
+            ("zero", Device::Zero),
+            ("full", Device::Full),
+            ("random", Device::Random),
+            ("urandom", Device::Urandom),
+            ("tty", Device::Tty),
+        ];
+        for (name, device) in devices {
+            self.install_device(format!("/dev/{name}").as_bytes(), 0o666, device)?;
+        }
+        let links = [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")];
+        for (name, rest) in links {
+            let target = format!("/proc/self/fd{rest}");
+            self.install_symlink(target.as_bytes(), format!("/dev/{name}").as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn install_body(&mut self, path: &[u8], mode: u32, body: Body, owner: Owner) -> Result<Ino> {
+        let (dir, name) = self.place_to_install(path, owner)?;
+        self.install_in(dir, &name, mode, body, owner)
+    }
+
+    fn install_in(&mut self, dir: Ino, name: &[u8], mode: u32, body: Body, owner: Owner) -> Result<Ino> {
+        let mut inode = Inode::new(body, mode & 0o7777, owner.0, owner.1, self.inode(dir)?.dev);
+        inode.charged = false;
+        let ino = self.add_inode(inode)?;
+        self.enter(dir, name, ino)?;
+        Ok(ino)
+    }
+
+    /// The directory for a new file, made if need be, with whatever had the file's name gone.
+    fn place_to_install(&mut self, path: &[u8], owner: Owner) -> Result<(Ino, Vec<u8>)> {
+        let (dir, name) = split(path);
+        if matches!(name, b"" | b"." | b"..") {
+            return Err(Errno::EINVAL);
+        }
+        let dir = self.make_dirs(dir, 0o755, owner)?;
+        let parent = crate::Place::inode(dir);
+        match self.child(&Caller::ROOT, &parent, name) {
+            Err(Errno::ENOENT) => {}
+            Err(errno) => return Err(errno),
+            Ok(place) if self.stat_place(&Caller::ROOT, &place)?.kind == FileKind::Dir => {
+                return Err(Errno::EISDIR);
+            }
+            Ok(place) => {
+                let Spot::Inode(ino) = self.own(&place)?.0 else { return Err(Errno::EROFS) };
+                self.leave(dir, name, false)?;
+                self.unlinked(ino)?;
+            }
+        }
+        Ok((dir, name.to_vec()))
+    }
+
+    /// The directory `path`, made with all above it where they are not there.
+    pub(crate) fn install_dir_at(&mut self, path: &[u8], mode: u32) -> Result<Ino> {
+        self.make_dirs(path, mode, ROOT)
+    }
+
+    fn make_dirs(&mut self, path: &[u8], mode: u32, owner: Owner) -> Result<Ino> {
+        let mut dir = self.root;
+        let names: Vec<&[u8]> = path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()).collect();
+        for (index, name) in names.iter().enumerate() {
+            if name.len() > NAME_MAX {
+                return Err(Errno::ENAMETOOLONG);
+            }
+            dir = match self.lookup(&Caller::ROOT, &crate::Place::inode(dir), name, true) {
+                Ok(place) => match self.own(&place)?.0 {
+                    Spot::Inode(ino) if self.inode(ino)?.dir().is_some() => ino,
+                    Spot::Inode(_) => return Err(Errno::ENOTDIR),
+                    Spot::Mount(spot) if index + 1 == names.len() && spot.path.is_empty() => {
+                        return Err(Errno::EBUSY);
+                    }
+                    Spot::Mount(_) => return Err(Errno::EROFS),
+                },
+                Err(Errno::ENOENT) => {
+                    let mode = if index + 1 == names.len() { mode } else { 0o755 };
+                    self.install_in(dir, name, mode, Body::Dir(Box::new(Dir::new(dir, name))), owner)?
+                }
+                Err(errno) => return Err(errno),
+            };
+        }
+        Ok(dir)
+    }
+}

@@ -1,0 +1,326 @@
+//! Reading and writing through handles.
+
+use crate::attr::drop_set_ids;
+use crate::content::{FileBody, SIZE_MAX};
+use crate::handle::{Handle, Open, OpenFlags};
+use crate::inode::Body;
+use crate::place::Ino;
+use crate::stat::Stat;
+use crate::{Caller, Errno, FileKind, Result, Tree, dev};
+use cap_std::fs::{File, FileExt};
+
+/// A new offset for [`Tree::seek`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seek {
+    /// From the start.
+    Start(u64),
+    /// From the present offset.
+    Current(i64),
+    /// From the end.
+    End(i64),
+    /// The next byte, from here on, that is not in a hole.
+    Data(u64),
+    /// The next hole, from here on; the end of the file counts as one.
+    Hole(u64),
+}
+
+impl Tree {
+    /// Reads from the handle's offset and moves it. Zero at the end of the file.
+    pub fn read(&self, handle: &mut Handle, buf: &mut [u8]) -> Result<usize> {
+        let count = self.read_at(handle, buf, handle.offset)?;
+        handle.offset += count as u64;
+        Ok(count)
+    }
+
+    /// Reads from `offset`, leaving the handle's own alone.
+    pub fn pread(&self, handle: &Handle, buf: &mut [u8], offset: u64) -> Result<usize> {
+        if offset > SIZE_MAX {
+            return Err(Errno::EINVAL);
+        }
+        if handle.kind == FileKind::Fifo {
+            return Err(Errno::ESPIPE);
+        }
+        self.read_at(handle, buf, offset)
+    }
+
+    fn read_at(&self, handle: &Handle, buf: &mut [u8], offset: u64) -> Result<usize> {
+        if !handle.flags.contains(OpenFlags::READ) {
+            return Err(Errno::EBADF);
+        }
+        match handle.kind {
+            FileKind::File => {}
+            FileKind::Dir => return Err(Errno::EISDIR),
+            FileKind::Device(device) => return dev::read(device, buf),
+            FileKind::Fifo | FileKind::Symlink | FileKind::Socket => return Err(Errno::EINVAL),
+        }
+        match &handle.open {
+            Open::Inode { ino, lower, .. } => {
+                let file = self.inode(*ino)?.file().ok_or(Errno::EIO)?;
+                match (file.lower_spot(), lower) {
+                    (None, _) => file.read_at(buf, offset),
+                    (Some(_), Some(lower)) => read_host(lower, buf, offset),
+                    (Some(_), None) => Err(Errno::EIO),
+                }
+            }
+            Open::Host { file, .. } => read_host(file.as_ref().ok_or(Errno::EBADF)?, buf, offset),
+            Open::Virtual { content, .. } => {
+                let rest = usize::try_from(offset).ok().and_then(|from| content.get(from..)).unwrap_or(&[]);
+                let count = rest.len().min(buf.len());
+                buf[..count].copy_from_slice(&rest[..count]);
+                Ok(count)
+            }
+        }
+    }
+
+    /// Writes at the handle's offset (or, with `APPEND`, at the end) and moves it. Where the quota has room
+    /// for only a part, that part is written; where it has room for nothing, `ENOSPC`.
+    pub fn write(&mut self, handle: &mut Handle, data: &[u8]) -> Result<usize> {
+        let at = if handle.flags.contains(OpenFlags::APPEND) { self.size_of(handle)? } else { handle.offset };
+        let count = self.write_at(handle, data, at)?;
+        if count > 0 {
+            handle.offset = at + count as u64;
+        }
+        Ok(count)
+    }
+
+    /// Writes at `offset`, leaving the handle's own alone; with `APPEND` at the end, as Linux does.
+    pub fn pwrite(&mut self, handle: &Handle, data: &[u8], offset: u64) -> Result<usize> {
+        if offset > SIZE_MAX {
+            return Err(Errno::EINVAL);
+        }
+        if handle.kind == FileKind::Fifo {
+            return Err(Errno::ESPIPE);
+        }
+        let at = if handle.flags.contains(OpenFlags::APPEND) { self.size_of(handle)? } else { offset };
+        self.write_at(handle, data, at)
+    }
+
+    fn size_of(&self, handle: &Handle) -> Result<u64> {
+        match &handle.open {
+            Open::Inode { ino, .. } => Ok(self.inode(*ino)?.size()),
+            Open::Host { file: Some(file), .. } => Ok(file.metadata()?.len()),
+            _ => Ok(0),
+        }
+    }
+
+    fn write_at(&mut self, handle: &Handle, data: &[u8], offset: u64) -> Result<usize> {
+        if !handle.flags.contains(OpenFlags::WRITE) {
+            return Err(Errno::EBADF);
+        }
+        match handle.kind {
+            FileKind::File => {}
+            FileKind::Device(device) => return dev::write(device, data),
+            FileKind::Dir | FileKind::Fifo | FileKind::Symlink | FileKind::Socket => {
+                return Err(Errno::EINVAL);
+            }
+        }
+        if data.is_empty() {
+            return Ok(0);
+        }
+        if offset >= SIZE_MAX {
+            return Err(Errno::EFBIG);
+        }
+        let fits = usize::try_from(SIZE_MAX - offset).unwrap_or(usize::MAX).min(data.len());
+        match &handle.open {
+            Open::Inode { ino, .. } => self.write_inode(*ino, &data[..fits], offset, handle.by_root),
+            Open::Host { file, .. } => write_host(file.as_ref().ok_or(Errno::EBADF)?, &data[..fits], offset),
+            Open::Virtual { .. } => Err(Errno::EACCES),
+        }
+    }
+
+    fn write_inode(&mut self, ino: Ino, data: &[u8], offset: u64, by_root: bool) -> Result<usize> {
+        self.make_own(ino)?;
+        let room = self.room();
+        let inode = self.inode_mut(ino)?;
+        let Body::File(file) = &mut inode.body else { return Err(Errno::EIO) };
+        let before = file.charge();
+        let count = file.write_at(data, offset, room);
+        let after = file.charge();
+        if count == 0 {
+            return Err(Errno::ENOSPC);
+        }
+        inode.touch();
+        if !by_root && inode.mode & 0o6000 != 0 {
+            drop_set_ids(inode);
+        }
+        self.recharge(before, after);
+        Ok(count)
+    }
+
+    /// Moves the handle's offset and says where it is now.
+    pub fn seek(&self, handle: &mut Handle, to: Seek) -> Result<u64> {
+        match handle.kind {
+            FileKind::Fifo | FileKind::Socket => return Err(Errno::ESPIPE),
+            FileKind::Device(crate::Device::Tty) => return Err(Errno::ESPIPE),
+            _ => {}
+        }
+        let (from, by) = match to {
+            Seek::Start(offset) => (i64::try_from(offset).map_err(|_| Errno::EINVAL)?, 0),
+            Seek::Current(by) => (i64::try_from(handle.offset).map_err(|_| Errno::EOVERFLOW)?, by),
+            Seek::End(by) => (i64::try_from(self.seek_end(handle)?).map_err(|_| Errno::EOVERFLOW)?, by),
+            Seek::Data(from) => (self.seek_hole(handle, from, true)?, 0),
+            Seek::Hole(from) => (self.seek_hole(handle, from, false)?, 0),
+        };
+        let offset = from.checked_add(by).ok_or(Errno::EOVERFLOW)?;
+        handle.offset = u64::try_from(offset).map_err(|_| Errno::EINVAL)?;
+        Ok(handle.offset)
+    }
+
+    fn seek_end(&self, handle: &Handle) -> Result<u64> {
+        match (&handle.open, handle.kind) {
+            (Open::Virtual { content, .. }, _) => Ok(content.len() as u64),
+            (_, FileKind::File) => self.size_of(handle),
+            _ => Ok(0),
+        }
+    }
+
+    fn seek_hole(&self, handle: &Handle, from: u64, data: bool) -> Result<i64> {
+        if handle.kind != FileKind::File {
+            return Err(Errno::EINVAL);
+        }
+        let found = match &handle.open {
+            Open::Inode { ino, .. } => {
+                self.inode(*ino)?.file().and_then(|file| file.find(from, data)).ok_or(Errno::ENXIO)?
+            }
+            _ => match self.seek_end(handle)? {
+                end if from >= end => return Err(Errno::ENXIO),
+                end => {
+                    if data {
+                        from
+                    } else {
+                        end
+                    }
+                }
+            },
+        };
+        i64::try_from(found).map_err(|_| Errno::EOVERFLOW)
+    }
+
+    /// Sets the length of a file open for writing; new bytes are a hole.
+    pub fn truncate(&mut self, handle: &Handle, len: u64) -> Result<()> {
+        if len > SIZE_MAX || handle.kind != FileKind::File || !handle.flags.contains(OpenFlags::WRITE) {
+            return Err(Errno::EINVAL);
+        }
+        match &handle.open {
+            Open::Inode { ino, .. } => self.truncate_inode(*ino, len, handle.by_root),
+            Open::Host { file: Some(file), .. } => Ok(file.set_len(len)?),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    fn truncate_inode(&mut self, ino: Ino, len: u64, by_root: bool) -> Result<()> {
+        if len == 0 {
+            return self.empty_file(ino, by_root);
+        }
+        self.make_own(ino)?;
+        let file = self.inode(ino)?.file().ok_or(Errno::EINVAL)?;
+        let before = file.charge();
+        if len > file.size() {
+            self.check_room(file.charge_at_size(len).saturating_sub(before), 0)?;
+        }
+        self.change_file(ino, by_root, |file| file.set_size(len))
+    }
+
+    /// Makes a file empty: what it held, even what is not the tree's own, need not be looked at.
+    pub(crate) fn empty_file(&mut self, ino: Ino, by_root: bool) -> Result<()> {
+        if !self.inode(ino)?.file().ok_or(Errno::EINVAL)?.is_own() {
+            self.start_charging(ino, 0)?;
+        }
+        self.change_file(ino, by_root, |file| *file = FileBody::empty())
+    }
+
+    /// Changes a charged file's content and keeps the books.
+    fn change_file(&mut self, ino: Ino, by_root: bool, change: impl FnOnce(&mut FileBody)) -> Result<()> {
+        let inode = self.inode_mut(ino)?;
+        let Body::File(file) = &mut inode.body else { return Err(Errno::EINVAL) };
+        let before = file.charge();
+        change(file);
+        let after = file.charge();
+        inode.touch();
+        if !by_root {
+            drop_set_ids(inode);
+        }
+        self.recharge(before, after);
+        Ok(())
+    }
+
+    /// Makes sure that `[offset, offset + len)` can be written without running out of space: `fallocate`.
+    pub fn allocate(&mut self, handle: &Handle, offset: u64, len: u64) -> Result<()> {
+        let end = offset.checked_add(len).ok_or(Errno::EFBIG)?;
+        if !handle.flags.contains(OpenFlags::WRITE) {
+            return Err(Errno::EBADF);
+        }
+        if len == 0 {
+            return Err(Errno::EINVAL);
+        }
+        if handle.kind != FileKind::File {
+            return Err(if handle.kind == FileKind::Fifo { Errno::ESPIPE } else { Errno::ENODEV });
+        }
+        if end > SIZE_MAX {
+            return Err(Errno::EFBIG);
+        }
+        match &handle.open {
+            Open::Inode { ino, .. } => self.allocate_inode(*ino, offset, end, handle.by_root),
+            Open::Host { file: Some(file), .. } => {
+                Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), offset, len)?)
+            }
+            _ => Err(Errno::ENODEV),
+        }
+    }
+
+    fn allocate_inode(&mut self, ino: Ino, offset: u64, end: u64, by_root: bool) -> Result<()> {
+        self.make_own(ino)?;
+        let file = self.inode(ino)?.file().ok_or(Errno::ENODEV)?;
+        self.check_room(file.charge_filled(offset, end).saturating_sub(file.charge()), 0)?;
+        let len = file.size().max(end);
+        self.change_file(ino, by_root, |file| {
+            file.set_size(len);
+            file.fill_holes(offset, end);
+        })
+    }
+
+    /// The metadata of an open file.
+    pub fn stat_handle(&self, who: &Caller, handle: &Handle) -> Result<Stat> {
+        match &handle.open {
+            Open::Host { file: Some(file), spot, .. } => {
+                let stat = crate::host::show(&file.metadata()?);
+                Ok(Stat { dev: u64::from(spot.mount) + 1, ..stat })
+            }
+            _ => self.stat_place(who, &handle.place()),
+        }
+    }
+
+    /// Makes a file's bytes the tree's own, so that they can be written, and has the quota count them.
+    pub(crate) fn make_own(&mut self, ino: Ino) -> Result<()> {
+        let file = self.inode(ino)?.file().ok_or(Errno::EIO)?;
+        if file.is_own() {
+            return Ok(());
+        }
+        let (size, flat, lower) = (file.size(), file.flat()?, file.lower_spot().cloned());
+        self.check_room(0, 1)?;
+        let mut own = FileBody::empty();
+        match (flat, lower) {
+            (Some(bytes), _) if own.write_at(&bytes, 0, self.room()) < bytes.len() => {
+                return Err(Errno::ENOSPC);
+            }
+            (None, Some(spot)) => self.copy_lower(&spot, &mut own)?,
+            _ => {}
+        }
+        debug_assert!(
+            own.size() == size || self.inode(ino)?.file().is_some_and(|f| f.lower_spot().is_some())
+        );
+        self.start_charging(ino, 0)?;
+        let bytes = own.charge();
+        self.inode_mut(ino)?.body = Body::File(own);
+        self.recharge(0, bytes);
+        Ok(())
+    }
+}
+
+fn read_host(file: &File, buf: &mut [u8], offset: u64) -> Result<usize> {
+    Ok(file.read_at(buf, offset)?)
+}
+
+fn write_host(file: &File, data: &[u8], offset: u64) -> Result<usize> {
+    Ok(file.write_at(data, offset)?)
+}

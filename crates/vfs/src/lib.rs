@@ -1,0 +1,72 @@
+//! Files as a value.
+//!
+//! A [`Tree`] is a Unix file tree in memory. Cloning it takes constant time and copies nothing; clones share
+//! what neither has written since. That makes a snapshot an assignment and a fork a clone.
+//!
+//! ```text
+//!  Tree ──clone──▶ Tree                 O(1): both point at the same maps
+//!   │               │
+//!   ▼               ▼
+//!  inodes          inodes'              a write copies one node of the map,
+//!   1 dir ─ 2 dir   1 ─ 2               one inode,
+//!          └ 3 file     └ 3'
+//!              │           │
+//!           [chunk][chunk][chunk']      and one 64 KiB chunk of content
+//! ```
+//!
+//! Calls are Unix's own, with Linux's errors in Linux's order; paths and names are bytes. Quotas on bytes and
+//! inodes are exact. Host directories, overlays over them and computed files can be mounted.
+//!
+//! ```
+//! use wardian_vfs::{Caller, OpenFlags, Quota, Tree};
+//!
+//! let mut tree = Tree::new(Quota { bytes: 1 << 20, inodes: 1000 });
+//! let (who, root) = (Caller::ROOT, tree.root());
+//! let mut file = tree.open(&who, &root, b"/notes", OpenFlags::CREATE | OpenFlags::WRITE, 0o644)?;
+//! tree.write(&mut file, b"hello")?;
+//!
+//! let mut fork = tree.clone();
+//! tree.write(&mut file, b" world")?;
+//! assert_eq!(tree.stat(&who, &root, b"/notes", true)?.size, 11);
+//! assert_eq!(fork.stat(&who, &root, b"/notes", true)?.size, 5);
+//! fork.close(file.clone());
+//! tree.close(file);
+//! # Ok::<(), wardian_vfs::Errno>(())
+//! ```
+
+mod attr;
+mod caller;
+mod content;
+mod dev;
+mod dir;
+mod errno;
+mod handle;
+mod host;
+mod inode;
+mod install;
+mod io;
+mod list;
+mod lookup;
+mod mount;
+mod name;
+mod names;
+mod open;
+mod overlay;
+mod place;
+mod quota;
+mod rename;
+mod stat;
+mod tree;
+
+pub use caller::{Access, Caller};
+pub use content::Content;
+pub use errno::{Errno, Result};
+pub use handle::{Handle, OpenFlags};
+pub use io::Seek;
+pub use list::DirEntry;
+pub use mount::{HostAccess, HostMount, Mount, Virtual, VirtualStat};
+pub use name::{NAME_MAX, PATH_MAX};
+pub use place::Place;
+pub use quota::{Quota, Usage};
+pub use stat::{Device, FileKind, SetTime, Stat};
+pub use tree::Tree;

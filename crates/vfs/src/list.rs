@@ -1,0 +1,100 @@
+//! Reading directories.
+
+use crate::dir::{Target, first_key};
+use crate::handle::{Handle, Listing, Open, OpenFlags};
+use crate::place::Ino;
+use crate::{Caller, Errno, FileKind, Place, Result, Tree};
+use std::sync::Arc;
+
+/// One entry of a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirEntry {
+    /// Its name.
+    pub name: Vec<u8>,
+    /// Its inode number.
+    pub ino: u64,
+    /// Its kind.
+    pub kind: FileKind,
+    /// The cursor that goes on after this entry.
+    pub next: u64,
+}
+
+impl Tree {
+    /// Up to `max` entries, `.` and `..` among them, from a cursor on: 0, or the `next` of the last entry
+    /// seen. A cursor stays good while entries come and go: what is there all along is listed once.
+    pub fn read_dir(&self, who: &Caller, handle: &Handle, cursor: u64, max: usize) -> Result<Vec<DirEntry>> {
+        if handle.kind != FileKind::Dir {
+            return Err(Errno::ENOTDIR);
+        }
+        if handle.flags.contains(OpenFlags::PATH) {
+            return Err(Errno::EBADF);
+        }
+        match &handle.open {
+            Open::Inode { ino, listing: None, .. } => self.list_inode(*ino, cursor, max),
+            Open::Inode { listing: Some(listing), .. }
+            | Open::Host { listing, .. }
+            | Open::Virtual { listing, .. } => self.list_fetched(who, &handle.place(), listing, cursor, max),
+        }
+    }
+
+    fn list_inode(&self, ino: Ino, cursor: u64, max: usize) -> Result<Vec<DirEntry>> {
+        let inode = self.inode(ino)?;
+        let dir = inode.dir().ok_or(Errno::ENOTDIR)?;
+        if inode.nlink == 0 {
+            return Err(Errno::ENOENT);
+        }
+        let dots = dots(inode.stat(ino).ino, self.stat_inode(dir.parent).map_or(0, |stat| stat.ino));
+        let mut listed: Vec<_> = dots.into_iter().skip(cursor.min(2) as usize).take(max).collect();
+        for (key, entry) in dir.entries_from(cursor.max(2)) {
+            if listed.len() >= max {
+                break;
+            }
+            if let Target::Inode(ino) = entry.target {
+                let stat = self.stat_inode(ino)?;
+                let (ino, kind) = (stat.ino, stat.kind);
+                listed.push(DirEntry { name: entry.name.to_vec(), ino, kind, next: key + 1 });
+            }
+        }
+        Ok(listed)
+    }
+
+    /// Serves a listing that has to be fetched whole: anew from cursor 0, else what was fetched then.
+    fn list_fetched(
+        &self,
+        who: &Caller,
+        place: &Place,
+        listing: &Listing,
+        cursor: u64,
+        max: usize,
+    ) -> Result<Vec<DirEntry>> {
+        let mut kept = listing.lock();
+        let entries = match &*kept {
+            Some(entries) if cursor > 0 => entries.clone(),
+            _ => kept.insert(self.fetch(who, place)?).clone(),
+        };
+        let start = entries.partition_point(|entry| entry.next <= cursor);
+        Ok(entries[start..].iter().take(max).cloned().collect())
+    }
+
+    fn fetch(&self, who: &Caller, place: &Place) -> Result<Arc<[DirEntry]>> {
+        let place = self.settle(place);
+        let mut names = self.list_names(who, &place)?;
+        // The order of in-memory directories, so that cursors mean the same.
+        names.sort_by_cached_key(|(name, ..)| (first_key(name), name.clone()));
+        let above = self.up(&place).and_then(|up| self.stat_place(who, &up)).map_or(0, |stat| stat.ino);
+        let mut entries = dots(self.stat_place(who, &place)?.ino, above).to_vec();
+        let mut last = 0;
+        for (name, ino, kind) in names {
+            last = first_key(&name).max(last + 1);
+            entries.push(DirEntry { name, ino, kind, next: last + 1 });
+        }
+        Ok(entries.into())
+    }
+}
+
+fn dots(ino: u64, parent: u64) -> [DirEntry; 2] {
+    [
+        DirEntry { name: b".".to_vec(), ino, kind: FileKind::Dir, next: 1 },
+        DirEntry { name: b"..".to_vec(), ino: parent, kind: FileKind::Dir, next: 2 },
+    ]
+}

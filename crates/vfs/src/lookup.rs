@@ -1,0 +1,369 @@
+//! From a path to a place: `.` and `..`, symbolic links, mounts, search permission.
+//!
+//! A path is walked one name at a time. A link in the middle is a walk of its own, from the directory it is
+//! in; 40 of them in one lookup are `ELOOP`.
+
+use crate::dir::Target;
+use crate::inode::Body;
+use crate::mount::Source;
+use crate::name::{NAME_MAX, PATH_MAX, split};
+use crate::place::{MountSpot, Spot};
+use crate::stat::Stat;
+use crate::{Access, Caller, Errno, FileKind, Place, Result, Tree};
+use std::cell::Cell;
+
+const MAX_LINKS: u32 = 40;
+
+/// The last part of a path, which the operation at hand treats in its own way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Last<'p> {
+    Name(&'p [u8]),
+    Dot,
+    DotDot,
+    /// The path is nothing but slashes.
+    Root,
+}
+
+/// All of a path but its last part.
+pub(crate) struct Parent<'p> {
+    pub(crate) dir: Place,
+    pub(crate) last: Last<'p>,
+    /// Slashes at the end: the path means a directory.
+    pub(crate) slash: bool,
+}
+
+/// One lookup.
+pub(crate) struct Walk<'t> {
+    tree: &'t Tree,
+    who: &'t Caller,
+    links: u32,
+    /// Stop (with any error) rather than ask the host something, and remember that.
+    avoid_host: bool,
+    met_host: Cell<bool>,
+}
+
+impl<'t> Walk<'t> {
+    pub(crate) fn new(tree: &'t Tree, who: &'t Caller) -> Walk<'t> {
+        Walk { tree, who, links: 0, avoid_host: false, met_host: Cell::new(false) }
+    }
+
+    /// Walks to the directory that holds, or would hold, the path's last name.
+    pub(crate) fn parent<'p>(&mut self, at: &Place, path: &'p [u8]) -> Result<Parent<'p>> {
+        check_path(path)?;
+        let mut dir = if path[0] == b'/' { self.tree.root() } else { self.tree.settle(at) };
+        let end = path.len() - path.iter().rev().take_while(|&&byte| byte == b'/').count();
+        let slash = end < path.len();
+        let mut names = path[..end].split(|&byte| byte == b'/').filter(|name| !name.is_empty()).peekable();
+        while let Some(name) = names.next() {
+            self.search(&dir)?;
+            if names.peek().is_none() {
+                let last = match name {
+                    b"." => Last::Dot,
+                    b".." => Last::DotDot,
+                    name => Last::Name(check_name(name)?),
+                };
+                return Ok(Parent { dir, last, slash });
+            }
+            dir = match name {
+                b"." => dir,
+                b".." => self.tree.up(&dir)?,
+                name => self.through(&dir, check_name(name)?)?,
+            };
+        }
+        Ok(Parent { dir, last: Last::Root, slash })
+    }
+
+    /// Walks all the way; `follow` is about a link at the very end.
+    pub(crate) fn resolve(&mut self, at: &Place, path: &[u8], follow: bool) -> Result<Place> {
+        let parent = self.parent(at, path)?;
+        let found = match parent.last {
+            Last::Root | Last::Dot => parent.dir,
+            Last::DotDot => self.tree.up(&parent.dir)?,
+            Last::Name(name) => {
+                let place = self.child(&parent.dir, name)?;
+                self.end_of_link(&parent.dir, place, follow || parent.slash)?
+            }
+        };
+        if parent.slash && self.stat(&found)?.kind != FileKind::Dir {
+            return Err(Errno::ENOTDIR);
+        }
+        Ok(found)
+    }
+
+    /// If `place`, found in `dir`, is a link to be followed: where it leads. A link that stands for
+    /// something without a path (see [`VirtualStat::magic`](crate::VirtualStat)) leads to itself.
+    fn end_of_link(&mut self, dir: &Place, place: Place, follow: bool) -> Result<Place> {
+        if !follow || self.tree.is_magic(self.who, &place) {
+            return Ok(place);
+        }
+        match self.link_target(&place)? {
+            None => Ok(place),
+            Some(target) => {
+                self.count_link()?;
+                self.resolve(dir, &target, true)
+            }
+        }
+    }
+
+    /// A name in the middle of a path.
+    fn through(&mut self, dir: &Place, name: &[u8]) -> Result<Place> {
+        let place = self.child(dir, name)?;
+        match self.link_target(&place)? {
+            None => Ok(place),
+            Some(target) => {
+                self.count_link()?;
+                self.resolve(dir, &target, true)
+            }
+        }
+    }
+
+    pub(crate) fn count_link(&mut self) -> Result<()> {
+        self.links += 1;
+        if self.links > MAX_LINKS { Err(Errno::ELOOP) } else { Ok(()) }
+    }
+
+    /// May the walk go on below `dir`?
+    fn search(&self, dir: &Place) -> Result<()> {
+        let stat = self.stat(dir)?;
+        if stat.kind != FileKind::Dir {
+            return Err(Errno::ENOTDIR);
+        }
+        self.who.check(&stat, Access::X)
+    }
+
+    fn stat(&self, place: &Place) -> Result<Stat> {
+        self.guard(place)?;
+        self.tree.stat_place(self.who, place)
+    }
+
+    fn link_target(&self, place: &Place) -> Result<Option<Vec<u8>>> {
+        self.guard(place)?;
+        self.tree.link_target(self.who, place)
+    }
+
+    pub(crate) fn child(&self, dir: &Place, name: &[u8]) -> Result<Place> {
+        if self.avoid_host && self.tree.asks_host_for(dir, name) {
+            self.met_host.set(true);
+            return Err(Errno::EAGAIN);
+        }
+        self.tree.child(self.who, dir, name)
+    }
+
+    fn guard(&self, place: &Place) -> Result<()> {
+        if self.avoid_host && self.tree.is_on_host(place) {
+            self.met_host.set(true);
+            return Err(Errno::EAGAIN);
+        }
+        Ok(())
+    }
+}
+
+fn check_path(path: &[u8]) -> Result<()> {
+    if path.is_empty() {
+        return Err(Errno::ENOENT);
+    }
+    if path.len() >= PATH_MAX {
+        return Err(Errno::ENAMETOOLONG);
+    }
+    if path.contains(&0) {
+        return Err(Errno::EINVAL);
+    }
+    Ok(())
+}
+
+fn check_name(name: &[u8]) -> Result<&[u8]> {
+    if name.len() > NAME_MAX { Err(Errno::ENAMETOOLONG) } else { Ok(name) }
+}
+
+impl Tree {
+    /// The place a path leads to, from `at` unless it is absolute. `follow`: through a link at its end too.
+    pub fn lookup(&self, who: &Caller, at: &Place, path: &[u8], follow: bool) -> Result<Place> {
+        Walk::new(self, who).resolve(at, path, follow)
+    }
+
+    /// The absolute path of a place: `getcwd`. It follows renames; once removed, a place is `ENOENT`.
+    pub fn path_of(&self, place: &Place) -> Result<Vec<u8>> {
+        let mut names: Vec<Vec<u8>> = Vec::new();
+        let mut place = self.settle(place);
+        loop {
+            match &place.0 {
+                Spot::Inode(ino) if *ino == self.root => break,
+                Spot::Inode(ino) => {
+                    let inode = self.inode(*ino)?;
+                    let dir = inode.dir().ok_or(Errno::ENOTDIR)?;
+                    if inode.nlink == 0 {
+                        return Err(Errno::ENOENT);
+                    }
+                    names.push(dir.name.to_vec());
+                    place = Place::inode(dir.parent);
+                }
+                Spot::Mount(spot) if spot.path.is_empty() => {
+                    place = Place::inode(self.mount_point(spot.mount)?.covered);
+                }
+                Spot::Mount(spot) => {
+                    let (parent, name) = split(&spot.path);
+                    names.push(name.to_vec());
+                    place =
+                        self.settle(&Place::mounted(MountSpot { mount: spot.mount, path: parent.into() }));
+                }
+            }
+        }
+        if names.is_empty() {
+            return Ok(b"/".to_vec());
+        }
+        Ok(names.iter().rev().flat_map(|name| [b"/", &name[..]].concat()).collect())
+    }
+
+    /// Could this path run into a host directory, so that the call may have to wait for a disk? False at
+    /// once where none is mounted; may err on the side of true.
+    pub fn touches_host(&self, at: &Place, path: &[u8]) -> bool {
+        if !self.has_host_mounts() {
+            return false;
+        }
+        let mut walk = Walk { avoid_host: true, ..Walk::new(self, &Caller::ROOT) };
+        match walk.resolve(at, path, true) {
+            Ok(place) => walk.met_host.get() || self.is_on_host(&place) || self.is_layered(&place),
+            Err(_) => walk.met_host.get(),
+        }
+    }
+
+    /// The directory and name of what a path leads to, links at its end followed if so asked.
+    pub(crate) fn real_parent(
+        &self,
+        who: &Caller,
+        at: &Place,
+        path: &[u8],
+        follow: bool,
+    ) -> Result<(Place, Vec<u8>)> {
+        let mut walk = Walk::new(self, who);
+        let (mut at, mut path) = (at.clone(), path.to_vec());
+        loop {
+            let parent = walk.parent(&at, &path)?;
+            let Last::Name(name) = parent.last else { return Err(Errno::EISDIR) };
+            let place = walk.child(&parent.dir, name)?;
+            match self.link_target(who, &place)? {
+                Some(target) if follow => {
+                    walk.count_link()?;
+                    (at, path) = (parent.dir, target);
+                }
+                _ => return Ok((parent.dir, name.to_vec())),
+            }
+        }
+    }
+
+    /// A place as it is now: a lower one that an overlay has copied up since is an inode.
+    pub(crate) fn settle(&self, place: &Place) -> Place {
+        match &place.0 {
+            Spot::Mount(spot) if !self.copied.is_empty() => match self.copied.get(spot) {
+                Some(ino) => Place::inode(*ino),
+                None => place.clone(),
+            },
+            _ => place.clone(),
+        }
+    }
+
+    /// The directory above `dir`; the root is above itself.
+    pub(crate) fn up(&self, dir: &Place) -> Result<Place> {
+        match &dir.0 {
+            Spot::Inode(ino) => {
+                let parent = self.dir(*ino)?.parent;
+                self.inode(parent)?;
+                Ok(Place::inode(parent))
+            }
+            Spot::Mount(spot) if spot.path.is_empty() => {
+                let covered = self.mount_point(spot.mount)?.covered;
+                Ok(Place::inode(self.dir(covered)?.parent))
+            }
+            Spot::Mount(spot) => {
+                let path = split(&spot.path).0.into();
+                Ok(self.settle(&Place::mounted(MountSpot { mount: spot.mount, path })))
+            }
+        }
+    }
+
+    /// What `name` is in `dir`; `ENOENT` if it is not there.
+    pub(crate) fn child(&self, who: &Caller, dir: &Place, name: &[u8]) -> Result<Place> {
+        match &dir.0 {
+            Spot::Inode(ino) => {
+                let body = self.dir(*ino)?;
+                match (body.get(name), &body.lower) {
+                    (Some(Target::Inode(child)), _) => self.enter_mount(child),
+                    (None, Some(lower)) => self.mount_child(who, lower, name),
+                    _ => Err(Errno::ENOENT),
+                }
+            }
+            Spot::Mount(spot) => self.mount_child(who, spot, name),
+        }
+    }
+
+    fn enter_mount(&self, ino: crate::place::Ino) -> Result<Place> {
+        match self.inode(ino)?.dir().and_then(|dir| dir.covered_by) {
+            None => Ok(Place::inode(ino)),
+            Some(mount) => self.mount_root(mount),
+        }
+    }
+
+    fn mount_child(&self, who: &Caller, dir: &MountSpot, name: &[u8]) -> Result<Place> {
+        let child = Place::mounted(dir.child(name));
+        self.stat_place(who, &child)?;
+        Ok(child)
+    }
+
+    /// A symbolic link's target; `None` for everything else.
+    pub(crate) fn link_target(&self, who: &Caller, place: &Place) -> Result<Option<Vec<u8>>> {
+        match &place.0 {
+            Spot::Inode(ino) => Ok(match &self.inode(*ino)?.body {
+                Body::Symlink(target) => Some(target.to_vec()),
+                _ => None,
+            }),
+            Spot::Mount(spot) => {
+                if self.stat_place(who, place)?.kind != FileKind::Symlink {
+                    return Ok(None);
+                }
+                match &self.mount_point(spot.mount)?.source {
+                    Source::Virtual(files) => files.read_link(who, &spot.path).map(Some),
+                    source => source.host_dir().ok_or(Errno::EIO)?.read_link(&spot.path).map(Some),
+                }
+            }
+        }
+    }
+
+    pub(crate) fn is_magic(&self, who: &Caller, place: &Place) -> bool {
+        let Spot::Mount(spot) = &place.0 else { return false };
+        match self.mount_point(spot.mount).map(|point| &point.source) {
+            Ok(Source::Virtual(files)) => files.stat(who, &spot.path).is_ok_and(|stat| stat.magic),
+            _ => false,
+        }
+    }
+
+    /// Does asking about this place mean asking the host?
+    pub(crate) fn is_on_host(&self, place: &Place) -> bool {
+        match &place.0 {
+            Spot::Inode(_) => false,
+            Spot::Mount(spot) => {
+                self.mount_point(spot.mount).is_ok_and(|point| point.source.host_dir().is_some())
+            }
+        }
+    }
+
+    /// Does finding `name` in `dir` mean asking the host?
+    fn asks_host_for(&self, dir: &Place, name: &[u8]) -> bool {
+        match &dir.0 {
+            Spot::Inode(ino) => {
+                self.dir(*ino).is_ok_and(|dir| dir.lower.is_some() && dir.get(name).is_none())
+            }
+            Spot::Mount(_) => self.is_on_host(dir),
+        }
+    }
+
+    /// Is it an inode with something of the host's behind it: an overlay's directory, or a file whose bytes
+    /// are still below?
+    pub(crate) fn is_layered(&self, place: &Place) -> bool {
+        let Spot::Inode(ino) = &place.0 else { return false };
+        match self.inode(*ino).map(|inode| &inode.body) {
+            Ok(Body::Dir(dir)) => dir.lower.is_some(),
+            Ok(Body::File(file)) => file.lower_spot().is_some(),
+            _ => false,
+        }
+    }
+}

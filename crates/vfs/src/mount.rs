@@ -1,0 +1,248 @@
+//! Mounts: directories of the tree behind which something else answers.
+//!
+//! ```text
+//! /home/user/data   Files     in-memory files, read by all, charged when written
+//! /src              Host      a host directory, read-only or read-write
+//! /work             Overlay   a host directory below, the sandbox's changes above, in memory
+//! /proc             Virtual   whatever the embedder computes
+//! ```
+//! The first and third have inodes in the tree: entering them is entering another directory. The others are
+//! asked each time, by path.
+
+use crate::dir::Dir;
+use crate::host::HostDir;
+use crate::inode::{Body, Inode};
+use crate::place::{Ino, MountId, MountSpot, Spot};
+use crate::{Caller, Content, Errno, FileKind, Place, Result, Tree};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Something to mount.
+#[derive(Clone)]
+pub enum Mount {
+    /// Files given as paths below the mount and contents; they belong to the user.
+    Files(Vec<(Vec<u8>, Content)>),
+    /// A directory of the host: see [`Mount::host`].
+    Host(HostMount),
+    /// Files that are computed when asked for.
+    Virtual(Arc<dyn Virtual>),
+}
+
+/// An opened host directory and what the sandbox may do with it.
+#[derive(Clone)]
+pub struct HostMount {
+    dir: Arc<HostDir>,
+    access: HostAccess,
+}
+
+/// What the sandbox may do with a host directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostAccess {
+    /// Every change is `EROFS`.
+    ReadOnly,
+    /// Changes happen on the host.
+    ReadWrite,
+    /// Changes stay in the sandbox: see [`Tree::diff`].
+    Overlay,
+}
+
+impl Mount {
+    /// A directory of the host. It is opened here and now: whatever its path leads to later, this stays
+    /// the directory.
+    pub fn host(path: &Path, access: HostAccess) -> Result<Mount> {
+        Ok(Mount::Host(HostMount { dir: Arc::new(HostDir::open(path)?), access }))
+    }
+}
+
+/// Files that are computed when asked for: the hook for `/proc`. Paths are relative to the mount, without
+/// leading slash; the mount's root is the empty path.
+pub trait Virtual: Send + Sync {
+    /// A directory's names, without `.` and `..`.
+    fn list(&self, who: &Caller, path: &[u8]) -> Result<Vec<(Vec<u8>, FileKind)>>;
+    /// A file's whole content, fetched when it is opened.
+    fn read(&self, who: &Caller, path: &[u8]) -> Result<Vec<u8>>;
+    /// A symbolic link's target.
+    fn read_link(&self, who: &Caller, path: &[u8]) -> Result<Vec<u8>>;
+    /// What is there: `ENOENT` where nothing is.
+    fn stat(&self, who: &Caller, path: &[u8]) -> Result<VirtualStat>;
+}
+
+/// What a [`Virtual`] says about one of its files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VirtualStat {
+    /// What kind of file.
+    pub kind: FileKind,
+    /// Permission bits.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Size to show; `/proc` shows 0.
+    pub size: u64,
+    /// Inode number; 0 to have one made from the path.
+    pub ino: u64,
+    /// A symbolic link that stands for something a path cannot name, such as `/proc/self/fd/0`. As the last
+    /// part of a path it is not followed: looking it up gives the link's own [`Place`], opening it a
+    /// [`Handle`](crate::Handle) of kind `Symlink`, whose `place().mount_path()` says which link.
+    pub magic: bool,
+}
+
+/// The mounts of a tree.
+#[derive(Clone, Default)]
+pub(crate) struct Mounts {
+    by_id: BTreeMap<MountId, MountPoint>,
+    last_id: MountId,
+    host: usize,
+}
+
+#[derive(Clone)]
+pub(crate) struct MountPoint {
+    /// The directory it covers.
+    pub(crate) covered: Ino,
+    pub(crate) source: Source,
+}
+
+#[derive(Clone)]
+pub(crate) enum Source {
+    Files { root: Ino },
+    Host { dir: Arc<HostDir>, writable: bool },
+    Overlay { dir: Arc<HostDir>, root: Ino },
+    Virtual(Arc<dyn Virtual>),
+}
+
+impl Source {
+    pub(crate) fn host_dir(&self) -> Option<&Arc<HostDir>> {
+        match self {
+            Source::Host { dir, .. } | Source::Overlay { dir, .. } => Some(dir),
+            Source::Files { .. } | Source::Virtual(_) => None,
+        }
+    }
+}
+
+impl Tree {
+    /// Is any host directory mounted?
+    pub fn has_host_mounts(&self) -> bool {
+        self.mounts.host > 0
+    }
+
+    /// Mounts `mount` over the directory `path`, which is made (as by [`Tree::install_dir`]) if there is
+    /// none. `EBUSY` over another mount or the root.
+    pub fn mount(&mut self, path: &[u8], mount: Mount) -> Result<()> {
+        let covered = self.install_dir_at(path, 0o755)?;
+        if covered == self.root || self.is_mount_root(covered) {
+            return Err(Errno::EBUSY);
+        }
+        let id = self.mounts.last_id + 1;
+        let (source, files) = match mount {
+            Mount::Virtual(files) => (Source::Virtual(files), Vec::new()),
+            Mount::Files(files) => (Source::Files { root: self.files_root(covered, id)? }, files),
+            Mount::Host(HostMount { dir, access: HostAccess::Overlay }) => {
+                let spot = MountSpot { mount: id, path: [].into() };
+                let root = self.overlay_root(&dir, covered, spot.clone())?;
+                let root = self.add_inode(root)?;
+                self.copied.insert(spot, root);
+                (Source::Overlay { dir, root }, Vec::new())
+            }
+            Mount::Host(HostMount { dir, access }) => {
+                (Source::Host { dir, writable: access == HostAccess::ReadWrite }, Vec::new())
+            }
+        };
+        let mounts = Arc::make_mut(&mut self.mounts);
+        mounts.last_id = id;
+        mounts.host += usize::from(source.host_dir().is_some());
+        mounts.by_id.insert(id, MountPoint { covered, source });
+        self.dir_mut(covered)?.covered_by = Some(id);
+        if let Err(errno) = self.fill_mount(path, files) {
+            self.unmount(path)?;
+            return Err(errno);
+        }
+        Ok(())
+    }
+
+    fn fill_mount(&mut self, at: &[u8], files: Vec<(Vec<u8>, Content)>) -> Result<()> {
+        let owner = (Caller::USER.uid, Caller::USER.gid);
+        for (path, content) in files {
+            self.install_as(&crate::name::join(at, &path), 0o644, content, owner)?;
+        }
+        Ok(())
+    }
+
+    /// The in-memory directory that is the root of a mount. It has the covered directory's name and parent.
+    fn files_root(&mut self, covered: Ino, id: MountId) -> Result<Ino> {
+        let under = self.dir(covered)?;
+        let dir = Dir::new(under.parent, &under.name);
+        let user = Caller::USER;
+        let mut inode = Inode::new(Body::Dir(Box::new(dir)), 0o755, user.uid, user.gid, id + 1);
+        inode.charged = false;
+        self.add_inode(inode)
+    }
+
+    /// Takes the mount at `path` away, with all that was written to it in memory. `EINVAL` if nothing is
+    /// mounted there.
+    pub fn unmount(&mut self, path: &[u8]) -> Result<()> {
+        let place = self.lookup(&Caller::ROOT, &self.root(), path, true)?;
+        let (id, point) = self.mount_with_root(&place).ok_or(Errno::EINVAL)?;
+        let inside = self.mounts.by_id.values().any(|other| {
+            other.covered != point.covered && self.inode(other.covered).is_ok_and(|at| at.dev == id + 1)
+        });
+        if inside {
+            return Err(Errno::EBUSY);
+        }
+        if let Source::Files { root } | Source::Overlay { root, .. } = point.source {
+            self.remove_all_below(root)?;
+            self.forget(root);
+        }
+        self.dir_mut(point.covered)?.covered_by = None;
+        let mounts = Arc::make_mut(&mut self.mounts);
+        mounts.host -= usize::from(point.source.host_dir().is_some());
+        mounts.by_id.remove(&id);
+        Ok(())
+    }
+
+    /// The paths of all mounts, oldest first, each with the word `/proc/mounts` uses for its kind.
+    pub fn mounts(&self) -> Vec<(Vec<u8>, &'static str)> {
+        let described = self.mounts.by_id.iter().filter_map(|(id, point)| {
+            let path = self.path_of(&self.mount_root(*id).ok()?).ok()?;
+            let word = match &point.source {
+                Source::Files { .. } => "tmpfs",
+                Source::Host { writable: true, .. } => "host rw",
+                Source::Host { writable: false, .. } => "host ro",
+                Source::Overlay { .. } => "overlay",
+                Source::Virtual(_) => "proc",
+            };
+            Some((path, word))
+        });
+        described.collect()
+    }
+
+    pub(crate) fn mount_point(&self, id: MountId) -> Result<&MountPoint> {
+        self.mounts.by_id.get(&id).ok_or(Errno::ENOENT)
+    }
+
+    /// Where one is after stepping onto a directory that a mount covers.
+    pub(crate) fn mount_root(&self, id: MountId) -> Result<Place> {
+        Ok(match self.mount_point(id)?.source {
+            Source::Files { root } | Source::Overlay { root, .. } => Place::inode(root),
+            _ => Place::mounted(MountSpot { mount: id, path: [].into() }),
+        })
+    }
+
+    /// Is the inode the root of a mount in memory?
+    pub(crate) fn is_mount_root(&self, ino: Ino) -> bool {
+        self.mounts.by_id.values().any(|point| match point.source {
+            Source::Files { root } | Source::Overlay { root, .. } => root == ino,
+            _ => false,
+        })
+    }
+
+    fn mount_with_root(&self, place: &Place) -> Option<(MountId, MountPoint)> {
+        let found = self.mounts.by_id.iter().find(|(id, point)| match (&place.0, &point.source) {
+            (Spot::Inode(ino), Source::Files { root } | Source::Overlay { root, .. }) => ino == root,
+            (Spot::Mount(spot), _) => spot.mount == **id && spot.path.is_empty(),
+            _ => false,
+        });
+        found.map(|(id, point)| (*id, point.clone()))
+    }
+}

@@ -1,0 +1,52 @@
+//! Somewhere in the tree.
+
+use std::sync::Arc;
+
+/// An inode's number within its tree. Never used twice, so a stale one is noticed.
+pub(crate) type Ino = u64;
+/// A mount's number within its tree. Never used twice.
+pub(crate) type MountId = u32;
+/// A path below a mount's root, without leading slash, `.`, `..` or symbolic links; empty is the root.
+pub(crate) type RelPath = Arc<[u8]>;
+
+/// A spot in a mount: what is there is asked of the mount, each time.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct MountSpot {
+    pub(crate) mount: MountId,
+    pub(crate) path: RelPath,
+}
+
+impl MountSpot {
+    pub(crate) fn child(&self, name: &[u8]) -> MountSpot {
+        MountSpot { mount: self.mount, path: crate::name::join(&self.path, name).into() }
+    }
+}
+
+/// Somewhere in a tree: an inode in memory, or a spot in a mount. What a working directory is: it stays
+/// the same place while names above it change.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Place(pub(crate) Spot);
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Spot {
+    Inode(Ino),
+    Mount(MountSpot),
+}
+
+impl Place {
+    pub(crate) fn inode(ino: Ino) -> Place {
+        Place(Spot::Inode(ino))
+    }
+
+    pub(crate) fn mounted(spot: MountSpot) -> Place {
+        Place(Spot::Mount(spot))
+    }
+
+    /// If the place lies in a mount that answers for itself (a host directory, `/proc`): its path there.
+    pub fn mount_path(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Spot::Inode(_) => None,
+            Spot::Mount(spot) => Some(&spot.path),
+        }
+    }
+}

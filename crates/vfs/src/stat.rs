@@ -1,0 +1,115 @@
+//! What `stat` tells about a file.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The kinds of file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Dir,
+    /// A symbolic link.
+    Symlink,
+    /// A named pipe. The tree keeps its name and inode; whoever runs processes makes it carry bytes.
+    Fifo,
+    /// One of the character devices of `/dev`.
+    Device(Device),
+    /// A socket: never made here, but a host directory may hold one.
+    Socket,
+}
+
+/// The character devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Device {
+    /// Takes everything, gives nothing.
+    Null,
+    /// Takes everything, gives zeros.
+    Zero,
+    /// Gives zeros, takes nothing: every write is `ENOSPC`.
+    Full,
+    /// Gives random bytes.
+    Random,
+    /// Gives random bytes.
+    Urandom,
+    /// The process's terminal: only whoever runs the process knows it; here it is `ENXIO`.
+    Tty,
+}
+
+impl Device {
+    /// Linux's number for the device, as `st_rdev` shows it.
+    pub fn rdev(self) -> u64 {
+        let (major, minor) = match self {
+            Device::Null => (1, 3),
+            Device::Zero => (1, 5),
+            Device::Full => (1, 7),
+            Device::Random => (1, 8),
+            Device::Urandom => (1, 9),
+            Device::Tty => (5, 0),
+        };
+        major << 8 | minor
+    }
+}
+
+/// A file's metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// Which file system: the tree itself, or one of its mounts.
+    pub dev: u64,
+    /// Inode number, unique within `dev`.
+    pub ino: u64,
+    /// What kind of file.
+    pub kind: FileKind,
+    /// Permission bits with set-user-id, set-group-id and sticky, without the type bits.
+    pub mode: u32,
+    /// Number of hard links.
+    pub nlink: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Length in bytes.
+    pub size: u64,
+    /// Blocks of 512 bytes in use: fewer than `size` needs where the file has holes.
+    pub blocks: u64,
+    /// Which device, if it is one.
+    pub rdev: u64,
+    /// Last access, in nanoseconds since 1970. Reading does not move it (as with `noatime`).
+    pub atime: i64,
+    /// Last change of content, in nanoseconds since 1970.
+    pub mtime: i64,
+    /// Last change of content or metadata, in nanoseconds since 1970.
+    pub ctime: i64,
+    /// Names a regular file's content: unique in this process across all trees, new with every change.
+    /// Zero where the content is not the tree's own (host files, devices, `/proc`).
+    pub version: u64,
+}
+
+/// A time for [`Tree::utimes`](crate::Tree::utimes) to set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetTime {
+    /// Leave it as it is.
+    Keep,
+    /// The present.
+    Now,
+    /// Nanoseconds since 1970.
+    At(i64),
+}
+
+impl SetTime {
+    pub(crate) fn apply(self, time: &mut i64, now: i64) {
+        match self {
+            SetTime::Keep => {}
+            SetTime::Now => *time = now,
+            SetTime::At(given) => *time = given,
+        }
+    }
+}
+
+/// The present, in nanoseconds since 1970.
+pub(crate) fn now() -> i64 {
+    match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+        Err(before) => -i64::try_from(before.duration().as_nanos()).unwrap_or(i64::MAX),
+    }
+}

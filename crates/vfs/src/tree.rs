@@ -1,0 +1,225 @@
+//! The tree itself: a value. Cloning it takes constant time, and no clone sees what another writes.
+
+use crate::dir::{Dir, Target};
+use crate::inode::{Body, Inode};
+use crate::mount::Mounts;
+use crate::place::{Ino, MountSpot, Spot};
+use crate::quota::{Quota, Usage};
+use crate::{Caller, Errno, Place, Result};
+use imbl::OrdMap;
+use std::sync::Arc;
+
+/// A tree of files, in memory but for its mounts.
+#[derive(Clone)]
+pub struct Tree {
+    pub(crate) inodes: OrdMap<Ino, Arc<Inode>>,
+    pub(crate) root: Ino,
+    next_ino: Ino,
+    /// How many handles of this tree each inode has: an unlinked one lives until the last is closed.
+    pub(crate) opens: OrdMap<Ino, u32>,
+    pub(crate) quota: Quota,
+    pub(crate) used: Usage,
+    /// Names of the sandbox's own files beyond the first of each.
+    pub(crate) extra_links: u64,
+    pub(crate) writable: Option<Arc<[Vec<u8>]>>,
+    pub(crate) mounts: Arc<Mounts>,
+    /// Overlays: which lower files and directories have become inodes, whatever became of those since.
+    pub(crate) copied: OrdMap<MountSpot, Ino>,
+}
+
+impl Tree {
+    /// A tree with just an empty root directory, mode 755, owned by root.
+    pub fn new(quota: Quota) -> Tree {
+        const ROOT: Ino = 1;
+        let mut root = Inode::new(Body::Dir(Box::new(Dir::new(ROOT, b""))), 0o755, 0, 0, 1);
+        root.charged = false;
+        Tree {
+            inodes: OrdMap::unit(ROOT, Arc::new(root)),
+            root: ROOT,
+            next_ino: ROOT + 1,
+            opens: OrdMap::new(),
+            quota,
+            used: Usage::default(),
+            extra_links: 0,
+            writable: None,
+            mounts: Arc::default(),
+            copied: OrdMap::new(),
+        }
+    }
+
+    /// The root directory.
+    pub fn root(&self) -> Place {
+        Place::inode(self.root)
+    }
+
+    /// With a list of absolute paths, makes everything that is neither at nor below one of them read-only:
+    /// changes there are `EROFS`. Paths are compared after links are resolved, so a link does not help.
+    pub fn set_writable_paths(&mut self, paths: Option<Vec<Vec<u8>>>) {
+        self.writable = paths.map(|paths| {
+            let clean = paths.into_iter().map(|mut path| {
+                while path.last() == Some(&b'/') {
+                    path.pop();
+                }
+                path
+            });
+            clean.collect()
+        });
+    }
+
+    /// May the entry `name` of `dir` come, go or change (`""`: the directory itself)?
+    pub(crate) fn check_writable(&self, dir: &Place, name: &[u8]) -> Result<()> {
+        if let Spot::Mount(spot) = &dir.0 {
+            self.check_mount_writable(spot)?;
+        }
+        let Some(allowed) = &self.writable else { return Ok(()) };
+        let mut path = self.path_of(dir)?;
+        if !name.is_empty() {
+            path = crate::name::join(&path, name);
+        }
+        let is_allowed = allowed.iter().any(|prefix| {
+            path.strip_prefix(&prefix[..]).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+        });
+        if is_allowed { Ok(()) } else { Err(Errno::EROFS) }
+    }
+
+    pub(crate) fn inode(&self, ino: Ino) -> Result<&Inode> {
+        self.inodes.get(&ino).map(|inode| &**inode).ok_or(Errno::ENOENT)
+    }
+
+    pub(crate) fn inode_mut(&mut self, ino: Ino) -> Result<&mut Inode> {
+        self.inodes.get_mut(&ino).map(Arc::make_mut).ok_or(Errno::ENOENT)
+    }
+
+    pub(crate) fn dir(&self, ino: Ino) -> Result<&Dir> {
+        self.inode(ino)?.dir().ok_or(Errno::ENOTDIR)
+    }
+
+    pub(crate) fn dir_mut(&mut self, ino: Ino) -> Result<&mut Dir> {
+        match &mut self.inode_mut(ino)?.body {
+            Body::Dir(dir) => Ok(dir),
+            _ => Err(Errno::ENOTDIR),
+        }
+    }
+
+    /// Puts a new inode into the table, if the quota allows it. It has no name yet.
+    pub(crate) fn add_inode(&mut self, inode: Inode) -> Result<Ino> {
+        self.charge(&inode)?;
+        let ino = self.next_ino;
+        self.next_ino += 1;
+        self.inodes.insert(ino, Arc::new(inode));
+        Ok(ino)
+    }
+
+    /// Makes an inode for `who` in the directory `dir` under `name`.
+    pub(crate) fn create(
+        &mut self,
+        who: &Caller,
+        dir: Ino,
+        name: &[u8],
+        mode: u32,
+        body: Body,
+    ) -> Result<Ino> {
+        let parent = self.inode(dir)?;
+        let mut mode = mode & 0o7777;
+        let mut gid = who.gid;
+        if parent.mode & 0o2000 != 0 {
+            // A set-group-id directory hands its group down.
+            gid = parent.gid;
+            if matches!(body, Body::Dir(_)) {
+                mode |= 0o2000;
+            }
+        }
+        let ino = self.add_inode(Inode::new(body, mode, who.uid, gid, parent.dev))?;
+        if let Err(errno) = self.enter(dir, name, ino) {
+            self.forget(ino);
+            return Err(errno);
+        }
+        Ok(ino)
+    }
+
+    /// Gives `ino` the name `name` in `dir`, in place of what had it.
+    pub(crate) fn enter(&mut self, dir: Ino, name: &[u8], ino: Ino) -> Result<()> {
+        let is_dir = if let Body::Dir(child) = &mut self.inode_mut(ino)?.body {
+            child.parent = dir;
+            child.name = crate::name::Name::new(name);
+            true
+        } else {
+            false
+        };
+        let parent = self.dir_mut(dir)?;
+        if !parent.put(name, Target::Inode(ino)) {
+            return Err(Errno::ENOSPC);
+        }
+        parent.subdirs += u32::from(is_dir);
+        self.inode_mut(dir)?.touch();
+        Ok(())
+    }
+
+    /// Takes the name `name` out of `dir`, leaving a whiteout where a lower entry would show through.
+    pub(crate) fn leave(&mut self, dir: Ino, name: &[u8], is_dir: bool) -> Result<()> {
+        let hides = self.lower_has(dir, name);
+        let parent = self.dir_mut(dir)?;
+        parent.take(name);
+        parent.subdirs -= u32::from(is_dir);
+        if hides && !parent.put(name, Target::Whiteout) {
+            return Err(Errno::ENOSPC);
+        }
+        self.inode_mut(dir)?.touch();
+        Ok(())
+    }
+
+    /// An inode lost one of its names. With the last name and the last handle it goes.
+    pub(crate) fn unlinked(&mut self, ino: Ino) -> Result<()> {
+        let inode = self.inode_mut(ino)?;
+        inode.nlink -= 1;
+        inode.ctime = crate::stat::now();
+        let (left, charged) = (inode.nlink, inode.charged);
+        if left > 0 {
+            self.extra_links -= u64::from(charged);
+        } else if !self.opens.contains_key(&ino) {
+            self.forget(ino);
+        }
+        Ok(())
+    }
+
+    /// Drops an inode and gives back what it was charged.
+    pub(crate) fn forget(&mut self, ino: Ino) {
+        if let Some(inode) = self.inodes.remove(&ino) {
+            self.refund(&inode);
+        }
+    }
+
+    /// The tree's own files change what the quota counts when they are first written to.
+    pub(crate) fn start_charging(&mut self, ino: Ino, bytes: u64) -> Result<()> {
+        let inode = self.inode(ino)?;
+        if inode.charged {
+            return self.check_room(bytes, 0);
+        }
+        self.check_room(bytes, 1)?;
+        let extra = u64::from(inode.nlink.saturating_sub(1));
+        self.inode_mut(ino)?.charged = true;
+        self.used.inodes += 1;
+        self.used.bytes += self.inode(ino)?.charge();
+        self.extra_links += extra;
+        Ok(())
+    }
+
+    /// Empties a directory and all below it, whoever owns them. For what the tree itself takes away.
+    pub(crate) fn remove_all_below(&mut self, top: Ino) -> Result<()> {
+        let mut pending = vec![top];
+        while let Some(dir) = pending.pop() {
+            let children: Vec<Ino> = self.dir(dir)?.iter().map(|(_, ino)| ino).collect();
+            for ino in children {
+                match self.inode(ino)?.dir() {
+                    Some(_) => pending.push(ino),
+                    None => self.unlinked(ino)?,
+                }
+            }
+            self.dir_mut(dir)?.clear();
+            if dir != top {
+                self.unlinked(dir)?;
+            }
+        }
+        Ok(())
+    }
+}

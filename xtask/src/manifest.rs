@@ -161,7 +161,7 @@ fn source_files(package: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Where each package of the workspace lies, by its name: up to two levels below `guests`.
+/// Where each package of the workspace lies, by its name: up to three levels below `guests`.
 fn package_directories(guests: &Path) -> Result<BTreeMap<String, PathBuf>> {
     let mut found = BTreeMap::new();
     let mut pending = vec![(guests.to_owned(), 0)];
@@ -169,7 +169,7 @@ fn package_directories(guests: &Path) -> Result<BTreeMap<String, PathBuf>> {
         if let Some(name) = package_name(&directory.join("Cargo.toml")) {
             found.insert(name, directory.clone());
         }
-        if depth == 2 {
+        if depth == 3 {
             continue;
         }
         for entry in fs::read_dir(&directory)? {

@@ -1,2 +1,43 @@
-//! The `wardian` binary.
-fn main() {}
+//! The `wardian` command. Thin: it reads flags, calls the library and shows what came of it.
+
+mod duration;
+mod mount;
+mod run;
+mod streams;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Bad flags, unreadable files and mounts: the exit code of every command for what is not the script's fault.
+const USAGE_ERROR: u8 = 2;
+
+/// A sandbox for AI agents: a shell, Unix tools and files, all of it in memory.
+#[derive(Parser)]
+#[command(name = "wardian", version, about, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a script in a new sandbox and exit with its code.
+    Run(run::Arguments),
+}
+
+fn main() -> ExitCode {
+    tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::from_env("WARDIAN_LOG"))
+        .with_writer(std::io::stderr)
+        .init();
+    let outcome = match Arguments::parse().command {
+        Command::Run(arguments) => run::main(arguments),
+    };
+    let code = outcome.unwrap_or_else(|error| {
+        eprintln!("wardian: {error:#}");
+        USAGE_ERROR
+    });
+    // Not by returning: a thread may be waiting in a read of standard input that nobody will answer.
+    std::process::exit(i32::from(code))
+}

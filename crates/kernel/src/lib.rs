@@ -1,1 +1,58 @@
-//! x
+//! A small Unix whose processes are WebAssembly.
+//!
+//! ```text
+//!  Kernel   engine, worker threads, ticker, compiled programs (one per program)
+//!    │
+//!    ├─ Machine   one sandbox: files, process table, limits
+//!    │    ├─ Session   the shell, resident: at rest between commands
+//!    │    ├─ Process   descriptors, directory, signals ── Task: its future, in a slot the killer can empty
+//!    │    └─ …                                             └─ Instance: a wasmtime store
+//!    └─ Machine …
+//! ```
+//!
+//! A process is a task on the kernel's own runtime. A system call that must wait is an `await`; killing a process is
+//! dropping its future. Guests speak WASI preview 1 and, for what Unix has and WASI lacks, the import module `wardian`
+//! (`docs/abi.md`).
+//!
+//! Reading order: `kernel`, `machine`, `proc`, `task`; then what a process does: `spawn`, `fork`, `wait`, `signal`,
+//! `fd`, `pipe`, `open`, `io`; then `image` and `session`; `wasi` and `sys` are the system calls themselves.
+
+mod alarm;
+mod artifact;
+mod call;
+mod fd;
+mod foreign;
+mod fork;
+mod image;
+mod instance;
+mod io;
+mod kernel;
+mod limits;
+mod machine;
+mod open;
+mod pipe;
+mod proc;
+mod program;
+mod run;
+mod session;
+mod signal;
+mod spawn;
+mod start;
+mod stream;
+mod sys;
+mod task;
+mod tick;
+mod wait;
+mod wasi;
+
+pub use image::Image;
+pub use kernel::{Kernel, KernelConfig, KernelError};
+pub use limits::Limits;
+pub use machine::{Census, Machine};
+pub use proc::{Pid, Status};
+pub use program::{Program, ProgramSource};
+pub use run::Usage;
+pub use session::{AtRest, Command, Finished, Session, Verdict};
+pub use signal::{SIGKILL, Signal};
+pub use start::{Start, Started};
+pub use stream::{Input, Output, Source, SourceRead, Standard};

@@ -1,0 +1,120 @@
+//! `wardian run`: a script in a new sandbox.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value, json};
+use wardian::{Input, Limits, Run, RunResult, Sandbox};
+
+use crate::mount::Mount;
+use crate::streams::{Stdin, copy_to};
+use crate::{duration, mount};
+
+/// Run a script in a new sandbox and exit with its code.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  wardian run 'echo hello | wc -c'
+  wardian run --timeout 200ms 'while :; do :; done'      # exits with 124
+  wardian run --mount .:/src:ro 'ls /src | head -3'
+  wardian run --json 'echo hi'
+  echo 'echo from standard input' | wardian run -")]
+pub(crate) struct Arguments {
+    /// The script, or - to read it from standard input.
+    #[arg(required_unless_present = "file", conflicts_with = "file")]
+    script: Option<String>,
+    /// Read the script from a file.
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// End it after this long (200ms, 1.5s, 2m); 0 for never.
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "30s")]
+    timeout: Duration,
+    /// Show a host directory in the sandbox: HOST:PATH[:ro|rw|overlay].
+    #[arg(long = "mount", value_name = "MOUNT", value_parser = mount::parse)]
+    mounts: Vec<Mount>,
+    /// Set an environment variable: NAME=VALUE.
+    #[arg(long = "env", value_name = "NAME=VALUE")]
+    env: Vec<String>,
+    /// Print the result as one JSON object instead of passing output through.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it; answers the exit code.
+pub(crate) fn main(arguments: Arguments) -> Result<u8> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(run(arguments))
+}
+
+async fn run(arguments: Arguments) -> Result<u8> {
+    let (script, stdin) = script(&arguments)?;
+    let mut builder = Sandbox::builder()
+        .limits(Limits { command_bytes: usize::MAX, ..Limits::default() })
+        .timeout((!arguments.timeout.is_zero()).then_some(arguments.timeout))
+        .progress(|step| eprintln!("wardian: {step}"));
+    for pair in &arguments.env {
+        let (name, value) = pair.split_once('=').with_context(|| format!("not NAME=VALUE: '{pair}'"))?;
+        builder = builder.env(name, value);
+    }
+    for mount in arguments.mounts {
+        builder = builder.mount(mount.host, mount.path, mount.mode);
+    }
+    let sandbox = builder.build().await?;
+    let run = Run::new(script).stdin(stdin);
+    if arguments.json { print_json(&sandbox, run).await } else { pass_through(&sandbox, run).await }
+}
+
+/// The script and what is left for it to read.
+fn script(arguments: &Arguments) -> Result<(Vec<u8>, std::sync::Arc<Input>)> {
+    if let Some(file) = &arguments.file {
+        let script = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        return Ok((script, Input::source(Stdin)));
+    }
+    match arguments.script.as_deref() {
+        Some("-") => {
+            let mut script = Vec::new();
+            std::io::stdin().read_to_end(&mut script).context("cannot read standard input")?;
+            Ok((script, Input::empty()))
+        }
+        Some(script) => Ok((script.as_bytes().to_vec(), Input::source(Stdin))),
+        None => bail!("no script"),
+    }
+}
+
+async fn pass_through(sandbox: &Sandbox, run: Run) -> Result<u8> {
+    let (stdout, stdout_thread) = copy_to(std::io::stdout());
+    let (stderr, stderr_thread) = copy_to(std::io::stderr());
+    let result = sandbox.run_with(run.on_stdout(stdout).on_stderr(stderr)).await;
+    // The senders are gone with the run, so both threads end when they have written what there was.
+    let _ = (stdout_thread.join(), stderr_thread.join());
+    Ok(result?.exit_code)
+}
+
+async fn print_json(sandbox: &Sandbox, run: Run) -> Result<u8> {
+    let result = sandbox.run_with(run).await?;
+    println!("{}", result_object(&result));
+    Ok(result.exit_code)
+}
+
+/// The result object of the protocol.
+fn result_object(result: &RunResult) -> Value {
+    let mut object = Map::new();
+    object.insert("exitCode".into(), json!(result.exit_code));
+    object.insert("stdout".into(), json!(String::from_utf8_lossy(&result.stdout)));
+    object.insert("stderr".into(), json!(String::from_utf8_lossy(&result.stderr)));
+    object.insert("executionTimeMs".into(), json!(result.duration.as_secs_f64() * 1000.0));
+    let truncated = result.truncated;
+    if truncated.stdout || truncated.stderr {
+        let which = json!({ "stdout": truncated.stdout, "stderr": truncated.stderr });
+        object.insert("truncated".into(), which);
+    }
+    if let Some(class) = result.error_class {
+        object.insert("errorClass".into(), json!(class.name()));
+    }
+    if let Some(limit) = result.limit {
+        object.insert("limit".into(), json!(limit));
+    }
+    Value::Object(object)
+}

@@ -1,0 +1,129 @@
+//! Native code of our own programs, compiled once per machine and kept.
+//!
+//! An artifact is machine code that will be run as it is, so it is trusted like the program itself: the directory
+//! belongs to this user alone, files appear in it complete or not at all, and their names carry the hash of the
+//! WebAssembly and of everything about this engine that shapes the code.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use wasmtime::{Engine, Module};
+
+use crate::kernel::KernelError;
+use crate::program::ProgramSource;
+
+/// The directory of artifacts.
+pub(crate) struct ArtifactCache {
+    /// `None` where no private directory can be had: then every start compiles.
+    dir: Option<PathBuf>,
+    engine_key: String,
+}
+
+impl ArtifactCache {
+    pub(crate) fn new(dir: Option<PathBuf>, engine: &Engine) -> ArtifactCache {
+        let mut hasher = DefaultHasher::new();
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        let engine_key = format!("{:016x}", hasher.finish());
+        let dir = dir.or_else(default_dir).filter(|dir| match private_dir(dir) {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::warn!(dir = %dir.display(), %error, "compiled programs cannot be kept");
+                false
+            }
+        });
+        ArtifactCache { dir, engine_key }
+    }
+
+    /// The compiled module, from its artifact or by compiling it now.
+    pub(crate) fn load(
+        &self,
+        engine: &Engine,
+        source: &ProgramSource,
+        progress: &dyn Fn(&str),
+    ) -> Result<Module, KernelError> {
+        let path = self.dir.as_ref().map(|d| d.join(format!("{}-{}.cwasm", source.sha256, self.engine_key)));
+        if let Some(module) = path.as_deref().and_then(|path| open_artifact(engine, path)) {
+            return Ok(module);
+        }
+        progress(&format!("preparing {} for this machine (once)", source.name));
+        let wasm = (source.wasm)().map_err(|e| KernelError::Program(source.name.clone(), e.to_string()))?;
+        if hex(&Sha256::digest(&wasm)) != source.sha256 {
+            let message = "its bytes do not match the manifest".to_owned();
+            return Err(KernelError::Program(source.name.clone(), message));
+        }
+        let code = engine.precompile_module(&wasm)?;
+        if let Some(path) = path {
+            // A full disk must not keep anyone from working: the code is here, only the next start compiles again.
+            if let Err(error) = write_artifact(&path, &code) {
+                tracing::warn!(path = %path.display(), %error, "could not keep a compiled program");
+            } else if let Some(module) = open_artifact(engine, &path) {
+                return Ok(module);
+            }
+        }
+        // SAFETY: `code` was made by this engine a moment ago and never left this process.
+        Ok(unsafe { Module::deserialize(engine, &code) }?)
+    }
+}
+
+fn default_dir() -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    if let Some(dir) = absolute("WARDIAN_CACHE_DIR") {
+        return Some(dir);
+    }
+    let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(base.join("wardian"))
+}
+
+/// Makes the directory if need be, and insists that nobody else can write there.
+fn private_dir(dir: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let meta = fs::symlink_metadata(dir)?;
+    // SAFETY: geteuid has no preconditions.
+    let me = unsafe { libc::geteuid() };
+    if !meta.is_dir() || meta.uid() != me || meta.mode() & 0o022 != 0 {
+        return Err(io::Error::other("it is not a directory that only this user can write"));
+    }
+    Ok(())
+}
+
+/// Maps an artifact, if it is there, ours and whole.
+fn open_artifact(engine: &Engine, path: &Path) -> Option<Module> {
+    let meta = fs::symlink_metadata(path).ok()?;
+    // SAFETY: geteuid has no preconditions.
+    if !meta.is_file() || meta.uid() != unsafe { libc::geteuid() } || meta.mode() & 0o022 != 0 {
+        return None;
+    }
+    // SAFETY: the file lies in a directory only this user can write, under a name only `write_artifact` gives, which
+    // renames complete files into place. Whoever can change it can change this program too.
+    match unsafe { Module::deserialize_file(engine, path) } {
+        Ok(module) => Some(module),
+        Err(error) => {
+            tracing::warn!(path = %path.display(), %error, "dropping a compiled program that cannot be used");
+            let _ = fs::remove_file(path);
+            None
+        }
+    }
+}
+
+fn write_artifact(path: &Path, code: &[u8]) -> io::Result<()> {
+    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+    let written = (|| {
+        let mut file =
+            fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+        file.write_all(code)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

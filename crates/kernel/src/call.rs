@@ -1,0 +1,173 @@
+//! A system call in progress: the caller, its memory, and how the call can end.
+
+use std::sync::Arc;
+
+use wardian_vfs::{Errno, Place};
+use wasmtime::Caller;
+
+use crate::fd::{Fd, OpenFile};
+use crate::instance::{Ctx, Stop};
+use crate::machine::Machine;
+use crate::proc::Process;
+use crate::signal::SIGKILL;
+
+/// Stands for the root directory where a descriptor is expected.
+pub(crate) const ROOT_FD: u32 = 0x7fff_ff00;
+/// Stands for the working directory where a descriptor is expected.
+pub(crate) const CWD_FD: u32 = 0x7fff_ff01;
+/// The longest path, as on Linux.
+const MAX_PATH: u32 = 4096;
+
+/// Why a call did not succeed.
+pub(crate) enum Fail {
+    /// The guest is told.
+    Errno(Errno),
+    /// The guest goes no further.
+    Stop(Stop),
+}
+
+impl From<Errno> for Fail {
+    fn from(errno: Errno) -> Fail {
+        Fail::Errno(errno)
+    }
+}
+
+/// How a call ends.
+pub(crate) type Outcome<T = ()> = Result<T, Fail>;
+
+/// One system call.
+pub(crate) struct Call<'a> {
+    pub(crate) caller: Caller<'a, Ctx>,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn new(caller: Caller<'a, Ctx>) -> Call<'a> {
+        Call { caller }
+    }
+
+    pub(crate) fn machine(&self) -> &Arc<Machine> {
+        &self.caller.data().machine
+    }
+
+    pub(crate) fn process(&self) -> &Arc<Process> {
+        &self.caller.data().process
+    }
+
+    /// What the guest gets to see: an errno, or nothing any more.
+    pub(crate) fn finish(&self, outcome: Outcome) -> wasmtime::Result<i32> {
+        if self.process().is_doomed() {
+            return Err(Stop::Signal(SIGKILL).into());
+        }
+        match outcome {
+            Ok(()) => Ok(0),
+            Err(Fail::Errno(errno)) => Ok(i32::from(crate::wasi::errno_number(errno))),
+            Err(Fail::Stop(stop)) => Err(stop.into()),
+        }
+    }
+
+    /// The guest's memory at `ptr`.
+    pub(crate) fn bytes(&mut self, ptr: u32, len: u32) -> Result<&mut [u8], Errno> {
+        let memory = self.caller.data().memory.ok_or(Errno::EFAULT)?;
+        let (start, len) = (ptr as usize, len as usize);
+        memory.data_mut(&mut self.caller).get_mut(start..).and_then(|m| m.get_mut(..len)).ok_or(Errno::EFAULT)
+    }
+
+    /// A copy of the guest's memory at `ptr`.
+    pub(crate) fn copy(&mut self, ptr: u32, len: u32) -> Result<Vec<u8>, Errno> {
+        Ok(self.bytes(ptr, len)?.to_vec())
+    }
+
+    /// Writes `data` at `ptr`.
+    pub(crate) fn put(&mut self, ptr: u32, data: &[u8]) -> Result<(), Errno> {
+        let len = u32::try_from(data.len()).map_err(|_| Errno::EFAULT)?;
+        self.bytes(ptr, len)?.copy_from_slice(data);
+        Ok(())
+    }
+
+    pub(crate) fn put_u32(&mut self, ptr: u32, value: u32) -> Result<(), Errno> {
+        self.put(ptr, &value.to_le_bytes())
+    }
+
+    pub(crate) fn put_u64(&mut self, ptr: u32, value: u64) -> Result<(), Errno> {
+        self.put(ptr, &value.to_le_bytes())
+    }
+
+    /// A path, copied and checked.
+    pub(crate) fn path(&mut self, ptr: u32, len: u32) -> Result<Vec<u8>, Errno> {
+        if len >= MAX_PATH {
+            return Err(Errno::ENAMETOOLONG);
+        }
+        let path = self.copy(ptr, len)?;
+        if path.contains(&0) {
+            return Err(Errno::EINVAL);
+        }
+        self.confine(path)
+    }
+
+    /// A foreign program's paths stay below the directory they start from.
+    fn confine(&self, path: Vec<u8>) -> Result<Vec<u8>, Errno> {
+        if self.caller.data().program.native {
+            return Ok(path);
+        }
+        let mut depth = 0i32;
+        for part in path.split(|&b| b == b'/').filter(|part| !part.is_empty() && *part != b".") {
+            depth += if part == b".." { -1 } else { 1 };
+            if depth < 0 {
+                return Err(Errno::EPERM);
+            }
+        }
+        if path.starts_with(b"/") { Err(Errno::EPERM) } else { Ok(path) }
+    }
+
+    pub(crate) fn fd(&self, fd: u32) -> Result<Fd, Errno> {
+        self.process().fd(fd)
+    }
+
+    pub(crate) fn file(&self, fd: u32) -> Result<Arc<OpenFile>, Errno> {
+        Ok(self.fd(fd)?.file)
+    }
+
+    /// The directory that a descriptor or one of the two constants names.
+    pub(crate) async fn directory(&self, fd: u32) -> Result<Place, Errno> {
+        match fd {
+            ROOT_FD if self.caller.data().program.native => Ok(self.machine().tree().await.root()),
+            CWD_FD if self.caller.data().program.native => Ok(self.process().cwd.lock().clone()),
+            _ => match &*self.file(fd)? {
+                OpenFile::Tree(file) => Ok(file.place().clone()),
+                _ => Err(Errno::ENOTDIR),
+            },
+        }
+    }
+}
+
+/// Defines calls that may wait, or that touch the files: each `name(args)` is the `async fn name` in scope.
+macro_rules! waiting_calls {
+    ($linker:expr, $module:expr; $( $name:ident ( $($arg:ident : $ty:ty),* $(,)? ); )*) => { $(
+        $linker.func_wrap_async(
+            $module,
+            stringify!($name),
+            |caller: wasmtime::Caller<'_, $crate::instance::Ctx>, ($($arg,)*): ($($ty,)*)| Box::new(async move {
+                let mut call = $crate::call::Call::new(caller);
+                let outcome = $name(&mut call, $($arg),*).await;
+                call.finish(outcome)
+            }),
+        )?;
+    )* };
+}
+
+/// Defines calls that answer at once.
+macro_rules! quick_calls {
+    ($linker:expr, $module:expr; $( $name:ident ( $($arg:ident : $ty:ty),* $(,)? ); )*) => { $(
+        $linker.func_wrap(
+            $module,
+            stringify!($name),
+            |caller: wasmtime::Caller<'_, $crate::instance::Ctx>, $($arg: $ty),*| {
+                let mut call = $crate::call::Call::new(caller);
+                let outcome = $name(&mut call, $($arg),*);
+                call.finish(outcome)
+            },
+        )?;
+    )* };
+}
+
+pub(crate) use {quick_calls, waiting_calls};

@@ -1,0 +1,76 @@
+//! fork: a second process with a copy of the first.
+//!
+//! WebAssembly has no fork, but all of a guest's state is its linear memory and its stack pointer. The guest passes a
+//! closure; the child is a fresh instance of the same module, given the parent's memory from the stack pointer up, in
+//! which that closure is called. References it captured are valid there: they point to the same addresses.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use wardian_vfs::{Errno, Result};
+
+use crate::instance::{Ctx, Ending, Instance};
+use crate::machine::Machine;
+use crate::proc::{Pid, Process, Seed, Status};
+use crate::spawn;
+use crate::{image, task};
+
+/// Starts a copy of the calling process, which runs `entry(data)`.
+pub(crate) async fn fork(caller: &mut wasmtime::Caller<'_, Ctx>, entry: u32, data: u32) -> Result<Pid> {
+    let ctx = caller.data();
+    let (machine, parent) = (ctx.machine.clone(), ctx.process.clone());
+    let (program, env) = (ctx.program.clone(), ctx.env.clone());
+    let memory = ctx.memory.ok_or(Errno::ENOSYS)?;
+    let stack_pointer = ctx.stack_pointer.filter(|_| program.forks).ok_or(Errno::ENOSYS)?;
+    let stack_pointer = stack_pointer.get(&mut *caller).unwrap_i32() as u32;
+
+    let child = add_child(&machine, &parent)?;
+    let built = async {
+        let mut instance = Instance::new(&machine, &child, &program, env).await?;
+        image::copy_written(memory.data(&*caller), stack_pointer, &mut instance).await?;
+        Ok(instance)
+    };
+    let instance = match built.await {
+        Ok(instance) => instance,
+        Err(Errno::ENOMEM) => return abandon(&machine, &child, Errno::EAGAIN),
+        Err(errno) => return abandon(&machine, &child, errno),
+    };
+    let pid = child.pid;
+    let body = run_child(machine.clone(), child.clone(), instance, entry, data);
+    task::launch(machine.kernel(), &child.task(), Box::pin(body));
+    Ok(pid)
+}
+
+/// Takes back a process that never ran.
+pub(crate) fn abandon(machine: &Machine, child: &Process, errno: Errno) -> Result<Pid> {
+    machine.end(child, Status::Exited(127));
+    machine.table().remove(child.pid);
+    Err(errno)
+}
+
+fn add_child(machine: &Machine, parent: &Process) -> Result<Arc<Process>> {
+    let seed = Seed {
+        run: parent.run(),
+        fds: parent.fds.lock().clone(),
+        cwd: parent.cwd.lock().clone(),
+        umask: parent.umask.load(Ordering::Relaxed),
+        signals: parent.signals.lock().for_fork(),
+        argv: parent.argv.lock().clone(),
+    };
+    let mut table = machine.table();
+    let group = table.get(parent.pid).map(|entry| entry.group);
+    table.add(parent.pid, group, seed)
+}
+
+async fn run_child(machine: Arc<Machine>, process: Arc<Process>, mut instance: Instance, entry: u32, data: u32) {
+    let called = instance.call::<(u32, u32), i32>("__wardian_fork_entry", (entry, data)).await;
+    let status = match called {
+        Ok(code) => Status::Exited(code as u8),
+        Err(Ending::Status(status)) => status,
+        Err(Ending::Exec(request)) => {
+            drop(instance);
+            return spawn::run_program(machine, process, *request).await;
+        }
+    };
+    machine.end(&process, status);
+}

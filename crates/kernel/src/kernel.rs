@@ -1,0 +1,178 @@
+//! What all sandboxes of a program share: the engine, the workers, the compiled programs.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use tokio::runtime::Runtime;
+use wasmtime::{Config, Engine, Linker};
+
+use crate::artifact::ArtifactCache;
+use crate::instance::Ctx;
+use crate::program::{Program, ProgramSource};
+use crate::tick::{Ticker, TickerGuard};
+use crate::{sys, wasi};
+
+/// Room for deep recursion in a guest; a shell script can nest a long way.
+const WASM_STACK: usize = 8 << 20;
+/// The stack of the fiber a guest runs on: its own and what host calls need on top.
+const FIBER_STACK: usize = WASM_STACK + (1 << 20);
+
+/// Why the kernel could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    /// The engine refused its configuration or a program.
+    #[error("WebAssembly engine: {0}")]
+    Engine(wasmtime::Error),
+    /// Threads or artifact files could not be had.
+    #[error("{0}: {1}")]
+    Io(&'static str, std::io::Error),
+    /// A program's bytes are not what they should be.
+    #[error("program {0}: {1}")]
+    Program(String, String),
+}
+
+impl From<wasmtime::Error> for KernelError {
+    fn from(error: wasmtime::Error) -> KernelError {
+        KernelError::Engine(error)
+    }
+}
+
+/// How to start a kernel.
+#[derive(Debug, Clone, Default)]
+pub struct KernelConfig {
+    /// Worker threads for guests; by default one for each processor.
+    pub workers: Option<usize>,
+    /// Where compiled programs are kept between starts; by default a directory of the user's own.
+    pub artifacts: Option<PathBuf>,
+}
+
+/// The engine, the workers and the compiled programs. One is enough for a whole program; cloning shares it.
+#[derive(Clone)]
+pub struct Kernel(Arc<KernelInner>);
+
+pub(crate) struct KernelInner {
+    engine: Engine,
+    linker: Linker<Ctx>,
+    runtime: Option<Runtime>,
+    ticker: TickerGuard,
+    artifacts: ArtifactCache,
+    /// Programs by the version of the file they came from. Held weakly: a file nobody can run any more frees its code.
+    programs: Mutex<HashMap<u64, Slot>>,
+}
+
+enum Slot {
+    System(Arc<Program>),
+    User(Weak<Program>),
+}
+
+impl Kernel {
+    /// Starts the workers and the ticker.
+    pub fn new(config: KernelConfig) -> Result<Kernel, KernelError> {
+        let engine = Engine::new(&engine_config())?;
+        let mut linker = Linker::new(&engine);
+        wasi::add_to_linker(&mut linker)?;
+        sys::add_to_linker(&mut linker)?;
+        let workers = config.workers.unwrap_or_else(default_workers);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(workers)
+            .thread_name("wardian-guest")
+            // A timer or wake-up must be seen after every poll: guests use their whole tick (kill lateness).
+            .event_interval(1)
+            .enable_all()
+            .build()
+            .map_err(|e| KernelError::Io("starting worker threads", e))?;
+        let ticker =
+            Ticker::start(engine.clone()).map_err(|e| KernelError::Io("starting the ticker", e))?;
+        let artifacts = ArtifactCache::new(config.artifacts, &engine);
+        let programs = Mutex::default();
+        Ok(Kernel(Arc::new(KernelInner {
+            engine,
+            linker,
+            runtime: Some(runtime),
+            ticker,
+            artifacts,
+            programs,
+        })))
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<KernelInner> {
+        &self.0
+    }
+
+    /// Compiles a program, or takes it from the artifacts of an earlier start. `progress` is told when it must compile.
+    pub fn load(&self, source: &ProgramSource, progress: &dyn Fn(&str)) -> Result<Arc<Program>, KernelError> {
+        let module = self.0.artifacts.load(&self.0.engine, source, progress)?;
+        Program::new(&source.name, module, &self.0.linker)
+    }
+
+    /// Says that the file with this content version is `program`, so that starting it compiles nothing.
+    pub fn register(&self, version: u64, program: Arc<Program>) {
+        self.0.programs.lock().insert(version, Slot::System(program));
+    }
+
+    /// The runtime guests run on, for work that belongs beside them (deadlines, host files).
+    pub fn handle(&self) -> &tokio::runtime::Handle {
+        self.0.runtime().handle()
+    }
+}
+
+impl KernelInner {
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub(crate) fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("the runtime lives until the kernel is dropped")
+    }
+
+    pub(crate) fn ticker(&self) -> &Ticker {
+        &self.ticker
+    }
+
+    pub(crate) fn program(&self, version: u64) -> Option<Arc<Program>> {
+        match self.programs.lock().get(&version)? {
+            Slot::System(program) => Some(program.clone()),
+            Slot::User(program) => program.upgrade(),
+        }
+    }
+
+    /// Compiles a user's own program and remembers it by the version of its file. Blocks; call it off the workers.
+    pub(crate) fn compile_user(&self, version: u64, wasm: &[u8]) -> Result<Arc<Program>, KernelError> {
+        let module = wasmtime::Module::new(&self.engine, wasm)?;
+        let program = Program::new("user program", module, &self.linker)?;
+        let mut programs = self.programs.lock();
+        programs.retain(|_, slot| !matches!(slot, Slot::User(program) if program.strong_count() == 0));
+        programs.insert(version, Slot::User(Arc::downgrade(&program)));
+        Ok(program)
+    }
+}
+
+impl Drop for KernelInner {
+    fn drop(&mut self) {
+        // The last reference may go in async code or in a worker, where waiting for the workers is not allowed.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn default_workers() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from).max(2)
+}
+
+fn engine_config() -> Config {
+    let mut config = Config::new();
+    config.epoch_interruption(true);
+    config.max_wasm_stack(WASM_STACK);
+    config.async_stack_size(FIBER_STACK);
+    // On-demand allocation, never the pool: images are mapped over instances' memory, and a pool's slots would keep
+    // the mapping for the next tenant.
+    config.allocation_strategy(wasmtime::InstanceAllocationStrategy::OnDemand);
+    config.memory_init_cow(true);
+    config.guard_before_linear_memory(false);
+    config.wasm_backtrace_max_frames(None);
+    config.generate_address_map(false);
+    config
+}

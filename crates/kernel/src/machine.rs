@@ -1,0 +1,255 @@
+//! A running sandbox: its files, its processes, its limits.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::sync::atomic::Ordering;
+
+use parking_lot::Mutex;
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
+use wardian_vfs::{Errno, Handle, Place, Result, Tree};
+
+use crate::fd::{Fd, OpenFile, ReleaseBin, TreeFile};
+use crate::kernel::{Kernel, KernelInner};
+use crate::limits::{Limits, Meter};
+use crate::pipe::Pipe;
+use crate::proc::{Life, Pid, Process, Status, Table};
+use crate::run::Run;
+use crate::signal::{Effect, SIGCHLD, SIGCONT, SIGKILL, Signal};
+use crate::task::Doomed;
+
+/// One sandbox as the kernel sees it.
+///
+/// Locks are taken in this order: tree, then a file's handle; the process table and a process's own locks are never
+/// held while either is waited for.
+pub struct Machine {
+    kernel: Arc<KernelInner>,
+    tree: Arc<AsyncMutex<Tree>>,
+    released: Arc<ReleaseBin>,
+    table: Mutex<Table>,
+    meter: Meter,
+    limits: Limits,
+    /// FIFOs that somebody has open, by inode.
+    fifos: Mutex<HashMap<u64, Weak<Pipe>>>,
+}
+
+/// What is alive in a machine, for tests and statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Census {
+    /// Rows of the process table, the session's shell included.
+    pub processes: usize,
+    /// Rows that have ended and wait for their parent.
+    pub zombies: usize,
+    /// Descriptors in all tables.
+    pub descriptors: usize,
+    /// Bytes charged to the memory limit.
+    pub memory_charged: u64,
+}
+
+impl Machine {
+    /// A machine over `tree` with no process in it.
+    pub fn new(kernel: &Kernel, tree: Tree, limits: Limits) -> Arc<Machine> {
+        Arc::new(Machine {
+            kernel: kernel.inner().clone(),
+            tree: Arc::new(AsyncMutex::new(tree)),
+            released: Arc::default(),
+            table: Mutex::new(Table::new(limits.processes)),
+            meter: Meter::new(limits.memory_bytes),
+            limits,
+            fifos: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn kernel(&self) -> &Arc<KernelInner> {
+        &self.kernel
+    }
+
+    /// The limits it was made with.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    pub(crate) fn table(&self) -> parking_lot::MutexGuard<'_, Table> {
+        self.table.lock()
+    }
+
+    /// The most memory its processes had at once.
+    pub fn peak_memory(&self) -> u64 {
+        self.meter.peak()
+    }
+
+    /// The files. Handles that were let go since are closed first, so that counts are exact for whoever looks.
+    pub async fn tree(&self) -> OwnedMutexGuard<Tree> {
+        let mut tree = self.tree.clone().lock_owned().await;
+        for handle in self.released.drain() {
+            tree.close(handle);
+        }
+        tree
+    }
+
+    /// Does `work` on the files at `path`: here where that touches memory only, else on a thread that may block.
+    /// Others of the same sandbox wait without holding a worker.
+    pub(crate) async fn at_path<T, F>(&self, at: &Place, path: &[u8], work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Tree) -> Result<T> + Send + 'static,
+    {
+        let tree = self.tree().await;
+        let blocking = tree.touches_host(at, path);
+        self.with_tree(tree, blocking, work).await
+    }
+
+    /// Does `work` on the files with an open file, as [`Machine::at_path`] does.
+    pub(crate) async fn on_file<T, F>(&self, file: &Arc<OpenFile>, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Tree, &mut Handle) -> Result<T> + Send + 'static,
+    {
+        let OpenFile::Tree(tree_file) = &**file else { return Err(Errno::ESPIPE) };
+        let blocking = tree_file.is_host();
+        let (tree, file) = (self.tree().await, file.clone());
+        let work = move |tree: &mut Tree| match &*file {
+            OpenFile::Tree(tree_file) => tree_file.with(|handle| work(tree, handle)),
+            _ => Err(Errno::ESPIPE),
+        };
+        self.with_tree(tree, blocking, work).await
+    }
+
+    async fn with_tree<T, F>(&self, mut tree: OwnedMutexGuard<Tree>, blocking: bool, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Tree) -> Result<T> + Send + 'static,
+    {
+        if !blocking {
+            return work(&mut tree);
+        }
+        self.kernel.runtime().spawn_blocking(move || work(&mut tree)).await.map_err(|_| Errno::EIO)?
+    }
+
+    pub(crate) fn released(&self) -> &Arc<ReleaseBin> {
+        &self.released
+    }
+
+    /// Wraps a handle for a descriptor table.
+    pub(crate) fn tree_fd(&self, handle: Handle) -> Fd {
+        Fd::new(OpenFile::Tree(TreeFile::new(handle, self.released.clone())))
+    }
+
+    /// The pipe behind the FIFO with this inode.
+    pub(crate) fn fifo(&self, ino: u64) -> Arc<Pipe> {
+        let mut fifos = self.fifos.lock();
+        if let Some(pipe) = fifos.get(&ino).and_then(Weak::upgrade) {
+            return pipe;
+        }
+        fifos.retain(|_, pipe| pipe.strong_count() > 0);
+        let pipe = Pipe::unopened();
+        fifos.insert(ino, Arc::downgrade(&pipe));
+        pipe
+    }
+
+    /// Counts what is alive.
+    pub fn census(&self) -> Census {
+        let table = self.table();
+        Census {
+            processes: table.len(),
+            zombies: table.iter().filter(|(_, e)| matches!(e.life, Life::Zombie(_))).count(),
+            descriptors: table.iter().map(|(_, e)| e.process.fds.lock().iter().count()).sum(),
+            memory_charged: self.meter.used(),
+        }
+    }
+
+    /// Ends a process: its descriptors are closed, its memory is given back to the limit, its parent is told.
+    /// Whoever calls this must also see to its task.
+    pub(crate) fn end(&self, process: &Process, status: Status) {
+        if !process.claim_end() {
+            return;
+        }
+        let fds = std::mem::take(&mut *process.fds.lock());
+        drop(fds);
+        self.meter.release(process.charged.swap(0, Ordering::SeqCst));
+        process.run().count_cpu(process.task().cpu_nanos());
+        let parent = self.table().end(process.pid, status);
+        process.ended.send_replace(Some(status));
+        if let Some(parent) = parent {
+            let effect = parent.signals.lock().receive(SIGCHLD);
+            if effect == Effect::Flagged {
+                parent.interrupted.notify_waiters();
+            }
+            parent.child_changed.notify_waiters();
+        }
+    }
+
+    /// Sends a signal. A body that was taken from its process is answered for the caller to drop, but never on a
+    /// guest's own stack.
+    #[must_use]
+    pub(crate) fn signal(&self, process: &Arc<Process>, signal: Signal) -> Option<Doomed> {
+        let effect = process.signals.lock().receive(signal);
+        if signal == SIGCONT || effect == Effect::Continue {
+            self.set_stopped(process, None);
+        }
+        match effect {
+            Effect::Nothing | Effect::Continue => None,
+            Effect::Flagged => {
+                process.interrupted.notify_waiters();
+                None
+            }
+            Effect::Stop => {
+                self.set_stopped(process, Some(signal));
+                None
+            }
+            Effect::Terminate => self.terminate(process, signal),
+        }
+    }
+
+    fn terminate(&self, process: &Arc<Process>, signal: Signal) -> Option<Doomed> {
+        process.doom(signal);
+        let body = process.task().doom();
+        if !process.resident {
+            self.end(process, Status::Signaled(signal));
+        }
+        body
+    }
+
+    fn set_stopped(&self, process: &Process, signal: Option<Signal>) {
+        let parent = {
+            let mut table = self.table();
+            let Some(entry) = table.get_mut(process.pid) else { return };
+            if matches!(entry.life, Life::Zombie(_)) {
+                return;
+            }
+            entry.life = match signal {
+                Some(signal) => Life::Stopped { signal, reported: false },
+                None => Life::Running,
+            };
+            let parent = entry.parent;
+            table.get(parent).map(|e| e.process.clone())
+        };
+        process.task().set_stopped(signal.is_some());
+        if let Some(parent) = parent {
+            parent.child_changed.notify_waiters();
+        }
+    }
+
+    /// Kills every process of a run but `spare`. None can escape by forking: the run is marked first, and the table
+    /// takes no more of it.
+    pub(crate) fn kill_run(&self, run: &Arc<Run>, spare: Option<Pid>) {
+        run.set_over();
+        self.kill_where(|process| Arc::ptr_eq(&process.run(), run) && Some(process.pid) != spare);
+    }
+
+    /// Kills everything.
+    pub fn kill_all(&self) {
+        self.kill_where(|_| true);
+    }
+
+    fn kill_where(&self, condemned: impl Fn(&Process) -> bool) {
+        let victims: Vec<Arc<Process>> =
+            self.table().iter().map(|(_, e)| e.process.clone()).filter(|p| condemned(p)).collect();
+        for process in victims {
+            drop(self.signal(&process, SIGKILL));
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Opening and making files, for WASI's calls and our own alike.
+
+use wardian_vfs::{Caller, Errno, FileKind, Handle, OpenFlags, Place, Result, Tree};
+
+use crate::call::{Call, Outcome};
+use crate::fd::{Fd, OpenFile};
+
+impl Call<'_> {
+    /// Opens what is at `path` from `at`; answers its descriptor.
+    pub(crate) async fn open_path(
+        &mut self,
+        at: Place,
+        path: Vec<u8>,
+        flags: OpenFlags,
+        mode: u32,
+    ) -> Result<u32> {
+        let caller = self.process().caller();
+        let (from, name) = (at.clone(), path.clone());
+        let work = move |tree: &mut Tree| tree.open(&caller, &from, &name, flags, mode);
+        let handle = self.machine().clone().at_path(&at, &path, work).await;
+        let handle = handle.inspect_err(|errno| self.note_full(*errno))?;
+        let entry = match handle.kind() {
+            FileKind::Fifo => self.open_fifo(handle).await?,
+            _ => self.machine().tree_fd(handle),
+        };
+        let inserted = self.process().fds.lock().insert(entry, 0);
+        inserted.inspect_err(|_| self.process().run.lock().hit("openFiles"))
+    }
+
+    /// A FIFO opens when somebody has opened its other end.
+    async fn open_fifo(&mut self, handle: Handle) -> Result<Fd> {
+        let flags = handle.flags();
+        let pipe = self.machine().fifo(handle.ino());
+        self.machine().tree().await.close(handle);
+        let (read, write) = (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE));
+        let waits = !flags.contains(OpenFlags::NONBLOCK);
+        if read && write {
+            return Ok(Fd::new(OpenFile::Both(pipe.open_reader(), pipe.open_writer())));
+        }
+        let process = self.process().clone();
+        if read {
+            let reader = pipe.open_reader();
+            if waits {
+                process.interruptible(async { Ok(pipe.writer_opened().await) }).await?;
+            }
+            return Ok(Fd::new(OpenFile::Reader(reader)));
+        }
+        if !waits && !pipe.has_readers() {
+            return Err(Errno::ENXIO);
+        }
+        let writer = pipe.open_writer();
+        process.interruptible(async { Ok(pipe.reader_opened().await) }).await?;
+        Ok(Fd::new(OpenFile::Writer(writer)))
+    }
+
+    /// Makes or changes something at one path.
+    pub(crate) async fn make<F>(&mut self, dir: u32, path: u32, len: u32, work: F) -> Outcome
+    where
+        F: FnOnce(&mut Tree, &Caller, &Place, &[u8]) -> Result<()> + Send + 'static,
+    {
+        let (at, path) = (self.directory(dir).await?, self.path(path, len)?);
+        let caller = self.process().caller();
+        let (from, name) = (at.clone(), path.clone());
+        let work = move |tree: &mut Tree| work(tree, &caller, &from, &name);
+        let done = self.machine().clone().at_path(&at, &path, work).await;
+        Ok(done.inspect_err(|errno| self.note_full(*errno))?)
+    }
+}

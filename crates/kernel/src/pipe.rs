@@ -1,0 +1,297 @@
+//! Pipes: 64 KiB of bytes between those who write and those who read.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use wardian_vfs::{Errno, Result};
+
+/// How much a pipe holds.
+pub(crate) const CAPACITY: usize = 64 * 1024;
+/// Writes up to this size are never torn apart by another writer.
+pub(crate) const ATOMIC: usize = 4096;
+
+/// The bytes in flight and how many hold each end.
+pub(crate) struct Pipe {
+    state: Mutex<State>,
+    changed_for_readers: Notify,
+    changed_for_writers: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    bytes: VecDeque<u8>,
+    readers: usize,
+    writers: usize,
+    /// How often each end was opened, ever: who waits for the other end of a FIFO must not miss one that came and
+    /// went.
+    reader_opens: u64,
+    writer_opens: u64,
+}
+
+/// What can be done on one end right now, for `poll_oneoff`.
+pub(crate) struct Readiness {
+    /// Bytes that can be read or written without waiting.
+    pub bytes: usize,
+    /// The other end is gone.
+    pub hangup: bool,
+}
+
+/// Makes a pipe and its two ends.
+pub(crate) fn pipe() -> (PipeReader, PipeWriter) {
+    let pipe = Pipe::unopened();
+    (pipe.open_reader(), pipe.open_writer())
+}
+
+impl Pipe {
+    /// A pipe without ends: a FIFO before anyone opens it.
+    pub(crate) fn unopened() -> Arc<Pipe> {
+        Arc::new(Pipe {
+            state: Mutex::default(),
+            changed_for_readers: Notify::new(),
+            changed_for_writers: Notify::new(),
+        })
+    }
+
+    pub(crate) fn open_reader(self: &Arc<Pipe>) -> PipeReader {
+        let mut state = self.state.lock();
+        state.readers += 1;
+        state.reader_opens += 1;
+        drop(state);
+        self.changed_for_writers.notify_waiters();
+        PipeReader(self.clone())
+    }
+
+    pub(crate) fn open_writer(self: &Arc<Pipe>) -> PipeWriter {
+        let mut state = self.state.lock();
+        state.writers += 1;
+        state.writer_opens += 1;
+        drop(state);
+        self.changed_for_readers.notify_waiters();
+        PipeWriter(self.clone())
+    }
+
+    pub(crate) fn has_readers(&self) -> bool {
+        self.state.lock().readers > 0
+    }
+
+    /// Waits until somebody opens it for writing, unless somebody has.
+    pub(crate) async fn writer_opened(&self) {
+        let (before, there) = {
+            let state = self.state.lock();
+            (state.writer_opens, state.writers > 0)
+        };
+        while !there {
+            let mut changed = std::pin::pin!(self.changed_for_readers.notified());
+            changed.as_mut().enable();
+            if self.state.lock().writer_opens != before {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Waits until somebody opens it for reading, unless somebody has.
+    pub(crate) async fn reader_opened(&self) {
+        let (before, there) = {
+            let state = self.state.lock();
+            (state.reader_opens, state.readers > 0)
+        };
+        while !there {
+            let mut changed = std::pin::pin!(self.changed_for_writers.notified());
+            changed.as_mut().enable();
+            if self.state.lock().reader_opens != before {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+/// The end one reads from.
+pub(crate) struct PipeReader(Arc<Pipe>);
+
+/// The end one writes to.
+pub(crate) struct PipeWriter(Arc<Pipe>);
+
+impl PipeReader {
+    /// Reads what is there, or waits for it; 0 at the end.
+    pub(crate) async fn read(&self, buf: &mut [u8]) -> Result<usize> {
+        loop {
+            if let Some(n) = self.try_read(buf) {
+                return Ok(n);
+            }
+            let mut changed = std::pin::pin!(self.0.changed_for_readers.notified());
+            changed.as_mut().enable();
+            if let Some(n) = self.try_read(buf) {
+                return Ok(n);
+            }
+            changed.await;
+        }
+    }
+
+    /// `None` when there is nothing to read yet.
+    pub(crate) fn try_read(&self, buf: &mut [u8]) -> Option<usize> {
+        let mut state = self.0.state.lock();
+        if state.bytes.is_empty() && state.writers > 0 && !buf.is_empty() {
+            return None;
+        }
+        let was_full = state.bytes.len() + ATOMIC > CAPACITY;
+        let n = take_front(&mut state.bytes, buf);
+        drop(state);
+        // A writer waits only on a pipe too full for it, so the wake-up can be spared otherwise.
+        if was_full && n > 0 {
+            self.0.changed_for_writers.notify_waiters();
+        }
+        Some(n)
+    }
+
+    pub(crate) fn readiness(&self) -> Readiness {
+        let state = self.0.state.lock();
+        Readiness { bytes: state.bytes.len(), hangup: state.writers == 0 }
+    }
+
+    pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
+        self.0.changed_for_readers.notified()
+    }
+}
+
+fn take_front(bytes: &mut VecDeque<u8>, buf: &mut [u8]) -> usize {
+    let n = buf.len().min(bytes.len());
+    let (front, back) = bytes.as_slices();
+    let from_front = n.min(front.len());
+    buf[..from_front].copy_from_slice(&front[..from_front]);
+    buf[from_front..n].copy_from_slice(&back[..n - from_front]);
+    bytes.drain(..n);
+    n
+}
+
+impl PipeWriter {
+    /// Writes all of `data`, waiting for room; EPIPE when nobody can read it any more.
+    pub(crate) async fn write(&self, data: &[u8]) -> Result<usize> {
+        let mut written = 0;
+        loop {
+            written += self.try_write(&data[written..])?;
+            if written == data.len() {
+                return Ok(written);
+            }
+            let mut changed = std::pin::pin!(self.0.changed_for_writers.notified());
+            changed.as_mut().enable();
+            let more = self.try_write(&data[written..])?;
+            written += more;
+            if written == data.len() {
+                return Ok(written);
+            }
+            if more == 0 {
+                changed.await;
+            }
+        }
+    }
+
+    /// Writes what there is room for, perhaps nothing.
+    pub(crate) fn try_write(&self, data: &[u8]) -> Result<usize> {
+        let mut state = self.0.state.lock();
+        if state.readers == 0 {
+            return Err(Errno::EPIPE);
+        }
+        let room = CAPACITY - state.bytes.len();
+        let n = if data.len() <= ATOMIC && room < data.len() { 0 } else { room.min(data.len()) };
+        let was_empty = state.bytes.is_empty();
+        state.bytes.extend(&data[..n]);
+        drop(state);
+        if was_empty && n > 0 {
+            self.0.changed_for_readers.notify_waiters();
+        }
+        Ok(n)
+    }
+
+    pub(crate) fn readiness(&self) -> Readiness {
+        let state = self.0.state.lock();
+        let room = CAPACITY - state.bytes.len();
+        Readiness { bytes: if room >= ATOMIC { room } else { 0 }, hangup: state.readers == 0 }
+    }
+
+    pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
+        self.0.changed_for_writers.notified()
+    }
+}
+
+impl Drop for PipeReader {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.readers -= 1;
+        if state.readers == 0 {
+            if state.writers == 0 {
+                state.bytes = VecDeque::new();
+            }
+            drop(state);
+            self.0.changed_for_writers.notify_waiters();
+        }
+    }
+}
+
+impl Drop for PipeWriter {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.writers -= 1;
+        if state.writers == 0 {
+            drop(state);
+            self.0.changed_for_readers.notify_waiters();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_write_is_never_torn() {
+        let (_reader, writer) = pipe();
+        assert_eq!(writer.try_write(&[1; CAPACITY - 10]), Ok(CAPACITY - 10));
+        assert_eq!(writer.try_write(&[2; 11]), Ok(0));
+        assert_eq!(writer.try_write(&[2; ATOMIC + 1]), Ok(10));
+    }
+
+    #[test]
+    fn the_last_reader_leaving_breaks_the_pipe() {
+        let (reader, writer) = pipe();
+        assert_eq!(writer.try_write(b"x"), Ok(1));
+        drop(reader);
+        assert_eq!(writer.try_write(b"x"), Err(Errno::EPIPE));
+    }
+
+    #[test]
+    fn the_last_writer_leaving_ends_the_stream_after_its_bytes() {
+        let (reader, writer) = pipe();
+        assert_eq!(writer.try_write(b"ab"), Ok(2));
+        let mut buf = [0; 8];
+        drop(writer);
+        assert_eq!(reader.try_read(&mut buf), Some(2));
+        assert_eq!(reader.try_read(&mut buf), Some(0));
+    }
+
+    #[tokio::test]
+    async fn everything_written_is_read_in_order() {
+        let (reader, writer) = pipe();
+        let sent: Vec<u8> = (0..1_000_000u32).map(|i| (i % 251) as u8).collect();
+        let expected = sent.clone();
+        let task = tokio::spawn(async move {
+            for chunk in sent.chunks(7_001) {
+                writer.write(chunk).await.unwrap();
+            }
+        });
+        let mut got = Vec::new();
+        let mut buf = [0; 3_333];
+        loop {
+            let n = reader.read(&mut buf).await.unwrap();
+            if n == 0 {
+                break;
+            }
+            got.extend_from_slice(&buf[..n]);
+        }
+        task.await.unwrap();
+        assert!(got == expected);
+    }
+}

@@ -1,0 +1,291 @@
+//! Processes and the table that knows which is whose.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+use wardian_vfs::{Caller, Errno, Place, Result};
+
+use crate::alarm::Alarm;
+use crate::fd::{Fd, FdTable};
+use crate::run::Run;
+use crate::signal::{Signal, Signals};
+use crate::task::Task;
+
+/// A process number.
+pub type Pid = u32;
+
+/// The user every guest runs as.
+pub(crate) const UID: u32 = 1000;
+
+/// How a process ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// It exited with this code.
+    Exited(u8),
+    /// This signal ended it.
+    Signaled(Signal),
+}
+
+impl Status {
+    /// The status word of Unix's `wait`.
+    pub(crate) fn word(self) -> u32 {
+        match self {
+            Status::Exited(code) => u32::from(code) << 8,
+            Status::Signaled(signal) => u32::from(signal),
+        }
+    }
+
+    /// The exit code a shell reports for it.
+    pub fn shell_code(self) -> u8 {
+        match self {
+            Status::Exited(code) => code,
+            Status::Signaled(signal) => 128 + signal,
+        }
+    }
+}
+
+/// One process: what the kernel keeps for it besides its memory.
+pub(crate) struct Process {
+    pub(crate) pid: Pid,
+    pub(crate) run: Mutex<Arc<Run>>,
+    pub(crate) fds: Mutex<FdTable>,
+    pub(crate) cwd: Mutex<Place>,
+    pub(crate) umask: AtomicU32,
+    pub(crate) signals: Mutex<Signals>,
+    /// The arguments, for `/proc` and `ps`.
+    pub(crate) argv: Mutex<Arc<Vec<Vec<u8>>>>,
+    /// Someone this process may wait for changed state.
+    pub(crate) child_changed: Notify,
+    /// A flagged signal came in.
+    pub(crate) interrupted: Notify,
+    task: Mutex<Arc<Task>>,
+    /// When SIGALRM is due.
+    pub(crate) alarm: Mutex<Option<Alarm>>,
+    /// What the sandbox's meter is charged for it.
+    pub(crate) charged: AtomicU64,
+    /// CPU time of children that were waited for.
+    pub(crate) children_cpu: AtomicU64,
+    /// Resident between commands: ended commands are undone, the process stays.
+    pub(crate) resident: bool,
+    finished: AtomicBool,
+    /// How it ended, for a host that waits for it.
+    pub(crate) ended: watch::Sender<Option<Status>>,
+    /// The signal that is ending it, 0 for none.
+    doomed_by: AtomicU8,
+}
+
+/// What a new process starts with.
+pub(crate) struct Seed {
+    pub(crate) run: Arc<Run>,
+    pub(crate) fds: FdTable,
+    pub(crate) cwd: Place,
+    pub(crate) umask: u32,
+    pub(crate) signals: Signals,
+    pub(crate) argv: Arc<Vec<Vec<u8>>>,
+}
+
+impl Process {
+    fn new(pid: Pid, seed: Seed, resident: bool) -> Process {
+        Process {
+            pid,
+            run: Mutex::new(seed.run),
+            fds: Mutex::new(seed.fds),
+            cwd: Mutex::new(seed.cwd),
+            umask: AtomicU32::new(seed.umask),
+            signals: Mutex::new(seed.signals),
+            argv: Mutex::new(seed.argv),
+            child_changed: Notify::new(),
+            interrupted: Notify::new(),
+            task: Mutex::new(Arc::new(Task::new())),
+            alarm: Mutex::new(None),
+            charged: AtomicU64::new(0),
+            children_cpu: AtomicU64::new(0),
+            resident,
+            finished: AtomicBool::new(false),
+            ended: watch::Sender::new(None),
+            doomed_by: AtomicU8::new(0),
+        }
+    }
+
+    /// As whom it uses the files.
+    pub(crate) fn caller(&self) -> Caller {
+        Caller { uid: UID, gid: UID, umask: self.umask.load(Ordering::Relaxed), pid: self.pid }
+    }
+
+    pub(crate) fn run(&self) -> Arc<Run> {
+        self.run.lock().clone()
+    }
+
+    /// The entry of a descriptor.
+    pub(crate) fn fd(&self, fd: u32) -> Result<Fd> {
+        self.fds.lock().get(fd).cloned()
+    }
+
+    /// Waits for `event`, or answers EINTR when a flagged signal is there or comes.
+    pub(crate) async fn interruptible<T>(&self, event: impl Future<Output = Result<T>>) -> Result<T> {
+        let mut interrupted = std::pin::pin!(self.interrupted.notified());
+        interrupted.as_mut().enable();
+        if self.signals.lock().has_pending() {
+            // What is ready at once still counts; only waiting is cut short.
+            return tokio::select! { biased; done = event => done, () = std::future::ready(()) => Err(Errno::EINTR) };
+        }
+        tokio::select! { biased; done = event => done, () = interrupted => Err(Errno::EINTR) }
+    }
+
+    pub(crate) fn task(&self) -> Arc<Task> {
+        self.task.lock().clone()
+    }
+
+    pub(crate) fn set_task(&self, task: Arc<Task>) {
+        *self.task.lock() = task;
+    }
+
+    /// Marks it as ended by a signal, while its own code may still be on the stack.
+    pub(crate) fn doom(&self, signal: Signal) {
+        self.doomed_by.store(signal, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_doomed(&self) -> bool {
+        self.doomed_by.load(Ordering::Relaxed) != 0
+    }
+
+    /// A resident process outlives what ended its command; answers the signal that did.
+    pub(crate) fn survive(&self) -> Signal {
+        match self.doomed_by.swap(0, Ordering::SeqCst) {
+            0 => crate::signal::SIGKILL,
+            signal => signal,
+        }
+    }
+
+    /// True once, for whoever is to end it.
+    pub(crate) fn claim_end(&self) -> bool {
+        !self.finished.swap(true, Ordering::SeqCst)
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.finished.load(Ordering::SeqCst)
+    }
+}
+
+/// Where a process is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Life {
+    Running,
+    /// Stopped by a signal; `reported` once the parent has been told.
+    Stopped { signal: Signal, reported: bool },
+    Zombie(Status),
+}
+
+/// A row of the table.
+pub(crate) struct Entry {
+    pub(crate) process: Arc<Process>,
+    pub(crate) parent: Pid,
+    pub(crate) group: Pid,
+    pub(crate) life: Life,
+}
+
+/// A sandbox's processes.
+pub(crate) struct Table {
+    entries: BTreeMap<Pid, Entry>,
+    next: Pid,
+    limit: usize,
+}
+
+/// Numbers start again after this one.
+const MAX_PID: Pid = 32_767;
+
+impl Table {
+    pub(crate) fn new(limit: usize) -> Table {
+        Table { entries: BTreeMap::new(), next: 1, limit }
+    }
+
+    /// Adds a process. EAGAIN when the sandbox has as many as it may, or its run is being ended.
+    pub(crate) fn add(&mut self, parent: Pid, group: Option<Pid>, seed: Seed) -> Result<Arc<Process>> {
+        if self.entries.len() >= self.limit {
+            seed.run.hit("processes");
+            return Err(Errno::EAGAIN);
+        }
+        if seed.run.is_over() {
+            return Err(Errno::EAGAIN);
+        }
+        seed.run.count_process();
+        Ok(self.insert(parent, group, seed, false))
+    }
+
+    /// Adds a process that lives between commands.
+    pub(crate) fn add_resident(&mut self, seed: Seed) -> Result<Arc<Process>> {
+        if self.entries.len() >= self.limit {
+            return Err(Errno::EAGAIN);
+        }
+        Ok(self.insert(0, None, seed, true))
+    }
+
+    fn insert(&mut self, parent: Pid, group: Option<Pid>, seed: Seed, resident: bool) -> Arc<Process> {
+        let pid = self.free_pid();
+        let process = Arc::new(Process::new(pid, seed, resident));
+        let group = group.unwrap_or(pid);
+        let entry = Entry { process: process.clone(), parent, group, life: Life::Running };
+        self.entries.insert(pid, entry);
+        process
+    }
+
+    fn free_pid(&mut self) -> Pid {
+        while self.entries.contains_key(&self.next) {
+            self.next = if self.next >= MAX_PID { 2 } else { self.next + 1 };
+        }
+        let pid = self.next;
+        self.next = if pid >= MAX_PID { 2 } else { pid + 1 };
+        pid
+    }
+
+    pub(crate) fn get(&self, pid: Pid) -> Option<&Entry> {
+        self.entries.get(&pid)
+    }
+
+    pub(crate) fn get_mut(&mut self, pid: Pid) -> Option<&mut Entry> {
+        self.entries.get_mut(&pid)
+    }
+
+    pub(crate) fn remove(&mut self, pid: Pid) -> Option<Entry> {
+        self.entries.remove(&pid)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Pid, &Entry)> {
+        self.entries.iter()
+    }
+
+    /// Makes it a zombie for its parent to find, or forgets it where there is none. Its own children lose their
+    /// parent. Answers the parent to be told.
+    pub(crate) fn end(&mut self, pid: Pid, status: Status) -> Option<Arc<Process>> {
+        let parent = self.entries.get(&pid).map(|e| e.parent)?;
+        for entry in self.entries.values_mut().filter(|e| e.parent == pid) {
+            entry.parent = 0;
+        }
+        self.entries.retain(|_, e| e.parent != 0 || !matches!(e.life, Life::Zombie(_)));
+        let told = self.entries.get(&parent).map(|e| e.process.clone());
+        if told.is_none() {
+            self.entries.remove(&pid);
+        } else if let Some(entry) = self.entries.get_mut(&pid) {
+            entry.life = Life::Zombie(status);
+        }
+        told
+    }
+
+    /// Whom a `kill` or `wait` with this number means, seen from `from`.
+    pub(crate) fn matching(&self, from: Pid, target: i32) -> impl Iterator<Item = (&Pid, &Entry)> {
+        let own_group = self.get(from).map_or(0, |e| e.group);
+        self.entries.iter().filter(move |(pid, entry)| match target {
+            1.. => **pid == target as Pid,
+            0 => entry.group == own_group,
+            -1 => true,
+            _ => entry.group == target.unsigned_abs(),
+        })
+    }
+}

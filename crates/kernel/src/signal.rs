@@ -1,0 +1,145 @@
+//! Signals: numbers, dispositions, and what each does to a process.
+//!
+//! WebAssembly code cannot be interrupted to run a handler, so a program that wants to handle a signal asks for it
+//! to be *flagged*: the kernel notes it, ends whatever the process waits for with EINTR, and the program takes the
+//! note with `sigpending` when it is ready.
+
+use wardian_vfs::{Errno, Result};
+
+/// A signal number, as on Linux.
+pub type Signal = u8;
+
+pub(crate) const SIGABRT: Signal = 6;
+pub(crate) const SIGFPE: Signal = 8;
+/// Ends a process whatever it does.
+pub const SIGKILL: Signal = 9;
+pub(crate) const SIGSEGV: Signal = 11;
+pub(crate) const SIGPIPE: Signal = 13;
+pub(crate) const SIGALRM: Signal = 14;
+pub(crate) const SIGCHLD: Signal = 17;
+pub(crate) const SIGCONT: Signal = 18;
+pub(crate) const SIGSTOP: Signal = 19;
+pub(crate) const SIGTSTP: Signal = 20;
+pub(crate) const SIGTTIN: Signal = 21;
+pub(crate) const SIGTTOU: Signal = 22;
+pub(crate) const SIGURG: Signal = 23;
+pub(crate) const SIGWINCH: Signal = 28;
+/// One more than the highest signal number.
+pub(crate) const SIGNALS: usize = 32;
+
+/// What a process wants done with a signal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Disposition {
+    Default,
+    Ignore,
+    Flag,
+}
+
+impl Disposition {
+    pub(crate) fn from_abi(value: i32) -> Result<Disposition> {
+        match value {
+            0 => Ok(Disposition::Default),
+            1 => Ok(Disposition::Ignore),
+            2 => Ok(Disposition::Flag),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    pub(crate) fn to_abi(self) -> u32 {
+        match self {
+            Disposition::Default => 0,
+            Disposition::Ignore => 1,
+            Disposition::Flag => 2,
+        }
+    }
+}
+
+/// What delivering a signal comes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Effect {
+    Nothing,
+    Flagged,
+    Terminate,
+    Stop,
+    Continue,
+}
+
+/// A process's dispositions and the flagged signals it has not taken yet.
+#[derive(Clone)]
+pub(crate) struct Signals {
+    dispositions: [Disposition; SIGNALS],
+    pending: u64,
+}
+
+impl Default for Signals {
+    fn default() -> Signals {
+        Signals { dispositions: [Disposition::Default; SIGNALS], pending: 0 }
+    }
+}
+
+impl Signals {
+    pub(crate) fn disposition(&self, signal: Signal) -> Disposition {
+        self.dispositions[usize::from(signal)]
+    }
+
+    /// Sets a disposition; KILL and STOP keep theirs.
+    pub(crate) fn set(&mut self, signal: Signal, to: Disposition) -> Result<()> {
+        if signal == SIGKILL || signal == SIGSTOP {
+            return Err(Errno::EINVAL);
+        }
+        self.dispositions[usize::from(signal)] = to;
+        if to != Disposition::Flag {
+            self.pending &= !(1 << signal);
+        }
+        Ok(())
+    }
+
+    /// Notes the signal if it is flagged, and says what is to be done.
+    pub(crate) fn receive(&mut self, signal: Signal) -> Effect {
+        match (signal, self.disposition(signal)) {
+            (SIGKILL, _) => Effect::Terminate,
+            (SIGSTOP, _) => Effect::Stop,
+            (SIGCONT, Disposition::Default | Disposition::Ignore) => Effect::Continue,
+            (_, Disposition::Ignore) => Effect::Nothing,
+            (_, Disposition::Flag) => {
+                self.pending |= 1 << signal;
+                Effect::Flagged
+            }
+            (SIGCHLD | SIGURG | SIGWINCH, Disposition::Default) => Effect::Nothing,
+            (SIGTSTP | SIGTTIN | SIGTTOU, Disposition::Default) => Effect::Stop,
+            (_, Disposition::Default) => Effect::Terminate,
+        }
+    }
+
+    pub(crate) fn has_pending(&self) -> bool {
+        self.pending != 0
+    }
+
+    pub(crate) fn take_pending(&mut self) -> u64 {
+        std::mem::take(&mut self.pending)
+    }
+
+    /// What a program started by this one begins with: what is ignored stays ignored, the rest is default.
+    pub(crate) fn for_new_program(&self) -> Signals {
+        let mut signals = Signals::default();
+        for (new, old) in signals.dispositions.iter_mut().zip(&self.dispositions) {
+            if *old == Disposition::Ignore {
+                *new = Disposition::Ignore;
+            }
+        }
+        signals
+    }
+
+    /// What a fork begins with: the same, without the parent's pending signals.
+    pub(crate) fn for_fork(&self) -> Signals {
+        Signals { pending: 0, ..self.clone() }
+    }
+}
+
+/// Checks a signal number that came from a guest.
+pub(crate) fn checked(signal: i32) -> Result<Signal> {
+    match signal {
+        1..=31 => Ok(signal as Signal),
+        _ => Err(Errno::EINVAL),
+    }
+}

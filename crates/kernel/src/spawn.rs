@@ -1,0 +1,254 @@
+//! spawn and exec: finding a program in the file system and running it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use wardian_vfs::{Access, Errno, FileKind, OpenFlags, Place, Result};
+
+use crate::fd::FdTable;
+use crate::instance::{Ending, Instance};
+use crate::machine::Machine;
+use crate::proc::{Pid, Process, Seed, Status};
+use crate::program::Program;
+use crate::task;
+use crate::foreign;
+
+/// Arguments and environment together may not be larger.
+pub(crate) const MAX_ARGUMENTS: usize = 2 << 20;
+/// The largest program of a user's own that is compiled.
+const MAX_PROGRAM: u64 = 32 << 20;
+/// Scripts may name an interpreter that is a script, but not for ever.
+const MAX_INTERPRETERS: usize = 4;
+
+/// A program, found and compiled, with what it is to be given.
+pub(crate) struct Request {
+    pub(crate) program: Arc<Program>,
+    pub(crate) argv: Arc<Vec<Vec<u8>>>,
+    pub(crate) env: Arc<Vec<Vec<u8>>>,
+}
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Request").field("program", &self.program.name()).finish_non_exhaustive()
+    }
+}
+
+/// Which group a new process joins.
+#[derive(Clone, Copy)]
+pub(crate) enum Group {
+    Parents,
+    Own,
+    Existing(Pid),
+}
+
+/// A change to the descriptors a child inherits: `to` becomes the parent's `from`, or is closed.
+pub(crate) struct FdMove {
+    pub(crate) to: u32,
+    pub(crate) from: Option<u32>,
+}
+
+/// Finds the program at `path`, follows `#!`, compiles it if it is new.
+pub(crate) async fn find(
+    machine: &Arc<Machine>,
+    process: &Process,
+    path: Vec<u8>,
+    mut argv: Vec<Vec<u8>>,
+    env: Vec<Vec<u8>>,
+) -> Result<Request> {
+    let size: usize = argv.iter().chain(&env).map(|s| s.len() + 1).sum();
+    if size > MAX_ARGUMENTS {
+        return Err(Errno::E2BIG);
+    }
+    let mut path = path;
+    for _ in 0..MAX_INTERPRETERS {
+        match load(machine, process, &path).await? {
+            Loaded::Program(program) => {
+                return Ok(Request { program, argv: Arc::new(argv), env: Arc::new(env) });
+            }
+            Loaded::Script { interpreter, argument } => {
+                argv = interpreter_arguments(&interpreter, argument, path, argv);
+                path = interpreter;
+            }
+        }
+    }
+    Err(Errno::ELOOP)
+}
+
+fn interpreter_arguments(
+    interpreter: &[u8],
+    argument: Option<Vec<u8>>,
+    script: Vec<u8>,
+    argv: Vec<Vec<u8>>,
+) -> Vec<Vec<u8>> {
+    let mut all = vec![interpreter.to_vec()];
+    all.extend(argument);
+    all.push(script);
+    all.extend(argv.into_iter().skip(1));
+    all
+}
+
+enum Loaded {
+    Program(Arc<Program>),
+    Script { interpreter: Vec<u8>, argument: Option<Vec<u8>> },
+}
+
+async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8]) -> Result<Loaded> {
+    let (caller, cwd) = (process.caller(), process.cwd.lock().clone());
+    let kernel = machine.kernel().clone();
+    let known = path.to_vec();
+    let opened = machine
+        .at_path(&cwd.clone(), path, move |tree| {
+            let stat = tree.stat(&caller, &cwd, &known, true)?;
+            match stat.kind {
+                FileKind::File => tree.access(&caller, &cwd, &known, Access::X)?,
+                _ => return Err(Errno::EACCES),
+            }
+            if let Some(program) = kernel.program(stat.version).filter(|_| stat.version != 0) {
+                return Ok(Opened::Known(program));
+            }
+            if stat.size > MAX_PROGRAM {
+                return Err(Errno::ENOEXEC);
+            }
+            let mut handle = tree.open(&caller, &cwd, &known, OpenFlags::READ, 0)?;
+            let mut bytes = vec![0; stat.size as usize];
+            let mut filled = 0;
+            while filled < bytes.len() {
+                match tree.read(&mut handle, &mut bytes[filled..]) {
+                    Ok(0) | Err(_) => break,
+                    Ok(n) => filled += n,
+                }
+            }
+            tree.close(handle);
+            bytes.truncate(filled);
+            Ok(Opened::Unknown { version: stat.version, bytes })
+        })
+        .await?;
+    match opened {
+        Opened::Known(program) => Ok(Loaded::Program(program)),
+        Opened::Unknown { version, bytes } => identify(machine, version, bytes).await,
+    }
+}
+
+enum Opened {
+    Known(Arc<Program>),
+    Unknown { version: u64, bytes: Vec<u8> },
+}
+
+async fn identify(machine: &Arc<Machine>, version: u64, bytes: Vec<u8>) -> Result<Loaded> {
+    if let Some(line) = bytes.strip_prefix(b"#!") {
+        return interpreter(line).ok_or(Errno::ENOEXEC);
+    }
+    if !bytes.starts_with(b"\0asm") {
+        return Err(Errno::ENOEXEC);
+    }
+    // Compiling cannot be interrupted: on a thread of its own, a deadline still answers on time.
+    let kernel = machine.kernel().clone();
+    let compiled = machine.kernel().runtime().spawn_blocking(move || kernel.compile_user(version, &bytes)).await;
+    match compiled {
+        Ok(Ok(program)) => Ok(Loaded::Program(program)),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "cannot compile");
+            Err(Errno::ENOEXEC)
+        }
+        Err(_) => Err(Errno::EIO),
+    }
+}
+
+/// The interpreter and its one argument, from the rest of a `#!` line.
+fn interpreter(line: &[u8]) -> Option<Loaded> {
+    let line = line.split(|&b| b == b'\n').next()?.trim_ascii();
+    let (interpreter, argument) = match line.iter().position(u8::is_ascii_whitespace) {
+        Some(at) => (&line[..at], Some(line[at..].trim_ascii().to_vec())),
+        None => (line, None),
+    };
+    (!interpreter.is_empty()).then(|| Loaded::Script { interpreter: interpreter.to_vec(), argument })
+}
+
+/// Starts `request` as a child of `parent`.
+pub(crate) async fn spawn(
+    machine: &Arc<Machine>,
+    parent: &Process,
+    request: Request,
+    moves: &[FdMove],
+    cwd: Option<Place>,
+    group: Group,
+) -> Result<Pid> {
+    let fds = inherited(&parent.fds.lock(), moves)?;
+    let seed = Seed {
+        run: parent.run(),
+        fds,
+        cwd: cwd.unwrap_or_else(|| parent.cwd.lock().clone()),
+        umask: parent.umask.load(Ordering::Relaxed),
+        signals: parent.signals.lock().for_new_program(),
+        argv: request.argv.clone(),
+    };
+    let child = {
+        let mut table = machine.table();
+        let group = match group {
+            Group::Parents => table.get(parent.pid).map(|entry| entry.group),
+            Group::Own => None,
+            Group::Existing(pid) => Some(pid),
+        };
+        table.add(parent.pid, group, seed)?
+    };
+    let body = run_program(machine.clone(), child.clone(), request);
+    task::launch(machine.kernel(), &child.task(), Box::pin(body));
+    Ok(child.pid)
+}
+
+pub(crate) fn inherited(parent: &FdTable, moves: &[FdMove]) -> Result<FdTable> {
+    let mut fds = parent.clone();
+    fds.close_on_exec();
+    for change in moves {
+        match change.from {
+            None => drop(fds.remove(change.to)),
+            Some(from) => {
+                let mut entry = parent.get(from)?.clone();
+                entry.cloexec = false;
+                fds.put(change.to, entry)?;
+            }
+        }
+    }
+    Ok(fds)
+}
+
+/// Runs a program in `process` until it ends, through every `exec` it does, and ends the process.
+pub(crate) async fn run_program(machine: Arc<Machine>, process: Arc<Process>, mut request: Request) {
+    loop {
+        *process.argv.lock() = request.argv.clone();
+        let (status, instance) = match run_once(&machine, &process, &request).await {
+            (Ending::Exec(next), instance) => {
+                drop(instance);
+                request = *next;
+                continue;
+            }
+            (Ending::Status(status), instance) => (status, instance),
+        };
+        // The parent is told first and goes on while this task takes the memory down.
+        machine.end(&process, status);
+        drop(instance);
+        return;
+    }
+}
+
+async fn run_once(
+    machine: &Arc<Machine>,
+    process: &Arc<Process>,
+    request: &Request,
+) -> (Ending, Option<Instance>) {
+    if !request.program.native
+        && let Err(errno) = foreign::prepare(machine, process).await
+    {
+        tracing::debug!(%errno, "cannot prepare descriptors");
+        return (Ending::Status(Status::Exited(126)), None);
+    }
+    let instance = Instance::new(machine, process, &request.program, request.env.clone()).await;
+    let Ok(mut instance) = instance else {
+        return (Ending::Status(Status::Signaled(crate::signal::SIGKILL)), None);
+    };
+    let ending = match instance.call::<(), ()>("_start", ()).await {
+        Ok(()) => Ending::Status(Status::Exited(0)),
+        Err(ending) => ending,
+    };
+    (ending, Some(instance))
+}

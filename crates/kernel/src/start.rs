@@ -1,0 +1,124 @@
+//! A program started from outside, without a shell.
+
+use std::sync::Arc;
+
+use wardian_vfs::{Caller, Errno};
+
+use crate::fd::{Fd, FdTable, OpenFile};
+use crate::machine::Machine;
+use crate::proc::{Pid, Process, Seed, Status};
+use crate::run::{Run, Usage};
+use crate::signal::{SIGKILL, Signal, Signals};
+use crate::stream::{Input, Output, Standard};
+use crate::{spawn, task};
+
+/// A program and what it is given.
+pub struct Start {
+    /// Where it is in the sandbox.
+    pub path: Vec<u8>,
+    /// Its arguments, its own name first.
+    pub argv: Vec<Vec<u8>>,
+    /// Its environment, as `NAME=VALUE`.
+    pub env: Vec<Vec<u8>>,
+    /// Where it runs.
+    pub cwd: Vec<u8>,
+    /// Descriptor 0.
+    pub input: Arc<Input>,
+    /// Descriptor 1.
+    pub stdout: Arc<Output>,
+    /// Descriptor 2.
+    pub stderr: Arc<Output>,
+}
+
+impl Start {
+    /// A program with arguments, in the root directory, with no input and outputs that keep a mebibyte each.
+    pub fn new(path: &str, arguments: &[&str]) -> Start {
+        let argv = std::iter::once(path).chain(arguments.iter().copied());
+        Start {
+            path: path.as_bytes().to_vec(),
+            argv: argv.map(|a| a.as_bytes().to_vec()).collect(),
+            env: Vec::new(),
+            cwd: b"/".to_vec(),
+            input: Input::empty(),
+            stdout: Output::new(1 << 20, None),
+            stderr: Output::new(1 << 20, None),
+        }
+    }
+}
+
+/// A started program. Dropping this leaves it running.
+pub struct Started {
+    machine: Arc<Machine>,
+    process: Arc<Process>,
+    run: Arc<Run>,
+}
+
+impl Machine {
+    /// Starts a program in a run of its own.
+    pub async fn start(self: &Arc<Self>, start: Start) -> Result<Started, Errno> {
+        let cwd = {
+            let tree = self.tree().await;
+            tree.lookup(&Caller::USER, &tree.root(), &start.cwd, true)?
+        };
+        let mut fds = FdTable::new(self.limits().open_files);
+        fds.put(0, Fd::new(OpenFile::Input(start.input)))?;
+        fds.put(1, Fd::new(OpenFile::Output(start.stdout, Standard::Output)))?;
+        fds.put(2, Fd::new(OpenFile::Output(start.stderr, Standard::Error)))?;
+        let run = Arc::new(Run::default());
+        let seed = Seed {
+            run: run.clone(),
+            fds,
+            cwd,
+            umask: 0o022,
+            signals: Signals::default(),
+            argv: Arc::new(start.argv.clone()),
+        };
+        let process = self.table().add(0, None, seed)?;
+        let request = match spawn::find(self, &process, start.path, start.argv, start.env).await {
+            Ok(request) => request,
+            Err(errno) => {
+                self.end(&process, Status::Exited(127));
+                return Err(errno);
+            }
+        };
+        let body = spawn::run_program(self.clone(), process.clone(), request);
+        task::launch(self.kernel(), &process.task(), Box::pin(body));
+        Ok(Started { machine: self.clone(), process, run })
+    }
+}
+
+impl Started {
+    /// Its process number.
+    pub fn pid(&self) -> Pid {
+        self.process.pid
+    }
+
+    /// Waits for its end.
+    pub async fn wait(&self) -> Status {
+        let mut ended = self.process.ended.subscribe();
+        match ended.wait_for(Option::is_some).await {
+            Ok(status) => status.unwrap_or(Status::Signaled(SIGKILL)),
+            Err(_) => Status::Signaled(SIGKILL),
+        }
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        drop(self.machine.signal(&self.process, signal));
+    }
+
+    /// Ends it and everything it started.
+    pub fn kill(&self) {
+        self.machine.kill_run(&self.run, None);
+    }
+
+    /// The first limit it ran into.
+    pub fn limit_hit(&self) -> Option<&'static str> {
+        self.run.limit_hit()
+    }
+
+    /// What it and its children used so far.
+    pub fn usage(&self) -> Usage {
+        self.run.usage()
+    }
+}

@@ -1,0 +1,274 @@
+//! Files: what Unix knows of them and WASI does not (modes, owners, named pipes, the working directory).
+
+use std::sync::atomic::Ordering;
+
+use wardian_vfs::{Access, Errno, FileKind, OpenFlags, Place, Result, Stat};
+use wasmtime::{Caller, Linker};
+
+use super::MODULE;
+use crate::call::{Call, Outcome, waiting_calls};
+use crate::fd::OpenFile;
+use crate::instance::Ctx;
+
+/// The path flag that follows a final symbolic link.
+const FOLLOW: u32 = 1;
+const BLOCK: u32 = 4096;
+/// Bytes of a `stat`.
+const STAT_SIZE: u32 = 96;
+
+pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
+    waiting_calls! { linker, MODULE;
+        stat(dir: u32, path: u32, len: u32, flags: u32, out: u32);
+        fstat(fd: u32, out: u32);
+        chmod(dir: u32, path: u32, len: u32, flags: u32, mode: u32);
+        fchmod(fd: u32, mode: u32);
+        chown(dir: u32, path: u32, len: u32, flags: u32, uid: u32, gid: u32);
+        access(dir: u32, path: u32, len: u32, mode: u32);
+        mkdir(dir: u32, path: u32, len: u32, mode: u32);
+        mkfifo(dir: u32, path: u32, len: u32, mode: u32);
+        open(dir: u32, path: u32, len: u32, flags: u32, mode: u32, fd: u32);
+        statfs(dir: u32, path: u32, len: u32, out: u32);
+        getcwd(buf: u32, len: u32, need: u32);
+        chdir(dir: u32, path: u32, len: u32);
+    }
+    linker.func_wrap(MODULE, "umask", |caller: Caller<'_, Ctx>, mask: u32| {
+        caller.data().process.umask.swap(mask & 0o777, Ordering::Relaxed)
+    })?;
+    Ok(())
+}
+
+/// Linux's type bits of a mode.
+pub(crate) fn type_bits(kind: Option<FileKind>) -> u32 {
+    match kind {
+        Some(FileKind::File) => 0o100_000,
+        Some(FileKind::Dir) => 0o040_000,
+        Some(FileKind::Symlink) => 0o120_000,
+        Some(FileKind::Device(_)) => 0o020_000,
+        Some(FileKind::Socket) => 0o140_000,
+        Some(FileKind::Fifo) | None => 0o010_000,
+    }
+}
+
+fn encode(stat: &Stat, kind: Option<FileKind>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(STAT_SIZE as usize);
+    for field in [stat.dev, stat.ino, stat.size, stat.blocks, stat.rdev] {
+        out.extend(field.to_le_bytes());
+    }
+    for time in [stat.atime, stat.mtime, stat.ctime] {
+        out.extend(time.to_le_bytes());
+    }
+    let mode = stat.mode | type_bits(kind);
+    for field in [mode, stat.nlink, stat.uid, stat.gid, BLOCK, 0] {
+        out.extend(field.to_le_bytes());
+    }
+    out.extend(stat.version.to_le_bytes());
+    out
+}
+
+async fn stat(call: &mut Call<'_>, dir: u32, path: u32, len: u32, flags: u32, out: u32) -> Outcome {
+    call.bytes(out, STAT_SIZE)?;
+    let (at, path) = (call.directory(dir).await?, call.path(path, len)?);
+    let caller = call.process().caller();
+    let (from, name) = (at.clone(), path.clone());
+    let work = move |tree: &mut wardian_vfs::Tree| tree.stat(&caller, &from, &name, flags & FOLLOW != 0);
+    let stat = call.machine().clone().at_path(&at, &path, work).await?;
+    Ok(call.put(out, &encode(&stat, Some(stat.kind)))?)
+}
+
+async fn fstat(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
+    call.bytes(out, STAT_SIZE)?;
+    let file = call.file(fd)?;
+    let encoded = match &*file {
+        OpenFile::Tree(_) => {
+            let caller = call.process().caller();
+            let machine = call.machine().clone();
+            let stat = machine.on_file(&file, move |tree, handle| tree.stat_handle(&caller, handle)).await?;
+            encode(&stat, Some(stat.kind))
+        }
+        _ => encode(&pipe_stat(), None),
+    };
+    Ok(call.put(out, &encoded)?)
+}
+
+/// What a pipe or a stream looks like to `fstat`.
+pub(crate) fn pipe_stat() -> Stat {
+    Stat {
+        dev: 0,
+        ino: 0,
+        kind: FileKind::Fifo,
+        mode: 0o600,
+        nlink: 1,
+        uid: crate::proc::UID,
+        gid: crate::proc::UID,
+        size: 0,
+        blocks: 0,
+        rdev: 0,
+        atime: 0,
+        mtime: 0,
+        ctime: 0,
+        version: 0,
+    }
+}
+
+async fn chmod(call: &mut Call<'_>, dir: u32, path: u32, len: u32, flags: u32, mode: u32) -> Outcome {
+    let (at, path) = (call.directory(dir).await?, call.path(path, len)?);
+    let caller = call.process().caller();
+    let (from, name) = (at.clone(), path.clone());
+    let follow = flags & FOLLOW != 0;
+    let work = move |tree: &mut wardian_vfs::Tree| tree.chmod(&caller, &from, &name, follow, mode & 0o7777);
+    Ok(call.machine().clone().at_path(&at, &path, work).await?)
+}
+
+async fn fchmod(call: &mut Call<'_>, fd: u32, mode: u32) -> Outcome {
+    let file = call.file(fd)?;
+    let caller = call.process().caller();
+    let work = move |tree: &mut wardian_vfs::Tree, handle: &mut wardian_vfs::Handle| {
+        tree.chmod_handle(&caller, handle, mode & 0o7777)
+    };
+    match call.machine().clone().on_file(&file, work).await {
+        Err(Errno::ESPIPE) => Err(Errno::EINVAL.into()),
+        done => Ok(done?),
+    }
+}
+
+async fn chown(
+    call: &mut Call<'_>,
+    dir: u32,
+    path: u32,
+    len: u32,
+    flags: u32,
+    uid: u32,
+    gid: u32,
+) -> Outcome {
+    let (at, path) = (call.directory(dir).await?, call.path(path, len)?);
+    let caller = call.process().caller();
+    let (from, name) = (at.clone(), path.clone());
+    let given = |id: u32| (id != u32::MAX).then_some(id);
+    let (uid, gid, follow) = (given(uid), given(gid), flags & FOLLOW != 0);
+    let work = move |tree: &mut wardian_vfs::Tree| tree.chown(&caller, &from, &name, follow, uid, gid);
+    Ok(call.machine().clone().at_path(&at, &path, work).await?)
+}
+
+async fn access(call: &mut Call<'_>, dir: u32, path: u32, len: u32, mode: u32) -> Outcome {
+    let (at, path) = (call.directory(dir).await?, call.path(path, len)?);
+    let caller = call.process().caller();
+    let (from, name) = (at.clone(), path.clone());
+    let mut wanted = Access::empty();
+    wanted.set(Access::R, mode & 4 != 0);
+    wanted.set(Access::W, mode & 2 != 0);
+    wanted.set(Access::X, mode & 1 != 0);
+    let work = move |tree: &mut wardian_vfs::Tree| tree.access(&caller, &from, &name, wanted);
+    Ok(call.machine().clone().at_path(&at, &path, work).await?)
+}
+
+async fn mkdir(call: &mut Call<'_>, dir: u32, path: u32, len: u32, mode: u32) -> Outcome {
+    call.make(dir, path, len, move |tree, caller, at, path| tree.mkdir(caller, at, path, mode & 0o7777)).await
+}
+
+async fn mkfifo(call: &mut Call<'_>, dir: u32, path: u32, len: u32, mode: u32) -> Outcome {
+    call.make(dir, path, len, move |tree, caller, at, path| tree.mkfifo(caller, at, path, mode & 0o7777)).await
+}
+
+async fn open(
+    call: &mut Call<'_>,
+    dir: u32,
+    path: u32,
+    len: u32,
+    flags: u32,
+    mode: u32,
+    fd: u32,
+) -> Outcome {
+    call.bytes(fd, 4)?;
+    let (at, path) = (call.directory(dir).await?, call.path(path, len)?);
+    let opened = call.open_path(at, path, unix_flags(flags)?, mode & 0o7777).await?;
+    Ok(call.put_u32(fd, opened)?)
+}
+
+/// Linux's `O_*` bits.
+fn unix_flags(bits: u32) -> Result<OpenFlags> {
+    let mut flags = match bits & 3 {
+        0 => OpenFlags::READ,
+        1 => OpenFlags::WRITE,
+        2 => OpenFlags::READ | OpenFlags::WRITE,
+        _ => return Err(Errno::EINVAL),
+    };
+    let table = [
+        (0o100, OpenFlags::CREATE),
+        (0o200, OpenFlags::EXCL),
+        (0o1000, OpenFlags::TRUNC),
+        (0o2000, OpenFlags::APPEND),
+        (0o4000, OpenFlags::NONBLOCK),
+        (0o200_000, OpenFlags::DIRECTORY),
+        (0o400_000, OpenFlags::NOFOLLOW),
+    ];
+    for (bit, flag) in table {
+        flags.set(flag, bits & bit != 0);
+    }
+    Ok(flags)
+}
+
+async fn statfs(call: &mut Call<'_>, dir: u32, path: u32, len: u32, out: u32) -> Outcome {
+    call.bytes(out, 48)?;
+    let (at, path) = (call.directory(dir).await?, call.path(path, len)?);
+    let caller = call.process().caller();
+    let (from, name) = (at.clone(), path.clone());
+    let work = move |tree: &mut wardian_vfs::Tree| {
+        tree.stat(&caller, &from, &name, true)?;
+        Ok((tree.quota(), tree.usage()))
+    };
+    let (quota, usage) = call.machine().clone().at_path(&at, &path, work).await?;
+    let block = u64::from(BLOCK);
+    let fields = [
+        block,
+        quota.bytes / block,
+        quota.bytes.saturating_sub(usage.bytes) / block,
+        quota.inodes,
+        quota.inodes.saturating_sub(usage.inodes),
+        255,
+    ];
+    let bytes: Vec<u8> = fields.iter().flat_map(|field| field.to_le_bytes()).collect();
+    Ok(call.put(out, &bytes)?)
+}
+
+async fn getcwd(call: &mut Call<'_>, buf: u32, len: u32, need: u32) -> Outcome {
+    call.bytes(need, 4)?;
+    call.bytes(buf, len)?;
+    let cwd = call.process().cwd.lock().clone();
+    let path = call.machine().tree().await.path_of(&cwd)?;
+    call.put_u32(need, path.len() as u32)?;
+    if path.len() > len as usize {
+        return Err(Errno::ERANGE.into());
+    }
+    Ok(call.put(buf, &path)?)
+}
+
+async fn chdir(call: &mut Call<'_>, dir: u32, path: u32, len: u32) -> Outcome {
+    let at = call.directory(dir).await?;
+    let path = if len == 0 { b".".to_vec() } else { call.path(path, len)? };
+    let place = call.directory_at(at, path).await?;
+    *call.process().cwd.lock() = place;
+    Ok(())
+}
+
+impl Call<'_> {
+    /// The directory at a path relative to the working directory, for a child that is to start there.
+    pub(super) async fn working_directory(&mut self, ptr: u32, len: u32) -> Result<Place> {
+        let path = self.path(ptr, len)?;
+        let cwd = self.process().cwd.lock().clone();
+        self.directory_at(cwd, path).await
+    }
+
+    async fn directory_at(&self, at: Place, path: Vec<u8>) -> Result<Place> {
+        let caller = self.process().caller();
+        let (from, name) = (at.clone(), path.clone());
+        let work = move |tree: &mut wardian_vfs::Tree| {
+            let place = tree.lookup(&caller, &from, &name, true)?;
+            match tree.stat_place(&caller, &place)?.kind {
+                FileKind::Dir => tree.access(&caller, &place, b".", Access::X)?,
+                _ => return Err(Errno::ENOTDIR),
+            }
+            Ok(place)
+        };
+        self.machine().at_path(&at, &path, work).await
+    }
+}

@@ -1,0 +1,270 @@
+//! Processes: fork, spawn, exec, wait, kill and what belongs to them.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use wardian_vfs::{Errno, Result};
+use wasmtime::{Caller, Linker};
+
+use super::MODULE;
+use crate::call::{Call, Fail, Outcome, quick_calls, waiting_calls};
+use crate::instance::{Ctx, Stop};
+use crate::proc::Pid;
+use crate::signal::{self, Disposition};
+use crate::spawn::{FdMove, Group, MAX_ARGUMENTS, Request};
+use crate::{fork as forking, spawn as spawning, wait as waiting};
+
+pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
+    waiting_calls! { linker, MODULE;
+        fork(entry: u32, data: u32, pid: u32);
+        spawn(request: u32, pid: u32);
+        exec(request: u32);
+        wait(target: i32, flags: u32, status: u32, pid: u32);
+    }
+    quick_calls! { linker, MODULE;
+        kill(target: i32, signal: i32);
+        getpgid(pid: u32, group: u32);
+        setpgid(pid: u32, group: u32);
+        sigaction(signal: i32, disposition: i32, old: u32);
+        sigpending(mask: u32);
+        alarm(nanos: i64, left: u32);
+        times(out: u32);
+        getrlimit(which: u32, out: u32);
+        setrlimit(which: u32, limits: u32);
+    }
+    linker.func_wrap(MODULE, "getpid", |caller: Caller<'_, Ctx>| caller.data().process.pid)?;
+    linker.func_wrap(MODULE, "getppid", |caller: Caller<'_, Ctx>| {
+        let ctx = caller.data();
+        ctx.machine.table().get(ctx.process.pid).map_or(0, |entry| entry.parent)
+    })?;
+    Ok(())
+}
+
+async fn fork(call: &mut Call<'_>, entry: u32, data: u32, pid: u32) -> Outcome {
+    call.bytes(pid, 4)?;
+    let child = forking::fork(&mut call.caller, entry, data).await?;
+    Ok(call.put_u32(pid, child)?)
+}
+
+async fn spawn(call: &mut Call<'_>, request: u32, pid: u32) -> Outcome {
+    call.bytes(pid, 4)?;
+    let words = RequestWords::read(call, request)?;
+    let moves = words.moves(call)?;
+    let cwd = match words.cwd {
+        (_, 0) => None,
+        (ptr, len) => Some(call.working_directory(ptr, len).await?),
+    };
+    let group = words.group(call)?;
+    let request = words.find(call).await?;
+    let (machine, process) = (call.machine().clone(), call.process().clone());
+    let child = spawning::spawn(&machine, &process, request, &moves, cwd, group).await?;
+    Ok(call.put_u32(pid, child)?)
+}
+
+async fn exec(call: &mut Call<'_>, request: u32) -> Outcome {
+    let words = RequestWords::read(call, request)?;
+    let moves = words.moves(call)?;
+    let cwd = match words.cwd {
+        (_, 0) => None,
+        (ptr, len) => Some(call.working_directory(ptr, len).await?),
+    };
+    let request = words.find(call).await?;
+    let process = call.process();
+    let fds = spawning::inherited(&process.fds.lock(), &moves)?;
+    *process.fds.lock() = fds;
+    if let Some(cwd) = cwd {
+        *process.cwd.lock() = cwd;
+    }
+    let signals = process.signals.lock().for_new_program();
+    *process.signals.lock() = signals;
+    Err(Fail::Stop(Stop::Exec(Box::new(request))))
+}
+
+/// The eleven words of a request to start a program.
+struct RequestWords {
+    path: (u32, u32),
+    argv: (u32, u32),
+    env: (u32, u32),
+    cwd: (u32, u32),
+    moves: (u32, u32),
+    group: i32,
+}
+
+impl RequestWords {
+    fn read(call: &mut Call<'_>, at: u32) -> Result<RequestWords> {
+        let raw = call.copy(at, 44)?;
+        let word = |i: usize| u32::from_le_bytes(raw[i * 4..i * 4 + 4].try_into().expect("four bytes"));
+        let pair = |i: usize| (word(i), word(i + 1));
+        Ok(RequestWords {
+            path: pair(0),
+            argv: pair(2),
+            env: pair(4),
+            cwd: pair(6),
+            moves: pair(8),
+            group: word(10) as i32,
+        })
+    }
+
+    fn moves(&self, call: &mut Call<'_>) -> Result<Vec<FdMove>> {
+        let (ptr, count) = self.moves;
+        let raw = call.copy(ptr, count.checked_mul(8).ok_or(Errno::EFAULT)?)?;
+        let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+        let moves = raw.chunks_exact(8).map(|pair| {
+            let from = word(&pair[4..]);
+            FdMove { to: word(&pair[..4]), from: (from as i32 >= 0).then_some(from) }
+        });
+        Ok(moves.collect())
+    }
+
+    fn group(&self, call: &Call<'_>) -> Result<Group> {
+        match self.group {
+            -1 => Ok(Group::Parents),
+            0 => Ok(Group::Own),
+            1.. => {
+                let group = self.group as Pid;
+                let exists = call.machine().table().iter().any(|(_, entry)| entry.group == group);
+                if exists { Ok(Group::Existing(group)) } else { Err(Errno::EPERM) }
+            }
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    async fn find(&self, call: &mut Call<'_>) -> Result<Request> {
+        let path = call.path(self.path.0, self.path.1)?;
+        let argv = strings(call, self.argv)?;
+        let env = strings(call, self.env)?;
+        let (machine, process) = (call.machine().clone(), call.process().clone());
+        spawning::find(&machine, &process, path, argv, env).await
+    }
+}
+
+/// A block of strings, each followed by a NUL.
+fn strings(call: &mut Call<'_>, (ptr, len): (u32, u32)) -> Result<Vec<Vec<u8>>> {
+    if len as usize > MAX_ARGUMENTS {
+        return Err(Errno::E2BIG);
+    }
+    let block: &[u8] = call.bytes(ptr, len)?;
+    let Some(block) = block.strip_suffix(b"\0") else {
+        return if block.is_empty() { Ok(Vec::new()) } else { Err(Errno::EINVAL) };
+    };
+    Ok(block.split(|&b| b == 0).map(<[u8]>::to_vec).collect())
+}
+
+async fn wait(call: &mut Call<'_>, target: i32, flags: u32, status: u32, pid: u32) -> Outcome {
+    call.bytes(status, 4)?;
+    call.bytes(pid, 4)?;
+    let (machine, process) = (call.machine().clone(), call.process().clone());
+    let (child, word) = waiting::wait(&machine, &process, target, flags).await?.unwrap_or((0, 0));
+    call.put_u32(status, word)?;
+    Ok(call.put_u32(pid, child)?)
+}
+
+fn kill(call: &mut Call<'_>, target: i32, signal: i32) -> Outcome {
+    let signal = if signal == 0 { None } else { Some(signal::checked(signal)?) };
+    let (machine, process) = (call.machine(), call.process());
+    let victims: Vec<_> = {
+        let table = machine.table();
+        let spared = |pid: Pid| target == -1 && pid == process.pid;
+        table.matching(process.pid, target).filter(|(p, _)| !spared(**p)).map(|(_, e)| e.process.clone()).collect()
+    };
+    if victims.is_empty() {
+        return Err(Errno::ESRCH.into());
+    }
+    for victim in signal.iter().flat_map(|_| &victims) {
+        let body = machine.signal(victim, signal.unwrap_or_default());
+        if let Some(body) = body {
+            // Never on a guest's own stack.
+            machine.kernel().runtime().spawn(async move { drop(body) });
+        }
+    }
+    Ok(())
+}
+
+fn getpgid(call: &mut Call<'_>, pid: u32, group: u32) -> Outcome {
+    let pid = if pid == 0 { call.process().pid } else { pid };
+    let found = call.machine().table().get(pid).map(|entry| entry.group).ok_or(Errno::ESRCH)?;
+    Ok(call.put_u32(group, found)?)
+}
+
+fn setpgid(call: &mut Call<'_>, pid: u32, group: u32) -> Outcome {
+    let me = call.process().pid;
+    let pid = if pid == 0 { me } else { pid };
+    let group = if group == 0 { pid } else { group };
+    let mut table = call.machine().table();
+    let exists = group == pid || table.iter().any(|(_, entry)| entry.group == group);
+    let entry = table.get_mut(pid).filter(|e| pid == me || e.parent == me).ok_or(Errno::ESRCH)?;
+    if !exists {
+        return Err(Errno::EPERM.into());
+    }
+    entry.group = group;
+    Ok(())
+}
+
+fn sigaction(call: &mut Call<'_>, signal: i32, disposition: i32, old: u32) -> Outcome {
+    let signal = signal::checked(signal)?;
+    let before = call.process().signals.lock().disposition(signal);
+    call.put_u32(old, before.to_abi())?;
+    if disposition != -1 {
+        let disposition = Disposition::from_abi(disposition)?;
+        call.process().signals.lock().set(signal, disposition)?;
+    }
+    Ok(())
+}
+
+fn sigpending(call: &mut Call<'_>, mask: u32) -> Outcome {
+    call.bytes(mask, 8)?;
+    let pending = call.process().signals.lock().take_pending();
+    Ok(call.put_u64(mask, pending)?)
+}
+
+fn alarm(call: &mut Call<'_>, nanos: i64, left: u32) -> Outcome {
+    call.bytes(left, 8)?;
+    let nanos = u64::try_from(nanos).map_err(|_| Errno::EINVAL)?;
+    let after = (nanos > 0).then(|| Duration::from_nanos(nanos));
+    let (machine, process) = (call.machine().clone(), call.process().clone());
+    let remaining = machine.set_alarm(&process, after);
+    Ok(call.put_u64(left, remaining.as_nanos() as u64)?)
+}
+
+fn times(call: &mut Call<'_>, out: u32) -> Outcome {
+    let process = call.process();
+    // The part of this very turn is not counted yet; it is at most a tick.
+    let (own, children) = (process.task().cpu_nanos(), process.children_cpu.load(Ordering::Relaxed));
+    let fields = [own, 0, children, 0];
+    let bytes: Vec<u8> = fields.iter().flat_map(|field| field.to_le_bytes()).collect();
+    Ok(call.put(out, &bytes)?)
+}
+
+/// Resources of `getrlimit`, with Linux's numbers.
+const RLIMIT_NPROC: u32 = 6;
+const RLIMIT_NOFILE: u32 = 7;
+const RLIMIT_AS: u32 = 9;
+const RLIMIT_FSIZE: u32 = 1;
+
+fn getrlimit(call: &mut Call<'_>, which: u32, out: u32) -> Outcome {
+    let limits = call.machine().limits();
+    let (soft, hard) = match which {
+        RLIMIT_FSIZE => (u64::MAX, u64::MAX),
+        RLIMIT_NPROC => (limits.processes as u64, limits.processes as u64),
+        RLIMIT_NOFILE => (call.process().fds.lock().limit() as u64, limits.open_files as u64),
+        RLIMIT_AS => (limits.memory_bytes, limits.memory_bytes),
+        _ => return Err(Errno::EINVAL.into()),
+    };
+    call.bytes(out, 16)?;
+    call.put_u64(out, soft)?;
+    Ok(call.put_u64(out + 8, hard)?)
+}
+
+/// Only the number of descriptors can be lowered by a guest; the rest belongs to the sandbox.
+fn setrlimit(call: &mut Call<'_>, which: u32, limits: u32) -> Outcome {
+    let raw = call.copy(limits, 16)?;
+    let soft = u64::from_le_bytes(raw[..8].try_into().expect("eight bytes"));
+    match which {
+        RLIMIT_NOFILE if soft <= call.machine().limits().open_files as u64 => {
+            call.process().fds.lock().set_limit(soft as usize);
+            Ok(())
+        }
+        RLIMIT_FSIZE | RLIMIT_NPROC | RLIMIT_NOFILE | RLIMIT_AS => Err(Errno::EPERM.into()),
+        _ => Err(Errno::EINVAL.into()),
+    }
+}

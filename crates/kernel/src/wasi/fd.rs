@@ -1,0 +1,320 @@
+//! Calls on descriptors.
+
+use std::sync::Arc;
+
+use wardian_vfs::{Errno, FileKind, OpenFlags, Result, Seek, SetTime, Stat};
+use wasmtime::Linker;
+
+use super::{MODULE, filetype};
+use crate::call::{Call, Outcome, quick_calls, waiting_calls};
+use crate::fd::OpenFile;
+use crate::instance::Ctx;
+use crate::io::describe;
+use crate::sys::pipe_stat;
+
+pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
+    waiting_calls! { linker, MODULE;
+        fd_read(fd: u32, iovs: u32, count: u32, out: u32);
+        fd_write(fd: u32, iovs: u32, count: u32, out: u32);
+        fd_pread(fd: u32, iovs: u32, count: u32, offset: u64, out: u32);
+        fd_pwrite(fd: u32, iovs: u32, count: u32, offset: u64, out: u32);
+        fd_seek(fd: u32, offset: i64, whence: u32, out: u32);
+        fd_tell(fd: u32, out: u32);
+        fd_allocate(fd: u32, offset: u64, len: u64);
+        fd_filestat_get(fd: u32, out: u32);
+        fd_filestat_set_size(fd: u32, size: u64);
+        fd_filestat_set_times(fd: u32, atime: u64, mtime: u64, flags: u32);
+        fd_readdir(fd: u32, buf: u32, len: u32, cookie: u64, out: u32);
+        fd_sync(fd: u32);
+        fd_datasync(fd: u32);
+        sock_accept(fd: u32, flags: u32, out: u32);
+        sock_recv(fd: u32, iovs: u32, count: u32, flags: u32, out: u32, out_flags: u32);
+        sock_send(fd: u32, iovs: u32, count: u32, flags: u32, out: u32);
+        sock_shutdown(fd: u32, how: u32);
+    }
+    quick_calls! { linker, MODULE;
+        fd_close(fd: u32);
+        fd_renumber(from: u32, to: u32);
+        fd_advise(fd: u32, offset: u64, len: u64, advice: u32);
+        fd_fdstat_get(fd: u32, out: u32);
+        fd_fdstat_set_flags(fd: u32, flags: u32);
+        fd_fdstat_set_rights(fd: u32, base: u64, inheriting: u64);
+        fd_prestat_get(fd: u32, out: u32);
+        fd_prestat_dir_name(fd: u32, ptr: u32, len: u32);
+    }
+    Ok(())
+}
+
+async fn fd_read(call: &mut Call<'_>, fd: u32, iovs: u32, count: u32, out: u32) -> Outcome {
+    call.bytes(out, 4)?;
+    let n = call.read_vectored(fd, iovs, count, None).await?;
+    Ok(call.put_u32(out, n as u32)?)
+}
+
+async fn fd_write(call: &mut Call<'_>, fd: u32, iovs: u32, count: u32, out: u32) -> Outcome {
+    call.bytes(out, 4)?;
+    let n = call.write_vectored(fd, iovs, count, None).await?;
+    Ok(call.put_u32(out, n as u32)?)
+}
+
+async fn fd_pread(call: &mut Call<'_>, fd: u32, iovs: u32, count: u32, offset: u64, out: u32) -> Outcome {
+    call.bytes(out, 4)?;
+    let n = call.read_vectored(fd, iovs, count, Some(offset)).await?;
+    Ok(call.put_u32(out, n as u32)?)
+}
+
+async fn fd_pwrite(call: &mut Call<'_>, fd: u32, iovs: u32, count: u32, offset: u64, out: u32) -> Outcome {
+    call.bytes(out, 4)?;
+    let n = call.write_vectored(fd, iovs, count, Some(offset)).await?;
+    Ok(call.put_u32(out, n as u32)?)
+}
+
+async fn fd_seek(call: &mut Call<'_>, fd: u32, offset: i64, whence: u32, out: u32) -> Outcome {
+    call.bytes(out, 8)?;
+    let to = match whence {
+        0 => Seek::Start(u64::try_from(offset).map_err(|_| Errno::EINVAL)?),
+        1 => Seek::Current(offset),
+        2 => Seek::End(offset),
+        _ => return Err(Errno::EINVAL.into()),
+    };
+    let file = call.file(fd)?;
+    let machine = call.machine().clone();
+    let position = machine.on_file(&file, move |tree, handle| tree.seek(handle, to)).await?;
+    Ok(call.put_u64(out, position)?)
+}
+
+async fn fd_tell(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
+    fd_seek(call, fd, 0, 1, out).await
+}
+
+async fn fd_allocate(call: &mut Call<'_>, fd: u32, offset: u64, len: u64) -> Outcome {
+    let file = call.file(fd)?;
+    let machine = call.machine().clone();
+    let done = machine.on_file(&file, move |tree, handle| tree.allocate(handle, offset, len)).await;
+    Ok(done.inspect_err(|errno| call.note_full(*errno))?)
+}
+
+async fn fd_filestat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
+    call.bytes(out, 64)?;
+    let file = call.file(fd)?;
+    let filestat = match &*file {
+        OpenFile::Tree(_) => {
+            let (machine, caller) = (call.machine().clone(), call.process().caller());
+            let stat = machine.on_file(&file, move |tree, handle| tree.stat_handle(&caller, handle)).await?;
+            encode_filestat(&stat, Some(stat.kind))
+        }
+        _ => encode_filestat(&pipe_stat(), None),
+    };
+    Ok(call.put(out, &filestat)?)
+}
+
+/// WASI's 64 bytes about a file.
+pub(super) fn encode_filestat(stat: &Stat, kind: Option<FileKind>) -> [u8; 64] {
+    let mut out = [0; 64];
+    let mut put = |at: usize, value: u64| out[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    put(0, stat.dev);
+    put(8, stat.ino);
+    put(16, u64::from(filetype(kind)));
+    put(24, u64::from(stat.nlink));
+    put(32, stat.size);
+    // WASI's times cannot lie before 1970.
+    put(40, stat.atime.max(0) as u64);
+    put(48, stat.mtime.max(0) as u64);
+    put(56, stat.ctime.max(0) as u64);
+    out
+}
+
+async fn fd_filestat_set_size(call: &mut Call<'_>, fd: u32, size: u64) -> Outcome {
+    let file = call.file(fd)?;
+    let machine = call.machine().clone();
+    match machine.on_file(&file, move |tree, handle| tree.truncate(handle, size)).await {
+        Err(Errno::ESPIPE) => Err(Errno::EINVAL.into()),
+        done => Ok(done.inspect_err(|errno| call.note_full(*errno))?),
+    }
+}
+
+async fn fd_filestat_set_times(call: &mut Call<'_>, fd: u32, atime: u64, mtime: u64, flags: u32) -> Outcome {
+    let (atime, mtime) = set_times(atime, mtime, flags)?;
+    let file = call.file(fd)?;
+    let (machine, caller) = (call.machine().clone(), call.process().caller());
+    let work = move |tree: &mut wardian_vfs::Tree, handle: &mut wardian_vfs::Handle| {
+        tree.utimes_handle(&caller, handle, atime, mtime)
+    };
+    Ok(machine.on_file(&file, work).await?)
+}
+
+/// WASI's `fstflags`: which times to set, and to what.
+pub(super) fn set_times(atime: u64, mtime: u64, flags: u32) -> Result<(SetTime, SetTime)> {
+    let one = |given: bool, now: bool, at: u64| match (given, now) {
+        (true, true) => Err(Errno::EINVAL),
+        (true, false) => Ok(SetTime::At(i64::try_from(at).map_err(|_| Errno::EINVAL)?)),
+        (false, true) => Ok(SetTime::Now),
+        (false, false) => Ok(SetTime::Keep),
+    };
+    Ok((one(flags & 1 != 0, flags & 2 != 0, atime)?, one(flags & 4 != 0, flags & 8 != 0, mtime)?))
+}
+
+/// Bytes of an entry before its name.
+const DIRENT: usize = 24;
+
+async fn fd_readdir(call: &mut Call<'_>, fd: u32, buf: u32, len: u32, cookie: u64, out: u32) -> Outcome {
+    call.bytes(buf, len)?;
+    call.bytes(out, 4)?;
+    let file = call.file(fd)?;
+    let (machine, caller) = (call.machine().clone(), call.process().caller());
+    let most = len as usize / DIRENT + 1;
+    let entries =
+        machine.on_file(&file, move |tree, handle| tree.read_dir(&caller, handle, cookie, most)).await;
+    let entries = entries.map_err(|e| if e == Errno::ESPIPE { Errno::ENOTDIR } else { e })?;
+    let mut filled = Vec::with_capacity(len as usize);
+    for entry in entries {
+        filled.extend(entry.next.to_le_bytes());
+        filled.extend(entry.ino.to_le_bytes());
+        filled.extend((entry.name.len() as u32).to_le_bytes());
+        filled.extend([filetype(Some(entry.kind)), 0, 0, 0]);
+        filled.extend(&entry.name);
+        if filled.len() >= len as usize {
+            // The last entry may be cut: the guest sees a full buffer and asks again from before it.
+            break;
+        }
+    }
+    filled.truncate(len as usize);
+    call.put(buf, &filled)?;
+    Ok(call.put_u32(out, filled.len() as u32)?)
+}
+
+async fn fd_sync(call: &mut Call<'_>, fd: u32) -> Outcome {
+    call.file(fd)?;
+    Ok(())
+}
+
+async fn fd_datasync(call: &mut Call<'_>, fd: u32) -> Outcome {
+    fd_sync(call, fd).await
+}
+
+fn fd_close(call: &mut Call<'_>, fd: u32) -> Outcome {
+    let closed = call.process().fds.lock().remove(fd)?;
+    drop(closed);
+    Ok(())
+}
+
+fn fd_renumber(call: &mut Call<'_>, from: u32, to: u32) -> Outcome {
+    let replaced = {
+        let mut fds = call.process().fds.lock();
+        fds.get(to)?;
+        fds.get(from)?;
+        if from == to {
+            return Ok(());
+        }
+        let entry = fds.remove(from)?;
+        fds.put(to, entry)?
+    };
+    drop(replaced);
+    Ok(())
+}
+
+fn fd_advise(call: &mut Call<'_>, fd: u32, _offset: u64, _len: u64, advice: u32) -> Outcome {
+    match &*call.file(fd)? {
+        _ if advice > 5 => Err(Errno::EINVAL.into()),
+        OpenFile::Tree(_) => Ok(()),
+        _ => Err(Errno::ESPIPE.into()),
+    }
+}
+
+const ALL_RIGHTS: u64 = (1 << 30) - 1;
+const SEEK_AND_TELL: u64 = 1 << 2 | 1 << 5;
+const FDFLAGS_APPEND: u16 = 1;
+const FDFLAGS_NONBLOCK: u16 = 4;
+
+fn fd_fdstat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
+    let (kind, flags) = describe(&call.file(fd)?)?;
+    let mut fdflags = 0;
+    if flags.contains(OpenFlags::APPEND) {
+        fdflags |= FDFLAGS_APPEND;
+    }
+    if flags.contains(OpenFlags::NONBLOCK) {
+        fdflags |= FDFLAGS_NONBLOCK;
+    }
+    let rights = match kind {
+        Some(FileKind::File | FileKind::Dir | FileKind::Device(_)) => ALL_RIGHTS,
+        _ => ALL_RIGHTS & !SEEK_AND_TELL,
+    };
+    let mut fdstat = [0; 24];
+    fdstat[0] = filetype(kind);
+    fdstat[2..4].copy_from_slice(&fdflags.to_le_bytes());
+    fdstat[8..16].copy_from_slice(&rights.to_le_bytes());
+    fdstat[16..24].copy_from_slice(&ALL_RIGHTS.to_le_bytes());
+    Ok(call.put(out, &fdstat)?)
+}
+
+fn fd_fdstat_set_flags(call: &mut Call<'_>, fd: u32, flags: u32) -> Outcome {
+    let mut wanted = OpenFlags::empty();
+    wanted.set(OpenFlags::APPEND, flags & u32::from(FDFLAGS_APPEND) != 0);
+    wanted.set(OpenFlags::NONBLOCK, flags & u32::from(FDFLAGS_NONBLOCK) != 0);
+    match &*call.file(fd)? {
+        OpenFile::Tree(file) => Ok(file.with(|handle| {
+            handle.set_flags(wanted);
+            Ok(())
+        })?),
+        // A pipe's ends wait; a program that asks for the contrary must not believe it got it.
+        _ if wanted.contains(OpenFlags::NONBLOCK) => Err(Errno::ENOTSUP.into()),
+        _ => Ok(()),
+    }
+}
+
+fn fd_fdstat_set_rights(call: &mut Call<'_>, fd: u32, _base: u64, _inheriting: u64) -> Outcome {
+    call.file(fd)?;
+    Ok(())
+}
+
+fn preopen_name(call: &Call<'_>, fd: u32) -> Result<Vec<u8>> {
+    let file: Arc<OpenFile> = call.file(fd)?;
+    match &*file {
+        OpenFile::Tree(file) => file.preopen.clone().ok_or(Errno::EBADF),
+        _ => Err(Errno::EBADF),
+    }
+}
+
+fn fd_prestat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
+    let name = preopen_name(call, fd)?;
+    call.bytes(out, 8)?;
+    call.put_u32(out, 0)?;
+    Ok(call.put_u32(out + 4, name.len() as u32)?)
+}
+
+fn fd_prestat_dir_name(call: &mut Call<'_>, fd: u32, ptr: u32, len: u32) -> Outcome {
+    let name = preopen_name(call, fd)?;
+    if name.len() > len as usize {
+        return Err(Errno::ENAMETOOLONG.into());
+    }
+    Ok(call.put(ptr, &name)?)
+}
+
+async fn sock_accept(call: &mut Call<'_>, fd: u32, _flags: u32, _out: u32) -> Outcome {
+    no_sockets(call, fd)
+}
+
+async fn sock_recv(
+    call: &mut Call<'_>,
+    fd: u32,
+    _iovs: u32,
+    _count: u32,
+    _flags: u32,
+    _out: u32,
+    _out_flags: u32,
+) -> Outcome {
+    no_sockets(call, fd)
+}
+
+async fn sock_send(call: &mut Call<'_>, fd: u32, _iovs: u32, _count: u32, _flags: u32, _out: u32) -> Outcome {
+    no_sockets(call, fd)
+}
+
+async fn sock_shutdown(call: &mut Call<'_>, fd: u32, _how: u32) -> Outcome {
+    no_sockets(call, fd)
+}
+
+fn no_sockets(call: &Call<'_>, fd: u32) -> Outcome {
+    call.file(fd)?;
+    Err(Errno::ENOTSUP.into())
+}

@@ -1,0 +1,84 @@
+//! WASI preview 1, over our own descriptors.
+
+mod fd;
+mod path;
+mod poll;
+mod process;
+
+use wardian_vfs::{Errno, FileKind};
+use wasmtime::Linker;
+
+use crate::instance::Ctx;
+
+const MODULE: &str = "wasi_snapshot_preview1";
+
+/// Defines every function.
+pub(crate) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
+    process::add_to_linker(linker)?;
+    fd::add_to_linker(linker)?;
+    path::add_to_linker(linker)?;
+    poll::add_to_linker(linker)
+}
+
+/// WASI's number of an errno.
+pub(crate) fn errno_number(errno: Errno) -> u16 {
+    use Errno::*;
+    match errno {
+        E2BIG => 1,
+        EACCES => 2,
+        EAGAIN => 6,
+        EBADF => 8,
+        EBUSY => 10,
+        ECANCELED => 11,
+        ECHILD => 12,
+        EDOM => 18,
+        EDQUOT => 19,
+        EEXIST => 20,
+        EFAULT => 21,
+        EFBIG => 22,
+        EINTR => 27,
+        EINVAL => 28,
+        EIO => 29,
+        EISDIR => 31,
+        ELOOP => 32,
+        EMFILE => 33,
+        EMLINK => 34,
+        ENAMETOOLONG => 37,
+        ENFILE => 41,
+        ENODEV => 43,
+        ENOENT => 44,
+        ENOEXEC => 45,
+        ENOMEM => 48,
+        ENOSPC => 51,
+        ENOSYS => 52,
+        ENOTDIR => 54,
+        ENOTEMPTY => 55,
+        ENOTSUP => 58,
+        ENOTTY => 59,
+        ENXIO => 60,
+        EOVERFLOW => 61,
+        EPERM => 63,
+        EPIPE => 64,
+        ERANGE => 68,
+        EROFS => 69,
+        ESPIPE => 70,
+        ESRCH => 71,
+        ESTALE => 72,
+        ETIMEDOUT => 73,
+        ETXTBSY => 74,
+        EXDEV => 75,
+        ENOTCAPABLE => 76,
+    }
+}
+
+/// WASI's number of a kind of file; a pipe has none.
+fn filetype(kind: Option<FileKind>) -> u8 {
+    match kind {
+        Some(FileKind::Device(_)) => 2,
+        Some(FileKind::Dir) => 3,
+        Some(FileKind::File) => 4,
+        Some(FileKind::Symlink) => 7,
+        Some(FileKind::Socket) => 6,
+        Some(FileKind::Fifo) | None => 0,
+    }
+}

@@ -1,0 +1,212 @@
+//! Calls on paths.
+
+use wardian_vfs::{Errno, OpenFlags, Result, Tree};
+use wasmtime::Linker;
+
+use super::MODULE;
+use super::fd::{encode_filestat, set_times};
+use crate::call::{Call, Outcome, waiting_calls};
+use crate::instance::Ctx;
+
+/// WASI's look-up flag that follows a final symbolic link.
+const FOLLOW: u32 = 1;
+/// Modes of what WASI makes, before the umask: it has no way to say.
+const FILE_MODE: u32 = 0o666;
+const DIR_MODE: u32 = 0o777;
+
+pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
+    waiting_calls! { linker, MODULE;
+        path_open(
+            dir: u32, lookup: u32, path: u32, len: u32, oflags: u32, rights: u64, inheriting: u64,
+            fdflags: u32, out: u32
+        );
+        path_create_directory(dir: u32, path: u32, len: u32);
+        path_remove_directory(dir: u32, path: u32, len: u32);
+        path_unlink_file(dir: u32, path: u32, len: u32);
+        path_filestat_get(dir: u32, lookup: u32, path: u32, len: u32, out: u32);
+        path_filestat_set_times(
+            dir: u32, lookup: u32, path: u32, len: u32, atime: u64, mtime: u64, flags: u32
+        );
+        path_readlink(dir: u32, path: u32, len: u32, buf: u32, buf_len: u32, out: u32);
+        path_symlink(target: u32, target_len: u32, dir: u32, path: u32, len: u32);
+        path_link(
+            from_dir: u32, lookup: u32, from: u32, from_len: u32, to_dir: u32, to: u32, to_len: u32
+        );
+        path_rename(from_dir: u32, from: u32, from_len: u32, to_dir: u32, to: u32, to_len: u32);
+    }
+    Ok(())
+}
+
+#[allow(clippy::too_many_arguments)] // the parameters are WASI's
+async fn path_open(
+    call: &mut Call<'_>,
+    dir: u32,
+    lookup: u32,
+    path: u32,
+    len: u32,
+    oflags: u32,
+    rights: u64,
+    _inheriting: u64,
+    fdflags: u32,
+    out: u32,
+) -> Outcome {
+    call.bytes(out, 4)?;
+    let (at, path) = (call.directory(dir).await?, call.path(path, len)?);
+    let flags = open_flags(lookup, oflags, rights, fdflags);
+    let fd = call.open_path(at, path, flags, FILE_MODE).await?;
+    Ok(call.put_u32(out, fd)?)
+}
+
+/// WASI says what a program wants to do by rights; reading is what is left when it says nothing.
+fn open_flags(lookup: u32, oflags: u32, rights: u64, fdflags: u32) -> OpenFlags {
+    const READ: u64 = 1 << 1;
+    const WRITE: u64 = 1 << 6;
+    let mut flags = OpenFlags::empty();
+    flags.set(OpenFlags::CREATE, oflags & 1 != 0);
+    flags.set(OpenFlags::DIRECTORY, oflags & 2 != 0);
+    flags.set(OpenFlags::EXCL, oflags & 4 != 0);
+    flags.set(OpenFlags::TRUNC, oflags & 8 != 0);
+    flags.set(OpenFlags::APPEND, fdflags & 1 != 0);
+    flags.set(OpenFlags::NONBLOCK, fdflags & 4 != 0);
+    flags.set(OpenFlags::NOFOLLOW, lookup & FOLLOW == 0);
+    // Directories are opened with every right there is; only files can be written.
+    flags.set(OpenFlags::WRITE, rights & WRITE != 0 && oflags & 2 == 0);
+    flags.set(OpenFlags::READ, rights & READ != 0 || !flags.contains(OpenFlags::WRITE));
+    flags
+}
+
+async fn path_create_directory(call: &mut Call<'_>, dir: u32, path: u32, len: u32) -> Outcome {
+    call.make(dir, path, len, |tree, caller, at, path| tree.mkdir(caller, at, path, DIR_MODE)).await
+}
+
+async fn path_remove_directory(call: &mut Call<'_>, dir: u32, path: u32, len: u32) -> Outcome {
+    call.make(dir, path, len, |tree, caller, at, path| tree.rmdir(caller, at, path)).await
+}
+
+async fn path_unlink_file(call: &mut Call<'_>, dir: u32, path: u32, len: u32) -> Outcome {
+    call.make(dir, path, len, |tree, caller, at, path| tree.unlink(caller, at, path)).await
+}
+
+async fn path_filestat_get(
+    call: &mut Call<'_>,
+    dir: u32,
+    lookup: u32,
+    path: u32,
+    len: u32,
+    out: u32,
+) -> Outcome {
+    call.bytes(out, 64)?;
+    let (at, path) = (call.directory(dir).await?, call.path(path, len)?);
+    let caller = call.process().caller();
+    let (from, name) = (at.clone(), path.clone());
+    let work = move |tree: &mut Tree| tree.stat(&caller, &from, &name, lookup & FOLLOW != 0);
+    let stat = call.machine().clone().at_path(&at, &path, work).await?;
+    Ok(call.put(out, &encode_filestat(&stat, Some(stat.kind)))?)
+}
+
+#[allow(clippy::too_many_arguments)] // the parameters are WASI's
+async fn path_filestat_set_times(
+    call: &mut Call<'_>,
+    dir: u32,
+    lookup: u32,
+    path: u32,
+    len: u32,
+    atime: u64,
+    mtime: u64,
+    flags: u32,
+) -> Outcome {
+    let (atime, mtime) = set_times(atime, mtime, flags)?;
+    let follow = lookup & FOLLOW != 0;
+    call.make(dir, path, len, move |tree, caller, at, path| {
+        tree.utimes(caller, at, path, follow, atime, mtime)
+    })
+    .await
+}
+
+async fn path_readlink(
+    call: &mut Call<'_>,
+    dir: u32,
+    path: u32,
+    len: u32,
+    buf: u32,
+    buf_len: u32,
+    out: u32,
+) -> Outcome {
+    call.bytes(buf, buf_len)?;
+    call.bytes(out, 4)?;
+    let (at, path) = (call.directory(dir).await?, call.path(path, len)?);
+    let caller = call.process().caller();
+    let (from, name) = (at.clone(), path.clone());
+    let work = move |tree: &mut Tree| tree.read_link(&caller, &from, &name);
+    let mut target = call.machine().clone().at_path(&at, &path, work).await?;
+    target.truncate(buf_len as usize);
+    call.put(buf, &target)?;
+    Ok(call.put_u32(out, target.len() as u32)?)
+}
+
+async fn path_symlink(
+    call: &mut Call<'_>,
+    target: u32,
+    target_len: u32,
+    dir: u32,
+    path: u32,
+    len: u32,
+) -> Outcome {
+    let target = call.copy(target, target_len)?;
+    call.make(dir, path, len, move |tree, caller, at, path| tree.symlink(caller, &target, at, path)).await
+}
+
+#[allow(clippy::too_many_arguments)] // the parameters are WASI's
+async fn path_link(
+    call: &mut Call<'_>,
+    from_dir: u32,
+    lookup: u32,
+    from: u32,
+    from_len: u32,
+    to_dir: u32,
+    to: u32,
+    to_len: u32,
+) -> Outcome {
+    let follow = lookup & FOLLOW != 0;
+    two_paths(call, (from_dir, from, from_len), (to_dir, to, to_len), move |tree, caller, from, to| {
+        tree.link(caller, from.0, from.1, follow, to.0, to.1)
+    })
+    .await
+}
+
+async fn path_rename(
+    call: &mut Call<'_>,
+    from_dir: u32,
+    from: u32,
+    from_len: u32,
+    to_dir: u32,
+    to: u32,
+    to_len: u32,
+) -> Outcome {
+    two_paths(call, (from_dir, from, from_len), (to_dir, to, to_len), |tree, caller, from, to| {
+        tree.rename(caller, from.0, from.1, to.0, to.1)
+    })
+    .await
+}
+
+type Spot<'a> = (&'a wardian_vfs::Place, &'a [u8]);
+
+/// Does something that takes two paths; it may block if either lies on the host.
+async fn two_paths<F>(call: &mut Call<'_>, from: (u32, u32, u32), to: (u32, u32, u32), work: F) -> Outcome
+where
+    F: FnOnce(&mut Tree, &wardian_vfs::Caller, Spot<'_>, Spot<'_>) -> Result<()> + Send + 'static,
+{
+    let (from_at, from) = (call.directory(from.0).await?, call.path(from.1, from.2)?);
+    let (to_at, to) = (call.directory(to.0).await?, call.path(to.1, to.2)?);
+    let caller = call.process().caller();
+    let machine = call.machine().clone();
+    let touches = {
+        let tree = machine.tree().await;
+        tree.touches_host(&from_at, &from)
+    };
+    // Whichever of the two is on the host decides where the work is done.
+    let (at, path) = if touches { (from_at.clone(), from.clone()) } else { (to_at.clone(), to.clone()) };
+    let work = move |tree: &mut Tree| work(tree, &caller, (&from_at, &from), (&to_at, &to));
+    let done = machine.at_path(&at, &path, work).await;
+    Ok(done.inspect_err(|errno: &Errno| call.note_full(*errno))?)
+}

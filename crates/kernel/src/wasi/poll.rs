@@ -1,0 +1,166 @@
+//! poll_oneoff: waiting for clocks and descriptors together.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use wardian_vfs::{Errno, Result};
+use wasmtime::Linker;
+
+use super::MODULE;
+use super::process::now;
+use crate::call::{Call, Outcome, waiting_calls};
+use crate::fd::OpenFile;
+use crate::instance::Ctx;
+use crate::pipe::Readiness;
+
+pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
+    waiting_calls! { linker, MODULE;
+        poll_oneoff(subscriptions: u32, events: u32, count: u32, out: u32);
+    }
+    Ok(())
+}
+
+const SUBSCRIPTION: usize = 48;
+const EVENT: u32 = 32;
+/// More than this in one call is a program gone wrong.
+const MAX_SUBSCRIPTIONS: u32 = 4096;
+
+enum Wanted {
+    Clock { left: Duration },
+    Descriptor { file: Result<Arc<OpenFile>>, write: bool },
+}
+
+struct Subscription {
+    userdata: u64,
+    kind: u8,
+    wanted: Wanted,
+}
+
+/// Something that happened.
+struct Event {
+    userdata: u64,
+    kind: u8,
+    error: u16,
+    bytes: u64,
+    hangup: bool,
+}
+
+async fn poll_oneoff(call: &mut Call<'_>, subscriptions: u32, events: u32, count: u32, out: u32) -> Outcome {
+    if count == 0 || count > MAX_SUBSCRIPTIONS {
+        return Err(Errno::EINVAL.into());
+    }
+    call.bytes(events, count * EVENT)?;
+    call.bytes(out, 4)?;
+    let raw = call.copy(subscriptions, count * SUBSCRIPTION as u32)?;
+    let wanted: Vec<Subscription> =
+        raw.chunks_exact(SUBSCRIPTION).map(|raw| subscription(call, raw)).collect::<Result<_>>()?;
+    let process = call.process().clone();
+    let happened = match ready(&wanted, Duration::ZERO) {
+        happened if !happened.is_empty() => happened,
+        _ => process.interruptible(wait_for(&wanted)).await?,
+    };
+    for (at, event) in (events..).step_by(EVENT as usize).zip(&happened) {
+        call.put(at, &encode(event))?;
+    }
+    Ok(call.put_u32(out, happened.len() as u32)?)
+}
+
+fn subscription(call: &Call<'_>, raw: &[u8]) -> Result<Subscription> {
+    let u64_at = |at: usize| u64::from_le_bytes(raw[at..at + 8].try_into().expect("eight bytes"));
+    let u32_at = |at: usize| u32::from_le_bytes(raw[at..at + 4].try_into().expect("four bytes"));
+    let kind = raw[8];
+    let wanted = match kind {
+        0 => {
+            let (clock, timeout, absolute) = (u32_at(16), u64_at(24), raw[40] & 1 != 0);
+            let left = if absolute { timeout.saturating_sub(now(call, clock)?) } else { timeout };
+            Wanted::Clock { left: Duration::from_nanos(left) }
+        }
+        1 | 2 => Wanted::Descriptor { file: call.file(u32_at(16)), write: kind == 2 },
+        _ => return Err(Errno::EINVAL),
+    };
+    Ok(Subscription { userdata: u64_at(0), kind, wanted })
+}
+
+/// The events that are there when `passed` has gone by since the call.
+fn ready(wanted: &[Subscription], passed: Duration) -> Vec<Event> {
+    let event = |s: &Subscription, error: u16, bytes: u64, hangup: bool| {
+        Some(Event { userdata: s.userdata, kind: s.kind, error, bytes, hangup })
+    };
+    let check = |s: &Subscription| match &s.wanted {
+        Wanted::Clock { left } if *left <= passed => event(s, 0, 0, false),
+        Wanted::Clock { .. } => None,
+        Wanted::Descriptor { file: Err(errno), .. } => event(s, super::errno_number(*errno), 0, false),
+        Wanted::Descriptor { file: Ok(file), write } => match readiness(file, *write) {
+            Ok(Some(state)) if state.bytes > 0 || state.hangup => {
+                event(s, 0, state.bytes as u64, state.hangup)
+            }
+            Ok(Some(_)) => None,
+            // Files and streams never keep one waiting in a way that could be told beforehand.
+            Ok(None) => event(s, 0, 1, false),
+            Err(errno) => event(s, super::errno_number(errno), 0, false),
+        },
+    };
+    wanted.iter().filter_map(check).collect()
+}
+
+fn readiness(file: &OpenFile, write: bool) -> Result<Option<Readiness>> {
+    match (file, write) {
+        (OpenFile::Reader(reader) | OpenFile::Both(reader, _), false) => Ok(Some(reader.readiness())),
+        (OpenFile::Writer(writer) | OpenFile::Both(_, writer), true) => Ok(Some(writer.readiness())),
+        (OpenFile::Tree(_), _) | (OpenFile::Input(_), false) | (OpenFile::Output(..), true) => Ok(None),
+        _ => Err(Errno::EBADF),
+    }
+}
+
+async fn wait_for(wanted: &[Subscription]) -> Result<Vec<Event>> {
+    let start = tokio::time::Instant::now();
+    let first = wanted.iter().filter_map(|s| match s.wanted {
+        Wanted::Clock { left } => Some(left),
+        Wanted::Descriptor { .. } => None,
+    });
+    let first = first.min();
+    loop {
+        let mut changes: Vec<_> = wanted.iter().filter_map(change).map(Box::pin).collect();
+        for change in &mut changes {
+            change.as_mut().enable();
+        }
+        let happened = ready(wanted, start.elapsed());
+        if !happened.is_empty() {
+            return Ok(happened);
+        }
+        match first {
+            Some(left) => drop(tokio::time::timeout_at(start + left, any(changes)).await),
+            None => any(changes).await,
+        }
+    }
+}
+
+fn change(s: &Subscription) -> Option<tokio::sync::futures::Notified<'_>> {
+    let Wanted::Descriptor { file: Ok(file), write } = &s.wanted else { return None };
+    match (&**file, write) {
+        (OpenFile::Reader(reader) | OpenFile::Both(reader, _), false) => Some(reader.changed()),
+        (OpenFile::Writer(writer) | OpenFile::Both(_, writer), true) => Some(writer.changed()),
+        _ => None,
+    }
+}
+
+/// Ends with the first of them; never, where there are none.
+async fn any<F: Future<Output = ()>>(mut futures: Vec<Pin<Box<F>>>) {
+    std::future::poll_fn(|cx| {
+        let done = futures.iter_mut().any(|future| future.as_mut().poll(cx).is_ready());
+        if done { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+}
+
+fn encode(event: &Event) -> [u8; EVENT as usize] {
+    let mut out = [0; EVENT as usize];
+    out[..8].copy_from_slice(&event.userdata.to_le_bytes());
+    out[8..10].copy_from_slice(&event.error.to_le_bytes());
+    out[10] = event.kind;
+    out[16..24].copy_from_slice(&event.bytes.to_le_bytes());
+    out[24] = u8::from(event.hangup);
+    out
+}

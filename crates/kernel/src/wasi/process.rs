@@ -1,0 +1,125 @@
+//! Arguments, environment, clocks, randomness, the end of the process.
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use wardian_vfs::{Errno, Result};
+use wasmtime::{Caller, Linker};
+
+use super::MODULE;
+use crate::call::{Call, Fail, Outcome, quick_calls, waiting_calls};
+use crate::instance::{Ctx, Stop};
+use crate::signal;
+
+pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
+    quick_calls! { linker, MODULE;
+        args_get(pointers: u32, block: u32);
+        args_sizes_get(count: u32, size: u32);
+        environ_get(pointers: u32, block: u32);
+        environ_sizes_get(count: u32, size: u32);
+        clock_res_get(clock: u32, out: u32);
+        clock_time_get(clock: u32, precision: u64, out: u32);
+        random_get(ptr: u32, len: u32);
+        proc_raise(signal: u32);
+    }
+    waiting_calls! { linker, MODULE;
+        sched_yield();
+    }
+    linker.func_wrap(MODULE, "proc_exit", |_: Caller<'_, Ctx>, code: u32| -> wasmtime::Result<()> {
+        Err(Stop::Exit(code as u8).into())
+    })?;
+    Ok(())
+}
+
+fn args_get(call: &mut Call<'_>, pointers: u32, block: u32) -> Outcome {
+    let argv = call.process().argv.lock().clone();
+    Ok(put_strings(call, &argv, pointers, block)?)
+}
+
+fn args_sizes_get(call: &mut Call<'_>, count: u32, size: u32) -> Outcome {
+    let argv = call.process().argv.lock().clone();
+    Ok(put_sizes(call, &argv, count, size)?)
+}
+
+fn environ_get(call: &mut Call<'_>, pointers: u32, block: u32) -> Outcome {
+    let env = call.caller.data().env.clone();
+    Ok(put_strings(call, &env, pointers, block)?)
+}
+
+fn environ_sizes_get(call: &mut Call<'_>, count: u32, size: u32) -> Outcome {
+    let env = call.caller.data().env.clone();
+    Ok(put_sizes(call, &env, count, size)?)
+}
+
+fn put_strings(call: &mut Call<'_>, strings: &Arc<Vec<Vec<u8>>>, pointers: u32, block: u32) -> Result<()> {
+    let (mut pointer, mut at) = (pointers, block);
+    for string in strings.iter() {
+        call.put_u32(pointer, at)?;
+        call.put(at, string)?;
+        at = at.wrapping_add(string.len() as u32);
+        call.put(at, b"\0")?;
+        at = at.wrapping_add(1);
+        pointer = pointer.wrapping_add(4);
+    }
+    Ok(())
+}
+
+fn put_sizes(call: &mut Call<'_>, strings: &Arc<Vec<Vec<u8>>>, count: u32, size: u32) -> Result<()> {
+    let bytes: usize = strings.iter().map(|s| s.len() + 1).sum();
+    call.put_u32(count, strings.len() as u32)?;
+    call.put_u32(size, bytes as u32)
+}
+
+/// WASI's clocks.
+const REALTIME: u32 = 0;
+const MONOTONIC: u32 = 1;
+const PROCESS_CPU: u32 = 2;
+const THREAD_CPU: u32 = 3;
+
+/// The time on one of WASI's clocks, in nanoseconds.
+pub(super) fn now(call: &Call<'_>, clock: u32) -> Result<u64> {
+    match clock {
+        REALTIME => Ok(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64),
+        MONOTONIC => Ok(monotonic()),
+        PROCESS_CPU | THREAD_CPU => Ok(call.process().task().cpu_nanos()),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+fn monotonic() -> u64 {
+    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    // A guest has no use for the host's uptime; an hour keeps subtractions from going below zero.
+    START.get_or_init(Instant::now).elapsed().as_nanos() as u64 + 3_600_000_000_000
+}
+
+fn clock_res_get(call: &mut Call<'_>, clock: u32, out: u32) -> Outcome {
+    now(call, clock)?;
+    Ok(call.put_u64(out, 1)?)
+}
+
+fn clock_time_get(call: &mut Call<'_>, clock: u32, _precision: u64, out: u32) -> Outcome {
+    let now = now(call, clock)?;
+    Ok(call.put_u64(out, now)?)
+}
+
+fn random_get(call: &mut Call<'_>, ptr: u32, len: u32) -> Outcome {
+    Ok(getrandom::fill(call.bytes(ptr, len)?).map_err(|_| Errno::EIO)?)
+}
+
+fn proc_raise(call: &mut Call<'_>, signal: u32) -> Outcome {
+    let signal = signal::checked(signal as i32)?;
+    let (machine, process) = (call.machine().clone(), call.process().clone());
+    match machine.signal(&process, signal) {
+        None => Ok(()),
+        // Its own body is being polled and cannot be taken; should it be, it must not be dropped here.
+        Some(body) => {
+            machine.kernel().runtime().spawn(async move { drop(body) });
+            Err(Fail::Stop(Stop::Signal(signal)))
+        }
+    }
+}
+
+async fn sched_yield(_call: &mut Call<'_>) -> Outcome {
+    tokio::task::yield_now().await;
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! After thousands of processes nothing is left of them.
+
+use std::time::Duration;
+
+use wardian_kernel::{Limits, Status};
+
+use crate::support::{KERNEL, machine_with, run, settled, start};
+
+/// 2,000 by default; `cargo xtask soak kernel` asks for more.
+fn cycles() -> usize {
+    std::env::var("WARDIAN_SOAK_CYCLES").ok().and_then(|n| n.parse().ok()).unwrap_or(2_000)
+}
+
+struct Standing {
+    descriptors: usize,
+    mappings: usize,
+    resident_kib: usize,
+    tasks: usize,
+}
+
+fn standing() -> Standing {
+    let status = std::fs::read_to_string("/proc/self/status").expect("a status");
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a size");
+    Standing {
+        descriptors: std::fs::read_dir("/proc/self/fd").expect("descriptors").count(),
+        mappings: std::fs::read_to_string("/proc/self/maps").expect("maps").lines().count(),
+        resident_kib: resident.trim().trim_end_matches(" kB").parse().expect("a number"),
+        tasks: KERNEL.handle().metrics().num_alive_tasks(),
+    }
+}
+
+async fn cycle(machine: &std::sync::Arc<wardian_kernel::Machine>, round: usize) {
+    match round % 5 {
+        0 => assert_eq!(run(machine, &["exit", "0"]).await.status, Status::Exited(0)),
+        1 => assert_eq!(run(machine, &["fork", "3"]).await.status, Status::Exited(0)),
+        2 => assert_eq!(run(machine, &["fork", "3", "nested"]).await.status, Status::Exited(0)),
+        3 => assert_eq!(run(machine, &["pipes", "100000", "2"]).await.status, Status::Exited(0)),
+        _ => {
+            let victim = start(machine, &["spin"]).await;
+            tokio::time::sleep(Duration::from_micros(200)).await;
+            victim.kill();
+            victim.wait().await;
+        }
+    }
+}
+
+/// Not in parallel with anything: it looks at the whole process. Run by itself through `ignored` in `cargo xtask test`.
+#[tokio::test]
+#[ignore = "looks at the whole process; cargo xtask test runs it alone"]
+async fn nothing_is_left_after_many_cycles() {
+    let machine = machine_with(Limits { processes: 16, ..Limits::default() });
+    for round in 0..200 {
+        cycle(&machine, round).await;
+    }
+    settled(&machine).await;
+    let before = standing();
+    for round in 0..cycles() {
+        cycle(&machine, round).await;
+    }
+    settled(&machine).await;
+    // Bodies taken from killed processes are dropped by tasks of their own: give those their turn.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let after = standing();
+    assert_eq!(machine.census().descriptors, 0);
+    assert_eq!(machine.census().memory_charged, 0);
+    assert_eq!(after.tasks, before.tasks, "tasks");
+    assert_eq!(after.descriptors, before.descriptors, "descriptors");
+    let near = |a: usize, b: usize, band: usize| a.abs_diff(b) <= band;
+    assert!(near(after.mappings, before.mappings, 16), "mappings {} -> {}", before.mappings, after.mappings);
+    assert!(
+        near(after.resident_kib, before.resident_kib, 32 * 1024),
+        "resident {} -> {} KiB",
+        before.resident_kib,
+        after.resident_kib
+    );
+}

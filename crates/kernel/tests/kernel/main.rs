@@ -1,0 +1,7 @@
+//! The kernel with real guests: programs from `guests/testing`, run on real worker threads.
+
+mod kill;
+mod leaks;
+mod memory;
+mod processes;
+mod support;

@@ -1,0 +1,100 @@
+//! A kernel for all tests, and machines with the testing programs in them.
+
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+use wardian_kernel::{Kernel, KernelConfig, Limits, Machine, Program, ProgramSource, Start, Started, Status};
+use wardian_vfs::{Content, Quota, Tree};
+
+pub static KERNEL: LazyLock<Kernel> = LazyLock::new(|| {
+    let artifacts = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("artifacts"));
+    Kernel::new(KernelConfig { artifacts, ..KernelConfig::default() }).expect("a kernel starts")
+});
+
+static TESTING: LazyLock<Arc<Program>> = LazyLock::new(|| program("testing"));
+static FOREIGN: LazyLock<Arc<Program>> = LazyLock::new(|| program("foreign"));
+
+/// The testing program as WebAssembly.
+pub fn wasm(name: &str) -> Vec<u8> {
+    let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guests/testing/dist");
+    let compressed = std::fs::read(dist.join(format!("{name}.wasm.zst"))).expect("testing guests are prebuilt");
+    zstd::decode_all(&compressed[..]).expect("a zstd file")
+}
+
+fn recorded_hash(name: &str) -> String {
+    let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guests/testing/dist/MANIFEST");
+    let manifest = std::fs::read_to_string(dist).expect("a manifest");
+    let block = manifest.split("\n\n").find(|b| b.starts_with(&format!("program {name}"))).expect("listed");
+    let line = block.lines().find(|line| line.starts_with("wasm ")).expect("a wasm line");
+    line.rsplit(' ').next().expect("a hash").to_owned()
+}
+
+fn program(name: &'static str) -> Arc<Program> {
+    let source = ProgramSource {
+        name: name.to_owned(),
+        sha256: recorded_hash(name),
+        wasm: Box::new(move || Ok(wasm(name))),
+    };
+    KERNEL.load(&source, &|_| ()).expect("it compiles")
+}
+
+/// A tree with `/bin/testing`, `/bin/foreign` and a `/tmp`.
+pub fn tree() -> Tree {
+    let mut tree = Tree::new(Quota { bytes: 64 << 20, inodes: 10_000 });
+    for (name, program) in [("testing", &*TESTING), ("foreign", &*FOREIGN)] {
+        let content = Content::Bytes(Arc::from(&b"\0asm"[..]));
+        let version = tree.install(format!("/bin/{name}").as_bytes(), 0o755, content).expect("installs");
+        KERNEL.register(version, program.clone());
+    }
+    tree.install_dir(b"/tmp", 0o1777).expect("installs");
+    tree
+}
+
+/// A machine with the default limits.
+pub fn machine() -> Arc<Machine> {
+    machine_with(Limits::default())
+}
+
+pub fn machine_with(limits: Limits) -> Arc<Machine> {
+    Machine::new(&KERNEL, tree(), limits)
+}
+
+/// What a finished program left.
+#[derive(Debug)]
+pub struct Done {
+    pub status: Status,
+    pub stdout: String,
+    pub stderr: String,
+    pub limit: Option<&'static str>,
+}
+
+/// Starts `testing WORDS…`.
+pub async fn start(machine: &Arc<Machine>, words: &[&str]) -> Started {
+    machine.start(Start::new("/bin/testing", words)).await.expect("it starts")
+}
+
+/// Runs `testing WORDS…` to its end.
+pub async fn run(machine: &Arc<Machine>, words: &[&str]) -> Done {
+    finish(machine, Start::new("/bin/testing", words)).await
+}
+
+/// Runs a program to its end.
+pub async fn finish(machine: &Arc<Machine>, start: Start) -> Done {
+    let (stdout, stderr) = (start.stdout.clone(), start.stderr.clone());
+    let started = machine.start(start).await.expect("it starts");
+    let status = started.wait().await;
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    let limit = started.limit_hit();
+    Done { status, stdout: text(stdout.take().0), stderr: text(stderr.take().0), limit }
+}
+
+/// Waits until the machine is empty again: a task that was killed goes within a tick, not at once.
+pub async fn settled(machine: &Arc<Machine>) {
+    for _ in 0..2_000 {
+        if machine.census().processes == 0 {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    panic!("something is left: {:?}", machine.census());
+}

@@ -1,0 +1,59 @@
+//! The programs that ship with us, out of `guests/dist`.
+
+use std::sync::Arc;
+
+use wardian_kernel::{Kernel, KernelError, Program, ProgramSource};
+use wardian_vfs::{Content, Errno};
+
+/// A program as it lies in this binary.
+pub(crate) struct Shipped {
+    pub(crate) name: &'static str,
+    compressed: &'static [u8],
+}
+
+/// The shell: `bash`, `sh`, and the program of every session.
+pub(crate) const SHELL: Shipped =
+    Shipped { name: "sh", compressed: include_bytes!("../../../guests/dist/sh.wasm.zst") };
+/// The Unix tools, all in one.
+pub(crate) const TOOLS: Shipped =
+    Shipped { name: "tools", compressed: include_bytes!("../../../guests/dist/tools.wasm.zst") };
+/// What the tools are called.
+pub(crate) const TOOL_NAMES: &str = include_str!("../../../guests/tools/NAMES");
+
+const MANIFEST: &str = include_str!("../../../guests/dist/MANIFEST");
+
+/// Size and hash of a program's WebAssembly, from the manifest.
+struct Recorded {
+    size: u64,
+    sha256: &'static str,
+}
+
+impl Shipped {
+    fn recorded(&self) -> Result<Recorded, KernelError> {
+        let wrong = || KernelError::Program(self.name.to_owned(), "it is not in the manifest".to_owned());
+        let mut lines = MANIFEST.lines().skip_while(|line| line.strip_prefix("program ") != Some(self.name));
+        lines.next().ok_or_else(wrong)?;
+        let block = lines.take_while(|line| !line.is_empty());
+        let wasm = block.filter_map(|line| line.strip_prefix("wasm ")).next().ok_or_else(wrong)?;
+        let (size, sha256) = wasm.split_once(' ').ok_or_else(wrong)?;
+        Ok(Recorded { size: size.parse().map_err(|_| wrong())?, sha256 })
+    }
+
+    /// Compiles it, or takes what an earlier start compiled.
+    pub(crate) fn load(&self, kernel: &Kernel, progress: &dyn Fn(&str)) -> Result<Arc<Program>, KernelError> {
+        let compressed = self.compressed;
+        let source = ProgramSource {
+            name: self.name.to_owned(),
+            sha256: self.recorded()?.sha256.to_owned(),
+            wasm: Box::new(move || zstd::decode_all(compressed)),
+        };
+        kernel.load(&source, progress)
+    }
+
+    /// Its bytes as a file, decompressed when somebody reads them.
+    pub(crate) fn content(&self) -> Result<Content, KernelError> {
+        let compressed = self.compressed;
+        let load = move || Ok(Arc::from(zstd::decode_all(compressed).map_err(|_| Errno::EIO)?));
+        Ok(Content::Lazy { len: self.recorded()?.size, load: Arc::new(load) })
+    }
+}

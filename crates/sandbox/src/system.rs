@@ -1,0 +1,137 @@
+//! What every sandbox starts with: the kernel, the compiled programs, and the tree that holds them.
+
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use wardian_kernel::{Kernel, KernelConfig, Program};
+use wardian_vfs::{Caller, Content, Device, Errno, Quota, Tree};
+
+use crate::error::Error;
+use crate::programs::{SHELL, TOOL_NAMES, TOOLS};
+
+/// Shared by all sandboxes of a program.
+pub(crate) struct System {
+    pub(crate) kernel: Kernel,
+    pub(crate) shell: Arc<Program>,
+    base: Tree,
+}
+
+static SYSTEM: OnceLock<Arc<System>> = OnceLock::new();
+static STARTING: Mutex<()> = Mutex::new(());
+
+impl System {
+    /// The one system of this program, started on first use. `progress` hears of programs that must be compiled.
+    pub(crate) fn get(progress: &dyn Fn(&str)) -> Result<Arc<System>, Error> {
+        let _one_at_a_time = STARTING.lock();
+        if let Some(system) = SYSTEM.get() {
+            return Ok(system.clone());
+        }
+        let system = Arc::new(System::start(progress)?);
+        Ok(SYSTEM.get_or_init(|| system).clone())
+    }
+
+    fn start(progress: &dyn Fn(&str)) -> Result<System, Error> {
+        let kernel = Kernel::new(KernelConfig::default())?;
+        let shell = SHELL.load(&kernel, progress)?;
+        let tools = TOOLS.load(&kernel, progress)?;
+        let base = base_tree(&kernel, &shell, &tools)?;
+        Ok(System { kernel, shell, base })
+    }
+
+    /// A fresh tree, with nothing in it that counts against `quota`.
+    pub(crate) fn tree(&self, quota: Quota) -> Tree {
+        let mut tree = self.base.clone();
+        tree.set_quota(quota);
+        tree
+    }
+}
+
+fn base_tree(kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<Program>) -> Result<Tree, Error> {
+    let mut tree = Tree::new(Quota { bytes: u64::MAX, inodes: u64::MAX });
+    install(&mut tree, kernel, shell, tools).map_err(|(errno, path)| Error::refused(errno, path.as_bytes()))?;
+    Ok(tree)
+}
+
+type Installed = Result<(), (Errno, String)>;
+
+fn install(tree: &mut Tree, kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<Program>) -> Installed {
+    let at = |path: &str| {
+        let path = path.to_owned();
+        move |errno| (errno, path)
+    };
+    let content = |program: &crate::programs::Shipped| program.content().map_err(|_| (Errno::EIO, program.name.to_owned()));
+
+    let version = tree.install(b"/bin/bash", 0o755, content(&SHELL)?).map_err(at("/bin/bash"))?;
+    kernel.register(version, shell.clone());
+    tree.install_link(b"/bin/bash", b"/bin/sh").map_err(at("/bin/sh"))?;
+
+    let first = "/bin/[";
+    let version = tree.install(first.as_bytes(), 0o755, content(&TOOLS)?).map_err(at(first))?;
+    kernel.register(version, tools.clone());
+    for name in TOOL_NAMES.lines().filter(|name| *name != "[") {
+        let path = format!("/bin/{name}");
+        tree.install_link(first.as_bytes(), path.as_bytes()).map_err(at(&path))?;
+    }
+    install_directories(tree)?;
+    install_devices(tree)?;
+    install_etc(tree)
+}
+
+fn install_directories(tree: &mut Tree) -> Installed {
+    let directories: [(&str, u32, u32); 7] = [
+        ("/usr", 0o755, 0),
+        ("/usr/bin", 0o755, 0),
+        ("/etc", 0o755, 0),
+        ("/tmp", 0o1777, 0),
+        ("/home", 0o755, 0),
+        ("/home/user", 0o755, 1000),
+        ("/var", 0o755, 0),
+    ];
+    for (path, mode, owner) in directories {
+        tree.install_dir(path.as_bytes(), mode).map_err(|errno| (errno, path.to_owned()))?;
+        let root = tree.root();
+        tree.chown(&Caller::ROOT, &root, path.as_bytes(), true, Some(owner), Some(owner))
+            .map_err(|errno| (errno, path.to_owned()))?;
+    }
+    Ok(())
+}
+
+fn install_devices(tree: &mut Tree) -> Installed {
+    let devices = [
+        ("/dev/null", Device::Null),
+        ("/dev/zero", Device::Zero),
+        ("/dev/full", Device::Full),
+        ("/dev/random", Device::Random),
+        ("/dev/urandom", Device::Urandom),
+        ("/dev/tty", Device::Tty),
+    ];
+    for (path, device) in devices {
+        tree.install_device(path.as_bytes(), 0o666, device).map_err(|errno| (errno, path.to_owned()))?;
+    }
+    let links = [
+        ("/dev/fd", "/proc/self/fd"),
+        ("/dev/stdin", "/proc/self/fd/0"),
+        ("/dev/stdout", "/proc/self/fd/1"),
+        ("/dev/stderr", "/proc/self/fd/2"),
+    ];
+    for (path, target) in links {
+        tree.install_symlink(target.as_bytes(), path.as_bytes()).map_err(|errno| (errno, path.to_owned()))?;
+    }
+    Ok(())
+}
+
+fn install_etc(tree: &mut Tree) -> Installed {
+    let files = [
+        ("/etc/passwd", "root:x:0:0:root:/root:/bin/bash\nuser:x:1000:1000:user:/home/user:/bin/bash\n"),
+        ("/etc/group", "root:x:0:\nuser:x:1000:\n"),
+        ("/etc/hostname", "wardian\n"),
+        ("/etc/hosts", "127.0.0.1 localhost wardian\n"),
+        ("/etc/os-release", "NAME=Wardian\nID=wardian\nPRETTY_NAME=\"Wardian\"\n"),
+        ("/etc/shells", "/bin/sh\n/bin/bash\n"),
+    ];
+    for (path, text) in files {
+        let content = Content::Bytes(Arc::from(text.as_bytes()));
+        tree.install(path.as_bytes(), 0o644, content).map_err(|errno| (errno, path.to_owned()))?;
+    }
+    Ok(())
+}

@@ -123,7 +123,7 @@ impl Tree {
                 let inode = self.inode_mut(ino)?;
                 inode.uid = uid.unwrap_or(inode.uid);
                 inode.gid = gid.unwrap_or(inode.gid);
-                if inode.dir().is_none() && (uid.is_some() || gid.is_some()) {
+                if inode.dir().is_none() {
                     drop_set_ids(inode);
                 }
                 inode.ctime = now();

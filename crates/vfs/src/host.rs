@@ -18,6 +18,7 @@ use cap_std::fs::{
 };
 use rustix::fs::{AtFlags, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, utimensat};
 use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
@@ -45,7 +46,7 @@ impl HostDir {
         options.read(true).custom_flags((OFlags::DIRECTORY | OFlags::NOFOLLOW).bits() as i32);
         let dir = self.root.open_with(rel(path), &options)?;
         let mut listed = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&dir)? {
+        for entry in rustix::fs::Dir::new(OwnedFd::from(dir.into_std()))? {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
             let kind = match entry.file_type() {

@@ -246,19 +246,16 @@ impl Tree {
 
     /// Makes sure that `[offset, offset + len)` can be written without running out of space: `fallocate`.
     pub fn allocate(&mut self, handle: &Handle, offset: u64, len: u64) -> Result<()> {
-        let end = offset.checked_add(len).ok_or(Errno::EFBIG)?;
-        if !handle.flags.contains(OpenFlags::WRITE) {
-            return Err(Errno::EBADF);
-        }
         if len == 0 {
             return Err(Errno::EINVAL);
+        }
+        if !handle.flags.contains(OpenFlags::WRITE) {
+            return Err(Errno::EBADF);
         }
         if handle.kind != FileKind::File {
             return Err(if handle.kind == FileKind::Fifo { Errno::ESPIPE } else { Errno::ENODEV });
         }
-        if end > SIZE_MAX {
-            return Err(Errno::EFBIG);
-        }
+        let end = offset.checked_add(len).filter(|end| *end <= SIZE_MAX).ok_or(Errno::EFBIG)?;
         match &handle.open {
             Open::Inode { ino, .. } => self.allocate_inode(*ino, offset, end, handle.by_root),
             Open::Host { file: Some(file), .. } => {

@@ -40,6 +40,7 @@ mod content;
 mod dev;
 mod dir;
 mod errno;
+mod fsck;
 mod handle;
 mod host;
 mod inode;

@@ -60,14 +60,14 @@ impl<'t> Walk<'t> {
                 let last = match name {
                     b"." => Last::Dot,
                     b".." => Last::DotDot,
-                    name => Last::Name(check_name(name)?),
+                    name => Last::Name(name),
                 };
                 return Ok(Parent { dir, last, slash });
             }
             dir = match name {
                 b"." => dir,
                 b".." => self.tree.up(&dir)?,
-                name => self.through(&dir, check_name(name)?)?,
+                name => self.through(&dir, name)?,
             };
         }
         Ok(Parent { dir, last: Last::Root, slash })
@@ -169,10 +169,6 @@ fn check_path(path: &[u8]) -> Result<()> {
         return Err(Errno::EINVAL);
     }
     Ok(())
-}
-
-fn check_name(name: &[u8]) -> Result<&[u8]> {
-    if name.len() > NAME_MAX { Err(Errno::ENAMETOOLONG) } else { Ok(name) }
 }
 
 impl Tree {
@@ -283,6 +279,9 @@ impl Tree {
 
     /// What `name` is in `dir`; `ENOENT` if it is not there.
     pub(crate) fn child(&self, who: &Caller, dir: &Place, name: &[u8]) -> Result<Place> {
+        if name.len() > NAME_MAX {
+            return Err(Errno::ENAMETOOLONG);
+        }
         match &dir.0 {
             Spot::Inode(ino) => {
                 let body = self.dir(*ino)?;

@@ -33,8 +33,8 @@ impl Tree {
         self.check_writable(&from.dir, old)?;
         self.check_writable(&to.dir, new)?;
         let from = self.named(who, from.dir, old, from.slash)?;
-        let to = self.named(who, to.dir, new, to.slash)?;
         let old = from.place.clone().ok_or(Errno::ENOENT)?;
+        let to = self.named(who, to.dir, new, to.slash)?;
         if self.check_rename(who, &from, &to, &old)? { self.do_rename(&from, &to, &old) } else { Ok(()) }
     }
 

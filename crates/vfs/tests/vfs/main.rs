@@ -3,6 +3,11 @@
 
 mod files;
 mod mounts;
+mod ops;
+mod oracle;
+mod properties;
 mod quotas;
+mod real;
 mod support;
 mod system;
+mod world;

@@ -28,6 +28,8 @@ pub(crate) enum OpenFile {
 pub(crate) struct TreeFile {
     handle: Mutex<Option<Handle>>,
     place: Place,
+    /// What it was called when it was opened, for `/proc`.
+    name: Vec<u8>,
     host: bool,
     released: Arc<ReleaseBin>,
     /// Set for the directories a foreign program starts with: the name it knows them by.
@@ -35,14 +37,18 @@ pub(crate) struct TreeFile {
 }
 
 impl TreeFile {
-    pub(crate) fn new(handle: Handle, released: Arc<ReleaseBin>) -> TreeFile {
+    pub(crate) fn new(handle: Handle, name: Vec<u8>, released: Arc<ReleaseBin>) -> TreeFile {
         let (place, host) = (handle.place(), handle.is_host());
-        TreeFile { handle: Mutex::new(Some(handle)), place, host, released, preopen: None }
+        TreeFile { handle: Mutex::new(Some(handle)), place, name, host, released, preopen: None }
     }
 
     /// Where the file is.
     pub(crate) fn place(&self) -> &Place {
         &self.place
+    }
+
+    pub(crate) fn name(&self) -> &[u8] {
+        &self.name
     }
 
     /// Whether reading or writing it may block on the host.

@@ -56,7 +56,7 @@ async fn preopens(machine: &Arc<Machine>, process: &Process) -> Result<Vec<Fd>> 
 
 impl Machine {
     fn preopen_fd(&self, name: Vec<u8>, handle: wardian_vfs::Handle) -> Fd {
-        let mut file = TreeFile::new(handle, self.released().clone());
+        let mut file = TreeFile::new(handle, name.clone(), self.released().clone());
         file.preopen = Some(name);
         Fd::new(OpenFile::Tree(file))
     }

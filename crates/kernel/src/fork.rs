@@ -53,6 +53,7 @@ fn add_child(machine: &Machine, parent: &Process) -> Result<Arc<Process>> {
         run: parent.run(),
         fds: parent.fds.lock().clone(),
         cwd: parent.cwd.lock().clone(),
+        cwd_name: parent.cwd_name.lock().clone(),
         umask: parent.umask.load(Ordering::Relaxed),
         signals: parent.signals.lock().for_fork(),
         argv: parent.argv.lock().clone(),

@@ -32,6 +32,7 @@ mod machine;
 mod open;
 mod pipe;
 mod proc;
+mod procfs;
 mod program;
 mod run;
 mod session;

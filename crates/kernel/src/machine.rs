@@ -6,13 +6,14 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
-use wardian_vfs::{Errno, Handle, Place, Result, Tree};
+use wardian_vfs::{Errno, Handle, Mount, Place, Result, Tree};
 
 use crate::fd::{Fd, OpenFile, ReleaseBin, TreeFile};
 use crate::kernel::{Kernel, KernelInner};
 use crate::limits::{Limits, Meter};
 use crate::pipe::Pipe;
 use crate::proc::{Life, Pid, Process, Status, Table};
+use crate::procfs::ProcFs;
 use crate::run::Run;
 use crate::signal::{Effect, SIGCHLD, SIGCONT, SIGKILL, Signal};
 use crate::task::Doomed;
@@ -47,15 +48,23 @@ pub struct Census {
 
 impl Machine {
     /// A machine over `tree` with no process in it.
-    pub fn new(kernel: &Kernel, tree: Tree, limits: Limits) -> Arc<Machine> {
-        Arc::new(Machine {
-            kernel: kernel.inner().clone(),
-            tree: Arc::new(AsyncMutex::new(tree)),
-            released: Arc::default(),
-            table: Mutex::new(Table::new(limits.processes)),
-            meter: Meter::new(limits.memory_bytes),
-            limits,
-            fifos: Mutex::default(),
+    pub fn new(kernel: &Kernel, mut tree: Tree, limits: Limits) -> Arc<Machine> {
+        Arc::new_cyclic(|machine| {
+            let proc = Mount::Virtual(ProcFs::new(machine.clone()));
+            // Over the one of the machine that this tree comes from, if any.
+            let _ = tree.unmount(b"/proc");
+            if let Err(error) = tree.mount(b"/proc", proc) {
+                tracing::warn!(%error, "there will be no /proc");
+            }
+            Machine {
+                kernel: kernel.inner().clone(),
+                tree: Arc::new(AsyncMutex::new(tree)),
+                released: Arc::default(),
+                table: Mutex::new(Table::new(limits.processes)),
+                meter: Meter::new(limits.memory_bytes),
+                limits,
+                fifos: Mutex::default(),
+            }
         })
     }
 
@@ -134,8 +143,8 @@ impl Machine {
     }
 
     /// Wraps a handle for a descriptor table.
-    pub(crate) fn tree_fd(&self, handle: Handle) -> Fd {
-        Fd::new(OpenFile::Tree(TreeFile::new(handle, self.released.clone())))
+    pub(crate) fn tree_fd(&self, handle: Handle, name: Vec<u8>) -> Fd {
+        Fd::new(OpenFile::Tree(TreeFile::new(handle, name, self.released.clone())))
     }
 
     /// The pipe behind the FIFO with this inode.

@@ -4,6 +4,8 @@ use wardian_vfs::{Caller, Errno, FileKind, Handle, OpenFlags, Place, Result, Tre
 
 use crate::call::{Call, Outcome};
 use crate::fd::{Fd, OpenFile};
+use crate::io::describe;
+use crate::procfs;
 
 impl Call<'_> {
     /// Opens what is at `path` from `at`; answers its descriptor.
@@ -16,15 +18,35 @@ impl Call<'_> {
     ) -> Result<u32> {
         let caller = self.process().caller();
         let (from, name) = (at.clone(), path.clone());
-        let work = move |tree: &mut Tree| tree.open(&caller, &from, &name, flags, mode);
-        let handle = self.machine().clone().at_path(&at, &path, work).await;
-        let handle = handle.inspect_err(|errno| self.note_full(*errno))?;
+        let work = move |tree: &mut Tree| {
+            let handle = tree.open(&caller, &from, &name, flags, mode)?;
+            let name = tree.path_of(&handle.place()).unwrap_or(name);
+            Ok((handle, name))
+        };
+        let opened = self.machine().clone().at_path(&at, &path, work).await;
+        let (handle, name) = opened.inspect_err(|errno| self.note_full(*errno))?;
         let entry = match handle.kind() {
             FileKind::Fifo => self.open_fifo(handle).await?,
-            _ => self.machine().tree_fd(handle),
+            FileKind::Symlink => self.open_descriptor(handle, flags).await?,
+            _ => {
+                let cwd = self.process().cwd_name.lock().clone();
+                self.machine().tree_fd(handle, absolute(name, &cwd))
+            }
         };
         let inserted = self.process().fds.lock().insert(entry, 0);
         inserted.inspect_err(|_| self.process().run.lock().hit("openFiles"))
+    }
+
+    /// Opening `/dev/fd/N` gives another descriptor of what N has open.
+    async fn open_descriptor(&mut self, link: Handle, flags: OpenFlags) -> Result<Fd> {
+        let named = link.place().mount_path().and_then(procfs::descriptor_of);
+        self.machine().tree().await.close(link);
+        let (pid, fd) = named.ok_or(Errno::ELOOP)?;
+        let owner = self.machine().table().get(pid).map(|entry| entry.process.clone());
+        let entry = owner.ok_or(Errno::ENOENT)?.fd(fd).map_err(|_| Errno::ENOENT)?;
+        let (_, open) = describe(&entry.file)?;
+        let wanted = flags & (OpenFlags::READ | OpenFlags::WRITE);
+        if open.contains(wanted) { Ok(Fd { cloexec: false, ..entry }) } else { Err(Errno::EACCES) }
     }
 
     /// A FIFO opens when somebody has opened its other end.
@@ -65,4 +87,9 @@ impl Call<'_> {
         let done = self.machine().clone().at_path(&at, &path, work).await;
         Ok(done.inspect_err(|errno| self.note_full(*errno))?)
     }
+}
+
+/// A name for people: `/proc` shows it, nothing is opened by it.
+fn absolute(name: Vec<u8>, cwd: &[u8]) -> Vec<u8> {
+    if name.starts_with(b"/") { name } else { [cwd, b"/", &name[..]].concat() }
 }

@@ -53,6 +53,8 @@ pub(crate) struct Process {
     pub(crate) run: Mutex<Arc<Run>>,
     pub(crate) fds: Mutex<FdTable>,
     pub(crate) cwd: Mutex<Place>,
+    /// What the working directory was called when it became that, for `/proc`.
+    pub(crate) cwd_name: Mutex<Vec<u8>>,
     pub(crate) umask: AtomicU32,
     pub(crate) signals: Mutex<Signals>,
     /// The arguments, for `/proc` and `ps`.
@@ -82,6 +84,7 @@ pub(crate) struct Seed {
     pub(crate) run: Arc<Run>,
     pub(crate) fds: FdTable,
     pub(crate) cwd: Place,
+    pub(crate) cwd_name: Vec<u8>,
     pub(crate) umask: u32,
     pub(crate) signals: Signals,
     pub(crate) argv: Arc<Vec<Vec<u8>>>,
@@ -94,6 +97,7 @@ impl Process {
             run: Mutex::new(seed.run),
             fds: Mutex::new(seed.fds),
             cwd: Mutex::new(seed.cwd),
+            cwd_name: Mutex::new(seed.cwd_name),
             umask: AtomicU32::new(seed.umask),
             signals: Mutex::new(seed.signals),
             argv: Mutex::new(seed.argv),

@@ -69,6 +69,7 @@ pub struct AtRest {
     image: Arc<Image>,
     env: Arc<Vec<Vec<u8>>>,
     cwd: Place,
+    cwd_name: Vec<u8>,
     umask: u32,
     signals: Signals,
     fds: Vec<(u32, FdAtRest)>,
@@ -102,25 +103,26 @@ impl Session {
         env: Vec<Vec<u8>>,
         cwd: &[u8],
     ) -> Result<Session, Errno> {
+        let cwd_name = cwd.to_vec();
         let cwd = {
             let tree = machine.tree().await;
             tree.lookup(&wardian_vfs::Caller::USER, &tree.root(), cwd, true)?
         };
-        let process = add_process(machine, program, cwd.clone())?;
+        let process = add_process(machine, program, cwd.clone(), cwd_name.clone())?;
         let env = Arc::new(env);
         let mut instance = Instance::new(machine, &process, program, env.clone()).await?;
         instance.call::<(), ()>("_initialize", ()).await.map_err(|_| Errno::ENOEXEC)?;
         let image = Arc::new(Image::capture(&mut instance, None));
         let (umask, signals) = (process.umask.load(Ordering::Relaxed), Signals::default());
         let fds = save_fds(&process.fds.lock());
-        let rest = AtRest { image, env, cwd, umask, signals, fds };
+        let rest = AtRest { image, env, cwd, cwd_name, umask, signals, fds };
         let (machine, program) = (machine.clone(), program.clone());
         Ok(Session { machine, process, program, rest, warm: Some(instance) })
     }
 
     /// Puts a session at rest into another machine, whose tree must be a clone of the tree it rested on.
     pub fn restore(machine: &Arc<Machine>, program: &Arc<Program>, rest: &AtRest) -> Result<Session, Errno> {
-        let process = add_process(machine, program, rest.cwd.clone())?;
+        let process = add_process(machine, program, rest.cwd.clone(), rest.cwd_name.clone())?;
         let session = Session {
             machine: machine.clone(),
             process,
@@ -221,6 +223,7 @@ impl Session {
             image: Arc::new(Image::capture(instance, Some(&self.rest.image))),
             env: self.rest.env.clone(),
             cwd: process.cwd.lock().clone(),
+            cwd_name: process.cwd_name.lock().clone(),
             umask: process.umask.load(Ordering::Relaxed),
             signals: process.signals.lock().clone(),
             fds: save_fds(&process.fds.lock()),
@@ -240,6 +243,7 @@ impl Session {
         let before = std::mem::replace(&mut *process.fds.lock(), table);
         drop(before);
         *process.cwd.lock() = self.rest.cwd.clone();
+        *process.cwd_name.lock() = self.rest.cwd_name.clone();
         process.umask.store(self.rest.umask, Ordering::Relaxed);
         *process.signals.lock() = self.rest.signals.clone();
     }
@@ -298,7 +302,12 @@ async fn call_run(instance: &mut Instance, script: &[u8]) -> Result<i32, Ending>
     instance.call::<(u32, u32), i32>("wardian_run", (ptr, len)).await
 }
 
-fn add_process(machine: &Arc<Machine>, program: &Program, cwd: Place) -> Result<Arc<Process>, Errno> {
+fn add_process(
+    machine: &Arc<Machine>,
+    program: &Program,
+    cwd: Place,
+    cwd_name: Vec<u8>,
+) -> Result<Arc<Process>, Errno> {
     let closed = || {
         let output = Output::new(0, None);
         output.close();
@@ -312,6 +321,7 @@ fn add_process(machine: &Arc<Machine>, program: &Program, cwd: Place) -> Result<
         run: Arc::default(),
         fds,
         cwd,
+        cwd_name,
         umask: 0o022,
         signals: Signals::default(),
         argv: Arc::new(vec![program.name().as_bytes().to_vec()]),
@@ -373,7 +383,11 @@ impl FdAtRest {
         };
         let known = moved.iter().find(|(old, _)| Arc::ptr_eq(old, open)).map(|(_, new)| new.clone());
         let open = known.unwrap_or_else(|| {
-            let new = machine.tree_fd(handle.clone()).file;
+            let name = match &**open {
+                OpenFile::Tree(file) => file.name().to_vec(),
+                _ => Vec::new(),
+            };
+            let new = machine.tree_fd(handle.clone(), name).file;
             moved.push((open.clone(), new.clone()));
             new
         });

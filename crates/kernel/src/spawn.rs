@@ -170,14 +170,17 @@ pub(crate) async fn spawn(
     parent: &Process,
     request: Request,
     moves: &[FdMove],
-    cwd: Option<Place>,
+    cwd: Option<(Place, Vec<u8>)>,
     group: Group,
 ) -> Result<Pid> {
     let fds = inherited(&parent.fds.lock(), moves)?;
+    let (cwd, cwd_name) =
+        cwd.unwrap_or_else(|| (parent.cwd.lock().clone(), parent.cwd_name.lock().clone()));
     let seed = Seed {
         run: parent.run(),
         fds,
-        cwd: cwd.unwrap_or_else(|| parent.cwd.lock().clone()),
+        cwd,
+        cwd_name,
         umask: parent.umask.load(Ordering::Relaxed),
         signals: parent.signals.lock().for_new_program(),
         argv: request.argv.clone(),

@@ -69,6 +69,7 @@ impl Machine {
             run: run.clone(),
             fds,
             cwd,
+            cwd_name: start.cwd,
             umask: 0o022,
             signals: Signals::default(),
             argv: Arc::new(start.argv.clone()),

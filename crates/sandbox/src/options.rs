@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use wardian_vfs::{Errno, Mount, Quota, Tree};
+use wardian_vfs::{Errno, HostAccess, Mount, Quota, Tree};
 
 use crate::error::Error;
 use crate::sandbox::Sandbox;
@@ -181,15 +181,13 @@ impl Builder {
 
 impl HostMount {
     fn add_to(&self, tree: &mut Tree) -> Result<(), Error> {
-        let unreadable = |error: std::io::Error| {
-            Error::Option(format!("cannot mount {}: {error}", self.host.display()))
+        let access = match self.mode {
+            MountMode::ReadOnly => HostAccess::ReadOnly,
+            MountMode::ReadWrite => HostAccess::ReadWrite,
+            MountMode::Overlay => HostAccess::Overlay,
         };
-        let mount = match self.mode {
-            MountMode::ReadOnly => Mount::host(&self.host, false),
-            MountMode::ReadWrite => Mount::host(&self.host, true),
-            MountMode::Overlay => Mount::overlay(&self.host),
-        };
-        let mount = mount.map_err(unreadable)?;
+        let mount = Mount::host(&self.host, access)
+            .map_err(|errno| Error::Option(format!("cannot mount {}: {errno}", self.host.display())))?;
         tree.mount(self.path.as_bytes(), mount).map_err(|errno: Errno| {
             Error::Option(format!("cannot mount at {}: {errno}", self.path))
         })

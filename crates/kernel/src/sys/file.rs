@@ -246,19 +246,21 @@ async fn chdir(call: &mut Call<'_>, dir: u32, path: u32, len: u32) -> Outcome {
     let at = call.directory(dir).await?;
     let path = if len == 0 { b".".to_vec() } else { call.path(path, len)? };
     let place = call.directory_at(at, path).await?;
-    *call.process().cwd.lock() = place;
+    *call.process().cwd.lock() = place.0;
+    *call.process().cwd_name.lock() = place.1;
     Ok(())
 }
 
 impl Call<'_> {
     /// The directory at a path relative to the working directory, for a child that is to start there.
-    pub(super) async fn working_directory(&mut self, ptr: u32, len: u32) -> Result<Place> {
+    pub(super) async fn working_directory(&mut self, ptr: u32, len: u32) -> Result<(Place, Vec<u8>)> {
         let path = self.path(ptr, len)?;
         let cwd = self.process().cwd.lock().clone();
         self.directory_at(cwd, path).await
     }
 
-    async fn directory_at(&self, at: Place, path: Vec<u8>) -> Result<Place> {
+    /// A directory one may enter, and its name.
+    async fn directory_at(&self, at: Place, path: Vec<u8>) -> Result<(Place, Vec<u8>)> {
         let caller = self.process().caller();
         let (from, name) = (at.clone(), path.clone());
         let work = move |tree: &mut wardian_vfs::Tree| {
@@ -267,7 +269,8 @@ impl Call<'_> {
                 FileKind::Dir => tree.access(&caller, &place, b".", Access::X)?,
                 _ => return Err(Errno::ENOTDIR),
             }
-            Ok(place)
+            let name = tree.path_of(&place)?;
+            Ok((place, name))
         };
         self.machine().at_path(&at, &path, work).await
     }

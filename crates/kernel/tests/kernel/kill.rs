@@ -13,14 +13,14 @@ async fn every_kind_of_program_can_be_killed() {
         &["sleep", "600000"],
         &["pipes", "100000000000", "2"],
         &["fork", "1000000"],
-        &["secret", "deadbeef", "hang"],
+        &["secret", "deadbeefdeadbeef", "hang"],
         &["write", "100000000000"],
     ];
     for words in programs {
         let machine = machine();
         let started = start(&machine, words).await;
         tokio::time::sleep(Duration::from_millis(30)).await;
-        assert!(machine.census().processes > 0, "{words:?} ended by itself");
+        assert!(machine.census().processes > 0, "{words:?} ended by itself: {:?}", started.wait().await);
         started.kill();
         assert_eq!(started.wait().await, Status::Signaled(9), "{words:?}");
         settled(&machine).await;

@@ -12,7 +12,7 @@ async fn a_secret_in_one_process_is_found_by_its_own_search_only() {
     // The search can find what is there, or the next test would prove nothing.
     let own = run(&machine, &["secret", SECRET, "search"]).await;
     assert_eq!(own.status, Status::Exited(1), "{own:?}");
-    let other = run(&machine, &["search", SECRET, "16"]).await;
+    let other = run(&machine, &["search", SECRET, "4"]).await;
     assert_eq!(other.status, Status::Exited(0), "{other:?}");
 }
 
@@ -31,7 +31,7 @@ async fn a_thousand_new_instances_never_see_a_secret() {
             }
             _ => {}
         }
-        let found = run(&machine, &["search", SECRET, "16"]).await;
+        let found = run(&machine, &["search", SECRET, "4"]).await;
         assert_eq!(found.status, Status::Exited(0), "round {round}: {found:?}");
     }
     settled(&machine).await;

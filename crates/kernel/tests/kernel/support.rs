@@ -59,8 +59,9 @@ pub fn machine_with(limits: Limits) -> Arc<Machine> {
     Machine::new(&KERNEL, tree(), limits)
 }
 
-/// What a finished program left.
+/// What a finished program left; shown whole when an assertion fails.
 #[derive(Debug)]
+#[allow(dead_code)]
 pub struct Done {
     pub status: Status,
     pub stdout: String,

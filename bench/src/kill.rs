@@ -1,0 +1,45 @@
+//! How late a deadline ends a command that never would.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use wardian::{Run, Sandbox};
+
+use crate::table::{Table, show};
+
+const TIMES: usize = 100;
+const SPIN: &str = "while :; do :; done";
+
+pub(crate) async fn measure(table: &mut Table) -> Result<()> {
+    for neighbours in [0, 8] {
+        let mut others = Vec::new();
+        for _ in 0..neighbours {
+            let sandbox = Sandbox::builder().timeout(None).build().await?;
+            let running = sandbox.clone();
+            others.push((sandbox, tokio::spawn(async move { running.run(SPIN).await })));
+        }
+        let mut late = lateness().await?;
+        late.sort();
+        let (p50, p99) = (late[TIMES / 2], late[TIMES * 99 / 100]);
+        let what = format!("kill lateness p50 / p99, {neighbours} spinning neighbours");
+        table.note(&what, format!("{} / {}", show(p50), show(p99)), "10 ms");
+        for (sandbox, task) in others {
+            sandbox.cancel();
+            task.await??;
+        }
+    }
+    Ok(())
+}
+
+async fn lateness() -> Result<Vec<Duration>> {
+    let sandbox = Sandbox::builder().build().await?;
+    let mut late = Vec::new();
+    for round in 0..TIMES {
+        let timeout = Duration::from_micros(20_000 + 137 * round as u64);
+        let start = Instant::now();
+        let result = sandbox.run_with(Run::new(SPIN).timeout(Some(timeout))).await?;
+        ensure!(result.exit_code == 124, "not ended by its deadline");
+        late.push(start.elapsed().saturating_sub(timeout));
+    }
+    Ok(late)
+}

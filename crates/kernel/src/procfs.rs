@@ -1,0 +1,264 @@
+//! `/proc`: what the kernel knows, as files.
+//!
+//! The tree asks with its lock held, so nothing here may wait for the tree: a process keeps the name of its working
+//! directory for this.
+
+use std::fmt::Write;
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+use wardian_vfs::{Caller, Errno, FileKind, Result, Virtual, VirtualStat};
+
+use crate::fd::OpenFile;
+use crate::machine::Machine;
+use crate::proc::{Entry, Life, Pid, Process, UID};
+
+/// The files of one machine's `/proc`.
+pub(crate) struct ProcFs {
+    machine: Weak<Machine>,
+    started: Instant,
+}
+
+/// What a path in `/proc` means.
+enum Node {
+    Root,
+    /// A file about the machine.
+    About(&'static str),
+    /// The link to the caller's own directory.
+    Own,
+    Process(Pid),
+    /// A file about a process.
+    OfProcess(Pid, &'static str),
+    /// The link to the working directory.
+    Cwd(Pid),
+    Descriptors(Pid),
+    Descriptor(Pid, u32),
+}
+
+const ABOUT: [&str; 7] = ["cpuinfo", "loadavg", "meminfo", "mounts", "stat", "uptime", "version"];
+const OF_PROCESS: [&str; 4] = ["cmdline", "comm", "stat", "status"];
+
+/// The descriptor that a path below `/proc` stands for, as an open of it must know.
+pub(crate) fn descriptor_of(path: &[u8]) -> Option<(Pid, u32)> {
+    match parse(path)? {
+        Node::Descriptor(pid, fd) => Some((pid, fd)),
+        _ => None,
+    }
+}
+
+fn parse(path: &[u8]) -> Option<Node> {
+    let path = std::str::from_utf8(path).ok()?;
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let number = |text: &str| text.parse::<u32>().ok().filter(|n| n.to_string() == text);
+    Some(match parts[..] {
+        [] => Node::Root,
+        ["self"] => Node::Own,
+        [name] if ABOUT.contains(&name) => Node::About(ABOUT.into_iter().find(|n| *n == name)?),
+        [pid] => Node::Process(number(pid)?),
+        [pid, "cwd"] => Node::Cwd(number(pid)?),
+        [pid, "fd"] => Node::Descriptors(number(pid)?),
+        [pid, "fd", fd] => Node::Descriptor(number(pid)?, number(fd)?),
+        [pid, name] => Node::OfProcess(number(pid)?, OF_PROCESS.into_iter().find(|n| *n == name)?),
+        _ => return None,
+    })
+}
+
+impl ProcFs {
+    pub(crate) fn new(machine: Weak<Machine>) -> Arc<ProcFs> {
+        Arc::new(ProcFs { machine, started: Instant::now() })
+    }
+
+    fn machine(&self) -> Result<Arc<Machine>> {
+        self.machine.upgrade().ok_or(Errno::ENOENT)
+    }
+
+    fn process(&self, pid: Pid) -> Result<Arc<Process>> {
+        self.machine()?.table().get(pid).map(|entry| entry.process.clone()).ok_or(Errno::ENOENT)
+    }
+
+    /// The meaning of a path, if what it names is there.
+    fn find(&self, path: &[u8]) -> Result<Node> {
+        let node = parse(path).ok_or(Errno::ENOENT)?;
+        match node {
+            Node::Root | Node::About(_) | Node::Own => {}
+            Node::Process(pid) | Node::OfProcess(pid, _) | Node::Cwd(pid) | Node::Descriptors(pid) => {
+                self.process(pid)?;
+            }
+            Node::Descriptor(pid, fd) => {
+                self.process(pid)?.fd(fd).map_err(|_| Errno::ENOENT)?;
+            }
+        }
+        Ok(node)
+    }
+
+    fn about(&self, name: &str) -> Result<String> {
+        let machine = self.machine()?;
+        let uptime = self.started.elapsed().as_secs_f64();
+        let limit = machine.limits().memory_bytes / 1024;
+        let free = limit.saturating_sub(machine.meter().used() / 1024);
+        let workers = machine.kernel().runtime().metrics().num_workers();
+        Ok(match name {
+            "uptime" => format!("{uptime:.2} {:.2}\n", 0.0),
+            "meminfo" => format!(
+                "MemTotal:       {limit:8} kB\nMemFree:        {free:8} kB\nMemAvailable:   {free:8} kB\n\
+                 Buffers:               0 kB\nCached:                0 kB\nSwapTotal:             0 kB\n\
+                 SwapFree:              0 kB\n"
+            ),
+            "mounts" => "wardian / wardian rw 0 0\nproc /proc proc rw 0 0\n".to_owned(),
+            "cpuinfo" => (0..workers)
+                .map(|n| format!("processor\t: {n}\nvendor_id\t: Wardian\nmodel name\t: WebAssembly\n\n"))
+                .collect(),
+            "version" => format!("Linux version 6.0.0-wardian (wardian) #{}\n", env!("CARGO_PKG_VERSION")),
+            "loadavg" => load(&machine),
+            "stat" => format!("cpu  0 0 0 0 0 0 0 0 0 0\nprocesses {}\n", machine.table().len()),
+            _ => return Err(Errno::ENOENT),
+        })
+    }
+
+    fn of_process(&self, pid: Pid, name: &str) -> Result<Vec<u8>> {
+        let machine = self.machine()?;
+        let table = machine.table();
+        let entry = table.get(pid).ok_or(Errno::ENOENT)?;
+        let argv = entry.process.argv.lock().clone();
+        Ok(match name {
+            "cmdline" => argv.iter().flat_map(|arg| [&arg[..], b"\0"].concat()).collect(),
+            "comm" => [command(&entry.process).as_bytes(), b"\n"].concat(),
+            "stat" => stat_line(pid, entry).into_bytes(),
+            "status" => status_lines(pid, entry).into_bytes(),
+            _ => return Err(Errno::ENOENT),
+        })
+    }
+}
+
+/// Nothing samples the load; what runs now is the honest answer.
+fn load(machine: &Machine) -> String {
+    let table = machine.table();
+    let running = table.iter().filter(|(_, entry)| entry.life == Life::Running).count();
+    let last = table.iter().map(|(pid, _)| *pid).max().unwrap_or(0);
+    format!("{0:.2} {0:.2} {0:.2} {1}/{2} {last}\n", running as f64, running, table.len())
+}
+
+/// The program's name, at most 15 bytes, as Linux has it.
+pub(crate) fn command(process: &Process) -> String {
+    let argv = process.argv.lock().clone();
+    let first = argv.first().map(|arg| String::from_utf8_lossy(arg).into_owned()).unwrap_or_default();
+    first.rsplit('/').next().unwrap_or_default().chars().take(15).collect()
+}
+
+fn state_letter(life: Life) -> char {
+    match life {
+        Life::Running => 'R',
+        Life::Stopped { .. } => 'T',
+        Life::Zombie(_) => 'Z',
+    }
+}
+
+/// A clock tick of `/proc`: a hundredth of a second.
+const TICK_NANOS: u64 = 10_000_000;
+
+fn stat_line(pid: Pid, entry: &Entry) -> String {
+    let process = &entry.process;
+    let (name, state) = (command(process), state_letter(entry.life));
+    let ticks = process.task().cpu_nanos() / TICK_NANOS;
+    let memory = process.charged.load(std::sync::atomic::Ordering::Relaxed);
+    let (parent, group) = (entry.parent, entry.group);
+    format!(
+        "{pid} ({name}) {state} {parent} {group} {group} 0 -1 0 0 0 0 0 {ticks} 0 0 0 20 0 1 0 0 {memory} {}{}\n",
+        memory / 4096,
+        " 0".repeat(28)
+    )
+}
+
+fn status_lines(pid: Pid, entry: &Entry) -> String {
+    let process = &entry.process;
+    let state = match entry.life {
+        Life::Running => "R (running)",
+        Life::Stopped { .. } => "T (stopped)",
+        Life::Zombie(_) => "Z (zombie)",
+    };
+    let kib = process.charged.load(std::sync::atomic::Ordering::Relaxed) / 1024;
+    let umask = process.umask.load(std::sync::atomic::Ordering::Relaxed);
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = write!(
+        text,
+        "Name:\t{}\nUmask:\t{umask:04o}\nState:\t{state}\nTgid:\t{pid}\nPid:\t{pid}\nPPid:\t{}\n\
+         Uid:\t{UID}\t{UID}\t{UID}\t{UID}\nGid:\t{UID}\t{UID}\t{UID}\t{UID}\n\
+         FDSize:\t{}\nVmSize:\t{kib:8} kB\nVmRSS:\t{kib:8} kB\nThreads:\t1\n",
+        command(process),
+        entry.parent,
+        process.fds.lock().iter().count(),
+    );
+    text
+}
+
+fn link_text(file: &OpenFile) -> Vec<u8> {
+    match file {
+        OpenFile::Tree(file) => file.name().to_vec(),
+        OpenFile::Reader(_) | OpenFile::Writer(_) | OpenFile::Both(..) => b"pipe:[0]".to_vec(),
+        OpenFile::Input(_) | OpenFile::Output(..) => b"pipe:[1]".to_vec(),
+    }
+}
+
+impl Virtual for ProcFs {
+    fn list(&self, _who: &Caller, path: &[u8]) -> Result<Vec<(Vec<u8>, FileKind)>> {
+        let named = |name: &str, kind| (name.as_bytes().to_vec(), kind);
+        Ok(match self.find(path)? {
+            Node::Root => {
+                let machine = self.machine()?;
+                let table = machine.table();
+                let processes = table.iter().map(|(pid, _)| named(&pid.to_string(), FileKind::Dir));
+                let files = ABOUT.into_iter().map(|name| named(name, FileKind::File));
+                processes.chain(files).chain([named("self", FileKind::Symlink)]).collect()
+            }
+            Node::Process(_) => {
+                let files = OF_PROCESS.into_iter().map(|name| named(name, FileKind::File));
+                files.chain([named("cwd", FileKind::Symlink), named("fd", FileKind::Dir)]).collect()
+            }
+            Node::Descriptors(pid) => {
+                let process = self.process(pid)?;
+                let fds = process.fds.lock();
+                fds.iter().map(|(fd, _)| named(&fd.to_string(), FileKind::Symlink)).collect()
+            }
+            _ => return Err(Errno::ENOTDIR),
+        })
+    }
+
+    fn read(&self, _who: &Caller, path: &[u8]) -> Result<Vec<u8>> {
+        match self.find(path)? {
+            Node::About(name) => Ok(self.about(name)?.into_bytes()),
+            Node::OfProcess(pid, name) => self.of_process(pid, name),
+            Node::Root | Node::Process(_) | Node::Descriptors(_) => Err(Errno::EISDIR),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    fn read_link(&self, who: &Caller, path: &[u8]) -> Result<Vec<u8>> {
+        match self.find(path)? {
+            Node::Own if who.pid != 0 => Ok(who.pid.to_string().into_bytes()),
+            Node::Own => Err(Errno::ENOENT),
+            Node::Cwd(pid) => Ok(self.process(pid)?.cwd_name.lock().clone()),
+            Node::Descriptor(pid, fd) => {
+                let entry = self.process(pid)?.fd(fd).map_err(|_| Errno::ENOENT)?;
+                Ok(link_text(&entry.file))
+            }
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    fn stat(&self, _who: &Caller, path: &[u8]) -> Result<VirtualStat> {
+        let node = self.find(path)?;
+        let (kind, mode, owner) = match node {
+            Node::Root => (FileKind::Dir, 0o555, 0),
+            Node::About(_) => (FileKind::File, 0o444, 0),
+            Node::Own => (FileKind::Symlink, 0o777, 0),
+            Node::Process(_) => (FileKind::Dir, 0o555, UID),
+            Node::Descriptors(_) => (FileKind::Dir, 0o500, UID),
+            Node::OfProcess(..) => (FileKind::File, 0o444, UID),
+            Node::Cwd(_) => (FileKind::Symlink, 0o777, UID),
+            Node::Descriptor(..) => (FileKind::Symlink, 0o700, UID),
+        };
+        let magic = matches!(node, Node::Descriptor(..));
+        Ok(VirtualStat { kind, mode, uid: owner, gid: owner, size: 0, ino: 0, magic })
+    }
+}

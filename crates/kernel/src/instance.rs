@@ -28,6 +28,8 @@ pub(crate) struct Ctx {
 struct Gauge {
     machine: Arc<Machine>,
     process: Arc<Process>,
+    /// What the program starts with is shared with all who run it; a flat charge stands for it.
+    shared_start: bool,
 }
 
 impl Gauge {
@@ -53,9 +55,12 @@ impl ResourceLimiter for Gauge {
         desired: usize,
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        // What the program starts with is shared with all who run it; a flat charge stands for it.
-        let bytes = if current == 0 { FLAT_CHARGE } else { (desired - current) as u64 };
-        Ok(self.charge(bytes))
+        let growth = (desired - current) as u64;
+        Ok(self.charge(match current {
+            0 if self.shared_start => FLAT_CHARGE,
+            0 => FLAT_CHARGE + growth,
+            _ => growth,
+        }))
     }
 
     fn table_growing(
@@ -65,7 +70,7 @@ impl ResourceLimiter for Gauge {
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
         let bytes = (desired - current) as u64 * 8;
-        Ok(current == 0 || self.charge(bytes))
+        Ok((current == 0 && self.shared_start) || self.charge(bytes))
     }
 }
 
@@ -101,7 +106,11 @@ impl Instance {
             env,
             memory: None,
             stack_pointer: None,
-            gauge: Gauge { machine: machine.clone(), process: process.clone() },
+            gauge: Gauge {
+                machine: machine.clone(),
+                process: process.clone(),
+                shared_start: program.system,
+            },
         };
         let mut store = Store::new(machine.kernel().engine(), ctx);
         store.limiter(|ctx| &mut ctx.gauge);

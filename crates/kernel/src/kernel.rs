@@ -104,7 +104,7 @@ impl Kernel {
     /// Compiles a program, or takes it from the artifacts of an earlier start. `progress` is told when it must compile.
     pub fn load(&self, source: &ProgramSource, progress: &dyn Fn(&str)) -> Result<Arc<Program>, KernelError> {
         let module = self.0.artifacts.load(&self.0.engine, source, progress)?;
-        Program::new(&source.name, module, &self.0.linker)
+        Program::new(&source.name, module, &self.0.linker, true)
     }
 
     /// Says that the file with this content version is `program`, so that starting it compiles nothing.
@@ -141,7 +141,7 @@ impl KernelInner {
     /// Compiles a user's own program and remembers it by the version of its file. Blocks; call it off the workers.
     pub(crate) fn compile_user(&self, version: u64, wasm: &[u8]) -> Result<Arc<Program>, KernelError> {
         let module = wasmtime::Module::new(&self.engine, wasm)?;
-        let program = Program::new("user program", module, &self.linker)?;
+        let program = Program::new("user program", module, &self.linker, false)?;
         let mut programs = self.programs.lock();
         programs.retain(|_, slot| !matches!(slot, Slot::User(program) if program.strong_count() == 0));
         programs.insert(version, Slot::User(Arc::downgrade(&program)));

@@ -191,6 +191,11 @@ impl Machine {
         }
     }
 
+    /// Ends the process when the answer is dropped, unless it has ended: however its body goes, its parent hears of it.
+    pub(crate) fn end_with_body(self: &Arc<Self>, process: &Arc<Process>) -> EndGuard {
+        EndGuard { machine: self.clone(), process: process.clone() }
+    }
+
     /// Sends a signal. A body that was taken from its process is answered for the caller to drop, but never on a
     /// guest's own stack.
     #[must_use]
@@ -260,5 +265,17 @@ impl Machine {
         for process in victims {
             drop(self.signal(&process, SIGKILL));
         }
+    }
+}
+
+/// Held by the code of a process.
+pub(crate) struct EndGuard {
+    machine: Arc<Machine>,
+    process: Arc<Process>,
+}
+
+impl Drop for EndGuard {
+    fn drop(&mut self) {
+        self.machine.end(&self.process, Status::Signaled(SIGKILL));
     }
 }

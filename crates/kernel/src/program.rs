@@ -23,6 +23,8 @@ pub struct Program {
     pub(crate) pre: InstancePre<Ctx>,
     /// It imports `wardian`: Unix descriptors, no preopens.
     pub(crate) native: bool,
+    /// It ships with us: what it starts with is shared by all who run it.
+    pub(crate) system: bool,
     /// It has what fork needs.
     pub(crate) forks: bool,
 }
@@ -32,6 +34,7 @@ impl Program {
         name: &str,
         module: Module,
         linker: &Linker<Ctx>,
+        system: bool,
     ) -> Result<Arc<Program>, KernelError> {
         let native = module.imports().any(|import| import.module() == crate::sys::MODULE);
         let has = |export: &str| module.exports().any(|e| e.name() == export);
@@ -39,7 +42,7 @@ impl Program {
         let pre = linker
             .instantiate_pre(&module)
             .map_err(|e| KernelError::Program(name.to_owned(), format!("{e:#}")))?;
-        Ok(Arc::new(Program { name: name.to_owned(), pre, native, forks }))
+        Ok(Arc::new(Program { name: name.to_owned(), pre, native, system, forks }))
     }
 
     /// What it is called in messages.

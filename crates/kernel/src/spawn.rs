@@ -217,6 +217,7 @@ pub(crate) fn inherited(parent: &FdTable, moves: &[FdMove]) -> Result<FdTable> {
 
 /// Runs a program in `process` until it ends, through every `exec` it does, and ends the process.
 pub(crate) async fn run_program(machine: Arc<Machine>, process: Arc<Process>, mut request: Request) {
+    let _guard = machine.end_with_body(&process);
     loop {
         *process.argv.lock() = request.argv.clone();
         let (status, instance) = match run_once(&machine, &process, &request).await {

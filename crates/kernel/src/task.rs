@@ -6,6 +6,7 @@
 //! next epoch tick: the poller looks at `doomed` when it gets the thread back.
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -103,7 +104,12 @@ impl Future for Driver {
         } else {
             let _running = self.kernel.ticker().enter();
             let start = Instant::now();
-            let ready = body.as_mut().poll(cx).is_ready();
+            // A fault of ours in a system call ends that process, not the worker, and nobody waits for it in vain.
+            let polled = catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(cx).is_ready()));
+            let ready = polled.unwrap_or_else(|_| {
+                tracing::error!("a system call panicked; its process is ended");
+                true
+            });
             task.cpu_nanos.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
             ready
         };

@@ -176,7 +176,7 @@ impl HostDir {
 }
 
 /// Would following `target` from a link at `path` leave the mounted directory?
-fn leads_out(path: &[u8], target: &[u8]) -> bool {
+pub(crate) fn leads_out(path: &[u8], target: &[u8]) -> bool {
     if target.starts_with(b"/") {
         return true;
     }

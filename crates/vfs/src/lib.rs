@@ -34,10 +34,12 @@
 //! # Ok::<(), wardian_vfs::Errno>(())
 //! ```
 
+mod apply;
 mod attr;
 mod caller;
 mod content;
 mod dev;
+mod diff;
 mod dir;
 mod errno;
 mod fsck;
@@ -57,10 +59,12 @@ mod place;
 mod quota;
 mod rename;
 mod stat;
+mod tar;
 mod tree;
 
 pub use caller::{Access, Caller};
 pub use content::Content;
+pub use diff::{Change, What};
 pub use errno::{Errno, Result};
 pub use handle::{Handle, OpenFlags};
 pub use io::Seek;
@@ -70,4 +74,5 @@ pub use name::{NAME_MAX, PATH_MAX};
 pub use place::Place;
 pub use quota::{Quota, Usage};
 pub use stat::{Device, FileKind, SetTime, Stat};
+pub use tar::{Imported, TarError, TarFormat, TarOptions};
 pub use tree::Tree;

@@ -192,8 +192,9 @@ impl Tree {
         }
         if let Source::Files { root } | Source::Overlay { root, .. } = point.source {
             self.remove_all_below(root)?;
-            self.forget(root);
+            self.unlinked(root)?;
         }
+        self.forget_copies(id);
         self.dir_mut(point.covered)?.covered_by = None;
         let mounts = Arc::make_mut(&mut self.mounts);
         mounts.host -= usize::from(point.source.host_dir().is_some());
@@ -237,7 +238,7 @@ impl Tree {
         })
     }
 
-    fn mount_with_root(&self, place: &Place) -> Option<(MountId, MountPoint)> {
+    pub(crate) fn mount_with_root(&self, place: &Place) -> Option<(MountId, MountPoint)> {
         let found = self.mounts.by_id.iter().find(|(id, point)| match (&place.0, &point.source) {
             (Spot::Inode(ino), Source::Files { root } | Source::Overlay { root, .. }) => ino == root,
             (Spot::Mount(spot), _) => spot.mount == **id && spot.path.is_empty(),

@@ -18,7 +18,7 @@ use crate::host::HostDir;
 use crate::inode::{Body, Inode};
 use crate::mount::Source;
 use crate::name::split;
-use crate::place::{Ino, MountSpot, Spot};
+use crate::place::{Ino, MountId, MountSpot, Spot};
 use crate::{Caller, Errno, FileKind, Place, Result, Tree};
 use cap_std::fs::FileExt;
 use std::num::NonZeroU64;
@@ -109,6 +109,12 @@ impl Tree {
         Ok(inode)
     }
 
+    /// Forgets which lower files of a mount have become inodes.
+    pub(crate) fn forget_copies(&mut self, mount: MountId) {
+        let kept = self.copied.iter().filter(|(spot, _)| spot.mount != mount);
+        self.copied = kept.map(|(spot, ino)| (spot.clone(), *ino)).collect();
+    }
+
     /// Would a lower entry show through if `name` were taken out of `dir`?
     pub(crate) fn lower_has(&self, dir: Ino, name: &[u8]) -> bool {
         let Ok(Some(lower)) = self.dir(dir).map(|dir| dir.lower.clone()) else { return false };
@@ -146,6 +152,17 @@ impl Tree {
     pub(crate) fn host_for_change(&self, spot: &MountSpot) -> Result<&Arc<HostDir>> {
         self.check_mount_writable(spot)?;
         self.host_of(spot)
+    }
+
+    /// Would changes below this place stay in the tree, so that a clone can be thrown away?
+    pub(crate) fn check_in_memory(&self, place: &Place) -> Result<()> {
+        match &place.0 {
+            Spot::Inode(_) => Ok(()),
+            Spot::Mount(spot) => match &self.mount_point(spot.mount)?.source {
+                Source::Overlay { .. } => Ok(()),
+                _ => Err(Errno::EXDEV),
+            },
+        }
     }
 
     pub(crate) fn check_mount_writable(&self, spot: &MountSpot) -> Result<()> {

@@ -1,6 +1,7 @@
 //! How much a tree may hold, and how much it does. The counters are exact after every operation.
 
 use crate::inode::Inode;
+use crate::place::{Place, Spot};
 use crate::{Errno, Result, Tree};
 
 /// How much a tree may hold. `u64::MAX` is no limit.
@@ -50,6 +51,14 @@ impl Tree {
             bytes: sum.bytes + inode.charge(),
             inodes: sum.inodes + 1,
         })
+    }
+
+    /// Does the quota count what is at this place?
+    pub(crate) fn is_charged(&self, place: &Place) -> bool {
+        match place.0 {
+            Spot::Inode(ino) => self.inode(ino).is_ok_and(|inode| inode.charged),
+            Spot::Mount(_) => false,
+        }
     }
 
     pub(crate) fn room(&self) -> u64 {

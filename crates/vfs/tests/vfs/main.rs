@@ -1,10 +1,12 @@
 //! The file tree, tested from outside.
 #![allow(missing_docs)]
 
+mod archives;
 mod files;
 mod mounts;
 mod ops;
 mod oracle;
+mod overlays;
 mod properties;
 mod quotas;
 mod real;

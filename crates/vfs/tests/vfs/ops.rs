@@ -95,37 +95,40 @@ impl Source<'_> {
     fn text(&mut self) -> Vec<u8> {
         let shape = self.byte();
         let mut path = Vec::new();
-        if shape & 0x0f == 0 && !self.confined {
+        if shape & 0x0f == 15 && !self.confined {
             path.extend_from_slice(b"/w/");
         }
-        let names = 1 + (shape >> 4) % 3;
+        let names = [1, 1, 1, 1, 1, 2, 2, 3][usize::from(shape >> 5)];
         for index in 0..names {
             if index > 0 {
                 path.push(b'/');
             }
-            match self.below(64) {
-                0..=1 if !self.confined => path.extend_from_slice(b".."),
-                2..=3 => path.push(b'.'),
-                4 => path.extend_from_slice(&[b'x'; 256]),
-                5 => path.extend_from_slice(&[b'y'; 255]),
-                6 if !self.confined => path.extend_from_slice(b"/"),
+            match self.byte() {
+                255 => path.extend_from_slice(&[b'x'; 256]),
+                254 => path.extend_from_slice(&[b'y'; 255]),
+                253 if !self.confined => path.push(b'/'),
+                244..=252 if !self.confined => path.extend_from_slice(b".."),
+                238..=243 => path.push(b'.'),
                 n => path.push(b'a' + n % 4),
             }
         }
-        if self.below(16) == 0 {
+        if shape & 0x1f == 14 {
             path.push(b'/');
         }
         path
     }
 
     fn path(&mut self) -> PathArg {
-        let at = self.below(8);
-        PathArg { at: (at < 2).then_some(usize::from(at)), path: self.text() }
+        // The last slots, which hold directories more often than the first.
+        let at = self.below(10);
+        PathArg { at: (at >= 8).then(|| usize::from(at) - 6), path: self.text() }
     }
 
     fn mode(&mut self) -> u32 {
-        const MODES: [u32; 12] =
-            [0o755, 0o644, 0o777, 0o666, 0o000, 0o500, 0o300, 0o077, 0o4755, 0o2775, 0o1777, 0o600];
+        const MODES: [u32; 20] = [
+            0o755, 0o644, 0o777, 0o666, 0o755, 0o755, 0o777, 0o777, 0o700, 0o750, 0o775, 0o600, 0o000, 0o500,
+            0o300, 0o077, 0o4755, 0o2775, 0o1777, 0o6777,
+        ];
         MODES[usize::from(self.below(MODES.len() as u8))]
     }
 
@@ -163,10 +166,10 @@ impl Source<'_> {
             READ | TRUNC,
         ];
         let common = COMMON[usize::from(self.below(COMMON.len() as u8))];
-        match self.below(8) {
-            0 => common | NOFOLLOW,
-            1 => common | DIRECTORY,
-            2 => common | EXCL | CREATE | NOFOLLOW,
+        match self.below(32) {
+            1..=3 => common | NOFOLLOW,
+            4 => common | DIRECTORY,
+            5..=6 => common | EXCL | CREATE | NOFOLLOW,
             _ => common,
         }
     }
@@ -177,13 +180,42 @@ pub const KEEP: i64 = -1;
 /// Set this time to the present.
 pub const NOW: i64 = -2;
 
+/// Something to work on: without it, most operations would find nothing.
+pub fn prelude() -> Vec<Op> {
+    let path = |path: &str| PathArg { at: None, path: path.as_bytes().to_vec() };
+    let open = |slot, name: &str, flags| Op::Open { slot, path: path(name), flags, mode: 0o644 };
+    let new = flags::READ | flags::WRITE | flags::CREATE;
+    vec![
+        Op::Mkdir { path: path("a"), mode: 0o755 },
+        Op::Mkdir { path: path("a/b"), mode: 0o755 },
+        Op::Mkdir { path: path("c"), mode: 0o777 },
+        open(0, "b", new),
+        Op::Write { slot: 0, len: 70_000, fill: 1 },
+        open(1, "a/c", new),
+        Op::Write { slot: 1, len: 10, fill: 2 },
+        open(2, "a", flags::READ),
+        open(3, "c", flags::READ),
+    ]
+}
+
+/// The prelude, and the operations that `bytes` stand for.
+pub fn sequence(bytes: &[u8], confined: bool) -> Vec<Op> {
+    [prelude(), decode(bytes, confined)].concat()
+}
+
 /// The operations that `bytes` stand for.
 pub fn decode(bytes: &[u8], confined: bool) -> Vec<Op> {
     bytes.chunks(OP_LEN).map(|bytes| decode_one(&mut Source { bytes, confined })).collect()
 }
 
 fn decode_one(s: &mut Source) -> Op {
-    match s.below(40) {
+    match s.below(42) {
+        40..=41 => Op::Open {
+            slot: s.slot(),
+            flags: flags::READ | flags::WRITE | flags::CREATE,
+            mode: 0o666,
+            path: s.path(),
+        },
         0..=4 => Op::Open { slot: s.slot(), flags: s.flags(), mode: s.mode(), path: s.path() },
         5 => Op::Close { slot: s.slot() },
         6 => Op::Read { slot: s.slot(), len: s.len() },

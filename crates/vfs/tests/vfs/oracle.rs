@@ -6,7 +6,7 @@
 //! user 1000, and answers. Where the tests run as an ordinary user, the child stays that user and the
 //! sequences are kept from climbing out (see `confined`).
 
-use crate::ops::decode;
+use crate::ops::{Op, decode, sequence};
 use crate::real::Real;
 use crate::world::World;
 use std::io::{Read, Write};
@@ -56,9 +56,18 @@ impl Oracle {
         PathBuf::from(self.ask(b"N")).join("lower")
     }
 
-    /// Runs operations in `w`.
+    /// Runs the prelude and then operations in `w`.
     pub fn run(&mut self, bytes: &[u8]) -> Answer {
-        let answer = self.ask(&[b"R", bytes].concat());
+        self.answer(&[b"P", bytes].concat())
+    }
+
+    /// Runs operations in `w` as it is.
+    pub fn go_on(&mut self, bytes: &[u8]) -> Answer {
+        self.answer(&[b"R", bytes].concat())
+    }
+
+    fn answer(&mut self, request: &[u8]) -> Answer {
+        let answer = self.ask(request);
         let (results, dump) = answer.split_once("\n===\n").unwrap_or_else(|| panic!("{answer}"));
         Answer { results: results.split('\n').map(str::to_string).collect(), dump: dump.to_string() }
     }
@@ -111,7 +120,11 @@ fn serve() {
                 copy(&base.join("root/w"), &base.join("lower"));
                 send(&mut socket, b"");
             }
-            _ => run_in_child(&mut socket, &base.as_ref().unwrap().path().join("root"), &request[1..]),
+            kind => {
+                let ops = if kind == b'P' { sequence } else { decode };
+                let root = base.as_ref().unwrap().path().join("root");
+                run_in_child(&mut socket, &root, &ops(&request[1..], confined()));
+            }
         }
     }
     drop_world(base);
@@ -133,7 +146,7 @@ fn new_base() -> TempDir {
     base
 }
 
-fn run_in_child(socket: &mut UnixStream, root: &Path, bytes: &[u8]) {
+fn run_in_child(socket: &mut UnixStream, root: &Path, ops: &[Op]) {
     // SAFETY: the child uses this thread only, and leaves by _exit.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "fork");
@@ -144,7 +157,6 @@ fn run_in_child(socket: &mut UnixStream, root: &Path, bytes: &[u8]) {
         return;
     }
     let answer = std::panic::catch_unwind(|| {
-        let ops = decode(bytes, confined());
         let mut world = Real::new(enter(root));
         let results: Vec<String> = ops.iter().map(|op| world.run(op)).collect();
         format!("{}\n===\n{}", results.join("\n"), world.dump())

@@ -2,7 +2,7 @@
 //!
 //! `WARDIAN_SOAK_SEQUENCES` sets how many sequences each property is tried with.
 
-use crate::ops::{OP_LEN, decode};
+use crate::ops::{OP_LEN, Op, decode, sequence};
 use crate::oracle::{Answer, Oracle, confined, ids};
 use crate::support::ROOT;
 use crate::world::{Ours, World};
@@ -55,8 +55,7 @@ fn tree_with_area(quota: Quota) -> Tree {
     tree
 }
 
-fn same(bytes: &[u8], ours: &Answer, theirs: &Answer) -> Result<(), TestCaseError> {
-    let ops = decode(bytes, confined());
+fn same(ops: &[Op], ours: &Answer, theirs: &Answer) -> Result<(), TestCaseError> {
     for (index, op) in ops.iter().enumerate() {
         let (our, their) = (&ours.results[index], &theirs.results[index]);
         prop_assert!(our == their, "operation {index}, {op:?}:\n  ours  {our}\n  Linux {their}");
@@ -66,10 +65,10 @@ fn same(bytes: &[u8], ours: &Answer, theirs: &Answer) -> Result<(), TestCaseErro
 }
 
 /// The books must be right after every single operation.
-fn run_checked(world: &mut Ours, bytes: &[u8]) -> Result<Answer, TestCaseError> {
+fn run_checked(world: &mut Ours, ops: &[Op]) -> Result<Answer, TestCaseError> {
     let mut results = Vec::new();
-    for op in decode(bytes, confined()) {
-        results.push(world.run(&op));
+    for op in ops {
+        results.push(world.run(op));
         if let Err(wrong) = world.tree.fsck() {
             return Err(TestCaseError::fail(format!("after {op:?}: {wrong}")));
         }
@@ -85,9 +84,10 @@ fn the_tree_does_what_linux_does() {
         let mut oracle = oracle.borrow_mut();
         oracle.new_world();
         let theirs = oracle.run(&bytes);
+        let ops = sequence(&bytes, confined());
         let mut world = Ours::new(tree_with_area(Quota::NONE), user());
-        let ours = run_checked(&mut world, &bytes)?;
-        same(&bytes, &ours, &theirs)?;
+        let ours = run_checked(&mut world, &ops)?;
+        same(&ops, &ours, &theirs)?;
         world.close_all();
         world.tree.fsck().map_err(TestCaseError::fail)
     });
@@ -104,19 +104,20 @@ fn an_overlay_does_what_a_copy_does_and_leaves_the_original_alone() {
         oracle.run(&before);
         oracle.copy_to_lower();
         let lower_before = listing(&lower);
-        let theirs = oracle.run(&bytes);
+        let theirs = oracle.go_on(&bytes);
+        let ops = decode(&bytes, confined());
 
         let mut tree = Tree::new(Quota::NONE);
         tree.mount(b"/w", Mount::host(&lower, HostAccess::Overlay).unwrap()).unwrap();
         let mut world = Ours::new(tree, user());
-        let mut ours = run_checked(&mut world, &bytes)?;
+        let mut ours = run_checked(&mut world, &ops)?;
         for (our, their) in ours.results.iter_mut().zip(&theirs.results) {
             // The copy is on one device with the directory above it, the overlay is not.
             if our == "EXDEV" && their.starts_with('E') {
                 *our = their.clone();
             }
         }
-        same(&bytes, &ours, &theirs)?;
+        same(&ops, &ours, &theirs)?;
         prop_assert_eq!(listing(&lower), lower_before);
         world.close_all();
         Ok(())
@@ -127,7 +128,6 @@ fn an_overlay_does_what_a_copy_does_and_leaves_the_original_alone() {
 /// For the lower layer, only what an overlay is meant to preserve: no second names for one file, and
 /// nothing that the process running the tests could not read.
 fn lower_ops(bytes: &[u8]) -> Vec<u8> {
-    use crate::ops::Op;
     let kept = bytes.chunks(OP_LEN).filter(|chunk| {
         !decode(chunk, true)
             .iter()
@@ -159,6 +159,7 @@ fn clones_never_see_each_others_writes() {
     let strategy = (operations(30), operations(30), operations(30));
     let result = runner(sequences()).run(&strategy, |(before, one, other)| {
         let mut world = Ours::new(tree_with_area(Quota::NONE), user());
+        let before = sequence(&before, confined());
         run_checked(&mut world, &before)?;
         let mut first = world.fork();
         let mut second = world.fork();
@@ -166,7 +167,7 @@ fn clones_never_see_each_others_writes() {
         let alone = |ops: &[u8]| {
             let mut world = Ours::new(tree_with_area(Quota::NONE), user());
             run_checked(&mut world, &before)?;
-            run_checked(&mut world, ops)
+            run_checked(&mut world, &decode(ops, confined()))
         };
         let kept = world.dump();
         let mut ours = (Vec::new(), Vec::new());
@@ -176,7 +177,7 @@ fn clones_never_see_each_others_writes() {
             for (world, ops, results) in [(&mut first, &one, &mut ours.0), (&mut second, &other, &mut ours.1)]
             {
                 if let Some(chunk) = ops.chunks(OP_LEN).nth(turn) {
-                    results.extend(run_checked(world, chunk)?.results);
+                    results.extend(run_checked(world, &decode(chunk, confined()))?.results);
                 }
             }
         }
@@ -197,7 +198,7 @@ fn a_full_tree_refuses_and_stays_as_it_was() {
     let result = runner(sequences()).run(&strategy, |(bytes, limit, inodes)| {
         let quota = Quota { bytes: limit, inodes };
         let mut world = Ours::new(tree_with_area(quota), user());
-        for op in decode(&bytes, confined()) {
+        for op in sequence(&bytes, confined()) {
             let before = world.dump();
             let result = world.run(&op);
             world.tree.fsck().map_err(TestCaseError::fail)?;

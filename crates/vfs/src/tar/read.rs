@@ -1,0 +1,331 @@
+//! Reading an archive entry by entry, believing nothing.
+
+use super::header::{BLOCK, Header, Kind, unsigned};
+use super::{TarError, damaged};
+use crate::name::PATH_MAX;
+use std::collections::BTreeMap;
+use std::io::Read;
+
+/// The most that records about one file may take: real ones take a few hundred bytes.
+const PAX_MAX: u64 = 1 << 20;
+/// The most pieces a sparse file may have.
+const PIECES_MAX: usize = 1 << 20;
+
+/// The records that matter here.
+const KNOWN: [&[u8]; 11] = [
+    b"path",
+    b"linkpath",
+    b"size",
+    b"mtime",
+    b"uid",
+    b"gid",
+    b"GNU.sparse.major",
+    b"GNU.sparse.name",
+    b"GNU.sparse.map",
+    b"GNU.sparse.size",
+    b"GNU.sparse.realsize",
+];
+
+type Records = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// One file of the archive, with all that headers and records say about it put together.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) kind: Kind,
+    pub(crate) name: Vec<u8>,
+    pub(crate) link: Vec<u8>,
+    pub(crate) mode: u32,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    /// Nanoseconds.
+    pub(crate) mtime: i64,
+    /// The file's length.
+    pub(crate) size: u64,
+    /// Where the bytes in the archive belong: offset and length, in order.
+    pub(crate) pieces: Vec<(u64, u64)>,
+}
+
+/// An archive being read.
+pub(crate) struct Archive<R> {
+    input: R,
+    /// Content of the current entry not read yet, and the padding after it.
+    left: u64,
+    padding: u64,
+    global: Records,
+}
+
+impl<R: Read> Archive<R> {
+    pub(crate) fn new(input: R) -> Archive<R> {
+        Archive { input, left: 0, padding: 0, global: Records::new() }
+    }
+
+    /// The next file, or `None` at the end mark.
+    pub(crate) fn next(&mut self) -> Result<Option<Entry>, TarError> {
+        let (mut long_name, mut long_link) = (None, None);
+        let mut records = self.global.clone();
+        loop {
+            self.skip()?;
+            let block = self.block()?;
+            let Some(header) = Header::parse(&block)? else { return Ok(None) };
+            self.left = header.size;
+            self.padding = header.size.next_multiple_of(BLOCK as u64) - header.size;
+            match header.kind {
+                Kind::LongName => long_name = Some(self.long_text()?),
+                Kind::LongLink => long_link = Some(self.long_text()?),
+                Kind::Pax => parse_records(&self.all(PAX_MAX)?, &mut records)?,
+                Kind::PaxGlobal => {
+                    parse_records(&self.all(PAX_MAX)?, &mut self.global)?;
+                    records.extend(self.global.clone());
+                }
+                _ => return self.entry(header, &block, long_name, long_link, records).map(Some),
+            }
+        }
+    }
+
+    fn entry(
+        &mut self,
+        header: Header,
+        block: &[u8; BLOCK],
+        long_name: Option<Vec<u8>>,
+        long_link: Option<Vec<u8>>,
+        mut records: Records,
+    ) -> Result<Entry, TarError> {
+        if let Some(size) = records.remove(&b"size"[..]) {
+            self.left = decimal(&size)?;
+            self.padding = self.left.next_multiple_of(BLOCK as u64) - self.left;
+        }
+        if !matches!(header.kind, Kind::File | Kind::Sparse) {
+            // Some archivers give links and directories the size of what they are about; nothing follows.
+            (self.left, self.padding) = (0, 0);
+        }
+        let (size, pieces) = match header.kind {
+            Kind::Sparse => self.gnu_pieces(block)?,
+            Kind::File => self.pax_pieces(&mut records)?,
+            _ => (0, Vec::new()),
+        };
+        let mut take = |key: &[u8]| records.remove(key);
+        let sparse_name = take(b"GNU.sparse.name");
+        let name = sparse_name.or_else(|| take(b"path")).or(long_name).unwrap_or(header.name);
+        let link = take(b"linkpath").or(long_link).unwrap_or(header.link);
+        let mtime = match take(b"mtime") {
+            Some(text) => seconds(&text)?,
+            None => header.mtime.saturating_mul(1_000_000_000),
+        };
+        let id = |text: Option<Vec<u8>>, field: u64| match text {
+            Some(text) => decimal(&text),
+            None => Ok(field),
+        };
+        let (uid, gid) = (id(take(b"uid"), header.uid)?, id(take(b"gid"), header.gid)?);
+        let small = |id: u64| u32::try_from(id).or_else(|_| damaged("an owner's number is out of range"));
+        let (uid, gid) = (small(uid)?, small(gid)?);
+        Ok(Entry { kind: header.kind, name, link, mode: header.mode, uid, gid, mtime, size, pieces })
+    }
+
+    /// Reads some of the current entry's content. An archive that ends within it is damaged.
+    pub(crate) fn content(&mut self, buf: &mut [u8]) -> Result<usize, TarError> {
+        let wanted = usize::try_from(self.left).map_or(buf.len(), |left| left.min(buf.len()));
+        if wanted == 0 {
+            return Ok(0);
+        }
+        let count = self.input.read(&mut buf[..wanted])?;
+        if count == 0 {
+            return damaged("it ends in the middle of a file");
+        }
+        self.left -= count as u64;
+        Ok(count)
+    }
+
+    /// Passes over what is left of the current entry.
+    fn skip(&mut self) -> Result<(), TarError> {
+        let rest = std::mem::take(&mut self.left).saturating_add(std::mem::take(&mut self.padding));
+        let skipped = std::io::copy(&mut (&mut self.input).take(rest), &mut std::io::sink())?;
+        if skipped < rest { damaged("it ends in the middle of a file") } else { Ok(()) }
+    }
+
+    fn block(&mut self) -> Result<[u8; BLOCK], TarError> {
+        let mut block = [0; BLOCK];
+        match self.input.read_exact(&mut block) {
+            Ok(()) => Ok(block),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                damaged("it ends without an end mark")
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// All of the current entry's content, which may not be longer than `max`.
+    fn all(&mut self, max: u64) -> Result<Vec<u8>, TarError> {
+        if self.left > max {
+            return damaged("a name or record is longer than any real one");
+        }
+        let mut content = vec![0; self.left as usize];
+        let mut filled = 0;
+        while filled < content.len() {
+            filled += self.content(&mut content[filled..])?;
+        }
+        Ok(content)
+    }
+
+    fn long_text(&mut self) -> Result<Vec<u8>, TarError> {
+        let mut text = self.all(PATH_MAX as u64 + 1)?;
+        if let Some(end) = text.iter().position(|byte| *byte == 0) {
+            text.truncate(end);
+        }
+        Ok(text)
+    }
+
+    /// GNU's sparse files: four pieces in the header, more in blocks after it.
+    fn gnu_pieces(&mut self, block: &[u8; BLOCK]) -> Result<(u64, Vec<(u64, u64)>), TarError> {
+        let size = unsigned(&block[483..495])?;
+        let mut pieces = Vec::new();
+        push_pieces(&mut pieces, &block[386..482])?;
+        let mut more = block[482] != 0;
+        while more {
+            let block = self.block()?;
+            push_pieces(&mut pieces, &block[..504])?;
+            more = block[504] != 0;
+            if pieces.len() > PIECES_MAX {
+                return damaged("a sparse file has more pieces than any real one");
+            }
+        }
+        self.check_pieces(size, pieces)
+    }
+
+    /// Sparse files as GNU tar writes them to pax archives; an ordinary file is one piece.
+    fn pax_pieces(&mut self, records: &mut Records) -> Result<(u64, Vec<(u64, u64)>), TarError> {
+        let major = records.remove(&b"GNU.sparse.major"[..]);
+        let map = records.remove(&b"GNU.sparse.map"[..]);
+        let size = records.remove(&b"GNU.sparse.realsize"[..]);
+        let size = size.or_else(|| records.remove(&b"GNU.sparse.size"[..]));
+        let pieces = match (&major, &map, &size) {
+            (None, None, None) => return Ok((self.left, vec![(0, self.left)])),
+            (Some(major), _, Some(_)) if major == b"1" => self.leading_map()?,
+            (None, Some(map), Some(_)) => {
+                let numbers: Result<Vec<u64>, _> = map.split(|byte| *byte == b',').map(decimal).collect();
+                pairs(&numbers?)?
+            }
+            _ => return damaged("a sparse file of a kind this reader does not know"),
+        };
+        let size = decimal(size.unwrap_or_default())?;
+        self.check_pieces(size, pieces)
+    }
+
+    /// Version 1.0 of the format has the map as lines of text, padded to whole blocks, before the content.
+    fn leading_map(&mut self) -> Result<Vec<(u64, u64)>, TarError> {
+        let mut numbers = Vec::new();
+        let mut line = Vec::new();
+        let mut wanted = None;
+        while wanted.is_none_or(|wanted| numbers.len() < wanted) {
+            let mut block = [0; BLOCK];
+            let mut filled = 0;
+            while filled < BLOCK {
+                match self.content(&mut block[filled..])? {
+                    0 => return damaged("a sparse file's map is cut short"),
+                    count => filled += count,
+                }
+            }
+            for byte in block {
+                if wanted.is_some_and(|wanted| numbers.len() >= wanted) {
+                    break;
+                }
+                if byte != b'\n' {
+                    line.push(byte);
+                    if line.len() > 20 {
+                        return damaged("a number is not a number");
+                    }
+                    continue;
+                }
+                let number = decimal(std::mem::take(&mut line))?;
+                match wanted {
+                    None if number > PIECES_MAX as u64 => {
+                        return damaged("a sparse file has more pieces than any real one");
+                    }
+                    None => wanted = Some(number as usize * 2),
+                    Some(_) => numbers.push(number),
+                }
+            }
+        }
+        pairs(&numbers)
+    }
+
+    /// Pieces must be in order, within the file, and together as long as the content.
+    fn check_pieces(
+        &self,
+        size: u64,
+        mut pieces: Vec<(u64, u64)>,
+    ) -> Result<(u64, Vec<(u64, u64)>), TarError> {
+        let (mut end, mut total) = (0, 0u64);
+        for (offset, len) in &pieces {
+            let piece_end = offset.checked_add(*len).filter(|end| *end <= size);
+            if *offset < end || piece_end.is_none() {
+                return damaged("a sparse file's pieces make no sense");
+            }
+            end = piece_end.unwrap_or(end);
+            total = total.saturating_add(*len);
+        }
+        if total != self.left {
+            return damaged("a sparse file's pieces do not add up");
+        }
+        pieces.retain(|(_, len)| *len > 0);
+        Ok((size, pieces))
+    }
+}
+
+fn push_pieces(pieces: &mut Vec<(u64, u64)>, table: &[u8]) -> Result<(), TarError> {
+    for entry in table.chunks_exact(24) {
+        if entry[0] == 0 {
+            break;
+        }
+        pieces.push((unsigned(&entry[..12])?, unsigned(&entry[12..])?));
+    }
+    Ok(())
+}
+
+fn pairs(numbers: &[u64]) -> Result<Vec<(u64, u64)>, TarError> {
+    let (pairs, rest) = numbers.as_chunks::<2>();
+    if rest.is_empty() {
+        Ok(pairs.iter().map(|[offset, len]| (*offset, *len)).collect())
+    } else {
+        damaged("a sparse file's map is cut short")
+    }
+}
+
+/// Records are lines of "LENGTH KEY=VALUE", where LENGTH counts all of the line.
+fn parse_records(mut text: &[u8], records: &mut Records) -> Result<(), TarError> {
+    while !text.is_empty() {
+        let parsed = text.iter().position(|byte| *byte == b' ').and_then(|space| {
+            let len = usize::try_from(decimal(&text[..space]).ok()?).ok()?;
+            let line = text.get(space + 1..len)?.strip_suffix(b"\n")?;
+            let equals = line.iter().position(|byte| *byte == b'=')?;
+            Some((len, line[..equals].to_vec(), line[equals + 1..].to_vec()))
+        });
+        let Some((len, key, value)) = parsed else { return damaged("a record is not a record") };
+        // An empty value takes a record back; of what nobody asks for, nothing is kept.
+        if value.is_empty() {
+            records.remove(&key);
+        } else if KNOWN.contains(&&key[..]) {
+            records.insert(key, value);
+        }
+        text = &text[len..];
+    }
+    Ok(())
+}
+
+fn decimal(text: impl AsRef<[u8]>) -> Result<u64, TarError> {
+    let number = std::str::from_utf8(text.as_ref()).ok().and_then(|text| text.parse().ok());
+    number.map_or_else(|| damaged("a number is not a number"), Ok)
+}
+
+/// Seconds with a fraction, as nanoseconds.
+fn seconds(text: &[u8]) -> Result<i64, TarError> {
+    let text = std::str::from_utf8(text).unwrap_or("?");
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits: String = fraction.chars().chain("000000000".chars()).take(9).collect();
+    match (whole.parse::<i64>(), digits.parse::<i64>()) {
+        (Ok(whole), Ok(nanos)) => {
+            let nanos = if text.starts_with('-') { -nanos } else { nanos };
+            Ok(whole.saturating_mul(1_000_000_000).saturating_add(nanos))
+        }
+        _ => damaged("a time is not a time"),
+    }
+}

@@ -44,6 +44,9 @@ pub trait Session {
 #[macro_export]
 macro_rules! session {
     ($session:ty) => {
+        // Also where nothing is exported, so that the type is used and checked.
+        const _: fn(&[u8]) -> i32 = <$session as $crate::Session>::run;
+
         #[cfg(target_os = "wasi")]
         mod wardian_session_exports {
             use super::*;

@@ -1,0 +1,351 @@
+//! Assignments, with what attributes make of them.
+
+use crate::ast::{AssignedValue, Assignment, Element, Subscript};
+use crate::shell::{Exec, Flow, Shell};
+use crate::vars::{Assoc, Attrs, Indexed, Value, Var};
+
+/// Attributes that change what an assignment does.
+const SLOW: Attrs = Attrs(
+    Attrs::READONLY.0
+        | Attrs::INTEGER.0
+        | Attrs::UPPER.0
+        | Attrs::LOWER.0
+        | Attrs::NAMEREF.0
+        | Attrs::DYNAMIC.0
+        | Attrs::CAPITAL.0,
+);
+
+impl Shell {
+    /// `name=text`
+    pub fn assign(&mut self, name: &[u8], text: &[u8]) -> Exec<()> {
+        if let Some(var) = self.vars.raw_mut(name)
+            && !var.attrs.has(SLOW)
+            && let Value::Scalar(old) = &mut var.value
+            && !self.options.allexport
+        {
+            old.clear();
+            old.extend_from_slice(text);
+            return Ok(());
+        }
+        self.assign_slowly(name, text.to_vec(), false)
+    }
+
+    /// `name+=text`
+    pub fn assign_append(&mut self, name: &[u8], text: &[u8]) -> Exec<()> {
+        if let Some(var) = self.vars.raw_mut(name)
+            && !var.attrs.has(SLOW)
+            && let Value::Scalar(old) = &mut var.value
+        {
+            old.extend_from_slice(text);
+            return Ok(());
+        }
+        self.assign_slowly(name, text.to_vec(), true)
+    }
+
+    fn assign_slowly(&mut self, name: &[u8], text: Vec<u8>, append: bool) -> Exec<()> {
+        if let Some(var) = self.vars.raw(name)
+            && var.attrs.has(Attrs::NAMEREF)
+            && !matches!(&var.value, Value::Scalar(target) if !target.is_empty())
+        {
+            if var.attrs.has(Attrs::READONLY) {
+                return Err(self.readonly_error(name));
+            }
+            self.vars.set_raw(name, &text);
+            return Ok(());
+        }
+        let target = self.vars.resolve(name).into_owned();
+        if let Some(open) = target.iter().position(|&byte| byte == b'[') {
+            return self.assign_reference(&target, open, text, append);
+        }
+        self.check_writable(&target)?;
+        if self.vars.raw(&target).is_some_and(|var| var.attrs.has(Attrs::DYNAMIC)) {
+            self.assign_dynamic(&target, &text);
+            return Ok(());
+        }
+        let old = if append { self.vars.raw(&target).and_then(Var::text).cloned() } else { None };
+        let value = self.shaped(&target, old, text)?;
+        let export = self.options.allexport;
+        let var = self.vars.entry(&target);
+        match &mut var.value {
+            Value::Indexed(array) => array.insert(0, value),
+            Value::Assoc(array) => array.insert(b"0".to_vec(), value),
+            _ => var.value = Value::Scalar(value),
+        }
+        if export {
+            var.attrs.set(Attrs::EXPORT, true);
+        }
+        Ok(())
+    }
+
+    fn check_writable(&self, name: &[u8]) -> Exec<()> {
+        match self.vars.raw(name) {
+            Some(var) if var.attrs.has(Attrs::READONLY) => Err(self.readonly_error(name)),
+            _ => Ok(()),
+        }
+    }
+
+    /// What a variable's attributes make of a value; `old` is what it is appended to.
+    fn shaped(&mut self, name: &[u8], old: Option<Vec<u8>>, text: Vec<u8>) -> Exec<Vec<u8>> {
+        let attrs = self.vars.raw(name).map_or(Attrs::default(), |var| var.attrs);
+        if attrs.has(Attrs::INTEGER) {
+            let value = self.arith_text(&text).map_err(|error| self.arith_discard(b"", error))?;
+            let base = match old {
+                Some(old) => self.arith_text(&old).map_err(|error| self.arith_discard(b"", error))?,
+                None => 0,
+            };
+            return Ok(base.wrapping_add(value).to_string().into_bytes());
+        }
+        let mut value = match old {
+            Some(mut old) => {
+                old.extend_from_slice(&text);
+                old
+            }
+            None => text,
+        };
+        if attrs.has(Attrs::UPPER) {
+            value = crate::expand::case::to_upper(&value);
+        } else if attrs.has(Attrs::LOWER) {
+            value = crate::expand::case::to_lower(&value);
+        } else if attrs.has(Attrs::CAPITAL) {
+            value = crate::expand::case::capitalize(&value);
+        }
+        Ok(value)
+    }
+
+    /// An assignment through a name like `array[3]`, where `open` is its bracket.
+    pub fn assign_reference(&mut self, target: &[u8], open: usize, text: Vec<u8>, append: bool) -> Exec<()> {
+        let (name, subscript) = (&target[..open], target[open + 1..].strip_suffix(b"]").unwrap_or(b""));
+        let resolved = self.vars.resolve(name).into_owned();
+        if self.is_assoc(&resolved) {
+            let key = strip_quotes(subscript);
+            return self.assign_key(&resolved, key, text, append);
+        }
+        let index = self.arith_text(subscript).map_err(|error| self.arith_discard(b"", error))?;
+        self.assign_index(&resolved, index, text, append)
+    }
+
+    pub fn is_assoc(&self, name: &[u8]) -> bool {
+        matches!(self.vars.get(name), Some(Var { value: Value::Assoc(_), .. }))
+    }
+
+    /// `name[index]=value` of an indexed array, which a scalar becomes.
+    pub fn assign_index(&mut self, name: &[u8], index: i64, text: Vec<u8>, append: bool) -> Exec<()> {
+        let name = &self.vars.resolve(name).into_owned();
+        self.check_writable(name)?;
+        let (end, old) = match self.vars.raw(name).map(|var| &var.value) {
+            Some(Value::Indexed(array)) => (array.end(), append.then(|| array.get(index).cloned()).flatten()),
+            Some(Value::Scalar(text)) => (1, (append && index == 0).then(|| text.clone())),
+            Some(Value::Assoc(_)) => {
+                return self.assign_key(name, index.to_string().into_bytes(), text, append);
+            }
+            _ => (0, None),
+        };
+        let index = if index < 0 { index + end } else { index };
+        if index < 0 {
+            self.complain_parts(&[name, b"[", (index - end).to_string().as_bytes(), b"]: bad array subscript"]);
+            return Err(Flow::Discard(1));
+        }
+        let old = if append && old.is_none() {
+            match self.vars.raw(name).map(|var| &var.value) {
+                Some(Value::Indexed(array)) => array.get(index).cloned(),
+                _ => None,
+            }
+        } else {
+            old
+        };
+        let value = self.shaped(name, old, text)?;
+        let var = self.vars.entry(name);
+        if let Value::Indexed(array) = &mut var.value {
+            array.insert(index, value);
+            return Ok(());
+        }
+        let mut array = Indexed::default();
+        if let Value::Scalar(text) = std::mem::take(&mut var.value) {
+            array.insert(0, text);
+        }
+        array.insert(index, value);
+        var.value = Value::Indexed(array);
+        Ok(())
+    }
+
+    /// `name[key]=value` of an associative array.
+    pub fn assign_key(&mut self, name: &[u8], key: Vec<u8>, text: Vec<u8>, append: bool) -> Exec<()> {
+        let name = &self.vars.resolve(name).into_owned();
+        self.check_writable(name)?;
+        if key.is_empty() {
+            self.complain_parts(&[name, b"[]: bad array subscript"]);
+            return Err(Flow::Discard(1));
+        }
+        let old = match self.vars.raw(name).map(|var| &var.value) {
+            Some(Value::Assoc(array)) if append => array.get(&key).cloned(),
+            _ => None,
+        };
+        let value = self.shaped(name, old, text)?;
+        let var = self.vars.entry(name);
+        if !matches!(var.value, Value::Assoc(_)) {
+            var.value = Value::Assoc(Assoc::default());
+        }
+        if let Value::Assoc(array) = &mut var.value {
+            array.insert(key, value);
+        }
+        Ok(())
+    }
+
+    /// Carries out an assignment of the script.
+    pub fn run_assignment(&mut self, assignment: &Assignment) -> Exec<()> {
+        match &assignment.value {
+            AssignedValue::Array(elements) => {
+                let values = self.expand_elements(&assignment.name, elements)?;
+                self.assign_array(&assignment.name, values, assignment.append)
+            }
+            AssignedValue::Scalar(word) => {
+                if let (None, false, Some(text)) = (&assignment.subscript, assignment.append, word.as_plain()) {
+                    return self.assign(&assignment.name, text);
+                }
+                let text = self.expand_string(word)?;
+                self.trace_assignment(assignment, &text);
+                match &assignment.subscript {
+                    None if assignment.append => self.assign_append(&assignment.name, &text),
+                    None => self.assign(&assignment.name, &text),
+                    Some(subscript) => self.assign_element(&assignment.name, subscript, text, assignment.append),
+                }
+            }
+        }
+    }
+
+    pub fn assign_element(&mut self, name: &[u8], subscript: &Subscript, text: Vec<u8>, append: bool) -> Exec<()> {
+        let resolved = self.vars.resolve(name).into_owned();
+        if self.is_assoc(&resolved) {
+            let key = self.expand_string(&subscript.word)?;
+            return self.assign_key(&resolved, key, text, append);
+        }
+        let index = self.arith_or_discard(&subscript.arith)?;
+        self.assign_index(&resolved, index, text, append)
+    }
+
+    /// The elements of `(…)`, expanded.
+    pub fn expand_elements(&mut self, name: &[u8], elements: &[Element]) -> Exec<Vec<ArrayItem>> {
+        let assoc = self.is_assoc(name);
+        let mut items = Vec::new();
+        for element in elements {
+            match &element.subscript {
+                Some(subscript) => {
+                    let key = if assoc {
+                        ArrayKey::Text(self.expand_string(&subscript.word)?)
+                    } else {
+                        ArrayKey::Arith(subscript.clone())
+                    };
+                    let value = self.expand_string(&element.value)?;
+                    items.push(ArrayItem { key: Some(key), append: element.append, value });
+                }
+                None => {
+                    let mut fields = Vec::new();
+                    self.expand_fields(&element.value, &mut fields)?;
+                    let item = |value| ArrayItem { key: None, append: false, value };
+                    items.extend(fields.into_iter().map(item));
+                }
+            }
+        }
+        Ok(items)
+    }
+
+    /// `name=(…)` or `name+=(…)`.
+    pub fn assign_array(&mut self, name: &[u8], items: Vec<ArrayItem>, append: bool) -> Exec<()> {
+        let name = &self.vars.resolve(name).into_owned();
+        self.check_writable(name)?;
+        let export = self.options.allexport;
+        let var = self.vars.entry(name);
+        if export {
+            var.attrs.set(Attrs::EXPORT, true);
+        }
+        if matches!(var.value, Value::Assoc(_)) {
+            if !append {
+                var.value = Value::Assoc(Assoc::default());
+            }
+            return self.fill_assoc(name, items);
+        }
+        match (&mut var.value, append) {
+            (Value::Indexed(_), true) => {}
+            (Value::Scalar(text), true) => var.value = Value::Indexed([std::mem::take(text)].into_iter().collect()),
+            _ => var.value = Value::Indexed(Indexed::default()),
+        }
+        self.fill_indexed(name, items)
+    }
+
+    fn fill_indexed(&mut self, name: &[u8], items: Vec<ArrayItem>) -> Exec<()> {
+        let plain = !self.vars.raw(name).is_some_and(|var| var.attrs.has(SLOW));
+        let mut next = match self.vars.raw(name).map(|var| &var.value) {
+            Some(Value::Indexed(array)) => array.end(),
+            _ => 0,
+        };
+        for item in items {
+            if let Some(ArrayKey::Arith(subscript)) = &item.key {
+                next = self.arith_or_discard(&subscript.arith)?;
+                if next < 0 {
+                    next += match self.vars.raw(name).map(|var| &var.value) {
+                        Some(Value::Indexed(array)) => array.end(),
+                        _ => 0,
+                    };
+                }
+            }
+            match self.vars.raw_mut(name) {
+                Some(Var { value: Value::Indexed(array), .. }) if plain && !item.append && next >= 0 => {
+                    array.insert(next, item.value);
+                }
+                _ => self.assign_index(name, next, item.value, item.append)?,
+            }
+            next += 1;
+        }
+        Ok(())
+    }
+
+    /// Keys and values in turn, or `[key]=value` each.
+    fn fill_assoc(&mut self, name: &[u8], items: Vec<ArrayItem>) -> Exec<()> {
+        let mut key: Option<Vec<u8>> = None;
+        for item in items {
+            match (item.key, key.take()) {
+                (Some(ArrayKey::Text(text)), _) => self.assign_key(name, text, item.value, item.append)?,
+                (_, Some(key)) => self.assign_key(name, key, item.value, false)?,
+                (_, None) => key = Some(item.value),
+            }
+        }
+        match key {
+            Some(key) => self.assign_key(name, key, Vec::new(), false),
+            None => Ok(()),
+        }
+    }
+
+    /// Assigns to what a builtin was given as a name: a variable or an element of one.
+    pub fn assign_target(&mut self, target: &[u8], text: &[u8]) -> Exec<()> {
+        match target.iter().position(|&byte| byte == b'[') {
+            Some(open) if target.ends_with(b"]") => self.assign_reference(target, open, text.to_vec(), false),
+            _ => self.assign(target, text),
+        }
+    }
+}
+
+/// An element to be assigned.
+pub struct ArrayItem {
+    pub key: Option<ArrayKey>,
+    pub append: bool,
+    pub value: Vec<u8>,
+}
+
+pub enum ArrayKey {
+    Text(Vec<u8>),
+    Arith(Subscript),
+}
+
+/// A subscript given as text loses its quotes.
+pub fn strip_quotes(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.iter();
+    while let Some(&byte) = bytes.next() {
+        match byte {
+            b'\'' | b'"' => {}
+            b'\\' => out.extend(bytes.next()),
+            _ => out.push(byte),
+        }
+    }
+    out
+}

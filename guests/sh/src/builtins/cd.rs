@@ -1,0 +1,287 @@
+//! The working directory and the stack of directories.
+
+use super::{Options, fail, invalid_option, number, output};
+use crate::shell::{Exec, Shell};
+use crate::vars::Attrs;
+use wardian_abi as abi;
+
+/// `/a/./b/../c` without its dots, as `cd -L` sees it.
+fn normalize(path: &[u8]) -> Vec<u8> {
+    let mut parts: Vec<&[u8]> = Vec::new();
+    for part in path.split(|&byte| byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let mut out = Vec::new();
+    for part in parts {
+        out.push(b'/');
+        out.extend_from_slice(part);
+    }
+    if out.is_empty() {
+        out.push(b'/');
+    }
+    // POSIX leaves a leading `//` alone.
+    if path.starts_with(b"//") && !path.starts_with(b"///") {
+        out.insert(0, b'/');
+    }
+    out
+}
+
+/// The working directory by the name it was reached by, if that still is it.
+pub fn logical_directory(shell: &Shell) -> Vec<u8> {
+    let current = || abi::getcwd().unwrap_or_else(|_| b".".to_vec());
+    let Some(pwd) = shell.vars.text(b"PWD") else { return current() };
+    let place = |path: &[u8]| abi::stat(abi::Dir::CWD, path, true).map(|stat| (stat.dev, stat.ino));
+    match (place(pwd), place(b".")) {
+        (Ok(named), Ok(here)) if pwd.starts_with(b"/") && named == here => pwd.clone(),
+        _ => current(),
+    }
+}
+
+/// Goes somewhere, and keeps PWD and OLDPWD.
+fn change(shell: &mut Shell, name: &[u8], target: &[u8], physical: bool) -> Exec {
+    let old = shell.vars.text(b"PWD").cloned().unwrap_or_else(|| abi::getcwd().unwrap_or_default());
+    let absolute = if target.starts_with(b"/") { target.to_vec() } else { [&old, b"/".as_slice(), target].concat() };
+    let logical = normalize(&absolute);
+    let moved = if physical || target.is_empty() {
+        abi::chdir(abi::Dir::CWD, if target.is_empty() { b"." } else { target })
+    } else {
+        abi::chdir(abi::Dir::CWD, &logical).or_else(|_| abi::chdir(abi::Dir::CWD, target))
+    };
+    if let Err(errno) = moved {
+        return Ok(fail(shell, name, &[target, b": ", errno.message().as_bytes()], 1));
+    }
+    let new = if physical { abi::getcwd().unwrap_or(logical) } else { logical };
+    shell.assign(b"OLDPWD", &old)?;
+    shell.assign(b"PWD", &new)?;
+    for name in [&b"OLDPWD"[..], b"PWD"] {
+        if let Some(var) = shell.vars.raw_mut(name) {
+            var.attrs.set(Attrs::EXPORT, true);
+        }
+    }
+    Ok(0)
+}
+
+pub fn cd(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
+    let mut options = Options::new(args);
+    let mut physical = shell.options.physical;
+    let usage = "cd [-L|[-P [-e]] [-@]] [dir]";
+    while let Some(letter) = options.next() {
+        match letter {
+            b'L' => physical = false,
+            b'P' => physical = true,
+            b'e' | b'@' => {}
+            other => return Ok(invalid_option(shell, b"cd", &[b'-', other], usage)),
+        }
+    }
+    let rest = options.rest();
+    let mut show = false;
+    let target = match rest {
+        [] => match shell.vars.text(b"HOME").cloned() {
+            Some(home) => home,
+            None => return Ok(fail(shell, b"cd", &[b"HOME not set"], 1)),
+        },
+        [dash] if dash == b"-" => match shell.vars.text(b"OLDPWD").cloned() {
+            Some(old) => {
+                show = true;
+                old
+            }
+            None => return Ok(fail(shell, b"cd", &[b"OLDPWD not set"], 1)),
+        },
+        [target] => target.clone(),
+        _ => return Ok(fail(shell, b"cd", &[b"too many arguments"], 1)),
+    };
+    if let Some(found) = through_cdpath(shell, &target) {
+        let status = change(shell, b"cd", &found, physical)?;
+        if status == 0 {
+            return Ok(print_directory(shell));
+        }
+    }
+    let status = change(shell, b"cd", &target, physical)?;
+    if status == 0 && show { Ok(print_directory(shell)) } else { Ok(status) }
+}
+
+fn print_directory(shell: &mut Shell) -> i32 {
+    let mut text = shell.vars.text(b"PWD").cloned().unwrap_or_default();
+    text.push(b'\n');
+    output(shell, b"cd", &text)
+}
+
+/// A directory found through CDPATH, other than here.
+fn through_cdpath(shell: &Shell, target: &[u8]) -> Option<Vec<u8>> {
+    let dotted = target.starts_with(b"/") || target.starts_with(b"./") || target.starts_with(b"../");
+    if dotted || target == b"." || target == b".." || target.is_empty() {
+        return None;
+    }
+    let paths = shell.vars.text(b"CDPATH")?;
+    for directory in paths.split(|&byte| byte == b':') {
+        if directory.is_empty() || directory == b"." {
+            if abi::stat(abi::Dir::CWD, target, true).is_ok_and(|stat| stat.is_dir()) {
+                return None;
+            }
+            continue;
+        }
+        let candidate = [directory, b"/", target].concat();
+        if abi::stat(abi::Dir::CWD, &candidate, true).is_ok_and(|stat| stat.is_dir()) {
+            return Some(candidate);
+        }
+    }
+    None
+}
+
+pub fn pwd(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
+    let mut options = Options::new(args);
+    let mut physical = shell.options.physical;
+    while let Some(letter) = options.next() {
+        match letter {
+            b'L' => physical = false,
+            b'P' => physical = true,
+            other => return Ok(invalid_option(shell, b"pwd", &[b'-', other], "pwd [-LP]")),
+        }
+    }
+    let mut text = if physical { abi::getcwd().unwrap_or_default() } else { logical_directory(shell) };
+    text.push(b'\n');
+    Ok(output(shell, b"pwd", &text))
+}
+
+impl Shell {
+    /// The stack, with the working directory on top.
+    pub fn directories(&self) -> Vec<Vec<u8>> {
+        let mut all = vec![self.vars.text(b"PWD").cloned().unwrap_or_default()];
+        all.extend(self.directory_stack.iter().rev().cloned());
+        all
+    }
+}
+
+fn shorten(shell: &Shell, path: &[u8]) -> Vec<u8> {
+    match shell.vars.text(b"HOME") {
+        Some(home) if !home.is_empty() && path == home => b"~".to_vec(),
+        Some(home) if !home.is_empty() && path.starts_with(&[home, b"/".as_slice()].concat()) => {
+            [b"~", &path[home.len()..]].concat()
+        }
+        _ => path.to_vec(),
+    }
+}
+
+pub fn dirs(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
+    let (mut long, mut lines, mut numbered, mut one) = (false, false, false, None);
+    for arg in &args[1..] {
+        match arg.as_slice() {
+            b"-c" => {
+                shell.directory_stack.clear();
+                return Ok(0);
+            }
+            b"-l" => long = true,
+            b"-p" => lines = true,
+            b"-v" => {
+                lines = true;
+                numbered = true;
+            }
+            other => match stack_index(shell, other) {
+                Some(at) => one = Some(at),
+                None => return Ok(fail(shell, b"dirs", &[other, b": invalid option"], 2)),
+            },
+        }
+    }
+    let all = shell.directories();
+    let shown: Vec<Vec<u8>> =
+        all.iter().map(|path| if long { path.clone() } else { shorten(shell, path) }).collect();
+    let mut text = Vec::new();
+    if let Some(at) = one {
+        match shown.get(at) {
+            Some(path) => text.extend_from_slice(path),
+            None => return Ok(fail(shell, b"dirs", &[b"directory stack index out of range"], 1)),
+        }
+    } else if numbered {
+        let rows: Vec<String> =
+            shown.iter().enumerate().map(|(at, path)| format!("{at:2}  {}", String::from_utf8_lossy(path))).collect();
+        text.extend_from_slice(rows.join("\n").as_bytes());
+    } else {
+        text = shown.join(if lines { &b'\n' } else { &b' ' });
+    }
+    text.push(b'\n');
+    Ok(output(shell, b"dirs", &text))
+}
+
+/// `+n` from the top, `-n` from the bottom.
+fn stack_index(shell: &Shell, arg: &[u8]) -> Option<usize> {
+    let count = shell.directory_stack.len() + 1;
+    let digits = arg.get(1..)?;
+    let n = usize::try_from(number(digits)?).ok()?;
+    match arg.first()? {
+        b'+' => Some(n),
+        b'-' => Some(count.checked_sub(1 + n).unwrap_or(usize::MAX)),
+        _ => None,
+    }
+}
+
+pub fn pushd(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
+    let stay = args.get(1).is_some_and(|arg| arg == b"-n");
+    let operands = &args[1 + usize::from(stay)..];
+    let current = shell.directories()[0].clone();
+    match operands.first() {
+        None => {
+            let Some(top) = shell.directory_stack.pop() else {
+                return Ok(fail(shell, b"pushd", &[b"no other directory"], 1));
+            };
+            if change(shell, b"pushd", &top, false)? != 0 {
+                shell.directory_stack.push(top);
+                return Ok(1);
+            }
+            shell.directory_stack.push(current);
+        }
+        Some(arg) if matches!(arg.first(), Some(b'+' | b'-')) && arg.len() > 1 => {
+            let mut all = shell.directories();
+            let at = stack_index(shell, arg).unwrap_or(usize::MAX);
+            if at >= all.len() {
+                return Ok(fail(shell, b"pushd", &[arg, b": directory stack index out of range"], 1));
+            }
+            all.rotate_left(at);
+            if change(shell, b"pushd", &all[0].clone(), false)? != 0 {
+                return Ok(1);
+            }
+            shell.directory_stack = all[1..].iter().rev().cloned().collect();
+        }
+        Some(target) if stay => shell.directory_stack.push(target.clone()),
+        Some(target) => {
+            if change(shell, b"pushd", target, false)? != 0 {
+                return Ok(1);
+            }
+            shell.directory_stack.push(current);
+        }
+    }
+    dirs(shell, &[b"dirs".to_vec()])
+}
+
+pub fn popd(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
+    let stay = args.get(1).is_some_and(|arg| arg == b"-n");
+    if shell.directory_stack.is_empty() {
+        return Ok(fail(shell, b"popd", &[b"directory stack empty"], 1));
+    }
+    match args.get(1 + usize::from(stay)) {
+        Some(arg) => {
+            let mut all = shell.directories();
+            let at = stack_index(shell, arg).unwrap_or(usize::MAX);
+            if at >= all.len() {
+                return Ok(fail(shell, b"popd", &[arg, b": directory stack index out of range"], 1));
+            }
+            all.remove(at);
+            if at == 0 && change(shell, b"popd", &all[0].clone(), false)? != 0 {
+                return Ok(1);
+            }
+            shell.directory_stack = all[1..].iter().rev().cloned().collect();
+        }
+        None if stay => drop(shell.directory_stack.pop()),
+        None => {
+            let top = shell.directory_stack.last().cloned().unwrap_or_default();
+            if change(shell, b"popd", &top, false)? != 0 {
+                return Ok(1);
+            }
+            shell.directory_stack.pop();
+        }
+    }
+    dirs(shell, &[b"dirs".to_vec()])
+}

@@ -1,0 +1,663 @@
+//! `declare`, `local`, `export`, `readonly`, `unset`.
+
+use super::{Options, fail, output};
+use crate::ast::{Arg, AssignedValue, Assignment, Simple};
+use crate::expand::quote;
+use crate::parser::is_assignment_name;
+use crate::shell::{Exec, Flow, Shell};
+use crate::vars::{Assoc, Attrs, Indexed, Value, Var};
+
+/// What the options of `declare` ask for.
+#[derive(Default)]
+struct Request {
+    on: Attrs,
+    off: Attrs,
+    indexed: bool,
+    assoc: bool,
+    functions: bool,
+    function_names: bool,
+    global: bool,
+    inherit: bool,
+    print: bool,
+    no_array: bool,
+}
+
+fn attribute(letter: u8) -> Option<Attrs> {
+    Some(match letter {
+        b'x' => Attrs::EXPORT,
+        b'r' => Attrs::READONLY,
+        b'i' => Attrs::INTEGER,
+        b'u' => Attrs::UPPER,
+        b'l' => Attrs::LOWER,
+        b'n' => Attrs::NAMEREF,
+        b't' => Attrs::TRACE,
+        b'c' => Attrs::CAPITAL,
+        _ => return None,
+    })
+}
+
+/// Options and where the operands start.
+fn request(shell: &Shell, args: &[Vec<u8>]) -> Result<(Request, usize), i32> {
+    let mut request = Request::default();
+    let mut at = 1;
+    while let Some(arg) = args.get(at) {
+        if arg == b"--" {
+            at += 1;
+            break;
+        }
+        let on = match arg.first() {
+            Some(b'-') if arg.len() > 1 => true,
+            Some(b'+') if arg.len() > 1 => false,
+            _ => break,
+        };
+        for &letter in &arg[1..] {
+            match letter {
+                b'a' if on => request.indexed = true,
+                b'A' if on => request.assoc = true,
+                b'a' | b'A' => request.no_array = true,
+                b'f' => request.functions = true,
+                b'F' => {
+                    request.functions = true;
+                    request.function_names = true;
+                }
+                b'g' => request.global = true,
+                b'I' => request.inherit = true,
+                b'p' => request.print = true,
+                _ => match attribute(letter) {
+                    Some(attrs) if on => request.on.set(attrs, true),
+                    Some(attrs) => request.off.set(attrs, true),
+                    None => {
+                        let usage = "declare [-aAfFgiIlnrtux] [name[=value] ...] or declare -p [-aAfFilnrtux] [name ...]";
+                        return Err(super::invalid_option(shell, &args[0], &[arg[0], letter], usage));
+                    }
+                },
+            }
+        }
+        at += 1;
+    }
+    Ok((request, at))
+}
+
+pub fn declare(shell: &mut Shell, args: &[Vec<u8>], simple: &Simple) -> Exec {
+    let (request, at) = match request(shell, args) {
+        Ok(parsed) => parsed,
+        Err(status) => return Ok(status),
+    };
+    let operands = &args[at..];
+    if request.functions {
+        return list_functions(shell, &request, operands);
+    }
+    if request.print || operands.is_empty() {
+        return list_variables(shell, &args[0], &request, operands);
+    }
+    let local = shell.vars.in_function() && !request.global;
+    apply_all(shell, &args[0], &request, operands, simple, local)
+}
+
+pub fn local(shell: &mut Shell, args: &[Vec<u8>], simple: &Simple) -> Exec {
+    if !shell.vars.in_function() {
+        return Ok(fail(shell, b"local", &[b"can only be used in a function"], 1));
+    }
+    if args.get(1).is_some_and(|arg| arg == b"-") {
+        let options = shell.options.clone();
+        if let Some(scope) = shell.vars.scope_mut() {
+            scope.saved_options = Some(options);
+        }
+        return Ok(0);
+    }
+    let (request, at) = match request(shell, args) {
+        Ok(parsed) => parsed,
+        Err(status) => return Ok(status),
+    };
+    apply_all(shell, b"local", &request, &args[at..], simple, true)
+}
+
+pub fn export(shell: &mut Shell, args: &[Vec<u8>], simple: &Simple) -> Exec {
+    let mut options = Options::new(args);
+    let (mut functions, mut remove) = (false, false);
+    while let Some(letter) = options.next() {
+        match letter {
+            b'f' => functions = true,
+            b'n' => remove = true,
+            b'p' => {}
+            other => return Ok(super::invalid_option(shell, b"export", &[b'-', other], "export [-fn] [name[=value] ...] or export -p")),
+        }
+    }
+    let operands = options.rest();
+    if functions {
+        return set_function_attrs(shell, b"export", Attrs::EXPORT, !remove, operands);
+    }
+    if operands.is_empty() {
+        return list_with(shell, b"export", Attrs::EXPORT);
+    }
+    let mut request = Request::default();
+    if remove { request.off = Attrs::EXPORT } else { request.on = Attrs::EXPORT }
+    apply_all(shell, b"export", &request, operands, simple, false)
+}
+
+pub fn readonly(shell: &mut Shell, args: &[Vec<u8>], simple: &Simple) -> Exec {
+    let mut options = Options::new(args);
+    let mut request = Request { on: Attrs::READONLY, ..Request::default() };
+    let mut functions = false;
+    while let Some(letter) = options.next() {
+        match letter {
+            b'f' => functions = true,
+            b'a' => request.indexed = true,
+            b'A' => request.assoc = true,
+            b'p' => {}
+            other => return Ok(super::invalid_option(shell, b"readonly", &[b'-', other], "readonly [-aAf] [name[=value] ...] or readonly -p")),
+        }
+    }
+    let operands = options.rest();
+    if functions {
+        return set_function_attrs(shell, b"readonly", Attrs::READONLY, true, operands);
+    }
+    if operands.is_empty() {
+        return list_with(shell, b"readonly", Attrs::READONLY);
+    }
+    apply_all(shell, b"readonly", &request, operands, simple, false)
+}
+
+fn set_function_attrs(shell: &mut Shell, name: &[u8], attrs: Attrs, on: bool, operands: &[Vec<u8>]) -> Exec {
+    let mut status = 0;
+    for operand in operands {
+        if !shell.functions.contains_key(operand) {
+            status = fail(shell, name, &[operand, b": not a function"], 1);
+            continue;
+        }
+        shell.function_attrs.entry(operand.clone()).or_default().set(attrs, on);
+    }
+    Ok(status)
+}
+
+fn apply_all(
+    shell: &mut Shell,
+    name: &[u8],
+    request: &Request,
+    operands: &[Vec<u8>],
+    simple: &Simple,
+    local: bool,
+) -> Exec {
+    let mut status = 0;
+    for operand in operands {
+        match apply(shell, name, request, operand, simple, local) {
+            Ok(result) => status = status.max(result),
+            Err(Flow::Discard(_)) if name != b"declare" && !request.on.has(Attrs::INTEGER) => status = 1,
+            Err(flow) => return Err(flow),
+        }
+    }
+    Ok(status)
+}
+
+/// An operand taken apart.
+struct Operand<'o> {
+    name: &'o [u8],
+    subscript: Option<&'o [u8]>,
+    append: bool,
+    value: Option<&'o [u8]>,
+}
+
+fn take_apart(operand: &[u8]) -> Operand<'_> {
+    let end = operand.iter().position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_')).unwrap_or(operand.len());
+    let (name, mut rest) = operand.split_at(end);
+    let mut subscript = None;
+    if rest.first() == Some(&b'[')
+        && let Some(close) = rest.iter().position(|&byte| byte == b']')
+    {
+        subscript = Some(&rest[1..close]);
+        rest = &rest[close + 1..];
+    }
+    if let Some(value) = rest.strip_prefix(b"+=") {
+        return Operand { name, subscript, append: true, value: Some(value) };
+    }
+    match rest.strip_prefix(b"=") {
+        Some(value) => Operand { name, subscript, append: false, value: Some(value) },
+        None if rest.is_empty() => Operand { name, subscript, append: false, value: None },
+        None => Operand { name: operand, subscript: None, append: false, value: None },
+    }
+}
+
+fn apply(
+    shell: &mut Shell,
+    command: &[u8],
+    request: &Request,
+    operand: &[u8],
+    simple: &Simple,
+    local: bool,
+) -> Exec {
+    let parts = take_apart(operand);
+    if !is_assignment_name(parts.name) {
+        return Ok(fail(shell, command, &[b"`", operand, b"': not a valid identifier"], 1));
+    }
+    if request.global && shell.vars.in_function() {
+        // The closure cannot borrow the whole shell, so the scopes are set aside by hand.
+        let hidden = shell.vars.raw(parts.name).cloned();
+        let is_hidden = shell.vars.with_global(parts.name, |vars| vars.raw(parts.name).cloned());
+        return apply_global(shell, command, request, operand, simple, hidden, is_hidden);
+    }
+    if local {
+        let was_local = shell.vars.is_local(parts.name);
+        if !was_local && shell.vars.raw(parts.name).is_some_and(|var| var.attrs.has(Attrs::READONLY)) {
+            return Ok(fail(shell, command, &[parts.name, b": readonly variable"], 1));
+        }
+        let hidden = shell.vars.make_local(parts.name);
+        if !was_local {
+            let inherit = request.inherit || shell.shopt.get("localvar_inherit");
+            let exported = hidden.as_ref().is_some_and(|var| var.attrs.has(Attrs::EXPORT));
+            let var = if inherit { hidden.unwrap_or_default() } else { Var::default() };
+            shell.vars.insert(parts.name, var);
+            if exported && let Some(var) = shell.vars.raw_mut(parts.name) {
+                var.attrs.set(Attrs::EXPORT, true);
+            }
+        }
+    }
+    apply_here(shell, command, request, &parts, simple)
+}
+
+/// `declare -g`: acts on the variable outside all functions.
+fn apply_global(
+    shell: &mut Shell,
+    command: &[u8],
+    request: &Request,
+    operand: &[u8],
+    simple: &Simple,
+    local: Option<Var>,
+    global: Option<Var>,
+) -> Exec {
+    let parts = take_apart(operand);
+    match global {
+        Some(var) => shell.vars.insert(parts.name, var),
+        None => drop(shell.vars.remove(parts.name)),
+    }
+    let result = apply_here(shell, command, request, &parts, simple);
+    let changed = shell.vars.remove(parts.name);
+    if let Some(local) = local.clone() {
+        shell.vars.insert(parts.name, local);
+    }
+    let name = parts.name.to_vec();
+    shell.vars.with_global(&name, |vars| match changed {
+        Some(var) => vars.insert(&name, var),
+        None => drop(vars.remove(&name)),
+    });
+    result
+}
+
+fn apply_here(shell: &mut Shell, command: &[u8], request: &Request, parts: &Operand<'_>, simple: &Simple) -> Exec {
+    let resolved = if request.on.has(Attrs::NAMEREF) || request.off.has(Attrs::NAMEREF) {
+        parts.name.to_vec()
+    } else {
+        shell.vars.resolve(parts.name).into_owned()
+    };
+    if !is_assignment_name(&resolved) {
+        if let Some(value) = parts.value {
+            shell.assign(parts.name, value)?;
+        }
+        return Ok(0);
+    }
+    let name = resolved.as_slice();
+    let frozen = shell.vars.raw(name).is_some_and(|var| var.attrs.has(Attrs::READONLY));
+    if frozen && (parts.value.is_some() || request.off.has(Attrs::READONLY)) {
+        return Ok(fail(shell, command, &[name, b": readonly variable"], 1));
+    }
+    if request.on.has(Attrs::NAMEREF)
+        && let Some(target) = parts.value
+    {
+        let base = &target[..target.iter().position(|&byte| byte == b'[').unwrap_or(target.len())];
+        if !is_assignment_name(base) {
+            return Ok(fail(shell, command, &[b"`", target, b"': invalid variable name for name reference"], 1));
+        }
+        if target == name && !shell.vars.in_function() {
+            return Ok(fail(shell, command, &[name, b": nameref variable self references not allowed"], 1));
+        }
+    }
+    shape(shell, command, request, name, parts)?;
+    assign(shell, request, name, parts, simple)?;
+    let var = shell.vars.entry(name);
+    var.attrs.set(Attrs(request.on.0 & (Attrs::READONLY.0 | Attrs::NAMEREF.0)), true);
+    Ok(0)
+}
+
+/// Gives a variable its attributes and kind, except those that would stop the assignment.
+fn shape(shell: &mut Shell, command: &[u8], request: &Request, name: &[u8], parts: &Operand<'_>) -> Exec<()> {
+    let _ = command;
+    let var = shell.vars.entry(name);
+    var.attrs.set(Attrs(request.on.0 & !(Attrs::READONLY.0 | Attrs::NAMEREF.0)), true);
+    if request.on.has(Attrs::UPPER) {
+        var.attrs.set(Attrs::LOWER, false);
+    }
+    if request.on.has(Attrs::LOWER) {
+        var.attrs.set(Attrs::UPPER, false);
+    }
+    var.attrs.set(request.off, false);
+    let wants_array = request.indexed || parts.subscript.is_some();
+    match &mut var.value {
+        Value::Assoc(_) if request.indexed => {
+            shell.complain_parts(&[command, b": ", name, b": cannot convert associative to indexed array"]);
+            return Err(Flow::Discard(1));
+        }
+        Value::Indexed(_) if request.assoc => {
+            shell.complain_parts(&[command, b": ", name, b": cannot convert indexed to associative array"]);
+            return Err(Flow::Discard(1));
+        }
+        Value::Unset if request.assoc => var.value = Value::Assoc(Assoc::default()),
+        Value::Scalar(text) if request.assoc => {
+            let mut array = Assoc::default();
+            array.insert(b"0".to_vec(), std::mem::take(text));
+            var.value = Value::Assoc(array);
+        }
+        Value::Unset if wants_array => var.value = Value::Indexed(Indexed::default()),
+        Value::Scalar(text) if wants_array => {
+            var.value = Value::Indexed([std::mem::take(text)].into_iter().collect());
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn assign(shell: &mut Shell, request: &Request, name: &[u8], parts: &Operand<'_>, simple: &Simple) -> Exec<()> {
+    let Some(value) = parts.value else { return Ok(()) };
+    if request.on.has(Attrs::NAMEREF) {
+        shell.vars.set_raw(name, value);
+        return Ok(());
+    }
+    if let Some(subscript) = parts.subscript {
+        let target = [name, b"[", subscript, b"]"].concat();
+        return shell.assign_reference(&target, name.len(), value.to_vec(), parts.append);
+    }
+    if value == b"()"
+        && let Some(assignment) = array_of(simple, parts.name)
+        && let AssignedValue::Array(elements) = &assignment.value
+    {
+        let items = shell.expand_elements(name, elements)?;
+        return shell.assign_array(name, items, parts.append);
+    }
+    if (request.indexed || request.assoc) && value.starts_with(b"(") && value.ends_with(b")") {
+        return assign_array_text(shell, name, value, parts.append);
+    }
+    if parts.append { shell.assign_append(name, value) } else { shell.assign(name, value) }
+}
+
+/// The array written in the command for a name.
+fn array_of<'s>(simple: &'s Simple, name: &[u8]) -> Option<&'s Assignment> {
+    simple.words.iter().find_map(|word| match word {
+        Arg::Assignment(assignment)
+            if assignment.name.as_ref() == name && matches!(assignment.value, AssignedValue::Array(_)) =>
+        {
+            Some(assignment)
+        }
+        _ => None,
+    })
+}
+
+/// `declare -a "x=(1 2)"`: the text of an array.
+fn assign_array_text(shell: &mut Shell, name: &[u8], value: &[u8], append: bool) -> Exec<()> {
+    let operator: &[u8] = if append { b"+=" } else { b"=" };
+    let text = [name, operator, value].concat();
+    let mut parser = crate::parser::Parser::new(text, shell.line);
+    let dialect = shell.dialect();
+    match parser.next_command(&dialect) {
+        Ok(Some(list)) => shell.run_list(&list).map(drop),
+        _ => shell.assign(name, value),
+    }
+}
+
+// --- listing ---
+
+/// The letters of a variable's attributes, in bash's order.
+pub fn attribute_letters(var: &Var) -> Vec<u8> {
+    let mut letters = Vec::new();
+    match var.value {
+        Value::Indexed(_) => letters.push(b'a'),
+        Value::Assoc(_) => letters.push(b'A'),
+        _ => {}
+    }
+    let order = [
+        (Attrs::INTEGER, b'i'),
+        (Attrs::NAMEREF, b'n'),
+        (Attrs::READONLY, b'r'),
+        (Attrs::TRACE, b't'),
+        (Attrs::EXPORT, b'x'),
+        (Attrs::CAPITAL, b'c'),
+        (Attrs::LOWER, b'l'),
+        (Attrs::UPPER, b'u'),
+    ];
+    letters.extend(order.iter().filter(|(attrs, _)| var.attrs.has(*attrs)).map(|(_, letter)| *letter));
+    letters
+}
+
+/// A value as `declare -p` writes it.
+fn value_text(value: &Value) -> Option<Vec<u8>> {
+    let pair = |key: &[u8], text: &[u8]| [b"[", key, b"]=", &quote::double(text)].concat();
+    match value {
+        Value::Unset => None,
+        Value::Scalar(text) => Some(quote::double(text)),
+        Value::Indexed(array) => {
+            let pairs: Vec<Vec<u8>> = array.iter().map(|(at, text)| pair(at.to_string().as_bytes(), text)).collect();
+            Some([b"(".as_slice(), &pairs.join(&b' '), b")"].concat())
+        }
+        Value::Assoc(array) => {
+            let key = |key: &[u8]| {
+                let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./,:+=@%".contains(byte);
+                if !key.is_empty() && key.iter().all(plain) { key.to_vec() } else { quote::double(key) }
+            };
+            let mut text = b"(".to_vec();
+            for (name, value) in array.walk() {
+                text.extend(pair(&key(name), value));
+                text.push(b' ');
+            }
+            text.push(b')');
+            Some(text)
+        }
+    }
+}
+
+/// `declare -x name="value"`
+pub fn declaration(name: &[u8], var: &Var) -> Vec<u8> {
+    let letters = attribute_letters(var);
+    let letters: &[u8] = if letters.is_empty() { b"-" } else { &letters };
+    let mut text = [b"declare -", letters, b" ", name].concat();
+    if let Some(value) = value_text(&var.value) {
+        text.push(b'=');
+        text.extend(value);
+    }
+    text
+}
+
+fn list_variables(shell: &mut Shell, command: &[u8], request: &Request, operands: &[Vec<u8>]) -> Exec {
+    let mut text = Vec::new();
+    let mut status = 0;
+    if operands.is_empty() {
+        for name in shell.vars.names() {
+            let Some(var) = shell.var(name) else { continue };
+            let wanted = request.on.0 == 0 || var.attrs.0 & request.on.0 == request.on.0;
+            let kind = !(request.indexed || request.assoc)
+                || (request.indexed && matches!(var.value, Value::Indexed(_)))
+                || (request.assoc && matches!(var.value, Value::Assoc(_)));
+            if !wanted || !kind {
+                continue;
+            }
+            if request.print || request.on.0 != 0 || request.indexed || request.assoc {
+                text.extend(declaration(name, &var));
+                text.push(b'\n');
+            } else if let Some(line) = assignment_line(name, &var) {
+                text.extend(line);
+            }
+        }
+    }
+    for operand in operands {
+        match shell.vars.raw(operand) {
+            Some(var) => {
+                let shown = if var.attrs.has(Attrs::DYNAMIC) {
+                    let mut var = shell.dynamic(operand);
+                    if matches!(operand.as_slice(), b"RANDOM" | b"SECONDS" | b"LINENO" | b"BASHPID") {
+                        var.attrs.set(Attrs::INTEGER, true);
+                    }
+                    declaration(operand, &var)
+                } else {
+                    declaration(operand, var)
+                };
+                text.extend(shown);
+                text.push(b'\n');
+            }
+            None => status = fail(shell, command, &[operand, b": not found"], 1),
+        }
+    }
+    let written = output(shell, command, &text);
+    Ok(status.max(written))
+}
+
+/// `name=value` as `set` lists it.
+pub fn assignment_line(name: &[u8], var: &Var) -> Option<Vec<u8>> {
+    let value = match &var.value {
+        Value::Unset => return None,
+        Value::Scalar(text) if text.is_empty() => Vec::new(),
+        Value::Scalar(text) => quote::if_needed(text),
+        other => value_text(other)?,
+    };
+    Some([name, b"=", &value, b"\n"].concat())
+}
+
+fn list_with(shell: &mut Shell, command: &[u8], attrs: Attrs) -> Exec {
+    let mut text = Vec::new();
+    for name in shell.vars.names() {
+        if let Some(var) = shell.vars.raw(name)
+            && var.attrs.has(attrs)
+        {
+            text.extend(declaration(name, var));
+            text.push(b'\n');
+        }
+    }
+    Ok(output(shell, command, &text))
+}
+
+fn list_functions(shell: &mut Shell, request: &Request, operands: &[Vec<u8>]) -> Exec {
+    if request.on.0 != 0 && !operands.is_empty() {
+        let mut status = 0;
+        for attrs in [Attrs::EXPORT, Attrs::READONLY, Attrs::TRACE] {
+            if request.on.has(attrs) {
+                status = set_function_attrs(shell, b"declare", attrs, true, operands)?;
+            }
+        }
+        return Ok(status);
+    }
+    let mut names: Vec<Vec<u8>> = operands.to_vec();
+    if operands.is_empty() {
+        names = shell.functions.keys().cloned().collect();
+        names.sort_unstable();
+    }
+    let (mut text, mut status) = (Vec::new(), 0);
+    for name in names {
+        let Some(function) = shell.functions.get(&name).cloned() else {
+            status = 1;
+            continue;
+        };
+        if request.function_names {
+            if operands.is_empty() {
+                text.extend_from_slice(b"declare -f ");
+            }
+            text.extend_from_slice(&name);
+            text.push(b'\n');
+        } else {
+            text.extend(crate::unparse::function_text(&function));
+        }
+    }
+    let written = output(shell, b"declare", &text);
+    Ok(status.max(written))
+}
+
+// --- unset ---
+
+pub fn unset(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
+    let mut options = Options::new(args);
+    let (mut functions, mut variables, mut nameref) = (false, false, false);
+    while let Some(letter) = options.next() {
+        match letter {
+            b'f' => functions = true,
+            b'v' => variables = true,
+            b'n' => nameref = true,
+            other => {
+                return Ok(super::invalid_option(shell, b"unset", &[b'-', other], "unset [-f] [-v] [-n] [name ...]"));
+            }
+        }
+    }
+    let mut status = 0;
+    for name in options.rest() {
+        if functions {
+            status = status.max(unset_function(shell, name));
+            continue;
+        }
+        status = status.max(unset_variable(shell, name, nameref, !variables)?);
+    }
+    Ok(status)
+}
+
+fn unset_function(shell: &mut Shell, name: &[u8]) -> i32 {
+    if shell.function_attrs.get(name).is_some_and(|attrs| attrs.has(Attrs::READONLY)) {
+        return fail(shell, b"unset", &[name, b": cannot unset: readonly function"], 1);
+    }
+    shell.functions.remove(name);
+    shell.function_attrs.remove(name);
+    0
+}
+
+fn unset_variable(shell: &mut Shell, name: &[u8], nameref: bool, or_function: bool) -> Exec {
+    let resolved = if nameref { name.to_vec() } else { shell.vars.resolve(name).into_owned() };
+    if let Some(open) = resolved.iter().position(|&byte| byte == b'[') {
+        return unset_element(shell, &resolved, open);
+    }
+    if !is_assignment_name(&resolved) && !shell.functions.contains_key(&resolved) {
+        return Ok(fail(shell, b"unset", &[b"`", name, b"': not a valid identifier"], 1));
+    }
+    match shell.vars.raw(&resolved) {
+        Some(var) if var.attrs.has(Attrs::READONLY) => {
+            Ok(fail(shell, b"unset", &[&resolved, b": cannot unset: readonly variable"], 1))
+        }
+        Some(_) if shell.vars.is_local(&resolved) => {
+            // A local stays local: unset, it still hides the one outside.
+            shell.vars.insert(&resolved, Var::default());
+            Ok(0)
+        }
+        Some(_) => {
+            shell.vars.remove(&resolved);
+            Ok(0)
+        }
+        None if or_function => Ok(unset_function(shell, &resolved)),
+        None => Ok(0),
+    }
+}
+
+fn unset_element(shell: &mut Shell, target: &[u8], open: usize) -> Exec {
+    let name = shell.vars.resolve(&target[..open]).into_owned();
+    let subscript = target[open + 1..].strip_suffix(b"]").unwrap_or(b"").to_vec();
+    if shell.vars.raw(&name).is_some_and(|var| var.attrs.has(Attrs::READONLY)) {
+        return Ok(fail(shell, b"unset", &[&name, b": cannot unset: readonly variable"], 1));
+    }
+    if matches!(subscript.as_slice(), b"@" | b"*") && !shell.is_assoc(&name) {
+        shell.vars.remove(&name);
+        return Ok(0);
+    }
+    if shell.is_assoc(&name) {
+        let key = crate::assign::strip_quotes(&subscript);
+        if let Some(Var { value: Value::Assoc(array), .. }) = shell.vars.raw_mut(&name) {
+            array.remove(&key);
+        }
+        return Ok(0);
+    }
+    let index = shell.arith_text(&subscript).map_err(|error| shell.arith_discard(b"unset: ", error))?;
+    match shell.vars.raw_mut(&name) {
+        Some(Var { value: Value::Indexed(array), .. }) => {
+            let at = if index < 0 { array.end() + index } else { index };
+            if at < 0 {
+                return Ok(fail(shell, b"unset", &[b"[", &subscript, b"]: bad array subscript"], 1));
+            }
+            array.remove(at);
+            Ok(0)
+        }
+        Some(Var { value: Value::Scalar(_), .. }) if index == 0 => {
+            shell.vars.remove(&name);
+            Ok(0)
+        }
+        Some(_) => Ok(fail(shell, b"unset", &[&name, b": not an array variable"], 1)),
+        None => Ok(0),
+    }
+}

@@ -1,0 +1,387 @@
+//! Background jobs and signals.
+
+use super::{Options, fail, invalid_option, number, output};
+use crate::shell::{Exec, Shell};
+use crate::traps::{signal_name, signal_number};
+use wardian_abi as abi;
+
+pub fn wait(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
+    let mut options = Options::new(args);
+    let (mut any, mut variable) = (false, None);
+    while let Some(letter) = options.next() {
+        match letter {
+            b'n' => any = true,
+            b'p' => variable = options.argument().map(<[u8]>::to_vec),
+            b'f' => {}
+            other => return Ok(invalid_option(shell, b"wait", &[b'-', other], "wait [-fn] [-p var] [id ...]")),
+        }
+    }
+    let operands = options.rest();
+    if let Some(variable) = &variable {
+        shell.vars.remove(variable);
+    }
+    let (pid, status) = if any {
+        wait_any(shell, operands)?
+    } else if operands.is_empty() {
+        let status = wait_all(shell)?;
+        return Ok(status);
+    } else {
+        let mut last = (0, 0);
+        for operand in operands {
+            last = wait_one(shell, operand)?;
+        }
+        last
+    };
+    if let Some(variable) = variable
+        && pid > 0
+    {
+        shell.assign(&variable, pid.to_string().as_bytes())?;
+    }
+    Ok(status)
+}
+
+/// Waits for a child, giving way to traps: those end the wait with 128 plus the signal.
+fn wait_interruptibly(shell: &mut Shell, who: abi::Who) -> Exec<Result<(abi::Pid, i32), i32>> {
+    loop {
+        match abi::wait(who, abi::WaitFlags::default()) {
+            Ok(Some((pid, status))) => {
+                let code = status.shell_code();
+                shell.jobs.note(pid, code);
+                return Ok(Ok((pid, code)));
+            }
+            Ok(None) => return Ok(Err(127)),
+            Err(abi::Errno::INTR) => {
+                if let Some(signal) = take_trapped(shell)? {
+                    return Ok(Err(128 + signal));
+                }
+            }
+            Err(_) => return Ok(Err(127)),
+        }
+    }
+}
+
+/// Runs the traps of signals that arrived; answers one of them.
+fn take_trapped(shell: &mut Shell) -> Exec<Option<i32>> {
+    let pending = abi::sigpending();
+    let mut taken = None;
+    for signal in 1..64 {
+        if pending >> signal & 1 == 1 && shell.traps.get(signal).is_some() {
+            shell.run_trap(signal)?;
+            taken = Some(signal);
+        }
+    }
+    Ok(taken)
+}
+
+fn wait_all(shell: &mut Shell) -> Exec {
+    shell.jobs.poll();
+    let running: Vec<abi::Pid> = shell
+        .jobs
+        .list
+        .iter()
+        .filter(|job| job.status.is_none())
+        .flat_map(|job| job.pids.iter().copied())
+        .collect();
+    for pid in running {
+        if shell.jobs.ended(pid).is_some() {
+            continue;
+        }
+        match wait_interruptibly(shell, abi::Who::Child(pid))? {
+            Ok(_) => {}
+            Err(127) => shell.jobs.note(pid, 127),
+            Err(status) => return Ok(status),
+        }
+    }
+    shell.jobs.list.retain(|job| job.status.is_none());
+    Ok(0)
+}
+
+fn wait_one(shell: &mut Shell, operand: &[u8]) -> Exec<(abi::Pid, i32)> {
+    let pids = if operand.starts_with(b"%") {
+        match shell.jobs.find(operand) {
+            Some(job) => job.pids.clone(),
+            None => {
+                fail(shell, b"wait", &[operand, b": no such job"], 127);
+                return Ok((0, 127));
+            }
+        }
+    } else {
+        match number(operand).and_then(|pid| abi::Pid::try_from(pid).ok()) {
+            Some(pid) => vec![pid],
+            None => {
+                fail(shell, b"wait", &[b"`", operand, b"': not a pid or valid job spec"], 1);
+                return Ok((0, 1));
+            }
+        }
+    };
+    let mut last = (0, 127);
+    for pid in pids {
+        if let Some(status) = shell.jobs.ended(pid) {
+            last = (pid, status);
+            continue;
+        }
+        match wait_interruptibly(shell, abi::Who::Child(pid))? {
+            Ok(ended) => last = ended,
+            Err(127) => {
+                let shown = pid.to_string();
+                fail(shell, b"wait", &[b"pid ", shown.as_bytes(), b" is not a child of this shell"], 127);
+                last = (0, 127);
+            }
+            Err(status) => return Ok((0, status)),
+        }
+    }
+    shell.jobs.list.retain(|job| !(job.status.is_some() && job.pids.contains(&last.0)));
+    Ok(last)
+}
+
+/// `wait -n`: the next job to end, of those named or of all.
+fn wait_any(shell: &mut Shell, operands: &[Vec<u8>]) -> Exec<(abi::Pid, i32)> {
+    loop {
+        shell.jobs.poll();
+        let wanted = |job: &crate::jobs::Job| {
+            operands.is_empty()
+                || operands.iter().any(|operand| {
+                    number(operand).is_some_and(|pid| job.pids.contains(&(pid as abi::Pid)))
+                        || shell.jobs.find(operand).is_some_and(|found| operand.starts_with(b"%") && found.id == job.id)
+                })
+        };
+        let mut running = false;
+        let mut done = None;
+        for job in shell.jobs.list.iter().filter(|job| wanted(job)) {
+            match job.status {
+                Some(status) => {
+                    done = Some((job.id, job.pids.last().copied().unwrap_or(0), status));
+                    break;
+                }
+                None => running = true,
+            }
+        }
+        if let Some((id, pid, status)) = done {
+            shell.jobs.list.retain(|job| job.id != id);
+            return Ok((pid, status));
+        }
+        if !running {
+            return Ok((0, 127));
+        }
+        if let Err(status) = wait_interruptibly(shell, abi::Who::Any)? {
+            return Ok((0, status));
+        }
+    }
+}
+
+pub fn jobs(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
+    let mut options = Options::new(args);
+    let (mut long, mut pids, mut running, mut stopped) = (false, false, false, false);
+    while let Some(letter) = options.next() {
+        match letter {
+            b'l' => long = true,
+            b'p' => pids = true,
+            b'r' => running = true,
+            b's' => stopped = true,
+            b'n' => {}
+            other => return Ok(invalid_option(shell, b"jobs", &[b'-', other], "jobs [-lnprs] [jobspec ...] or jobs -x command [args]")),
+        }
+    }
+    shell.jobs.poll();
+    let mut text = Vec::new();
+    let count = shell.jobs.list.len();
+    for (at, job) in shell.jobs.list.iter_mut().enumerate() {
+        if (running && job.status.is_some()) || stopped {
+            continue;
+        }
+        if pids {
+            text.extend_from_slice(format!("{}\n", job.pids.first().copied().unwrap_or(0)).as_bytes());
+            continue;
+        }
+        let mark = if at + 1 == count { '+' } else if at + 2 == count { '-' } else { ' ' };
+        let state = match job.status {
+            None => "Running".to_string(),
+            Some(0) => "Done".to_string(),
+            Some(code) => format!("Exit {code}"),
+        };
+        let ampersand: &[u8] = if job.status.is_none() { b" &" } else { b"" };
+        let number = job.pids.first().copied().unwrap_or(0);
+        let head = if long { format!("[{}]{mark} {number:>5} {state:<24}", job.id) } else { format!("[{}]{mark}  {state:<24}", job.id) };
+        text.extend_from_slice(head.as_bytes());
+        text.extend_from_slice(&job.text);
+        text.extend_from_slice(ampersand);
+        text.push(b'\n');
+        job.known = job.status.is_some();
+    }
+    shell.jobs.forget_known();
+    Ok(output(shell, b"jobs", &text))
+}
+
+pub fn kill(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
+    let mut operands = &args[1..];
+    let mut signal = 15;
+    match operands.first().map(Vec::as_slice) {
+        Some(b"-l" | b"-L") => return list(shell, &operands[1..]),
+        Some(b"-s" | b"-n") => {
+            let name = operands.get(1).cloned().unwrap_or_default();
+            match signal_number(&name) {
+                Some(number) if number >= 0 => signal = number,
+                _ => return Ok(fail(shell, b"kill", &[&name, b": invalid signal specification"], 1)),
+            }
+            operands = &operands[2.min(operands.len())..];
+        }
+        Some(b"--") => operands = &operands[1..],
+        Some([b'-', name @ ..]) if !name.is_empty() => {
+            match signal_number(name) {
+                Some(number) if number >= 0 => signal = number,
+                _ => return Ok(fail(shell, b"kill", &[name, b": invalid signal specification"], 1)),
+            }
+            operands = &operands[1..];
+            if operands.first().is_some_and(|word| word == b"--") {
+                operands = &operands[1..];
+            }
+        }
+        _ => {}
+    }
+    if operands.is_empty() {
+        let text = b"kill: usage: kill [-s sigspec | -n signum | -sigspec] pid | jobspec ... or kill -l [sigspec]\n";
+        let _ = abi::write_all(2, text);
+        return Ok(2);
+    }
+    let mut status = 0;
+    for operand in operands {
+        status = status.max(kill_one(shell, operand, signal));
+    }
+    if shell.traps.watching {
+        shell.run_pending_traps()?;
+    }
+    Ok(status)
+}
+
+fn kill_one(shell: &mut Shell, operand: &[u8], signal: i32) -> i32 {
+    let pids = if operand.starts_with(b"%") {
+        match shell.jobs.find(operand) {
+            Some(job) => job.pids.clone(),
+            None => return fail(shell, b"kill", &[operand, b": no such job"], 1),
+        }
+    } else {
+        match number(operand).and_then(|pid| abi::Pid::try_from(pid).ok()) {
+            Some(pid) => vec![pid],
+            None => return fail(shell, b"kill", &[operand, b": arguments must be process or job IDs"], 1),
+        }
+    };
+    let mut status = 0;
+    for pid in pids {
+        if let Err(errno) = abi::kill(abi::Who::from_number(pid), signal) {
+            status = fail(shell, b"kill", &[b"(", operand, b") - ", errno.message().as_bytes()], 1);
+        }
+    }
+    status
+}
+
+fn list(shell: &mut Shell, operands: &[Vec<u8>]) -> Exec {
+    if operands.is_empty() {
+        list_signals(shell);
+        return Ok(0);
+    }
+    let mut status = 0;
+    for operand in operands {
+        let line = match number(operand) {
+            Some(code) => {
+                let signal = if code > 128 { code - 128 } else { code } as i32;
+                match signal {
+                    0 => "EXIT".to_string(),
+                    _ => signal_name(signal).trim_start_matches("SIG").to_string(),
+                }
+            }
+            None => match signal_number(operand) {
+                Some(signal) => signal.to_string(),
+                None => {
+                    status = fail(shell, b"kill", &[operand, b": invalid signal specification"], 1);
+                    continue;
+                }
+            },
+        };
+        output(shell, b"kill", format!("{line}\n").as_bytes());
+    }
+    Ok(status)
+}
+
+/// The table of `kill -l`.
+pub fn list_signals(shell: &mut Shell) {
+    let mut names: Vec<(i32, String)> = abi::SIGNALS.iter().map(|(n, name)| (*n, format!("SIG{name}"))).collect();
+    for n in 34..=64 {
+        let name = match n {
+            34 => "SIGRTMIN".to_string(),
+            35..=49 => format!("SIGRTMIN+{}", n - 34),
+            64 => "SIGRTMAX".to_string(),
+            _ => format!("SIGRTMAX-{}", 64 - n),
+        };
+        names.push((n, name));
+    }
+    let mut text = String::new();
+    for (at, (number, name)) in names.iter().enumerate() {
+        text += &format!("{number:2}) {name}");
+        text += if at % 5 == 4 || at + 1 == names.len() { "\n" } else { "\t" };
+    }
+    output(shell, b"kill", text.as_bytes());
+}
+
+fn no_job_control(shell: &mut Shell, name: &[u8]) -> Exec {
+    Ok(fail(shell, name, &[b"no job control"], 1))
+}
+
+pub fn fg(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
+    if !shell.options.monitor {
+        return no_job_control(shell, b"fg");
+    }
+    let spec = args.get(1).map_or(&b"%+"[..], Vec::as_slice).to_vec();
+    let Some(job) = shell.jobs.find(&spec) else {
+        return Ok(fail(shell, b"fg", &[if args.len() > 1 { &spec } else { b"current" }, b": no such job"], 1));
+    };
+    let text = [job.text.as_slice(), b"\n"].concat();
+    output(shell, b"fg", &text);
+    let (_, status) = wait_one(shell, &spec)?;
+    Ok(status)
+}
+
+pub fn bg(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
+    let _ = args;
+    if !shell.options.monitor {
+        return no_job_control(shell, b"bg");
+    }
+    Ok(0)
+}
+
+pub fn suspend(shell: &mut Shell, _: &[Vec<u8>]) -> Exec {
+    Ok(fail(shell, b"suspend", &[b"cannot suspend: no job control"], 1))
+}
+
+pub fn disown(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
+    let mut options = Options::new(args);
+    let mut all = false;
+    while let Some(letter) = options.next() {
+        match letter {
+            b'a' | b'r' => all = true,
+            b'h' => {}
+            other => return Ok(invalid_option(shell, b"disown", &[b'-', other], "disown [-h] [-ar] [jobspec ... | pid ...]")),
+        }
+    }
+    let operands = options.rest();
+    if all {
+        shell.jobs.list.clear();
+        return Ok(0);
+    }
+    let specs = if operands.is_empty() { vec![b"%+".to_vec()] } else { operands.to_vec() };
+    let mut status = 0;
+    for spec in specs {
+        let pid = number(&spec).map(|pid| pid as abi::Pid);
+        let id = match pid {
+            Some(pid) => shell.jobs.list.iter().find(|job| job.pids.contains(&pid)).map(|job| job.id),
+            None => shell.jobs.find(&spec).map(|job| job.id),
+        };
+        match id {
+            Some(id) => shell.jobs.list.retain(|job| job.id != id),
+            None => {
+                let shown = if operands.is_empty() { b"current".to_vec() } else { spec };
+                status = fail(shell, b"disown", &[&shown, b": no such job"], 1);
+            }
+        }
+    }
+    Ok(status)
+}

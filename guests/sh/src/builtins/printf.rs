@@ -1,0 +1,493 @@
+//! `printf`
+
+use super::{fail, output};
+use crate::expand::quote;
+use crate::parser::ansi_c;
+use crate::shell::{Exec, Shell};
+
+pub fn printf(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
+    let mut operands = &args[1..];
+    let mut variable = None;
+    match operands.first().map(Vec::as_slice) {
+        Some(b"-v") => {
+            variable = operands.get(1).cloned();
+            operands = &operands[2.min(operands.len())..];
+        }
+        Some(arg) if arg.starts_with(b"-v") && arg.len() > 2 => {
+            variable = Some(arg[2..].to_vec());
+            operands = &operands[1..];
+        }
+        _ => {}
+    }
+    if operands.first().is_some_and(|arg| arg == b"--") {
+        operands = &operands[1..];
+    }
+    if let Some(name) = &variable {
+        let base = &name[..name.iter().position(|&byte| byte == b'[').unwrap_or(name.len())];
+        if !crate::parser::is_assignment_name(base) {
+            return Ok(fail(shell, b"printf", &[b"`", name, b"': not a valid identifier"], 2));
+        }
+    }
+    let Some(format) = operands.first() else {
+        let _ = wardian_abi::write_all(2, b"printf: usage: printf [-v var] format [arguments]\n");
+        return Ok(2);
+    };
+    let mut run = Run { shell, args: &operands[1..], at: 0, out: Vec::new(), status: 0, stopped: false };
+    run.all(format);
+    let (out, mut status) = (run.out, run.status);
+    match variable {
+        Some(name) => shell.assign_target(&name, &out)?,
+        None if out.is_empty() => {}
+        None => status = status.max(output(shell, b"printf", &out)),
+    }
+    Ok(status)
+}
+
+struct Run<'a> {
+    shell: &'a mut Shell,
+    args: &'a [Vec<u8>],
+    at: usize,
+    out: Vec<u8>,
+    status: i32,
+    stopped: bool,
+}
+
+/// A conversion's flags, width and precision.
+#[derive(Default, Clone)]
+struct Spec {
+    left: bool,
+    zero: bool,
+    plus: bool,
+    space: bool,
+    alternate: bool,
+    width: usize,
+    precision: Option<usize>,
+}
+
+impl Run<'_> {
+    /// The format, again and again until the arguments are used up.
+    fn all(&mut self, format: &[u8]) {
+        loop {
+            let before = self.at;
+            self.once(format);
+            if self.stopped || self.at >= self.args.len() || self.at == before {
+                return;
+            }
+        }
+    }
+
+    fn once(&mut self, format: &[u8]) {
+        let mut at = 0;
+        while at < format.len() && !self.stopped {
+            match format[at] {
+                b'%' if format.get(at + 1) == Some(&b'%') => {
+                    self.out.push(b'%');
+                    at += 2;
+                }
+                b'%' => match self.conversion(&format[at..]) {
+                    Some(used) => at += used,
+                    None => return,
+                },
+                b'\\' => {
+                    let end = escape_end(format, at);
+                    let (text, cut) = ansi_c_format(&format[at..end]);
+                    self.out.extend_from_slice(&text);
+                    self.stopped = cut;
+                    at = end;
+                }
+                byte => {
+                    self.out.push(byte);
+                    at += 1;
+                }
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        let arg = self.args.get(self.at)?.clone();
+        self.at += 1;
+        Some(arg)
+    }
+
+    /// A conversion at the start of `format`; answers its length.
+    fn conversion(&mut self, format: &[u8]) -> Option<usize> {
+        let mut spec = Spec::default();
+        let mut at = 1;
+        while let Some(&flag) = format.get(at) {
+            match flag {
+                b'-' => spec.left = true,
+                b'0' => spec.zero = true,
+                b'+' => spec.plus = true,
+                b' ' => spec.space = true,
+                b'#' => spec.alternate = true,
+                b'\'' => {}
+                _ => break,
+            }
+            at += 1;
+        }
+        let width = self.count(format, &mut at);
+        if let Some(width) = width {
+            spec.left |= width < 0;
+            spec.width = usize::try_from(width.unsigned_abs()).unwrap_or(0).min(1 << 24);
+        }
+        if format.get(at) == Some(&b'.') {
+            at += 1;
+            let precision = self.count(format, &mut at).unwrap_or(0);
+            spec.precision = usize::try_from(precision).ok().map(|precision| precision.min(1 << 24));
+        }
+        while matches!(format.get(at), Some(b'l' | b'h' | b'L' | b'q' | b'j' | b'z' | b't'))
+            && format.get(at + 1).is_some_and(|next| b"diouxXeEfFgGaAlh".contains(next))
+        {
+            at += 1;
+        }
+        let Some(&kind) = format.get(at) else {
+            self.complain(&[b"`", &format[at - 1..], b"': missing format character"]);
+            return None;
+        };
+        at += 1;
+        match kind {
+            b's' => {
+                let text = self.next().unwrap_or_default();
+                self.string(&spec, &text);
+            }
+            b'b' => {
+                let text = self.next().unwrap_or_default();
+                let (text, cut) = ansi_c(&text, false);
+                self.string(&spec, &text);
+                self.stopped = cut;
+            }
+            b'q' => {
+                let text = self.next().map_or_else(|| b"''".to_vec(), |text| quote::backslash(&text));
+                self.string(&spec, &text);
+            }
+            b'Q' => {
+                let mut text = self.next().unwrap_or_default();
+                if let Some(precision) = spec.precision.take() {
+                    text.truncate(precision);
+                }
+                self.string(&spec, &quote::backslash(&text));
+            }
+            b'c' => {
+                let text = self.next().unwrap_or_default();
+                let len = if text.is_empty() { 0 } else { 1 };
+                if text.is_empty() {
+                    self.out.push(0);
+                } else {
+                    self.string(&Spec { precision: None, ..spec }, &text[..len]);
+                }
+            }
+            b'd' | b'i' => {
+                let value = self.integer();
+                self.signed(&spec, value);
+            }
+            b'u' | b'o' | b'x' | b'X' => {
+                let value = self.integer();
+                self.unsigned(&spec, kind, value as u64);
+            }
+            b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' => {
+                let value = self.float();
+                self.floating(&spec, kind, value);
+            }
+            b'(' => return self.time(&spec, format, at),
+            b'n' => {
+                if let Some(name) = self.next() {
+                    let count = self.out.len().to_string();
+                    let _ = self.shell.assign_target(&name, count.as_bytes());
+                }
+            }
+            other => {
+                self.complain(&[b"`", &[other], b"': invalid format character"]);
+                self.stopped = true;
+                return None;
+            }
+        }
+        Some(at)
+    }
+
+    /// A width or precision: digits, or `*` for an argument.
+    fn count(&mut self, format: &[u8], at: &mut usize) -> Option<i64> {
+        if format.get(*at) == Some(&b'*') {
+            *at += 1;
+            return Some(self.integer());
+        }
+        let digits = format[*at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if digits == 0 {
+            return None;
+        }
+        let text = std::str::from_utf8(&format[*at..*at + digits]).unwrap_or("0");
+        *at += digits;
+        Some(text.parse().unwrap_or(0))
+    }
+
+    fn complain(&mut self, message: &[&[u8]]) {
+        self.status = fail(self.shell, b"printf", message, 1);
+    }
+
+    fn pad(&mut self, spec: &Spec, text: &[u8], count: usize) {
+        let fill = spec.width.saturating_sub(count);
+        if !spec.left {
+            self.out.extend(std::iter::repeat_n(b' ', fill));
+        }
+        self.out.extend_from_slice(text);
+        if spec.left {
+            self.out.extend(std::iter::repeat_n(b' ', fill));
+        }
+    }
+
+    /// Width and precision of a string count bytes.
+    fn string(&mut self, spec: &Spec, text: &[u8]) {
+        let utf8 = self.shell.utf8();
+        let mut text = text.to_vec();
+        if let Some(precision) = spec.precision {
+            text.truncate(precision.min(text.len()));
+            let _ = utf8;
+        }
+        let count = text.len();
+        self.pad(spec, &text, count);
+    }
+
+    /// Sign and digits, padded with zeros or blanks.
+    fn digits(&mut self, spec: &Spec, prefix: &str, digits: String) {
+        let mut digits = digits;
+        if let Some(precision) = spec.precision {
+            if digits.len() < precision {
+                digits.insert_str(0, &"0".repeat(precision - digits.len()));
+            }
+        } else if spec.zero && !spec.left {
+            let room = spec.width.saturating_sub(prefix.len());
+            if digits.len() < room {
+                digits.insert_str(0, &"0".repeat(room - digits.len()));
+            }
+        }
+        let text = format!("{prefix}{digits}");
+        self.pad(spec, text.as_bytes(), text.len());
+    }
+
+    fn signed(&mut self, spec: &Spec, value: i64) {
+        let prefix = match value {
+            value if value < 0 => "-",
+            _ if spec.plus => "+",
+            _ if spec.space => " ",
+            _ => "",
+        };
+        let digits = if value == 0 && spec.precision == Some(0) { String::new() } else { value.unsigned_abs().to_string() };
+        self.digits(spec, prefix, digits);
+    }
+
+    fn unsigned(&mut self, spec: &Spec, kind: u8, value: u64) {
+        let digits = match kind {
+            b'o' => format!("{value:o}"),
+            b'x' => format!("{value:x}"),
+            b'X' => format!("{value:X}"),
+            _ => value.to_string(),
+        };
+        let prefix = match kind {
+            b'x' if spec.alternate && value != 0 => "0x",
+            b'X' if spec.alternate && value != 0 => "0X",
+            b'o' if spec.alternate && value != 0 => "0",
+            _ => "",
+        };
+        self.digits(spec, prefix, digits);
+    }
+
+    /// The next argument as an integer: decimal, octal, hexadecimal, or a character after a quote.
+    fn integer(&mut self) -> i64 {
+        let Some(text) = self.next() else { return 0 };
+        if let [b'\'' | b'"', rest @ ..] = text.as_slice() {
+            return if rest.is_empty() { 0 } else { i64::from(crate::pattern::char_at(rest, 0, true).0) };
+        }
+        let trimmed = text.trim_ascii_start();
+        let (negative, digits) = match trimmed {
+            [b'-', rest @ ..] => (true, rest),
+            [b'+', rest @ ..] => (false, rest),
+            _ => (false, trimmed),
+        };
+        let (radix, digits) = match digits {
+            [b'0', b'x' | b'X', rest @ ..] => (16, rest),
+            [b'0', rest @ ..] if !rest.is_empty() => (8, rest),
+            _ => (10, digits),
+        };
+        let len = digits.iter().take_while(|byte| (**byte as char).is_digit(radix)).count();
+        if len < digits.len() || (len == 0 && radix == 10) {
+            if !text.is_empty() {
+                self.complain(&[&text, b": invalid number"]);
+            } 
+        }
+        let mut value: i128 = 0;
+        for byte in &digits[..len] {
+            value = value.saturating_mul(i128::from(radix)) + i128::from((*byte as char).to_digit(radix).unwrap_or(0));
+        }
+        if negative {
+            value = -value;
+        }
+        if value > i128::from(u64::MAX) || value < i128::from(i64::MIN) {
+            fail(self.shell, b"printf", &[b"warning: ", &text, b": Numerical result out of range"], 0);
+            return if negative { i64::MIN } else { i64::MAX };
+        }
+        match i64::try_from(value) {
+            Ok(value) => value,
+            Err(_) => value as u64 as i64,
+        }
+    }
+
+    fn float(&mut self) -> f64 {
+        let Some(text) = self.next() else { return 0.0 };
+        if let [b'\'' | b'"', rest @ ..] = text.as_slice() {
+            return if rest.is_empty() { 0.0 } else { f64::from(crate::pattern::char_at(rest, 0, true).0) };
+        }
+        let shown = String::from_utf8_lossy(&text).trim().to_string();
+        if let Some(hex) = shown.strip_prefix("0x").or_else(|| shown.strip_prefix("0X")) {
+            return i64::from_str_radix(hex, 16).unwrap_or(0) as f64;
+        }
+        match shown.parse::<f64>() {
+            Ok(value) => value,
+            Err(_) => {
+                if !text.is_empty() {
+                    self.complain(&[&text, b": invalid number"]);
+                }
+                // As strtod: what can be read of it counts.
+                (1..shown.len()).rev().find_map(|end| shown.get(..end)?.parse().ok()).unwrap_or(0.0)
+            }
+        }
+    }
+
+    fn floating(&mut self, spec: &Spec, kind: u8, value: f64) {
+        let sign = match value {
+            value if value.is_sign_negative() => "-",
+            _ if spec.plus => "+",
+            _ if spec.space => " ",
+            _ => "",
+        };
+        let magnitude = value.abs();
+        if !magnitude.is_finite() {
+            let name = if magnitude.is_nan() { "nan" } else { "inf" };
+            let name = if kind.is_ascii_uppercase() { name.to_uppercase() } else { name.to_string() };
+            let text = format!("{sign}{name}");
+            return self.pad(spec, text.as_bytes(), text.len());
+        }
+        let precision = spec.precision.unwrap_or(6);
+        let mut digits = match kind.to_ascii_lowercase() {
+            b'f' => format!("{magnitude:.precision$}"),
+            b'e' => exponent(magnitude, precision),
+            b'g' => general(magnitude, precision, spec.alternate),
+            _ => hexadecimal(magnitude, spec.precision),
+        };
+        if spec.alternate && precision == 0 && !digits.contains('.') {
+            digits.push('.');
+        }
+        if kind.is_ascii_uppercase() {
+            digits = digits.to_uppercase();
+        }
+        self.digits(&Spec { precision: None, ..spec.clone() }, sign, digits);
+    }
+
+    /// `%(format)T`
+    fn time(&mut self, spec: &Spec, format: &[u8], at: usize) -> Option<usize> {
+        let mut depth = 1;
+        let mut end = at;
+        while depth > 0 {
+            match format.get(end) {
+                Some(b'(') => depth += 1,
+                Some(b')') => depth -= 1,
+                Some(_) => {}
+                None => return None,
+            }
+            end += 1;
+        }
+        if format.get(end) != Some(&b'T') {
+            self.complain(&[b"`", &format[end..(end + 1).min(format.len())], b"': invalid time format specification"]);
+            return None;
+        }
+        let inner = &format[at..end - 1];
+        let seconds = match self.args.get(self.at).map(Vec::as_slice) {
+            None => {
+                crate::dynamic::since_epoch().as_secs() as i64
+            }
+            Some(b"-1") => {
+                self.at += 1;
+                crate::dynamic::since_epoch().as_secs() as i64
+            }
+            Some(b"-2") => {
+                self.at += 1;
+                (crate::dynamic::since_epoch().as_secs() as i64) - self.shell.started.elapsed().as_secs() as i64
+            }
+            Some(_) => self.integer(),
+        };
+        let text = crate::time::format(if inner.is_empty() { b"%X" } else { inner }, seconds);
+        self.string(spec, &text);
+        Some(end + 1)
+    }
+}
+
+/// `1.5e+03`
+fn exponent(value: f64, precision: usize) -> String {
+    let text = format!("{value:.precision$e}");
+    let (mantissa, power) = text.split_once('e').unwrap_or((&text, "0"));
+    let power: i32 = power.parse().unwrap_or(0);
+    format!("{mantissa}e{}{:02}", if power < 0 { '-' } else { '+' }, power.abs())
+}
+
+fn general(value: f64, precision: usize, keep_zeros: bool) -> String {
+    let precision = precision.max(1);
+    if value == 0.0 {
+        return if keep_zeros { format!("{:.*}", precision - 1, 0.0) } else { "0".to_string() };
+    }
+    let power: i32 =
+        format!("{value:.*e}", precision - 1).split_once('e').and_then(|(_, power)| power.parse().ok()).unwrap_or(0);
+    let strip = |text: String| match keep_zeros || !text.contains('.') {
+        true => text,
+        false => text.trim_end_matches('0').trim_end_matches('.').to_string(),
+    };
+    if power < -4 || power >= precision as i32 {
+        let text = exponent(value, precision - 1);
+        let (mantissa, power) = text.split_once('e').unwrap_or((&text, "+00"));
+        return format!("{}e{power}", strip(mantissa.to_string()));
+    }
+    let decimals = usize::try_from(precision as i32 - 1 - power).unwrap_or(0);
+    strip(format!("{value:.decimals$}"))
+}
+
+/// `0x1.8p+1`
+fn hexadecimal(value: f64, precision: Option<usize>) -> String {
+    if value == 0.0 {
+        return "0x0p+0".to_string();
+    }
+    let bits = value.to_bits();
+    let power = (bits >> 52 & 0x7ff) as i32 - 1023;
+    let mut digits = format!("{:013x}", bits & 0xf_ffff_ffff_ffff);
+    match precision {
+        Some(precision) => digits.truncate(precision),
+        None => digits.truncate(digits.trim_end_matches('0').len()),
+    }
+    let dot = if digits.is_empty() { "" } else { "." };
+    format!("0x1{dot}{digits}p{power:+}")
+}
+
+/// Where the escape at `at` ends.
+fn escape_end(format: &[u8], at: usize) -> usize {
+    let digits = |from: usize, most: usize, radix: u32| {
+        let rest = &format[from.min(format.len())..];
+        from + rest.iter().take(most).take_while(|byte| (**byte as char).is_digit(radix)).count()
+    };
+    match format.get(at + 1) {
+        None => at + 1,
+        Some(b'x') => digits(at + 2, 2, 16),
+        Some(b'u') => digits(at + 2, 4, 16),
+        Some(b'U') => digits(at + 2, 8, 16),
+        Some(b'0'..=b'7') => digits(at + 1, 3, 8),
+        Some(_) => at + 2,
+    }
+}
+
+/// Escapes in a format: octal needs no leading zero, quotes may be escaped, `\c` stops.
+fn ansi_c_format(escape: &[u8]) -> (Vec<u8>, bool) {
+    match escape {
+        [b'\\', b'c'] => (Vec::new(), true),
+        [b'\\', quote @ (b'"' | b'\'' | b'?')] => (vec![*quote], false),
+        [b'\\', b'0'..=b'7', ..] => {
+            let text = std::str::from_utf8(&escape[1..]).unwrap_or("0");
+            (vec![u32::from_str_radix(text, 8).unwrap_or(0) as u8], false)
+        }
+        _ => ansi_c(escape, false),
+    }
+}

@@ -1,0 +1,58 @@
+//! `trap`
+
+use super::{fail, output};
+use crate::expand::quote;
+use crate::shell::{Exec, Shell};
+use crate::traps::{signal_name, signal_number};
+
+pub fn trap(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
+    let mut operands = &args[1..];
+    match operands.first().map(Vec::as_slice) {
+        None => return show(shell, &[]),
+        Some(b"-p") => return show(shell, &operands[1..]),
+        Some(b"-l") => {
+            super::job::list_signals(shell);
+            return Ok(0);
+        }
+        Some(b"--") => operands = &operands[1..],
+        _ => {}
+    }
+    let Some(command) = operands.first() else { return show(shell, &[]) };
+    // One operand, or a number first, resets.
+    let resets = command == b"-" || operands.len() == 1 || command.iter().all(u8::is_ascii_digit) && !command.is_empty();
+    let signals = if resets && command != b"-" { operands } else { &operands[1..] };
+    if signals.is_empty() {
+        let text = b"trap: usage: trap [-lp] [[arg] signal_spec ...]\n";
+        let _ = wardian_abi::write_all(2, text);
+        return Ok(2);
+    }
+    let mut status = 0;
+    for name in signals {
+        match signal_number(name) {
+            Some(signal) if resets => shell.traps.reset(signal),
+            Some(signal) => shell.traps.set(signal, command.clone()),
+            None => status = fail(shell, b"trap", &[name, b": invalid signal specification"], 1),
+        }
+    }
+    Ok(status)
+}
+
+fn show(shell: &mut Shell, names: &[Vec<u8>]) -> Exec {
+    let mut wanted = Vec::new();
+    let mut status = 0;
+    for name in names {
+        match signal_number(name) {
+            Some(signal) => wanted.push(signal),
+            None => status = fail(shell, b"trap", &[name, b": invalid signal specification"], 1),
+        }
+    }
+    let mut text = Vec::new();
+    for (signal, command) in shell.traps.listed() {
+        if names.is_empty() || wanted.contains(&signal) {
+            let (command, name) = (quote::single(command), signal_name(signal));
+            text.extend([b"trap -- ", command.as_slice(), b" ", name.as_bytes(), b"\n"].concat());
+        }
+    }
+    let written = output(shell, b"trap", &text);
+    Ok(status.max(written))
+}

@@ -1,0 +1,118 @@
+//! Variables whose value is made when it is asked for.
+
+use crate::shell::Shell;
+use crate::vars::{Attrs, Indexed, Value, Var};
+use std::time::{SystemTime, UNIX_EPOCH};
+use wardian_abi as abi;
+
+/// Their names.
+pub const DYNAMIC: &[&[u8]] = &[
+    b"RANDOM",
+    b"SRANDOM",
+    b"SECONDS",
+    b"EPOCHSECONDS",
+    b"EPOCHREALTIME",
+    b"LINENO",
+    b"BASHPID",
+    b"BASH_SUBSHELL",
+    b"BASH_COMMAND",
+    b"FUNCNAME",
+    b"BASH_SOURCE",
+    b"BASH_LINENO",
+    b"PIPESTATUS",
+    b"DIRSTACK",
+    b"_",
+];
+
+impl Shell {
+    pub fn define_dynamic(&mut self) {
+        for name in DYNAMIC {
+            self.vars.insert(name, Var { value: Value::Unset, attrs: Attrs::DYNAMIC });
+        }
+    }
+
+    /// The value such a variable has now.
+    pub fn dynamic(&self, name: &[u8]) -> Var {
+        let number = |value: i64| Value::Scalar(value.to_string().into_bytes());
+        let value = match name {
+            b"RANDOM" => number(i64::from(self.next_random())),
+            b"SRANDOM" => number(i64::from(self.next_random()) << 17 | i64::from(self.next_random()) << 2),
+            b"SECONDS" => number(self.seconds_base.get() + self.started.elapsed().as_secs() as i64),
+            b"EPOCHSECONDS" => number(since_epoch().as_secs() as i64),
+            b"EPOCHREALTIME" => {
+                let now = since_epoch();
+                Value::Scalar(format!("{}.{:06}", now.as_secs(), now.subsec_micros()).into_bytes())
+            }
+            b"LINENO" => number(i64::from(self.line)),
+            b"BASHPID" => number(i64::from(abi::getpid())),
+            b"BASH_SUBSHELL" => number(i64::from(self.subshell_level)),
+            b"BASH_COMMAND" => Value::Scalar(self.command_text.as_ref().map(|text| text()).unwrap_or_default()),
+            b"PIPESTATUS" => {
+                Value::Indexed(self.pipe_status.iter().map(|status| status.to_string().into_bytes()).collect())
+            }
+            b"DIRSTACK" => Value::Indexed(self.directories().into_iter().collect()),
+            b"_" => Value::Scalar(self.last_arg.clone()),
+            b"FUNCNAME" => self.function_names(),
+            b"BASH_SOURCE" => self.sources(),
+            b"BASH_LINENO" => Value::Indexed(
+                self.frames.iter().rev().map(|frame| frame.call_line.to_string().into_bytes()).collect(),
+            ),
+            _ => Value::Unset,
+        };
+        Var { value, attrs: Attrs::default() }
+    }
+
+    /// `FUNCNAME` is there only inside a function.
+    fn function_names(&self) -> Value {
+        if !self.frames.iter().any(|frame| frame.function.is_some()) {
+            return Value::Unset;
+        }
+        let name = |function: &Option<std::rc::Rc<[u8]>>| function.as_deref().unwrap_or(b"source").to_vec();
+        let mut names: Vec<Vec<u8>> = self.frames.iter().rev().map(|frame| name(&frame.function)).collect();
+        if self.invocation == crate::shell::Invocation::File {
+            names.push(b"main".to_vec());
+        }
+        Value::Indexed(names.into_iter().collect())
+    }
+
+    fn sources(&self) -> Value {
+        let mut sources: Indexed = self.frames.iter().rev().map(|frame| frame.source.to_vec()).collect();
+        if self.invocation == crate::shell::Invocation::File {
+            sources.insert(sources.end(), self.name.clone());
+        }
+        Value::Indexed(sources)
+    }
+
+    /// What an assignment to such a variable does. Says whether it was one.
+    pub fn assign_dynamic(&mut self, name: &[u8], text: &[u8]) -> bool {
+        let number = std::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<i64>().ok()).unwrap_or(0);
+        match name {
+            b"RANDOM" => self.random.set(number as u32),
+            b"SECONDS" => self.seconds_base.set(number - self.started.elapsed().as_secs() as i64),
+            b"LINENO" => {}
+            b"_" => self.last_arg = text.to_vec(),
+            _ => {}
+        }
+        true
+    }
+
+    /// Park and Miller's generator with bash's way of folding it to 15 bits.
+    fn next_random(&self) -> u32 {
+        let mut seed = self.random.get();
+        if seed == 0 {
+            seed = 123_459_876;
+        }
+        let (high, low) = (i64::from(seed / 127_773), i64::from(seed % 127_773));
+        let mut next = 16_807 * low - 2_836 * high;
+        if next < 0 {
+            next += 0x7fff_ffff;
+        }
+        self.random.set(next as u32);
+        let next = next as u32;
+        ((next >> 16) ^ (next & 0xffff)) & 0x7fff
+    }
+}
+
+pub fn since_epoch() -> std::time::Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}

@@ -1,0 +1,354 @@
+//! Compound commands.
+
+use crate::arith::{Arith, ArithError};
+use crate::ast::{CaseArm, CaseEnd, Compound, CompoundKind, Coproc, List, Word};
+use crate::shell::{Exec, Flow, Shell};
+use wardian_abi as abi;
+
+impl Shell {
+    pub(super) fn run_compound(&mut self, compound: &Compound) -> Exec {
+        if compound.redirects.is_empty() {
+            return self.run_kind(compound);
+        }
+        if let CompoundKind::Subshell(list) = &compound.kind {
+            return self.run_subshell(list, compound);
+        }
+        let mark = self.process_fds.len();
+        let saved = match self.redirect(&compound.redirects)? {
+            Ok(saved) => saved,
+            Err(_) => {
+                self.status = 1;
+                return Ok(1);
+            }
+        };
+        let result = self.run_kind(compound);
+        self.restore(saved);
+        self.close_process_fds(mark);
+        result
+    }
+
+    fn run_kind(&mut self, compound: &Compound) -> Exec {
+        match &compound.kind {
+            CompoundKind::Group(list) => self.run_list(list),
+            CompoundKind::Subshell(list) => self.run_subshell(list, compound),
+            CompoundKind::If { arms, otherwise } => self.run_if(arms, otherwise.as_ref()),
+            CompoundKind::While { condition, body, until } => self.run_while(condition, body, *until),
+            CompoundKind::For { name, words, body } => self.run_for(name, words.as_deref(), body),
+            CompoundKind::Select { name, words, body } => self.run_select(name, words.as_deref(), body),
+            CompoundKind::ArithFor { first, condition, step, body } => {
+                self.run_arith_for(first.as_ref(), condition.as_ref(), step.as_ref(), body)
+            }
+            CompoundKind::Case { word, arms } => self.run_case(word, arms),
+            CompoundKind::Arith(arith) => self.run_arith(arith, compound.line),
+            CompoundKind::Condition(condition) => {
+                self.line = compound.line;
+                let status = self.run_test(condition)?;
+                self.status = status;
+                Ok(status)
+            }
+        }
+    }
+
+    fn run_subshell(&mut self, list: &List, compound: &Compound) -> Exec {
+        let forked = abi::fork(|| {
+            self.enter_child();
+            match self.redirect_for_good(&compound.redirects) {
+                Ok(Ok(())) => self.run_child_list(list),
+                Ok(Err(_)) => 1,
+                Err(flow) => self.exit_code(Err(flow)),
+            }
+        });
+        let status = match forked {
+            Ok(pid) => self.wait_for(pid),
+            Err(errno) => {
+                self.complain_errno(b"fork", errno);
+                254
+            }
+        };
+        self.status = status;
+        self.pipe_status = vec![status];
+        Ok(status)
+    }
+
+    fn run_if(&mut self, arms: &[(List, List)], otherwise: Option<&List>) -> Exec {
+        for (condition, body) in arms {
+            if self.run_condition(condition)? == 0 {
+                return self.run_list(body);
+            }
+        }
+        match otherwise {
+            Some(body) => self.run_list(body),
+            None => {
+                self.status = 0;
+                Ok(0)
+            }
+        }
+    }
+
+    /// Runs a loop's body once. Says whether the loop goes on, or with `Err` what leaves it.
+    fn run_body(&mut self, body: &List, status: &mut i32) -> Exec<bool> {
+        match self.run_list(body) {
+            Ok(result) => {
+                *status = result;
+                Ok(true)
+            }
+            Err(Flow::Break(1)) => {
+                *status = 0;
+                Ok(false)
+            }
+            Err(Flow::Break(n)) => Err(Flow::Break(n - 1)),
+            Err(Flow::Continue(1)) => {
+                *status = 0;
+                Ok(true)
+            }
+            Err(Flow::Continue(n)) => Err(Flow::Continue(n - 1)),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Runs a loop, which `break` and `continue` inside it may count on.
+    fn in_loop(&mut self, run: impl FnOnce(&mut Shell) -> Exec) -> Exec {
+        self.loops += 1;
+        let result = run(self);
+        self.loops -= 1;
+        if let Ok(status) = result {
+            self.status = status;
+        }
+        result
+    }
+
+    fn run_while(&mut self, condition: &List, body: &List, until: bool) -> Exec {
+        self.in_loop(|shell| {
+            let mut status = 0;
+            loop {
+                let met = match shell.run_condition(condition) {
+                    Ok(result) => (result == 0) != until,
+                    Err(Flow::Break(1)) => return Ok(0),
+                    Err(Flow::Continue(1)) => continue,
+                    Err(Flow::Break(n)) => return Err(Flow::Break(n - 1)),
+                    Err(Flow::Continue(n)) => return Err(Flow::Continue(n - 1)),
+                    Err(other) => return Err(other),
+                };
+                if !met || !shell.run_body(body, &mut status)? {
+                    return Ok(status);
+                }
+            }
+        })
+    }
+
+    fn run_for(&mut self, name: &[u8], words: Option<&[Word]>, body: &List) -> Exec {
+        let values = match words {
+            Some(words) => self.expand_words(words)?,
+            None => self.params.clone(),
+        };
+        self.in_loop(|shell| {
+            let mut status = 0;
+            for value in values {
+                if shell.vars.raw(name).is_some_and(|var| var.attrs.has(crate::vars::Attrs::NAMEREF)) {
+                    shell.vars.set_raw(name, &value);
+                } else {
+                    shell.assign(name, &value)?;
+                }
+                if !shell.run_body(body, &mut status)? {
+                    break;
+                }
+            }
+            Ok(status)
+        })
+    }
+
+    fn arith_part(&mut self, arith: Option<&Arith>) -> Exec<Option<i64>> {
+        let Some(arith) = arith else { return Ok(None) };
+        match self.arith(arith) {
+            Ok(value) => Ok(Some(value)),
+            Err(ArithError::Flow(flow)) => Err(flow),
+            Err(ArithError::Message(message)) => {
+                self.complain_parts(&[b"((: ", &message]);
+                Err(Flow::Break(0))
+            }
+        }
+    }
+
+    fn run_arith_for(
+        &mut self,
+        first: Option<&Arith>,
+        condition: Option<&Arith>,
+        step: Option<&Arith>,
+        body: &List,
+    ) -> Exec {
+        // A wrong expression ends the loop with status 1; `Break(0)` carries that out of the parts.
+        let result = self.in_loop(|shell| {
+            let mut status = 0;
+            shell.arith_part(first)?;
+            loop {
+                if shell.arith_part(condition)? == Some(0) || !shell.run_body(body, &mut status)? {
+                    return Ok(status);
+                }
+                shell.arith_part(step)?;
+            }
+        });
+        match result {
+            Err(Flow::Break(0)) => {
+                self.status = 1;
+                Ok(1)
+            }
+            other => other,
+        }
+    }
+
+    fn run_case(&mut self, word: &Word, arms: &[CaseArm]) -> Exec {
+        let subject = self.expand_string(word)?;
+        let fold = self.shopt.get("nocasematch");
+        let mut fall_through = false;
+        let mut status = 0;
+        for arm in arms {
+            let mut chosen = fall_through;
+            for pattern in &arm.patterns {
+                if chosen {
+                    break;
+                }
+                chosen = match pattern.as_plain() {
+                    Some(text) if !fold && !text.iter().any(|byte| b"*?[\\(".contains(byte)) => text == subject,
+                    _ => self.expand_pattern(pattern, fold)?.matches(&subject),
+                };
+            }
+            if !chosen {
+                continue;
+            }
+            self.status = 0;
+            status = self.run_list(&arm.body)?;
+            match arm.end {
+                CaseEnd::Break => return Ok(status),
+                CaseEnd::FallThrough => fall_through = true,
+                CaseEnd::Continue => fall_through = false,
+            }
+        }
+        self.status = status;
+        Ok(status)
+    }
+
+    fn run_arith(&mut self, arith: &Arith, line: u32) -> Exec {
+        self.line = line;
+        if self.options.xtrace {
+            let text = crate::unparse::word_text(&arith.word);
+            self.trace(&[b"((", text.as_slice(), b"))"].concat());
+        }
+        let status = match self.arith(arith) {
+            Ok(value) => i32::from(value == 0),
+            Err(ArithError::Flow(flow)) => return Err(flow),
+            Err(ArithError::Message(message)) => {
+                self.complain_parts(&[b"((: ", &message]);
+                1
+            }
+        };
+        self.status = status;
+        Ok(status)
+    }
+
+    fn run_select(&mut self, name: &[u8], words: Option<&[Word]>, body: &List) -> Exec {
+        let values = match words {
+            Some(words) => self.expand_words(words)?,
+            None => self.params.clone(),
+        };
+        if values.is_empty() {
+            return Ok(0);
+        }
+        self.in_loop(|shell| {
+            let mut status = 0;
+            let mut show = true;
+            loop {
+                if show {
+                    let _ = abi::write_all(2, &menu(&values));
+                }
+                let prompt = shell.text(b"PS3").map_or_else(|| b"#? ".to_vec(), |text| text.to_vec());
+                let _ = abi::write_all(2, &prompt);
+                let Some(line) = crate::builtins::read_line(0) else {
+                    let _ = abi::write_all(1, b"\n");
+                    return Ok(1);
+                };
+                shell.assign(b"REPLY", &line)?;
+                show = line.is_empty();
+                if show {
+                    continue;
+                }
+                let chosen = std::str::from_utf8(&line).ok().and_then(|text| text.trim().parse::<usize>().ok());
+                let value = chosen.and_then(|n| values.get(n.wrapping_sub(1))).cloned().unwrap_or_default();
+                shell.assign(name, &value)?;
+                if !shell.run_body(body, &mut status)? {
+                    return Ok(status);
+                }
+            }
+        })
+    }
+
+    /// `coproc NAME command`: both its ends in an array.
+    pub(super) fn run_coproc(&mut self, coproc: &Coproc) -> Exec {
+        let (Ok(input), Ok(output)) = (abi::pipe(true), abi::pipe(true)) else {
+            self.complain(b"cannot make pipe for coproc");
+            return Ok(1);
+        };
+        let forked = abi::fork(|| {
+            let _ = abi::dup2(input.read, 0, false);
+            let _ = abi::dup2(output.write, 1, false);
+            for fd in [input.read, input.write, output.read, output.write] {
+                let _ = abi::close(fd);
+            }
+            self.enter_child();
+            self.run_child_command(&coproc.body)
+        });
+        let _ = abi::close(input.read);
+        let _ = abi::close(output.write);
+        let pid = match forked {
+            Ok(pid) => pid,
+            Err(errno) => {
+                self.complain_errno(b"fork", errno);
+                return Ok(254);
+            }
+        };
+        let high = |fd: abi::Fd, from: abi::Fd| match abi::dup(fd, from, true) {
+            Ok(copy) => {
+                let _ = abi::close(fd);
+                copy
+            }
+            Err(_) => fd,
+        };
+        let (read, write) = (high(output.read, 63), high(input.write, 60));
+        self.assign_index(&coproc.name, 0, read.to_string().into_bytes(), false)?;
+        self.assign_index(&coproc.name, 1, write.to_string().into_bytes(), false)?;
+        let pid_name = [&coproc.name, b"_PID".as_slice()].concat();
+        self.assign(&pid_name, pid.to_string().as_bytes())?;
+        self.last_background = Some(pid);
+        self.jobs.add(vec![pid], [b"coproc ", coproc.name.as_ref()].concat());
+        self.status = 0;
+        Ok(0)
+    }
+}
+
+/// The numbered list `select` shows, in columns as bash lays them out.
+fn menu(values: &[Vec<u8>]) -> Vec<u8> {
+    let digits = values.len().to_string().len();
+    let widest = values.iter().map(|value| crate::pattern::char_count(value, true)).max().unwrap_or(0);
+    let cell = widest + digits + 4;
+    let columns = (80 / cell.max(1)).max(1).min(values.len());
+    let mut rows = values.len().div_ceil(columns);
+    let columns = values.len().div_ceil(rows);
+    if rows == 1 {
+        rows = values.len();
+    }
+    let columns = if rows == values.len() { 1 } else { columns };
+    let mut out = Vec::new();
+    for row in 0..rows {
+        for column in 0..columns {
+            let at = column * rows + row;
+            let Some(value) = values.get(at) else { break };
+            out.extend_from_slice(format!("{:>digits$}) ", at + 1).as_bytes());
+            out.extend_from_slice(value);
+            if column + 1 < columns && at + rows < values.len() {
+                let pad = widest - crate::pattern::char_count(value, true) + 2;
+                out.extend(std::iter::repeat_n(b' ', pad));
+            }
+        }
+        out.push(b'\n');
+    }
+    out
+}

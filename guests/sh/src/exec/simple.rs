@@ -1,0 +1,324 @@
+//! Simple commands: expand, look up, run.
+
+use super::program::Spawned;
+use crate::ast::{AssignedValue, Assignment, Simple};
+use crate::builtins::{self, Builtin};
+use crate::expand::quote;
+use crate::shell::{Exec, Flow, Shell};
+use crate::vars::{Attrs, Var};
+use std::rc::Rc;
+
+/// Variables as they were before a command's own assignments.
+pub type Undo = Vec<(Vec<u8>, Option<Var>)>;
+
+impl Shell {
+    pub(super) fn run_simple(&mut self, simple: &Simple) -> Exec {
+        self.line = simple.line;
+        if self.traps.get(crate::traps::DEBUG).is_some() && self.in_trap == 0 {
+            self.set_command_text(simple);
+            self.run_trap(crate::traps::DEBUG)?;
+        } else if self.traps.get(crate::traps::ERR).is_some() || self.traps.watching {
+            self.set_command_text(simple);
+        }
+        let mark = self.process_fds.len();
+        let result = self.run_expanded(simple);
+        if self.process_fds.len() > mark {
+            self.close_process_fds(mark);
+        }
+        result
+    }
+
+    fn set_command_text(&mut self, simple: &Simple) {
+        let simple = simple.clone();
+        self.command_text = Some(Rc::new(move || crate::unparse::simple_text(&simple)));
+    }
+
+    fn run_expanded(&mut self, simple: &Simple) -> Exec {
+        self.substitution_status = None;
+        let args = self.expand_args(&simple.words)?;
+        let Some(name) = args.first() else { return self.run_assignments(simple) };
+        if self.options.xtrace {
+            self.trace_command(simple, &args);
+        }
+        if let Some(function) = self.functions.get(name.as_slice())
+            && !(self.options.posix && builtins::is_special(name))
+        {
+            let function = function.clone();
+            return self.with_setup(simple, args, |shell, mut args| {
+                args.remove(0);
+                shell.call_function(&function, args)
+            });
+        }
+        if let Some(builtin) = self.enabled_builtin(name) {
+            return self.run_builtin(simple, builtin, args);
+        }
+        self.run_program(simple, args)
+    }
+
+    pub fn enabled_builtin(&self, name: &[u8]) -> Option<Builtin> {
+        let builtin = builtins::find(name)?;
+        if !self.disabled_builtins.is_empty() && self.disabled_builtins.iter().any(|disabled| disabled == name) {
+            return None;
+        }
+        Some(builtin)
+    }
+
+    /// Assignments without a command: they stay.
+    fn run_assignments(&mut self, simple: &Simple) -> Exec {
+        let saved = if simple.redirects.is_empty() {
+            None
+        } else {
+            match self.redirect(&simple.redirects)? {
+                Ok(saved) => Some(saved),
+                Err(_) => {
+                    self.status = 1;
+                    return Ok(1);
+                }
+            }
+        };
+        let mut result = Ok(());
+        for assignment in &simple.assignments {
+            result = self.run_assignment(assignment);
+            if result.is_err() {
+                break;
+            }
+        }
+        if let Some(saved) = saved {
+            self.restore(saved);
+        }
+        result?;
+        let status = self.substitution_status.unwrap_or(0);
+        self.status = status;
+        Ok(status)
+    }
+
+    /// Runs something of the shell's own with a command's redirections and assignments in force.
+    fn with_setup(
+        &mut self,
+        simple: &Simple,
+        args: Vec<Vec<u8>>,
+        run: impl FnOnce(&mut Shell, Vec<Vec<u8>>) -> Exec,
+    ) -> Exec {
+        let saved = if simple.redirects.is_empty() {
+            None
+        } else {
+            match self.redirect(&simple.redirects)? {
+                Ok(saved) => Some(saved),
+                Err(_) => {
+                    self.status = 1;
+                    return Ok(1);
+                }
+            }
+        };
+        self.last_arg = args.last().cloned().unwrap_or_default();
+        let last = self.last_arg.clone();
+        let undo = match self.assign_for_command(&simple.assignments, true) {
+            Ok(undo) => undo,
+            Err(flow) => {
+                if let Some(saved) = saved {
+                    self.restore(saved);
+                }
+                return Err(flow);
+            }
+        };
+        let result = run(self, args);
+        self.undo_assignments(undo);
+        if let Some(saved) = saved {
+            self.restore(saved);
+        }
+        self.last_arg = last;
+        if let Ok(status) = result {
+            self.status = status;
+        }
+        result
+    }
+
+    fn run_builtin(&mut self, simple: &Simple, builtin: Builtin, args: Vec<Vec<u8>>) -> Exec {
+        if args[0] == b"exec" {
+            return self.run_exec(simple, &args);
+        }
+        if simple.redirects.is_empty() && simple.assignments.is_empty() {
+            let result = builtins::run(self, builtin, &args, simple);
+            // Only now: the builtin may show the last command's last argument.
+            if let Some(last) = args.into_iter().last() {
+                self.last_arg = last;
+            }
+            if let Ok(status) = result {
+                self.status = status;
+            }
+            return result;
+        }
+        self.with_setup(simple, args, |shell, args| builtins::run(shell, builtin, &args, simple))
+    }
+
+    /// `exec`: its redirections stay.
+    fn run_exec(&mut self, simple: &Simple, args: &[Vec<u8>]) -> Exec {
+        let command = builtins::exec_command(args);
+        if command.args.is_empty() {
+            return match self.redirect_for_good(&simple.redirects)? {
+                Ok(()) => {
+                    self.status = 0;
+                    Ok(0)
+                }
+                Err(_) => {
+                    self.status = 1;
+                    if self.options.posix { Err(Flow::Exit(1)) } else { Ok(1) }
+                }
+            };
+        }
+        let saved = match self.redirect(&simple.redirects)? {
+            Ok(saved) => saved,
+            Err(_) => {
+                self.status = 1;
+                return Ok(1);
+            }
+        };
+        let undo = self.assign_for_command(&simple.assignments, true)?;
+        let status = if self.invocation == crate::shell::Invocation::Session && self.subshell_level == 0 {
+            // A session is not replaced: the program runs, and its end is the script's end.
+            self.run_replaced(&command)?
+        } else {
+            let mut argv = command.args.to_vec();
+            let name = argv[0].clone();
+            if let Some(given) = &command.name {
+                argv[0].clone_from(given);
+            }
+            self.become_program(&argv, &name, command.clean)
+        };
+        self.undo_assignments(undo);
+        self.restore(saved);
+        self.status = status;
+        if self.shopt.get("execfail") && matches!(status, 126 | 127) { Ok(status) } else { Err(Flow::Exit(status)) }
+    }
+
+    fn run_replaced(&mut self, command: &builtins::ExecCommand<'_>) -> Exec {
+        match self.spawn_args(command.args, &[], &[])? {
+            Spawned::Ok(pid) => Ok(self.wait_for(pid)),
+            Spawned::Err(status) => Ok(status),
+        }
+    }
+
+    fn run_program(&mut self, simple: &Simple, args: Vec<Vec<u8>>) -> Exec {
+        if let Some(handler) = self.missing_handler(&args[0]) {
+            let mut with_name = vec![b"command_not_found_handle".to_vec()];
+            with_name.extend(args);
+            return self.with_setup(simple, with_name, |shell, mut args| {
+                args.remove(0);
+                shell.call_function(&handler, args)
+            });
+        }
+        let undo = self.assign_for_command(&simple.assignments, true)?;
+        let spawned = self.spawn_args(&args, &simple.redirects, &[]);
+        self.undo_assignments(undo);
+        let status = match spawned? {
+            Spawned::Ok(pid) => self.wait_for(pid),
+            Spawned::Err(status) => status,
+        };
+        if let Some(last) = args.into_iter().last() {
+            self.last_arg = last;
+        }
+        self.status = status;
+        Ok(status)
+    }
+
+    /// Runs a program with these arguments, no functions or builtins looked at.
+    pub fn run_program_now(&mut self, args: &[Vec<u8>]) -> Exec {
+        match self.spawn_args(args, &[], &[])? {
+            Spawned::Ok(pid) => Ok(self.wait_for(pid)),
+            Spawned::Err(status) => Ok(status),
+        }
+    }
+
+    /// The function scripts may define for commands that do not exist.
+    fn missing_handler(&mut self, name: &[u8]) -> Option<Rc<crate::ast::Function>> {
+        let handler = self.functions.get(&b"command_not_found_handle"[..])?.clone();
+        (!name.contains(&b'/') && self.program_path(name) == Err(127)).then_some(handler)
+    }
+
+    /// `x=1 command`: assigns and exports, and says how to undo it.
+    pub(super) fn assign_for_command(&mut self, assignments: &[Assignment], export: bool) -> Exec<Undo> {
+        let mut undo = Undo::new();
+        for assignment in assignments {
+            let old = self.vars.raw(&assignment.name).cloned();
+            let readonly = old.as_ref().is_some_and(|var| var.attrs.has(Attrs::READONLY));
+            if readonly {
+                // The command still runs, without it.
+                let _ = self.readonly_error(&assignment.name);
+                continue;
+            }
+            undo.push((assignment.name.to_vec(), old));
+            if let Err(flow) = self.run_assignment(assignment) {
+                self.undo_assignments(undo);
+                return Err(flow);
+            }
+            if export && let Some(var) = self.vars.raw_mut(&assignment.name) {
+                var.attrs.set(Attrs::EXPORT, true);
+            }
+        }
+        Ok(undo)
+    }
+
+    pub(super) fn undo_assignments(&mut self, undo: Undo) {
+        for (name, old) in undo.into_iter().rev() {
+            match old {
+                Some(var) => self.vars.insert(&name, var),
+                None => drop(self.vars.remove(&name)),
+            }
+        }
+    }
+
+    // --- set -x ---
+
+    /// Writes a line of trace.
+    pub fn trace(&mut self, text: &[u8]) {
+        let prompt = self.text(b"PS4").map_or_else(|| b"+ ".to_vec(), |text| text.to_vec());
+        let status = self.status;
+        self.options.xtrace = false;
+        let mut line = self.expand_prompt(&prompt);
+        self.options.xtrace = true;
+        self.status = status;
+        if let Some(first) = line.first().copied() {
+            line.splice(0..0, std::iter::repeat_n(first, self.subshell_trace_depth()));
+        }
+        line.extend_from_slice(text);
+        line.push(b'\n');
+        let fd = self.text(b"BASH_XTRACEFD").and_then(|text| std::str::from_utf8(&text).ok()?.parse().ok());
+        let _ = wardian_abi::write_all(fd.unwrap_or(2), &line);
+    }
+
+    /// Levels of substitution repeat the prompt's first character.
+    fn subshell_trace_depth(&self) -> usize {
+        0
+    }
+
+    fn trace_command(&mut self, simple: &Simple, args: &[Vec<u8>]) {
+        let _ = simple;
+        let words: Vec<Vec<u8>> = args.iter().map(|arg| quote::if_needed(arg)).collect();
+        self.trace(&words.join(&b' '));
+    }
+
+    pub fn trace_assignment(&mut self, assignment: &Assignment, text: &[u8]) {
+        if self.options.xtrace && matches!(assignment.value, AssignedValue::Scalar(_)) {
+            let operator: &[u8] = if assignment.append { b"+=" } else { b"=" };
+            let shown = if text.is_empty() { Vec::new() } else { quote::if_needed(text) };
+            self.trace(&[&assignment.name, operator, &shown].concat());
+        }
+    }
+
+    /// An assignment given to `declare` and the like, as its text.
+    pub fn assignment_as_text(&mut self, assignment: &Assignment) -> Exec<Vec<u8>> {
+        let mut text = assignment.name.to_vec();
+        if let Some(subscript) = &assignment.subscript {
+            text.push(b'[');
+            text.extend(self.expand_string(&subscript.word)?);
+            text.push(b']');
+        }
+        text.extend_from_slice(if assignment.append { b"+=" } else { b"=" });
+        match &assignment.value {
+            AssignedValue::Scalar(word) => text.extend(self.expand_string(word)?),
+            // The builtin takes the array itself from the command.
+            AssignedValue::Array(_) => text.extend_from_slice(b"()"),
+        }
+        Ok(text)
+    }
+}

@@ -1,0 +1,47 @@
+//! Upper and lower case.
+
+use crate::pattern::Pattern;
+
+fn map(text: &[u8], mut change: impl FnMut(usize, char, &mut Vec<u8>) -> bool) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut count = 0;
+    for chunk in text.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if !change(count, c, &mut out) {
+                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            count += 1;
+        }
+        out.extend_from_slice(chunk.invalid());
+        count += chunk.invalid().len();
+    }
+    out
+}
+
+fn push(c: char, upper: bool, out: &mut Vec<u8>) -> bool {
+    // One character for one, as C's functions do.
+    let changed = if upper { c.to_uppercase().next() } else { c.to_lowercase().next() };
+    out.extend_from_slice(changed.unwrap_or(c).encode_utf8(&mut [0; 4]).as_bytes());
+    true
+}
+
+pub fn to_upper(text: &[u8]) -> Vec<u8> {
+    map(text, |_, c, out| push(c, true, out))
+}
+
+pub fn to_lower(text: &[u8]) -> Vec<u8> {
+    map(text, |_, c, out| push(c, false, out))
+}
+
+pub fn capitalize(text: &[u8]) -> Vec<u8> {
+    map(text, |at, c, out| push(c, at == 0, out))
+}
+
+/// `^`, `^^`, `,`, `,,`: the characters a pattern matches, or all of them.
+pub fn change(text: &[u8], upper: bool, all: bool, pattern: Option<&Pattern>) -> Vec<u8> {
+    map(text, |at, c, out| {
+        let chosen = (all || at == 0)
+            && pattern.is_none_or(|pattern| pattern.matches(c.encode_utf8(&mut [0; 4]).as_bytes()));
+        chosen && push(c, upper, out)
+    })
+}

@@ -1,0 +1,208 @@
+//! File names from patterns.
+
+use super::sink::{Field, is_special};
+use crate::pattern::{Pattern, Style};
+use crate::shell::{Exec, Flow, Shell};
+use wardian_abi as abi;
+
+impl Shell {
+    /// The files a field names, or the field itself.
+    pub(super) fn expand_pathname(&mut self, field: Field, out: &mut Vec<Vec<u8>>) -> Exec<()> {
+        if self.options.noglob || !self.may_match(&field) {
+            out.push(field.text);
+            return Ok(());
+        }
+        let pattern = as_pattern(&field);
+        let mut found = self.glob(&pattern);
+        if found.is_empty() {
+            if self.shopt.get("failglob") {
+                self.complain_parts(&[b"no match: ", &field.text]);
+                return Err(Flow::Discard(1));
+            }
+            if !self.shopt.get("nullglob") {
+                out.push(field.text);
+            }
+            return Ok(());
+        }
+        if let Some(ignored) = self.vars.text(b"GLOBIGNORE").filter(|text| !text.is_empty()).cloned() {
+            let style = self.glob_style();
+            let patterns: Vec<_> = ignored.split(|&byte| byte == b':').map(|text| Pattern::new(text, style)).collect();
+            found.retain(|path| !patterns.iter().any(|pattern| pattern.matches(path)));
+        }
+        out.append(&mut found);
+        Ok(())
+    }
+
+    fn may_match(&self, field: &Field) -> bool {
+        let byte = |at: &usize| field.text.get(*at).copied().unwrap_or(0);
+        let opens = field.active.iter().any(|at| byte(at) == b'[') && field.active.iter().any(|at| byte(at) == b']');
+        opens
+            || field.active.iter().any(|at| {
+                matches!(byte(at), b'*' | b'?')
+                    || (byte(at) == b'(' && *at > 0 && matches!(field.text[at - 1], b'@' | b'!' | b'+'))
+            })
+    }
+
+    fn glob_style(&self) -> Style {
+        Style { extended: self.shopt.get("extglob"), fold: self.shopt.get("nocaseglob"), utf8: self.utf8() }
+    }
+
+    /// Paths that match, in order.
+    pub fn glob(&self, pattern: &[u8]) -> Vec<Vec<u8>> {
+        let walk = Walk {
+            style: self.glob_style(),
+            dots: self.shopt.get("dotglob") || self.vars.text(b"GLOBIGNORE").is_some_and(|text| !text.is_empty()),
+            stars: self.shopt.get("globstar"),
+        };
+        let components: Vec<&[u8]> = pattern.split(|&byte| byte == b'/').collect();
+        let mut out = Vec::new();
+        walk.step(Vec::new(), &components, &mut out);
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+}
+
+/// A field as a pattern: its characters that are not special are escaped.
+fn as_pattern(field: &Field) -> Vec<u8> {
+    let mut pattern = Vec::with_capacity(field.text.len());
+    let mut active = field.active.iter().peekable();
+    for (at, &byte) in field.text.iter().enumerate() {
+        let is_active = active.next_if(|next| **next == at).is_some();
+        if !is_active && is_special(byte) {
+            pattern.push(b'\\');
+        }
+        pattern.push(byte);
+    }
+    pattern
+}
+
+struct Walk {
+    style: Style,
+    dots: bool,
+    stars: bool,
+}
+
+impl Walk {
+    /// Goes on below `base` with the components left.
+    fn step(&self, base: Vec<u8>, components: &[&[u8]], out: &mut Vec<Vec<u8>>) {
+        let Some((&first, rest)) = components.split_first() else {
+            out.push(base);
+            return;
+        };
+        if first == b"**" && self.stars {
+            return self.all_below(&base, rest, out);
+        }
+        if !has_special(first) {
+            let mut path = base;
+            path.extend_from_slice(&unescape(first));
+            return self.descend(path, rest, true, out);
+        }
+        let pattern = Pattern::new(first, self.style);
+        let dots = self.dots || first.starts_with(b".") || first.starts_with(b"\\.");
+        for name in list_directory(&base) {
+            if (!dots && name.starts_with(b".")) || !pattern.matches(&name) {
+                continue;
+            }
+            let mut path = base.clone();
+            path.extend_from_slice(&name);
+            self.descend(path, rest, false, out);
+        }
+    }
+
+    /// A component is done; with more to come it must be a directory. `check`: a plain name may not exist.
+    fn descend(&self, mut path: Vec<u8>, rest: &[&[u8]], check: bool, out: &mut Vec<Vec<u8>>) {
+        if rest.is_empty() {
+            if !check || path.ends_with(b"/") || exists(&path) {
+                out.push(path);
+            }
+            return;
+        }
+        let root = path.is_empty();
+        if !root && !is_directory(&path) {
+            return;
+        }
+        path.push(b'/');
+        self.step(path, rest, out);
+    }
+
+    /// `**`: this directory and all below it.
+    fn all_below(&self, base: &[u8], rest: &[&[u8]], out: &mut Vec<Vec<u8>>) {
+        if !rest.is_empty() {
+            self.step(base.to_vec(), rest, out);
+        } else if !base.is_empty() {
+            out.push(base.to_vec());
+        }
+        for name in list_directory(base) {
+            if name.starts_with(b".") && !self.dots {
+                continue;
+            }
+            let path = [base, &name].concat();
+            let plain = abi::stat(abi::Dir::CWD, &path, false);
+            let directory = plain.is_ok_and(|stat| stat.is_dir());
+            if rest.is_empty() {
+                out.push(path.clone());
+            }
+            if directory {
+                let below = [path.as_slice(), b"/"].concat();
+                if rest.is_empty() { self.entries_below(&below, out) } else { self.all_below(&below, rest, out) }
+            }
+        }
+    }
+
+    fn entries_below(&self, base: &[u8], out: &mut Vec<Vec<u8>>) {
+        for name in list_directory(base) {
+            if name.starts_with(b".") && !self.dots {
+                continue;
+            }
+            let path = [base, &name].concat();
+            let directory = abi::stat(abi::Dir::CWD, &path, false).is_ok_and(|stat| stat.is_dir());
+            out.push(path.clone());
+            if directory {
+                self.entries_below(&[path.as_slice(), b"/"].concat(), out);
+            }
+        }
+    }
+}
+
+fn has_special(component: &[u8]) -> bool {
+    let mut at = 0;
+    while at < component.len() {
+        match component[at] {
+            b'\\' => at += 1,
+            b'*' | b'?' | b'[' => return true,
+            b'(' if at > 0 && matches!(component[at - 1], b'@' | b'!' | b'+') => return true,
+            _ => {}
+        }
+        at += 1;
+    }
+    false
+}
+
+fn unescape(component: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(component.len());
+    let mut bytes = component.iter();
+    while let Some(&byte) = bytes.next() {
+        out.push(if byte == b'\\' { bytes.next().copied().unwrap_or(byte) } else { byte });
+    }
+    out
+}
+
+fn exists(path: &[u8]) -> bool {
+    abi::stat(abi::Dir::CWD, path, false).is_ok()
+}
+
+fn is_directory(path: &[u8]) -> bool {
+    abi::stat(abi::Dir::CWD, path, true).is_ok_and(|stat| stat.is_dir())
+}
+
+/// The names in a directory, without `.` and `..`; empty stands for the working directory.
+pub fn list_directory(path: &[u8]) -> Vec<Vec<u8>> {
+    #[cfg(unix)]
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    #[cfg(target_os = "wasi")]
+    use std::os::wasi::ffi::{OsStrExt, OsStringExt};
+    let path = std::ffi::OsStr::from_bytes(if path.is_empty() { b"." } else { path });
+    let Ok(entries) = std::fs::read_dir(path) else { return Vec::new() };
+    entries.flatten().map(|entry| entry.file_name().into_vec()).collect()
+}

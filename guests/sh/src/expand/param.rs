@@ -1,0 +1,629 @@
+//! Parameters: `$x`, `${x…}`, `$@` and arrays.
+
+use super::Sink;
+use super::transform::Source;
+use crate::ast::{Anchor, Param, ParamName, ParamOp, ParamSubscript, Word};
+use crate::pattern::{Pattern, char_at, char_count};
+use crate::shell::{Exec, Flow, Shell};
+use crate::vars::Value;
+use std::rc::Rc;
+
+/// What a parameter stands for before an operator acts on it.
+pub(super) enum Base {
+    One(Option<Vec<u8>>),
+    /// `star` when the elements are joined inside quotes.
+    Many(Vec<Vec<u8>>, bool),
+}
+
+impl Shell {
+    pub(super) fn expand_param(&mut self, param: &Param, quoted: bool, sink: &mut Sink) -> Exec<()> {
+        // The common case: a plain variable.
+        if let (ParamName::Variable(name), None, false, ParamOp::None) =
+            (&param.name, &param.subscript, param.indirect, &param.op)
+        {
+            let Some(var) = self.vars.raw(name) else { return self.unset_param(param) };
+            if let Value::Scalar(text) = &var.value
+                && !var.attrs.has(crate::vars::Attrs::NAMEREF)
+            {
+                if quoted || !sink.is_fields() {
+                    if quoted { sink.quoted(text) } else { sink.split(text) }
+                    return Ok(());
+                }
+                let text = text.clone();
+                self.emit(&text, false, sink);
+                return Ok(());
+            }
+        }
+        if let ParamOp::Bad(text) = &param.op {
+            self.complain_parts(&[text, b": bad substitution"]);
+            return Err(Flow::Discard(1));
+        }
+        if let ParamOp::Alternative { kind, colon, word } = &param.op {
+            return self.expand_alternative(param, *kind, *colon, word, quoted, sink);
+        }
+        let base = self.param_base(param)?;
+        self.check_set(param, &base)?;
+        let result = self.apply(param, base)?;
+        self.emit_base(result, quoted, sink);
+        Ok(())
+    }
+
+    /// Puts a result into the sink.
+    fn emit_base(&mut self, base: Base, quoted: bool, sink: &mut Sink) {
+        match base {
+            Base::One(None) => {}
+            Base::One(Some(text)) => self.emit(&text, quoted, sink),
+            Base::Many(list, star) if !sink.is_fields() => {
+                let joined = self.join(&list, star);
+                self.emit(&joined, quoted, sink);
+            }
+            Base::Many(list, true) if quoted => {
+                let joined = self.join(&list, true);
+                sink.start();
+                sink.quoted(&joined);
+            }
+            Base::Many(list, _) => {
+                let count = list.len();
+                for (at, text) in list.iter().enumerate() {
+                    if quoted {
+                        sink.start();
+                    }
+                    self.emit(text, quoted, sink);
+                    if at + 1 < count {
+                        if quoted { sink.finish_field() } else { sink.break_field() }
+                    }
+                }
+            }
+        }
+    }
+
+    /// `"$*"`: joined by the first character of IFS; in other places `$@` is joined by a space.
+    fn join(&self, list: &[Vec<u8>], star: bool) -> Vec<u8> {
+        let ifs = self.ifs();
+        let separator: &[u8] = match (star, self.vars.get(b"IFS").is_some()) {
+            (true, true) => &ifs[..ifs.first().map_or(0, |_| char_at(&ifs, 0, self.utf8()).1)],
+            _ => b" ",
+        };
+        list.join(separator)
+    }
+
+    /// The value or values a parameter names.
+    fn param_base(&mut self, param: &Param) -> Exec<Base> {
+        if param.indirect {
+            return self.indirect_base(param);
+        }
+        match &param.op {
+            ParamOp::Names { star } => return Ok(Base::Many(self.names_with_prefix(&param.name), *star)),
+            ParamOp::Keys { star } => return Ok(Base::Many(self.keys(&param.name), *star)),
+            _ => {}
+        }
+        self.named_base(&param.name, &param.subscript)
+    }
+
+    fn named_base(&mut self, name: &ParamName, subscript: &Option<ParamSubscript>) -> Exec<Base> {
+        Ok(match name {
+            ParamName::Special(b'@') => Base::Many(self.params.clone(), false),
+            ParamName::Special(b'*') => Base::Many(self.params.clone(), true),
+            ParamName::Special(special) => Base::One(self.special(*special)),
+            ParamName::Positional(0) => Base::One(Some(self.name.clone())),
+            ParamName::Positional(at) => Base::One(self.params.get(at - 1).cloned()),
+            ParamName::Variable(name) => return self.variable_base(name, subscript),
+        })
+    }
+
+    fn special(&self, special: u8) -> Option<Vec<u8>> {
+        let text = match special {
+            b'#' => self.params.len().to_string(),
+            b'?' => self.status.to_string(),
+            b'$' => self.pid.to_string(),
+            b'!' => return self.last_background.map(|pid| pid.to_string().into_bytes()),
+            _ => return Some(self.flags()),
+        };
+        Some(text.into_bytes())
+    }
+
+    /// `$-`
+    pub fn flags(&self) -> Vec<u8> {
+        let mut flags = self.options.letters();
+        match self.invocation {
+            crate::shell::Invocation::Command | crate::shell::Invocation::Session => flags.push(b'c'),
+            crate::shell::Invocation::Stdin => flags.push(b's'),
+            crate::shell::Invocation::File => {}
+        }
+        flags
+    }
+
+    fn variable_base(&mut self, name: &Rc<[u8]>, subscript: &Option<ParamSubscript>) -> Exec<Base> {
+        let resolved = self.vars.resolve(name).into_owned();
+        if let Some(open) = resolved.iter().position(|&byte| byte == b'[')
+            && subscript.is_none()
+        {
+            return self.reference_base(&resolved, open);
+        }
+        let Some(var) = self.var(&resolved) else {
+            return Ok(match subscript {
+                Some(ParamSubscript::At) => Base::Many(Vec::new(), false),
+                Some(ParamSubscript::Star) => Base::Many(Vec::new(), true),
+                _ => Base::One(None),
+            });
+        };
+        Ok(match subscript {
+            None => Base::One(var.text().cloned()),
+            Some(all @ (ParamSubscript::At | ParamSubscript::Star)) => {
+                let star = matches!(all, ParamSubscript::Star);
+                Base::Many(values(&var.value), star)
+            }
+            Some(ParamSubscript::One(subscript)) => {
+                if matches!(var.value, Value::Assoc(_)) {
+                    drop(var);
+                    let key = self.expand_string(&subscript.word)?;
+                    let var = self.vars.get(&resolved);
+                    return Ok(Base::One(match var.map(|var| &var.value) {
+                        Some(Value::Assoc(array)) => array.get(&key).cloned(),
+                        _ => None,
+                    }));
+                }
+                drop(var);
+                let index = self.arith_or_discard(&subscript.arith)?;
+                Base::One(self.element(&resolved, index))
+            }
+        })
+    }
+
+    /// An element of an indexed array; negative counts from the end.
+    pub fn element(&self, name: &[u8], index: i64) -> Option<Vec<u8>> {
+        let var = self.var(name)?;
+        match &var.value {
+            Value::Indexed(array) => {
+                let at = if index < 0 { array.end() + index } else { index };
+                if at < 0 {
+                    self.complain_parts(&[name, b": bad array subscript"]);
+                }
+                array.get(at).cloned()
+            }
+            Value::Scalar(text) if matches!(index, 0 | -1) => Some(text.clone()),
+            _ => None,
+        }
+    }
+
+    /// The value of text like `array[3]` or `array[@]`, as indirection and namerefs have it.
+    fn reference_base(&mut self, target: &[u8], open: usize) -> Exec<Base> {
+        let name: Rc<[u8]> = target[..open].into();
+        let inside = target[open + 1..].strip_suffix(b"]").unwrap_or(b"");
+        match inside {
+            b"@" => return self.variable_base(&name, &Some(ParamSubscript::At)),
+            b"*" => return self.variable_base(&name, &Some(ParamSubscript::Star)),
+            _ => {}
+        }
+        if self.is_assoc(&name) {
+            let key = crate::assign::strip_quotes(inside);
+            let var = self.vars.get(&name);
+            return Ok(Base::One(match var.map(|var| &var.value) {
+                Some(Value::Assoc(array)) => array.get(&key).cloned(),
+                _ => None,
+            }));
+        }
+        let index = self.arith_text(inside).map_err(|error| self.arith_discard(b"", error))?;
+        Ok(Base::One(self.element(&name, index)))
+    }
+
+    /// `${!x}`: the parameter whose name is the value of `x`; of a nameref, the name it points to.
+    fn indirect_base(&mut self, param: &Param) -> Exec<Base> {
+        if let ParamName::Variable(name) = &param.name
+            && param.subscript.is_none()
+            && self.vars.raw(name).is_some_and(|var| var.attrs.has(crate::vars::Attrs::NAMEREF))
+        {
+            return Ok(Base::One(self.vars.raw(name).and_then(|var| var.text().cloned())));
+        }
+        let target = match self.named_base(&param.name, &param.subscript)? {
+            Base::One(Some(target)) => target,
+            Base::One(None) => {
+                let shown = self.param_text(&param.name);
+                if matches!(param.op, ParamOp::Alternative { .. }) {
+                    return Ok(Base::One(None));
+                }
+                self.complain_parts(&[&shown, b": invalid indirect expansion"]);
+                return Err(Flow::Discard(1));
+            }
+            Base::Many(list, star) => self.join(&list, star),
+        };
+        self.base_of_text(&target)
+    }
+
+    /// The value of a parameter given by its name as text.
+    pub(super) fn base_of_text(&mut self, target: &[u8]) -> Exec<Base> {
+        if let Some(open) = target.iter().position(|&byte| byte == b'[') {
+            return self.reference_base(target, open);
+        }
+        let name = match target {
+            [special] if b"@*#?-$!".contains(special) => ParamName::Special(*special),
+            digits if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => {
+                let text = std::str::from_utf8(digits).unwrap_or("");
+                ParamName::Positional(text.parse().unwrap_or(usize::MAX))
+            }
+            name if crate::parser::is_assignment_name(name) => ParamName::Variable(name.into()),
+            other => {
+                self.complain_parts(&[other, b": invalid variable name"]);
+                return Err(Flow::Discard(1));
+            }
+        };
+        self.named_base(&name, &None)
+    }
+
+    fn names_with_prefix(&self, name: &ParamName) -> Vec<Vec<u8>> {
+        let ParamName::Variable(prefix) = name else { return Vec::new() };
+        let set = |name: &&Vec<u8>| name.starts_with(prefix) && self.vars.raw(name).is_some();
+        self.vars.names().into_iter().filter(set).cloned().collect()
+    }
+
+    fn keys(&self, name: &ParamName) -> Vec<Vec<u8>> {
+        let ParamName::Variable(name) = name else { return Vec::new() };
+        match self.var(name).as_ref().map(|var| &var.value) {
+            Some(Value::Indexed(array)) => array.iter().map(|(at, _)| at.to_string().into_bytes()).collect(),
+            Some(Value::Assoc(array)) => array.walk().into_iter().map(|(key, _)| key.clone()).collect(),
+            Some(Value::Scalar(_)) => vec![b"0".to_vec()],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The name of a parameter, for messages.
+    pub(super) fn param_text(&self, name: &ParamName) -> Vec<u8> {
+        match name {
+            ParamName::Variable(name) => name.to_vec(),
+            ParamName::Positional(at) => at.to_string().into_bytes(),
+            ParamName::Special(byte) => vec![*byte],
+        }
+    }
+
+    fn shown_param(&mut self, param: &Param) -> Vec<u8> {
+        let mut text = self.param_text(&param.name);
+        match &param.subscript {
+            Some(ParamSubscript::At) => text.extend_from_slice(b"[@]"),
+            Some(ParamSubscript::Star) => text.extend_from_slice(b"[*]"),
+            Some(ParamSubscript::One(subscript)) => {
+                text.push(b'[');
+                text.extend(subscript.word.as_literal().unwrap_or_else(|| b"...".to_vec()));
+                text.push(b']');
+            }
+            None => {}
+        }
+        text
+    }
+
+    /// A parameter that is not there: nothing, or with `set -u` an error.
+    fn unset_param(&mut self, param: &Param) -> Exec<()> {
+        if self.options.nounset {
+            let shown = self.shown_param(param);
+            self.complain_parts(&[&shown, b": unbound variable"]);
+            return Err(self.fatal());
+        }
+        Ok(())
+    }
+
+    fn check_set(&mut self, param: &Param, base: &Base) -> Exec<()> {
+        let exempt = matches!(param.op, ParamOp::Names { .. } | ParamOp::Keys { .. } | ParamOp::Transform(b'a'));
+        match base {
+            Base::One(None) if !exempt => self.unset_param(param),
+            _ => Ok(()),
+        }
+    }
+
+    /// `:-`, `:=`, `:?`, `:+` and their kin without the colon.
+    fn expand_alternative(
+        &mut self,
+        param: &Param,
+        kind: u8,
+        colon: bool,
+        word: &Word,
+        quoted: bool,
+        sink: &mut Sink,
+    ) -> Exec<()> {
+        let base = self.param_base(param)?;
+        let present = match &base {
+            Base::One(None) => false,
+            Base::One(Some(text)) => !colon || !text.is_empty(),
+            Base::Many(list, star) => match list.as_slice() {
+                [] => false,
+                [only] => !colon || !only.is_empty(),
+                _ => !colon || !self.join(list, *star).is_empty(),
+            },
+        };
+        match kind {
+            b'+' if present => self.expand_operand(word, quoted, sink),
+            b'+' => Ok(()),
+            _ if present => {
+                self.emit_base(base, quoted, sink);
+                Ok(())
+            }
+            b'-' => self.expand_operand(word, quoted, sink),
+            b'=' => {
+                let text = self.expand_string(word)?;
+                self.assign_default(param, &text)?;
+                self.emit(&text, quoted, sink);
+                Ok(())
+            }
+            _ => {
+                let mut message = self.expand_string(word)?;
+                if message.is_empty() {
+                    message = if colon { b"parameter null or not set".to_vec() } else { b"parameter not set".to_vec() };
+                }
+                let shown = self.shown_param(param);
+                self.complain_parts(&[&shown, b": ", &message]);
+                Err(self.fatal())
+            }
+        }
+    }
+
+    /// The word of `${x:-word}`. Unquoted, its own text is split like an expansion's result.
+    fn expand_operand(&mut self, word: &Word, quoted: bool, sink: &mut Sink) -> Exec<()> {
+        if quoted {
+            return self.expand_pieces(&word.pieces, true, sink);
+        }
+        for piece in &word.pieces {
+            match piece {
+                crate::ast::Piece::Text(text) => self.emit(text, false, sink),
+                other => self.expand_pieces(std::slice::from_ref(other), false, sink)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn assign_default(&mut self, param: &Param, text: &[u8]) -> Exec<()> {
+        match (&param.name, &param.subscript) {
+            (ParamName::Variable(name), _) if param.indirect => {
+                let target = self.text(name).map(|text| text.to_vec()).unwrap_or_default();
+                self.assign_target(&target, text)
+            }
+            (ParamName::Variable(name), None) => self.assign(name, text),
+            (ParamName::Variable(name), Some(ParamSubscript::One(subscript))) => {
+                self.assign_element(name, subscript, text.to_vec(), false)
+            }
+            _ => {
+                let shown = self.shown_param(param);
+                self.complain_parts(&[b"$", &shown, b": cannot assign in this way"]);
+                Err(Flow::Discard(1))
+            }
+        }
+    }
+
+    fn apply(&mut self, param: &Param, base: Base) -> Exec<Base> {
+        Ok(match &param.op {
+            ParamOp::None | ParamOp::Names { .. } | ParamOp::Keys { .. } => base,
+            ParamOp::Length => Base::One(Some(self.length(param, base).to_string().into_bytes())),
+            ParamOp::Remove { suffix, longest, pattern } => {
+                let pattern = self.expand_pattern(pattern, false)?;
+                each(base, |text| remove(&pattern, text, *suffix, *longest))
+            }
+            ParamOp::Replace { anchor, pattern, with } => {
+                let fold = self.shopt.get("nocasematch");
+                let pattern = self.expand_pattern(pattern, fold)?;
+                let with = self.replacement(with)?;
+                each(base, |text| replace(&pattern, text, *anchor, &with))
+            }
+            ParamOp::Case { upper, all, pattern } => {
+                let pattern = match pattern {
+                    Some(word) => Some(self.expand_pattern(word, false)?),
+                    None => None,
+                };
+                each(base, |text| super::case::change(&text, *upper, *all, pattern.as_ref()))
+            }
+            ParamOp::Substring { offset, length } => return self.substring(param, base, offset, length.as_ref()),
+            ParamOp::Transform(kind) => return self.transform(&Source::of(param), *kind, base),
+            ParamOp::Alternative { .. } | ParamOp::Bad(_) => base,
+        })
+    }
+
+    fn length(&self, param: &Param, base: Base) -> usize {
+        let _ = param;
+        match base {
+            Base::One(text) => text.map_or(0, |text| char_count(&text, self.utf8())),
+            Base::Many(list, _) => list.len(),
+        }
+    }
+
+    /// The replacement, in which an unquoted `&` is the matched text.
+    fn replacement(&mut self, with: &Word) -> Exec<Replacement> {
+        if !self.shopt.get("patsub_replacement") {
+            return Ok(Replacement { parts: vec![Some(self.expand_string(with)?)] });
+        }
+        let text = self.expand_pattern_text(with)?;
+        let mut parts = vec![Some(Vec::new())];
+        let mut push = |byte: u8| {
+            if let Some(Some(last)) = parts.last_mut() {
+                last.push(byte);
+            }
+        };
+        let mut marks = Vec::new();
+        let mut at = 0;
+        let mut len = 0;
+        while at < text.len() {
+            match text[at] {
+                b'\\' if at + 1 < text.len() => {
+                    push(text[at + 1]);
+                    len += 1;
+                    at += 2;
+                    continue;
+                }
+                b'&' => marks.push(len),
+                byte => {
+                    push(byte);
+                    len += 1;
+                }
+            }
+            at += 1;
+        }
+        let whole = parts.pop().flatten().unwrap_or_default();
+        let mut parts = Vec::new();
+        let mut start = 0;
+        for mark in marks {
+            parts.push(Some(whole[start..mark].to_vec()));
+            parts.push(None);
+            start = mark;
+        }
+        parts.push(Some(whole[start..].to_vec()));
+        Ok(Replacement { parts })
+    }
+
+    fn substring(
+        &mut self,
+        param: &Param,
+        base: Base,
+        offset: &crate::arith::Arith,
+        length: Option<&crate::arith::Arith>,
+    ) -> Exec<Base> {
+        let offset = self.arith_or_discard(offset)?;
+        let length = match length {
+            Some(length) => Some(self.arith_or_discard(length)?),
+            None => None,
+        };
+        match base {
+            Base::One(None) => Ok(Base::One(None)),
+            Base::One(Some(text)) => {
+                let utf8 = self.utf8();
+                let count = char_count(&text, utf8) as i64;
+                let Some((from, to)) = self.slice_bounds(offset, length, count)? else { return Ok(Base::One(Some(Vec::new()))) };
+                Ok(Base::One(Some(chars(&text, from as usize, to as usize, utf8))))
+            }
+            Base::Many(mut list, star) => {
+                let positional = matches!(param.name, ParamName::Special(_));
+                if let (false, ParamName::Variable(name)) = (positional, &param.name)
+                    && let Some(list) = self.sparse_slice(name, offset, length)?
+                {
+                    return Ok(Base::Many(list, star));
+                }
+                let mut offset = offset;
+                if positional {
+                    // `${@:0}` starts with `$0`.
+                    list.insert(0, self.name.clone());
+                    if offset < 0 {
+                        offset += list.len() as i64;
+                        if offset < 0 {
+                            return Ok(Base::Many(Vec::new(), star));
+                        }
+                    }
+                }
+                if length.is_some_and(|length| length < 0) {
+                    let shown = length.unwrap_or(0).to_string();
+                    self.complain_parts(&[shown.as_bytes(), b": substring expression < 0"]);
+                    return Err(Flow::Discard(1));
+                }
+                let count = list.len() as i64;
+                let Some((from, to)) = self.slice_bounds(offset, length, count)? else {
+                    return Ok(Base::Many(Vec::new(), star));
+                };
+                Ok(Base::Many(list[from as usize..to as usize].to_vec(), star))
+            }
+        }
+    }
+
+    /// A slice of an indexed array counts indices at its start, elements at its end.
+    fn sparse_slice(&self, name: &[u8], offset: i64, length: Option<i64>) -> Exec<Option<Vec<Vec<u8>>>> {
+        let Some(var) = self.var(name) else { return Ok(None) };
+        let Value::Indexed(array) = &var.value else { return Ok(None) };
+        let from = if offset < 0 { offset + array.end() } else { offset };
+        if from < 0 {
+            return Ok(Some(Vec::new()));
+        }
+        if let Some(length) = length
+            && length < 0
+        {
+            self.complain_parts(&[length.to_string().as_bytes(), b": substring expression < 0"]);
+            return Err(Flow::Discard(1));
+        }
+        let most = length.map_or(usize::MAX, |length| usize::try_from(length).unwrap_or(usize::MAX));
+        let list = array.iter().filter(|(at, _)| *at >= from).take(most).map(|(_, text)| text.clone()).collect();
+        Ok(Some(list))
+    }
+
+    fn slice_bounds(&self, offset: i64, length: Option<i64>, count: i64) -> Exec<Option<(i64, i64)>> {
+        let from = if offset < 0 { offset.saturating_add(count) } else { offset };
+        if from < 0 || from > count {
+            return Ok(None);
+        }
+        let to = match length {
+            None => count,
+            Some(length) if length < 0 => {
+                let to = count + length;
+                if to < from {
+                    self.complain_parts(&[length.to_string().as_bytes(), b": substring expression < 0"]);
+                    return Err(Flow::Discard(1));
+                }
+                to
+            }
+            Some(length) => from.saturating_add(length).min(count),
+        };
+        Ok(Some((from, to)))
+    }
+}
+
+/// What takes a match's place: text, and the match itself where there is none.
+struct Replacement {
+    parts: Vec<Option<Vec<u8>>>,
+}
+
+impl Replacement {
+    fn fill(&self, matched: &[u8]) -> Vec<u8> {
+        self.parts.iter().map(|part| part.as_deref().unwrap_or(matched)).collect::<Vec<_>>().concat()
+    }
+}
+
+fn each(base: Base, mut change: impl FnMut(Vec<u8>) -> Vec<u8>) -> Base {
+    match base {
+        Base::One(text) => Base::One(text.map(change)),
+        Base::Many(list, star) => Base::Many(list.into_iter().map(&mut change).collect(), star),
+    }
+}
+
+fn remove(pattern: &Pattern, mut text: Vec<u8>, suffix: bool, longest: bool) -> Vec<u8> {
+    if suffix {
+        if let Some(start) = pattern.suffix(&text, longest) {
+            text.truncate(start);
+        }
+    } else if let Some(end) = pattern.prefix(&text, longest) {
+        text.drain(..end);
+    }
+    text
+}
+
+fn replace(pattern: &Pattern, text: Vec<u8>, anchor: Anchor, with: &Replacement) -> Vec<u8> {
+    match anchor {
+        Anchor::First | Anchor::All => pattern.replace(&text, anchor == Anchor::All, &|matched| with.fill(matched)),
+        Anchor::Start => match pattern.prefix(&text, true) {
+            Some(end) => [with.fill(&text[..end]), text[end..].to_vec()].concat(),
+            None => text,
+        },
+        Anchor::End => match pattern.suffix(&text, true) {
+            Some(start) => [text[..start].to_vec(), with.fill(&text[start..])].concat(),
+            None => text,
+        },
+    }
+}
+
+/// Characters from one count to another.
+pub fn chars(text: &[u8], from: usize, to: usize, utf8: bool) -> Vec<u8> {
+    if !utf8 {
+        return text[from.min(text.len())..to.min(text.len())].to_vec();
+    }
+    let (mut at, mut count, mut start) = (0, 0, text.len());
+    while at <= text.len() {
+        if count == from {
+            start = start.min(at);
+        }
+        if count == to || at == text.len() {
+            break;
+        }
+        at += char_at(text, at, true).1;
+        count += 1;
+    }
+    text[start.min(at)..at].to_vec()
+}
+
+/// All elements of a value.
+pub fn values(value: &Value) -> Vec<Vec<u8>> {
+    match value {
+        Value::Unset => Vec::new(),
+        Value::Scalar(text) => vec![text.clone()],
+        Value::Indexed(array) => array.iter().map(|(_, text)| text.clone()).collect(),
+        Value::Assoc(array) => array.walk().into_iter().map(|(_, text)| text.clone()).collect(),
+    }
+}

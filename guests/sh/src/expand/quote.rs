@@ -1,0 +1,101 @@
+//! Quoting text so that the shell reads it back as it is.
+
+/// As `@Q`, `declare -p` of scripts and `set` have it: `'…'`, or `$'…'` when there are control characters.
+pub fn quote(text: &[u8]) -> Vec<u8> {
+    if text.iter().any(|&byte| byte < 0x20 || byte == 0x7f) || std::str::from_utf8(text).is_err() {
+        return ansi(text);
+    }
+    single(text)
+}
+
+pub fn single(text: &[u8]) -> Vec<u8> {
+    let mut out = vec![b'\''];
+    for &byte in text {
+        if byte == b'\'' { out.extend_from_slice(b"'\\''") } else { out.push(byte) }
+    }
+    out.push(b'\'');
+    out
+}
+
+/// `$'…'`
+pub fn ansi(text: &[u8]) -> Vec<u8> {
+    let mut out = b"$'".to_vec();
+    let valid = std::str::from_utf8(text).is_ok();
+    for &byte in text {
+        match byte {
+            7 => out.extend_from_slice(b"\\a"),
+            8 => out.extend_from_slice(b"\\b"),
+            9 => out.extend_from_slice(b"\\t"),
+            10 => out.extend_from_slice(b"\\n"),
+            11 => out.extend_from_slice(b"\\v"),
+            12 => out.extend_from_slice(b"\\f"),
+            13 => out.extend_from_slice(b"\\r"),
+            27 => out.extend_from_slice(b"\\E"),
+            b'\'' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            byte if byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !valid) => {
+                out.extend_from_slice(format!("\\{byte:03o}").as_bytes());
+            }
+            _ => out.push(byte),
+        }
+    }
+    out.push(b'\'');
+    out
+}
+
+/// As `printf %q` has it: backslashes where they are needed.
+pub fn backslash(text: &[u8]) -> Vec<u8> {
+    if text.is_empty() {
+        return b"''".to_vec();
+    }
+    if text.iter().any(|&byte| byte < 0x20 || byte == 0x7f) || std::str::from_utf8(text).is_err() {
+        return ansi(text);
+    }
+    let mut out = Vec::with_capacity(text.len());
+    for (at, &byte) in text.iter().enumerate() {
+        let special = match byte {
+            b' ' | b'!' | b'"' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b',' | b';' | b'<' | b'>' | b'?' | b'['
+            | b'\\' | b']' | b'^' | b'`' | b'{' | b'|' | b'}' => true,
+            b'~' => at == 0 || matches!(text[at - 1], b':' | b'='),
+            b'#' => at == 0,
+            _ => false,
+        };
+        if special {
+            out.push(b'\\');
+        }
+        out.push(byte);
+    }
+    out
+}
+
+/// As `declare -p` has values: `"…"`, or `$'…'` when there are control characters.
+pub fn double(text: &[u8]) -> Vec<u8> {
+    if text.iter().any(|&byte| byte < 0x20 || byte == 0x7f) || std::str::from_utf8(text).is_err() {
+        return ansi(text);
+    }
+    let mut out = vec![b'"'];
+    for &byte in text {
+        if matches!(byte, b'"' | b'\\' | b'$' | b'`') {
+            out.push(b'\\');
+        }
+        out.push(byte);
+    }
+    out.push(b'"');
+    out
+}
+
+/// As `set` lists values and `set -x` shows words: quoted only where needed.
+pub fn if_needed(text: &[u8]) -> Vec<u8> {
+    if text.is_empty() {
+        return b"''".to_vec();
+    }
+    if text.iter().any(|&byte| byte < 0x20 || byte == 0x7f) || std::str::from_utf8(text).is_err() {
+        return ansi(text);
+    }
+    let special = |(at, &byte): (usize, &u8)| match byte {
+        b' ' | b'!' | b'"' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b';' | b'<' | b'>' | b'?' | b'[' | b'\\' | b']'
+        | b'^' | b'`' | b'{' | b'|' | b'}' => true,
+        b'#' | b'~' => at == 0,
+        _ => false,
+    };
+    if text.iter().enumerate().any(special) { single(text) } else { text.to_vec() }
+}

@@ -1,0 +1,153 @@
+//! Where expanded text goes: into fields, one string, a pattern or a regular expression.
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    Fields,
+    Text,
+    Pattern,
+    Regex,
+}
+
+/// A field, with the places where characters stand that are special to file name expansion.
+#[derive(Default)]
+pub struct Field {
+    pub text: Vec<u8>,
+    pub active: Vec<usize>,
+}
+
+pub struct Sink {
+    mode: Mode,
+    done: Vec<Field>,
+    current: Field,
+    /// The current field is there even if it is empty.
+    started: bool,
+    /// Splitting just ended a field at white space, which a separator may still belong to.
+    after_blank: bool,
+    ifs: Option<Vec<u8>>,
+}
+
+/// Bytes that may be special to file name expansion.
+pub fn is_special(byte: u8) -> bool {
+    matches!(byte, b'*' | b'?' | b'[' | b']' | b'\\' | b'(' | b')' | b'|' | b'!' | b'^' | b'-' | b'+' | b'@' | b':')
+}
+
+fn is_regex_special(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'.' | b'*' | b'?' | b'[' | b']' | b'\\' | b'(' | b')' | b'|' | b'^' | b'$' | b'+' | b'{' | b'}'
+    )
+}
+
+impl Sink {
+    pub(super) fn new(mode: Mode) -> Sink {
+        Sink { mode, done: Vec::new(), current: Field::default(), started: false, after_blank: false, ifs: None }
+    }
+
+    pub(super) fn is_fields(&self) -> bool {
+        self.mode == Mode::Fields
+    }
+
+    /// Whether splitting will need to know IFS, and does not yet.
+    pub fn wants_ifs(&self) -> bool {
+        self.mode == Mode::Fields && self.ifs.is_none()
+    }
+
+    pub fn set_ifs(&mut self, ifs: Vec<u8>) {
+        self.ifs = Some(ifs);
+    }
+
+    /// From here on there is a field, even an empty one.
+    pub fn start(&mut self) {
+        self.started = true;
+    }
+
+    /// Quoted text: nothing in it is special.
+    pub fn quoted(&mut self, text: &[u8]) {
+        match self.mode {
+            Mode::Fields | Mode::Text => self.current.text.extend_from_slice(text),
+            Mode::Pattern => self.escaped(text, |byte| byte.is_ascii_punctuation()),
+            Mode::Regex => self.escaped(text, is_regex_special),
+        }
+        if !text.is_empty() {
+            self.after_blank = false;
+            self.started = true;
+        }
+    }
+
+    fn escaped(&mut self, text: &[u8], special: impl Fn(u8) -> bool) {
+        for &byte in text {
+            if special(byte) {
+                self.current.text.push(b'\\');
+            }
+            self.current.text.push(byte);
+        }
+    }
+
+    /// Unquoted text of the script: special characters count, but it is not split.
+    pub fn literal(&mut self, text: &[u8]) {
+        if self.mode == Mode::Fields {
+            let start = self.current.text.len();
+            let special = text.iter().enumerate().filter(|(_, byte)| is_special(**byte));
+            self.current.active.extend(special.map(|(at, _)| start + at));
+        }
+        self.current.text.extend_from_slice(text);
+        if !text.is_empty() {
+            self.after_blank = false;
+            self.started = true;
+        }
+    }
+
+    /// An unquoted expansion's result: split at the separators.
+    pub fn split(&mut self, text: &[u8]) {
+        if self.mode != Mode::Fields {
+            self.current.text.extend_from_slice(text);
+            return;
+        }
+        let Some(ifs) = self.ifs.take() else { return self.literal(text) };
+        let mut at = 0;
+        while at < text.len() {
+            let run = text[at..].iter().position(|byte| ifs.contains(byte)).unwrap_or(text.len() - at);
+            if run > 0 {
+                self.literal(&text[at..at + run]);
+                at += run;
+                continue;
+            }
+            let blank = matches!(text[at], b' ' | b'\t' | b'\n');
+            if blank {
+                if self.started {
+                    self.finish_field();
+                    self.after_blank = true;
+                }
+            } else if self.after_blank {
+                self.after_blank = false;
+            } else {
+                self.finish_field();
+            }
+            at += 1;
+        }
+        self.ifs = Some(ifs);
+    }
+
+    /// Ends the current field, empty or not.
+    pub fn finish_field(&mut self) {
+        self.done.push(std::mem::take(&mut self.current));
+        self.started = false;
+        self.after_blank = false;
+    }
+
+    /// Ends the current field if there is one.
+    pub fn break_field(&mut self) {
+        if self.started {
+            self.finish_field();
+        }
+    }
+
+    pub fn into_fields(mut self) -> Vec<Field> {
+        self.break_field();
+        self.done
+    }
+
+    pub fn into_text(self) -> Vec<u8> {
+        self.current.text
+    }
+}

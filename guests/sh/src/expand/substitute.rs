@@ -1,0 +1,155 @@
+//! Command and process substitution.
+
+use crate::ast::{List, Substitution};
+use crate::shell::{Exec, Flow, Shell};
+use wardian_abi as abi;
+
+impl Shell {
+    /// The output of commands, without the newlines at its end.
+    pub(super) fn substitute_command(&mut self, substitution: &Substitution) -> Exec<Vec<u8>> {
+        let mut output = match &substitution.file {
+            Some(word) => self.substitute_file(word)?,
+            None => self.output_of(&substitution.list)?,
+        };
+        while output.last() == Some(&b'\n') {
+            output.pop();
+        }
+        if output.contains(&0) {
+            self.complain(b"warning: command substitution: ignored null byte in input");
+            output.retain(|&byte| byte != 0);
+        }
+        Ok(output)
+    }
+
+    /// `$(<file)`
+    fn substitute_file(&mut self, word: &crate::ast::Word) -> Exec<Vec<u8>> {
+        let path = self.expand_string(word)?;
+        let flags = abi::open_flags::RDONLY | abi::open_flags::CLOEXEC;
+        let status = match abi::open(abi::Dir::CWD, &path, flags, 0) {
+            Ok(fd) => {
+                let output = read_all(fd);
+                let _ = abi::close(fd);
+                self.finish_substitution(0);
+                return Ok(output);
+            }
+            Err(errno) => {
+                self.complain_errno(&path, errno);
+                1
+            }
+        };
+        self.finish_substitution(status);
+        Ok(Vec::new())
+    }
+
+    fn finish_substitution(&mut self, status: i32) {
+        self.substitution_status = Some(status);
+        self.status = status;
+    }
+
+    fn output_of(&mut self, list: &List) -> Exec<Vec<u8>> {
+        if list.items.is_empty() {
+            self.finish_substitution(0);
+            return Ok(Vec::new());
+        }
+        let pipe = match abi::pipe(true) {
+            Ok(pipe) => pipe,
+            Err(errno) => {
+                self.complain_errno(b"cannot make pipe for command substitution", errno);
+                return Err(Flow::Discard(1));
+            }
+        };
+        let child = self.start_substitution(list, pipe);
+        let _ = abi::close(pipe.write);
+        let output = read_all(pipe.read);
+        let _ = abi::close(pipe.read);
+        let status = match child? {
+            Some(pid) => self.wait_for(pid),
+            None => 127,
+        };
+        self.finish_substitution(status);
+        Ok(output)
+    }
+
+    /// Starts the commands with their output into the pipe. One plain program needs no copy of the shell.
+    fn start_substitution(&mut self, list: &List, pipe: abi::Pipe) -> Exec<Option<abi::Pid>> {
+        if let Some(simple) = self.only_program(list) {
+            let map = [abi::FdMap { to: 1, from: pipe.write }];
+            return Ok(self.spawn_simple(simple, &map)?.ok());
+        }
+        let forked = abi::fork(|| {
+            let _ = abi::dup2(pipe.write, 1, false);
+            let _ = abi::close(pipe.read);
+            let _ = abi::close(pipe.write);
+            self.enter_child();
+            if !self.options.posix && !self.shopt.get("inherit_errexit") {
+                self.options.errexit = false;
+            }
+            self.run_child_list(list)
+        });
+        match forked {
+            Ok(pid) => Ok(Some(pid)),
+            Err(errno) => {
+                self.complain_errno(b"fork", errno);
+                Err(Flow::Discard(254))
+            }
+        }
+    }
+
+    /// Starts commands at the other end of a pipe, and names this end as a file.
+    pub(super) fn substitute_process(&mut self, reads: bool, body: &List) -> Exec<Vec<u8>> {
+        let Ok(pipe) = abi::pipe(true) else {
+            self.complain(b"cannot make pipe for process substitution");
+            return Err(Flow::Discard(1));
+        };
+        let (ours, theirs, target) = if reads { (pipe.read, pipe.write, 1) } else { (pipe.write, pipe.read, 0) };
+        let forked = abi::fork(|| {
+            let _ = abi::dup2(theirs, target, false);
+            let _ = abi::close(pipe.read);
+            let _ = abi::close(pipe.write);
+            for (fd, _) in std::mem::take(&mut self.process_fds) {
+                let _ = abi::close(fd);
+            }
+            self.enter_child();
+            self.run_child_list(body)
+        });
+        let _ = abi::close(theirs);
+        let Ok(pid) = forked else {
+            let _ = abi::close(ours);
+            self.complain(b"fork: Resource temporarily unavailable");
+            return Err(Flow::Discard(254));
+        };
+        self.last_background = Some(pid);
+        // High up, where no script has its own, and open in the programs that get the name.
+        let fd = match abi::dup(ours, 63, false).or_else(|_| abi::dup(ours, 10, false)) {
+            Ok(fd) => {
+                let _ = abi::close(ours);
+                fd
+            }
+            Err(_) => ours,
+        };
+        self.process_fds.push((fd, pid));
+        Ok(format!("/dev/fd/{fd}").into_bytes())
+    }
+
+    /// Closes the process substitutions made since `mark`.
+    pub fn close_process_fds(&mut self, mark: usize) {
+        for (fd, pid) in self.process_fds.drain(mark..) {
+            let _ = abi::close(fd);
+            self.jobs.remember_stray(pid);
+        }
+    }
+}
+
+/// All there is to read.
+pub fn read_all(fd: abi::Fd) -> Vec<u8> {
+    let mut all = Vec::new();
+    let mut buffer = [0; 8192];
+    loop {
+        match abi::read(fd, &mut buffer) {
+            Ok(0) => return all,
+            Ok(n) => all.extend_from_slice(&buffer[..n]),
+            Err(abi::Errno::INTR) => {}
+            Err(_) => return all,
+        }
+    }
+}

@@ -1,0 +1,473 @@
+//! Syntax: from bytes to the form of [`crate::ast`], one complete command at a time.
+
+mod brace;
+mod compound;
+mod condition;
+mod heredoc;
+mod param;
+mod simple;
+mod word;
+
+pub use simple::is_assignment_name;
+pub use word::ansi_c;
+
+use crate::ast::*;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Deeper nesting than this is a syntax error rather than a stack that runs out.
+const MAX_DEPTH: usize = 400;
+
+/// What the shell's options mean to the syntax.
+#[derive(Clone, Default)]
+pub struct Dialect {
+    pub extglob: bool,
+    pub braces: bool,
+    pub posix: bool,
+    /// The aliases, when they are to be expanded.
+    pub aliases: Option<Rc<HashMap<Vec<u8>, Vec<u8>>>>,
+}
+
+#[derive(Debug, Clone)]
+pub enum SyntaxError {
+    /// A token where none may stand.
+    Unexpected { line: u32, token: Vec<u8>, text: Vec<u8> },
+    /// The script ended in the middle of something.
+    Eof { line: u32 },
+    /// The script ended inside a quotation or bracket.
+    Unclosed { line: u32, what: &'static str },
+    /// Anything else.
+    Other { line: u32, message: String },
+}
+
+impl SyntaxError {
+    /// The lines bash prints, each without the shell's name, with its line number.
+    pub fn messages(&self) -> Vec<(u32, Vec<u8>)> {
+        match self {
+            SyntaxError::Unexpected { line, token, text } => {
+                let near = [b"syntax error near unexpected token `", token.as_slice(), b"'"].concat();
+                let shown = [b"`", text.as_slice(), b"'"].concat();
+                vec![(*line, near), (*line, shown)]
+            }
+            SyntaxError::Eof { line } => vec![(*line, b"syntax error: unexpected end of file".to_vec())],
+            SyntaxError::Unclosed { line, what } => {
+                vec![(*line, format!("unexpected EOF while looking for matching `{what}'").into_bytes())]
+            }
+            SyntaxError::Other { line, message } => vec![(*line, message.clone().into_bytes())],
+        }
+    }
+}
+
+pub type Parsed<T> = Result<T, SyntaxError>;
+
+/// Where more of a script comes from: standard input is read a line at a time, so that commands find the rest.
+pub type Refill = Box<dyn FnMut() -> Option<Vec<u8>>>;
+
+pub struct Parser {
+    src: Vec<u8>,
+    at: usize,
+    pub line: u32,
+    depth: usize,
+    pending: Vec<Rc<HereDocument>>,
+    dialect: Dialect,
+    refill: Option<Refill>,
+    /// Aliases being expanded, with the end of their text: they are not expanded again inside it.
+    expanding: Vec<(Vec<u8>, usize)>,
+    /// Where a word starts that is to be tried as an alias because the last alias ended in a blank.
+    alias_next: Option<usize>,
+    /// In `case` patterns and `[[ ]]`, extended patterns need no option.
+    pattern_parens: bool,
+}
+
+impl Parser {
+    pub fn new(src: Vec<u8>, line: u32) -> Parser {
+        Parser {
+            src,
+            at: 0,
+            line,
+            depth: 0,
+            pending: Vec::new(),
+            dialect: Dialect::default(),
+            refill: None,
+            expanding: Vec::new(),
+            alias_next: None,
+            pattern_parens: false,
+        }
+    }
+
+    pub fn with_refill(refill: Refill) -> Parser {
+        Parser { refill: Some(refill), ..Parser::new(Vec::new(), 1) }
+    }
+
+    /// The next complete command (a line, and what its compounds span), or none at the end.
+    pub fn next_command(&mut self, dialect: &Dialect) -> Parsed<Option<List>> {
+        self.dialect = dialect.clone();
+        self.depth = 0;
+        self.forget_consumed();
+        loop {
+            self.blanks();
+            match self.peek() {
+                Some(b'\n') => self.newline()?,
+                None => return Ok(None),
+                _ => break,
+            }
+        }
+        let list = self.line_of_commands()?;
+        Ok(Some(list))
+    }
+
+    /// Drops the source already parsed when more of it keeps coming.
+    fn forget_consumed(&mut self) {
+        if self.refill.is_some() && self.at == self.src.len() {
+            self.src.clear();
+            self.at = 0;
+            self.expanding.clear();
+        }
+    }
+
+    /// Commands up to the end of the line.
+    fn line_of_commands(&mut self) -> Parsed<List> {
+        let mut items = Vec::new();
+        loop {
+            self.blanks();
+            match self.peek() {
+                None => break,
+                Some(b'\n') => {
+                    self.newline()?;
+                    break;
+                }
+                _ => {}
+            }
+            items.push(self.and_or()?);
+            self.blanks();
+            match self.peek() {
+                Some(b'\n') | None => {}
+                Some(b';') if !self.looking_at(b";;") && !self.looking_at(b";&") => self.at += 1,
+                Some(b'&') if items.last().is_some_and(|item: &AndOr| item.background) => {
+                    return Err(self.unexpected());
+                }
+                _ if items.last().is_some_and(|item: &AndOr| item.background) => {}
+                _ => return Err(self.unexpected()),
+            }
+        }
+        self.read_pending_bodies()?;
+        Ok(List { items })
+    }
+
+    /// Commands up to a word or bracket that closes a compound.
+    fn list(&mut self) -> Parsed<List> {
+        self.enter()?;
+        let mut items = Vec::new();
+        loop {
+            self.blanks_and_newlines()?;
+            if self.at_closer() {
+                break;
+            }
+            items.push(self.and_or()?);
+            self.blanks();
+            match self.peek() {
+                Some(b'\n') => {}
+                Some(b';') if !self.looking_at(b";;") && !self.looking_at(b";&") => self.at += 1,
+                _ if items.last().is_some_and(|item: &AndOr| item.background) => {}
+                _ => {
+                    self.blanks();
+                    break;
+                }
+            }
+        }
+        self.depth -= 1;
+        Ok(List { items })
+    }
+
+    /// A list that must not be empty.
+    fn some_list(&mut self) -> Parsed<List> {
+        let list = self.list()?;
+        if list.items.is_empty() { Err(self.unexpected()) } else { Ok(list) }
+    }
+
+    fn enter(&mut self) -> Parsed<()> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(self.other("maximum nesting level exceeded"));
+        }
+        Ok(())
+    }
+
+    fn at_closer(&mut self) -> bool {
+        match self.peek() {
+            None | Some(b')') => true,
+            Some(b';') => self.looking_at(b";;") || self.looking_at(b";&"),
+            _ => matches!(
+                self.peek_keyword(),
+                b"then" | b"else" | b"elif" | b"fi" | b"do" | b"done" | b"esac" | b"}"
+            ),
+        }
+    }
+
+    fn and_or(&mut self) -> Parsed<AndOr> {
+        let first = self.pipeline()?;
+        let mut rest = Vec::new();
+        loop {
+            self.blanks();
+            let connector = if self.looking_at(b"&&") {
+                Connector::And
+            } else if self.looking_at(b"||") {
+                Connector::Or
+            } else {
+                break;
+            };
+            self.at += 2;
+            self.blanks_and_newlines()?;
+            rest.push((connector, self.pipeline()?));
+        }
+        let background = self.peek() == Some(b'&');
+        if background {
+            self.at += 1;
+        }
+        Ok(AndOr { first, rest, background })
+    }
+
+    fn pipeline(&mut self) -> Parsed<Pipeline> {
+        let (mut negated, mut timed) = (false, None);
+        loop {
+            self.blanks();
+            match self.peek_keyword() {
+                b"!" => {
+                    self.at += 1;
+                    negated = !negated;
+                }
+                b"time" if self.time_is_keyword() => {
+                    self.at += 4;
+                    timed = Some(Timing::Bash);
+                    self.blanks();
+                    if self.peek_keyword() == b"-p" {
+                        self.at += 2;
+                        timed = Some(Timing::Posix);
+                        self.blanks();
+                        if self.peek_keyword() == b"--" {
+                            self.at += 2;
+                        }
+                    }
+                }
+                _ => break,
+            }
+        }
+        self.blanks();
+        let nothing = matches!(self.peek(), None | Some(b'\n' | b';' | b'&' | b')' | b'|'));
+        if nothing && (timed.is_some() || (negated && !matches!(self.peek(), Some(b'|' | b'&')))) {
+            return Ok(Pipeline { negated, timed, stages: Vec::new() });
+        }
+        let mut stages = vec![self.command()?];
+        loop {
+            self.blanks();
+            if self.looking_at(b"||") || self.peek() != Some(b'|') {
+                break;
+            }
+            self.at += 1;
+            if self.peek() == Some(b'&') {
+                self.at += 1;
+                if let Some(stage) = stages.last_mut() {
+                    join_stderr(stage);
+                }
+            }
+            self.blanks_and_newlines()?;
+            stages.push(self.command()?);
+        }
+        Ok(Pipeline { negated, timed, stages })
+    }
+
+    /// `time` as a word of its own; in bash it is always the keyword there, except before an option.
+    fn time_is_keyword(&self) -> bool {
+        let mut at = self.at + 4;
+        while matches!(self.src.get(at), Some(b' ' | b'\t')) {
+            at += 1;
+        }
+        !(self.src.get(at) == Some(&b'-') && !self.src[at..].starts_with(b"-p"))
+    }
+
+    fn command(&mut self) -> Parsed<Command> {
+        self.enter()?;
+        let command = self.command_inner();
+        self.depth -= 1;
+        command
+    }
+
+    // --- characters and tokens ---
+
+    /// The next byte; asks for more of the script at its end.
+    fn peek(&mut self) -> Option<u8> {
+        if self.at >= self.src.len() {
+            let more = self.refill.as_mut().and_then(|refill| refill());
+            match more {
+                Some(more) => self.src.extend_from_slice(&more),
+                None => self.refill = None,
+            }
+        }
+        self.src.get(self.at).copied()
+    }
+
+    fn peek_at(&mut self, offset: usize) -> Option<u8> {
+        while self.at + offset >= self.src.len() {
+            let more = self.refill.as_mut().and_then(|refill| refill())?;
+            self.src.extend_from_slice(&more);
+        }
+        self.src.get(self.at + offset).copied()
+    }
+
+    fn next(&mut self) -> Option<u8> {
+        let byte = self.peek()?;
+        self.at += 1;
+        if byte == b'\n' {
+            self.line += 1;
+        }
+        Some(byte)
+    }
+
+    fn looking_at(&mut self, token: &[u8]) -> bool {
+        self.peek();
+        self.src[self.at.min(self.src.len())..].starts_with(token)
+    }
+
+    fn eat(&mut self, token: &[u8]) -> bool {
+        let found = self.looking_at(token);
+        if found {
+            self.at += token.len();
+        }
+        found
+    }
+
+    /// Skips blanks, continued lines and a comment.
+    fn blanks(&mut self) {
+        loop {
+            match self.peek() {
+                Some(b' ' | b'\t' | b'\r') if self.peek() != Some(b'\r') || self.cr_before_newline() => self.at += 1,
+                Some(b'\\') if self.peek_at(1) == Some(b'\n') => {
+                    self.at += 2;
+                    self.line += 1;
+                }
+                Some(b'#') if self.at == 0 || !is_word_byte(self.src[self.at - 1]) => {
+                    while self.peek().is_some_and(|byte| byte != b'\n') {
+                        self.at += 1;
+                    }
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// A carriage return is an ordinary character in bash.
+    fn cr_before_newline(&self) -> bool {
+        false
+    }
+
+    fn blanks_and_newlines(&mut self) -> Parsed<()> {
+        loop {
+            self.blanks();
+            if self.peek() != Some(b'\n') {
+                return Ok(());
+            }
+            self.newline()?;
+        }
+    }
+
+    /// Passes the end of a line, and with it reads the here-documents it announced.
+    fn newline(&mut self) -> Parsed<()> {
+        self.at += 1;
+        self.line += 1;
+        self.read_pending_bodies()
+    }
+
+    /// The unquoted word here, to compare with a reserved one; empty when it has quotes or expansions.
+    fn peek_keyword(&mut self) -> &'static [u8] {
+        self.peek();
+        let rest = &self.src[self.at.min(self.src.len())..];
+        let end = rest.iter().position(|&byte| is_meta(byte)).unwrap_or(rest.len());
+        KEYWORDS.iter().find(|keyword| **keyword == &rest[..end]).copied().unwrap_or(b"")
+    }
+
+    fn keyword(&mut self, keyword: &'static [u8]) -> bool {
+        let found = self.peek_keyword() == keyword;
+        if found {
+            self.at += keyword.len();
+        }
+        found
+    }
+
+    fn expect(&mut self, keyword: &'static [u8]) -> Parsed<()> {
+        self.blanks();
+        if self.keyword(keyword) { Ok(()) } else { Err(self.unexpected()) }
+    }
+
+    // --- errors ---
+
+    /// The error for whatever stands here.
+    fn unexpected(&mut self) -> SyntaxError {
+        self.blanks();
+        if self.peek().is_none() {
+            return SyntaxError::Eof { line: self.line };
+        }
+        let rest = &self.src[self.at..];
+        let operators: [&[u8]; 14] =
+            [b";;&", b";;", b";&", b"&&", b"||", b"|&", b"&>", b"<<", b">>", b"<(", b">(", b";", b"&", b"|"];
+        let token = match operators.iter().find(|operator| rest.starts_with(operator)) {
+            Some(operator) => operator.to_vec(),
+            None if rest[0] == b'\n' => b"newline".to_vec(),
+            None if is_meta(rest[0]) => vec![rest[0]],
+            None => rest[..rest.iter().position(|&byte| is_meta(byte)).unwrap_or(rest.len())].to_vec(),
+        };
+        let start = self.src[..self.at].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let end = rest.iter().position(|&byte| byte == b'\n').map_or(self.src.len(), |n| self.at + n);
+        SyntaxError::Unexpected { line: self.line, token, text: self.src[start..end.max(start)].to_vec() }
+    }
+
+    fn other(&self, message: &str) -> SyntaxError {
+        SyntaxError::Other { line: self.line, message: message.to_string() }
+    }
+
+    fn unclosed(&self, what: &'static str) -> SyntaxError {
+        SyntaxError::Unclosed { line: self.line, what }
+    }
+}
+
+const KEYWORDS: &[&[u8]] = &[
+    b"if", b"then", b"else", b"elif", b"fi", b"do", b"done", b"case", b"esac", b"while", b"until", b"for", b"select",
+    b"in", b"function", b"time", b"{", b"}", b"!", b"[[", b"]]", b"coproc", b"-p", b"--",
+];
+
+/// Whether a byte ends a word when unquoted.
+fn is_meta(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')')
+}
+
+fn is_word_byte(byte: u8) -> bool {
+    !is_meta(byte)
+}
+
+/// `a |& b` is `a 2>&1 | b`.
+fn join_stderr(stage: &mut Command) {
+    let redirect = Redirect {
+        fd: RedirectFd::Number(2),
+        action: RedirectAction::DupOutput(Word { pieces: vec![Piece::Text(b"1".to_vec())], raw: None }),
+    };
+    match stage {
+        Command::Simple(simple) => simple.redirects.push(redirect),
+        Command::Compound(compound) => {
+            let mut changed = (**compound).clone();
+            changed.redirects.push(redirect);
+            *compound = Rc::new(changed);
+        }
+        Command::Function(_) | Command::Coproc(_) => {}
+    }
+}
+
+/// Whether a word names a reserved word, for `type`.
+pub fn is_keyword(word: &[u8]) -> bool {
+    !word.starts_with(b"-") && KEYWORDS.contains(&word)
+}
+
+/// Parses text as the inside of double quotes, to the end.
+pub fn parse_quoted(text: Vec<u8>, dialect: &Dialect) -> Parsed<Word> {
+    let mut parser = Parser::new(text, 1);
+    parser.dialect = dialect.clone();
+    parser.here_word()
+}

@@ -1,0 +1,581 @@
+//! Words: quoting and where expansions stand.
+
+use super::*;
+use crate::arith::Arith;
+
+/// Pieces being collected.
+#[derive(Default)]
+pub(super) struct Builder {
+    pieces: Vec<Piece>,
+    text: Vec<u8>,
+}
+
+impl Builder {
+    pub(super) fn push(&mut self, piece: Piece) {
+        self.flush();
+        match (self.pieces.last_mut(), piece) {
+            (Some(Piece::Quoted(last)), Piece::Quoted(more)) => last.extend(more),
+            (_, piece) => self.pieces.push(piece),
+        }
+    }
+
+    fn flush(&mut self) {
+        if !self.text.is_empty() {
+            self.pieces.push(Piece::Text(std::mem::take(&mut self.text)));
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.pieces.is_empty() && self.text.is_empty()
+    }
+
+    pub(super) fn finish(mut self) -> Word {
+        self.flush();
+        Word { pieces: self.pieces, raw: None }
+    }
+}
+
+/// Where an unquoted word ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// At a blank or operator.
+    Meta,
+    /// The same, and a tilde counts after each colon.
+    Value,
+    /// At the bracket that closes a subscript.
+    Bracket,
+    /// At a brace, in `${x:-word}`.
+    Brace,
+    /// At a slash or brace, in `${x/pattern/…}`.
+    Slash,
+    /// At the parenthesis that closes an extended pattern.
+    Paren,
+    /// At a blank outside parentheses, in `[[ x =~ regex ]]`.
+    Regex,
+}
+
+impl Parser {
+    /// A word, or none when an operator stands here.
+    pub(super) fn word(&mut self) -> Parsed<Option<Word>> {
+        self.word_until(Stop::Meta)
+    }
+
+    /// The words a word becomes by brace expansion.
+    pub(super) fn words(&mut self) -> Parsed<Option<Vec<Word>>> {
+        let Some(word) = self.word()? else { return Ok(None) };
+        if self.dialect.braces && brace::may_expand(&word) {
+            let raw = word.raw.clone().unwrap_or_else(|| word.as_literal().unwrap_or_default().into());
+            let mut words = brace::expand(word);
+            if words.len() > 1 {
+                for (at, word) in words.iter_mut().enumerate() {
+                    word.raw = Some(if at == 0 { raw.clone() } else { Box::default() });
+                }
+            }
+            return Ok(Some(words));
+        }
+        Ok(Some(vec![word]))
+    }
+
+    /// What follows `name=`.
+    pub(super) fn value_word(&mut self) -> Parsed<Word> {
+        Ok(self.word_until(Stop::Value)?.unwrap_or_default())
+    }
+
+    pub(super) fn regex_word(&mut self) -> Parsed<Option<Word>> {
+        self.word_until(Stop::Regex)
+    }
+
+    fn word_until(&mut self, stop: Stop) -> Parsed<Option<Word>> {
+        let mut builder = Builder::default();
+        let start = self.at;
+        self.unquoted(&mut builder, stop)?;
+        if builder.is_empty() && self.at == start {
+            return Ok(None);
+        }
+        Ok(Some(self.with_raw(builder.finish(), start)))
+    }
+
+    /// A word that is more than text also keeps how it was written.
+    fn with_raw(&self, mut word: Word, start: usize) -> Word {
+        if word.as_plain().is_none() {
+            word.raw = self.src.get(start..self.at).map(Into::into);
+        }
+        word
+    }
+
+    /// The word between brackets, with the closing one next.
+    pub(super) fn bracket_word(&mut self, _quoted: bool) -> Parsed<Word> {
+        let mut builder = Builder::default();
+        let start = self.at;
+        self.unquoted(&mut builder, Stop::Bracket)?;
+        if self.peek().is_none() {
+            return Err(self.unclosed("]"));
+        }
+        Ok(self.with_raw(builder.finish(), start))
+    }
+
+    fn stops(&mut self, byte: u8, stop: Stop, depth: usize) -> bool {
+        match stop {
+            Stop::Meta | Stop::Value => {
+                is_meta(byte) && !(matches!(byte, b'<' | b'>') && self.peek_at(1) == Some(b'('))
+            }
+            Stop::Bracket => byte == b']' && depth == 0,
+            Stop::Brace => byte == b'}',
+            Stop::Slash => byte == b'}' || byte == b'/',
+            Stop::Paren => byte == b')' && depth == 0,
+            Stop::Regex => (matches!(byte, b' ' | b'\t' | b'\n') || byte == b')') && depth == 0,
+        }
+    }
+
+    /// Pieces outside quotes, up to where `stop` says.
+    pub(super) fn unquoted(&mut self, builder: &mut Builder, stop: Stop) -> Parsed<()> {
+        let mut depth = 0;
+        while let Some(byte) = self.peek() {
+            if self.stops(byte, stop, depth) {
+                break;
+            }
+            match byte {
+                b'\\' => self.backslash(builder),
+                b'\'' => {
+                    let text = self.single_quoted()?;
+                    builder.push(Piece::Quoted(text));
+                }
+                b'"' => {
+                    let pieces = self.double_quoted()?;
+                    builder.push(Piece::Double(pieces));
+                }
+                b'$' => self.dollar(builder, false)?,
+                b'`' => self.backquote(builder, false)?,
+                b'<' | b'>' if self.peek_at(1) == Some(b'(') && matches!(stop, Stop::Meta | Stop::Value | Stop::Brace) => {
+                    let piece = self.process_substitution()?;
+                    builder.push(piece);
+                }
+                b'?' | b'*' | b'+' | b'@' | b'!'
+                    if stop != Stop::Regex && self.peek_at(1) == Some(b'(') && self.extended_patterns() =>
+                {
+                    self.extended_pattern(builder)?;
+                }
+                b'~' if self.tilde_may_start(builder, stop) && self.tilde(builder, stop) => {}
+                _ => {
+                    match (byte, stop) {
+                        (b'[', Stop::Bracket) | (b'(', Stop::Paren | Stop::Regex) => depth += 1,
+                        (b']', Stop::Bracket) | (b')', Stop::Paren | Stop::Regex) => depth -= 1,
+                        _ => {}
+                    }
+                    builder.text.push(byte);
+                    self.next();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn backslash(&mut self, builder: &mut Builder) {
+        self.at += 1;
+        match self.next() {
+            Some(b'\n') => {}
+            Some(byte) => builder.push(Piece::Quoted(vec![byte])),
+            None => builder.text.push(b'\\'),
+        }
+    }
+
+    fn extended_patterns(&self) -> bool {
+        self.dialect.extglob || self.pattern_parens
+    }
+
+    /// `@(a|b)` and the like: one word, blanks and all.
+    fn extended_pattern(&mut self, builder: &mut Builder) -> Parsed<()> {
+        self.enter()?;
+        builder.text.extend_from_slice(&self.src[self.at..self.at + 2]);
+        self.at += 2;
+        self.unquoted(builder, Stop::Paren)?;
+        if self.peek().is_none() {
+            return Err(self.unclosed(")"));
+        }
+        self.at += 1;
+        builder.text.push(b')');
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// A tilde counts at the start of a word, and in a value after `=` and `:`.
+    fn tilde_may_start(&mut self, builder: &Builder, stop: Stop) -> bool {
+        if builder.is_empty() {
+            return matches!(stop, Stop::Meta | Stop::Value | Stop::Brace | Stop::Slash);
+        }
+        match (builder.text.last(), stop) {
+            (Some(b':'), Stop::Value) => true,
+            (Some(b'='), Stop::Meta) => {
+                builder.pieces.is_empty() && is_assignment_name(&builder.text[..builder.text.len() - 1])
+            }
+            _ => false,
+        }
+    }
+
+    fn tilde(&mut self, builder: &mut Builder, stop: Stop) -> bool {
+        let rest = &self.src[self.at + 1..];
+        let named = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'+');
+        let len = rest.iter().take_while(|byte| named(byte)).count();
+        let ends = match rest.get(len) {
+            None | Some(b'/') => true,
+            Some(b':') => stop == Stop::Value,
+            Some(b'}') => stop == Stop::Brace,
+            Some(&byte) => is_meta(byte),
+        };
+        if ends {
+            let user = rest[..len].to_vec();
+            self.at += 1 + len;
+            builder.push(Piece::Tilde(user));
+        }
+        ends
+    }
+
+    fn single_quoted(&mut self) -> Parsed<Vec<u8>> {
+        let opened = self.line;
+        self.at += 1;
+        let mut text = Vec::new();
+        loop {
+            match self.next() {
+                Some(b'\'') => return Ok(text),
+                Some(byte) => text.push(byte),
+                None => return Err(SyntaxError::Unclosed { line: opened, what: "'" }),
+            }
+        }
+    }
+
+    fn double_quoted(&mut self) -> Parsed<Vec<Piece>> {
+        let opened = self.line;
+        self.enter()?;
+        self.at += 1;
+        let mut builder = Builder::default();
+        loop {
+            match self.peek() {
+                Some(b'"') => break,
+                Some(_) => self.quoted_step(&mut builder, b"$`\"\\")?,
+                None => return Err(SyntaxError::Unclosed { line: opened, what: "\"" }),
+            }
+        }
+        self.at += 1;
+        self.depth -= 1;
+        Ok(builder.finish().pieces)
+    }
+
+    /// One step inside double quotes or a here-document; `escapable` is what a backslash acts on.
+    fn quoted_step(&mut self, builder: &mut Builder, escapable: &[u8]) -> Parsed<()> {
+        match self.peek() {
+            Some(b'\\') => match self.peek_at(1) {
+                Some(b'\n') => {
+                    self.at += 2;
+                    self.line += 1;
+                }
+                Some(byte) if escapable.contains(&byte) => {
+                    self.at += 2;
+                    builder.text.push(byte);
+                }
+                _ => {
+                    self.at += 1;
+                    builder.text.push(b'\\');
+                }
+            },
+            Some(b'$') => self.dollar(builder, true)?,
+            Some(b'`') => self.backquote(builder, true)?,
+            _ => builder.text.extend(self.next()),
+        }
+        Ok(())
+    }
+
+    /// The body of a here-document.
+    pub(super) fn here_word(&mut self) -> Parsed<Word> {
+        let mut builder = Builder::default();
+        while self.peek().is_some() {
+            self.quoted_step(&mut builder, b"$`\\")?;
+        }
+        let raw = Some(self.src.as_slice().into());
+        Ok(Word { pieces: vec![Piece::Double(builder.finish().pieces)], raw })
+    }
+
+    /// The operand of `${x:-…}` inside double quotes.
+    pub(super) fn quoted_operand(&mut self, builder: &mut Builder) -> Parsed<()> {
+        loop {
+            match self.peek() {
+                None | Some(b'}') => return Ok(()),
+                Some(b'"') => {
+                    let pieces = self.double_quoted()?;
+                    builder.push(Piece::Double(pieces));
+                }
+                Some(_) => self.quoted_step(builder, b"$`\"\\}")?,
+            }
+        }
+    }
+
+    /// An expansion, or a dollar sign that is none.
+    fn dollar(&mut self, builder: &mut Builder, quoted: bool) -> Parsed<()> {
+        self.enter()?;
+        let piece = match self.peek_at(1) {
+            Some(b'(') => self.parenthesized()?,
+            Some(b'{') => Piece::Param(Box::new(self.braced_param(quoted)?)),
+            Some(b'[') => {
+                self.at += 2;
+                let word = self.arith_word(b"]")?;
+                if !self.eat(b"]") {
+                    return Err(self.unclosed("]"));
+                }
+                Piece::Arith(Box::new(Arith::new(word)))
+            }
+            Some(b'\'') if !quoted => {
+                self.at += 1;
+                Piece::Quoted(self.ansi_c_quoted()?)
+            }
+            Some(b'"') if !quoted => {
+                self.at += 1;
+                Piece::Double(self.double_quoted()?)
+            }
+            Some(byte) => match self.plain_param(byte) {
+                Some(param) => Piece::Param(Box::new(param)),
+                None => {
+                    self.at += 1;
+                    builder.text.push(b'$');
+                    self.depth -= 1;
+                    return Ok(());
+                }
+            },
+            None => {
+                self.at += 1;
+                builder.text.push(b'$');
+                self.depth -= 1;
+                return Ok(());
+            }
+        };
+        builder.push(piece);
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// `$(…)` or `$((…))`.
+    fn parenthesized(&mut self) -> Parsed<Piece> {
+        if self.peek_at(2) == Some(b'(')
+            && let Some(word) = self.double_parens(3)?
+        {
+            return Ok(Piece::Arith(Box::new(Arith::new(word))));
+        }
+        self.at += 2;
+        Ok(Piece::Command(Rc::new(self.substituted_list()?)))
+    }
+
+    /// The commands up to the closing parenthesis, and past it.
+    fn substituted_list(&mut self) -> Parsed<Substitution> {
+        let opened = self.line;
+        let patterns = std::mem::replace(&mut self.pattern_parens, false);
+        let outer = std::mem::take(&mut self.pending);
+        let list = self.list()?;
+        self.pattern_parens = patterns;
+        self.blanks();
+        match self.peek() {
+            Some(b')') => self.at += 1,
+            None => return Err(SyntaxError::Unclosed { line: opened, what: ")" }),
+            _ => return Err(self.unexpected()),
+        }
+        let inner = std::mem::replace(&mut self.pending, outer);
+        self.pending.extend(inner);
+        let file = file_only(&list);
+        Ok(Substitution { list, file })
+    }
+
+    fn process_substitution(&mut self) -> Parsed<Piece> {
+        self.enter()?;
+        let reads = self.next() == Some(b'<');
+        self.at += 1;
+        let body = Rc::new(self.substituted_list()?.list);
+        self.depth -= 1;
+        Ok(Piece::Process { reads, body })
+    }
+
+    /// `` `…` ``: its text is unescaped, then parsed by itself.
+    fn backquote(&mut self, builder: &mut Builder, quoted: bool) -> Parsed<()> {
+        let opened = self.line;
+        self.at += 1;
+        let mut text = Vec::new();
+        loop {
+            match self.next() {
+                Some(b'`') => break,
+                Some(b'\\') => match self.peek() {
+                    Some(byte @ (b'$' | b'`' | b'\\')) => {
+                        self.at += 1;
+                        text.push(byte);
+                    }
+                    Some(b'"') if quoted => {
+                        self.at += 1;
+                        text.push(b'"');
+                    }
+                    _ => text.push(b'\\'),
+                },
+                Some(byte) => text.push(byte),
+                None => return Err(SyntaxError::Unclosed { line: opened, what: "`" }),
+            }
+        }
+        let mut inner = Parser::new(text, opened);
+        inner.dialect = self.dialect.clone();
+        inner.depth = self.depth;
+        let list = inner.list()?;
+        if inner.peek().is_some() {
+            return Err(inner.unexpected());
+        }
+        inner.read_pending_bodies()?;
+        let file = file_only(&list);
+        builder.push(Piece::Command(Rc::new(Substitution { list, file })));
+        Ok(())
+    }
+
+    /// Arithmetic between double parentheses, `skip` bytes on; nothing consumed when it is not that.
+    pub(super) fn double_parens(&mut self, skip: usize) -> Parsed<Option<Word>> {
+        let (at, line, depth) = (self.at, self.line, self.depth);
+        self.at += skip;
+        let word = self.arith_word(b")");
+        if let Ok(word) = word
+            && self.eat(b"))")
+        {
+            return Ok(Some(word));
+        }
+        (self.at, self.line, self.depth) = (at, line, depth);
+        Ok(None)
+    }
+
+    /// Arithmetic text up to one of `stop` outside brackets; `:` does not stop it after `?`.
+    pub(super) fn arith_word(&mut self, stop: &[u8]) -> Parsed<Word> {
+        let mut builder = Builder::default();
+        let start = self.at;
+        let (mut nesting, mut questions) = (0, 0);
+        while let Some(byte) = self.peek() {
+            if nesting == 0 && stop.contains(&byte) && !(byte == b':' && questions > 0) {
+                break;
+            }
+            match byte {
+                b'(' | b'[' => nesting += 1,
+                b')' | b']' if nesting > 0 => nesting -= 1,
+                b'?' if nesting == 0 => questions += 1,
+                b':' if nesting == 0 => questions -= 1,
+                b'"' => {
+                    let pieces = self.double_quoted()?;
+                    builder.push(Piece::Double(pieces));
+                    continue;
+                }
+                _ => {}
+            }
+            self.quoted_step(&mut builder, b"$`\"\\")?;
+        }
+        Ok(self.with_raw(builder.finish(), start))
+    }
+
+    /// `$'…'`, at its quote.
+    fn ansi_c_quoted(&mut self) -> Parsed<Vec<u8>> {
+        let opened = self.line;
+        self.at += 1;
+        let mut raw = Vec::new();
+        loop {
+            match self.next() {
+                Some(b'\'') => return Ok(ansi_c(&raw, true).0),
+                Some(b'\\') => {
+                    raw.push(b'\\');
+                    raw.extend(self.next());
+                }
+                Some(byte) => raw.push(byte),
+                None => return Err(SyntaxError::Unclosed { line: opened, what: "'" }),
+            }
+        }
+    }
+}
+
+/// The word of `$(<word)`.
+fn file_only(list: &List) -> Option<Word> {
+    let [AndOr { first, rest, background: false }] = list.items.as_slice() else { return None };
+    let [Command::Simple(simple)] = first.stages.as_slice() else { return None };
+    let plain = rest.is_empty() && !first.negated && simple.words.is_empty() && simple.assignments.is_empty();
+    match simple.redirects.as_slice() {
+        [Redirect { fd: RedirectFd::Default | RedirectFd::Number(0), action: RedirectAction::Read(word) }] if plain => {
+            Some(word.clone())
+        }
+        _ => None,
+    }
+}
+
+/// Resolves backslash escapes as `$'…'` does (`quote`) or as `echo -e` and `%b` do. Says whether `\c` cut it short.
+pub fn ansi_c(raw: &[u8], quote: bool) -> (Vec<u8>, bool) {
+    let mut out = Vec::with_capacity(raw.len());
+    let mut at = 0;
+    while at < raw.len() {
+        let byte = raw[at];
+        at += 1;
+        if byte != b'\\' || at == raw.len() {
+            out.push(byte);
+            continue;
+        }
+        let escape = raw[at];
+        at += 1;
+        match escape {
+            b'a' => out.push(7),
+            b'b' => out.push(8),
+            b'e' | b'E' => out.push(27),
+            b'f' => out.push(12),
+            b'n' => out.push(b'\n'),
+            b'r' => out.push(b'\r'),
+            b't' => out.push(b'\t'),
+            b'v' => out.push(11),
+            b'\\' => out.push(b'\\'),
+            b'\'' | b'"' | b'?' if quote => out.push(escape),
+            b'c' if quote => {
+                if let Some(&control) = raw.get(at) {
+                    at += 1;
+                    out.push(if control == b'?' { 127 } else { control & 0x1f });
+                }
+            }
+            b'c' => return (out, true),
+            b'x' => numeric(raw, &mut at, 16, 2, &mut out, b"\\x"),
+            b'u' => unicode(raw, &mut at, 4, &mut out, b"\\u"),
+            b'U' => unicode(raw, &mut at, 8, &mut out, b"\\U"),
+            b'0' if !quote => {
+                let mut value = 0_u32;
+                radix_digits(raw, &mut at, 8, 3, &mut value);
+                out.push(value as u8);
+            }
+            b'0'..=b'7' => {
+                at -= 1;
+                let mut value = 0_u32;
+                radix_digits(raw, &mut at, 8, 3, &mut value);
+                out.push(value as u8);
+            }
+            other => out.extend_from_slice(&[b'\\', other]),
+        }
+    }
+    if quote && let Some(nul) = out.iter().position(|&byte| byte == 0) {
+        out.truncate(nul);
+    }
+    (out, false)
+}
+
+/// Digits of a radix, at most so many; answers how many there were.
+pub fn radix_digits(raw: &[u8], at: &mut usize, radix: u32, most: usize, value: &mut u32) -> usize {
+    let start = *at;
+    while *at - start < most {
+        let Some(digit) = raw.get(*at).and_then(|&byte| (byte as char).to_digit(radix)) else { break };
+        *value = value.wrapping_mul(radix).wrapping_add(digit);
+        *at += 1;
+    }
+    *at - start
+}
+
+fn numeric(raw: &[u8], at: &mut usize, radix: u32, most: usize, out: &mut Vec<u8>, otherwise: &[u8]) {
+    let mut value = 0;
+    match radix_digits(raw, at, radix, most, &mut value) {
+        0 => out.extend_from_slice(otherwise),
+        _ => out.push(value as u8),
+    }
+}
+
+fn unicode(raw: &[u8], at: &mut usize, most: usize, out: &mut Vec<u8>, otherwise: &[u8]) {
+    let mut value = 0;
+    if radix_digits(raw, at, 16, most, &mut value) == 0 {
+        out.extend_from_slice(otherwise);
+    } else if let Some(character) = char::from_u32(value) {
+        out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+    }
+}

@@ -1,0 +1,620 @@
+//! Shell patterns: `*`, `?`, `[…]` and, where asked for, `@(…)` and its kin.
+
+/// A compiled pattern.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    tokens: Vec<Token>,
+    utf8: bool,
+    fold: bool,
+    extended: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Token {
+    Char(u32),
+    Any,
+    Star,
+    Set(Set),
+    /// `?(…)`, `*(…)`, `+(…)`, `@(…)`, `!(…)`
+    Group(u8, Vec<Vec<Token>>),
+}
+
+#[derive(Debug, Clone, Default)]
+struct Set {
+    negated: bool,
+    ranges: Vec<(u32, u32)>,
+    classes: Vec<Class>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Class {
+    Alpha,
+    Digit,
+    Alnum,
+    Upper,
+    Lower,
+    Space,
+    Blank,
+    Punct,
+    Print,
+    Graph,
+    Cntrl,
+    Xdigit,
+    Ascii,
+    Word,
+}
+
+/// How a pattern is read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Style {
+    pub extended: bool,
+    pub fold: bool,
+    pub utf8: bool,
+}
+
+/// The character at a position and its length. A byte that is no UTF-8 is a character by itself.
+pub fn char_at(text: &[u8], at: usize, utf8: bool) -> (u32, usize) {
+    let first = text[at];
+    if !utf8 || first < 0x80 {
+        return (u32::from(first), 1);
+    }
+    let len = match first {
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => return (0x11_0000 + u32::from(first), 1),
+    };
+    match text.get(at..at + len).and_then(|bytes| std::str::from_utf8(bytes).ok()).and_then(|s| s.chars().next()) {
+        Some(character) => (character as u32, len),
+        None => (0x11_0000 + u32::from(first), 1),
+    }
+}
+
+/// The length of the character that ends at `end`.
+pub fn char_before(text: &[u8], end: usize, utf8: bool) -> usize {
+    if utf8 {
+        for len in 1..=4.min(end) {
+            if text[end - len] & 0xc0 != 0x80 {
+                return if char_at(text, end - len, true).1 == len { len } else { 1 };
+            }
+        }
+    }
+    1
+}
+
+pub fn char_count(text: &[u8], utf8: bool) -> usize {
+    if !utf8 {
+        return text.len();
+    }
+    let (mut count, mut at) = (0, 0);
+    while at < text.len() {
+        at += char_at(text, at, true).1;
+        count += 1;
+    }
+    count
+}
+
+fn fold_char(c: u32) -> u32 {
+    char::from_u32(c).and_then(|c| c.to_lowercase().next()).map_or(c, |c| c as u32)
+}
+
+impl Pattern {
+    pub fn new(text: &[u8], style: Style) -> Pattern {
+        let mut compiler = Compiler { text, at: 0, style, depth: 0 };
+        let tokens = compiler.sequence(false);
+        let extended = tokens.iter().any(|token| matches!(token, Token::Group(..)));
+        Pattern { tokens, utf8: style.utf8, fold: style.fold, extended }
+    }
+
+    /// The text a pattern without special characters matches.
+    pub fn as_literal(&self) -> Option<Vec<u8>> {
+        if self.fold {
+            return None;
+        }
+        let mut text = Vec::new();
+        for token in &self.tokens {
+            match token {
+                Token::Char(c) if self.utf8 && (0x80..0x11_0000).contains(c) => {
+                    let character = char::from_u32(*c)?;
+                    text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                }
+                Token::Char(c) => text.push(*c as u8),
+                _ => return None,
+            }
+        }
+        Some(text)
+    }
+
+    pub fn matches(&self, text: &[u8]) -> bool {
+        if self.simple() {
+            let mut found = false;
+            self.run(text, &mut |end| found = end == text.len());
+            return found;
+        }
+        let mut found = false;
+        self.backtrack(&self.tokens, text, 0, &mut |end| {
+            found |= end == text.len();
+            found
+        });
+        found
+    }
+
+    /// The end of the longest or shortest match at the start of text.
+    pub fn prefix(&self, text: &[u8], longest: bool) -> Option<usize> {
+        let mut best: Option<usize> = None;
+        let mut take = |end: usize| {
+            let better = best.is_none_or(|best| if longest { end > best } else { end < best });
+            if better {
+                best = Some(end);
+            }
+        };
+        if self.simple() {
+            self.run_until(text, &mut |end| {
+                take(end);
+                !longest
+            });
+        } else {
+            self.backtrack(&self.tokens, text, 0, &mut |end| {
+                take(end);
+                false
+            });
+        }
+        best
+    }
+
+    /// The start of the longest or shortest match at the end of text.
+    pub fn suffix(&self, text: &[u8], longest: bool) -> Option<usize> {
+        if self.simple() && !self.tokens.iter().any(|token| matches!(token, Token::Star)) {
+            return self.fixed_suffix(text);
+        }
+        let mut starts: Vec<usize> = Vec::new();
+        let mut at = text.len();
+        loop {
+            starts.push(at);
+            if at == 0 {
+                break;
+            }
+            at -= char_before(text, at, self.utf8);
+        }
+        if longest {
+            starts.reverse();
+        }
+        starts.into_iter().find(|&start| self.matches(&text[start..]))
+    }
+
+    /// A pattern without `*` matches a fixed number of characters.
+    fn fixed_suffix(&self, text: &[u8]) -> Option<usize> {
+        let mut at = text.len();
+        for _ in &self.tokens {
+            if at == 0 {
+                return None;
+            }
+            at -= char_before(text, at, self.utf8);
+        }
+        self.matches(&text[at..]).then_some(at)
+    }
+
+    /// Whether the states of a match fit a word.
+    fn simple(&self) -> bool {
+        !self.extended && self.tokens.len() < 127
+    }
+
+    fn run(&self, text: &[u8], accept: &mut dyn FnMut(usize)) {
+        self.run_until(text, &mut |end| {
+            accept(end);
+            false
+        });
+    }
+
+    /// Walks text with the set of all states at once, telling each end of a match until `accept` says stop.
+    fn run_until(&self, text: &[u8], accept: &mut dyn FnMut(usize) -> bool) {
+        let last = self.tokens.len();
+        let mut states: u128 = self.through_stars(1);
+        let mut at = 0;
+        loop {
+            if states >> last & 1 == 1 && accept(at) {
+                return;
+            }
+            if at == text.len() || states & !(1 << last) == 0 {
+                return;
+            }
+            let (c, len) = char_at(text, at, self.utf8);
+            let mut next: u128 = 0;
+            let mut rest = states & !(1 << last);
+            while rest != 0 {
+                let state = rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                match &self.tokens[state] {
+                    Token::Star => next |= 1 << state,
+                    token if self.one(token, c) => next |= 1 << (state + 1),
+                    _ => {}
+                }
+            }
+            states = self.through_stars(next);
+            at += len;
+        }
+    }
+
+    /// A state before a star is also the state after it.
+    fn through_stars(&self, mut states: u128) -> u128 {
+        let mut rest = states;
+        while rest != 0 {
+            let state = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            if matches!(self.tokens.get(state), Some(Token::Star)) && states >> (state + 1) & 1 == 0 {
+                states |= 1 << (state + 1);
+                rest |= 1 << (state + 1);
+            }
+        }
+        states
+    }
+
+    fn one(&self, token: &Token, c: u32) -> bool {
+        match token {
+            Token::Char(wanted) => *wanted == c || (self.fold && fold_char(*wanted) == fold_char(c)),
+            Token::Any => true,
+            Token::Set(set) => set.contains(c, self.fold),
+            Token::Star | Token::Group(..) => false,
+        }
+    }
+
+    /// Tells every end of a match from `at`, until `accept` says stop; answers whether it did.
+    fn backtrack(&self, tokens: &[Token], text: &[u8], at: usize, accept: &mut dyn FnMut(usize) -> bool) -> bool {
+        let Some((token, rest)) = tokens.split_first() else { return accept(at) };
+        match token {
+            Token::Star => {
+                if rest.is_empty() && accept(text.len()) {
+                    return true;
+                }
+                let mut from = at;
+                loop {
+                    if self.backtrack(rest, text, from, accept) {
+                        return true;
+                    }
+                    if from >= text.len() {
+                        return false;
+                    }
+                    from += char_at(text, from, self.utf8).1;
+                }
+            }
+            Token::Group(kind, alternatives) => self.group(*kind, alternatives, tokens, text, at, accept),
+            token => {
+                if at >= text.len() {
+                    return false;
+                }
+                let (c, len) = char_at(text, at, self.utf8);
+                self.one(token, c) && self.backtrack(rest, text, at + len, accept)
+            }
+        }
+    }
+
+    fn group(
+        &self,
+        kind: u8,
+        alternatives: &[Vec<Token>],
+        tokens: &[Token],
+        text: &[u8],
+        at: usize,
+        accept: &mut dyn FnMut(usize) -> bool,
+    ) -> bool {
+        let rest = &tokens[1..];
+        if kind == b'!' {
+            let mut excluded = Vec::new();
+            for alternative in alternatives {
+                self.backtrack(alternative, text, at, &mut |end| {
+                    excluded.push(end);
+                    false
+                });
+            }
+            let mut end = at;
+            loop {
+                if !excluded.contains(&end) && self.backtrack(rest, text, end, accept) {
+                    return true;
+                }
+                if end >= text.len() {
+                    return false;
+                }
+                end += char_at(text, end, self.utf8).1;
+            }
+        }
+        if matches!(kind, b'?' | b'*') && self.backtrack(rest, text, at, accept) {
+            return true;
+        }
+        let mut ends = Vec::new();
+        for alternative in alternatives {
+            self.backtrack(alternative, text, at, &mut |end| {
+                if !ends.contains(&end) {
+                    ends.push(end);
+                }
+                false
+            });
+        }
+        for end in ends {
+            if matches!(kind, b'*' | b'+') && end > at {
+                // The same group again, now as one that may match nothing more.
+                let mut again = vec![Token::Group(b'*', alternatives.to_vec())];
+                again.extend_from_slice(rest);
+                if self.backtrack(&again, text, end, accept) {
+                    return true;
+                }
+            } else if self.backtrack(rest, text, end, accept) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Replaces matches in text; `with` is told the matched part.
+    pub fn replace(&self, text: &[u8], all: bool, with: &dyn Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+        if let Some(literal) = self.as_literal() {
+            return replace_literal(text, &literal, all, &with(&literal));
+        }
+        let mut out = Vec::with_capacity(text.len());
+        let mut at = 0;
+        while at <= text.len() {
+            let found = self.prefix(&text[at..], true).filter(|&len| len > 0 || text.is_empty());
+            if let Some(len) = found {
+                out.extend_from_slice(&with(&text[at..at + len]));
+                at += len;
+                if !all || len == 0 {
+                    break;
+                }
+                continue;
+            }
+            if at == text.len() {
+                break;
+            }
+            let len = char_at(text, at, self.utf8).1;
+            out.extend_from_slice(&text[at..at + len]);
+            at += len;
+        }
+        out.extend_from_slice(&text[at.min(text.len())..]);
+        out
+    }
+}
+
+fn replace_literal(text: &[u8], from: &[u8], all: bool, to: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut at = 0;
+    if !from.is_empty() {
+        while let Some(found) = find(&text[at..], from) {
+            out.extend_from_slice(&text[at..at + found]);
+            out.extend_from_slice(to);
+            at += found + from.len();
+            if !all {
+                break;
+            }
+        }
+    }
+    out.extend_from_slice(&text[at..]);
+    out
+}
+
+/// Where one byte string first stands in another.
+pub fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
+    let (&first, rest) = wanted.split_first()?;
+    let mut at = 0;
+    while let Some(offset) = text[at..].iter().position(|&byte| byte == first) {
+        at += offset;
+        if text[at + 1..].starts_with(rest) {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
+}
+
+impl Set {
+    fn contains(&self, c: u32, fold: bool) -> bool {
+        let holds = |c: u32| {
+            self.ranges.iter().any(|&(low, high)| low <= c && c <= high)
+                || self.classes.iter().any(|class| class.contains(c))
+        };
+        let other_case = || {
+            let upper = char::from_u32(c).and_then(|c| c.to_uppercase().next()).map_or(c, |c| c as u32);
+            holds(fold_char(c)) || holds(upper)
+        };
+        (holds(c) || (fold && other_case())) != self.negated
+    }
+}
+
+impl Class {
+    fn named(name: &[u8]) -> Option<Class> {
+        Some(match name {
+            b"alpha" => Class::Alpha,
+            b"digit" => Class::Digit,
+            b"alnum" => Class::Alnum,
+            b"upper" => Class::Upper,
+            b"lower" => Class::Lower,
+            b"space" => Class::Space,
+            b"blank" => Class::Blank,
+            b"punct" => Class::Punct,
+            b"print" => Class::Print,
+            b"graph" => Class::Graph,
+            b"cntrl" => Class::Cntrl,
+            b"xdigit" => Class::Xdigit,
+            b"ascii" => Class::Ascii,
+            b"word" => Class::Word,
+            _ => return None,
+        })
+    }
+
+    fn contains(self, c: u32) -> bool {
+        let Some(c) = char::from_u32(c) else { return false };
+        match self {
+            Class::Alpha => c.is_alphabetic(),
+            Class::Digit => c.is_ascii_digit(),
+            Class::Alnum => c.is_alphanumeric(),
+            Class::Upper => c.is_uppercase(),
+            Class::Lower => c.is_lowercase(),
+            Class::Space => c.is_whitespace(),
+            Class::Blank => c == ' ' || c == '\t',
+            Class::Punct => c.is_ascii_punctuation(),
+            Class::Print => !c.is_control(),
+            Class::Graph => !c.is_control() && !c.is_whitespace(),
+            Class::Cntrl => c.is_control(),
+            Class::Xdigit => c.is_ascii_hexdigit(),
+            Class::Ascii => c.is_ascii(),
+            Class::Word => c.is_alphanumeric() || c == '_',
+        }
+    }
+}
+
+/// Whether a character belongs to a class by name, for regular expressions too.
+pub fn class_contains(name: &[u8], c: u32) -> Option<bool> {
+    Class::named(name).map(|class| class.contains(c))
+}
+
+/// Groups nested deeper than this are taken as ordinary characters.
+const MAX_DEPTH: usize = 50;
+
+struct Compiler<'t> {
+    text: &'t [u8],
+    at: usize,
+    style: Style,
+    depth: usize,
+}
+
+impl Compiler<'_> {
+    /// Tokens to the end, or inside a group to `|` or `)`.
+    fn sequence(&mut self, inside: bool) -> Vec<Token> {
+        let mut tokens = Vec::new();
+        while self.at < self.text.len() {
+            let byte = self.text[self.at];
+            if inside && matches!(byte, b'|' | b')') {
+                break;
+            }
+            let opens = self.style.extended && self.text.get(self.at + 1) == Some(&b'(') && self.depth < MAX_DEPTH;
+            if opens
+                && matches!(byte, b'?' | b'*' | b'+' | b'@' | b'!')
+                && let Some(group) = self.group(byte)
+            {
+                tokens.push(group);
+                continue;
+            }
+            match byte {
+                b'*' => {
+                    self.at += 1;
+                    if !matches!(tokens.last(), Some(Token::Star)) {
+                        tokens.push(Token::Star);
+                    }
+                }
+                b'?' => {
+                    self.at += 1;
+                    tokens.push(Token::Any);
+                }
+                b'[' => match self.set() {
+                    Some(set) => tokens.push(Token::Set(set)),
+                    None => {
+                        self.at += 1;
+                        tokens.push(Token::Char(u32::from(b'[')));
+                    }
+                },
+                b'\\' if self.at + 1 < self.text.len() => {
+                    self.at += 1;
+                    tokens.push(self.char());
+                }
+                _ => tokens.push(self.char()),
+            }
+        }
+        tokens
+    }
+
+    fn char(&mut self) -> Token {
+        let (c, len) = char_at(self.text, self.at, self.style.utf8);
+        self.at += len;
+        Token::Char(c)
+    }
+
+    fn group(&mut self, kind: u8) -> Option<Token> {
+        let start = self.at;
+        self.at += 2;
+        self.depth += 1;
+        let mut alternatives = Vec::new();
+        let closed = loop {
+            alternatives.push(self.sequence(true));
+            match self.text.get(self.at) {
+                Some(b'|') => self.at += 1,
+                Some(_) => {
+                    self.at += 1;
+                    break true;
+                }
+                None => break false,
+            }
+        };
+        self.depth -= 1;
+        if !closed {
+            self.at = start;
+            return None;
+        }
+        Some(Token::Group(kind, alternatives))
+    }
+
+    /// `[…]`, or none when it is not closed.
+    fn set(&mut self) -> Option<Set> {
+        let start = self.at;
+        let parsed = self.set_inside();
+        if parsed.is_none() {
+            self.at = start;
+        }
+        parsed
+    }
+
+    fn set_inside(&mut self) -> Option<Set> {
+        let mut set = Set::default();
+        self.at += 1;
+        if matches!(self.text.get(self.at), Some(b'!' | b'^')) {
+            set.negated = true;
+            self.at += 1;
+        }
+        let mut first = true;
+        loop {
+            let byte = *self.text.get(self.at)?;
+            if byte == b']' && !first {
+                self.at += 1;
+                return Some(set);
+            }
+            first = false;
+            if byte == b'[' && self.text.get(self.at + 1) == Some(&b':') {
+                let rest = &self.text[self.at + 2..];
+                if let Some(end) = find(rest, b":]")
+                    && let Some(class) = Class::named(&rest[..end])
+                {
+                    set.classes.push(class);
+                    self.at += end + 4;
+                    continue;
+                }
+            }
+            let low = self.set_char()?;
+            let dash = self.text.get(self.at) == Some(&b'-');
+            if dash && self.text.get(self.at + 1).is_some_and(|&byte| byte != b']') {
+                self.at += 1;
+                let high = self.set_char()?;
+                set.ranges.push((low, high));
+            } else {
+                set.ranges.push((low, low));
+            }
+        }
+    }
+
+    fn set_char(&mut self) -> Option<u32> {
+        if self.text.get(self.at) == Some(&b'\\') && self.at + 1 < self.text.len() {
+            self.at += 1;
+        }
+        for (open, close) in [(b"[.", b".]"), (b"[=", b"=]")] {
+            if self.text[self.at.min(self.text.len())..].starts_with(open) {
+                let rest = &self.text[self.at + 2..];
+                let end = find(rest, close)?;
+                let c = if end > 0 { char_at(rest, 0, self.style.utf8).0 } else { return None };
+                self.at += end + 4;
+                return Some(c);
+            }
+        }
+        if self.at >= self.text.len() {
+            return None;
+        }
+        let (c, len) = char_at(self.text, self.at, self.style.utf8);
+        self.at += len;
+        Some(c)
+    }
+}

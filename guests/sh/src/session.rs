@@ -1,0 +1,346 @@
+//! How a shell starts and ends: as a command, and as a session that lives from run to run.
+
+use crate::parser::Parser;
+use crate::shell::{Exec, Flow, Invocation, Shell};
+use crate::vars::{Attrs, Value, Var};
+use std::cell::RefCell;
+use wardian_abi as abi;
+
+impl Shell {
+    /// Variables from the environment, and those every shell has.
+    pub fn set_up(&mut self) {
+        self.pid = abi::getpid();
+        self.random.set((crate::dynamic::since_epoch().subsec_nanos()) ^ (self.pid as u32) << 8 | 1);
+        self.define_dynamic();
+        for pair in abi::environ() {
+            let Some(at) = pair.iter().position(|&byte| byte == b'=') else { continue };
+            let (name, value) = (&pair[..at], &pair[at + 1..]);
+            if self.import_function(name, value) || !crate::parser::is_assignment_name(name) {
+                continue;
+            }
+            if self.vars.raw(name).is_some_and(|var| var.attrs.has(Attrs::DYNAMIC)) {
+                continue;
+            }
+            self.vars.insert(name, Var { value: Value::Scalar(value.to_vec()), attrs: Attrs::EXPORT });
+        }
+        self.set_defaults();
+    }
+
+    fn set_defaults(&mut self) {
+        let uid = abi::getuid().to_string();
+        let ppid = abi::getppid().to_string();
+        self.vars.set_raw(b"IFS", b" \t\n");
+        self.vars.set_raw(b"OPTIND", b"1");
+        self.vars.set_raw(b"OPTERR", b"1");
+        self.vars.set_raw(b"PS4", b"+ ");
+        self.vars.set_raw(b"BASH_VERSION", b"5.2.15(1)-release");
+        self.vars.set_raw(b"HOSTTYPE", b"x86_64");
+        self.vars.set_raw(b"OSTYPE", b"linux-gnu");
+        self.vars.set_raw(b"MACHTYPE", b"x86_64-pc-linux-gnu");
+        let defaults: [(&[u8], &[u8]); 5] = [
+            (b"PATH", b"/bin:/usr/bin"),
+            (b"HOSTNAME", b"wardian"),
+            (b"BASH", b"/bin/bash"),
+            (b"TERM", b"dumb"),
+            (b"SHELL", b"/bin/bash"),
+        ];
+        for (name, value) in defaults {
+            if self.vars.raw(name).is_none() {
+                self.vars.set_raw(name, value);
+            }
+        }
+        let version = [&b"5"[..], b"2", b"15", b"1", b"release", b"x86_64-pc-linux-gnu"];
+        let version = version.iter().map(|part| part.to_vec()).collect();
+        self.vars.insert(b"BASH_VERSINFO", Var { value: Value::Indexed(version), attrs: Attrs::READONLY });
+        self.vars.insert(b"GROUPS", Var { value: Value::Indexed([abi::getgid().to_string().into_bytes()].into_iter().collect()), attrs: Attrs::default() });
+        for (name, value) in [(&b"UID"[..], &uid), (b"EUID", &uid), (b"PPID", &ppid)] {
+            let mut var = Var::scalar(value.as_bytes());
+            var.attrs = Attrs(Attrs::READONLY.0 | Attrs::INTEGER.0);
+            self.vars.insert(name, var);
+        }
+        let level = self.vars.text(b"SHLVL").and_then(|text| std::str::from_utf8(text).ok()?.parse::<i64>().ok());
+        self.vars.set_raw(b"SHLVL", (level.unwrap_or(0) + 1).to_string().as_bytes());
+        self.vars.entry(b"SHLVL").attrs.set(Attrs::EXPORT, true);
+        let here = crate::builtins::logical_directory(self);
+        self.vars.set_raw(b"PWD", &here);
+        self.vars.entry(b"PWD").attrs.set(Attrs::EXPORT, true);
+        if self.vars.raw(b"OLDPWD").is_none() {
+            self.vars.insert(b"OLDPWD", Var { value: Value::Unset, attrs: Attrs::EXPORT });
+        }
+    }
+
+    /// Functions exported by another shell travel as `BASH_FUNC_name%%=() { … }`.
+    fn import_function(&mut self, name: &[u8], value: &[u8]) -> bool {
+        let Some(function) = name.strip_prefix(b"BASH_FUNC_").and_then(|rest| rest.strip_suffix(b"%%")) else {
+            return false;
+        };
+        if !value.starts_with(b"() {") {
+            return true;
+        }
+        let text = [function, b" ", value].concat();
+        let mut parser = Parser::new(text, 1);
+        if let Ok(Some(list)) = parser.next_command(&self.dialect())
+            && let [item] = list.items.as_slice()
+            && let [crate::ast::Command::Function(parsed)] = item.first.stages.as_slice()
+        {
+            self.functions.insert(parsed.name.to_vec(), parsed.clone());
+            self.function_attrs.entry(parsed.name.to_vec()).or_default().set(Attrs::EXPORT, true);
+        }
+        true
+    }
+
+    /// Runs a whole script and answers the exit code. A file goes on after an error in an expansion; text does not.
+    fn run_script(&mut self, parser: &mut Parser) -> i32 {
+        let mut status = 0;
+        loop {
+            match self.next_list(parser) {
+                Ok(Some(list)) => {
+                    if self.options.noexec {
+                        continue;
+                    }
+                    let result = self.run_list(&list);
+                    self.depth = 0;
+                    match self.after_command(result) {
+                        Ok(code) => status = code,
+                        Err(code) => return self.run_exit_trap(code),
+                    }
+                }
+                Ok(None) => break,
+                Err(code) => {
+                    status = code;
+                    break;
+                }
+            }
+        }
+        self.run_exit_trap(status)
+    }
+
+    /// What a command's end means for the script: `Err` ends it with that code.
+    fn after_command(&mut self, result: Exec) -> Result<i32, i32> {
+        match result {
+            Ok(status) => Ok(status),
+            Err(Flow::Exit(code)) => Err(code & 0xff),
+            Err(Flow::Discard(status)) => {
+                self.status = status;
+                self.loops = 0;
+                self.unchecked = 0;
+                while self.vars.pop_scope().is_some() {}
+                self.frames.clear();
+                let goes_on = matches!(self.invocation, Invocation::File | Invocation::Stdin);
+                if goes_on && !self.options.errexit { Ok(status) } else { Err(status) }
+            }
+            Err(Flow::Return(status)) => Ok(status),
+            Err(Flow::Break(_) | Flow::Continue(_)) => Ok(self.status),
+        }
+    }
+}
+
+/// `bash`, `sh`: with the arguments the program was started with. Answers the exit code.
+pub fn run_command(args: Vec<Vec<u8>>) -> i32 {
+    let called = args.first().cloned().unwrap_or_else(|| b"bash".to_vec());
+    let mut shell = Shell::new(&called, Invocation::Stdin);
+    shell.set_up();
+    if called.rsplit(|&byte| byte == b'/').next() == Some(b"sh") {
+        let _ = crate::builtins::set_named(&mut shell, b"posix", true);
+    }
+    let mut at = 1;
+    let mut command = false;
+    while let Some(arg) = args.get(at).cloned() {
+        if arg == b"--" || arg == b"-" {
+            at += 1;
+            break;
+        }
+        let on = match arg.first() {
+            Some(b'-') if arg.len() > 1 => true,
+            Some(b'+') if arg.len() > 1 => false,
+            _ => break,
+        };
+        at += 1;
+        if arg.starts_with(b"--") {
+            match long_option(&mut shell, &arg, &args, &mut at) {
+                Ok(()) => continue,
+                Err(code) => return code,
+            }
+        }
+        for &letter in &arg[1..] {
+            if let Err(code) = short_option(&mut shell, letter, on, &args, &mut at, &mut command) {
+                return code;
+            }
+        }
+    }
+    start(shell, &args[at.min(args.len())..], command)
+}
+
+fn long_option(shell: &mut Shell, arg: &[u8], args: &[Vec<u8>], at: &mut usize) -> Result<(), i32> {
+    match arg {
+        b"--posix" => drop(crate::builtins::set_named(shell, b"posix", true)),
+        b"--version" => {
+            let _ = abi::write_all(1, b"GNU bash, version 5.2.15(1)-release (x86_64-pc-linux-gnu)\n");
+            return Err(0);
+        }
+        b"--rcfile" | b"--init-file" => *at += 1,
+        b"--norc" | b"--noprofile" | b"--login" | b"--noediting" | b"--verbose" | b"--restricted" => {}
+        other => {
+            let _ = args;
+            let text = [shell.name.as_slice(), b": ", other, b": invalid option\n"].concat();
+            let _ = abi::write_all(2, &text);
+            return Err(2);
+        }
+    }
+    Ok(())
+}
+
+fn short_option(
+    shell: &mut Shell,
+    letter: u8,
+    on: bool,
+    args: &[Vec<u8>],
+    at: &mut usize,
+    command: &mut bool,
+) -> Result<(), i32> {
+    match letter {
+        b'c' => *command = true,
+        b's' | b'l' | b'r' => {}
+        b'i' => shell.interactive = true,
+        b'o' => {
+            let name = args.get(*at).cloned().unwrap_or_default();
+            *at += 1;
+            crate::builtins::set_named(shell, &name, on).map_err(|_| 2)?;
+        }
+        b'O' => {
+            let name = args.get(*at).cloned().unwrap_or_default();
+            *at += 1;
+            match shell.shopt.by_name(&name) {
+                Some(option) => *option = on,
+                None => {
+                    let text = [shell.name.as_slice(), b": ", &name, b": invalid shell option name\n"].concat();
+                    let _ = abi::write_all(2, &text);
+                    return Err(2);
+                }
+            }
+        }
+        letter => match shell.options.by_letter(letter) {
+            Some(option) => *option = on,
+            None => {
+                let text = [shell.name.as_slice(), b": -", &[letter], b": invalid option\n"].concat();
+                let _ = abi::write_all(2, &text);
+                return Err(2);
+            }
+        },
+    }
+    Ok(())
+}
+
+fn start(mut shell: Shell, operands: &[Vec<u8>], command: bool) -> i32 {
+    if command {
+        let Some(text) = operands.first() else {
+            let text = [shell.name.as_slice(), b": -c: option requires an argument\n"].concat();
+            let _ = abi::write_all(2, &text);
+            return 2;
+        };
+        shell.invocation = Invocation::Command;
+        if let Some(name) = operands.get(1) {
+            shell.name.clone_from(name);
+            shell.params = operands[2..].to_vec();
+        }
+        shell.source = shell.name.as_slice().into();
+        return shell.run_script(&mut Parser::new(text.clone(), 1));
+    }
+    let Some(path) = operands.first() else {
+        let mut parser = Parser::with_refill(Box::new(|| {
+            let mut line = crate::builtins::read_line_raw(0)?;
+            line.shrink_to_fit();
+            Some(line)
+        }));
+        return shell.run_script(&mut parser);
+    };
+    shell.params = operands[1..].to_vec();
+    run_file(shell, path)
+}
+
+fn run_file(mut shell: Shell, name: &[u8]) -> i32 {
+    let mut path = name.to_vec();
+    let flags = abi::open_flags::RDONLY | abi::open_flags::CLOEXEC;
+    if !name.contains(&b'/')
+        && abi::stat(abi::Dir::CWD, name, true).is_err()
+        && let Some(search) = shell.vars.text(b"PATH")
+        && let Ok(found) = crate::exec::lookup(search, name)
+    {
+        path = found;
+    }
+    let complain = |what: &str| {
+        let text = [shell.name.as_slice(), b": ", name, b": ", what.as_bytes(), b"\n"].concat();
+        let _ = abi::write_all(2, &text);
+    };
+    let fd = match abi::open(abi::Dir::CWD, &path, flags, 0) {
+        Ok(fd) => fd,
+        Err(errno) => {
+            complain(errno.message());
+            return if errno == abi::Errno::NOENT { 127 } else { 126 };
+        }
+    };
+    if abi::fstat(fd).is_ok_and(|stat| stat.is_dir()) {
+        complain("Is a directory");
+        return 126;
+    }
+    let text = crate::builtins::read_file(fd);
+    let first_line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    if first_line.contains(&0) {
+        complain("cannot execute binary file");
+        return 126;
+    }
+    shell.name = name.to_vec();
+    shell.source = name.into();
+    shell.invocation = Invocation::File;
+    shell.run_script(&mut Parser::new(text, 1))
+}
+
+thread_local! {
+    static SESSION: RefCell<Option<Shell>> = const { RefCell::new(None) };
+}
+
+/// The session's shell, made when it is first needed: only then has the program an environment.
+fn with_session<R>(act: impl FnOnce(&mut Shell) -> R) -> Option<R> {
+    SESSION.with(|session| {
+        let mut session = session.try_borrow_mut().ok()?;
+        let shell = session.get_or_insert_with(|| {
+            let mut shell = Shell::new(b"bash", Invocation::Session);
+            shell.set_up();
+            shell
+        });
+        Some(act(shell))
+    })
+}
+
+/// The shell as the kernel knows it.
+pub struct ShellSession;
+
+impl abi::Session for ShellSession {
+    fn run(script: &[u8]) -> i32 {
+        let run = |shell: &mut Shell| {
+            shell.jobs.poll();
+            shell.line = 1;
+            shell.depth = 0;
+            shell.unchecked = 0;
+            let code = shell.run_script(&mut Parser::new(script.to_vec(), 1));
+            shell.loops = 0;
+            shell.frames.clear();
+            while shell.vars.pop_scope().is_some() {}
+            shell.status = code;
+            code & 0xff
+        };
+        with_session(run).unwrap_or(125)
+    }
+
+    fn getenv(name: &[u8]) -> Option<Vec<u8>> {
+        with_session(|shell| shell.text(name).map(|text| text.to_vec())).flatten()
+    }
+
+    fn setenv(name: &[u8], value: &[u8]) {
+        with_session(|shell| {
+            if crate::parser::is_assignment_name(name) && shell.assign(name, value).is_ok() {
+                shell.vars.entry(name).attrs.set(Attrs::EXPORT, true);
+            }
+        });
+    }
+}

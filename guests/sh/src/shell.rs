@@ -1,0 +1,288 @@
+//! The state of a shell, and how it speaks of errors.
+
+use crate::ast::{Function, List};
+use crate::jobs::Jobs;
+use crate::options::{Options, Shopt};
+use crate::parser::Dialect;
+use crate::traps::Traps;
+use crate::vars::{Attrs, NameMap, Value, Var, Vars};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Instant;
+use wardian_abi as abi;
+
+/// Why a command's execution stops short of its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    Break(u32),
+    Continue(u32),
+    /// Out of a function or sourced file.
+    Return(i32),
+    /// Out of the shell.
+    Exit(i32),
+    /// Out of the command being run at the top level, after an error in an expansion.
+    Discard(i32),
+}
+
+/// The answer of anything that runs commands: as a rule an exit status.
+pub type Exec<T = i32> = Result<T, Flow>;
+
+/// How the shell was called: some errors end one kind and not another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Invocation {
+    /// `bash -c`
+    Command,
+    /// `bash file`
+    File,
+    /// `bash < file`
+    Stdin,
+    /// Scripts given one after another through the kernel.
+    Session,
+}
+
+/// A function call or sourced file in progress.
+pub struct Frame {
+    pub function: Option<Rc<[u8]>>,
+    /// The file the code is from.
+    pub source: Rc<[u8]>,
+    /// The line it was called from.
+    pub call_line: u32,
+}
+
+pub struct Shell {
+    pub vars: Vars,
+    pub functions: NameMap<Rc<Function>>,
+    pub function_attrs: NameMap<Attrs>,
+    pub aliases: Rc<HashMap<Vec<u8>, Vec<u8>>>,
+    pub options: Options,
+    pub shopt: Shopt,
+    /// `$1` and up.
+    pub params: Vec<Vec<u8>>,
+    /// `$0`
+    pub name: Vec<u8>,
+    /// `$?`
+    pub status: i32,
+    /// `$_`
+    pub last_arg: Vec<u8>,
+    /// `$!`
+    pub last_background: Option<abi::Pid>,
+    /// `$$`
+    pub pid: abi::Pid,
+    pub invocation: Invocation,
+    pub subshell_level: u32,
+    pub line: u32,
+    pub source: Rc<[u8]>,
+    pub frames: Vec<Frame>,
+    /// Loops around the command being run, in this function.
+    pub loops: u32,
+    /// Nesting of commands, to stop before the stack does.
+    pub depth: u32,
+    /// Above 0 where a failure does not count for `set -e`: in conditions.
+    pub unchecked: u32,
+    pub traps: Traps,
+    pub jobs: Jobs,
+    pub pipe_status: Vec<i32>,
+    /// The status of the last command substitution in the command being expanded.
+    pub substitution_status: Option<i32>,
+    pub directory_stack: Vec<Vec<u8>>,
+    /// Remembered locations of programs, with how often they were used.
+    pub hash: NameMap<(Vec<u8>, u32)>,
+    pub hash_version: u64,
+    pub started: Instant,
+    pub seconds_base: Cell<i64>,
+    pub random: Cell<u32>,
+    /// Where `getopts` is inside an argument.
+    pub getopts_at: usize,
+    pub getopts_index: i64,
+    /// The text of the command being run, for `BASH_COMMAND`, made when asked for.
+    pub command_text: Option<Rc<dyn Fn() -> Vec<u8>>>,
+    /// Descriptors for process substitutions, closed when the command is done.
+    pub process_fds: Vec<(abi::Fd, abi::Pid)>,
+    /// Compiled arithmetic whose text is only known at run time.
+    pub arith_cache: HashMap<Vec<u8>, Rc<crate::arith::Expr>>,
+    pub disabled_builtins: Vec<Vec<u8>>,
+    pub history: Vec<Vec<u8>>,
+    /// The trap being run, whose `$?` it must not change.
+    pub in_trap: u32,
+    /// The words a completion specification was given; kept to list them.
+    pub interactive: bool,
+    pub completions: NameMap<Vec<u8>>,
+}
+
+impl Shell {
+    pub fn new(name: &[u8], invocation: Invocation) -> Shell {
+        Shell {
+            vars: Vars::default(),
+            functions: NameMap::default(),
+            function_attrs: NameMap::default(),
+            aliases: Rc::default(),
+            options: Options::default(),
+            shopt: Shopt::default(),
+            params: Vec::new(),
+            name: name.to_vec(),
+            status: 0,
+            last_arg: Vec::new(),
+            last_background: None,
+            pid: 0,
+            invocation,
+            subshell_level: 0,
+            line: 1,
+            source: name.into(),
+            frames: Vec::new(),
+            loops: 0,
+            depth: 0,
+            unchecked: 0,
+            traps: Traps::default(),
+            jobs: Jobs::default(),
+            pipe_status: vec![0],
+            substitution_status: None,
+            directory_stack: Vec::new(),
+            hash: NameMap::default(),
+            hash_version: 0,
+            started: Instant::now(),
+            seconds_base: Cell::new(0),
+            random: Cell::new(1),
+            getopts_at: 0,
+            getopts_index: 1,
+            command_text: None,
+            process_fds: Vec::new(),
+            arith_cache: HashMap::new(),
+            disabled_builtins: Vec::new(),
+            history: Vec::new(),
+            in_trap: 0,
+            interactive: false,
+            completions: NameMap::default(),
+        }
+    }
+
+    /// What the syntax depends on, as the options are now.
+    pub fn dialect(&self) -> Dialect {
+        let aliases = self.shopt.get("expand_aliases") || self.options.posix;
+        Dialect {
+            extglob: self.shopt.get("extglob"),
+            braces: self.options.braceexpand,
+            posix: self.options.posix,
+            aliases: (aliases && !self.aliases.is_empty()).then(|| self.aliases.clone()),
+        }
+    }
+
+    // --- messages ---
+
+    /// Prints a message as bash does: the shell's name and the line first.
+    pub fn complain(&self, message: &[u8]) {
+        self.complain_at(self.line, message);
+    }
+
+    pub fn complain_at(&self, line: u32, message: &[u8]) {
+        let mut text = match self.invocation {
+            Invocation::File => self.source.to_vec(),
+            _ => self.name.clone(),
+        };
+        text.extend_from_slice(format!(": line {line}: ").as_bytes());
+        text.extend_from_slice(message);
+        text.push(b'\n');
+        let _ = abi::write_all(2, &text);
+    }
+
+    /// A message made of parts.
+    pub fn complain_parts(&self, parts: &[&[u8]]) {
+        self.complain(&parts.concat());
+    }
+
+    /// A message about a file.
+    pub fn complain_errno(&self, what: &[u8], errno: abi::Errno) {
+        self.complain_parts(&[what, b": ", errno.message().as_bytes()]);
+    }
+
+    /// What an error in an expansion does: ends the shell, or at the prompt only the command.
+    pub fn fatal(&self) -> Flow {
+        if self.subshell_level == 0 && matches!(self.invocation, Invocation::Command | Invocation::Session) {
+            Flow::Exit(127)
+        } else {
+            Flow::Exit(1)
+        }
+    }
+
+    // --- variables ---
+
+    /// A variable by name, its value made on the spot if it is one of those.
+    pub fn var(&self, name: &[u8]) -> Option<std::borrow::Cow<'_, Var>> {
+        let var = self.vars.get(name)?;
+        if var.attrs.has(Attrs::DYNAMIC) {
+            return Some(std::borrow::Cow::Owned(self.dynamic(name)));
+        }
+        Some(std::borrow::Cow::Borrowed(var))
+    }
+
+    /// The text of a variable as `$name` has it.
+    pub fn text(&self, name: &[u8]) -> Option<std::borrow::Cow<'_, [u8]>> {
+        let var = self.vars.get(name)?;
+        if var.attrs.has(Attrs::DYNAMIC) {
+            return self.dynamic(name).text().cloned().map(std::borrow::Cow::Owned);
+        }
+        var.text().map(|text| std::borrow::Cow::Borrowed(text.as_slice()))
+    }
+
+    pub fn ifs(&self) -> Vec<u8> {
+        self.vars.text(b"IFS").cloned().unwrap_or_else(|| match self.vars.get(b"IFS") {
+            Some(Var { value: Value::Unset, .. }) | None => b" \t\n".to_vec(),
+            Some(_) => Vec::new(),
+        })
+    }
+
+    /// Reports a readonly variable; the command is given up.
+    pub fn readonly_error(&self, name: &[u8]) -> Flow {
+        self.complain_parts(&[name, b": readonly variable"]);
+        Flow::Discard(1)
+    }
+
+    /// Whether text is UTF-8 by the locale's variables.
+    pub fn utf8(&self) -> bool {
+        for name in [&b"LC_ALL"[..], b"LC_CTYPE", b"LANG"] {
+            match self.vars.text(name) {
+                Some(value) if !value.is_empty() => {
+                    let lower = value.to_ascii_lowercase();
+                    return lower.windows(4).any(|w| w == b"utf8") || lower.windows(5).any(|w| w == b"utf-8");
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// Parses text and runs it command by command, as `eval`, `source`, `-c` and sessions do.
+    pub fn run_text(&mut self, text: Vec<u8>, line: u32) -> Exec {
+        let mut parser = crate::parser::Parser::new(text, line);
+        self.run_parser(&mut parser)
+    }
+
+    pub fn run_parser(&mut self, parser: &mut crate::parser::Parser) -> Exec {
+        let mut status = 0;
+        loop {
+            match self.next_list(parser) {
+                Ok(Some(list)) => {
+                    if self.options.noexec && !self.interactive {
+                        continue;
+                    }
+                    status = self.run_list(&list)?;
+                }
+                Ok(None) => return Ok(status),
+                Err(status) => return Ok(status),
+            }
+        }
+    }
+
+    /// The next complete command; a syntax error is reported and becomes a status.
+    pub fn next_list(&mut self, parser: &mut crate::parser::Parser) -> Result<Option<List>, i32> {
+        let dialect = self.dialect();
+        let parsed = parser.next_command(&dialect);
+        parsed.map_err(|error| {
+            for (line, message) in error.messages() {
+                self.complain_at(line, &message);
+            }
+            self.status = 2;
+            2
+        })
+    }
+}

@@ -1,0 +1,457 @@
+//! Commands back to text, laid out as bash does it in `declare -f` and `jobs`.
+
+use crate::ast::*;
+use crate::arith::Arith;
+use std::rc::Rc;
+
+/// A word as it was written.
+pub fn word_text(word: &Word) -> Vec<u8> {
+    if let Some(raw) = &word.raw {
+        return raw.to_vec();
+    }
+    word.as_literal().unwrap_or_default()
+}
+
+pub fn simple_text(simple: &Simple) -> Vec<u8> {
+    let mut printer = Printer::default();
+    printer.simple(simple);
+    printer.out
+}
+
+pub fn and_or_text(item: &AndOr) -> Vec<u8> {
+    let mut printer = Printer::default();
+    printer.and_or(item);
+    printer.out
+}
+
+/// `name () …`, as `declare -f` prints it.
+pub fn function_text(function: &Function) -> Vec<u8> {
+    let mut text = [&function.name, b" () \n".as_slice()].concat();
+    text.extend(function_body(function));
+    text.push(b'\n');
+    text
+}
+
+pub fn function_body(function: &Function) -> Vec<u8> {
+    let mut printer = Printer::default();
+    printer.function_body(&function.body);
+    printer.out
+}
+
+#[derive(Default)]
+struct Printer {
+    out: Vec<u8>,
+    indent: usize,
+    /// Here-documents whose bodies come when the line ends.
+    documents: Vec<Rc<HereDocument>>,
+}
+
+impl Printer {
+    fn text(&mut self, text: &[u8]) {
+        self.out.extend_from_slice(text);
+    }
+
+    fn newline(&mut self) {
+        self.out.push(b'\n');
+        self.out.extend(std::iter::repeat_n(b' ', self.indent));
+    }
+
+    /// A semicolon, unless what is there ends in a way that needs none.
+    fn semicolon(&mut self) {
+        if self.bodies() || self.out.ends_with(b"\n") || self.out.ends_with(b"&") {
+            return;
+        }
+        self.out.push(b';');
+    }
+
+    /// The bodies of here-documents so far; says whether there were any.
+    fn bodies(&mut self) -> bool {
+        let documents = std::mem::take(&mut self.documents);
+        for document in &documents {
+            self.out.push(b'\n');
+            let body = document.body.get().map(word_text).unwrap_or_default();
+            self.out.extend(body);
+            self.out.extend_from_slice(&document.delimiter);
+        }
+        if !documents.is_empty() {
+            self.out.push(b'\n');
+        }
+        !documents.is_empty()
+    }
+
+    /// Commands one below another.
+    fn list(&mut self, list: &List) {
+        for (at, item) in list.items.iter().enumerate() {
+            self.and_or(item);
+            if at + 1 == list.items.len() {
+                break;
+            }
+            if item.background {
+                self.out.push(b' ');
+                continue;
+            }
+            self.semicolon();
+            self.newline();
+        }
+    }
+
+    /// Commands on one line, as conditions are.
+    fn inline(&mut self, list: &List) {
+        for (at, item) in list.items.iter().enumerate() {
+            self.and_or(item);
+            if at + 1 < list.items.len() {
+                self.text(if item.background { b" " } else { b"; " });
+            }
+        }
+    }
+
+    /// A body one level in, every command of it ended.
+    fn body(&mut self, list: &List) {
+        self.indent += 4;
+        self.newline();
+        self.list(list);
+        self.semicolon();
+        self.indent -= 4;
+        self.newline();
+    }
+
+    fn and_or(&mut self, item: &AndOr) {
+        self.pipeline(&item.first);
+        for (connector, pipeline) in &item.rest {
+            self.text(if *connector == Connector::And { b" && " } else { b" || " });
+            self.bodies();
+            self.pipeline(pipeline);
+        }
+        if item.background {
+            self.text(b" &");
+        }
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline) {
+        match pipeline.timed {
+            Some(Timing::Bash) => self.text(b"time "),
+            Some(Timing::Posix) => self.text(b"time -p "),
+            None => {}
+        }
+        if pipeline.negated {
+            self.text(b"! ");
+        }
+        for (at, stage) in pipeline.stages.iter().enumerate() {
+            if at > 0 {
+                self.text(b" | ");
+                self.bodies();
+            }
+            self.command(stage);
+        }
+    }
+
+    fn command(&mut self, command: &Command) {
+        match command {
+            Command::Simple(simple) => self.simple(simple),
+            Command::Compound(compound) => self.compound(compound),
+            Command::Function(function) => {
+                self.text(b"function ");
+                self.text(&function.name);
+                self.text(b" () ");
+                self.newline();
+                self.function_body(&function.body);
+            }
+            Command::Coproc(coproc) => {
+                self.text(b"coproc ");
+                self.text(&coproc.name);
+                self.text(b" ");
+                self.command(&coproc.body);
+            }
+        }
+    }
+
+    fn function_body(&mut self, body: &Compound) {
+        self.text(b"{ ");
+        self.indent += 4;
+        self.newline();
+        match &body.kind {
+            CompoundKind::Group(list) => {
+                self.list(list);
+                if !self.documents.is_empty() {
+                    self.bodies();
+                }
+            }
+            _ => self.kind(body),
+        }
+        self.indent -= 4;
+        if !self.out.ends_with(b"\n") {
+            self.newline();
+        }
+        self.text(b"}");
+        self.redirects(&body.redirects);
+    }
+
+    fn compound(&mut self, compound: &Compound) {
+        self.kind(compound);
+        self.redirects(&compound.redirects);
+    }
+
+    fn kind(&mut self, compound: &Compound) {
+        match &compound.kind {
+            CompoundKind::Group(list) => {
+                self.text(b"{ ");
+                self.indent += 4;
+                self.newline();
+                self.list(list);
+                self.bodies();
+                self.indent -= 4;
+                self.newline();
+                self.text(b"}");
+            }
+            CompoundKind::Subshell(list) => {
+                self.text(b"( ");
+                self.list(list);
+                self.text(b" )");
+            }
+            CompoundKind::If { arms, otherwise } => self.if_arms(arms, otherwise.as_ref()),
+            CompoundKind::While { condition, body, until } => {
+                self.text(if *until { b"until " } else { b"while " });
+                self.inline(condition);
+                self.text(b"; do");
+                self.body(body);
+                self.text(b"done");
+            }
+            CompoundKind::For { name, words, body } => self.for_words(b"for ", name, words.as_deref(), body),
+            CompoundKind::Select { name, words, body } => self.for_words(b"select ", name, words.as_deref(), body),
+            CompoundKind::ArithFor { first, condition, step, body } => {
+                let part = |arith: &Option<Arith>| arith.as_ref().map_or_else(|| b"1".to_vec(), arith_text);
+                let head = [b"((", part(first).as_slice(), b"; ", &part(condition), b"; ", &part(step), b"))"].concat();
+                self.text(b"for ");
+                self.text(&head);
+                self.newline();
+                self.text(b"do");
+                self.body(body);
+                self.text(b"done");
+            }
+            CompoundKind::Case { word, arms } => self.case(word, arms),
+            CompoundKind::Arith(arith) => {
+                let text = [b"((", arith_raw(arith).as_slice(), b"))"].concat();
+                self.text(&text);
+            }
+            CompoundKind::Condition(condition) => {
+                self.text(b"[[ ");
+                self.condition(condition);
+                self.text(b" ]]");
+            }
+        }
+    }
+
+    fn if_arms(&mut self, arms: &[(List, List)], otherwise: Option<&List>) {
+        let Some(((condition, body), rest)) = arms.split_first() else { return };
+        self.text(b"if ");
+        self.inline(condition);
+        self.text(b"; then");
+        self.body(body);
+        if !rest.is_empty() {
+            self.text(b"else");
+            self.indent += 4;
+            self.newline();
+            self.if_arms(rest, otherwise);
+            self.semicolon();
+            self.indent -= 4;
+            self.newline();
+        } else if let Some(otherwise) = otherwise {
+            self.text(b"else");
+            self.body(otherwise);
+        }
+        self.text(b"fi");
+    }
+
+    fn for_words(&mut self, keyword: &[u8], name: &[u8], words: Option<&[Word]>, body: &List) {
+        self.text(keyword);
+        self.text(name);
+        self.text(b" in ");
+        match words {
+            Some(words) => self.words(words.iter()),
+            None => self.text(b"\"$@\""),
+        }
+        self.text(b";");
+        self.newline();
+        self.text(b"do");
+        self.body(body);
+        self.text(b"done");
+    }
+
+    fn words<'w>(&mut self, words: impl Iterator<Item = &'w Word>) {
+        let shown: Vec<Vec<u8>> = words.filter(|word| !is_brace_tail(word)).map(word_text).collect();
+        self.text(&shown.join(&b' '));
+    }
+
+    fn case(&mut self, word: &Word, arms: &[CaseArm]) {
+        self.text(b"case ");
+        self.text(&word_text(word));
+        self.text(b" in ");
+        self.indent += 4;
+        for arm in arms {
+            self.newline();
+            let patterns: Vec<Vec<u8>> = arm.patterns.iter().map(word_text).collect();
+            self.text(&patterns.join(&b" | "[..]));
+            self.text(b")");
+            self.indent += 4;
+            if arm.body.items.is_empty() {
+                self.out.push(b'\n');
+            } else {
+                self.newline();
+            }
+            self.list(&arm.body);
+            self.bodies();
+            self.indent -= 4;
+            self.newline();
+            self.text(match arm.end {
+                CaseEnd::Break => b";;",
+                CaseEnd::FallThrough => b";&",
+                CaseEnd::Continue => b";;&",
+            });
+        }
+        self.indent -= 4;
+        self.newline();
+        self.text(b"esac");
+    }
+
+    fn condition(&mut self, condition: &Condition) {
+        match condition {
+            Condition::Not(inner) => {
+                self.text(b"! ");
+                self.condition(inner);
+            }
+            Condition::And(left, right) => {
+                self.condition(left);
+                self.text(b" && ");
+                self.condition(right);
+            }
+            Condition::Or(left, right) => {
+                self.condition(left);
+                self.text(b" || ");
+                self.condition(right);
+            }
+            Condition::Group(inner) => {
+                self.text(b"( ");
+                self.condition(inner);
+                self.text(b" )");
+            }
+            Condition::Unary(operator, word) => {
+                self.text(operator);
+                self.text(b" ");
+                self.text(&word_text(word));
+            }
+            Condition::Binary(left, operator, right) => {
+                let text = [word_text(left), operator.clone(), word_text(right)].join(&b' ');
+                self.text(&text);
+            }
+            Condition::Word(word) => {
+                self.text(b"-n ");
+                self.text(&word_text(word));
+            }
+        }
+    }
+
+    fn simple(&mut self, simple: &Simple) {
+        let mut parts: Vec<Vec<u8>> = simple.assignments.iter().map(assignment_text).collect();
+        for word in &simple.words {
+            match word {
+                Arg::Word(word) if is_brace_tail(word) => {}
+                Arg::Word(word) => parts.push(word_text(word)),
+                Arg::Assignment(assignment) => parts.push(assignment_text(assignment)),
+            }
+        }
+        let empty = parts.is_empty();
+        self.text(&parts.join(&b' '));
+        let start = self.out.len();
+        self.redirects(&simple.redirects);
+        if empty && self.out.get(start) == Some(&b' ') {
+            self.out.remove(start);
+        }
+    }
+
+    fn redirects(&mut self, redirects: &[Redirect]) {
+        for redirect in redirects {
+            self.out.push(b' ');
+            self.redirect(redirect);
+        }
+    }
+
+    fn redirect(&mut self, redirect: &Redirect) {
+        use RedirectAction::*;
+        let fd = match &redirect.fd {
+            RedirectFd::Default => Vec::new(),
+            RedirectFd::Number(fd) => fd.to_string().into_bytes(),
+            RedirectFd::Variable(name) => [b"{", name.as_ref(), b"}"].concat(),
+        };
+        let (operator, word): (&[u8], &Word) = match &redirect.action {
+            Read(word) => (b"< ", word),
+            Write(word) => (b"> ", word),
+            Clobber(word) => (b">| ", word),
+            Append(word) => (b">> ", word),
+            ReadWrite(word) => (b"<> ", word),
+            WriteBoth(word) => (b"&> ", word),
+            AppendBoth(word) => (b"&>> ", word),
+            HereString(word) => (b"<<< ", word),
+            DupInput(word) | DupOutput(word) => {
+                let input = matches!(redirect.action, DupInput(_));
+                let default: &[u8] = if input { b"0" } else { b"1" };
+                let fd = if fd.is_empty() { default } else { &fd };
+                let operator: &[u8] = if input { b"<&" } else { b">&" };
+                let text = [fd, operator, &word_text(word)].concat();
+                return self.text(&text);
+            }
+            HereDocument(document) => {
+                let operator: &[u8] = if document.strip_tabs { b"<<-" } else { b"<<" };
+                let quote: &[u8] = if document.quoted { b"'" } else { b"" };
+                let text = [&fd, operator, quote, &document.delimiter, quote].concat();
+                self.documents.push(document.clone());
+                return self.text(&text);
+            }
+        };
+        // bash drops the number that an operator implies.
+        let implied = matches!((&redirect.action, fd.as_slice()), (Read(_) | HereString(_), b"0") | (Write(_) | Append(_), b"1"));
+        let fd = if implied { Vec::new() } else { fd };
+        let text = [fd.as_slice(), operator, &word_text(word)].concat();
+        self.text(&text);
+    }
+}
+
+/// Of the words a brace expression became, only the first is printed, as it was written.
+fn is_brace_tail(word: &Word) -> bool {
+    word.raw.as_deref() == Some(b"") && !word.pieces.is_empty()
+}
+
+fn arith_raw(arith: &Arith) -> Vec<u8> {
+    word_text(&arith.word)
+}
+
+fn arith_text(arith: &Arith) -> Vec<u8> {
+    arith_raw(arith).trim_ascii().to_vec()
+}
+
+fn assignment_text(assignment: &Assignment) -> Vec<u8> {
+    let mut text = assignment.name.to_vec();
+    if let Some(subscript) = &assignment.subscript {
+        text.extend([b"[", word_text(&subscript.word).as_slice(), b"]"].concat());
+    }
+    text.extend_from_slice(if assignment.append { b"+=" } else { b"=" });
+    match &assignment.value {
+        AssignedValue::Scalar(word) => text.extend(word_text(word)),
+        AssignedValue::Array(elements) => {
+            let shown: Vec<Vec<u8>> = elements.iter().filter(|e| !is_brace_tail(&e.value)).map(element_text).collect();
+            text.push(b'(');
+            text.extend(shown.join(&b' '));
+            text.push(b')');
+        }
+    }
+    text
+}
+
+fn element_text(element: &Element) -> Vec<u8> {
+    match &element.subscript {
+        Some(subscript) => {
+            let operator: &[u8] = if element.append { b"+=" } else { b"=" };
+            [b"[", word_text(&subscript.word).as_slice(), b"]", operator, &word_text(&element.value)].concat()
+        }
+        None => word_text(&element.value),
+    }
+}

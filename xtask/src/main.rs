@@ -1,7 +1,9 @@
 //! The project's chores: `cargo xtask CHORE`. One file per chore; this one only picks.
 
+mod bench;
 mod guests;
 mod manifest;
+mod soak;
 mod test;
 mod toolchain;
 
@@ -16,6 +18,8 @@ cargo xtask CHORE
   guests [NAME…] [--force]   rebuild the guest programs whose sources changed, into guests/dist
   guests --check             fail if guests/dist does not belong to the sources
   test                       everything that must pass before a change goes in
+  bench [core|vfs]           measure, against native in the same run, into bench/results
+  soak [vfs|kernel]          the long versions of the property and leak tests
 ";
 
 fn main() -> ExitCode {
@@ -25,6 +29,8 @@ fn main() -> ExitCode {
     let outcome = match chore.as_str() {
         "guests" => guests::main(&rest),
         "test" => test::main(&rest),
+        "bench" => bench::main(&rest),
+        "soak" => soak::main(&rest),
         "" | "help" | "-h" | "--help" => {
             print!("{HELP}");
             Ok(())
@@ -43,6 +49,14 @@ fn main() -> ExitCode {
 /// The root of the repository.
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a directory of the repository").into()
+}
+
+/// Runs one step of a chore, written as one would type it, from the root of the repository.
+fn step(line: &str, environment: &[(&str, &str)]) -> Result<()> {
+    println!("==> {line}");
+    let mut words = line.split(' ');
+    let mut command = Command::new(words.next().expect("a step is not empty"));
+    run(command.args(words).envs(environment.iter().copied()).current_dir(root()))
 }
 
 /// Runs a command to its end, with its output on ours; anything but success is an error that names it.

@@ -27,10 +27,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    tracing_subscriber::fmt()
-        .with_env_filter(tracing_subscriber::EnvFilter::from_env("WARDIAN_LOG"))
-        .with_writer(std::io::stderr)
-        .init();
+    let level = std::env::var("WARDIAN_LOG").ok().and_then(|level| level.parse().ok());
+    let level: tracing::Level = level.unwrap_or(tracing::Level::WARN);
+    tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).init();
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => run::main(arguments),
     };

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use tokio::sync::OnceCell;
 use wasmtime::{InstancePre, Linker, Module};
 
+use crate::image::Image;
 use crate::instance::Ctx;
 use crate::kernel::KernelError;
 
@@ -27,6 +29,8 @@ pub struct Program {
     pub(crate) system: bool,
     /// It has what fork needs.
     pub(crate) forks: bool,
+    /// Its memory after start-up, taken once: every session of it begins there.
+    pub(crate) template: OnceCell<Arc<Image>>,
 }
 
 impl Program {
@@ -42,7 +46,7 @@ impl Program {
         let pre = linker
             .instantiate_pre(&module)
             .map_err(|e| KernelError::Program(name.to_owned(), format!("{e:#}")))?;
-        Ok(Arc::new(Program { name: name.to_owned(), pre, native, system, forks }))
+        Ok(Arc::new(Program { name: name.to_owned(), pre, native, system, forks, template: OnceCell::new() }))
     }
 
     /// What it is called in messages.

@@ -20,6 +20,7 @@ use crate::proc::{Process, Seed, Status};
 use crate::program::Program;
 use crate::run::{Run, Usage};
 use crate::signal::Signals;
+use crate::spawn;
 use crate::stream::{Input, Output, Standard};
 use crate::task::{self, Task};
 
@@ -110,14 +111,13 @@ impl Session {
         };
         let process = add_process(machine, program, cwd.clone(), cwd_name.clone())?;
         let env = Arc::new(env);
-        let mut instance = Instance::new(machine, &process, program, env.clone()).await?;
-        instance.call::<(), ()>("_initialize", ()).await.map_err(|_| Errno::ENOEXEC)?;
-        let image = Arc::new(Image::capture(&mut instance, None));
+        let template = program.template.get_or_try_init(|| take_template(machine, &process, program));
+        let image = template.await?.clone();
         let (umask, signals) = (process.umask.load(Ordering::Relaxed), Signals::default());
         let fds = save_fds(&process.fds.lock());
         let rest = AtRest { image, env, cwd, cwd_name, umask, signals, fds };
         let (machine, program) = (machine.clone(), program.clone());
-        Ok(Session { machine, process, program, rest, warm: Some(instance) })
+        Ok(Session { machine, process, program, rest, warm: None })
     }
 
     /// Puts a session at rest into another machine, whose tree must be a clone of the tree it rested on.
@@ -173,10 +173,10 @@ impl Session {
         let (done, mut result) = oneshot::channel();
         let task = self.process.new_task();
         let script = command.script.clone();
+        let (machine, process) = (self.machine.clone(), self.process.clone());
         let body = async move {
-            let mut instance = instance;
-            let called = call_run(&mut instance, &script).await;
-            let _ = done.send((called, instance));
+            let ended = run_script(&machine, &process, instance, &script).await;
+            let _ = done.send(ended);
         };
         task::launch(self.machine.kernel(), &task, Box::pin(body));
         let deadline = command.timeout.map(|timeout| tokio::time::Instant::now() + timeout);
@@ -195,16 +195,14 @@ impl Session {
     }
 
     /// Takes the session to its new rest after a command that ended by itself.
-    fn settle(&mut self, ended: Option<(Result<i32, Ending>, Instance)>) -> Verdict {
+    fn settle(&mut self, ended: Option<Ended>) -> Verdict {
         let status = match ended {
-            Some((Ok(code), mut instance)) => {
+            Some(Ended::Returned(code, mut instance)) => {
                 self.come_to_rest(&mut instance);
-                self.warm = Some(instance);
-                return Verdict::Exited(code as u8);
+                self.warm = Some(*instance);
+                return Verdict::Exited(code);
             }
-            // The program left by `exit` or `exec`: the command is over, the session is as it was before it.
-            Some((Err(Ending::Status(status)), _)) => status,
-            Some((Err(Ending::Exec(_)), _)) => Status::Exited(126),
+            Some(Ended::Left(status)) => status,
             None => Status::Signaled(self.process.survive()),
         };
         self.cool();
@@ -280,10 +278,47 @@ impl Drop for Session {
     }
 }
 
+/// Starts the program once, to see what its memory is like then. It has read nothing of its surroundings yet.
+async fn take_template(
+    machine: &Arc<Machine>,
+    process: &Arc<Process>,
+    program: &Arc<Program>,
+) -> Result<Arc<Image>, Errno> {
+    let mut instance = Instance::new(machine, process, program, Arc::default()).await?;
+    let started = instance.call::<(), ()>("_initialize", ()).await;
+    let image = Image::capture(&mut instance, None);
+    machine.meter().release(process.charged.swap(0, Ordering::SeqCst));
+    started.map(|()| Arc::new(image)).map_err(|_| Errno::ENOEXEC)
+}
+
 async fn sleep_until(deadline: Option<tokio::time::Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,
+    }
+}
+
+/// How a script ended that was not killed.
+enum Ended {
+    /// The program returned, and can run the next.
+    Returned(u8, Box<Instance>),
+    /// It left by `exit`, `exec` or a trap: the command is over, the session is as it was before it.
+    Left(Status),
+}
+
+async fn run_script(
+    machine: &Arc<Machine>,
+    process: &Arc<Process>,
+    mut instance: Instance,
+    script: &[u8],
+) -> Ended {
+    match call_run(&mut instance, script).await {
+        Ok(code) => Ended::Returned(code as u8, Box::new(instance)),
+        Err(Ending::Status(status)) => Ended::Left(status),
+        Err(Ending::Exec(request)) => {
+            drop(instance);
+            Ended::Left(spawn::run_to_end(machine, process, *request).await.0)
+        }
     }
 }
 

@@ -215,23 +215,27 @@ pub(crate) fn inherited(parent: &FdTable, moves: &[FdMove]) -> Result<FdTable> {
     Ok(fds)
 }
 
-/// Runs a program in `process` until it ends, through every `exec` it does, and ends the process.
-pub(crate) async fn run_program(machine: Arc<Machine>, process: Arc<Process>, mut request: Request) {
+/// Runs a program in `process` to its end, and ends the process.
+pub(crate) async fn run_program(machine: Arc<Machine>, process: Arc<Process>, request: Request) {
     let _guard = machine.end_with_body(&process);
+    let (status, instance) = run_to_end(&machine, &process, request).await;
+    // The parent is told first and goes on while this task takes the memory down.
+    machine.end(&process, status);
+    drop(instance);
+}
+
+/// Runs a program until it ends, through every `exec` it does; answers what is left of it, too.
+pub(crate) async fn run_to_end(
+    machine: &Arc<Machine>,
+    process: &Arc<Process>,
+    mut request: Request,
+) -> (Status, Option<Instance>) {
     loop {
         *process.argv.lock() = request.argv.clone();
-        let (status, instance) = match run_once(&machine, &process, &request).await {
-            (Ending::Exec(next), instance) => {
-                drop(instance);
-                request = *next;
-                continue;
-            }
-            (Ending::Status(status), instance) => (status, instance),
-        };
-        // The parent is told first and goes on while this task takes the memory down.
-        machine.end(&process, status);
-        drop(instance);
-        return;
+        match run_once(machine, process, &request).await {
+            (Ending::Exec(next), _) => request = *next,
+            (Ending::Status(status), instance) => return (status, instance),
+        }
     }
 }
 

@@ -1,0 +1,99 @@
+//! `wardian run`.
+
+use std::process::{Command, Stdio};
+
+use crate::{shown, wardian, wardian_with};
+
+#[test]
+fn a_pipeline() {
+    assert_eq!(shown(wardian(&["run", "echo hello | wc -c"])), (0, "6\n".into(), String::new()));
+}
+
+#[test]
+fn subshells_pipelines_and_descriptors() {
+    let script =
+        "x=1; (x=2; echo $x); echo $x; yes | head -3 | sort | uniq -c; exec 3>/tmp/log; echo hi >&3; cat /tmp/log";
+    assert_eq!(shown(wardian(&["run", script])), (0, "2\n1\n      3 y\nhi\n".into(), String::new()));
+}
+
+#[test]
+fn a_timeout_is_124_and_says_so() {
+    let (code, stdout, stderr) = shown(wardian(&["run", "--timeout", "200ms", "while :; do :; done"]));
+    assert_eq!((code, stdout.as_str(), stderr.as_str()), (124, "", "wardian: timed out after 200 ms\n"));
+}
+
+#[test]
+fn the_scripts_code_is_the_commands() {
+    for code in [0, 1, 3, 126, 127, 255] {
+        assert_eq!(shown(wardian(&["run", &format!("exit {code}")])).0, code);
+    }
+}
+
+#[test]
+fn standard_input_passes_through() {
+    let output = wardian_with(&["run", "read a; echo $a; wc -l"], b"one\ntwo\nthree\n");
+    assert_eq!(shown(output), (0, "one\n2\n".into(), String::new()));
+}
+
+#[test]
+fn the_script_can_come_from_standard_input_or_a_file() {
+    assert_eq!(shown(wardian_with(&["run", "-"], b"echo from stdin\n")).1, "from stdin\n");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&file, "echo from file; cat").unwrap();
+    let path = file.path().to_str().unwrap();
+    assert_eq!(shown(wardian_with(&["run", "--file", path], b"and input")).1, "from file\nand input");
+}
+
+#[test]
+fn json_is_the_result_object() {
+    let (code, stdout, _) = shown(wardian(&["run", "--json", "echo hi; echo err >&2; exit 3"]));
+    assert_eq!(code, 3);
+    let object: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(object["exitCode"], 3);
+    assert_eq!(object["stdout"], "hi\n");
+    assert_eq!(object["stderr"], "err\n");
+    assert!(object["executionTimeMs"].is_number());
+    for absent in ["truncated", "errorClass", "limit"] {
+        assert!(object.get(absent).is_none(), "{absent}");
+    }
+    let (_, stdout, _) = shown(wardian(&["run", "--json", "--timeout", "50ms", "sleep 100"]));
+    let object: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((&object["exitCode"], &object["errorClass"]), (&124.into(), &"TIMEOUT".into()));
+    let (_, stdout, _) = shown(wardian(&["run", "--json", "yes | head -c 3000000"]));
+    let object: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((&object["truncated"]["stdout"], &object["limit"]), (&true.into(), &"stdoutBytes".into()));
+}
+
+#[test]
+fn output_streams_as_it_comes() {
+    use std::io::{BufRead, BufReader};
+    let mut child = Command::new(env!("CARGO_BIN_EXE_wardian"))
+        .args(["run", "echo first; cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    // The script is still reading: what it wrote must be here all the same.
+    assert_eq!(line, "first\n");
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn bad_flags_are_one_clear_error_and_exit_2() {
+    let cases: [&[&str]; 6] = [
+        &["run"],
+        &["run", "--nonsense", "true"],
+        &["run", "--timeout", "soon", "true"],
+        &["run", "--mount", "nowhere", "true"],
+        &["run", "--file", "/nowhere/at/all"],
+        &["run", "--env", "novalue", "true"],
+    ];
+    for words in cases {
+        let (code, stdout, stderr) = shown(wardian(words));
+        assert_eq!((code, stdout.as_str()), (2, ""), "{words:?}");
+        assert!(!stderr.is_empty() && !stderr.contains("panicked"), "{words:?}: {stderr}");
+    }
+}

@@ -1,0 +1,36 @@
+//! A fork is a value: everything is there, nothing is shared.
+
+use crate::support::{output, run, sandbox};
+
+#[tokio::test]
+async fn a_fork_has_everything_and_shares_nothing() {
+    let parent = sandbox().await;
+    output(&parent, "x=1; a=(p q); f() { echo f$x; }; cd /tmp; echo file > file; exec 3>log; echo one >&3").await;
+    let child = parent.fork().await.unwrap();
+    assert_eq!(output(&child, "f; echo ${a[1]}; pwd; cat file").await, "f1\nq\n/tmp\nfile\n");
+    output(&child, "x=2; rm file; echo child >&3").await;
+    output(&parent, "echo parent >&3; touch only-here").await;
+    assert_eq!(output(&parent, "f; cat file log").await, "f1\nfile\none\nparent\n");
+    assert_eq!(output(&child, "f; cat log").await, "f2\none\nchild\n");
+    assert_ne!(run(&child, "test -e only-here").await.exit_code, 0);
+}
+
+#[tokio::test]
+async fn forks_of_forks() {
+    let mut sandbox = sandbox().await;
+    for depth in 0..20 {
+        output(&sandbox, &format!("x=$x{depth}.; echo $x > /tmp/f")).await;
+        sandbox = sandbox.fork().await.unwrap();
+    }
+    let expected: String = (0..20).map(|depth| format!("{depth}.")).collect();
+    assert_eq!(output(&sandbox, "cat /tmp/f; echo $x").await, format!("{expected}\n{expected}\n"));
+}
+
+#[tokio::test]
+async fn a_background_job_stays_with_the_original() {
+    let parent = sandbox().await;
+    output(&parent, "sleep 1000 &").await;
+    let child = parent.fork().await.unwrap();
+    assert_eq!(parent.machine().census().processes, 2);
+    assert_eq!(child.machine().census().processes, 1);
+}

@@ -1,0 +1,57 @@
+//! Limits never lie.
+
+use wardian::{ErrorClass, Limits, Sandbox, Truncated};
+
+use crate::support::{output, run, text};
+
+async fn limited(limits: Limits) -> Sandbox {
+    Sandbox::builder().limits(limits).build().await.expect("a sandbox")
+}
+
+#[tokio::test]
+async fn output_past_the_cap_is_cut_and_said() {
+    let sandbox = limited(Limits { stdout_bytes: 8, stderr_bytes: 5, ..Limits::default() }).await;
+    let result = run(&sandbox, "echo ééééé; echo fine >&2; exit 3").await;
+    assert_eq!(text(result.stdout), "éééé");
+    assert_eq!(text(result.stderr), "fine\n");
+    assert_eq!(result.truncated, Truncated { stdout: true, stderr: false });
+    assert_eq!((result.exit_code, result.error_class, result.limit), (3, None, Some("stdoutBytes")));
+    let odd = limited(Limits { stdout_bytes: 3, ..Limits::default() }).await;
+    assert_eq!(text(run(&odd, "printf éé").await.stdout), "é");
+}
+
+#[tokio::test]
+async fn a_flood_of_output_does_not_fill_memory_or_stop_the_script() {
+    let sandbox = limited(Limits { stdout_bytes: 1000, ..Limits::default() }).await;
+    let result = run(&sandbox, "yes | head -c 50000000; echo end >&2").await;
+    assert_eq!(result.stdout.len(), 1000);
+    assert_eq!(text(result.stderr), "end\n");
+    assert!(result.truncated.stdout);
+}
+
+#[tokio::test]
+async fn a_command_that_is_too_long_is_not_run() {
+    let sandbox = limited(Limits { command_bytes: 20, ..Limits::default() }).await;
+    let result = run(&sandbox, "touch /tmp/never; # twenty-one").await;
+    assert_eq!((result.exit_code, result.error_class), (1, Some(ErrorClass::LimitExceeded)));
+    assert_eq!(text(result.stderr), "wardian: command too long (30 bytes, limit 20)\n");
+    assert_eq!(result.limit, Some("commandBytes"));
+    assert_eq!(output(&sandbox, "ls /tmp").await, "");
+}
+
+#[tokio::test]
+async fn a_full_disk_is_an_error_the_script_sees() {
+    let sandbox = limited(Limits { fs_bytes: 100_000, ..Limits::default() }).await;
+    let result = run(&sandbox, "yes | head -c 200000 > /tmp/big; echo $?").await;
+    assert_ne!(text(result.stdout), "0\n");
+    assert_eq!(result.limit, Some("fsLimitBytes"));
+    assert_eq!(output(&sandbox, "rm /tmp/big; echo ok > /tmp/small; cat /tmp/small").await, "ok\n");
+}
+
+#[tokio::test]
+async fn a_fork_bomb_is_held_at_the_limit() {
+    let sandbox = limited(Limits { processes: 12, ..Limits::default() }).await;
+    let result = run(&sandbox, "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do sleep 1000 & done").await;
+    assert_eq!(result.limit, Some("processes"));
+    assert!(sandbox.machine().census().processes <= 12);
+}

@@ -1,0 +1,8 @@
+//! The library as its users see it: real scripts in real sandboxes.
+
+mod forks;
+mod limits;
+mod mounts;
+mod scripts;
+mod session;
+mod support;

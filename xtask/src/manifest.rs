@@ -112,12 +112,14 @@ pub fn source_hash(guests: &Path, package: &str, settings: &str) -> Result<Strin
         hash.update(content);
     };
     add("settings", settings.as_bytes());
-    add("Cargo.toml", without_members(&fs::read_to_string(guests.join("Cargo.toml"))?).as_bytes());
+    let closure = lock.closure(package)?;
+    let workspace = fs::read_to_string(guests.join("Cargo.toml")).context("cannot read guests/Cargo.toml")?;
+    add("Cargo.toml", concerning(&closure, &workspace).as_bytes());
     let config = guests.join(".cargo/config.toml");
     if config.exists() {
         add(".cargo/config.toml", &fs::read(config)?);
     }
-    for locked in lock.closure(package)? {
+    for locked in closure {
         let Some(directory) = locked.is_local.then(|| directories.get(&locked.name)).flatten() else {
             add(&format!("{} {}", locked.name, locked.version), locked.checksum.as_bytes());
             continue;
@@ -130,9 +132,16 @@ pub fn source_hash(guests: &Path, package: &str, settings: &str) -> Result<Strin
     Ok(hex(&hash.finalize()))
 }
 
-/// The workspace file as far as it concerns every program: another member changes nothing for the rest.
-fn without_members(text: &str) -> String {
-    text.lines().filter(|line| !line.starts_with("members")).collect::<Vec<_>>().join("\n")
+/// The workspace file without what concerns only other programs: its members, and the lines `NAME = { … }`, for the
+/// profile or the place of a package, where the package is none of these.
+fn concerning(packages: &[&Locked], workspace: &str) -> String {
+    let concerns = |line: &&str| {
+        let (name, value) = line.split_once(" = ").unwrap_or((line, ""));
+        let is_about_package = value.starts_with('{') && !line.contains("level = \"deny\"");
+        !line.starts_with("members")
+            && (!is_about_package || packages.iter().any(|package| package.name == name))
+    };
+    workspace.lines().filter(concerns).collect::<Vec<_>>().join("\n")
 }
 
 /// The files that decide what a package compiles to, in a fixed order. Tests and prose do not, nor do packages

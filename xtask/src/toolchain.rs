@@ -66,7 +66,7 @@ impl Toolchain {
         };
         cargo.current_dir(guests).args(["rustc", "--release", "--locked", "--target", TARGET]);
         // `cargo xtask` itself runs under a cargo whose settings must not leak into this one.
-        for leaked in ["CARGO", "RUSTC", "RUSTUP_TOOLCHAIN", "RUSTFLAGS"] {
+        for leaked in ["CARGO", "RUSTC", "RUSTUP_TOOLCHAIN", "RUSTFLAGS", "LD_LIBRARY_PATH"] {
             cargo.env_remove(leaked);
         }
         cargo.env("CARGO_TARGET_DIR", &self.target_dir);

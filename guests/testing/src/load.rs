@@ -24,6 +24,12 @@ pub fn deep(depth: usize) -> Outcome {
     Ok(below.wrapping_add(frame[black_box(depth) % 256]))
 }
 
+/// Nothing here has an address, so it uses up the calls' own stack and not the one in memory.
+#[inline(never)]
+pub fn deep_bare(depth: u64) -> u64 {
+    if depth == u64::MAX { 0 } else { deep_bare(depth + 1).wrapping_mul(31) ^ depth }
+}
+
 /// A mebibyte at a time, each page written, as a program with a leak would.
 pub fn grow(limit: u32) -> Outcome {
     let mut taken = 0;

@@ -7,9 +7,9 @@
 //! fds                     prints the numbers of its open descriptors
 //! spin                    runs for ever and calls nothing
 //! sleep MS                sleeps
-//! deep                    recurses for ever
+//! deep [bare]             recurses for ever, with variables in memory or, bare, only in registers
 //! grow [MIB]              takes memory until it has so much or is refused; prints how much it got
-//! secret HEX [THEN]       fills 8 MiB of heap and half its stack with the bytes; THEN is exit, hang, spin or abort
+//! secret HEX [THEN]       fills 8 MiB of heap and half its stack with the bytes; THEN is exit, hang, spin, search or abort
 //! search HEX [MIB]        grows by MIB, looks for the bytes in all its memory; 1 if it has them
 //! fork N [HOW]            N children, HOW: one after another (the default), together, or nested in one another
 //! pipes BYTES [STAGES]    sends bytes from a child through a chain of children, and checks what arrives
@@ -61,11 +61,12 @@ fn run(words: &[&str]) -> Outcome {
             std::thread::sleep(Duration::from_millis(number(first)?));
             Ok(0)
         }
+        "deep" if first == "bare" => Ok(load::deep_bare(0) as u8),
         "deep" => load::deep(0),
         "grow" => load::grow(if first.is_empty() { u32::MAX } else { number(first)? }),
         "secret" => memory::secret(first, second.unwrap_or("exit")),
         "search" => memory::search(first, number(second.unwrap_or("0"))?),
-        "fork" => processes::fork(number(first)?, second.unwrap_or("each")),
+        "fork" | "forker" => processes::fork(number(first)?, second.unwrap_or("each")),
         "pipes" => processes::pipes(number(first)?, number(second.unwrap_or("0"))?),
         "cat" => load::cat(),
         "write" => load::write(number(first)?),

@@ -142,7 +142,12 @@ impl Shell {
         };
         let index = if index < 0 { index + end } else { index };
         if index < 0 {
-            self.complain_parts(&[name, b"[", (index - end).to_string().as_bytes(), b"]: bad array subscript"]);
+            self.complain_parts(&[
+                name,
+                b"[",
+                (index - end).to_string().as_bytes(),
+                b"]: bad array subscript",
+            ]);
             return Err(Flow::Discard(1));
         }
         let old = if append && old.is_none() {
@@ -199,7 +204,9 @@ impl Shell {
                 self.assign_array(&assignment.name, values, assignment.append)
             }
             AssignedValue::Scalar(word) => {
-                if let (None, false, Some(text)) = (&assignment.subscript, assignment.append, word.as_plain()) {
+                if let (None, false, Some(text)) = (&assignment.subscript, assignment.append, word.as_plain())
+                    && !self.options.xtrace
+                {
                     return self.assign(&assignment.name, text);
                 }
                 let text = self.expand_string(word)?;
@@ -207,13 +214,21 @@ impl Shell {
                 match &assignment.subscript {
                     None if assignment.append => self.assign_append(&assignment.name, &text),
                     None => self.assign(&assignment.name, &text),
-                    Some(subscript) => self.assign_element(&assignment.name, subscript, text, assignment.append),
+                    Some(subscript) => {
+                        self.assign_element(&assignment.name, subscript, text, assignment.append)
+                    }
                 }
             }
         }
     }
 
-    pub fn assign_element(&mut self, name: &[u8], subscript: &Subscript, text: Vec<u8>, append: bool) -> Exec<()> {
+    pub fn assign_element(
+        &mut self,
+        name: &[u8],
+        subscript: &Subscript,
+        text: Vec<u8>,
+        append: bool,
+    ) -> Exec<()> {
         let resolved = self.vars.resolve(name).into_owned();
         if self.is_assoc(&resolved) {
             let key = self.expand_string(&subscript.word)?;
@@ -255,6 +270,7 @@ impl Shell {
         self.check_writable(name)?;
         let export = self.options.allexport;
         let var = self.vars.entry(name);
+        var.attrs.set(Attrs::UNASSIGNED, false);
         if export {
             var.attrs.set(Attrs::EXPORT, true);
         }
@@ -266,7 +282,9 @@ impl Shell {
         }
         match (&mut var.value, append) {
             (Value::Indexed(_), true) => {}
-            (Value::Scalar(text), true) => var.value = Value::Indexed([std::mem::take(text)].into_iter().collect()),
+            (Value::Scalar(text), true) => {
+                var.value = Value::Indexed([std::mem::take(text)].into_iter().collect())
+            }
             _ => var.value = Value::Indexed(Indexed::default()),
         }
         self.fill_indexed(name, items)

@@ -132,7 +132,6 @@ pub enum CaseEnd {
 pub struct Function {
     pub name: Rc<[u8]>,
     pub body: Rc<Compound>,
-    pub line: u32,
 }
 
 #[derive(Debug)]
@@ -219,10 +218,6 @@ impl Word {
         let mut text = Vec::new();
         literal(&self.pieces, &mut text).then_some(text)
     }
-
-    pub fn literal(text: &[u8]) -> Word {
-        Word { pieces: vec![Piece::Quoted(text.to_vec())], raw: None }
-    }
 }
 
 fn literal(pieces: &[Piece], text: &mut Vec<u8>) -> bool {
@@ -250,7 +245,10 @@ pub enum Piece {
     Command(Rc<Substitution>),
     Arith(Box<Arith>),
     /// `<(…)` or `>(…)`.
-    Process { reads: bool, body: Rc<List> },
+    Process {
+        reads: bool,
+        body: Rc<List>,
+    },
 }
 
 /// `$(…)` or backquotes.
@@ -294,16 +292,39 @@ pub enum ParamOp {
     /// `${#x}`
     Length,
     /// `${!prefix*}` (join: `*`) and `${!prefix@}`.
-    Names { star: bool },
+    Names {
+        star: bool,
+    },
     /// `${!name[@]}`: the keys.
-    Keys { star: bool },
+    Keys {
+        star: bool,
+    },
     /// `-`, `=`, `?`, `+`; with a colon an empty value counts as unset.
-    Alternative { kind: u8, colon: bool, word: Word },
+    Alternative {
+        kind: u8,
+        colon: bool,
+        word: Word,
+    },
     /// `#`, `##`, `%`, `%%`.
-    Remove { suffix: bool, longest: bool, pattern: Word },
-    Replace { anchor: Anchor, pattern: Word, with: Word },
-    Case { upper: bool, all: bool, pattern: Option<Word> },
-    Substring { offset: Arith, length: Option<Arith> },
+    Remove {
+        suffix: bool,
+        longest: bool,
+        pattern: Word,
+    },
+    Replace {
+        anchor: Anchor,
+        pattern: Word,
+        with: Word,
+    },
+    Case {
+        upper: bool,
+        all: bool,
+        pattern: Option<Word>,
+    },
+    Substring {
+        offset: Arith,
+        length: Option<Arith>,
+    },
     /// `@Q` and the like.
     Transform(u8),
     /// What bash calls a bad substitution, when it gets there.

@@ -46,10 +46,12 @@ impl Shell {
             b"LINENO" => number(i64::from(self.line)),
             b"BASHPID" => number(i64::from(abi::getpid())),
             b"BASH_SUBSHELL" => number(i64::from(self.subshell_level)),
-            b"BASH_COMMAND" => Value::Scalar(self.command_text.as_ref().map(|text| text()).unwrap_or_default()),
-            b"PIPESTATUS" => {
-                Value::Indexed(self.pipe_status.iter().map(|status| status.to_string().into_bytes()).collect())
+            b"BASH_COMMAND" => {
+                Value::Scalar(self.command_text.as_ref().map(|text| text()).unwrap_or_default())
             }
+            b"PIPESTATUS" => Value::Indexed(
+                self.pipe_status.iter().map(|status| status.to_string().into_bytes()).collect(),
+            ),
             b"DIRSTACK" => Value::Indexed(self.directories().into_iter().collect()),
             b"_" => Value::Scalar(self.last_arg.clone()),
             b"FUNCNAME" => self.function_names(),
@@ -85,7 +87,8 @@ impl Shell {
 
     /// What an assignment to such a variable does. Says whether it was one.
     pub fn assign_dynamic(&mut self, name: &[u8], text: &[u8]) -> bool {
-        let number = std::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<i64>().ok()).unwrap_or(0);
+        let number =
+            std::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<i64>().ok()).unwrap_or(0);
         match name {
             b"RANDOM" => self.random.set(number as u32),
             b"SECONDS" => self.seconds_base.set(number - self.started.elapsed().as_secs() as i64),

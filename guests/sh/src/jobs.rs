@@ -12,7 +12,6 @@ pub struct Job {
     pub status: Option<i32>,
     /// It was waited for, or shown to have ended.
     pub known: bool,
-    pub disowned: bool,
 }
 
 #[derive(Default)]
@@ -22,12 +21,17 @@ pub struct Jobs {
     ended: HashMap<abi::Pid, i32>,
     /// Children nobody waits for: reaped when they are met.
     stray: Vec<abi::Pid>,
+    /// The list is that of the shell this one was copied from: to be shown, not waited for.
+    pub foreign: bool,
 }
 
 impl Jobs {
     pub fn add(&mut self, pids: Vec<abi::Pid>, text: Vec<u8>) -> usize {
+        if self.foreign {
+            *self = Jobs::default();
+        }
         let id = self.list.iter().map(|job| job.id).max().unwrap_or(0) + 1;
-        self.list.push(Job { id, pids, text, status: None, known: false, disowned: false });
+        self.list.push(Job { id, pids, text, status: None, known: false });
         id
     }
 
@@ -54,6 +58,9 @@ impl Jobs {
 
     /// Learns, without waiting, which children have ended.
     pub fn poll(&mut self) {
+        if self.foreign {
+            return;
+        }
         let running: Vec<abi::Pid> = self.list.iter().flat_map(|job| job.pids.iter().copied()).collect();
         let strays = self.stray.clone();
         for pid in running.into_iter().chain(strays) {
@@ -104,8 +111,10 @@ impl Jobs {
     }
 
     /// In a new process: the parent's children are not ours.
-    pub fn clear(&mut self) {
-        *self = Jobs::default();
+    pub fn enter_child(&mut self) {
+        self.ended.clear();
+        self.stray.clear();
+        self.foreign = true;
     }
 }
 

@@ -64,7 +64,11 @@ pub fn char_at(text: &[u8], at: usize, utf8: bool) -> (u32, usize) {
         0xf0..=0xf4 => 4,
         _ => return (0x11_0000 + u32::from(first), 1),
     };
-    match text.get(at..at + len).and_then(|bytes| std::str::from_utf8(bytes).ok()).and_then(|s| s.chars().next()) {
+    match text
+        .get(at..at + len)
+        .and_then(|bytes| std::str::from_utf8(bytes).ok())
+        .and_then(|s| s.chars().next())
+    {
         Some(character) => (character as u32, len),
         None => (0x11_0000 + u32::from(first), 1),
     }
@@ -259,7 +263,13 @@ impl Pattern {
     }
 
     /// Tells every end of a match from `at`, until `accept` says stop; answers whether it did.
-    fn backtrack(&self, tokens: &[Token], text: &[u8], at: usize, accept: &mut dyn FnMut(usize) -> bool) -> bool {
+    fn backtrack(
+        &self,
+        tokens: &[Token],
+        text: &[u8],
+        at: usize,
+        accept: &mut dyn FnMut(usize) -> bool,
+    ) -> bool {
         let Some((token, rest)) = tokens.split_first() else { return accept(at) };
         match token {
             Token::Star => {
@@ -484,7 +494,8 @@ impl Compiler<'_> {
             if inside && matches!(byte, b'|' | b')') {
                 break;
             }
-            let opens = self.style.extended && self.text.get(self.at + 1) == Some(&b'(') && self.depth < MAX_DEPTH;
+            let opens =
+                self.style.extended && self.text.get(self.at + 1) == Some(&b'(') && self.depth < MAX_DEPTH;
             if opens
                 && matches!(byte, b'?' | b'*' | b'+' | b'@' | b'!')
                 && let Some(group) = self.group(byte)

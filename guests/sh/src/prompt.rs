@@ -30,7 +30,9 @@ impl Shell {
             at += 2;
             match kind {
                 b'u' => out.extend(variable(b"USER")),
-                b'h' => out.extend(variable(b"HOSTNAME").split(|&byte| byte == b'.').next().unwrap_or_default()),
+                b'h' => {
+                    out.extend(variable(b"HOSTNAME").split(|&byte| byte == b'.').next().unwrap_or_default())
+                }
                 b'H' => out.extend(variable(b"HOSTNAME")),
                 b'w' => out.extend(self.short_directory()),
                 b'W' => {
@@ -39,7 +41,9 @@ impl Shell {
                     out.extend_from_slice(if path == b"/" { b"/" } else { last });
                 }
                 b'$' => out.push(if wardian_abi::getuid() == 0 { b'#' } else { b'$' }),
-                b's' => out.extend_from_slice(self.name.rsplit(|&byte| byte == b'/').next().unwrap_or_default()),
+                b's' => {
+                    out.extend_from_slice(self.name.rsplit(|&byte| byte == b'/').next().unwrap_or_default())
+                }
                 b'v' => out.extend_from_slice(b"5.2"),
                 b'V' => out.extend_from_slice(b"5.2.15"),
                 b'j' => out.extend_from_slice(self.jobs.list.len().to_string().as_bytes()),
@@ -66,7 +70,8 @@ impl Shell {
                 b'!' | b'#' => out.extend_from_slice((self.history.len() + 1).to_string().as_bytes()),
                 b'0'..=b'7' => {
                     at -= 1;
-                    let digits = text[at..].iter().take(3).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
+                    let digits =
+                        text[at..].iter().take(3).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
                     let shown = std::str::from_utf8(&text[at..at + digits]).unwrap_or("0");
                     out.push(u32::from_str_radix(shown, 8).unwrap_or(0) as u8);
                     at += digits;

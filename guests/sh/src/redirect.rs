@@ -9,10 +9,18 @@ use wardian_abi as abi;
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
     /// `to` becomes the file just opened as `fd`, which is then closed.
-    Take { to: abi::Fd, fd: abi::Fd },
+    Take {
+        to: abi::Fd,
+        fd: abi::Fd,
+    },
     /// `to` becomes a copy of `from`.
-    Copy { to: abi::Fd, from: abi::Fd },
-    Close { to: abi::Fd },
+    Copy {
+        to: abi::Fd,
+        from: abi::Fd,
+    },
+    Close {
+        to: abi::Fd,
+    },
 }
 
 /// What redirections of the shell itself replaced.
@@ -61,18 +69,20 @@ impl Shell {
         };
         let Ok(fd) = opened else { return Ok(Err(Failed)) };
         Ok(Ok(match (&redirect.action, variable) {
-            (_, Some(name)) => self.into_variable(&name, fd)?,
-            (WriteBoth(_) | AppendBoth(_), None) => vec![Step::Take { to: 1, fd }, Step::Copy { to: 2, from: 1 }],
+            (_, Some(name)) => self.open_in_variable(&name, fd)?,
+            (WriteBoth(_) | AppendBoth(_), None) => {
+                vec![Step::Take { to: 1, fd }, Step::Copy { to: 2, from: 1 }]
+            }
             (_, None) => vec![Step::Take { to, fd }],
         }))
     }
 
     /// `{name}>file`: a free number from 10 up, told to the variable. It stays open.
-    fn into_variable(&mut self, name: &[u8], fd: abi::Fd) -> Exec<Vec<Step>> {
+    fn open_in_variable(&mut self, name: &[u8], fd: abi::Fd) -> Exec<Vec<Step>> {
         match abi::dup(fd, 10, false) {
             Ok(free) => {
                 let _ = abi::close(fd);
-                self.assign(name, free.to_string().as_bytes())?;
+                self.assign_target(name, free.to_string().as_bytes())?;
             }
             Err(errno) => self.complain_errno(name, errno),
         }
@@ -144,7 +154,7 @@ impl Shell {
         let Some(text) = self.target(word)? else { return Ok(Err(Failed)) };
         if text == b"-" {
             let to = match &variable {
-                Some(name) => self.fd_in_variable(name),
+                Some(name) => self.fd_in_variable(name)?,
                 None => to,
             };
             return Ok(Ok(vec![Step::Close { to }]));
@@ -165,7 +175,7 @@ impl Shell {
         if let Some(name) = variable {
             return Ok(match abi::dup(from, 10, false) {
                 Ok(fd) => {
-                    self.assign(&name, fd.to_string().as_bytes())?;
+                    self.assign_target(&name, fd.to_string().as_bytes())?;
                     Ok(Vec::new())
                 }
                 Err(errno) => {
@@ -181,9 +191,9 @@ impl Shell {
         Ok(Ok(steps))
     }
 
-    fn fd_in_variable(&self, name: &[u8]) -> abi::Fd {
-        let text = self.text(name).unwrap_or_default();
-        std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()).unwrap_or(-1)
+    fn fd_in_variable(&mut self, name: &[u8]) -> Exec<abi::Fd> {
+        let text = self.value_of(name)?.unwrap_or_default();
+        Ok(std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()).unwrap_or(-1))
     }
 
     /// Redirects the shell itself. What it replaced is put back by [`Shell::restore`].
@@ -292,7 +302,8 @@ impl Shell {
                         set_mapping(map, to, fd);
                     }
                     Step::Copy { to, from } => {
-                        let source = map.iter().find(|entry| entry.to == from).map_or(from, |entry| entry.from);
+                        let source =
+                            map.iter().find(|entry| entry.to == from).map_or(from, |entry| entry.from);
                         if source < 0 || abi::cloexec(source).is_err() {
                             self.complain_errno(from.to_string().as_bytes(), abi::Errno::BADF);
                             return Ok(Err(Failed));

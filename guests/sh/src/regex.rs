@@ -302,7 +302,12 @@ impl Parser<'_> {
                 Some(b'*') => (0, None),
                 Some(b'+') => (1, None),
                 Some(b'?') => (0, Some(1)),
-                Some(b'{') if self.text.get(self.at + 1).is_some_and(|byte| byte.is_ascii_digit() || *byte == b',') => {
+                Some(b'{')
+                    if self
+                        .text
+                        .get(self.at + 1)
+                        .is_some_and(|byte| byte.is_ascii_digit() || *byte == b',') =>
+                {
                     self.at += 1;
                     let low = self.count().unwrap_or(0);
                     let mut high = Some(low);
@@ -354,7 +359,8 @@ impl Parser<'_> {
                 continue;
             }
             let low = self.set_char()?;
-            let range = self.peek() == Some(b'-') && self.text.get(self.at + 1).is_some_and(|byte| *byte != b']');
+            let range =
+                self.peek() == Some(b'-') && self.text.get(self.at + 1).is_some_and(|byte| *byte != b']');
             if range {
                 self.at += 1;
                 let high = self.set_char()?;

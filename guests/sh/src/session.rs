@@ -52,13 +52,20 @@ impl Shell {
         let version = [&b"5"[..], b"2", b"15", b"1", b"release", b"x86_64-pc-linux-gnu"];
         let version = version.iter().map(|part| part.to_vec()).collect();
         self.vars.insert(b"BASH_VERSINFO", Var { value: Value::Indexed(version), attrs: Attrs::READONLY });
-        self.vars.insert(b"GROUPS", Var { value: Value::Indexed([abi::getgid().to_string().into_bytes()].into_iter().collect()), attrs: Attrs::default() });
+        self.vars.insert(
+            b"GROUPS",
+            Var {
+                value: Value::Indexed([abi::getgid().to_string().into_bytes()].into_iter().collect()),
+                attrs: Attrs::default(),
+            },
+        );
         for (name, value) in [(&b"UID"[..], &uid), (b"EUID", &uid), (b"PPID", &ppid)] {
             let mut var = Var::scalar(value.as_bytes());
             var.attrs = Attrs(Attrs::READONLY.0 | Attrs::INTEGER.0);
             self.vars.insert(name, var);
         }
-        let level = self.vars.text(b"SHLVL").and_then(|text| std::str::from_utf8(text).ok()?.parse::<i64>().ok());
+        let level =
+            self.vars.text(b"SHLVL").and_then(|text| std::str::from_utf8(text).ok()?.parse::<i64>().ok());
         self.vars.set_raw(b"SHLVL", (level.unwrap_or(0) + 1).to_string().as_bytes());
         self.vars.entry(b"SHLVL").attrs.set(Attrs::EXPORT, true);
         let here = crate::builtins::logical_directory(self);
@@ -71,7 +78,8 @@ impl Shell {
 
     /// Functions exported by another shell travel as `BASH_FUNC_name%%=() { … }`.
     fn import_function(&mut self, name: &[u8], value: &[u8]) -> bool {
-        let Some(function) = name.strip_prefix(b"BASH_FUNC_").and_then(|rest| rest.strip_suffix(b"%%")) else {
+        let Some(function) = name.strip_prefix(b"BASH_FUNC_").and_then(|rest| rest.strip_suffix(b"%%"))
+        else {
             return false;
         };
         if !value.starts_with(b"() {") {
@@ -200,7 +208,8 @@ fn short_option(
 ) -> Result<(), i32> {
     match letter {
         b'c' => *command = true,
-        b's' | b'l' | b'r' => {}
+        b's' => shell.read_stdin = true,
+        b'l' | b'r' => {}
         b'i' => shell.interactive = true,
         b'o' => {
             let name = args.get(*at).cloned().unwrap_or_default();
@@ -213,7 +222,8 @@ fn short_option(
             match shell.shopt.by_name(&name) {
                 Some(option) => *option = on,
                 None => {
-                    let text = [shell.name.as_slice(), b": ", &name, b": invalid shell option name\n"].concat();
+                    let text =
+                        [shell.name.as_slice(), b": ", &name, b": invalid shell option name\n"].concat();
                     let _ = abi::write_all(2, &text);
                     return Err(2);
                 }
@@ -246,7 +256,8 @@ fn start(mut shell: Shell, operands: &[Vec<u8>], command: bool) -> i32 {
         shell.source = shell.name.as_slice().into();
         return shell.run_script(&mut Parser::new(text.clone(), 1));
     }
-    let Some(path) = operands.first() else {
+    let Some(path) = operands.first().filter(|_| !shell.read_stdin) else {
+        shell.params = operands.to_vec();
         let mut parser = Parser::with_refill(Box::new(|| {
             let mut line = crate::builtins::read_line_raw(0)?;
             line.shrink_to_fit();

@@ -108,6 +108,12 @@ pub struct Shell {
     /// The words a completion specification was given; kept to list them.
     pub interactive: bool,
     pub completions: NameMap<Vec<u8>>,
+    /// The status of a loop that a wrong `break` ended.
+    pub break_status: i32,
+    /// `-s`: the script is standard input, whatever the operands.
+    pub read_stdin: bool,
+    /// Levels of `eval` and substitution, which repeat the first character of `PS4`.
+    pub trace_depth: usize,
 }
 
 impl Shell {
@@ -153,6 +159,9 @@ impl Shell {
             in_trap: 0,
             interactive: false,
             completions: NameMap::default(),
+            break_status: 0,
+            read_stdin: false,
+            trace_depth: 0,
         }
     }
 
@@ -162,7 +171,6 @@ impl Shell {
         Dialect {
             extglob: self.shopt.get("extglob"),
             braces: self.options.braceexpand,
-            posix: self.options.posix,
             aliases: (aliases && !self.aliases.is_empty()).then(|| self.aliases.clone()),
         }
     }

@@ -107,7 +107,12 @@ fn field(date: &Date, kind: u8, seconds: i64) -> String {
         b'F' => format!("{}-{:02}-{:02}", date.year, date.month + 1, date.day),
         b'T' | b'X' => format!("{:02}:{:02}:{:02}", date.hour, date.minute, date.second),
         b'R' => format!("{:02}:{:02}", date.hour, date.minute),
-        b'r' => format!("{hour12:02}:{:02}:{:02} {}", date.minute, date.second, if date.hour < 12 { "AM" } else { "PM" }),
+        b'r' => format!(
+            "{hour12:02}:{:02}:{:02} {}",
+            date.minute,
+            date.second,
+            if date.hour < 12 { "AM" } else { "PM" }
+        ),
         b'D' | b'x' => format!("{:02}/{:02}/{:02}", date.month + 1, date.day, date.year.rem_euclid(100)),
         b'c' => format!(
             "{} {} {:2} {:02}:{:02}:{:02} {}",

@@ -58,7 +58,8 @@ impl Traps {
     pub fn set(&mut self, signal: i32, command: Vec<u8>) {
         self.shown.clear();
         if signal > 0 {
-            let disposition = if command.is_empty() { abi::Disposition::Ignore } else { abi::Disposition::Flag };
+            let disposition =
+                if command.is_empty() { abi::Disposition::Ignore } else { abi::Disposition::Flag };
             let _ = abi::sigaction(signal, disposition);
         }
         self.commands.insert(signal, command);
@@ -89,6 +90,27 @@ impl Traps {
             signal => signal,
         });
         list.into_iter()
+    }
+
+    /// A function does not inherit the traps on errors, steps and returns, unless asked to.
+    pub fn hide_from_function(&mut self, keep_errors: bool, keep_debug: bool) -> Vec<(i32, Vec<u8>)> {
+        if self.commands.is_empty() {
+            return Vec::new();
+        }
+        let hide = |signal: i32| match signal {
+            ERR => !keep_errors,
+            DEBUG | RETURN => !keep_debug,
+            _ => false,
+        };
+        let hidden: Vec<i32> = [ERR, DEBUG, RETURN].into_iter().filter(|signal| hide(*signal)).collect();
+        hidden.into_iter().filter_map(|signal| Some((signal, self.commands.remove(&signal)?))).collect()
+    }
+
+    /// After the function: what it did not set itself is as before.
+    pub fn show_again(&mut self, hidden: Vec<(i32, Vec<u8>)>) {
+        for (signal, command) in hidden {
+            self.commands.entry(signal).or_insert(command);
+        }
     }
 
     /// In a subshell: traps are gone, ignored signals stay ignored.

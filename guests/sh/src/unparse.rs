@@ -1,7 +1,7 @@
 //! Commands back to text, laid out as bash does it in `declare -f` and `jobs`.
 
-use crate::ast::*;
 use crate::arith::Arith;
+use crate::ast::*;
 use std::rc::Rc;
 
 /// A word as it was written.
@@ -217,10 +217,14 @@ impl Printer {
                 self.text(b"done");
             }
             CompoundKind::For { name, words, body } => self.for_words(b"for ", name, words.as_deref(), body),
-            CompoundKind::Select { name, words, body } => self.for_words(b"select ", name, words.as_deref(), body),
+            CompoundKind::Select { name, words, body } => {
+                self.for_words(b"select ", name, words.as_deref(), body)
+            }
             CompoundKind::ArithFor { first, condition, step, body } => {
                 let part = |arith: &Option<Arith>| arith.as_ref().map_or_else(|| b"1".to_vec(), arith_text);
-                let head = [b"((", part(first).as_slice(), b"; ", &part(condition), b"; ", &part(step), b"))"].concat();
+                let head =
+                    [b"((", part(first).as_slice(), b"; ", &part(condition), b"; ", &part(step), b"))"]
+                        .concat();
                 self.text(b"for ");
                 self.text(&head);
                 self.newline();
@@ -408,7 +412,10 @@ impl Printer {
             }
         };
         // bash drops the number that an operator implies.
-        let implied = matches!((&redirect.action, fd.as_slice()), (Read(_) | HereString(_), b"0") | (Write(_) | Append(_), b"1"));
+        let implied = matches!(
+            (&redirect.action, fd.as_slice()),
+            (Read(_) | HereString(_), b"0") | (Write(_) | Append(_), b"1")
+        );
         let fd = if implied { Vec::new() } else { fd };
         let text = [fd.as_slice(), operator, &word_text(word)].concat();
         self.text(&text);
@@ -437,7 +444,8 @@ fn assignment_text(assignment: &Assignment) -> Vec<u8> {
     match &assignment.value {
         AssignedValue::Scalar(word) => text.extend(word_text(word)),
         AssignedValue::Array(elements) => {
-            let shown: Vec<Vec<u8>> = elements.iter().filter(|e| !is_brace_tail(&e.value)).map(element_text).collect();
+            let shown: Vec<Vec<u8>> =
+                elements.iter().filter(|e| !is_brace_tail(&e.value)).map(element_text).collect();
             text.push(b'(');
             text.extend(shown.join(&b' '));
             text.push(b')');

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::rc::Rc;
 
 /// A fast hash for short names. Nobody gains by making a shell's own variables collide.
 #[derive(Default)]
@@ -43,6 +42,8 @@ impl Attrs {
     /// Its value is made when it is asked for (`RANDOM`, `LINENO`, …).
     pub const DYNAMIC: Attrs = Attrs(128);
     pub const CAPITAL: Attrs = Attrs(256);
+    /// An array that was declared and never assigned to.
+    pub const UNASSIGNED: Attrs = Attrs(512);
 
     pub fn has(self, other: Attrs) -> bool {
         self.0 & other.0 != 0
@@ -150,7 +151,8 @@ impl Indexed {
 
     fn sparse(&mut self) -> &mut BTreeMap<i64, Vec<u8>> {
         if let Indexed::Dense(list) = self {
-            let map = std::mem::take(list).into_iter().enumerate().map(|(at, value)| (at as i64, value)).collect();
+            let map =
+                std::mem::take(list).into_iter().enumerate().map(|(at, value)| (at as i64, value)).collect();
             *self = Indexed::Sparse(map);
         }
         match self {
@@ -272,7 +274,9 @@ impl Vars {
         let mut current = Cow::Borrowed(name);
         for _ in 0..16 {
             match self.map.get(current.as_ref()) {
-                Some(Var { value: Value::Scalar(target), attrs }) if attrs.has(Attrs::NAMEREF) && !target.is_empty() => {
+                Some(Var { value: Value::Scalar(target), attrs })
+                    if attrs.has(Attrs::NAMEREF) && !target.is_empty() =>
+                {
                     current = Cow::Owned(target.clone());
                 }
                 _ => break,
@@ -370,7 +374,8 @@ impl Vars {
 
     /// Runs `change` on the variable outside every function, as `declare -g` means it.
     pub fn with_global<R>(&mut self, name: &[u8], change: impl FnOnce(&mut Vars) -> R) -> R {
-        let place = self.scopes.iter().position(|scope| scope.hidden.iter().any(|(hidden, _)| hidden == name));
+        let place =
+            self.scopes.iter().position(|scope| scope.hidden.iter().any(|(hidden, _)| hidden == name));
         let Some(at) = place else { return change(self) };
         let local = self.remove(name);
         let slot = self.scopes[at].hidden.iter().position(|(hidden, _)| hidden == name).unwrap_or(0);
@@ -396,5 +401,3 @@ impl Vars {
         }
     }
 }
-
-pub type Name = Rc<[u8]>;

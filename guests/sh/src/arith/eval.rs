@@ -54,7 +54,9 @@ impl Shell {
     pub fn arith(&mut self, arith: &Arith) -> Evaluated {
         if let Some(expr) = &arith.expr {
             if arith.slots.is_empty() {
-                return self.evaluate(expr, &Slots { values: &[] }, 0).map_err(|error| self.with_text(arith, error));
+                return self
+                    .evaluate(expr, &Slots { values: &[] }, 0)
+                    .map_err(|error| self.with_text(arith, error));
             }
             let mut values = Vec::with_capacity(arith.slots.len());
             for slot in &arith.slots {
@@ -148,12 +150,12 @@ impl Shell {
                 let right = self.evaluate(right, slots, depth)?;
                 return binary(*op, left, right);
             }
-            Expr::And(left, right) => i64::from(
-                self.evaluate(left, slots, depth)? != 0 && self.evaluate(right, slots, depth)? != 0,
-            ),
-            Expr::Or(left, right) => i64::from(
-                self.evaluate(left, slots, depth)? != 0 || self.evaluate(right, slots, depth)? != 0,
-            ),
+            Expr::And(left, right) => {
+                i64::from(self.evaluate(left, slots, depth)? != 0 && self.evaluate(right, slots, depth)? != 0)
+            }
+            Expr::Or(left, right) => {
+                i64::from(self.evaluate(left, slots, depth)? != 0 || self.evaluate(right, slots, depth)? != 0)
+            }
             Expr::Ternary(condition, yes, no) => {
                 let chosen = if self.evaluate(condition, slots, depth)? != 0 { yes } else { no };
                 return self.evaluate(chosen, slots, depth);
@@ -183,7 +185,6 @@ impl Shell {
                 self.store(&place, new)?;
                 if *prefix { new } else { old }
             }
-            Expr::Fail(message) => return Err(ArithError::Message(message.as_bytes().to_vec())),
         })
     }
 
@@ -223,7 +224,8 @@ impl Shell {
 
     fn nested(&mut self, text: &[u8], depth: u32) -> Evaluated {
         if depth >= MAX_DEPTH {
-            let token = [text, b": expression recursion level exceeded (error token is \"", text, b"\")"].concat();
+            let token =
+                [text, b": expression recursion level exceeded (error token is \"", text, b"\")"].concat();
             return Err(ArithError::Message(token));
         }
         self.arith_nested(text, depth + 1)
@@ -234,7 +236,8 @@ impl Shell {
         match expr {
             Expr::Variable(name) => Ok(Place { name: name.clone(), key: None }),
             Expr::Element { name, subscript, text } => {
-                let associative = matches!(self.vars.get(name), Some(var) if matches!(var.value, Value::Assoc(_)));
+                let associative =
+                    matches!(self.vars.get(name), Some(var) if matches!(var.value, Value::Assoc(_)));
                 let key = if associative {
                     Key::Text(strip_quotes(&fill(text, slots.values)))
                 } else if let Some(subscript) = subscript {
@@ -363,7 +366,9 @@ fn slot_number(text: &[u8]) -> Option<i64> {
 fn slots_are_numbers(expr: &Expr, values: &[Vec<u8>]) -> bool {
     let all = |parts: &[&Expr]| parts.iter().all(|part| slots_are_numbers(part, values));
     match expr {
-        Expr::Slot(slot) => values.get(*slot).is_some_and(|text| slot_number(text).is_some_and(|value| value >= 0)),
+        Expr::Slot(slot) => {
+            values.get(*slot).is_some_and(|text| slot_number(text).is_some_and(|value| value >= 0))
+        }
         Expr::Element { subscript, .. } => subscript.as_deref().is_none_or(|inner| all(&[inner])),
         Expr::Unary(_, operand) => all(&[operand]),
         Expr::Binary(_, left, right)
@@ -373,7 +378,7 @@ fn slots_are_numbers(expr: &Expr, values: &[Vec<u8>]) -> bool {
         | Expr::Assign(_, left, right) => all(&[left, right]),
         Expr::Ternary(condition, yes, no) => all(&[condition, yes, no]),
         Expr::Step { target, .. } => all(&[target]),
-        Expr::Number(_) | Expr::Variable(_) | Expr::Fail(_) => true,
+        Expr::Number(_) | Expr::Variable(_) => true,
     }
 }
 
@@ -406,7 +411,8 @@ fn substitute(arith: &Arith, values: &[Vec<u8>]) -> Vec<u8> {
 fn parse_failure(text: &[u8], error: &ParseError) -> ArithError {
     let rest = error.rest.trim_ascii_start();
     let operand_missing = error.message == "syntax error: operand expected" && !rest.is_empty();
-    let message = if operand_missing && is_name_start(rest[0]) { "syntax error in expression" } else { error.message };
+    let message =
+        if operand_missing && is_name_start(rest[0]) { "syntax error in expression" } else { error.message };
     let text = text.trim_ascii_start();
     ArithError::Message([text, b": ", message.as_bytes(), b" (error token is \"", rest, b"\")"].concat())
 }

@@ -29,11 +29,6 @@ impl Arith {
         let compiled = flatten(&word.pieces, &mut text, &mut slots).then(|| parse_text(&text).ok()).flatten();
         Arith { word, slots, expr: compiled.map(Rc::new) }
     }
-
-    /// An expression whose text has no expansions.
-    pub fn plain(text: &[u8]) -> Arith {
-        Arith::new(Word { pieces: vec![Piece::Text(text.to_vec())], raw: None })
-    }
 }
 
 /// The text of pieces with a slot for each expansion; false when it cannot be said that way.
@@ -66,7 +61,11 @@ pub enum Expr {
     Slot(usize),
     Variable(Rc<[u8]>),
     /// `name[…]`: the subscript as arithmetic, if it is any, and as text for an associative array.
-    Element { name: Rc<[u8]>, subscript: Option<Box<Expr>>, text: Rc<[u8]> },
+    Element {
+        name: Rc<[u8]>,
+        subscript: Option<Box<Expr>>,
+        text: Rc<[u8]>,
+    },
     Unary(u8, Box<Expr>),
     Binary(Op, Box<Expr>, Box<Expr>),
     And(Box<Expr>, Box<Expr>),
@@ -76,9 +75,11 @@ pub enum Expr {
     /// `=` with no operator, or `+=` and the like.
     Assign(Option<Op>, Box<Expr>, Box<Expr>),
     /// `++x`, `--x`, `x++`, `x--`.
-    Step { target: Box<Expr>, by: i64, prefix: bool },
-    /// An operation that bash reports when it is evaluated.
-    Fail(&'static str),
+    Step {
+        target: Box<Expr>,
+        by: i64,
+        prefix: bool,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -300,7 +300,9 @@ impl Parser<'_> {
             return Err(self.error("expansion inside a token"));
         }
         let digits = &self.text[start..self.at];
-        number(digits).map_err(|message| ParseError { message, rest: self.text[start..].to_vec() }).map(Expr::Number)
+        number(digits)
+            .map_err(|message| ParseError { message, rest: self.text[start..].to_vec() })
+            .map(Expr::Number)
     }
 
     fn variable(&mut self) -> Parsed {

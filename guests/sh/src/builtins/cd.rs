@@ -44,7 +44,8 @@ pub fn logical_directory(shell: &Shell) -> Vec<u8> {
 /// Goes somewhere, and keeps PWD and OLDPWD.
 fn change(shell: &mut Shell, name: &[u8], target: &[u8], physical: bool) -> Exec {
     let old = shell.vars.text(b"PWD").cloned().unwrap_or_else(|| abi::getcwd().unwrap_or_default());
-    let absolute = if target.starts_with(b"/") { target.to_vec() } else { [&old, b"/".as_slice(), target].concat() };
+    let absolute =
+        if target.starts_with(b"/") { target.to_vec() } else { [&old, b"/".as_slice(), target].concat() };
     let logical = normalize(&absolute);
     let moved = if physical || target.is_empty() {
         abi::chdir(abi::Dir::CWD, if target.is_empty() { b"." } else { target })
@@ -196,8 +197,11 @@ pub fn dirs(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             None => return Ok(fail(shell, b"dirs", &[b"directory stack index out of range"], 1)),
         }
     } else if numbered {
-        let rows: Vec<String> =
-            shown.iter().enumerate().map(|(at, path)| format!("{at:2}  {}", String::from_utf8_lossy(path))).collect();
+        let rows: Vec<String> = shown
+            .iter()
+            .enumerate()
+            .map(|(at, path)| format!("{at:2}  {}", String::from_utf8_lossy(path)))
+            .collect();
         text.extend_from_slice(rows.join("\n").as_bytes());
     } else {
         text = shown.join(if lines { &b'\n' } else { &b' ' });

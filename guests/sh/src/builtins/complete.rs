@@ -8,7 +8,8 @@ pub fn complete(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     if args.get(1).is_none_or(|arg| arg == b"-p") {
         let mut names: Vec<_> = shell.completions.iter().collect();
         names.sort_unstable();
-        let text: Vec<u8> = names.into_iter().flat_map(|(_, spec)| [spec.as_slice(), b"\n"].concat()).collect();
+        let text: Vec<u8> =
+            names.into_iter().flat_map(|(_, spec)| [spec.as_slice(), b"\n"].concat()).collect();
         return Ok(output(shell, b"complete", &text));
     }
     if args[1] == b"-r" {
@@ -44,7 +45,9 @@ pub fn compgen(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             b'W' => {
                 let text = options.argument().unwrap_or_default().to_vec();
                 let ifs = shell.ifs();
-                words.extend(text.split(|byte| ifs.contains(byte)).filter(|word| !word.is_empty()).map(<[u8]>::to_vec));
+                words.extend(
+                    text.split(|byte| ifs.contains(byte)).filter(|word| !word.is_empty()).map(<[u8]>::to_vec),
+                );
             }
             b'A' => match options.argument().unwrap_or_default() {
                 b"function" => wanted.push(b'F'),
@@ -84,7 +87,8 @@ fn generate(shell: &Shell, kind: u8, prefix: &[u8]) -> Vec<Vec<u8>> {
         b'v' => shell.vars.names().into_iter().cloned().collect(),
         b'a' => shell.aliases.keys().cloned().collect(),
         b'e' => {
-            let exported = |(_, var): &(&Vec<u8>, &crate::vars::Var)| var.attrs.has(crate::vars::Attrs::EXPORT);
+            let exported =
+                |(_, var): &(&Vec<u8>, &crate::vars::Var)| var.attrs.has(crate::vars::Attrs::EXPORT);
             shell.vars.iter().filter(exported).map(|(name, _)| name.clone()).collect()
         }
         b'f' | b'd' => {

@@ -19,6 +19,7 @@ fn levels(shell: &mut Shell, args: &[Vec<u8>]) -> Exec<Option<u32>> {
             Some(count) if count > 0 => Ok(Some(u32::try_from(count).unwrap_or(u32::MAX).min(shell.loops))),
             Some(_) => {
                 fail(shell, name, &[count, b": loop count out of range"], 1);
+                shell.break_status = 1;
                 Err(Flow::Break(shell.loops))
             }
             None => {
@@ -28,6 +29,7 @@ fn levels(shell: &mut Shell, args: &[Vec<u8>]) -> Exec<Option<u32>> {
         },
         _ => {
             fail(shell, name, &[b"too many arguments"], 1);
+            shell.break_status = 1;
             Err(Flow::Break(shell.loops))
         }
     }
@@ -48,12 +50,15 @@ pub fn continue_loop(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
 }
 
 /// The status given as an argument, or the last one.
-fn given_status(shell: &mut Shell, args: &[Vec<u8>]) -> Result<i32, i32> {
+fn given_status(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let operands = args.iter().skip(1).skip_while(|arg| *arg == b"--").collect::<Vec<_>>();
     match operands.as_slice() {
         [] => Ok(shell.status),
         [code, rest @ ..] => match number(code) {
-            Some(_) if !rest.is_empty() => Err(fail(shell, &args[0], &[b"too many arguments"], 1)),
+            Some(_) if !rest.is_empty() => {
+                fail(shell, &args[0], &[b"too many arguments"], 1);
+                Err(Flow::Discard(1))
+            }
             Some(code) => Ok((code & 0xff) as i32),
             None => {
                 fail(shell, &args[0], &[code, b": numeric argument required"], 2);
@@ -68,17 +73,11 @@ pub fn return_(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         fail(shell, &args[0], &[b"can only `return' from a function or sourced script"], 2);
         return Ok(2);
     }
-    match given_status(shell, args) {
-        Ok(status) => Err(Flow::Return(status)),
-        Err(status) => Ok(status),
-    }
+    Err(Flow::Return(given_status(shell, args)?))
 }
 
 pub fn exit(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
-    match given_status(shell, args) {
-        Ok(status) => Err(Flow::Exit(status)),
-        Err(status) => Ok(status),
-    }
+    Err(Flow::Exit(given_status(shell, args)?))
 }
 
 pub fn logout(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
@@ -97,7 +96,10 @@ pub fn eval(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         shell.complain(b"eval: maximum eval nesting level exceeded");
         Err(Flow::Discard(1))
     } else {
-        shell.run_text(text, line)
+        shell.trace_depth += 1;
+        let result = shell.run_text(text, line);
+        shell.trace_depth -= 1;
+        result
     };
     shell.depth -= 20;
     result
@@ -219,7 +221,12 @@ pub fn command(shell: &mut Shell, args: &[Vec<u8>], simple: &Simple) -> Exec {
             b'V' => verbose = true,
             b'p' => standard = true,
             other => {
-                return Ok(invalid_option(shell, b"command", &[b'-', other], "command [-pVv] command [arg ...]"));
+                return Ok(invalid_option(
+                    shell,
+                    b"command",
+                    &[b'-', other],
+                    "command [-pVv] command [arg ...]",
+                ));
             }
         }
     }
@@ -247,6 +254,9 @@ pub fn caller(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let level = args.get(1).and_then(|text| number(text));
     let depth = level.unwrap_or(0);
     let count = shell.frames.len() as i64;
+    if count == 0 && level.is_none() {
+        return Ok(super::output(shell, b"caller", b"0 NULL\n"));
+    }
     if depth < 0 || depth >= count {
         return Ok(1);
     }

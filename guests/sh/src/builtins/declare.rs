@@ -120,7 +120,14 @@ pub fn export(shell: &mut Shell, args: &[Vec<u8>], simple: &Simple) -> Exec {
             b'f' => functions = true,
             b'n' => remove = true,
             b'p' => {}
-            other => return Ok(super::invalid_option(shell, b"export", &[b'-', other], "export [-fn] [name[=value] ...] or export -p")),
+            other => {
+                return Ok(super::invalid_option(
+                    shell,
+                    b"export",
+                    &[b'-', other],
+                    "export [-fn] [name[=value] ...] or export -p",
+                ));
+            }
         }
     }
     let operands = options.rest();
@@ -131,7 +138,11 @@ pub fn export(shell: &mut Shell, args: &[Vec<u8>], simple: &Simple) -> Exec {
         return list_with(shell, b"export", Attrs::EXPORT);
     }
     let mut request = Request::default();
-    if remove { request.off = Attrs::EXPORT } else { request.on = Attrs::EXPORT }
+    if remove {
+        request.off = Attrs::EXPORT
+    } else {
+        request.on = Attrs::EXPORT
+    }
     apply_all(shell, b"export", &request, operands, simple, false)
 }
 
@@ -145,7 +156,14 @@ pub fn readonly(shell: &mut Shell, args: &[Vec<u8>], simple: &Simple) -> Exec {
             b'a' => request.indexed = true,
             b'A' => request.assoc = true,
             b'p' => {}
-            other => return Ok(super::invalid_option(shell, b"readonly", &[b'-', other], "readonly [-aAf] [name[=value] ...] or readonly -p")),
+            other => {
+                return Ok(super::invalid_option(
+                    shell,
+                    b"readonly",
+                    &[b'-', other],
+                    "readonly [-aAf] [name[=value] ...] or readonly -p",
+                ));
+            }
         }
     }
     let operands = options.rest();
@@ -198,7 +216,10 @@ struct Operand<'o> {
 }
 
 fn take_apart(operand: &[u8]) -> Operand<'_> {
-    let end = operand.iter().position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_')).unwrap_or(operand.len());
+    let end = operand
+        .iter()
+        .position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'))
+        .unwrap_or(operand.len());
     let (name, mut rest) = operand.split_at(end);
     let mut subscript = None;
     if rest.first() == Some(&b'[')
@@ -282,7 +303,13 @@ fn apply_global(
     result
 }
 
-fn apply_here(shell: &mut Shell, command: &[u8], request: &Request, parts: &Operand<'_>, simple: &Simple) -> Exec {
+fn apply_here(
+    shell: &mut Shell,
+    command: &[u8],
+    request: &Request,
+    parts: &Operand<'_>,
+    simple: &Simple,
+) -> Exec {
     let resolved = if request.on.has(Attrs::NAMEREF) || request.off.has(Attrs::NAMEREF) {
         parts.name.to_vec()
     } else {
@@ -304,7 +331,12 @@ fn apply_here(shell: &mut Shell, command: &[u8], request: &Request, parts: &Oper
     {
         let base = &target[..target.iter().position(|&byte| byte == b'[').unwrap_or(target.len())];
         if !is_assignment_name(base) {
-            return Ok(fail(shell, command, &[b"`", target, b"': invalid variable name for name reference"], 1));
+            return Ok(fail(
+                shell,
+                command,
+                &[b"`", target, b"': invalid variable name for name reference"],
+                1,
+            ));
         }
         if target == name && !shell.vars.in_function() {
             return Ok(fail(shell, command, &[name, b": nameref variable self references not allowed"], 1));
@@ -339,13 +371,19 @@ fn shape(shell: &mut Shell, command: &[u8], request: &Request, name: &[u8], part
             shell.complain_parts(&[command, b": ", name, b": cannot convert indexed to associative array"]);
             return Err(Flow::Discard(1));
         }
-        Value::Unset if request.assoc => var.value = Value::Assoc(Assoc::default()),
+        Value::Unset if request.assoc => {
+            var.value = Value::Assoc(Assoc::default());
+            var.attrs.set(Attrs::UNASSIGNED, true);
+        }
         Value::Scalar(text) if request.assoc => {
             let mut array = Assoc::default();
             array.insert(b"0".to_vec(), std::mem::take(text));
             var.value = Value::Assoc(array);
         }
-        Value::Unset if wants_array => var.value = Value::Indexed(Indexed::default()),
+        Value::Unset if wants_array => {
+            var.value = Value::Indexed(Indexed::default());
+            var.attrs.set(Attrs::UNASSIGNED, true);
+        }
         Value::Scalar(text) if wants_array => {
             var.value = Value::Indexed([std::mem::take(text)].into_iter().collect());
         }
@@ -354,7 +392,13 @@ fn shape(shell: &mut Shell, command: &[u8], request: &Request, name: &[u8], part
     Ok(())
 }
 
-fn assign(shell: &mut Shell, request: &Request, name: &[u8], parts: &Operand<'_>, simple: &Simple) -> Exec<()> {
+fn assign(
+    shell: &mut Shell,
+    request: &Request,
+    name: &[u8],
+    parts: &Operand<'_>,
+    simple: &Simple,
+) -> Exec<()> {
     let Some(value) = parts.value else { return Ok(()) };
     if request.on.has(Attrs::NAMEREF) {
         shell.vars.set_raw(name, value);
@@ -432,7 +476,8 @@ fn value_text(value: &Value) -> Option<Vec<u8>> {
         Value::Unset => None,
         Value::Scalar(text) => Some(quote::double(text)),
         Value::Indexed(array) => {
-            let pairs: Vec<Vec<u8>> = array.iter().map(|(at, text)| pair(at.to_string().as_bytes(), text)).collect();
+            let pairs: Vec<Vec<u8>> =
+                array.iter().map(|(at, text)| pair(at.to_string().as_bytes(), text)).collect();
             Some([b"(".as_slice(), &pairs.join(&b' '), b")"].concat())
         }
         Value::Assoc(array) => {
@@ -456,7 +501,8 @@ pub fn declaration(name: &[u8], var: &Var) -> Vec<u8> {
     let letters = attribute_letters(var);
     let letters: &[u8] = if letters.is_empty() { b"-" } else { &letters };
     let mut text = [b"declare -", letters, b" ", name].concat();
-    if let Some(value) = value_text(&var.value) {
+    let unassigned = var.attrs.has(Attrs::UNASSIGNED) && crate::expand::values(&var.value).is_empty();
+    if let Some(value) = value_text(&var.value).filter(|_| !unassigned) {
         text.push(b'=');
         text.extend(value);
     }
@@ -576,7 +622,12 @@ pub fn unset(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             b'v' => variables = true,
             b'n' => nameref = true,
             other => {
-                return Ok(super::invalid_option(shell, b"unset", &[b'-', other], "unset [-f] [-v] [-n] [name ...]"));
+                return Ok(super::invalid_option(
+                    shell,
+                    b"unset",
+                    &[b'-', other],
+                    "unset [-f] [-v] [-n] [name ...]",
+                ));
             }
         }
     }
@@ -604,9 +655,6 @@ fn unset_variable(shell: &mut Shell, name: &[u8], nameref: bool, or_function: bo
     let resolved = if nameref { name.to_vec() } else { shell.vars.resolve(name).into_owned() };
     if let Some(open) = resolved.iter().position(|&byte| byte == b'[') {
         return unset_element(shell, &resolved, open);
-    }
-    if !is_assignment_name(&resolved) && !shell.functions.contains_key(&resolved) {
-        return Ok(fail(shell, b"unset", &[b"`", name, b"': not a valid identifier"], 1));
     }
     match shell.vars.raw(&resolved) {
         Some(var) if var.attrs.has(Attrs::READONLY) => {

@@ -13,10 +13,15 @@ pub fn wait(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             b'n' => any = true,
             b'p' => variable = options.argument().map(<[u8]>::to_vec),
             b'f' => {}
-            other => return Ok(invalid_option(shell, b"wait", &[b'-', other], "wait [-fn] [-p var] [id ...]")),
+            other => {
+                return Ok(invalid_option(shell, b"wait", &[b'-', other], "wait [-fn] [-p var] [id ...]"));
+            }
         }
     }
     let operands = options.rest();
+    if shell.jobs.foreign {
+        shell.jobs = crate::jobs::Jobs::default();
+    }
     if let Some(variable) = &variable {
         shell.vars.remove(variable);
     }
@@ -142,7 +147,10 @@ fn wait_any(shell: &mut Shell, operands: &[Vec<u8>]) -> Exec<(abi::Pid, i32)> {
             operands.is_empty()
                 || operands.iter().any(|operand| {
                     number(operand).is_some_and(|pid| job.pids.contains(&(pid as abi::Pid)))
-                        || shell.jobs.find(operand).is_some_and(|found| operand.starts_with(b"%") && found.id == job.id)
+                        || shell
+                            .jobs
+                            .find(operand)
+                            .is_some_and(|found| operand.starts_with(b"%") && found.id == job.id)
                 })
         };
         let mut running = false;
@@ -179,7 +187,14 @@ pub fn jobs(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             b'r' => running = true,
             b's' => stopped = true,
             b'n' => {}
-            other => return Ok(invalid_option(shell, b"jobs", &[b'-', other], "jobs [-lnprs] [jobspec ...] or jobs -x command [args]")),
+            other => {
+                return Ok(invalid_option(
+                    shell,
+                    b"jobs",
+                    &[b'-', other],
+                    "jobs [-lnprs] [jobspec ...] or jobs -x command [args]",
+                ));
+            }
         }
     }
     shell.jobs.poll();
@@ -193,7 +208,13 @@ pub fn jobs(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             text.extend_from_slice(format!("{}\n", job.pids.first().copied().unwrap_or(0)).as_bytes());
             continue;
         }
-        let mark = if at + 1 == count { '+' } else if at + 2 == count { '-' } else { ' ' };
+        let mark = if at + 1 == count {
+            '+'
+        } else if at + 2 == count {
+            '-'
+        } else {
+            ' '
+        };
         let state = match job.status {
             None => "Running".to_string(),
             Some(0) => "Done".to_string(),
@@ -201,7 +222,11 @@ pub fn jobs(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         };
         let ampersand: &[u8] = if job.status.is_none() { b" &" } else { b"" };
         let number = job.pids.first().copied().unwrap_or(0);
-        let head = if long { format!("[{}]{mark} {number:>5} {state:<24}", job.id) } else { format!("[{}]{mark}  {state:<24}", job.id) };
+        let head = if long {
+            format!("[{}]{mark} {number:>5} {state:<24}", job.id)
+        } else {
+            format!("[{}]{mark}  {state:<24}", job.id)
+        };
         text.extend_from_slice(head.as_bytes());
         text.extend_from_slice(&job.text);
         text.extend_from_slice(ampersand);
@@ -239,7 +264,8 @@ pub fn kill(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         _ => {}
     }
     if operands.is_empty() {
-        let text = b"kill: usage: kill [-s sigspec | -n signum | -sigspec] pid | jobspec ... or kill -l [sigspec]\n";
+        let text =
+            b"kill: usage: kill [-s sigspec | -n signum | -sigspec] pid | jobspec ... or kill -l [sigspec]\n";
         let _ = abi::write_all(2, text);
         return Ok(2);
     }
@@ -304,7 +330,8 @@ fn list(shell: &mut Shell, operands: &[Vec<u8>]) -> Exec {
 
 /// The table of `kill -l`.
 pub fn list_signals(shell: &mut Shell) {
-    let mut names: Vec<(i32, String)> = abi::SIGNALS.iter().map(|(n, name)| (*n, format!("SIG{name}"))).collect();
+    let mut names: Vec<(i32, String)> =
+        abi::SIGNALS.iter().map(|(n, name)| (*n, format!("SIG{name}"))).collect();
     for n in 34..=64 {
         let name = match n {
             34 => "SIGRTMIN".to_string(),
@@ -332,7 +359,12 @@ pub fn fg(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     }
     let spec = args.get(1).map_or(&b"%+"[..], Vec::as_slice).to_vec();
     let Some(job) = shell.jobs.find(&spec) else {
-        return Ok(fail(shell, b"fg", &[if args.len() > 1 { &spec } else { b"current" }, b": no such job"], 1));
+        return Ok(fail(
+            shell,
+            b"fg",
+            &[if args.len() > 1 { &spec } else { b"current" }, b": no such job"],
+            1,
+        ));
     };
     let text = [job.text.as_slice(), b"\n"].concat();
     output(shell, b"fg", &text);
@@ -359,7 +391,14 @@ pub fn disown(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         match letter {
             b'a' | b'r' => all = true,
             b'h' => {}
-            other => return Ok(invalid_option(shell, b"disown", &[b'-', other], "disown [-h] [-ar] [jobspec ... | pid ...]")),
+            other => {
+                return Ok(invalid_option(
+                    shell,
+                    b"disown",
+                    &[b'-', other],
+                    "disown [-h] [-ar] [jobspec ... | pid ...]",
+                ));
+            }
         }
     }
     let operands = options.rest();

@@ -61,7 +61,8 @@ fn files(shell: &mut Shell, name: &[u8], all: bool) -> Vec<Meaning> {
 
 pub fn type_(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let mut options = Options::new(args);
-    let (mut all, mut no_functions, mut kind_only, mut path_only, mut force) = (false, false, false, false, false);
+    let (mut all, mut no_functions, mut kind_only, mut path_only, mut force) =
+        (false, false, false, false, false);
     while let Some(letter) = options.next() {
         match letter {
             b'a' => all = true,
@@ -69,7 +70,9 @@ pub fn type_(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             b't' => kind_only = true,
             b'p' => path_only = true,
             b'P' => force = true,
-            other => return Ok(invalid_option(shell, b"type", &[b'-', other], "type [-afptP] name [name ...]")),
+            other => {
+                return Ok(invalid_option(shell, b"type", &[b'-', other], "type [-afptP] name [name ...]"));
+            }
         }
     }
     let mut status = 0;
@@ -164,7 +167,14 @@ pub fn hash(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             b'l' => list = true,
             b't' => show = true,
             b'p' => path = options.argument().map(<[u8]>::to_vec),
-            other => return Ok(invalid_option(shell, b"hash", &[b'-', other], "hash [-lr] [-p pathname] [-dt] [name ...]")),
+            other => {
+                return Ok(invalid_option(
+                    shell,
+                    b"hash",
+                    &[b'-', other],
+                    "hash [-lr] [-p pathname] [-dt] [name ...]",
+                ));
+            }
         }
     }
     if shell.hash_version != shell.vars.path_version {
@@ -189,7 +199,11 @@ pub fn hash(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         } else if show {
             match shell.hash.get(name).cloned() {
                 Some((path, _)) => {
-                    let text = if names.len() > 1 { [name.as_slice(), b"\t", &path, b"\n"].concat() } else { [path.as_slice(), b"\n"].concat() };
+                    let text = if names.len() > 1 {
+                        [name.as_slice(), b"\t", &path, b"\n"].concat()
+                    } else {
+                        [path.as_slice(), b"\n"].concat()
+                    };
                     output(shell, b"hash", &text);
                 }
                 None => status = fail(shell, b"hash", &[name, b": not found"], 1),
@@ -225,7 +239,8 @@ fn list_hash(shell: &mut Shell, reusable: bool) -> Exec {
 }
 
 pub fn alias(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
-    let operands: Vec<&Vec<u8>> = args[1..].iter().filter(|arg| !matches!(arg.as_slice(), b"-p" | b"--")).collect();
+    let operands: Vec<&Vec<u8>> =
+        args[1..].iter().filter(|arg| !matches!(arg.as_slice(), b"-p" | b"--")).collect();
     let line = |name: &[u8], text: &[u8]| [b"alias ", name, b"=", &quote::single(text), b"\n"].concat();
     if operands.is_empty() {
         let mut names: Vec<_> = shell.aliases.iter().collect();
@@ -271,7 +286,14 @@ pub fn enable(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             b'n' => disable = true,
             b'a' => all = true,
             b'p' | b's' => {}
-            other => return Ok(invalid_option(shell, b"enable", &[b'-', other], "enable [-a] [-dnps] [-f filename] [name ...]")),
+            other => {
+                return Ok(invalid_option(
+                    shell,
+                    b"enable",
+                    &[b'-', other],
+                    "enable [-a] [-dnps] [-f filename] [name ...]",
+                ));
+            }
         }
     }
     let names = options.rest();

@@ -24,7 +24,7 @@ pub use set::set_named;
 pub use test::{compare_files, compare_numbers};
 
 use crate::ast::Simple;
-use crate::shell::{Exec, Shell};
+use crate::shell::{Exec, Flow, Shell};
 use wardian_abi as abi;
 
 type Plain = fn(&mut Shell, &[Vec<u8>]) -> Exec;
@@ -135,9 +135,17 @@ pub fn is_special(name: &[u8]) -> bool {
 
 pub fn run(shell: &mut Shell, builtin: Builtin, args: &[Vec<u8>], simple: &Simple) -> Exec {
     match builtin {
-        Builtin::Plain(run) => run(shell, args),
+        Builtin::Plain(run) => match run(shell, args) {
+            // These fail where an assignment by itself would end the command.
+            Err(Flow::Discard(status)) if assigns(&args[0]) => Ok(status),
+            other => other,
+        },
         Builtin::Declaring(run) => run(shell, args, simple),
     }
+}
+
+fn assigns(name: &[u8]) -> bool {
+    matches!(name, b"read" | b"printf" | b"getopts" | b"mapfile" | b"readarray" | b"cd")
 }
 
 /// Writes a builtin's output; its status says whether that went well.

@@ -270,7 +270,11 @@ impl Run<'_> {
             _ if spec.space => " ",
             _ => "",
         };
-        let digits = if value == 0 && spec.precision == Some(0) { String::new() } else { value.unsigned_abs().to_string() };
+        let digits = if value == 0 && spec.precision == Some(0) {
+            String::new()
+        } else {
+            value.unsigned_abs().to_string()
+        };
         self.digits(spec, prefix, digits);
     }
 
@@ -308,14 +312,13 @@ impl Run<'_> {
             _ => (10, digits),
         };
         let len = digits.iter().take_while(|byte| (**byte as char).is_digit(radix)).count();
-        if len < digits.len() || (len == 0 && radix == 10) {
-            if !text.is_empty() {
-                self.complain(&[&text, b": invalid number"]);
-            } 
+        if (len < digits.len() || (len == 0 && radix == 10)) && !text.is_empty() {
+            self.complain(&[&text, b": invalid number"]);
         }
         let mut value: i128 = 0;
         for byte in &digits[..len] {
-            value = value.saturating_mul(i128::from(radix)) + i128::from((*byte as char).to_digit(radix).unwrap_or(0));
+            value = value.saturating_mul(i128::from(radix))
+                + i128::from((*byte as char).to_digit(radix).unwrap_or(0));
         }
         if negative {
             value = -value;
@@ -395,21 +398,24 @@ impl Run<'_> {
             end += 1;
         }
         if format.get(end) != Some(&b'T') {
-            self.complain(&[b"`", &format[end..(end + 1).min(format.len())], b"': invalid time format specification"]);
+            self.complain(&[
+                b"`",
+                &format[end..(end + 1).min(format.len())],
+                b"': invalid time format specification",
+            ]);
             return None;
         }
         let inner = &format[at..end - 1];
         let seconds = match self.args.get(self.at).map(Vec::as_slice) {
-            None => {
-                crate::dynamic::since_epoch().as_secs() as i64
-            }
+            None => crate::dynamic::since_epoch().as_secs() as i64,
             Some(b"-1") => {
                 self.at += 1;
                 crate::dynamic::since_epoch().as_secs() as i64
             }
             Some(b"-2") => {
                 self.at += 1;
-                (crate::dynamic::since_epoch().as_secs() as i64) - self.shell.started.elapsed().as_secs() as i64
+                (crate::dynamic::since_epoch().as_secs() as i64)
+                    - self.shell.started.elapsed().as_secs() as i64
             }
             Some(_) => self.integer(),
         };
@@ -432,8 +438,10 @@ fn general(value: f64, precision: usize, keep_zeros: bool) -> String {
     if value == 0.0 {
         return if keep_zeros { format!("{:.*}", precision - 1, 0.0) } else { "0".to_string() };
     }
-    let power: i32 =
-        format!("{value:.*e}", precision - 1).split_once('e').and_then(|(_, power)| power.parse().ok()).unwrap_or(0);
+    let power: i32 = format!("{value:.*e}", precision - 1)
+        .split_once('e')
+        .and_then(|(_, power)| power.parse().ok())
+        .unwrap_or(0);
     let strip = |text: String| match keep_zeros || !text.contains('.') {
         true => text,
         false => text.trim_end_matches('0').trim_end_matches('.').to_string(),
@@ -479,10 +487,10 @@ fn escape_end(format: &[u8], at: usize) -> usize {
     }
 }
 
-/// Escapes in a format: octal needs no leading zero, quotes may be escaped, `\c` stops.
+/// Escapes in a format: octal needs no leading zero, quotes may be escaped, and `\c` means nothing.
 fn ansi_c_format(escape: &[u8]) -> (Vec<u8>, bool) {
     match escape {
-        [b'\\', b'c'] => (Vec::new(), true),
+        [b'\\', b'c'] => (escape.to_vec(), false),
         [b'\\', quote @ (b'"' | b'\'' | b'?')] => (vec![*quote], false),
         [b'\\', b'0'..=b'7', ..] => {
             let text = std::str::from_utf8(&escape[1..]).unwrap_or("0");

@@ -158,9 +158,21 @@ fn request(shell: &mut Shell, options: &mut Options<'_>) -> Result<Request, i32>
             b'u' => match number(argument).and_then(|fd| abi::Fd::try_from(fd).ok()) {
                 Some(fd) if abi::cloexec(fd).is_ok() => request.fd = fd,
                 Some(_) => {
-                    return Err(fail(shell, b"read", &[argument, b": invalid file descriptor: Bad file descriptor"], 1));
+                    return Err(fail(
+                        shell,
+                        b"read",
+                        &[argument, b": invalid file descriptor: Bad file descriptor"],
+                        1,
+                    ));
                 }
-                None => return Err(fail(shell, b"read", &[argument, b": invalid file descriptor specification"], 1)),
+                None => {
+                    return Err(fail(
+                        shell,
+                        b"read",
+                        &[argument, b": invalid file descriptor specification"],
+                        1,
+                    ));
+                }
             },
             _ => {}
         }
@@ -194,7 +206,8 @@ pub fn read(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
 }
 
 /// A byte, and whether a backslash took its meaning away.
-type Line = Vec<(u8, bool)>;
+type Item = (u8, bool);
+type Line = Vec<Item>;
 
 /// Reads up to the delimiter or the count.
 fn take(shell: &mut Shell, request: &Request) -> Exec<(Line, i32)> {
@@ -234,7 +247,13 @@ fn take(shell: &mut Shell, request: &Request) -> Exec<(Line, i32)> {
         line.push((byte, false));
         // A character of several bytes counts when its last one is there.
         if utf8 && byte >= 0xc2 {
-            let more = if byte >= 0xf0 { 3 } else if byte >= 0xe0 { 2 } else { 1 };
+            let more = if byte >= 0xf0 {
+                3
+            } else if byte >= 0xe0 {
+                2
+            } else {
+                1
+            };
             for _ in 0..more {
                 line.extend(reader.next().map(|byte| (byte, false)));
             }
@@ -245,7 +264,7 @@ fn take(shell: &mut Shell, request: &Request) -> Exec<(Line, i32)> {
     Ok((line, status))
 }
 
-fn bytes(line: &[(u8, bool)]) -> Vec<u8> {
+fn bytes(line: &[Item]) -> Vec<u8> {
     line.iter().map(|(byte, _)| *byte).collect()
 }
 
@@ -268,7 +287,7 @@ fn store(shell: &mut Shell, request: &Request, names: &[Vec<u8>], line: &Line) -
         }
         return Ok(());
     }
-    let mut rest: &[(u8, bool)] = line;
+    let mut rest: &[Item] = line;
     rest = skip_blanks(rest, &ifs);
     for name in &names[..names.len() - 1] {
         let (field, remaining) = next_field(rest, &ifs);
@@ -278,21 +297,21 @@ fn store(shell: &mut Shell, request: &Request, names: &[Vec<u8>], line: &Line) -
     shell.assign_target(&names[names.len() - 1], &bytes(last_field(rest, &ifs)))
 }
 
-fn is_blank(item: &(u8, bool), ifs: &[u8]) -> bool {
+fn is_blank(item: &Item, ifs: &[u8]) -> bool {
     !item.1 && matches!(item.0, b' ' | b'\t' | b'\n') && ifs.contains(&item.0)
 }
 
-fn is_separator(item: &(u8, bool), ifs: &[u8]) -> bool {
+fn is_separator(item: &Item, ifs: &[u8]) -> bool {
     !item.1 && ifs.contains(&item.0)
 }
 
-fn skip_blanks<'l>(line: &'l [(u8, bool)], ifs: &[u8]) -> &'l [(u8, bool)] {
+fn skip_blanks<'l>(line: &'l [Item], ifs: &[u8]) -> &'l [Item] {
     let count = line.iter().take_while(|item| is_blank(item, ifs)).count();
     &line[count..]
 }
 
 /// The first field, and what follows its separator.
-fn next_field<'l>(line: &'l [(u8, bool)], ifs: &[u8]) -> (&'l [(u8, bool)], &'l [(u8, bool)]) {
+fn next_field<'l>(line: &'l [Item], ifs: &[u8]) -> (&'l [Item], &'l [Item]) {
     let end = line.iter().position(|item| is_separator(item, ifs)).unwrap_or(line.len());
     let (field, rest) = line.split_at(end);
     let mut rest = skip_blanks(rest, ifs);
@@ -304,7 +323,7 @@ fn next_field<'l>(line: &'l [(u8, bool)], ifs: &[u8]) -> (&'l [(u8, bool)], &'l 
 
 /// The last variable gets all that is left, without the white space at its end, and without a separator that
 /// only ends the last field.
-fn last_field<'l>(line: &'l [(u8, bool)], ifs: &[u8]) -> &'l [(u8, bool)] {
+fn last_field<'l>(line: &'l [Item], ifs: &[u8]) -> &'l [Item] {
     let (field, rest) = next_field(line, ifs);
     if rest.is_empty() {
         return field;
@@ -355,7 +374,14 @@ pub fn mapfile(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
                     _ => fd = value as abi::Fd,
                 }
             }
-            other => return Ok(invalid_option(shell, &name, &[b'-', other], "mapfile [-d delim] [-n count] [-O origin] [-s count] [-t] [-u fd] [-C callback] [-c quantum] [array]")),
+            other => {
+                return Ok(invalid_option(
+                    shell,
+                    &name,
+                    &[b'-', other],
+                    "mapfile [-d delim] [-n count] [-O origin] [-s count] [-t] [-u fd] [-C callback] [-c quantum] [array]",
+                ));
+            }
         }
     }
     let array = options.rest().first().cloned().unwrap_or_else(|| b"MAPFILE".to_vec());

@@ -64,7 +64,7 @@ pub fn set(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
 pub fn set_named(shell: &mut Shell, name: &[u8], on: bool) -> Result<(), i32> {
     match shell.options.by_name(name) {
         Some(option) => *option = on,
-        None => return Err(fail(shell, b"set", &[name, b": invalid option name"], 1)),
+        None => return Err(fail(shell, b"set", &[name, b": invalid option name"], 2)),
     }
     if name == b"posix" {
         let sets = [&b"inherit_errexit"[..], b"expand_aliases"];
@@ -138,7 +138,14 @@ pub fn shopt(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             b'q' => quiet = true,
             b'p' => print = true,
             b'o' => of_set = true,
-            other => return Ok(invalid_option(shell, b"shopt", &[b'-', other], "shopt [-pqsu] [-o] [optname ...]")),
+            other => {
+                return Ok(invalid_option(
+                    shell,
+                    b"shopt",
+                    &[b'-', other],
+                    "shopt [-pqsu] [-o] [optname ...]",
+                ));
+            }
         }
     }
     let names = options.rest();
@@ -181,7 +188,11 @@ fn list_shopt(shell: &mut Shell, on: bool, off: bool, print: bool, of_set: bool)
     let names: Vec<&str> =
         if of_set { SetOptions::NAMES.to_vec() } else { SHOPT.iter().map(|(name, _)| *name).collect() };
     for name in names {
-        let value = if of_set { shell.options.by_name(name.as_bytes()) } else { shell.shopt.by_name(name.as_bytes()) };
+        let value = if of_set {
+            shell.options.by_name(name.as_bytes())
+        } else {
+            shell.shopt.by_name(name.as_bytes())
+        };
         let value = value.is_some_and(|value| *value);
         if (on && !value) || (off && value) {
             continue;

@@ -243,9 +243,10 @@ impl Shell {
             b't' => super::number(operand).is_some_and(|fd| abi::isatty(fd as abi::Fd)),
             b'o' => self.options.by_name(operand).is_some_and(|on| *on),
             b'v' => self.is_set(operand),
-            b'R' => self.vars.raw(operand).is_some_and(|var| {
-                var.attrs.has(crate::vars::Attrs::NAMEREF) && var.text().is_some()
-            }),
+            b'R' => self
+                .vars
+                .raw(operand)
+                .is_some_and(|var| var.attrs.has(crate::vars::Attrs::NAMEREF) && var.text().is_some()),
             _ => false,
         }
     }

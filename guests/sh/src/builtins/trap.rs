@@ -19,7 +19,9 @@ pub fn trap(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     }
     let Some(command) = operands.first() else { return show(shell, &[]) };
     // One operand, or a number first, resets.
-    let resets = command == b"-" || operands.len() == 1 || command.iter().all(u8::is_ascii_digit) && !command.is_empty();
+    let resets = command == b"-"
+        || operands.len() == 1
+        || command.iter().all(u8::is_ascii_digit) && !command.is_empty();
     let signals = if resets && command != b"-" { operands } else { &operands[1..] };
     if signals.is_empty() {
         let text = b"trap: usage: trap [-lp] [[arg] signal_spec ...]\n";

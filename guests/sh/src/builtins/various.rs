@@ -67,8 +67,11 @@ pub fn umask(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
 fn symbolic_mask(mask: u32) -> String {
     let part = |who: char, shift: u32| {
         let allowed = !mask >> shift & 7;
-        let letters: String =
-            [(4, 'r'), (2, 'w'), (1, 'x')].iter().filter(|(bit, _)| allowed & bit != 0).map(|(_, c)| *c).collect();
+        let letters: String = [(4, 'r'), (2, 'w'), (1, 'x')]
+            .iter()
+            .filter(|(bit, _)| allowed & bit != 0)
+            .map(|(_, c)| *c)
+            .collect();
         format!("{who}={letters}")
     };
     format!("{},{},{}", part('u', 6), part('g', 3), part('o', 0))
@@ -139,7 +142,14 @@ pub fn ulimit(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             b'S' => soft = true,
             b'a' => all = true,
             letter if LIMITS.iter().any(|(known, ..)| *known == letter) => which = letter,
-            other => return Ok(invalid_option(shell, b"ulimit", &[b'-', other], "ulimit [-SHabcdefiklmnpqrstuvxPRT] [limit]")),
+            other => {
+                return Ok(invalid_option(
+                    shell,
+                    b"ulimit",
+                    &[b'-', other],
+                    "ulimit [-SHabcdefiklmnpqrstuvxPRT] [limit]",
+                ));
+            }
         }
     }
     let show = |unit: i64, resource: Option<abi::Resource>| {
@@ -156,13 +166,19 @@ pub fn ulimit(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         }
         return Ok(output(shell, b"ulimit", text.as_bytes()));
     }
-    let Some((_, _, _, unit, resource)) = LIMITS.iter().find(|(letter, ..)| *letter == which) else { return Ok(1) };
+    let Some((_, _, _, unit, resource)) = LIMITS.iter().find(|(letter, ..)| *letter == which) else {
+        return Ok(1);
+    };
     let Some(text) = options.rest().first() else {
         let line = format!("{}\n", show(*unit, *resource));
         return Ok(output(shell, b"ulimit", line.as_bytes()));
     };
     let Some(resource) = *resource else {
-        return Ok(if text == b"unlimited" { 0 } else { fail(shell, b"ulimit", &[b"cannot modify limit: Operation not permitted"], 1) });
+        return Ok(if text == b"unlimited" {
+            0
+        } else {
+            fail(shell, b"ulimit", &[b"cannot modify limit: Operation not permitted"], 1)
+        });
     };
     let value = match text.as_slice() {
         b"unlimited" => -1,
@@ -212,7 +228,20 @@ pub fn help(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         return Ok(output(shell, b"help", text.as_bytes()));
     };
     if super::find(name).is_none() && !crate::parser::is_keyword(name) {
-        return Ok(fail(shell, b"help", &[b"no help topics match `", name, b"'.  Try `help help' or `man -k ", name, b"' or `info ", name, b"'."], 1));
+        return Ok(fail(
+            shell,
+            b"help",
+            &[
+                b"no help topics match `",
+                name,
+                b"'.  Try `help help' or `man -k ",
+                name,
+                b"' or `info ",
+                name,
+                b"'.",
+            ],
+            1,
+        ));
     }
     let text = [name.as_slice(), b": ", name, b"\n    A command of the shell; see bash's manual.\n"].concat();
     Ok(output(shell, b"help", &text))

@@ -93,7 +93,7 @@ impl Shell {
                 Ok(true)
             }
             Err(Flow::Break(1)) => {
-                *status = 0;
+                *status = std::mem::take(&mut self.break_status);
                 Ok(false)
             }
             Err(Flow::Break(n)) => Err(Flow::Break(n - 1)),
@@ -144,10 +144,16 @@ impl Shell {
         self.in_loop(|shell| {
             let mut status = 0;
             for value in values {
+                if shell.options.xtrace {
+                    shell.trace_for(name, words);
+                }
                 if shell.vars.raw(name).is_some_and(|var| var.attrs.has(crate::vars::Attrs::NAMEREF)) {
                     shell.vars.set_raw(name, &value);
                 } else {
-                    shell.assign(name, &value)?;
+                    match shell.assign(name, &value) {
+                        Err(Flow::Discard(status)) => return Ok(status),
+                        other => other?,
+                    }
                 }
                 if !shell.run_body(body, &mut status)? {
                     break;
@@ -155,6 +161,16 @@ impl Shell {
             }
             Ok(status)
         })
+    }
+
+    fn trace_for(&mut self, name: &[u8], words: Option<&[Word]>) {
+        let shown: Vec<Vec<u8>> = match words {
+            Some(words) => {
+                words.iter().map(crate::unparse::word_text).filter(|text| !text.is_empty()).collect()
+            }
+            None => vec![b"\"$@\"".to_vec()],
+        };
+        self.trace(&[b"for ", name, b" in ", &shown.join(&b' ')].concat());
     }
 
     fn arith_part(&mut self, arith: Option<&Arith>) -> Exec<Option<i64>> {
@@ -197,6 +213,9 @@ impl Shell {
     }
 
     fn run_case(&mut self, word: &Word, arms: &[CaseArm]) -> Exec {
+        if self.options.xtrace {
+            self.trace(&[b"case ", crate::unparse::word_text(word).as_slice(), b" in"].concat());
+        }
         let subject = self.expand_string(word)?;
         let fold = self.shopt.get("nocasematch");
         let mut fall_through = false;
@@ -208,7 +227,9 @@ impl Shell {
                     break;
                 }
                 chosen = match pattern.as_plain() {
-                    Some(text) if !fold && !text.iter().any(|byte| b"*?[\\(".contains(byte)) => text == subject,
+                    Some(text) if !fold && !text.iter().any(|byte| b"*?[\\(".contains(byte)) => {
+                        text == subject
+                    }
                     _ => self.expand_pattern(pattern, fold)?.matches(&subject),
                 };
             }
@@ -231,7 +252,7 @@ impl Shell {
         self.line = line;
         if self.options.xtrace {
             let text = crate::unparse::word_text(&arith.word);
-            self.trace(&[b"((", text.as_slice(), b"))"].concat());
+            self.trace(&[b"(( ", text.trim_ascii(), b" ))"].concat());
         }
         let status = match self.arith(arith) {
             Ok(value) => i32::from(value == 0),
@@ -271,7 +292,8 @@ impl Shell {
                 if show {
                     continue;
                 }
-                let chosen = std::str::from_utf8(&line).ok().and_then(|text| text.trim().parse::<usize>().ok());
+                let chosen =
+                    std::str::from_utf8(&line).ok().and_then(|text| text.trim().parse::<usize>().ok());
                 let value = chosen.and_then(|n| values.get(n.wrapping_sub(1))).cloned().unwrap_or_default();
                 shell.assign(name, &value)?;
                 if !shell.run_body(body, &mut status)? {

@@ -29,7 +29,11 @@ impl Shell {
         let params = std::mem::replace(&mut self.params, args);
         let loops = std::mem::take(&mut self.loops);
         let call_line = self.line;
-        self.frames.push(Frame { function: Some(function.name.clone()), source: self.source.clone(), call_line });
+        self.frames.push(Frame {
+            function: Some(function.name.clone()),
+            source: self.source.clone(),
+            call_line,
+        });
         self.vars.push_scope();
         let result = self.run_function_body(function);
         if let Some(scope) = self.vars.pop_scope()
@@ -52,17 +56,15 @@ impl Shell {
 
     fn run_function_body(&mut self, function: &Rc<Function>) -> Exec {
         let body = function.body.clone();
-        let debug = !self.options.functrace && self.traps.get(crate::traps::DEBUG).is_some();
-        if debug {
-            self.in_trap += 1;
-        }
+        let hidden = self.traps.hide_from_function(self.options.errtrace, self.options.functrace);
         let result = self.run_compound(&body);
-        if debug {
-            self.in_trap -= 1;
-        }
-        if self.options.functrace && self.traps.get(crate::traps::RETURN).is_some() {
+        if self.traps.get(crate::traps::RETURN).is_some() && !matches!(result, Err(Flow::Exit(_))) {
+            if let Err(Flow::Return(status)) = result {
+                self.status = status;
+            }
             self.run_trap(crate::traps::RETURN)?;
         }
+        self.traps.show_again(hidden);
         result
     }
 
@@ -82,7 +84,10 @@ impl Shell {
             self.complain(b"maximum source nesting level exceeded");
             Err(Flow::Discard(1))
         } else {
-            self.run_text(text, 1)
+            self.trace_depth += 1;
+            let result = self.run_text(text, 1);
+            self.trace_depth -= 1;
+            result
         };
         self.depth -= 20;
         self.frames.pop();

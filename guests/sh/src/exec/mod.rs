@@ -14,7 +14,7 @@ use crate::shell::{Exec, Flow, Shell};
 use wardian_abi as abi;
 
 /// Nesting of commands beyond this is an error rather than a stack that runs out.
-const MAX_DEPTH: u32 = if cfg!(target_os = "wasi") { 1500 } else { 1500 };
+const MAX_DEPTH: u32 = 1500;
 
 impl Shell {
     pub fn run_list(&mut self, list: &List) -> Exec {
@@ -71,15 +71,10 @@ impl Shell {
 
     #[cold]
     fn command_failed(&mut self, status: i32) -> Exec<()> {
-        if self.err_trap_applies() {
+        if self.in_trap == 0 {
             self.run_trap(crate::traps::ERR)?;
         }
         if self.options.errexit { Err(Flow::Exit(status)) } else { Ok(()) }
-    }
-
-    /// The ERR trap is not inherited by functions unless asked.
-    fn err_trap_applies(&self) -> bool {
-        self.in_trap == 0 && (self.options.errtrace || !self.frames.iter().any(|frame| frame.function.is_some()))
     }
 
     fn run_command(&mut self, command: &Command) -> Exec {
@@ -120,7 +115,7 @@ impl Shell {
     pub fn enter_child(&mut self) {
         self.subshell_level += 1;
         self.traps.enter_child(self.options.errtrace, self.options.functrace);
-        self.jobs.clear();
+        self.jobs.enter_child();
         self.process_fds.clear();
         self.random.set(self.random.get() ^ (abi::getpid() as u32).wrapping_mul(2_654_435_761) >> 8);
     }
@@ -152,7 +147,9 @@ impl Shell {
     /// The exit code of a process that ended this way.
     pub fn exit_code(&self, result: Exec) -> i32 {
         match result {
-            Ok(status) | Err(Flow::Exit(status) | Flow::Return(status) | Flow::Discard(status)) => status & 0xff,
+            Ok(status) | Err(Flow::Exit(status) | Flow::Return(status) | Flow::Discard(status)) => {
+                status & 0xff
+            }
             Err(Flow::Break(_) | Flow::Continue(_)) => self.status & 0xff,
         }
     }

@@ -131,7 +131,12 @@ impl Shell {
         Ok((children, input))
     }
 
-    fn start_stage(&mut self, stage: &Command, input: Option<abi::Fd>, output: Option<abi::Pipe>) -> Exec<Stage> {
+    fn start_stage(
+        &mut self,
+        stage: &Command,
+        input: Option<abi::Fd>,
+        output: Option<abi::Pipe>,
+    ) -> Exec<Stage> {
         if let Command::Simple(simple) = stage
             && self.is_program(simple)
         {
@@ -143,6 +148,7 @@ impl Shell {
                 Spawned::Err(status) => Stage::Failed(status),
             });
         }
+        self.jobs.poll();
         let forked = abi::fork(|| {
             if let Some(fd) = input {
                 let _ = abi::dup2(fd, 0, false);
@@ -167,7 +173,9 @@ impl Shell {
 
     /// `command &`
     pub(super) fn run_background(&mut self, item: &AndOr) -> Exec {
-        let text = crate::unparse::and_or_text(item);
+        let mut foreground = item.clone();
+        foreground.background = false;
+        let text = crate::unparse::and_or_text(&foreground);
         let pids = match (item.first.stages.as_slice(), item.rest.is_empty() && !item.first.negated) {
             ([Command::Simple(simple)], true) if self.is_program(simple) => {
                 let null = self.background_input();
@@ -183,8 +191,6 @@ impl Shell {
                 }
             }
             _ => {
-                let mut foreground = item.clone();
-                foreground.background = false;
                 vec![self.fork_background(|shell| {
                     if let Some(fd) = shell.background_input() {
                         let _ = abi::dup2(fd, 0, false);

@@ -1,7 +1,8 @@
 //! Programs: finding them in PATH, starting them, becoming one.
 
 use crate::ast::{
-    Arg, AssignedValue, List, Param, ParamName, ParamOp, Piece, Redirect, RedirectAction, RedirectFd, Simple, Word,
+    Arg, AssignedValue, List, Param, ParamName, ParamOp, Piece, Redirect, RedirectAction, RedirectFd, Simple,
+    Word,
 };
 use crate::shell::{Exec, Shell};
 use abi::Errno;
@@ -26,7 +27,8 @@ impl Shell {
     /// The program that is all there is to a list.
     pub fn only_program<'l>(&self, list: &'l List) -> Option<&'l Simple> {
         let [item] = list.items.as_slice() else { return None };
-        let plain = item.rest.is_empty() && !item.background && !item.first.negated && item.first.timed.is_none();
+        let plain =
+            item.rest.is_empty() && !item.background && !item.first.negated && item.first.timed.is_none();
         match item.first.stages.as_slice() {
             [crate::ast::Command::Simple(simple)] if plain && self.is_program(simple) => Some(simple),
             _ => None,
@@ -57,8 +59,9 @@ impl Shell {
         use RedirectAction::*;
         !matches!(redirect.fd, RedirectFd::Variable(_))
             && match &redirect.action {
-                Read(word) | Write(word) | Clobber(word) | Append(word) | ReadWrite(word) | WriteBoth(word)
-                | AppendBoth(word) | DupInput(word) | DupOutput(word) | HereString(word) => self.is_pure(word),
+                Read(word) | Write(word) | Clobber(word) | Append(word) | ReadWrite(word)
+                | WriteBoth(word) | AppendBoth(word) | DupInput(word) | DupOutput(word)
+                | HereString(word) => self.is_pure(word),
                 HereDocument(document) => document.body.get().is_none_or(|word| self.is_pure(word)),
             }
     }
@@ -116,7 +119,8 @@ impl Shell {
         map: &[abi::FdMap],
     ) -> Exec<Spawned> {
         let (mut map, mut opened) = (map.to_vec(), Vec::new());
-        let redirected = if redirects.is_empty() { Ok(()) } else { self.redirect_map(redirects, &mut map, &mut opened)? };
+        let redirected =
+            if redirects.is_empty() { Ok(()) } else { self.redirect_map(redirects, &mut map, &mut opened)? };
         let spawned = match redirected {
             Ok(()) => self.spawn_found(args, &map),
             Err(_) => Spawned::Err(1),
@@ -130,13 +134,20 @@ impl Shell {
     fn spawn_found(&mut self, args: &[Vec<u8>], map: &[abi::FdMap]) -> Spawned {
         let path = match self.program_path(&args[0]) {
             Ok(path) => path,
-            Err(status) => return Spawned::Err(self.with_stderr(map, |shell| shell.report_missing(&args[0], status))),
+            Err(status) => {
+                return Spawned::Err(self.with_stderr(map, |shell| shell.report_missing(&args[0], status)));
+            }
         };
         let argv: abi::StringList = args.iter().collect();
         let mut env = abi::StringList::new();
         self.environment(&mut env, &path);
-        let request =
-            abi::Spawn { path: &path, argv: argv.as_bytes(), env: env.as_bytes(), fds: map, ..abi::Spawn::default() };
+        let request = abi::Spawn {
+            path: &path,
+            argv: argv.as_bytes(),
+            env: env.as_bytes(),
+            fds: map,
+            ..abi::Spawn::default()
+        };
         match abi::spawn(&request) {
             Ok(pid) => Spawned::Ok(pid),
             Err(Errno::NOEXEC) => self.spawn_script(args, &path, env.as_bytes(), map),
@@ -215,7 +226,8 @@ impl Shell {
         if !clean {
             self.environment(&mut env, &path);
         }
-        let request = abi::Spawn { path: &path, argv: argv.as_bytes(), env: env.as_bytes(), ..abi::Spawn::default() };
+        let request =
+            abi::Spawn { path: &path, argv: argv.as_bytes(), env: env.as_bytes(), ..abi::Spawn::default() };
         let mut errno = abi::exec(&request);
         if errno == Errno::NOEXEC && !looks_binary(&path) {
             let mut argv = abi::StringList::new();
@@ -245,7 +257,9 @@ impl Shell {
         match status {
             127 if name.contains(&b'/') => self.complain_errno(name, Errno::NOENT),
             127 => self.complain_parts(&[name, b": command not found"]),
-            _ if abi::stat(abi::Dir::CWD, name, true).is_ok_and(|stat| stat.is_dir()) && name.contains(&b'/') => {
+            _ if abi::stat(abi::Dir::CWD, name, true).is_ok_and(|stat| stat.is_dir())
+                && name.contains(&b'/') =>
+            {
                 self.complain_errno(name, Errno::ISDIR);
             }
             _ => self.complain_errno(name, Errno::ACCES),
@@ -259,7 +273,7 @@ impl Shell {
                 let interpreter = interpreter(path);
                 let parts = [path, b": ", &interpreter, b": bad interpreter: No such file or directory"];
                 self.complain(&parts.concat());
-                126
+                127
             }
             Errno::NOENT => {
                 self.complain_errno(path, errno);

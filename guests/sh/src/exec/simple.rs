@@ -57,7 +57,9 @@ impl Shell {
 
     pub fn enabled_builtin(&self, name: &[u8]) -> Option<Builtin> {
         let builtin = builtins::find(name)?;
-        if !self.disabled_builtins.is_empty() && self.disabled_builtins.iter().any(|disabled| disabled == name) {
+        if !self.disabled_builtins.is_empty()
+            && self.disabled_builtins.iter().any(|disabled| disabled == name)
+        {
             return None;
         }
         Some(builtin)
@@ -121,8 +123,11 @@ impl Shell {
                 return Err(flow);
             }
         };
+        let keep = self.options.posix && builtins::is_special(&args[0]);
         let result = run(self, args);
-        self.undo_assignments(undo);
+        if !keep {
+            self.undo_assignments(undo);
+        }
         if let Some(saved) = saved {
             self.restore(saved);
         }
@@ -188,7 +193,11 @@ impl Shell {
         self.undo_assignments(undo);
         self.restore(saved);
         self.status = status;
-        if self.shopt.get("execfail") && matches!(status, 126 | 127) { Ok(status) } else { Err(Flow::Exit(status)) }
+        if self.shopt.get("execfail") && matches!(status, 126 | 127) {
+            Ok(status)
+        } else {
+            Err(Flow::Exit(status))
+        }
     }
 
     fn run_replaced(&mut self, command: &builtins::ExecCommand<'_>) -> Exec {
@@ -278,17 +287,12 @@ impl Shell {
         self.options.xtrace = true;
         self.status = status;
         if let Some(first) = line.first().copied() {
-            line.splice(0..0, std::iter::repeat_n(first, self.subshell_trace_depth()));
+            line.splice(0..0, std::iter::repeat_n(first, self.trace_depth));
         }
         line.extend_from_slice(text);
         line.push(b'\n');
         let fd = self.text(b"BASH_XTRACEFD").and_then(|text| std::str::from_utf8(&text).ok()?.parse().ok());
         let _ = wardian_abi::write_all(fd.unwrap_or(2), &line);
-    }
-
-    /// Levels of substitution repeat the prompt's first character.
-    fn subshell_trace_depth(&self) -> usize {
-        0
     }
 
     fn trace_command(&mut self, simple: &Simple, args: &[Vec<u8>]) {

@@ -26,7 +26,8 @@ impl Shell {
         }
         if let Some(ignored) = self.vars.text(b"GLOBIGNORE").filter(|text| !text.is_empty()).cloned() {
             let style = self.glob_style();
-            let patterns: Vec<_> = ignored.split(|&byte| byte == b':').map(|text| Pattern::new(text, style)).collect();
+            let patterns: Vec<_> =
+                ignored.split(|&byte| byte == b':').map(|text| Pattern::new(text, style)).collect();
             found.retain(|path| !patterns.iter().any(|pattern| pattern.matches(path)));
         }
         out.append(&mut found);
@@ -35,7 +36,8 @@ impl Shell {
 
     fn may_match(&self, field: &Field) -> bool {
         let byte = |at: &usize| field.text.get(*at).copied().unwrap_or(0);
-        let opens = field.active.iter().any(|at| byte(at) == b'[') && field.active.iter().any(|at| byte(at) == b']');
+        let opens =
+            field.active.iter().any(|at| byte(at) == b'[') && field.active.iter().any(|at| byte(at) == b']');
         opens
             || field.active.iter().any(|at| {
                 matches!(byte(at), b'*' | b'?')
@@ -51,7 +53,8 @@ impl Shell {
     pub fn glob(&self, pattern: &[u8]) -> Vec<Vec<u8>> {
         let walk = Walk {
             style: self.glob_style(),
-            dots: self.shopt.get("dotglob") || self.vars.text(b"GLOBIGNORE").is_some_and(|text| !text.is_empty()),
+            dots: self.shopt.get("dotglob")
+                || self.vars.text(b"GLOBIGNORE").is_some_and(|text| !text.is_empty()),
             stars: self.shopt.get("globstar"),
         };
         let components: Vec<&[u8]> = pattern.split(|&byte| byte == b'/').collect();
@@ -145,7 +148,11 @@ impl Walk {
             }
             if directory {
                 let below = [path.as_slice(), b"/"].concat();
-                if rest.is_empty() { self.entries_below(&below, out) } else { self.all_below(&below, rest, out) }
+                if rest.is_empty() {
+                    self.entries_below(&below, out)
+                } else {
+                    self.all_below(&below, rest, out)
+                }
             }
         }
     }

@@ -9,6 +9,7 @@ mod substitute;
 mod transform;
 
 pub use glob::list_directory;
+pub use param::values;
 pub use sink::Sink;
 
 use crate::ast::{Arg, ParamName, ParamSubscript, Piece, Word};

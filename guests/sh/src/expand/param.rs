@@ -26,7 +26,11 @@ impl Shell {
                 && !var.attrs.has(crate::vars::Attrs::NAMEREF)
             {
                 if quoted || !sink.is_fields() {
-                    if quoted { sink.quoted(text) } else { sink.split(text) }
+                    if quoted {
+                        sink.quoted(text)
+                    } else {
+                        sink.split(text)
+                    }
                     return Ok(());
                 }
                 let text = text.clone();
@@ -250,6 +254,14 @@ impl Shell {
         self.named_base(&name, &None)
     }
 
+    /// The value of a variable or element given by name.
+    pub fn value_of(&mut self, target: &[u8]) -> Exec<Option<Vec<u8>>> {
+        Ok(match self.base_of_text(target)? {
+            Base::One(text) => text,
+            Base::Many(list, star) => Some(self.join(&list, star)),
+        })
+    }
+
     fn names_with_prefix(&self, name: &ParamName) -> Vec<Vec<u8>> {
         let ParamName::Variable(prefix) = name else { return Vec::new() };
         let set = |name: &&Vec<u8>| name.starts_with(prefix) && self.vars.raw(name).is_some();
@@ -301,7 +313,8 @@ impl Shell {
     }
 
     fn check_set(&mut self, param: &Param, base: &Base) -> Exec<()> {
-        let exempt = matches!(param.op, ParamOp::Names { .. } | ParamOp::Keys { .. } | ParamOp::Transform(b'a'));
+        let exempt =
+            matches!(param.op, ParamOp::Names { .. } | ParamOp::Keys { .. } | ParamOp::Transform(b'a'));
         match base {
             Base::One(None) if !exempt => self.unset_param(param),
             _ => Ok(()),
@@ -345,7 +358,11 @@ impl Shell {
             _ => {
                 let mut message = self.expand_string(word)?;
                 if message.is_empty() {
-                    message = if colon { b"parameter null or not set".to_vec() } else { b"parameter not set".to_vec() };
+                    message = if colon {
+                        b"parameter null or not set".to_vec()
+                    } else {
+                        b"parameter not set".to_vec()
+                    };
                 }
                 let shown = self.shown_param(param);
                 self.complain_parts(&[&shown, b": ", &message]);
@@ -407,7 +424,9 @@ impl Shell {
                 };
                 each(base, |text| super::case::change(&text, *upper, *all, pattern.as_ref()))
             }
-            ParamOp::Substring { offset, length } => return self.substring(param, base, offset, length.as_ref()),
+            ParamOp::Substring { offset, length } => {
+                return self.substring(param, base, offset, length.as_ref());
+            }
             ParamOp::Transform(kind) => return self.transform(&Source::of(param), *kind, base),
             ParamOp::Alternative { .. } | ParamOp::Bad(_) => base,
         })
@@ -481,7 +500,9 @@ impl Shell {
             Base::One(Some(text)) => {
                 let utf8 = self.utf8();
                 let count = char_count(&text, utf8) as i64;
-                let Some((from, to)) = self.slice_bounds(offset, length, count)? else { return Ok(Base::One(Some(Vec::new()))) };
+                let Some((from, to)) = self.slice_bounds(offset, length, count)? else {
+                    return Ok(Base::One(Some(Vec::new())));
+                };
                 Ok(Base::One(Some(chars(&text, from as usize, to as usize, utf8))))
             }
             Base::Many(mut list, star) => {
@@ -531,7 +552,8 @@ impl Shell {
             return Err(Flow::Discard(1));
         }
         let most = length.map_or(usize::MAX, |length| usize::try_from(length).unwrap_or(usize::MAX));
-        let list = array.iter().filter(|(at, _)| *at >= from).take(most).map(|(_, text)| text.clone()).collect();
+        let list =
+            array.iter().filter(|(at, _)| *at >= from).take(most).map(|(_, text)| text.clone()).collect();
         Ok(Some(list))
     }
 
@@ -587,7 +609,9 @@ fn remove(pattern: &Pattern, mut text: Vec<u8>, suffix: bool, longest: bool) -> 
 
 fn replace(pattern: &Pattern, text: Vec<u8>, anchor: Anchor, with: &Replacement) -> Vec<u8> {
     match anchor {
-        Anchor::First | Anchor::All => pattern.replace(&text, anchor == Anchor::All, &|matched| with.fill(matched)),
+        Anchor::First | Anchor::All => {
+            pattern.replace(&text, anchor == Anchor::All, &|matched| with.fill(matched))
+        }
         Anchor::Start => match pattern.prefix(&text, true) {
             Some(end) => [with.fill(&text[..end]), text[end..].to_vec()].concat(),
             None => text,

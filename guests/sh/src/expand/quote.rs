@@ -53,8 +53,8 @@ pub fn backslash(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for (at, &byte) in text.iter().enumerate() {
         let special = match byte {
-            b' ' | b'!' | b'"' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b',' | b';' | b'<' | b'>' | b'?' | b'['
-            | b'\\' | b']' | b'^' | b'`' | b'{' | b'|' | b'}' => true,
+            b' ' | b'!' | b'"' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b',' | b';' | b'<' | b'>'
+            | b'?' | b'[' | b'\\' | b']' | b'^' | b'`' | b'{' | b'|' | b'}' => true,
             b'~' => at == 0 || matches!(text[at - 1], b':' | b'='),
             b'#' => at == 0,
             _ => false,
@@ -92,8 +92,8 @@ pub fn if_needed(text: &[u8]) -> Vec<u8> {
         return ansi(text);
     }
     let special = |(at, &byte): (usize, &u8)| match byte {
-        b' ' | b'!' | b'"' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b';' | b'<' | b'>' | b'?' | b'[' | b'\\' | b']'
-        | b'^' | b'`' | b'{' | b'|' | b'}' => true,
+        b' ' | b'!' | b'"' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b';' | b'<' | b'>' | b'?' | b'['
+        | b'\\' | b']' | b'^' | b'`' | b'{' | b'|' | b'}' => true,
         b'#' | b'~' => at == 0,
         _ => false,
     };

@@ -28,7 +28,10 @@ pub struct Sink {
 
 /// Bytes that may be special to file name expansion.
 pub fn is_special(byte: u8) -> bool {
-    matches!(byte, b'*' | b'?' | b'[' | b']' | b'\\' | b'(' | b')' | b'|' | b'!' | b'^' | b'-' | b'+' | b'@' | b':')
+    matches!(
+        byte,
+        b'*' | b'?' | b'[' | b']' | b'\\' | b'(' | b')' | b'|' | b'!' | b'^' | b'-' | b'+' | b'@' | b':'
+    )
 }
 
 fn is_regex_special(byte: u8) -> bool {
@@ -40,7 +43,14 @@ fn is_regex_special(byte: u8) -> bool {
 
 impl Sink {
     pub(super) fn new(mode: Mode) -> Sink {
-        Sink { mode, done: Vec::new(), current: Field::default(), started: false, after_blank: false, ifs: None }
+        Sink {
+            mode,
+            done: Vec::new(),
+            current: Field::default(),
+            started: false,
+            after_blank: false,
+            ifs: None,
+        }
     }
 
     pub(super) fn is_fields(&self) -> bool {

@@ -81,6 +81,7 @@ impl Shell {
             let _ = abi::close(pipe.read);
             let _ = abi::close(pipe.write);
             self.enter_child();
+            self.trace_depth += 1;
             if !self.options.posix && !self.shopt.get("inherit_errexit") {
                 self.options.errexit = false;
             }
@@ -101,7 +102,8 @@ impl Shell {
             self.complain(b"cannot make pipe for process substitution");
             return Err(Flow::Discard(1));
         };
-        let (ours, theirs, target) = if reads { (pipe.read, pipe.write, 1) } else { (pipe.write, pipe.read, 0) };
+        let (ours, theirs, target) =
+            if reads { (pipe.read, pipe.write, 1) } else { (pipe.write, pipe.read, 0) };
         let forked = abi::fork(|| {
             let _ = abi::dup2(theirs, target, false);
             let _ = abi::close(pipe.read);

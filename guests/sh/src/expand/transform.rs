@@ -54,7 +54,11 @@ impl Shell {
     }
 
     fn attributes_of(&self, source: &Source, base: Base) -> Base {
-        let letters = source.name.as_deref().and_then(|name| self.vars.get(name)).map(crate::builtins::attribute_letters);
+        let letters = source
+            .name
+            .as_deref()
+            .and_then(|name| self.vars.get(name))
+            .map(crate::builtins::attribute_letters);
         let letters = letters.unwrap_or_default();
         match base {
             Base::Many(list, star) => Base::Many(vec![letters; list.len()], star),
@@ -88,7 +92,9 @@ impl Shell {
             Some(Value::Indexed(array)) => {
                 array.iter().map(|(at, text)| (at.to_string().into_bytes(), text.clone())).collect()
             }
-            Some(Value::Assoc(array)) => array.walk().into_iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
+            Some(Value::Assoc(array)) => {
+                array.walk().into_iter().map(|(k, v)| (k.clone(), v.clone())).collect()
+            }
             _ => Vec::new(),
         };
         let star = matches!(base, Base::Many(_, true));
@@ -106,7 +112,10 @@ impl Shell {
                     let key = if assoc { quote::if_needed(&key) } else { key };
                     [key.as_slice(), b" ", &quote::double(&text)].concat()
                 };
-                let joined = pairs.into_iter().map(shown).collect::<Vec<_>>().join(&b' ');
+                let mut joined = pairs.into_iter().map(shown).collect::<Vec<_>>().join(&b' ');
+                if assoc && !joined.is_empty() {
+                    joined.push(b' ');
+                }
                 Base::One(Some(joined))
             }
         }

@@ -16,7 +16,9 @@ type Items = Vec<Item>;
 
 /// A quick look: whether a word could hold a brace expression at all.
 pub fn may_expand(word: &Word) -> bool {
-    let has = |wanted: u8| word.pieces.iter().any(|piece| matches!(piece, Piece::Text(text) if text.contains(&wanted)));
+    let has = |wanted: u8| {
+        word.pieces.iter().any(|piece| matches!(piece, Piece::Text(text) if text.contains(&wanted)))
+    };
     has(b'{') && has(b'}')
 }
 
@@ -71,7 +73,10 @@ fn expand_items(items: &[Item], depth: usize) -> Vec<Items> {
                 None => continue,
             }
         } else {
-            split(items, open, close, &commas).into_iter().flat_map(|part| expand_items(part, depth + 1)).collect()
+            split(items, open, close, &commas)
+                .into_iter()
+                .flat_map(|part| expand_items(part, depth + 1))
+                .collect()
         };
         let tails = expand_items(&items[close + 1..], depth);
         if alternatives.len().saturating_mul(tails.len()) > MAX_WORDS {
@@ -137,7 +142,9 @@ fn sequence(inside: &[Item]) -> Option<Vec<Items>> {
         _ => return None,
     };
     let values = match (from.parse::<i64>(), to.parse::<i64>()) {
-        (Ok(first), Ok(last)) if is_number(from) && is_number(to) => numbers(first, last, step, width(from, to))?,
+        (Ok(first), Ok(last)) if is_number(from) && is_number(to) => {
+            numbers(first, last, step, width(from, to))?
+        }
         _ => letters(from, to, step)?,
     };
     Some(values.into_iter().map(|value| value.into_iter().map(Item::Byte).collect()).collect())

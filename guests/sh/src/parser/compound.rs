@@ -3,6 +3,9 @@
 use super::*;
 use crate::arith::Arith;
 
+/// A loop's variable, and its words unless they are the parameters.
+type LoopWords = (Rc<[u8]>, Option<Vec<Word>>);
+
 impl Parser {
     pub(super) fn command_inner(&mut self) -> Parsed<Command> {
         self.blanks();
@@ -26,7 +29,7 @@ impl Parser {
             b"select" => self.select_command()?,
             b"case" => self.case_command()?,
             b"[[" => self.condition_command()?,
-            b"function" => return self.function_command(line),
+            b"function" => return self.function_command(),
             b"coproc" => return self.coproc_command(),
             b"" | b"in" | b"time" | b"-p" | b"--" | b"]]" => return self.simple_or_function(line),
             _ => return Err(self.unexpected()),
@@ -144,7 +147,7 @@ impl Parser {
     }
 
     /// `name [in words]`.
-    fn loop_words(&mut self) -> Parsed<(Rc<[u8]>, Option<Vec<Word>>)> {
+    fn loop_words(&mut self) -> Parsed<LoopWords> {
         self.blanks();
         let token = self.unexpected();
         let name = match self.word()?.as_ref().and_then(Word::as_plain) {
@@ -249,15 +252,18 @@ impl Parser {
         Ok(CaseArm { patterns, body, end })
     }
 
-    fn function_command(&mut self, line: u32) -> Parsed<Command> {
+    fn function_command(&mut self) -> Parsed<Command> {
         self.expect(b"function")?;
         self.blanks();
-        let Some(name) = self.word()?.and_then(|word| word.as_literal()) else { return Err(self.unexpected()) };
+        let Some(name) = self.word()?.and_then(|word| word.as_literal()) else {
+            return Err(self.unexpected());
+        };
         self.blanks();
-        if self.peek() == Some(b'(') && self.empty_parens().is_none() {
-            return self.function_body(name, line);
+        if self.peek() == Some(b'(') {
+            // Without `( )` the parenthesis opens the body.
+            let _ = self.empty_parens();
         }
-        self.function_body(name, line)
+        self.function_body(name)
     }
 
     /// Passes `( )`, and nothing else.
@@ -275,7 +281,7 @@ impl Parser {
         None
     }
 
-    pub(super) fn function_body(&mut self, name: Vec<u8>, line: u32) -> Parsed<Command> {
+    pub(super) fn function_body(&mut self, name: Vec<u8>) -> Parsed<Command> {
         self.blanks_and_newlines()?;
         let body_follows = self.peek() == Some(b'(')
             || matches!(
@@ -286,7 +292,7 @@ impl Parser {
             return Err(self.unexpected());
         }
         match self.command()? {
-            Command::Compound(body) => Ok(Command::Function(Rc::new(Function { name: name.into(), body, line }))),
+            Command::Compound(body) => Ok(Command::Function(Rc::new(Function { name: name.into(), body }))),
             _ => Err(self.unexpected()),
         }
     }
@@ -299,9 +305,14 @@ impl Parser {
         if let Some(word) = self.word()? {
             self.blanks();
             let compound = self.peek() == Some(b'(')
-                || matches!(self.peek_keyword(), b"{" | b"if" | b"while" | b"until" | b"for" | b"case" | b"[[");
+                || matches!(
+                    self.peek_keyword(),
+                    b"{" | b"if" | b"while" | b"until" | b"for" | b"case" | b"[["
+                );
             match word.as_plain() {
-                Some(given) if compound && is_assignment_name(given) && !is_keyword(given) => name = given.into(),
+                Some(given) if compound && is_assignment_name(given) && !is_keyword(given) => {
+                    name = given.into()
+                }
                 _ => (self.at, self.line) = start,
             }
         }

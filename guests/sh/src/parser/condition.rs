@@ -71,6 +71,9 @@ impl Parser {
                 None => Err(self.unexpected()),
             };
         }
+        if left.as_plain().is_some_and(is_unary) && self.peek_keyword() == b"]]" {
+            return Err(self.other("unexpected argument `]]' to conditional unary operator"));
+        }
         let Some(operator) = self.binary_operator() else { return Ok(Condition::Word(left)) };
         self.blanks();
         let right = match operator.as_slice() {
@@ -94,7 +97,10 @@ impl Parser {
 
     /// Whether something follows that a unary operator can act on, so that `[[ -f ]]` tests the word `-f`.
     fn operand_follows(&mut self) -> bool {
-        !(self.peek_keyword() == b"]]" || self.looking_at(b"&&") || self.looking_at(b"||") || self.peek() == Some(b')'))
+        !(self.peek_keyword() == b"]]"
+            || self.looking_at(b"&&")
+            || self.looking_at(b"||")
+            || self.peek() == Some(b')'))
             && {
                 let at = self.at;
                 let binary = self.binary_operator().is_some();
@@ -111,8 +117,9 @@ impl Parser {
             return Some(vec![self.src[self.at - 1]]);
         }
         let end = rest.iter().position(|&byte| is_meta(byte)).unwrap_or(rest.len());
-        let operators: [&[u8]; 13] =
-            [b"=", b"==", b"!=", b"=~", b"-eq", b"-ne", b"-lt", b"-le", b"-gt", b"-ge", b"-nt", b"-ot", b"-ef"];
+        let operators: [&[u8]; 13] = [
+            b"=", b"==", b"!=", b"=~", b"-eq", b"-ne", b"-lt", b"-le", b"-gt", b"-ge", b"-nt", b"-ot", b"-ef",
+        ];
         let found = operators.iter().find(|operator| **operator == &rest[..end])?;
         self.at += found.len();
         Some(found.to_vec())

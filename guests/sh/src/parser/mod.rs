@@ -23,7 +23,6 @@ const MAX_DEPTH: usize = 400;
 pub struct Dialect {
     pub extglob: bool,
     pub braces: bool,
-    pub posix: bool,
     /// The aliases, when they are to be expanded.
     pub aliases: Option<Rc<HashMap<Vec<u8>, Vec<u8>>>>,
 }
@@ -282,7 +281,7 @@ impl Parser {
         while matches!(self.src.get(at), Some(b' ' | b'\t')) {
             at += 1;
         }
-        !(self.src.get(at) == Some(&b'-') && !self.src[at..].starts_with(b"-p"))
+        self.src.get(at) != Some(&b'-') || self.src[at..].starts_with(b"-p")
     }
 
     fn command(&mut self) -> Parsed<Command> {
@@ -340,7 +339,9 @@ impl Parser {
     fn blanks(&mut self) {
         loop {
             match self.peek() {
-                Some(b' ' | b'\t' | b'\r') if self.peek() != Some(b'\r') || self.cr_before_newline() => self.at += 1,
+                Some(b' ' | b'\t' | b'\r') if self.peek() != Some(b'\r') || self.cr_before_newline() => {
+                    self.at += 1
+                }
                 Some(b'\\') if self.peek_at(1) == Some(b'\n') => {
                     self.at += 2;
                     self.line += 1;
@@ -430,8 +431,30 @@ impl Parser {
 }
 
 const KEYWORDS: &[&[u8]] = &[
-    b"if", b"then", b"else", b"elif", b"fi", b"do", b"done", b"case", b"esac", b"while", b"until", b"for", b"select",
-    b"in", b"function", b"time", b"{", b"}", b"!", b"[[", b"]]", b"coproc", b"-p", b"--",
+    b"if",
+    b"then",
+    b"else",
+    b"elif",
+    b"fi",
+    b"do",
+    b"done",
+    b"case",
+    b"esac",
+    b"while",
+    b"until",
+    b"for",
+    b"select",
+    b"in",
+    b"function",
+    b"time",
+    b"{",
+    b"}",
+    b"!",
+    b"[[",
+    b"]]",
+    b"coproc",
+    b"-p",
+    b"--",
 ];
 
 /// Whether a byte ends a word when unquoted.

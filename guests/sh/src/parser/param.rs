@@ -123,7 +123,9 @@ impl Parser {
                 self.at += 1;
                 Some(ParamName::Special(byte))
             }
-            byte if byte.is_ascii_alphabetic() || byte == b'_' => Some(ParamName::Variable(self.identifier())),
+            byte if byte.is_ascii_alphabetic() || byte == b'_' => {
+                Some(ParamName::Variable(self.identifier()))
+            }
             _ => None,
         }
     }

@@ -3,6 +3,9 @@
 use super::*;
 use crate::arith::Arith;
 
+/// What a redirection operator makes of its word.
+type MakeAction = fn(Word) -> RedirectAction;
+
 /// Whether text is a variable's name.
 pub fn is_assignment_name(text: &[u8]) -> bool {
     match text {
@@ -32,8 +35,11 @@ impl Parser {
             if simple.words.is_empty() && self.alias_after_assignment(&simple)? {
                 continue;
             }
-            if self.alias_next.is_some_and(|at| at <= self.at) && self.alias()? {
-                continue;
+            if self.alias_next.is_some_and(|at| at <= self.at) {
+                self.alias_next = None;
+                if self.alias()? {
+                    continue;
+                }
             }
             if (simple.words.is_empty() || declaration)
                 && let Some(assignment) = self.assignment()?
@@ -58,7 +64,7 @@ impl Parser {
                 && self.function_follows()
                 && let Some(name) = name.as_literal()
             {
-                return self.function_body(name, line);
+                return self.function_body(name);
             }
         }
         if simple.words.is_empty() && simple.assignments.is_empty() && simple.redirects.is_empty() {
@@ -88,7 +94,6 @@ impl Parser {
     pub(super) fn alias(&mut self) -> Parsed<bool> {
         let Some(aliases) = self.dialect.aliases.clone() else { return Ok(false) };
         self.peek();
-        self.alias_next = None;
         let rest = &self.src[self.at.min(self.src.len())..];
         let quoted = |byte: u8| matches!(byte, b'\'' | b'"' | b'\\' | b'$' | b'`');
         let end = rest.iter().position(|&byte| is_meta(byte) || quoted(byte)).unwrap_or(rest.len());
@@ -102,8 +107,9 @@ impl Parser {
         }
         let Some(text) = aliases.get(&name) else { return Ok(false) };
         self.src.splice(self.at..self.at + end, text.iter().copied());
-        for (_, until) in &mut self.expanding {
-            *until = *until + text.len() - end.min(*until);
+        let ends = self.expanding.iter_mut().map(|(_, until)| until).chain(self.alias_next.as_mut());
+        for until in ends {
+            *until = (*until + text.len()).saturating_sub(end);
         }
         let until = self.at + text.len();
         // An alias may start with its own name; at its very end the name is a new word.
@@ -239,7 +245,7 @@ impl Parser {
             RedirectFd::Number(number)
         } else if rest.first() == Some(&b'{') {
             let end = rest.iter().position(|&byte| byte == b'}').unwrap_or(0);
-            if end < 2 || !operator_at(end + 1) || !is_assignment_name(&rest[1..end]) {
+            if end < 2 || !operator_at(end + 1) || !is_target(&rest[1..end]) {
                 return Ok(None);
             }
             let name: Rc<[u8]> = rest[1..end].into();
@@ -268,7 +274,7 @@ impl Parser {
         if self.eat(b"<<") {
             return self.here_document(false);
         }
-        let operators: [(&[u8], fn(Word) -> RedirectAction); 10] = [
+        let operators: [(&[u8], MakeAction); 10] = [
             (b"&>>", AppendBoth),
             (b"&>", WriteBoth),
             (b"<>", ReadWrite),
@@ -298,6 +304,14 @@ impl Parser {
             Some(word) => Ok(word),
             None => Err(self.unexpected()),
         }
+    }
+}
+
+/// A variable's name, or an element's.
+fn is_target(text: &[u8]) -> bool {
+    match text.iter().position(|&byte| byte == b'[') {
+        Some(open) => text.ends_with(b"]") && is_assignment_name(&text[..open]),
+        None => is_assignment_name(text),
     }
 }
 

@@ -146,7 +146,10 @@ impl Parser {
                 }
                 b'$' => self.dollar(builder, false)?,
                 b'`' => self.backquote(builder, false)?,
-                b'<' | b'>' if self.peek_at(1) == Some(b'(') && matches!(stop, Stop::Meta | Stop::Value | Stop::Brace) => {
+                b'<' | b'>'
+                    if self.peek_at(1) == Some(b'(')
+                        && matches!(stop, Stop::Meta | Stop::Value | Stop::Brace) =>
+                {
                     let piece = self.process_substitution()?;
                     builder.push(piece);
                 }
@@ -491,9 +494,9 @@ fn file_only(list: &List) -> Option<Word> {
     let [Command::Simple(simple)] = first.stages.as_slice() else { return None };
     let plain = rest.is_empty() && !first.negated && simple.words.is_empty() && simple.assignments.is_empty();
     match simple.redirects.as_slice() {
-        [Redirect { fd: RedirectFd::Default | RedirectFd::Number(0), action: RedirectAction::Read(word) }] if plain => {
-            Some(word.clone())
-        }
+        [
+            Redirect { fd: RedirectFd::Default | RedirectFd::Number(0), action: RedirectAction::Read(word) },
+        ] if plain => Some(word.clone()),
         _ => None,
     }
 }

@@ -1,0 +1,1 @@
+f() { caller; caller 0; g; }; g() { caller 1; }; f | sed 's#/.*/##'; caller; echo $?

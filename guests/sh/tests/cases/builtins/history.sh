@@ -1,0 +1,1 @@
+history; echo $?; fc -l 2>/dev/null; history -c; echo $?

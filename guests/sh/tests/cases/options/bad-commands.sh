@@ -1,0 +1,1 @@
+exec 2>/dev/null; ; echo $?

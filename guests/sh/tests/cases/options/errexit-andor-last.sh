@@ -1,0 +1,1 @@
+set -e; true && false; echo never

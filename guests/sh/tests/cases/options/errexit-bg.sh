@@ -1,0 +1,1 @@
+set -e; false & wait; echo a; false & wait $!; echo never

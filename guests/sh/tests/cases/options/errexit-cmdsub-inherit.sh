@@ -1,0 +1,1 @@
+set -e; shopt -s inherit_errexit; x=$(false; echo b); echo never

@@ -1,0 +1,1 @@
+set -e; [[ a == a ]]; echo a; [[ a == b ]] || echo b; [[ a == b ]]; echo never

@@ -1,0 +1,1 @@
+set -e; f() { echo in; false; echo no; }; f; echo never

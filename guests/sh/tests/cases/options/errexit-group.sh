@@ -1,0 +1,1 @@
+set -e; { false && true; }; echo reached; f() { false && true; }; f; echo never

@@ -1,0 +1,1 @@
+set -e; ! false; echo a; ! true; echo b; (! true); echo never

@@ -1,0 +1,1 @@
+set -eo pipefail; true | true; echo ok; false | true; echo never

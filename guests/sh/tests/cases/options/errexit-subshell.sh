@@ -1,0 +1,1 @@
+set -e; (echo a; false; echo b); echo never

@@ -1,0 +1,1 @@
+touch a b; set -f; echo *; set +f; echo *

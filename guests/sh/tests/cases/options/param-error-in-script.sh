@@ -1,0 +1,2 @@
+echo ${nosuch?gone}
+echo never

@@ -1,0 +1,1 @@
+f() { local -; set -f; echo *; }; touch a b; f; echo *

@@ -1,0 +1,5 @@
+echo a # comment
+echo b#notcomment # c
+# whole line
+echo "# quoted"
+echo ${x#y} # z

@@ -4,12 +4,12 @@ use anyhow::{Result, bail};
 
 /// What can be soaked: the variable that sets how long, how long, and the tests.
 const SOAKS: &[(&str, &str, &str, &str)] = &[
-    ("vfs", "WARDIAN_SOAK_SEQUENCES", "20000", "cargo test --release --package wardian-vfs"),
+    ("vfs", "WARDIAN_SOAK_SEQUENCES", "20000", "cargo test --release --workspace --test vfs"),
     (
         "kernel",
         "WARDIAN_SOAK_CYCLES",
         "20000",
-        "cargo test --release --package wardian-kernel --test kernel leaks -- --ignored",
+        "cargo test --release --workspace --test kernel leaks -- --ignored",
     ),
 ];
 

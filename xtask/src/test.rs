@@ -9,7 +9,7 @@ const STEPS: &[&str] = &[
     "cargo clippy --release --workspace --all-targets -- -D warnings",
     "cargo test --release --workspace",
     // These look at the whole process, so nothing else may run in it.
-    "cargo test --release --package wardian-kernel --test kernel -- --ignored --test-threads 1",
+    "cargo test --release --workspace --test kernel -- --ignored --test-threads 1",
 ];
 
 /// Runs every step and stops at the first that fails.

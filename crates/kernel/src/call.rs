@@ -49,6 +49,11 @@ impl<'a> Call<'a> {
         &self.caller.data().machine
     }
 
+    /// Whether the program speaks our interface, and not WASI alone.
+    pub(crate) fn is_native(&self) -> bool {
+        self.caller.data().program.native
+    }
+
     pub(crate) fn process(&self) -> &Arc<Process> {
         &self.caller.data().process
     }
@@ -106,7 +111,7 @@ impl<'a> Call<'a> {
 
     /// A foreign program's paths stay below the directory they start from.
     fn confine(&self, path: Vec<u8>) -> Result<Vec<u8>, Errno> {
-        if self.caller.data().program.native {
+        if self.is_native() {
             return Ok(path);
         }
         let mut depth = 0i32;
@@ -130,8 +135,8 @@ impl<'a> Call<'a> {
     /// The directory that a descriptor or one of the two constants names.
     pub(crate) async fn directory(&self, fd: u32) -> Result<Place, Errno> {
         match fd {
-            ROOT_FD if self.caller.data().program.native => Ok(self.machine().tree().await.root()),
-            CWD_FD if self.caller.data().program.native => Ok(self.process().cwd.lock().clone()),
+            ROOT_FD if self.is_native() => Ok(self.machine().tree().await.root()),
+            CWD_FD if self.is_native() => Ok(self.process().cwd.lock().clone()),
             _ => match &*self.file(fd)? {
                 OpenFile::Tree(file) => Ok(file.place().clone()),
                 _ => Err(Errno::ENOTDIR),

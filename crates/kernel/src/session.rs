@@ -242,6 +242,7 @@ impl Session {
         drop(before);
         *process.cwd.lock() = self.rest.cwd.clone();
         *process.cwd_name.lock() = self.rest.cwd_name.clone();
+        *process.argv.lock() = session_argv(&self.program);
         process.umask.store(self.rest.umask, Ordering::Relaxed);
         *process.signals.lock() = self.rest.signals.clone();
     }
@@ -359,9 +360,13 @@ fn add_process(
         cwd_name,
         umask: 0o022,
         signals: Signals::default(),
-        argv: Arc::new(vec![program.name().as_bytes().to_vec()]),
+        argv: session_argv(program),
     };
     machine.table().add_resident(seed)
+}
+
+fn session_argv(program: &Program) -> Arc<Vec<Vec<u8>>> {
+    Arc::new(vec![program.name().as_bytes().to_vec()])
 }
 
 fn save_fds(table: &FdTable) -> Vec<(u32, FdAtRest)> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use wardian_vfs::Errno;
 
 /// Which of the three.
@@ -27,10 +27,14 @@ pub enum Standard {
 pub struct Output {
     kept: Mutex<Kept>,
     cap: usize,
-    listener: Option<mpsc::Sender<Vec<u8>>>,
+    streamed: bool,
+    /// Gone once the run is over, so that the listener sees the end even if a background process still has this open.
+    listener: Mutex<Option<mpsc::Sender<Vec<u8>>>>,
     closed: AtomicBool,
+    closing: Notify,
 }
 
+#[derive(Default)]
 struct Kept {
     bytes: Vec<u8>,
     total: u64,
@@ -40,18 +44,25 @@ struct Kept {
 impl Output {
     /// Keeps at most `cap` bytes. A `listener` gets every byte as it comes; a full channel makes the guest wait.
     pub fn new(cap: usize, listener: Option<mpsc::Sender<Vec<u8>>>) -> Arc<Output> {
-        let kept = Mutex::new(Kept { bytes: Vec::new(), total: 0, ends_inside_line: false });
-        Arc::new(Output { kept, cap, listener, closed: AtomicBool::new(false) })
+        Arc::new(Output {
+            kept: Mutex::default(),
+            cap,
+            streamed: listener.is_some(),
+            listener: Mutex::new(listener),
+            closed: AtomicBool::new(false),
+            closing: Notify::new(),
+        })
     }
 
     /// Whether somebody listens, so that nothing needs to be kept.
     pub fn is_streamed(&self) -> bool {
-        self.listener.is_some()
+        self.streamed
     }
 
-    /// Nothing written from now on is kept or handed on: the run is over.
+    /// Nothing a guest writes from now on is kept or handed on: the run is over. Who waits to write waits no more.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
+        self.closing.notify_waiters();
     }
 
     /// Adds a line of ours after whatever the guest wrote, past any cap and after `close`.
@@ -63,10 +74,17 @@ impl Output {
             kept.bytes.extend_from_slice(&text);
             text
         };
-        if let Some(listener) = &self.listener {
+        let listener = self.listener.lock().clone();
+        if let Some(listener) = listener {
             // Nobody listening any more is no reason to fail: the run is over.
             let _ = listener.send(text).await;
         }
+    }
+
+    /// Tells the listener that nothing more comes.
+    pub fn hang_up(&self) {
+        self.close();
+        self.listener.lock().take();
     }
 
     /// Takes what was kept, and says how many bytes were written in all.
@@ -76,22 +94,28 @@ impl Output {
     }
 
     pub(crate) async fn write(&self, data: &[u8]) -> Result<usize, Errno> {
+        let mut closing = std::pin::pin!(self.closing.notified());
+        closing.as_mut().enable();
         if self.closed.load(Ordering::SeqCst) {
             return Ok(data.len());
         }
-        {
-            let mut kept = self.kept.lock();
-            kept.total += data.len() as u64;
-            let room = self.cap.saturating_sub(kept.bytes.len()).min(data.len());
-            kept.bytes.extend_from_slice(&data[..room]);
-            kept.ends_inside_line = data.last().map_or(kept.ends_inside_line, |&last| last != b'\n');
-        }
-        if let Some(listener) = &self.listener
-            && listener.send(data.to_vec()).await.is_err()
-        {
-            return Err(Errno::EPIPE);
+        self.keep(data);
+        let listener = self.listener.lock().clone();
+        let Some(listener) = listener else { return Ok(data.len()) };
+        tokio::select! {
+            biased;
+            sent = listener.send(data.to_vec()) => sent.map_err(|_| Errno::EPIPE)?,
+            () = closing => {}
         }
         Ok(data.len())
+    }
+
+    fn keep(&self, data: &[u8]) {
+        let mut kept = self.kept.lock();
+        kept.total += data.len() as u64;
+        let room = self.cap.saturating_sub(kept.bytes.len()).min(data.len());
+        kept.bytes.extend_from_slice(&data[..room]);
+        kept.ends_inside_line = data.last().map_or(kept.ends_inside_line, |&last| last != b'\n');
     }
 }
 

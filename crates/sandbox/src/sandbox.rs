@@ -131,7 +131,10 @@ impl Sandbox {
         let finished = task.await;
         inner.running.lock().take();
         let finished = finished.map_err(lost)?;
-        Ok(self.report(finished, &stdout, &stderr, timeout, start.elapsed()).await)
+        let result = self.report(finished, &stdout, &stderr, timeout, start.elapsed()).await;
+        stdout.hang_up();
+        stderr.hang_up();
+        Ok(result)
     }
 
     async fn report(

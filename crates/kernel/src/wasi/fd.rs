@@ -6,7 +6,7 @@ use wardian_vfs::{Errno, FileKind, OpenFlags, Result, Seek, SetTime, Stat};
 use wasmtime::Linker;
 
 use super::{MODULE, filetype};
-use crate::call::{Call, Outcome, quick_calls, waiting_calls};
+use crate::call::{CWD_FD, Call, Outcome, ROOT_FD, quick_calls, waiting_calls};
 use crate::fd::OpenFile;
 use crate::instance::Ctx;
 use crate::io::describe;
@@ -227,7 +227,11 @@ const FDFLAGS_APPEND: u16 = 1;
 const FDFLAGS_NONBLOCK: u16 = 4;
 
 fn fd_fdstat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
-    let (kind, flags) = describe(&call.file(fd)?)?;
+    // libc asks for a directory's rights before it opens anything in it, also when the directory is a constant.
+    let (kind, flags) = match fd {
+        ROOT_FD | CWD_FD if call.is_native() => (Some(FileKind::Dir), OpenFlags::READ),
+        _ => describe(&call.file(fd)?)?,
+    };
     let mut fdflags = 0;
     if flags.contains(OpenFlags::APPEND) {
         fdflags |= FDFLAGS_APPEND;

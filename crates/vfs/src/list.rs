@@ -41,7 +41,7 @@ impl Tree {
         let inode = self.inode(ino)?;
         let dir = inode.dir().ok_or(Errno::ENOTDIR)?;
         if inode.nlink == 0 {
-            return Err(Errno::ENOENT);
+            return Ok(Vec::new()); // removed: not even dots are left
         }
         let dots = dots(inode.stat(ino).ino, self.stat_inode(dir.parent).map_or(0, |stat| stat.ino));
         let mut listed: Vec<_> = dots.into_iter().skip(cursor.min(2) as usize).take(max).collect();
@@ -78,6 +78,9 @@ impl Tree {
 
     fn fetch(&self, who: &Caller, place: &Place) -> Result<Arc<[DirEntry]>> {
         let place = self.settle(place);
+        if self.stat_place(who, &place)?.nlink == 0 {
+            return Ok([].into());
+        }
         let mut names = self.list_names(who, &place)?;
         // The order of in-memory directories, so that cursors mean the same.
         names.sort_by_cached_key(|(name, ..)| (first_key(name), name.clone()));

@@ -279,6 +279,11 @@ impl Tree {
 
     /// What `name` is in `dir`; `ENOENT` if it is not there.
     pub(crate) fn child(&self, who: &Caller, dir: &Place, name: &[u8]) -> Result<Place> {
+        if let Spot::Inode(ino) = dir.0
+            && self.inode(ino)?.nlink == 0
+        {
+            return Err(Errno::ENOENT); // a removed directory has no names, not even impossible ones
+        }
         if name.len() > NAME_MAX {
             return Err(Errno::ENAMETOOLONG);
         }

@@ -191,7 +191,8 @@ impl Tree {
             Err(Errno::ENOENT) => {}
             Err(errno) => return Err(errno),
         }
-        if parent.slash && !for_dir {
+        let removed = self.stat_place(who, &parent.dir)?.nlink == 0;
+        if removed || parent.slash && !for_dir {
             return Err(Errno::ENOENT);
         }
         self.check_writable(&parent.dir, name)?;

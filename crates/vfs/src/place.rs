@@ -23,7 +23,8 @@ impl MountSpot {
 }
 
 /// Somewhere in a tree: an inode in memory, or a spot in a mount. What a working directory is: it stays
-/// the same place while names above it change.
+/// the same place while names above it change. It does not keep a removed directory in existence; a
+/// [`Handle`](crate::Handle) opened with `PATH` does, as a working directory does on Unix.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Place(pub(crate) Spot);
 

@@ -41,7 +41,7 @@ impl Tree {
     fn named<'p>(&self, who: &Caller, dir: Place, name: &'p [u8], slash: bool) -> Result<Named<'p>> {
         let place = match self.child(who, &dir, name) {
             Ok(place) => Some(place),
-            Err(Errno::ENOENT) => None,
+            Err(Errno::ENOENT) if self.stat_place(who, &dir)?.nlink > 0 => None,
             Err(errno) => return Err(errno),
         };
         Ok(Named { dir, name, place, slash })

@@ -119,10 +119,10 @@ impl Real {
             Op::Utimes { path, follow, atime, mtime } => {
                 utimensat(self.at(path), &path.path[..], &times(*atime, *mtime), no_follow(*follow))?;
                 let stat = statat(self.at(path), &path.path[..], no_follow(*follow))?;
-                let shown = line(&stat).mtime;
                 let accessed = stat.st_atime * 1_000_000_000;
-                let atime = if *atime > 0 { shown_time(accessed) } else { String::new() };
-                return Ok(format!("{atime} {}", shown_time(shown)));
+                let shown = *atime > 0 && FileType::from_raw_mode(stat.st_mode) != FileType::Symlink;
+                let atime = if shown { shown_time(accessed) } else { String::new() };
+                return Ok(format!("{atime} {}", shown_time(line(&stat).mtime)));
             }
             Op::Stat { path, follow } => {
                 return Ok(line(&statat(self.at(path), &path.path[..], no_follow(*follow))?).text());

@@ -47,14 +47,17 @@ pub fn shown_time(ns: i64) -> String {
 pub struct Ours {
     pub tree: Tree,
     pub who: Caller,
-    cwd: Place,
+    /// A handle rather than a place, so that a removed directory stays one to stand in.
+    cwd: Handle,
     slots: [Option<Handle>; SLOTS],
 }
 
 impl Ours {
     /// Starts in `/w`, which is there already.
     pub fn new(tree: Tree, who: Caller) -> Ours {
-        let cwd = tree.lookup(&Caller::ROOT, &tree.root(), b"/w", true).expect("/w is there");
+        let mut tree = tree;
+        let flags = OpenFlags::PATH | OpenFlags::DIRECTORY;
+        let cwd = tree.open(&Caller::ROOT, &tree.root(), b"/w", flags, 0).expect("/w is there");
         Ours { tree, who, cwd, slots: [const { None }; SLOTS] }
     }
 
@@ -63,18 +66,23 @@ impl Ours {
         Ours { tree: self.tree.clone(), who: self.who, cwd: self.cwd.clone(), slots: self.slots.clone() }
     }
 
+    /// Closes everything, and goes back to `/w`.
     pub fn close_all(&mut self) {
         for slot in &mut self.slots {
             if let Some(handle) = slot.take() {
                 self.tree.close(handle);
             }
         }
+        let flags = OpenFlags::PATH | OpenFlags::DIRECTORY;
+        let area = self.tree.open(&Caller::ROOT, &self.tree.root(), b"/w", flags, 0).expect("/w stays");
+        let old = std::mem::replace(&mut self.cwd, area);
+        self.tree.close(old);
     }
 
     fn at(&self, path: &PathArg) -> Place {
         match path.at.and_then(|slot| self.slots[slot].as_ref()) {
             Some(handle) => handle.place(),
-            None => self.cwd.clone(),
+            None => self.cwd.place(),
         }
     }
 
@@ -146,15 +154,17 @@ impl Ours {
                 ok
             }
             Op::Chdir { path } => {
-                let place = self.tree.lookup(&who, &self.at(path), &path.path, true)?;
-                if self.tree.stat_place(&who, &place)?.kind != FileKind::Dir {
-                    return Err(Errno::ENOTDIR);
+                let flags = OpenFlags::PATH | OpenFlags::DIRECTORY;
+                let dir = self.tree.open(&who, &self.at(path), &path.path, flags, 0)?;
+                if let Err(errno) = self.tree.access(&who, &dir.place(), b".", Access::X) {
+                    self.tree.close(dir);
+                    return Err(errno);
                 }
-                self.tree.access(&who, &self.at(path), &path.path, Access::X)?;
-                self.cwd = place;
+                let old = std::mem::replace(&mut self.cwd, dir);
+                self.tree.close(old);
                 ok
             }
-            Op::Getcwd => Ok(String::from_utf8_lossy(&self.tree.path_of(&self.cwd)?).into_owned()),
+            Op::Getcwd => Ok(String::from_utf8_lossy(&self.tree.path_of(&self.cwd.place())?).into_owned()),
             Op::Umask { mask } => {
                 self.who.umask = *mask;
                 ok
@@ -188,7 +198,9 @@ impl Ours {
                 let at = self.at(path);
                 self.tree.utimes(&who, &at, &path.path, *follow, time(*atime), time(*mtime))?;
                 let stat = self.tree.stat(&who, &at, &path.path, *follow)?;
-                let atime = if *atime > 0 { shown_time(stat.atime) } else { String::new() };
+                // Linux notes when a link was last followed, even on the way to asking.
+                let shown = *atime > 0 && stat.kind != FileKind::Symlink;
+                let atime = if shown { shown_time(stat.atime) } else { String::new() };
                 return Ok(format!("{atime} {}", shown_time(stat.mtime)));
             }
             Op::Stat { path, follow } => {

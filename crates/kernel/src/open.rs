@@ -39,14 +39,19 @@ impl Call<'_> {
 
     /// Opening `/dev/fd/N` gives another descriptor of what N has open.
     async fn open_descriptor(&mut self, link: Handle, flags: OpenFlags) -> Result<Fd> {
-        let named = link.place().mount_path().and_then(procfs::descriptor_of);
+        let place = link.place();
         self.machine().tree().await.close(link);
-        let (pid, fd) = named.ok_or(Errno::ELOOP)?;
-        let owner = self.machine().table().get(pid).map(|entry| entry.process.clone());
-        let entry = owner.ok_or(Errno::ENOENT)?.fd(fd).map_err(|_| Errno::ENOENT)?;
+        let entry = self.descriptor_at(&place)?;
         let (_, open) = describe(&entry.file)?;
         let wanted = flags & (OpenFlags::READ | OpenFlags::WRITE);
         if open.contains(wanted) { Ok(Fd { cloexec: false, ..entry }) } else { Err(Errno::EACCES) }
+    }
+
+    /// The descriptor that a link in `/proc` stands for.
+    pub(crate) fn descriptor_at(&self, link: &Place) -> Result<Fd> {
+        let (pid, fd) = link.mount_path().and_then(procfs::descriptor_of).ok_or(Errno::ELOOP)?;
+        let owner = self.machine().table().get(pid).map(|entry| entry.process.clone());
+        owner.ok_or(Errno::ENOENT)?.fd(fd).map_err(|_| Errno::ENOENT)
     }
 
     /// A FIFO opens when somebody has opened its other end.

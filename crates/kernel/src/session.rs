@@ -202,8 +202,8 @@ impl Session {
                 self.warm = Some(*instance);
                 return Verdict::Exited(code);
             }
-            Some(Ended::Left(status)) => status,
-            None => Status::Signaled(self.process.survive()),
+            Some(Ended::Left(status)) if !self.process.is_doomed() => status,
+            _ => Status::Signaled(self.process.survive()),
         };
         self.cool();
         match status {

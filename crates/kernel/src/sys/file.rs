@@ -1,5 +1,6 @@
 //! Files: what Unix knows of them and WASI does not (modes, owners, named pipes, the working directory).
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use wardian_vfs::{Access, Errno, FileKind, OpenFlags, Place, Result, Stat};
@@ -38,18 +39,18 @@ pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
 }
 
 /// Linux's type bits of a mode.
-pub(crate) fn type_bits(kind: Option<FileKind>) -> u32 {
+fn type_bits(kind: FileKind) -> u32 {
     match kind {
-        Some(FileKind::File) => 0o100_000,
-        Some(FileKind::Dir) => 0o040_000,
-        Some(FileKind::Symlink) => 0o120_000,
-        Some(FileKind::Device(_)) => 0o020_000,
-        Some(FileKind::Socket) => 0o140_000,
-        Some(FileKind::Fifo) | None => 0o010_000,
+        FileKind::File => 0o100_000,
+        FileKind::Dir => 0o040_000,
+        FileKind::Symlink => 0o120_000,
+        FileKind::Device(_) => 0o020_000,
+        FileKind::Socket => 0o140_000,
+        FileKind::Fifo => 0o010_000,
     }
 }
 
-fn encode(stat: &Stat, kind: Option<FileKind>) -> Vec<u8> {
+fn encode(stat: &Stat) -> Vec<u8> {
     let mut out = Vec::with_capacity(STAT_SIZE as usize);
     for field in [stat.dev, stat.ino, stat.size, stat.blocks, stat.rdev] {
         out.extend(field.to_le_bytes());
@@ -57,7 +58,7 @@ fn encode(stat: &Stat, kind: Option<FileKind>) -> Vec<u8> {
     for time in [stat.atime, stat.mtime, stat.ctime] {
         out.extend(time.to_le_bytes());
     }
-    let mode = stat.mode | type_bits(kind);
+    let mode = stat.mode | type_bits(stat.kind);
     for field in [mode, stat.nlink, stat.uid, stat.gid, BLOCK, 0] {
         out.extend(field.to_le_bytes());
     }
@@ -67,31 +68,57 @@ fn encode(stat: &Stat, kind: Option<FileKind>) -> Vec<u8> {
 
 async fn stat(call: &mut Call<'_>, dir: u32, path: u32, len: u32, flags: u32, out: u32) -> Outcome {
     call.bytes(out, STAT_SIZE)?;
-    let (at, path) = (call.directory(dir).await?, call.path(path, len)?);
-    let caller = call.process().caller();
-    let (from, name) = (at.clone(), path.clone());
-    let work = move |tree: &mut wardian_vfs::Tree| tree.stat(&caller, &from, &name, flags & FOLLOW != 0);
-    let stat = call.machine().clone().at_path(&at, &path, work).await?;
-    Ok(call.put(out, &encode(&stat, Some(stat.kind)))?)
+    let stat = call.stat_path(dir, path, len, flags & FOLLOW != 0).await?;
+    Ok(call.put(out, &encode(&stat))?)
 }
 
 async fn fstat(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
     call.bytes(out, STAT_SIZE)?;
     let file = call.file(fd)?;
-    let encoded = match &*file {
-        OpenFile::Tree(_) => {
-            let caller = call.process().caller();
-            let machine = call.machine().clone();
-            let stat = machine.on_file(&file, move |tree, handle| tree.stat_handle(&caller, handle)).await?;
-            encode(&stat, Some(stat.kind))
+    let stat = call.stat_file(&file).await?;
+    Ok(call.put(out, &encode(&stat))?)
+}
+
+impl Call<'_> {
+    /// What is at a path; through `/dev/fd/N`, what that descriptor has open.
+    pub(crate) async fn stat_path(&mut self, dir: u32, path: u32, len: u32, follow: bool) -> Result<Stat> {
+        let (at, path) = (self.directory(dir).await?, self.path(path, len)?);
+        let caller = self.process().caller();
+        let (from, name) = (at.clone(), path.clone());
+        let work = move |tree: &mut wardian_vfs::Tree| {
+            let stat = tree.stat(&caller, &from, &name, follow)?;
+            // Only a link that no path can follow is still a link when followed.
+            let magic = follow && stat.kind == FileKind::Symlink;
+            let place = if magic { Some(tree.lookup(&caller, &from, &name, true)?) } else { None };
+            Ok((stat, place))
+        };
+        let (stat, magic) = self.machine().clone().at_path(&at, &path, work).await?;
+        match magic {
+            None => Ok(stat),
+            Some(place) => {
+                let file = self.descriptor_at(&place)?.file;
+                self.stat_file(&file).await
+            }
         }
-        _ => encode(&pipe_stat(), None),
-    };
-    Ok(call.put(out, &encoded)?)
+    }
+
+    /// What an open file is.
+    pub(crate) async fn stat_file(&self, file: &Arc<OpenFile>) -> Result<Stat> {
+        let caller = self.process().caller();
+        match &**file {
+            OpenFile::Tree(_) => {
+                let work = move |tree: &mut wardian_vfs::Tree, handle: &mut wardian_vfs::Handle| {
+                    tree.stat_handle(&caller, handle)
+                };
+                self.machine().on_file(file, work).await
+            }
+            _ => Ok(pipe_stat()),
+        }
+    }
 }
 
 /// What a pipe or a stream looks like to `fstat`.
-pub(crate) fn pipe_stat() -> Stat {
+fn pipe_stat() -> Stat {
     Stat {
         dev: 0,
         ino: 0,

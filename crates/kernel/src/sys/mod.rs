@@ -2,7 +2,6 @@
 
 mod descriptor;
 mod file;
-pub(crate) use file::pipe_stat;
 mod process;
 
 use wasmtime::Linker;

@@ -10,7 +10,6 @@ use crate::call::{CWD_FD, Call, Outcome, ROOT_FD, quick_calls, waiting_calls};
 use crate::fd::OpenFile;
 use crate::instance::Ctx;
 use crate::io::describe;
-use crate::sys::pipe_stat;
 
 pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
     waiting_calls! { linker, MODULE;
@@ -97,24 +96,17 @@ async fn fd_allocate(call: &mut Call<'_>, fd: u32, offset: u64, len: u64) -> Out
 async fn fd_filestat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
     call.bytes(out, 64)?;
     let file = call.file(fd)?;
-    let filestat = match &*file {
-        OpenFile::Tree(_) => {
-            let (machine, caller) = (call.machine().clone(), call.process().caller());
-            let stat = machine.on_file(&file, move |tree, handle| tree.stat_handle(&caller, handle)).await?;
-            encode_filestat(&stat, Some(stat.kind))
-        }
-        _ => encode_filestat(&pipe_stat(), None),
-    };
-    Ok(call.put(out, &filestat)?)
+    let stat = call.stat_file(&file).await?;
+    Ok(call.put(out, &encode_filestat(&stat))?)
 }
 
 /// WASI's 64 bytes about a file.
-pub(super) fn encode_filestat(stat: &Stat, kind: Option<FileKind>) -> [u8; 64] {
+pub(super) fn encode_filestat(stat: &Stat) -> [u8; 64] {
     let mut out = [0; 64];
     let mut put = |at: usize, value: u64| out[at..at + 8].copy_from_slice(&value.to_le_bytes());
     put(0, stat.dev);
     put(8, stat.ino);
-    put(16, u64::from(filetype(kind)));
+    put(16, u64::from(filetype(Some(stat.kind))));
     put(24, u64::from(stat.nlink));
     put(32, stat.size);
     // WASI's times cannot lie before 1970.

@@ -96,12 +96,8 @@ async fn path_filestat_get(
     out: u32,
 ) -> Outcome {
     call.bytes(out, 64)?;
-    let (at, path) = (call.directory(dir).await?, call.path(path, len)?);
-    let caller = call.process().caller();
-    let (from, name) = (at.clone(), path.clone());
-    let work = move |tree: &mut Tree| tree.stat(&caller, &from, &name, lookup & FOLLOW != 0);
-    let stat = call.machine().clone().at_path(&at, &path, work).await?;
-    Ok(call.put(out, &encode_filestat(&stat, Some(stat.kind)))?)
+    let stat = call.stat_path(dir, path, len, lookup & FOLLOW != 0).await?;
+    Ok(call.put(out, &encode_filestat(&stat))?)
 }
 
 #[allow(clippy::too_many_arguments)] // the parameters are WASI's

@@ -19,7 +19,7 @@ async fn a_fork_has_everything_and_shares_nothing() {
 async fn forks_of_forks() {
     let mut sandbox = sandbox().await;
     for depth in 0..20 {
-        output(&sandbox, &format!("x=$x{depth}.; echo $x > /tmp/f")).await;
+        output(&sandbox, &format!("x=${{x}}{depth}.; echo $x > /tmp/f")).await;
         sandbox = sandbox.fork().await.unwrap();
     }
     let expected: String = (0..20).map(|depth| format!("{depth}.")).collect();

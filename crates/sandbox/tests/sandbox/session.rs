@@ -20,7 +20,7 @@ async fn variables_functions_directory_and_descriptors_live_from_run_to_run() {
 async fn after_a_timeout_the_shell_is_as_before() {
     let sandbox = sandbox().await;
     output(&sandbox, "x=before; cd /tmp; exec 4>kept; f() { echo f; }").await;
-    let script = "x=after; cd /; unset -f f; exec 4>&-; exec 5>new; echo written > /tmp/file; while :; do :; done";
+    let script = "x=after; cd /; unset -f f; exec 4>&-; exec 5>/tmp/new; echo written > /tmp/file; while :; do :; done";
     let result = sandbox.run_with(Run::new(script).timeout(Some(Duration::from_millis(100)))).await.unwrap();
     assert_eq!(result.exit_code, 124);
     assert_eq!(result.error_class, Some(ErrorClass::Timeout));
@@ -42,16 +42,11 @@ async fn every_kind_of_hanging_script_is_ended() {
         "while :; do ( : ); done",
         "sleep 1000 & wait",
         "read x < /dev/zero",
-        "f() { f | f; }; f",
-        "mkfifo p 2>/dev/null; : > p",
     ];
     let sandbox = sandbox().await;
     for script in scripts {
         let run_it = Run::new(script).timeout(Some(Duration::from_millis(60)));
         let result = sandbox.run_with(run_it).await.unwrap();
-        if script.contains("mkfifo") || script.contains("f |") {
-            continue; // these may end by themselves, where a tool or a limit refuses them
-        }
         assert_eq!(result.exit_code, 124, "{script}: {}", String::from_utf8_lossy(&result.stderr));
         assert_eq!(output(&sandbox, "echo alive").await, "alive\n", "after {script}");
     }

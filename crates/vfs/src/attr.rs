@@ -59,6 +59,7 @@ impl Tree {
 
     /// Sets the permission bits of an open file.
     pub fn chmod_handle(&mut self, who: &Caller, handle: &Handle, mode: u32) -> Result<()> {
+        check_frozen(handle)?;
         self.chmod_place(who, &self.settle(&handle.place()), mode)
     }
 
@@ -108,6 +109,7 @@ impl Tree {
         uid: Option<u32>,
         gid: Option<u32>,
     ) -> Result<()> {
+        check_frozen(handle)?;
         self.chown_place(who, &self.settle(&handle.place()), uid, gid)
     }
 
@@ -160,6 +162,7 @@ impl Tree {
         atime: SetTime,
         mtime: SetTime,
     ) -> Result<()> {
+        check_frozen(handle)?;
         self.utimes_place(who, &self.settle(&handle.place()), atime, mtime)
     }
 
@@ -202,6 +205,10 @@ impl Tree {
         let (dir, name) = self.real_parent(who, at, path, follow)?;
         self.check_writable(&dir, &name)
     }
+}
+
+fn check_frozen(handle: &Handle) -> Result<()> {
+    if handle.frozen { Err(Errno::EROFS) } else { Ok(()) }
 }
 
 /// What a change by someone other than root takes away: the power to act as the file's owner or group.

@@ -45,6 +45,8 @@ pub struct Handle {
     pub(crate) offset: u64,
     pub(crate) kind: FileKind,
     pub(crate) ino: u64,
+    /// Opened on a path that is not writable: not even metadata may change through it.
+    pub(crate) frozen: bool,
     /// Opened by root, whose writes leave set-user-id bits alone.
     pub(crate) by_root: bool,
 }

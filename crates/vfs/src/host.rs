@@ -16,11 +16,14 @@ use cap_std::fs::{
     Dir, DirBuilder, DirBuilderExt, File, FileType, FileTypeExt, Metadata, MetadataExt, OpenOptions,
     OpenOptionsExt, Permissions, PermissionsExt,
 };
-use rustix::fs::{AtFlags, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, utimensat};
+use rustix::fs::{AtFlags, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, statat, utimensat};
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
+
+/// A name with its inode number and kind.
+pub(crate) type Listed = (Vec<u8>, u64, FileKind);
 
 /// An opened host directory.
 pub(crate) struct HostDir {
@@ -41,30 +44,15 @@ impl HostDir {
     }
 
     /// Names with inode numbers and kinds, without `.` and `..`.
-    pub(crate) fn list(&self, path: &[u8]) -> Result<Vec<(Vec<u8>, u64, FileKind)>> {
+    pub(crate) fn list(&self, path: &[u8]) -> Result<Vec<Listed>> {
+        list_open(&self.open_dir(path)?)
+    }
+
+    /// Opens a directory to list it.
+    pub(crate) fn open_dir(&self, path: &[u8]) -> Result<File> {
         let mut options = OpenOptions::new();
         options.read(true).custom_flags((OFlags::DIRECTORY | OFlags::NOFOLLOW).bits() as i32);
-        let dir = self.root.open_with(rel(path), &options)?;
-        let mut listed = Vec::new();
-        for entry in rustix::fs::Dir::new(OwnedFd::from(dir.into_std()))? {
-            let entry = entry?;
-            let name = entry.file_name().to_bytes();
-            let kind = match entry.file_type() {
-                _ if name == b"." || name == b".." => continue,
-                rustix::fs::FileType::RegularFile => FileKind::File,
-                rustix::fs::FileType::Directory => FileKind::Dir,
-                rustix::fs::FileType::Symlink => FileKind::Symlink,
-                rustix::fs::FileType::Fifo => FileKind::Fifo,
-                // Some file systems do not say.
-                rustix::fs::FileType::Unknown => match self.stat(&crate::name::join(path, name)) {
-                    Ok(stat) => stat.kind,
-                    Err(_) => continue,
-                },
-                _ => FileKind::Socket,
-            };
-            listed.push((name.to_vec(), entry.ino(), kind));
-        }
-        Ok(listed)
+        Ok(self.root.open_with(rel(path), &options)?)
     }
 
     /// Opens a regular file, and nothing but: never waits for a pipe's other end.
@@ -89,7 +77,7 @@ impl HostDir {
     pub(crate) fn create(&self, path: &[u8], flags: OpenFlags, mode: u32) -> Result<File> {
         let mut options = OpenOptions::new();
         options.read(flags.contains(OpenFlags::READ)).write(true).create_new(true);
-        options.mode(mode & 0o777);
+        options.mode(mode & 0o1777);
         Ok(self.root.open_with(rel(path), &options)?)
     }
 
@@ -173,6 +161,37 @@ impl HostDir {
         // One name, and not followed if it is a link: it cannot lead anywhere.
         Ok(utimensat(&dir, rel(name), &times, AtFlags::SYMLINK_NOFOLLOW)?)
     }
+}
+
+/// Lists an open directory, from its start.
+pub(crate) fn list_open(dir: &File) -> Result<Vec<Listed>> {
+    let mut entries = rustix::fs::Dir::new(OwnedFd::from(dir.try_clone()?.into_std()))?;
+    entries.rewind();
+    let mut listed = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            continue;
+        }
+        let mut kind = entry.file_type();
+        if kind == rustix::fs::FileType::Unknown {
+            // Some file systems do not say.
+            match statat(dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => kind = rustix::fs::FileType::from_raw_mode(stat.st_mode),
+                Err(_) => continue,
+            }
+        }
+        let kind = match kind {
+            rustix::fs::FileType::RegularFile => FileKind::File,
+            rustix::fs::FileType::Directory => FileKind::Dir,
+            rustix::fs::FileType::Symlink => FileKind::Symlink,
+            rustix::fs::FileType::Fifo => FileKind::Fifo,
+            _ => FileKind::Socket,
+        };
+        listed.push((name.to_vec(), entry.ino(), kind));
+    }
+    Ok(listed)
 }
 
 /// Would following `target` from a link at `path` leave the mounted directory?

@@ -2,8 +2,9 @@
 
 use crate::dir::{Target, first_key};
 use crate::handle::{Handle, Listing, Open, OpenFlags};
+use crate::host::list_open;
 use crate::place::Ino;
-use crate::{Caller, Errno, FileKind, Place, Result, Tree};
+use crate::{Caller, Errno, FileKind, Result, Tree};
 use std::sync::Arc;
 
 /// One entry of a directory.
@@ -33,7 +34,7 @@ impl Tree {
             Open::Inode { ino, listing: None, .. } => self.list_inode(*ino, cursor, max),
             Open::Inode { listing: Some(listing), .. }
             | Open::Host { listing, .. }
-            | Open::Virtual { listing, .. } => self.list_fetched(who, &handle.place(), listing, cursor, max),
+            | Open::Virtual { listing, .. } => serve(listing, cursor, max, || self.fetch(who, handle)),
         }
     }
 
@@ -58,34 +59,21 @@ impl Tree {
         Ok(listed)
     }
 
-    /// Serves a listing that has to be fetched whole: anew from cursor 0, else what was fetched then.
-    fn list_fetched(
-        &self,
-        who: &Caller,
-        place: &Place,
-        listing: &Listing,
-        cursor: u64,
-        max: usize,
-    ) -> Result<Vec<DirEntry>> {
-        let mut kept = listing.lock();
-        let entries = match &*kept {
-            Some(entries) if cursor > 0 => entries.clone(),
-            _ => kept.insert(self.fetch(who, place)?).clone(),
-        };
-        let start = entries.partition_point(|entry| entry.next <= cursor);
-        Ok(entries[start..].iter().take(max).cloned().collect())
-    }
-
-    fn fetch(&self, who: &Caller, place: &Place) -> Result<Arc<[DirEntry]>> {
-        let place = self.settle(place);
-        if self.stat_place(who, &place)?.nlink == 0 {
+    /// A whole listing of a directory that is not all in memory.
+    fn fetch(&self, who: &Caller, handle: &Handle) -> Result<Arc<[DirEntry]>> {
+        let place = self.settle(&handle.place());
+        let stat = self.stat_handle(who, handle)?;
+        if stat.nlink == 0 {
             return Ok([].into());
         }
-        let mut names = self.list_names(who, &place)?;
+        let mut names = match &handle.open {
+            Open::Host { file: Some(dir), .. } => list_open(dir)?,
+            _ => self.list_names(who, &place)?,
+        };
         // The order of in-memory directories, so that cursors mean the same.
         names.sort_by_cached_key(|(name, ..)| (first_key(name), name.clone()));
         let above = self.up(&place).and_then(|up| self.stat_place(who, &up)).map_or(0, |stat| stat.ino);
-        let mut entries = dots(self.stat_place(who, &place)?.ino, above).to_vec();
+        let mut entries = dots(stat.ino, above).to_vec();
         let mut last = 0;
         for (name, ino, kind) in names {
             last = first_key(&name).max(last + 1);
@@ -93,6 +81,22 @@ impl Tree {
         }
         Ok(entries.into())
     }
+}
+
+/// Serves a listing that has to be fetched whole: anew from cursor 0, else what was fetched then.
+fn serve(
+    listing: &Listing,
+    cursor: u64,
+    max: usize,
+    fetch: impl FnOnce() -> Result<Arc<[DirEntry]>>,
+) -> Result<Vec<DirEntry>> {
+    let mut kept = listing.lock();
+    let entries = match &*kept {
+        Some(entries) if cursor > 0 => entries.clone(),
+        _ => kept.insert(fetch()?).clone(),
+    };
+    let start = entries.partition_point(|entry| entry.next <= cursor);
+    Ok(entries[start..].iter().take(max).cloned().collect())
 }
 
 fn dots(ino: u64, parent: u64) -> [DirEntry; 2] {

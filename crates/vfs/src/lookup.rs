@@ -142,7 +142,7 @@ impl<'t> Walk<'t> {
     }
 
     pub(crate) fn child(&self, dir: &Place, name: &[u8]) -> Result<Place> {
-        if self.avoid_host && self.tree.asks_host_for(dir, name) {
+        if self.avoid_host && self.tree.asks_host(dir) {
             self.met_host.set(true);
             return Err(Errno::EAGAIN);
         }
@@ -350,14 +350,10 @@ impl Tree {
         }
     }
 
-    /// Does finding `name` in `dir` mean asking the host?
-    fn asks_host_for(&self, dir: &Place, name: &[u8]) -> bool {
-        match &dir.0 {
-            Spot::Inode(ino) => {
-                self.dir(*ino).is_ok_and(|dir| dir.lower.is_some() && dir.get(name).is_none())
-            }
-            Spot::Mount(_) => self.is_on_host(dir),
-        }
+    /// Could finding a name in `dir`, or changing it, mean asking the host? In an overlay even taking away
+    /// a name of its own does, for there may be one below.
+    fn asks_host(&self, dir: &Place) -> bool {
+        self.is_on_host(dir) || self.is_layered(dir)
     }
 
     /// Is it an inode with something of the host's behind it: an overlay's directory, or a file whose bytes

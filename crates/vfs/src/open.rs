@@ -26,6 +26,23 @@ impl Tree {
         flags: OpenFlags,
         mode: u32,
     ) -> Result<Handle> {
+        let mut handle = self.open_checked(who, at, path, flags, mode)?;
+        if self.writable.is_some() && !flags.intersects(OpenFlags::WRITE | OpenFlags::TRUNC) {
+            let follow = !flags.contains(OpenFlags::NOFOLLOW);
+            let place = handle.place();
+            handle.frozen = self.check_place_writable(&place, at, path, follow, who) == Err(Errno::EROFS);
+        }
+        Ok(handle)
+    }
+
+    fn open_checked(
+        &mut self,
+        who: &Caller,
+        at: &Place,
+        path: &[u8],
+        flags: OpenFlags,
+        mode: u32,
+    ) -> Result<Handle> {
         if flags.contains(OpenFlags::PATH) {
             let place = self.lookup(who, at, path, !flags.contains(OpenFlags::NOFOLLOW))?;
             return self.open_path(who, &place, flags);
@@ -182,7 +199,7 @@ impl Tree {
             source => {
                 let host = source.host_dir().ok_or(Errno::EIO)?;
                 let file = match stat.kind {
-                    FileKind::Dir => None,
+                    FileKind::Dir => Some(Arc::new(host.open_dir(&spot.path)?)),
                     FileKind::File => Some(Arc::new(host.open_file(&spot.path, flags)?)),
                     // A pipe, socket or device of the host: opening could wait for ever, or act.
                     _ => return Err(Errno::ENXIO),
@@ -229,5 +246,5 @@ fn check_kind(stat: &Stat, flags: OpenFlags) -> Result<()> {
 }
 
 fn new_handle(who: &Caller, open: Open, flags: OpenFlags, stat: &Stat) -> Handle {
-    Handle { open, flags, offset: 0, kind: stat.kind, ino: stat.ino, by_root: who.is_root() }
+    Handle { open, flags, offset: 0, kind: stat.kind, ino: stat.ino, frozen: false, by_root: who.is_root() }
 }

@@ -14,7 +14,7 @@
 use crate::content::{CHUNK, FileBody};
 use crate::dir::{Dir, Target};
 use crate::handle::OpenFlags;
-use crate::host::HostDir;
+use crate::host::{HostDir, Listed};
 use crate::inode::{Body, Inode};
 use crate::mount::Source;
 use crate::name::split;
@@ -174,7 +174,7 @@ impl Tree {
     }
 
     /// The names in a directory that is not all in memory, with what shows through it.
-    pub(crate) fn list_names(&self, who: &Caller, place: &Place) -> Result<Vec<(Vec<u8>, u64, FileKind)>> {
+    pub(crate) fn list_names(&self, who: &Caller, place: &Place) -> Result<Vec<Listed>> {
         let (spot, upper) = match &place.0 {
             Spot::Mount(spot) => (Some(spot), None),
             Spot::Inode(ino) => (self.dir(*ino)?.lower.as_ref(), Some(self.dir(*ino)?)),
@@ -193,7 +193,7 @@ impl Tree {
         Ok(names)
     }
 
-    fn list_mounted(&self, who: &Caller, spot: &MountSpot) -> Result<Vec<(Vec<u8>, u64, FileKind)>> {
+    fn list_mounted(&self, who: &Caller, spot: &MountSpot) -> Result<Vec<Listed>> {
         match &self.mount_point(spot.mount)?.source {
             Source::Virtual(files) => {
                 let listed = files.list(who, &spot.path)?.into_iter();

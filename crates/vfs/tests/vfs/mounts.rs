@@ -3,7 +3,9 @@
 use crate::support::*;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
 use wardian_vfs::*;
 
@@ -162,6 +164,70 @@ fn what_touches_the_host_is_known_beforehand() {
     let cwd = tree.lookup(&USER, &root, b"/src/sub", true).unwrap();
     assert!(tree.touches_host(&cwd, b"inner"));
     assert!(!tree.touches_host(&cwd, b"/d"));
+}
+
+#[test]
+fn an_overlay_may_ask_the_host_about_any_name_in_it() {
+    let dir = host();
+    let mut tree = mounted(&dir, HostAccess::Overlay);
+    let root = tree.root();
+    write(&mut tree, "/src/mine", b"in memory, but what is below it?");
+    tree.mkdir(&USER, &root, b"/src/own", 0o755).unwrap();
+    write(&mut tree, "/src/own/f", b"");
+    let own = tree.lookup(&USER, &root, b"/src/own", true).unwrap();
+    assert!(tree.touches_host(&root, b"/src/mine"));
+    assert!(!tree.touches_host(&own, b"f"), "a directory of its own has nothing below");
+}
+
+/// While the sandbox uses `/src/d/secret`, the host swaps `d` for links to another directory and back.
+#[test]
+fn no_race_leads_out_of_a_host_directory() {
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("secret"), "outside").unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("real")).unwrap();
+    fs::write(dir.path().join("real/secret"), "inside").unwrap();
+    for (name, target) in
+        [("link1", outside.path()), ("link2", &Path::new("..").join(outside.path().file_name().unwrap()))]
+    {
+        symlink(target, dir.path().join(name)).unwrap();
+    }
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                for name in ["real", "link1", "link2"] {
+                    let _ = fs::rename(dir.path().join(name), dir.path().join("d"));
+                    std::thread::yield_now();
+                    let _ = fs::rename(dir.path().join("d"), dir.path().join(name));
+                }
+            }
+        });
+        let (mut inside, start) = (0, std::time::Instant::now());
+        let mut tree = mounted(&dir, HostAccess::ReadWrite);
+        let root = tree.root();
+        while start.elapsed() < std::time::Duration::from_millis(1500) {
+            if let Ok(content) = try_read(&mut tree, "/src/d/secret") {
+                assert_ne!(content, b"outside");
+                inside += usize::from(content == b"inside");
+            }
+            if let Ok(file) = open(&mut tree, "/src/d/secret", OpenFlags::WRITE) {
+                let _ = tree.pwrite(&file, b"inside", 0);
+                tree.close(file);
+            }
+            let _ = try_write(&mut tree, "/src/d/new", b"x");
+            let _ = tree.chmod(&USER, &root, b"/src/d/secret", true, 0o666);
+            let _ = tree.rename(&USER, &root, b"/src/d/new", &root, b"/src/d/newer");
+            let _ = tree.link(&USER, &root, b"/src/d/secret", true, &root, b"/src/d/hard");
+            let _ = tree.unlink(&USER, &root, b"/src/d/hard");
+            let _ = tree.mkdir(&USER, &root, b"/src/d/sub", 0o755);
+        }
+        done.store(true, Ordering::Relaxed);
+        assert!(inside > 0, "the race never got going");
+    });
+    assert_eq!(fs::read_to_string(outside.path().join("secret")).unwrap(), "outside");
+    assert_eq!(fs::metadata(outside.path().join("secret")).unwrap().permissions().mode() & 0o777, 0o644);
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
 }
 
 #[test]

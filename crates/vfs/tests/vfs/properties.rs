@@ -10,6 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use std::cell::RefCell;
+use std::os::unix::fs::PermissionsExt;
 use wardian_vfs::{Caller, HostAccess, Mount, Quota, Tree};
 
 fn sequences() -> u32 {
@@ -103,25 +104,89 @@ fn an_overlay_does_what_a_copy_does_and_leaves_the_original_alone() {
         oracle.run(&before);
         oracle.copy_to_lower();
         let lower_before = listing(&lower);
-        let theirs = oracle.go_on(&bytes);
+        let theirs = as_user(oracle.go_on(&bytes));
         let ops = decode(&bytes, confined());
 
         let mut tree = Tree::new(Quota::NONE);
         tree.mount(b"/w", Mount::host(&lower, HostAccess::Overlay).unwrap()).unwrap();
-        let mut world = Ours::new(tree, user());
+        let mut world = Ours::new(tree, Caller::USER);
         let mut ours = Answer { results: run_checked(&mut world, &ops)?, dump: world.dump() };
-        for (our, their) in ours.results.iter_mut().zip(&theirs.results) {
-            // The copy is on one device with the directory above it, the overlay is not.
-            if our == "EXDEV" && their.starts_with('E') {
-                *our = their.clone();
-            }
-        }
+        excuse_devices(&mut ours, &theirs);
         same(&ops, &ours, &theirs)?;
         prop_assert_eq!(listing(&lower), lower_before);
         world.close_all();
         Ok(())
     });
     result.unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+#[test]
+fn a_read_write_mount_does_what_a_directory_does() {
+    let oracle = RefCell::new(Oracle::start());
+    let result = runner(sequences()).run(&operations(50), |bytes| {
+        let bytes = host_ops(&bytes);
+        let mut oracle = oracle.borrow_mut();
+        oracle.new_world();
+        let theirs = as_user(oracle.run(&bytes));
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        let mut tree = Tree::new(Quota::NONE);
+        tree.mount(b"/w", Mount::host(dir.path(), HostAccess::ReadWrite).unwrap()).unwrap();
+        let mut world = Ours::new(tree, Caller::USER);
+        let ops = sequence(&bytes, confined());
+        let mut ours = Answer { results: run_checked(&mut world, &ops)?, dump: world.dump() };
+        excuse_devices(&mut ours, &theirs);
+        same(&ops, &ours, &theirs)
+    });
+    result.unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+/// What a host directory is meant to answer as Linux does: not the traps it refuses to set, and not from a
+/// directory that is renamed while somebody stands in it.
+fn host_ops(bytes: &[u8]) -> Vec<u8> {
+    let kept = bytes.chunks(OP_LEN).filter(|chunk| {
+        let traps = |mode: &u32| mode & 0o6000 != 0 || unreadable(*mode);
+        !decode(chunk, confined()).iter().any(|op| match op {
+            Op::Mkfifo { .. }
+            | Op::Chown { .. }
+            | Op::Symlink { .. }
+            | Op::Chdir { .. }
+            | Op::Umask { .. } => true,
+            Op::Open { mode, path, .. } | Op::Mkdir { mode, path } | Op::Chmod { mode, path } => {
+                traps(mode) || path.at.is_some()
+            }
+            Op::Fchmod { .. } | Op::Futimes { .. } => true,
+            Op::Rmdir { path } | Op::Unlink { path } | Op::ReadLink { path } | Op::List { path } => {
+                path.at.is_some()
+            }
+            Op::Utimes { path, .. } | Op::Stat { path, .. } | Op::Access { path, .. } => path.at.is_some(),
+            Op::Rename { from, to } | Op::Link { from, to, .. } => from.at.is_some() || to.at.is_some(),
+            _ => false,
+        })
+    });
+    kept.collect::<Vec<_>>().concat()
+}
+
+/// Would a host file of this mode be closed to whoever runs the tests, so that it could not be looked at
+/// afterwards?
+pub fn unreadable(mode: u32) -> bool {
+    confined() && mode & 0o700 != 0o700
+}
+
+/// Host files all show as user 1000's, whoever runs the tests.
+fn as_user(answer: Answer) -> Answer {
+    let (uid, gid) = ids();
+    let shown = |text: &String| text.replace(&format!(" {uid}:{gid} "), " 1000:1000 ");
+    Answer { results: answer.results.iter().map(shown).collect(), dump: shown(&answer.dump) }
+}
+
+/// The real directory is on one device with the one above it, a mount is not.
+fn excuse_devices(ours: &mut Answer, theirs: &Answer) {
+    for (our, their) in ours.results.iter_mut().zip(&theirs.results) {
+        if our == "EXDEV" && their.starts_with('E') {
+            *our = their.clone();
+        }
+    }
 }
 
 /// For the lower layer, only what an overlay is meant to preserve: no second names for one file, and

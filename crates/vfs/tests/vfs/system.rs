@@ -3,7 +3,7 @@
 use crate::support::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use wardian_vfs::{Content, Device, Errno, FileKind, OpenFlags, Quota, Usage};
+use wardian_vfs::{Content, Device, Errno, FileKind, OpenFlags, Quota, SetTime, Usage};
 
 fn bytes(text: &str) -> Content {
     Content::Bytes(text.as_bytes().into())
@@ -122,6 +122,14 @@ fn only_writable_paths_can_be_written() {
     assert_eq!(tree.rename(&USER, &root, b"/other/f", &root, b"/work/f"), Err(Errno::EROFS));
     assert_eq!(tree.link(&USER, &root, b"/other/f", true, &root, b"/work/f"), Err(Errno::EROFS));
     assert_eq!(read(&mut tree, "/other/f"), b"x");
+    for (path, expected) in
+        [("/other/f", Err(Errno::EROFS)), ("/work/escape", Err(Errno::EROFS)), ("/work/in", Ok(()))]
+    {
+        let file = open(&mut tree, path, OpenFlags::READ).unwrap();
+        assert_eq!(tree.chmod_handle(&USER, &file, 0o600), expected, "{path}");
+        assert_eq!(tree.utimes_handle(&USER, &file, SetTime::Now, SetTime::Now), expected, "{path}");
+        tree.close(file);
+    }
     tree.set_writable_paths(None);
     write(&mut tree, "/other/f", b"free again");
 }

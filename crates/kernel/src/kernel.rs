@@ -11,6 +11,7 @@ use wasmtime::{Config, Engine, Linker};
 use crate::artifact::ArtifactCache;
 use crate::instance::Ctx;
 use crate::program::{Program, ProgramSource};
+use crate::stack::StackPool;
 use crate::tick::{Ticker, TickerGuard};
 use crate::{sys, wasi};
 
@@ -167,6 +168,7 @@ fn engine_config() -> Config {
     config.epoch_interruption(true);
     config.max_wasm_stack(WASM_STACK);
     config.async_stack_size(FIBER_STACK);
+    config.with_host_stack(Arc::new(StackPool::default()));
     // On-demand allocation, never the pool: images are mapped over instances' memory, and a pool's slots would keep
     // the mapping for the next tenant.
     config.allocation_strategy(wasmtime::InstanceAllocationStrategy::OnDemand);

@@ -38,6 +38,7 @@ mod run;
 mod session;
 mod signal;
 mod spawn;
+mod stack;
 mod start;
 mod stream;
 mod sys;

@@ -1,0 +1,123 @@
+//! The stacks guests run on, kept for the next one.
+//!
+//! Every process needs a fiber stack of nine mebibytes, of which most touch a few pages. Mapping, guarding and unmapping
+//! one costs more than a small program's whole run, so a bounded number is kept. What an earlier guest left on a stack
+//! cannot be read by a later one: compiled WebAssembly never reads a native stack slot that it has not written.
+
+use std::io;
+use std::ops::Range;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use wasmtime::{StackCreator, StackMemory};
+
+const PAGE: usize = 4096;
+/// How many idle stacks are kept.
+const KEPT: usize = 64;
+/// What an idle stack keeps of its memory: enough for a small program.
+const RESIDENT: usize = 32 * 1024;
+
+/// Idle stacks.
+#[derive(Default)]
+pub(crate) struct StackPool {
+    idle: Arc<Mutex<Vec<Mapping>>>,
+}
+
+/// A mapping: one guard page, then the stack.
+struct Mapping {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: a mapping is owned memory; whichever thread holds it may use or unmap it.
+unsafe impl Send for Mapping {}
+// SAFETY: nothing can be done with a shared reference but read its address and length.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    fn new(size: usize) -> io::Result<Mapping> {
+        let len = size.next_multiple_of(PAGE) + PAGE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
+        // SAFETY: a new anonymous mapping at an address of the system's choice touches nothing that exists.
+        let base = unsafe { libc::mmap(ptr::null_mut(), len, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at address zero"))?;
+        let mapping = Mapping { base, len };
+        // SAFETY: the first page of the mapping made above.
+        if unsafe { libc::mprotect(base.as_ptr().cast(), PAGE, libc::PROT_NONE) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(mapping)
+    }
+
+    /// Gives back all but the top, so that one deep recursion does not keep its pages for ever.
+    fn trim(&self) {
+        let deep = self.len - PAGE - RESIDENT;
+        // SAFETY: the range lies inside this mapping, above its guard page, and no fiber runs on it any more. A failure
+        // only means that the pages stay.
+        unsafe { libc::madvise(self.base.as_ptr().add(PAGE).cast(), deep, libc::MADV_DONTNEED) };
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and whoever ran on it is gone.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}
+
+/// A stack in use; it goes back to the pool when it is dropped.
+struct Stack {
+    mapping: Option<Mapping>,
+    idle: Arc<Mutex<Vec<Mapping>>>,
+}
+
+impl Stack {
+    fn bounds(&self) -> (*mut u8, usize) {
+        self.mapping.as_ref().map_or((ptr::null_mut(), PAGE), |m| (m.base.as_ptr(), m.len))
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        let Some(mapping) = self.mapping.take() else { return };
+        mapping.trim();
+        let mut idle = self.idle.lock();
+        if idle.len() < KEPT {
+            idle.push(mapping);
+        }
+    }
+}
+
+// SAFETY: each stack is a mapping of its own with a guard page below it, owned by the caller until it is dropped.
+unsafe impl StackCreator for StackPool {
+    fn new_stack(&self, size: usize, _zeroed: bool) -> wasmtime::Result<Box<dyn StackMemory>> {
+        let kept = self.idle.lock().pop();
+        let mapping = match kept {
+            Some(mapping) => mapping,
+            None => Mapping::new(size)?,
+        };
+        Ok(Box::new(Stack { mapping: Some(mapping), idle: self.idle.clone() }))
+    }
+}
+
+// SAFETY: the ranges are those of the mapping that this stack owns, page-aligned, with the guard page below.
+unsafe impl StackMemory for Stack {
+    fn top(&self) -> *mut u8 {
+        let (base, len) = self.bounds();
+        base.wrapping_add(len)
+    }
+
+    fn range(&self) -> Range<usize> {
+        let (base, len) = self.bounds();
+        base as usize + PAGE..base as usize + len
+    }
+
+    fn guard_range(&self) -> Range<*mut u8> {
+        let (base, _) = self.bounds();
+        base..base.wrapping_add(PAGE)
+    }
+}

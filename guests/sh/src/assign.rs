@@ -140,12 +140,12 @@ impl Shell {
             }
             _ => (0, None),
         };
-        let index = if index < 0 { index + end } else { index };
+        let index = if index < 0 { index.wrapping_add(end) } else { index };
         if index < 0 {
             self.complain_parts(&[
                 name,
                 b"[",
-                (index - end).to_string().as_bytes(),
+                index.wrapping_sub(end).to_string().as_bytes(),
                 b"]: bad array subscript",
             ]);
             return Err(Flow::Discard(1));
@@ -312,7 +312,7 @@ impl Shell {
                 }
                 _ => self.assign_index(name, next, item.value, item.append)?,
             }
-            next += 1;
+            next = next.saturating_add(1);
         }
         Ok(())
     }

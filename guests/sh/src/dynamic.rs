@@ -37,7 +37,9 @@ impl Shell {
         let value = match name {
             b"RANDOM" => number(i64::from(self.next_random())),
             b"SRANDOM" => number(i64::from(self.next_random()) << 17 | i64::from(self.next_random()) << 2),
-            b"SECONDS" => number(self.seconds_base.get() + self.started.elapsed().as_secs() as i64),
+            b"SECONDS" => {
+                number(self.seconds_base.get().wrapping_add(self.started.elapsed().as_secs() as i64))
+            }
             b"EPOCHSECONDS" => number(since_epoch().as_secs() as i64),
             b"EPOCHREALTIME" => {
                 let now = since_epoch();
@@ -91,7 +93,7 @@ impl Shell {
             std::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<i64>().ok()).unwrap_or(0);
         match name {
             b"RANDOM" => self.random.set(number as u32),
-            b"SECONDS" => self.seconds_base.set(number - self.started.elapsed().as_secs() as i64),
+            b"SECONDS" => self.seconds_base.set(number.wrapping_sub(self.started.elapsed().as_secs() as i64)),
             b"LINENO" => {}
             b"_" => self.last_arg = text.to_vec(),
             _ => {}

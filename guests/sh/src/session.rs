@@ -12,6 +12,7 @@ impl Shell {
         self.pid = abi::getpid();
         self.random.set((crate::dynamic::since_epoch().subsec_nanos()) ^ (self.pid as u32) << 8 | 1);
         self.define_dynamic();
+        self.traps.note_ignored();
         for pair in abi::environ() {
             let Some(at) = pair.iter().position(|&byte| byte == b'=') else { continue };
             let (name, value) = (&pair[..at], &pair[at + 1..]);
@@ -353,5 +354,62 @@ impl abi::Session for ShellSession {
                 shell.vars.entry(name).attrs.set(Attrs::EXPORT, true);
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ShellSession;
+    use wardian_abi::Session;
+
+    fn run(script: &str) -> i32 {
+        ShellSession::run(script.as_bytes())
+    }
+
+    fn get(name: &str) -> Option<String> {
+        ShellSession::getenv(name.as_bytes()).map(|value| String::from_utf8_lossy(&value).into_owned())
+    }
+
+    #[test]
+    fn state_lives_from_run_to_run() {
+        assert_eq!(run("x=1; f() { x=$((x + 1)); }; a=(p q); set -u; shopt -s extglob"), 0);
+        assert_eq!(run("f; f; y=${a[1]}; [[ -o nounset ]] && shopt -q extglob"), 0);
+        assert_eq!((get("x"), get("y")), (Some("3".into()), Some("q".into())));
+    }
+
+    #[test]
+    fn exit_and_errors_end_only_the_run() {
+        assert_eq!(run("before=1; exit 7; before=2"), 7);
+        assert_eq!(run("status=$?"), 0);
+        assert_eq!((get("before"), get("status")), (Some("1".into()), Some("7".into())));
+        assert_eq!(run("ran=yes\nif then fi"), 2);
+        assert_eq!(get("ran"), Some("yes".into()));
+        assert_eq!(run("f() { local v=in; : ${nope?gone}; }; v=out; f"), 127);
+        assert_eq!(run("[[ $v == out ]]"), 0);
+        assert_eq!(run("set -e; false; after=1"), 1);
+        assert_eq!(get("after"), None);
+        assert_eq!(run("set +e; trap 'trapped=$?' EXIT; false; exit 4"), 4);
+        assert_eq!(get("trapped"), Some("4".into()));
+    }
+
+    #[test]
+    fn variables_are_set_and_exported_from_outside() {
+        ShellSession::setenv(b"OUTSIDE", b"a b\xff");
+        assert_eq!(ShellSession::getenv(b"OUTSIDE"), Some(b"a b\xff".to_vec()));
+        assert_eq!(run("[[ ${OUTSIDE@a} == x ]]"), 0);
+        assert_eq!(get("NEVER_SET"), None);
+    }
+
+    #[test]
+    fn nesting_ends_in_a_message() {
+        // The stack the kernel gives; a test's own thread has less.
+        let deep = || {
+            assert_eq!(run("f() { f; }; f"), 1);
+            assert_eq!(run(&("{ ".repeat(10_000) + ":" + &"; }".repeat(10_000))), 2);
+            assert_eq!(run(&format!(": $(({}1{}))", "(".repeat(10_000), ")".repeat(10_000))), 1);
+            assert_eq!(run(":"), 0);
+        };
+        let thread = std::thread::Builder::new().stack_size(8 << 20).spawn(deep).expect("a thread starts");
+        thread.join().expect("nothing panics");
     }
 }

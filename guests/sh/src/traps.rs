@@ -66,6 +66,15 @@ impl Traps {
         self.watch();
     }
 
+    /// Signals that were ignored when the shell started stay so, and are listed.
+    pub fn note_ignored(&mut self) {
+        for signal in [1, 2, 3, 10, 12, 13, 15] {
+            if abi::disposition(signal) == Ok(abi::Disposition::Ignore) {
+                self.commands.insert(signal, Vec::new());
+            }
+        }
+    }
+
     pub fn reset(&mut self, signal: i32) {
         self.shown.clear();
         if self.commands.remove(&signal).is_some() && signal > 0 {

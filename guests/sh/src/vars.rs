@@ -172,7 +172,7 @@ impl Indexed {
     pub fn end(&self) -> i64 {
         match self {
             Indexed::Dense(list) => list.len() as i64,
-            Indexed::Sparse(map) => map.last_key_value().map_or(0, |(index, _)| index + 1),
+            Indexed::Sparse(map) => map.last_key_value().map_or(0, |(index, _)| index.saturating_add(1)),
         }
     }
 

@@ -259,7 +259,7 @@ impl Shell {
         };
         let text = match (&var.value, key) {
             (Value::Indexed(array), Key::Number(index)) => {
-                let index = if *index < 0 { array.end() + index } else { *index };
+                let index = if *index < 0 { array.end().wrapping_add(*index) } else { *index };
                 array.get(index).cloned()
             }
             (Value::Assoc(array), Key::Text(key)) => array.get(key).cloned(),

@@ -694,7 +694,7 @@ fn unset_element(shell: &mut Shell, target: &[u8], open: usize) -> Exec {
     let index = shell.arith_text(&subscript).map_err(|error| shell.arith_discard(b"unset: ", error))?;
     match shell.vars.raw_mut(&name) {
         Some(Var { value: Value::Indexed(array), .. }) => {
-            let at = if index < 0 { array.end() + index } else { index };
+            let at = if index < 0 { array.end().wrapping_add(index) } else { index };
             if at < 0 {
                 return Ok(fail(shell, b"unset", &[b"[", &subscript, b"]: bad array subscript"], 1));
             }

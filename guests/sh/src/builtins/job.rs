@@ -273,9 +273,6 @@ pub fn kill(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     for operand in operands {
         status = status.max(kill_one(shell, operand, signal));
     }
-    if shell.traps.watching {
-        shell.run_pending_traps()?;
-    }
     Ok(status)
 }
 

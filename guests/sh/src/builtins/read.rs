@@ -413,7 +413,7 @@ pub fn mapfile(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         if let Value::Indexed(list) = &mut shell.vars.entry(&array).value {
             list.insert(index, line);
         }
-        index += 1;
+        index = index.saturating_add(1);
     }
     reader.finish();
     Ok(0)

@@ -193,7 +193,7 @@ impl Shell {
         self.undo_assignments(undo);
         self.restore(saved);
         self.status = status;
-        if self.shopt.get("execfail") && matches!(status, 126 | 127) {
+        if self.shopt.get("execfail") && self.subshell_level == 0 && matches!(status, 126 | 127) {
             Ok(status)
         } else {
             Err(Flow::Exit(status))

@@ -179,7 +179,7 @@ impl Shell {
         let var = self.var(name)?;
         match &var.value {
             Value::Indexed(array) => {
-                let at = if index < 0 { array.end() + index } else { index };
+                let at = if index < 0 { array.end().wrapping_add(index) } else { index };
                 if at < 0 {
                     self.complain_parts(&[name, b": bad array subscript"]);
                 }
@@ -541,7 +541,7 @@ impl Shell {
     fn sparse_slice(&self, name: &[u8], offset: i64, length: Option<i64>) -> Exec<Option<Vec<Vec<u8>>>> {
         let Some(var) = self.var(name) else { return Ok(None) };
         let Value::Indexed(array) = &var.value else { return Ok(None) };
-        let from = if offset < 0 { offset + array.end() } else { offset };
+        let from = if offset < 0 { offset.wrapping_add(array.end()) } else { offset };
         if from < 0 {
             return Ok(Some(Vec::new()));
         }
@@ -565,7 +565,7 @@ impl Shell {
         let to = match length {
             None => count,
             Some(length) if length < 0 => {
-                let to = count + length;
+                let to = count.saturating_add(length);
                 if to < from {
                     self.complain_parts(&[length.to_string().as_bytes(), b": substring expression < 0"]);
                     return Err(Flow::Discard(1));

@@ -166,7 +166,7 @@ fn width(from: &str, to: &str) -> usize {
 
 fn steps(first: i64, last: i64, step: i64) -> Option<Vec<i64>> {
     let step = if step == 0 { 1 } else { step.unsigned_abs() };
-    let count = first.abs_diff(last) / step + 1;
+    let count = (first.abs_diff(last) / step).saturating_add(1);
     if count > MAX_WORDS as u64 {
         return None;
     }

@@ -112,6 +112,9 @@ impl Parser {
     fn binary_operator(&mut self) -> Option<Vec<u8>> {
         self.peek();
         let rest = &self.src[self.at.min(self.src.len())..];
+        if rest.starts_with(b"<(") || rest.starts_with(b">(") {
+            return None;
+        }
         if rest.starts_with(b"<") || rest.starts_with(b">") {
             self.at += 1;
             return Some(vec![self.src[self.at - 1]]);

@@ -1,6 +1,7 @@
 //! The project's chores: `cargo xtask CHORE`. One file per chore; this one only picks.
 
 mod bench;
+mod fuzz;
 mod guests;
 mod manifest;
 mod soak;
@@ -20,6 +21,8 @@ cargo xtask CHORE
   test                       everything that must pass before a change goes in
   bench [core|vfs]           measure, against native in the same run, into bench/results
   soak [vfs|kernel]          the long versions of the property and leak tests
+  fuzz [TARGET…] [--seconds N]
+                             the fuzz targets, one after the other
 ";
 
 fn main() -> ExitCode {
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
         "test" => test::main(&rest),
         "bench" => bench::main(&rest),
         "soak" => soak::main(&rest),
+        "fuzz" => fuzz::main(&rest),
         "" | "help" | "-h" | "--help" => {
             print!("{HELP}");
             Ok(())

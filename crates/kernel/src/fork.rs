@@ -63,7 +63,13 @@ fn add_child(machine: &Machine, parent: &Process) -> Result<Arc<Process>> {
     table.add(parent.pid, group, seed)
 }
 
-async fn run_child(machine: Arc<Machine>, process: Arc<Process>, mut instance: Instance, entry: u32, data: u32) {
+async fn run_child(
+    machine: Arc<Machine>,
+    process: Arc<Process>,
+    mut instance: Instance,
+    entry: u32,
+    data: u32,
+) {
     let _guard = machine.end_with_body(&process);
     let called = instance.call::<(u32, u32), i32>("__wardian_fork_entry", (entry, data)).await;
     let status = match called {

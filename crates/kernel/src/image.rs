@@ -92,7 +92,11 @@ pub(crate) async fn copy_written(
     child.set_stack_pointer(stack_pointer)
 }
 
-async fn grow_to(memory: Memory, store: &mut wasmtime::Store<crate::instance::Ctx>, size: usize) -> Result<(), Errno> {
+async fn grow_to(
+    memory: Memory,
+    store: &mut wasmtime::Store<crate::instance::Ctx>,
+    size: usize,
+) -> Result<(), Errno> {
     let have = memory.data_size(&*store);
     if size > have {
         let more = (size - have) / WASM_PAGE;

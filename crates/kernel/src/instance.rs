@@ -106,11 +106,7 @@ impl Instance {
             env,
             memory: None,
             stack_pointer: None,
-            gauge: Gauge {
-                machine: machine.clone(),
-                process: process.clone(),
-                shared_start: program.system,
-            },
+            gauge: Gauge { machine: machine.clone(), process: process.clone(), shared_start: program.system },
         };
         let mut store = Store::new(machine.kernel().engine(), ctx);
         store.limiter(|ctx| &mut ctx.gauge);

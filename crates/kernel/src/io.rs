@@ -52,13 +52,7 @@ impl Call<'_> {
     }
 
     /// Writes the guest's bytes at `ptr`. A broken pipe ends the process unless it ignores the signal.
-    pub(crate) async fn write(
-        &mut self,
-        fd: u32,
-        ptr: u32,
-        len: u32,
-        offset: Option<u64>,
-    ) -> Outcome<usize> {
+    pub(crate) async fn write(&mut self, fd: u32, ptr: u32, len: u32, offset: Option<u64>) -> Outcome<usize> {
         let file = self.file(fd)?;
         let (machine, process) = (self.machine().clone(), self.process().clone());
         let data: &[u8] = self.bytes(ptr, len)?;
@@ -127,12 +121,7 @@ impl Call<'_> {
         }
     }
 
-    async fn write_gathered(
-        &mut self,
-        fd: u32,
-        parts: &[(u32, u32)],
-        offset: Option<u64>,
-    ) -> Outcome<usize> {
+    async fn write_gathered(&mut self, fd: u32, parts: &[(u32, u32)], offset: Option<u64>) -> Outcome<usize> {
         let mut data = Vec::new();
         for (ptr, len) in parts {
             data.extend_from_slice(self.bytes(*ptr, *len)?);

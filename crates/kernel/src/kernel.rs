@@ -84,8 +84,7 @@ impl Kernel {
             .enable_all()
             .build()
             .map_err(|e| KernelError::Io("starting worker threads", e))?;
-        let ticker =
-            Ticker::start(engine.clone()).map_err(|e| KernelError::Io("starting the ticker", e))?;
+        let ticker = Ticker::start(engine.clone()).map_err(|e| KernelError::Io("starting the ticker", e))?;
         let artifacts = ArtifactCache::new(config.artifacts, &engine);
         let programs = Mutex::default();
         Ok(Kernel(Arc::new(KernelInner {

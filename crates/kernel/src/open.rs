@@ -68,7 +68,7 @@ impl Call<'_> {
         if read {
             let reader = pipe.open_reader();
             if waits {
-                process.interruptible(async { Ok(pipe.writer_opened().await) }).await?;
+                process.interruptible(pipe.writer_opened()).await?;
             }
             return Ok(Fd::new(OpenFile::Reader(reader)));
         }
@@ -76,7 +76,7 @@ impl Call<'_> {
             return Err(Errno::ENXIO);
         }
         let writer = pipe.open_writer();
-        process.interruptible(async { Ok(pipe.reader_opened().await) }).await?;
+        process.interruptible(pipe.reader_opened()).await?;
         Ok(Fd::new(OpenFile::Writer(writer)))
     }
 

@@ -77,35 +77,39 @@ impl Pipe {
     }
 
     /// Waits until somebody opens it for writing, unless somebody has.
-    pub(crate) async fn writer_opened(&self) {
-        let (before, there) = {
+    pub(crate) async fn writer_opened(&self) -> Result<()> {
+        let (there, before) = {
             let state = self.state.lock();
-            (state.writer_opens, state.writers > 0)
+            (state.writers > 0, state.writer_opens)
         };
-        while !there {
-            let mut changed = std::pin::pin!(self.changed_for_readers.notified());
-            changed.as_mut().enable();
-            if self.state.lock().writer_opens != before {
-                return;
-            }
-            changed.await;
+        if !there {
+            wait_until(&self.changed_for_readers, || self.state.lock().writer_opens != before).await;
         }
+        Ok(())
     }
 
     /// Waits until somebody opens it for reading, unless somebody has.
-    pub(crate) async fn reader_opened(&self) {
-        let (before, there) = {
+    pub(crate) async fn reader_opened(&self) -> Result<()> {
+        let (there, before) = {
             let state = self.state.lock();
-            (state.reader_opens, state.readers > 0)
+            (state.readers > 0, state.reader_opens)
         };
-        while !there {
-            let mut changed = std::pin::pin!(self.changed_for_writers.notified());
-            changed.as_mut().enable();
-            if self.state.lock().reader_opens != before {
-                return;
-            }
-            changed.await;
+        if !there {
+            wait_until(&self.changed_for_writers, || self.state.lock().reader_opens != before).await;
         }
+        Ok(())
+    }
+}
+
+/// Waits for changes until one made `happened` true.
+async fn wait_until(changed: &Notify, happened: impl Fn() -> bool) {
+    loop {
+        let mut next = std::pin::pin!(changed.notified());
+        next.as_mut().enable();
+        if happened() {
+            return;
+        }
+        next.await;
     }
 }
 

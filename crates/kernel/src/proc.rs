@@ -179,7 +179,10 @@ impl Process {
 pub(crate) enum Life {
     Running,
     /// Stopped by a signal; `reported` once the parent has been told.
-    Stopped { signal: Signal, reported: bool },
+    Stopped {
+        signal: Signal,
+        reported: bool,
+    },
     Zombie(Status),
 }
 

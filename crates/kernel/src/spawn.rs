@@ -6,12 +6,12 @@ use std::sync::atomic::Ordering;
 use wardian_vfs::{Access, Errno, FileKind, OpenFlags, Place, Result};
 
 use crate::fd::FdTable;
+use crate::foreign;
 use crate::instance::{Ending, Instance};
 use crate::machine::Machine;
 use crate::proc::{Pid, Process, Seed, Status};
 use crate::program::Program;
 use crate::task;
-use crate::foreign;
 
 /// Arguments and environment together may not be larger.
 pub(crate) const MAX_ARGUMENTS: usize = 2 << 20;
@@ -143,7 +143,8 @@ async fn identify(machine: &Arc<Machine>, version: u64, bytes: Vec<u8>) -> Resul
     }
     // Compiling cannot be interrupted: on a thread of its own, a deadline still answers on time.
     let kernel = machine.kernel().clone();
-    let compiled = machine.kernel().runtime().spawn_blocking(move || kernel.compile_user(version, &bytes)).await;
+    let compiled =
+        machine.kernel().runtime().spawn_blocking(move || kernel.compile_user(version, &bytes)).await;
     match compiled {
         Ok(Ok(program)) => Ok(Loaded::Program(program)),
         Ok(Err(error)) => {
@@ -174,8 +175,7 @@ pub(crate) async fn spawn(
     group: Group,
 ) -> Result<Pid> {
     let fds = inherited(&parent.fds.lock(), moves)?;
-    let (cwd, cwd_name) =
-        cwd.unwrap_or_else(|| (parent.cwd.lock().clone(), parent.cwd_name.lock().clone()));
+    let (cwd, cwd_name) = cwd.unwrap_or_else(|| (parent.cwd.lock().clone(), parent.cwd_name.lock().clone()));
     let seed = Seed {
         run: parent.run(),
         fds,

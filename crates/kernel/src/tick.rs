@@ -33,8 +33,7 @@ impl Ticker {
             thread: Mutex::new(None),
         });
         let shared = ticker.clone();
-        let handle =
-            thread::Builder::new().name("wardian-tick".into()).spawn(move || shared.run(&engine))?;
+        let handle = thread::Builder::new().name("wardian-tick".into()).spawn(move || shared.run(&engine))?;
         *ticker.thread.lock() = Some(handle.thread().clone());
         Ok(TickerGuard(ticker))
     }

@@ -188,8 +188,7 @@ impl HostMount {
         };
         let mount = Mount::host(&self.host, access)
             .map_err(|errno| Error::Option(format!("cannot mount {}: {errno}", self.host.display())))?;
-        tree.mount(self.path.as_bytes(), mount).map_err(|errno: Errno| {
-            Error::Option(format!("cannot mount at {}: {errno}", self.path))
-        })
+        tree.mount(self.path.as_bytes(), mount)
+            .map_err(|errno: Errno| Error::Option(format!("cannot mount at {}: {errno}", self.path)))
     }
 }

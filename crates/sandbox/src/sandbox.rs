@@ -25,7 +25,13 @@ pub struct Run {
 impl Run {
     /// This script, without input.
     pub fn new(command: impl Into<Vec<u8>>) -> Run {
-        Run { command: command.into(), stdin: Input::empty(), timeout: None, on_stdout: None, on_stderr: None }
+        Run {
+            command: command.into(),
+            stdin: Input::empty(),
+            timeout: None,
+            on_stdout: None,
+            on_stderr: None,
+        }
     }
 
     /// Its standard input.

@@ -48,7 +48,8 @@ impl System {
 
 fn base_tree(kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<Program>) -> Result<Tree, Error> {
     let mut tree = Tree::new(Quota { bytes: u64::MAX, inodes: u64::MAX });
-    install(&mut tree, kernel, shell, tools).map_err(|(errno, path)| Error::refused(errno, path.as_bytes()))?;
+    install(&mut tree, kernel, shell, tools)
+        .map_err(|(errno, path)| Error::refused(errno, path.as_bytes()))?;
     Ok(tree)
 }
 
@@ -59,7 +60,9 @@ fn install(tree: &mut Tree, kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<P
         let path = path.to_owned();
         move |errno| (errno, path)
     };
-    let content = |program: &crate::programs::Shipped| program.content().map_err(|_| (Errno::EIO, program.name.to_owned()));
+    let content = |program: &crate::programs::Shipped| {
+        program.content().map_err(|_| (Errno::EIO, program.name.to_owned()))
+    };
 
     let version = tree.install(b"/bin/bash", 0o755, content(&SHELL)?).map_err(at("/bin/bash"))?;
     kernel.register(version, shell.clone());

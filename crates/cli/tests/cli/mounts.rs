@@ -9,7 +9,8 @@ fn a_read_only_mount_cannot_be_changed() {
         std::fs::write(dir.path().join(name), name).unwrap();
     }
     let mount = format!("{}:/src:ro", dir.path().display());
-    let (code, stdout, stderr) = shown(wardian(&["run", "--mount", &mount, "ls /src | head -3; rm -rf /src"]));
+    let (code, stdout, stderr) =
+        shown(wardian(&["run", "--mount", &mount, "ls /src | head -3; rm -rf /src"]));
     assert_eq!(stdout, "a\nb\nc\n");
     assert_ne!(code, 0);
     assert!(stderr.to_lowercase().contains("read-only"), "{stderr}");

@@ -11,8 +11,7 @@ fn a_pipeline() {
 
 #[test]
 fn subshells_pipelines_and_descriptors() {
-    let script =
-        "x=1; (x=2; echo $x); echo $x; yes | head -3 | sort | uniq -c; exec 3>/tmp/log; echo hi >&3; cat /tmp/log";
+    let script = "x=1; (x=2; echo $x); echo $x; yes | head -3 | sort | uniq -c; exec 3>/tmp/log; echo hi >&3; cat /tmp/log";
     assert_eq!(shown(wardian(&["run", script])), (0, "2\n1\n      3 y\nhi\n".into(), String::new()));
 }
 

@@ -51,7 +51,11 @@ fn dup(call: &mut Call<'_>, fd: u32, min: u32, flags: u32, new: u32) -> Outcome 
     call.bytes(new, 4)?;
     let entry = Fd { cloexec: flags & CLOEXEC != 0, ..call.fd(fd)? };
     let at = call.process().fds.lock().insert(entry, min);
-    let at = at.inspect_err(|e| if *e == Errno::EMFILE { call.process().run.lock().hit("openFiles") })?;
+    let at = at.inspect_err(|e| {
+        if *e == Errno::EMFILE {
+            call.process().run.lock().hit("openFiles")
+        }
+    })?;
     Ok(call.put_u32(new, at)?)
 }
 

@@ -193,18 +193,11 @@ async fn mkdir(call: &mut Call<'_>, dir: u32, path: u32, len: u32, mode: u32) ->
 }
 
 async fn mkfifo(call: &mut Call<'_>, dir: u32, path: u32, len: u32, mode: u32) -> Outcome {
-    call.make(dir, path, len, move |tree, caller, at, path| tree.mkfifo(caller, at, path, mode & 0o7777)).await
+    call.make(dir, path, len, move |tree, caller, at, path| tree.mkfifo(caller, at, path, mode & 0o7777))
+        .await
 }
 
-async fn open(
-    call: &mut Call<'_>,
-    dir: u32,
-    path: u32,
-    len: u32,
-    flags: u32,
-    mode: u32,
-    fd: u32,
-) -> Outcome {
+async fn open(call: &mut Call<'_>, dir: u32, path: u32, len: u32, flags: u32, mode: u32, fd: u32) -> Outcome {
     call.bytes(fd, 4)?;
     let (at, path) = (call.directory(dir).await?, call.path(path, len)?);
     let opened = call.open_path(at, path, unix_flags(flags)?, mode & 0o7777).await?;

@@ -166,7 +166,11 @@ fn kill(call: &mut Call<'_>, target: i32, signal: i32) -> Outcome {
     let victims: Vec<_> = {
         let table = machine.table();
         let spared = |pid: Pid| target == -1 && pid == process.pid;
-        table.matching(process.pid, target).filter(|(p, _)| !spared(**p)).map(|(_, e)| e.process.clone()).collect()
+        table
+            .matching(process.pid, target)
+            .filter(|(p, _)| !spared(**p))
+            .map(|(_, e)| e.process.clone())
+            .collect()
     };
     if victims.is_empty() {
         return Err(Errno::ESRCH.into());

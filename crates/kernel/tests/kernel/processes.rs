@@ -108,7 +108,9 @@ async fn a_program_put_into_the_file_system_runs_when_it_may() {
 async fn what_cannot_be_run_says_why() {
     use wardian_vfs::Errno;
     let machine = machine();
-    for (path, errno) in [("/bin/nothing", Errno::ENOENT), ("/bin", Errno::EACCES), ("/bin/testing/x", Errno::ENOTDIR)] {
+    for (path, errno) in
+        [("/bin/nothing", Errno::ENOENT), ("/bin", Errno::EACCES), ("/bin/testing/x", Errno::ENOTDIR)]
+    {
         assert_eq!(machine.start(Start::new(path, &[])).await.err(), Some(errno), "{path}");
     }
     assert_eq!(machine.census().processes, 0);

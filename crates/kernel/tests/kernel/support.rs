@@ -17,7 +17,8 @@ static FOREIGN: LazyLock<Arc<Program>> = LazyLock::new(|| program("foreign"));
 /// The testing program as WebAssembly.
 pub fn wasm(name: &str) -> Vec<u8> {
     let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guests/testing/dist");
-    let compressed = std::fs::read(dist.join(format!("{name}.wasm.zst"))).expect("testing guests are prebuilt");
+    let compressed =
+        std::fs::read(dist.join(format!("{name}.wasm.zst"))).expect("testing guests are prebuilt");
     zstd::decode_all(&compressed[..]).expect("a zstd file")
 }
 

@@ -5,7 +5,8 @@ use crate::support::{output, run, sandbox};
 #[tokio::test]
 async fn a_fork_has_everything_and_shares_nothing() {
     let parent = sandbox().await;
-    output(&parent, "x=1; a=(p q); f() { echo f$x; }; cd /tmp; echo file > file; exec 3>log; echo one >&3").await;
+    output(&parent, "x=1; a=(p q); f() { echo f$x; }; cd /tmp; echo file > file; exec 3>log; echo one >&3")
+        .await;
     let child = parent.fork().await.unwrap();
     assert_eq!(output(&child, "f; echo ${a[1]}; pwd; cat file").await, "f1\nq\n/tmp\nfile\n");
     output(&child, "x=2; rm file; echo child >&3").await;

@@ -21,7 +21,8 @@ async fn read_only_means_it() {
     let dir = host();
     let sandbox = mounted(&dir, MountMode::ReadOnly).await;
     assert_eq!(output(&sandbox, "cat /src/a /src/sub/b; ls /src").await, "host a\nhost b\na\nsub\n");
-    for script in ["rm -rf /src", "echo x > /src/a", "echo x > /src/new", "mkdir /src/d", "mv /src/a /src/z"] {
+    for script in ["rm -rf /src", "echo x > /src/a", "echo x > /src/new", "mkdir /src/d", "mv /src/a /src/z"]
+    {
         let result = run(&sandbox, script).await;
         assert_ne!(result.exit_code, 0, "{script}");
         assert!(text(result.stderr).to_lowercase().contains("read-only"), "{script}");
@@ -44,7 +45,10 @@ async fn an_overlay_keeps_changes_in_the_sandbox() {
     let dir = host();
     let sandbox = mounted(&dir, MountMode::Overlay).await;
     output(&sandbox, "echo more >> /src/a; rm /src/sub/b; echo new > /src/n").await;
-    assert_eq!(output(&sandbox, "cat /src/a; ls /src /src/sub").await, "host a\nmore\n/src:\na\nn\nsub\n\n/src/sub:\n");
+    assert_eq!(
+        output(&sandbox, "cat /src/a; ls /src /src/sub").await,
+        "host a\nmore\n/src:\na\nn\nsub\n\n/src/sub:\n"
+    );
     assert_eq!(std::fs::read_to_string(dir.path().join("a")).unwrap(), "host a\n");
     assert!(dir.path().join("sub/b").exists());
 }

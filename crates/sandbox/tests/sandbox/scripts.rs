@@ -31,7 +31,8 @@ async fn everyday_scripts() {
 #[tokio::test]
 async fn the_tools_see_the_same_directory_as_the_shell() {
     let sandbox = sandbox().await;
-    let script = "mkdir -p d/e; cd d; echo x > e/f; ls; cat e/f ../d/e/f; cd e; ls -a; realpath .; cd ..; rm -r e; ls";
+    let script =
+        "mkdir -p d/e; cd d; echo x > e/f; ls; cat e/f ../d/e/f; cd e; ls -a; realpath .; cd ..; rm -r e; ls";
     let expected = "e\nx\nx\n.\n..\nf\n/home/user/d/e\n";
     assert_eq!(output(&sandbox, script).await, expected);
 }
@@ -63,7 +64,13 @@ async fn broken_pipes_end_the_writer_quietly() {
 #[tokio::test]
 async fn devices_answer() {
     let sandbox = sandbox().await;
-    assert_eq!(output(&sandbox, "head -c 100 /dev/zero | wc -c; head -c 9 /dev/urandom | wc -c").await, "100\n9\n");
-    assert_eq!(output(&sandbox, "echo x > /dev/stdout; cat /dev/stdin < /dev/null; cat /dev/null").await, "x\n");
+    assert_eq!(
+        output(&sandbox, "head -c 100 /dev/zero | wc -c; head -c 9 /dev/urandom | wc -c").await,
+        "100\n9\n"
+    );
+    assert_eq!(
+        output(&sandbox, "echo x > /dev/stdout; cat /dev/stdin < /dev/null; cat /dev/null").await,
+        "x\n"
+    );
     assert_ne!(run(&sandbox, "echo x > /dev/full").await.exit_code, 0);
 }

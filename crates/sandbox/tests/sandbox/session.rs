@@ -25,7 +25,10 @@ async fn after_a_timeout_the_shell_is_as_before() {
     assert_eq!(result.exit_code, 124);
     assert_eq!(result.error_class, Some(ErrorClass::Timeout));
     assert_eq!(text(result.stderr), "wardian: timed out after 100 ms\n");
-    assert_eq!(output(&sandbox, "echo $x; pwd; f; echo on >&4; cat /tmp/kept").await, "before\n/tmp\nf\non\n");
+    assert_eq!(
+        output(&sandbox, "echo $x; pwd; f; echo on >&4; cat /tmp/kept").await,
+        "before\n/tmp\nf\non\n"
+    );
     assert_eq!(output(&sandbox, "cat /tmp/file").await, "written\n", "completed writes are kept");
     assert_ne!(run(&sandbox, "echo x >&5").await.exit_code, 0);
 }
@@ -96,7 +99,8 @@ async fn a_background_job_outlives_its_command_and_can_be_waited_for() {
 #[tokio::test]
 async fn standard_input_reaches_the_command_and_no_other() {
     let sandbox = sandbox().await;
-    let with_input = Run::new("read a; echo \"<$a>\"; wc -l").stdin(Input::bytes(b"one\ntwo\nthree\n".to_vec()));
+    let with_input =
+        Run::new("read a; echo \"<$a>\"; wc -l").stdin(Input::bytes(b"one\ntwo\nthree\n".to_vec()));
     assert_eq!(text(sandbox.run_with(with_input).await.unwrap().stdout), "<one>\n2\n");
     assert_eq!(output(&sandbox, "cat").await, "");
 }
@@ -120,7 +124,8 @@ async fn output_is_streamed_in_order() {
         }
         all
     });
-    let result = sandbox.run_with(Run::new("for i in $(seq 500); do echo $i; done").on_stdout(listener)).await;
+    let result =
+        sandbox.run_with(Run::new("for i in $(seq 500); do echo $i; done").on_stdout(listener)).await;
     assert_eq!(result.unwrap().exit_code, 0);
     let expected: String = (1..=500).map(|i| format!("{i}\n")).collect();
     assert_eq!(text(task.await.unwrap()), expected);
@@ -129,7 +134,10 @@ async fn output_is_streamed_in_order() {
 #[tokio::test]
 async fn environment_and_directory_are_what_the_builder_said() {
     let sandbox = Sandbox::builder().env("A", "b c").env("HOME", "/tmp").cwd("/tmp").build().await.unwrap();
-    assert_eq!(output(&sandbox, "echo \"$A\" $HOME $PATH $USER; pwd").await, "b c /tmp /bin:/usr/bin user\n/tmp\n");
+    assert_eq!(
+        output(&sandbox, "echo \"$A\" $HOME $PATH $USER; pwd").await,
+        "b c /tmp /bin:/usr/bin user\n/tmp\n"
+    );
     assert!(Sandbox::builder().env("A=B", "c").build().await.is_err());
     assert!(Sandbox::builder().cwd("/nowhere").build().await.is_err());
 }

@@ -1,0 +1,48 @@
+//! `cargo xtask fuzz`: the fuzz targets, coverage-guided where cargo-fuzz is installed, else with random inputs.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+
+const TARGETS: &[&str] = &["vfs_operations", "vfs_tar"];
+
+/// Fuzzes the named targets, or all, each for so many seconds (`--seconds N`, 60 by default).
+pub fn main(arguments: &[String]) -> Result<()> {
+    let mut seconds = 60;
+    let mut named = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--seconds" => {
+                let text = rest.next().context("--seconds needs a number")?;
+                seconds = text.parse::<u64>().with_context(|| format!("not a number: '{text}'"))?;
+            }
+            target => named.push(target),
+        }
+    }
+    let targets = if named.is_empty() { TARGETS.to_vec() } else { named };
+    for target in targets {
+        fuzz(target, seconds)?;
+    }
+    Ok(())
+}
+
+fn fuzz(target: &str, seconds: u64) -> Result<()> {
+    if has_cargo_fuzz() {
+        let run = format!("cargo fuzz run --features libfuzzer {target} -- -max_total_time={seconds}");
+        // libFuzzer's instrumentation is behind unstable flags.
+        return crate::step(&run, &[("RUSTC_BOOTSTRAP", "1")]);
+    }
+    println!("cargo-fuzz is not installed (cargo install cargo-fuzz): random inputs instead");
+    let run = "cargo run --release --quiet --manifest-path fuzz/Cargo.toml --bin wardian-fuzz --";
+    crate::step(&format!("{run} {target} --seconds {seconds}"), &[])
+}
+
+fn has_cargo_fuzz() -> bool {
+    let asked = Command::new("cargo")
+        .args(["fuzz", "--version"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    asked.is_ok_and(|status| status.success())
+}

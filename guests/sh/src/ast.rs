@@ -316,8 +316,9 @@ pub enum ParamOp {
         pattern: Word,
         with: Word,
     },
+    /// `^`, `,` or `~`, once or for all characters.
     Case {
-        upper: bool,
+        kind: u8,
         all: bool,
         pattern: Option<Word>,
     },

@@ -22,6 +22,10 @@ pub const DYNAMIC: &[&[u8]] = &[
     b"PIPESTATUS",
     b"DIRSTACK",
     b"_",
+    b"BASH_ALIASES",
+    b"BASH_CMDS",
+    b"BASHOPTS",
+    b"SHELLOPTS",
 ];
 
 impl Shell {
@@ -55,6 +59,10 @@ impl Shell {
                 self.pipe_status.iter().map(|status| status.to_string().into_bytes()).collect(),
             ),
             b"DIRSTACK" => Value::Indexed(self.directories().into_iter().collect()),
+            b"BASH_ALIASES" => assoc(self.aliases.iter().map(|(name, text)| (name, text))),
+            b"BASH_CMDS" => assoc(self.hash.iter().map(|(name, (path, _))| (name, path))),
+            b"BASHOPTS" => Value::Scalar(self.shopt.enabled()),
+            b"SHELLOPTS" => Value::Scalar(self.options.enabled()),
             b"_" => Value::Scalar(self.last_arg.clone()),
             b"FUNCNAME" => self.function_names(),
             b"BASH_SOURCE" => self.sources(),
@@ -116,6 +124,12 @@ impl Shell {
         let next = next as u32;
         ((next >> 16) ^ (next & 0xffff)) & 0x7fff
     }
+}
+
+fn assoc<'a>(pairs: impl Iterator<Item = (&'a Vec<u8>, &'a Vec<u8>)>) -> Value {
+    let mut array = crate::vars::Assoc::default();
+    pairs.for_each(|(key, text)| array.insert(key.clone(), text.clone()));
+    Value::Assoc(array)
 }
 
 pub fn since_epoch() -> std::time::Duration {

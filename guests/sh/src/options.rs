@@ -27,6 +27,13 @@ macro_rules! set_options {
                 None
             }
 
+            /// The names that are on, for `SHELLOPTS`.
+            pub fn enabled(&self) -> Vec<u8> {
+                let mut names: Vec<&str> = Vec::new();
+                $(if self.$field { names.push($name); })*
+                names.join(":").into_bytes()
+            }
+
             /// The letters that are on, for `$-`.
             pub fn letters(&self) -> Vec<u8> {
                 let mut letters = Vec::new();
@@ -145,6 +152,12 @@ impl Default for Shopt {
 impl Shopt {
     pub fn get(&self, name: &str) -> bool {
         SHOPT.iter().position(|(known, _)| *known == name).is_some_and(|at| self.values[at])
+    }
+
+    /// The names that are on, for `BASHOPTS`.
+    pub fn enabled(&self) -> Vec<u8> {
+        let on = SHOPT.iter().zip(&self.values).filter(|(_, on)| **on).map(|((name, _), _)| *name);
+        on.collect::<Vec<_>>().join(":").into_bytes()
     }
 
     pub fn by_name(&mut self, name: &[u8]) -> Option<&mut bool> {

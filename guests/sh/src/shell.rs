@@ -110,6 +110,8 @@ pub struct Shell {
     pub completions: NameMap<Vec<u8>>,
     /// The status of a loop that a wrong `break` ended.
     pub break_status: i32,
+    /// Some script spoke of `BASH_COMMAND`: the command being run is kept as text.
+    pub keeps_command: bool,
     /// `-s`: the script is standard input, whatever the operands.
     pub read_stdin: bool,
     /// Levels of `eval` and substitution, which repeat the first character of `PS4`.
@@ -160,6 +162,7 @@ impl Shell {
             interactive: false,
             completions: NameMap::default(),
             break_status: 0,
+            keeps_command: false,
             read_stdin: false,
             trace_depth: 0,
         }
@@ -284,6 +287,7 @@ impl Shell {
     /// The next complete command; a syntax error is reported and becomes a status.
     pub fn next_list(&mut self, parser: &mut crate::parser::Parser) -> Result<Option<List>, i32> {
         let dialect = self.dialect();
+        self.keeps_command |= parser.mentions_command;
         let parsed = parser.next_command(&dialect);
         parsed.map_err(|error| {
             for (line, message) in error.messages() {

@@ -359,6 +359,14 @@ impl Vars {
         self.scopes.last().is_some_and(|scope| scope.hidden.iter().any(|(hidden, _)| hidden == name))
     }
 
+    /// The names local to the current function.
+    pub fn local_names(&self) -> Vec<Vec<u8>> {
+        let hidden = self.scopes.last().map_or(&[][..], |scope| &scope.hidden);
+        let mut names: Vec<Vec<u8>> = hidden.iter().map(|(name, _)| name.clone()).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// Makes a variable local to the current function; answers the one it hides, if it was not local already.
     pub fn make_local(&mut self, name: &[u8]) -> Option<Var> {
         if self.is_local(name) {

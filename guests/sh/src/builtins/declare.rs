@@ -109,6 +109,12 @@ pub fn local(shell: &mut Shell, args: &[Vec<u8>], simple: &Simple) -> Exec {
         Ok(parsed) => parsed,
         Err(status) => return Ok(status),
     };
+    if at == args.len() {
+        let names = shell.vars.local_names();
+        let line = |name: &Vec<u8>| Some([declaration(name, shell.vars.raw(name)?), b"\n".to_vec()].concat());
+        let text = names.iter().filter_map(line).collect::<Vec<_>>().concat();
+        return Ok(output(shell, b"local", &text));
+    }
     apply_all(shell, b"local", &request, &args[at..], simple, true)
 }
 

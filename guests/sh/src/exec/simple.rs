@@ -14,11 +14,11 @@ pub type Undo = Vec<(Vec<u8>, Option<Var>)>;
 impl Shell {
     pub(super) fn run_simple(&mut self, simple: &Simple) -> Exec {
         self.line = simple.line;
-        if self.traps.get(crate::traps::DEBUG).is_some() && self.in_trap == 0 {
+        if self.keeps_command && self.in_trap == 0 {
             self.set_command_text(simple);
+        }
+        if self.in_trap == 0 && self.traps.get(crate::traps::DEBUG).is_some() {
             self.run_trap(crate::traps::DEBUG)?;
-        } else if self.traps.get(crate::traps::ERR).is_some() || self.traps.watching {
-            self.set_command_text(simple);
         }
         let mark = self.process_fds.len();
         let result = self.run_expanded(simple);

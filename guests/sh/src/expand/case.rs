@@ -37,11 +37,16 @@ pub fn capitalize(text: &[u8]) -> Vec<u8> {
     map(text, |at, c, out| push(c, at == 0, out))
 }
 
-/// `^`, `^^`, `,`, `,,`: the characters a pattern matches, or all of them.
-pub fn change(text: &[u8], upper: bool, all: bool, pattern: Option<&Pattern>) -> Vec<u8> {
+/// `^`, `,` and `~`: the characters a pattern matches, or all of them.
+pub fn change(text: &[u8], kind: u8, all: bool, pattern: Option<&Pattern>) -> Vec<u8> {
     map(text, |at, c, out| {
         let chosen = (all || at == 0)
             && pattern.is_none_or(|pattern| pattern.matches(c.encode_utf8(&mut [0; 4]).as_bytes()));
+        let upper = match kind {
+            b'^' => true,
+            b',' => false,
+            _ => c.is_lowercase(),
+        };
         chosen && push(c, upper, out)
     })
 }

@@ -35,7 +35,9 @@ impl Shell {
     }
 
     fn may_match(&self, field: &Field) -> bool {
-        let byte = |at: &usize| field.text.get(*at).copied().unwrap_or(0);
+        // A backslash that came out of an expansion takes the meaning of what follows it.
+        let escaped = |at: &usize| *at > 0 && field.text[at - 1] == b'\\' && field.active.contains(&(at - 1));
+        let byte = |at: &usize| if escaped(at) { 0 } else { field.text.get(*at).copied().unwrap_or(0) };
         let opens =
             field.active.iter().any(|at| byte(at) == b'[') && field.active.iter().any(|at| byte(at) == b']');
         opens

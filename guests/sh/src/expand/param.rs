@@ -161,8 +161,8 @@ impl Shell {
                 if matches!(var.value, Value::Assoc(_)) {
                     drop(var);
                     let key = self.expand_string(&subscript.word)?;
-                    let var = self.vars.get(&resolved);
-                    return Ok(Base::One(match var.map(|var| &var.value) {
+                    let var = self.var(&resolved);
+                    return Ok(Base::One(match var.as_ref().map(|var| &var.value) {
                         Some(Value::Assoc(array)) => array.get(&key).cloned(),
                         _ => None,
                     }));
@@ -417,12 +417,12 @@ impl Shell {
                 let with = self.replacement(with)?;
                 each(base, |text| replace(&pattern, text, *anchor, &with))
             }
-            ParamOp::Case { upper, all, pattern } => {
+            ParamOp::Case { kind, all, pattern } => {
                 let pattern = match pattern {
                     Some(word) => Some(self.expand_pattern(word, false)?),
                     None => None,
                 };
-                each(base, |text| super::case::change(&text, *upper, *all, pattern.as_ref()))
+                each(base, |text| super::case::change(&text, *kind, *all, pattern.as_ref()))
             }
             ParamOp::Substring { offset, length } => {
                 return self.substring(param, base, offset, length.as_ref());

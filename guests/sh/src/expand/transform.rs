@@ -47,7 +47,7 @@ impl Shell {
             b'E' => crate::parser::ansi_c(&text, true).0,
             b'P' => self.expand_prompt(&text),
             b'U' => case::to_upper(&text),
-            b'u' => case::change(&text, true, false, None),
+            b'u' => case::change(&text, b'^', false, None),
             b'L' => case::to_lower(&text),
             _ => text,
         }

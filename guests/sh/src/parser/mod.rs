@@ -76,11 +76,14 @@ pub struct Parser {
     alias_next: Option<usize>,
     /// In `case` patterns and `[[ ]]`, extended patterns need no option.
     pattern_parens: bool,
+    /// The text speaks of `BASH_COMMAND`, so that it is worth keeping.
+    pub mentions_command: bool,
 }
 
 impl Parser {
     pub fn new(src: Vec<u8>, line: u32) -> Parser {
         Parser {
+            mentions_command: crate::pattern::find(&src, b"BASH_COMMAND").is_some(),
             src,
             at: 0,
             line,
@@ -298,7 +301,10 @@ impl Parser {
         if self.at >= self.src.len() {
             let more = self.refill.as_mut().and_then(|refill| refill());
             match more {
-                Some(more) => self.src.extend_from_slice(&more),
+                Some(more) => {
+                    self.mentions_command |= crate::pattern::find(&more, b"BASH_COMMAND").is_some();
+                    self.src.extend_from_slice(&more);
+                }
                 None => self.refill = None,
             }
         }

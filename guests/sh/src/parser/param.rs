@@ -179,12 +179,12 @@ impl Parser {
                 ParamOp::Remove { suffix: side == b'%', longest, pattern: self.pattern(Stop::Brace)? }
             }
             Some(b'/') => self.replacement(quoted)?,
-            Some(kind @ (b'^' | b',')) => {
+            Some(kind @ (b'^' | b',' | b'~')) => {
                 self.at += 1;
                 let all = self.eat(&[kind]);
                 let pattern = self.pattern(Stop::Brace)?;
                 let pattern = (!pattern.pieces.is_empty()).then_some(pattern);
-                ParamOp::Case { upper: kind == b'^', all, pattern }
+                ParamOp::Case { kind, all, pattern }
             }
             Some(b'@') => {
                 self.at += 1;

@@ -139,8 +139,19 @@ impl Tree {
 
     /// Closes every handle of this tree at once, for a clone that takes none of them along.
     pub fn close_all(&mut self) {
-        for (ino, _) in std::mem::take(&mut self.opens) {
-            self.forget_if_unlinked(ino);
+        self.close_all_but(std::iter::empty());
+    }
+
+    /// Closes every handle but these, for a clone that takes only them along.
+    pub fn close_all_but<'h>(&mut self, kept: impl Iterator<Item = &'h Handle>) {
+        let before = std::mem::take(&mut self.opens);
+        for handle in kept {
+            self.count_open(handle);
+        }
+        for (ino, _) in before {
+            if !self.opens.contains_key(&ino) {
+                self.forget_if_unlinked(ino);
+            }
         }
     }
 

@@ -293,7 +293,7 @@ impl Tree {
         if file.is_own() {
             return Ok(());
         }
-        let (size, flat, lower) = (file.size(), file.flat()?, file.lower_spot().cloned());
+        let (flat, lower) = (file.flat()?, file.lower_spot().cloned());
         self.check_room(0, 1)?;
         let mut own = FileBody::empty();
         match (flat, lower) {
@@ -303,9 +303,6 @@ impl Tree {
             (None, Some(spot)) => self.copy_lower(&spot, &mut own)?,
             _ => {}
         }
-        debug_assert!(
-            own.size() == size || self.inode(ino)?.file().is_some_and(|f| f.lower_spot().is_some())
-        );
         self.start_charging(ino, 0)?;
         let bytes = own.charge();
         self.inode_mut(ino)?.body = Body::File(own);

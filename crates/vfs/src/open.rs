@@ -222,7 +222,7 @@ impl Tree {
             return Err(Errno::ENOTDIR);
         }
         let flags = flags - (OpenFlags::READ | OpenFlags::WRITE | OpenFlags::APPEND);
-        let open = match self.own_if_lower(place)?.0 {
+        let open = match self.own(place)?.0 {
             Spot::Inode(ino) => return self.opened(who, ino, flags),
             Spot::Mount(spot) if self.is_on_host(place) => {
                 Open::Host { spot, file: None, listing: Listing::default() }

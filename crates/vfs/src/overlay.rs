@@ -32,10 +32,6 @@ pub(crate) fn lower_ino(host: u64) -> u64 {
 impl Tree {
     /// The place as something the tree may change: a lower file or directory becomes an inode.
     pub(crate) fn own(&mut self, place: &Place) -> Result<Place> {
-        self.own_if_lower(place)
-    }
-
-    pub(crate) fn own_if_lower(&mut self, place: &Place) -> Result<Place> {
         match &place.0 {
             Spot::Inode(_) => Ok(place.clone()),
             Spot::Mount(spot) => match &self.mount_point(spot.mount)?.source {

@@ -59,7 +59,7 @@ impl Shell {
                 self.pipe_status.iter().map(|status| status.to_string().into_bytes()).collect(),
             ),
             b"DIRSTACK" => Value::Indexed(self.directories().into_iter().collect()),
-            b"BASH_ALIASES" => assoc(self.aliases.iter().map(|(name, text)| (name, text))),
+            b"BASH_ALIASES" => assoc(self.aliases.iter()),
             b"BASH_CMDS" => assoc(self.hash.iter().map(|(name, (path, _))| (name, path))),
             b"BASHOPTS" => Value::Scalar(self.shopt.enabled()),
             b"SHELLOPTS" => Value::Scalar(self.options.enabled()),

@@ -92,7 +92,7 @@ pub fn eval(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let text = words.join(&b' ');
     shell.depth += 20;
     let line = shell.line;
-    let result = if shell.depth > 1500 {
+    let result = if shell.depth > crate::exec::MAX_DEPTH {
         shell.complain(b"eval: maximum eval nesting level exceeded");
         Err(Flow::Discard(1))
     } else {

@@ -111,35 +111,8 @@ impl Run<'_> {
 
     /// A conversion at the start of `format`; answers its length.
     fn conversion(&mut self, format: &[u8]) -> Option<usize> {
-        let mut spec = Spec::default();
         let mut at = 1;
-        while let Some(&flag) = format.get(at) {
-            match flag {
-                b'-' => spec.left = true,
-                b'0' => spec.zero = true,
-                b'+' => spec.plus = true,
-                b' ' => spec.space = true,
-                b'#' => spec.alternate = true,
-                b'\'' => {}
-                _ => break,
-            }
-            at += 1;
-        }
-        let width = self.count(format, &mut at);
-        if let Some(width) = width {
-            spec.left |= width < 0;
-            spec.width = usize::try_from(width.unsigned_abs()).unwrap_or(0).min(1 << 24);
-        }
-        if format.get(at) == Some(&b'.') {
-            at += 1;
-            let precision = self.count(format, &mut at).unwrap_or(0);
-            spec.precision = usize::try_from(precision).ok().map(|precision| precision.min(1 << 24));
-        }
-        while matches!(format.get(at), Some(b'l' | b'h' | b'L' | b'q' | b'j' | b'z' | b't'))
-            && format.get(at + 1).is_some_and(|next| b"diouxXeEfFgGaAlh".contains(next))
-        {
-            at += 1;
-        }
+        let mut spec = self.spec(format, &mut at);
         let Some(&kind) = format.get(at) else {
             self.complain(&[b"`", &format[at - 1..], b"': missing format character"]);
             return None;
@@ -202,6 +175,39 @@ impl Run<'_> {
             }
         }
         Some(at)
+    }
+
+    /// Flags, width, precision and the size letters nobody needs; `at` ends up at the conversion's letter.
+    fn spec(&mut self, format: &[u8], at: &mut usize) -> Spec {
+        let mut spec = Spec::default();
+        while let Some(&flag) = format.get(*at) {
+            match flag {
+                b'-' => spec.left = true,
+                b'0' => spec.zero = true,
+                b'+' => spec.plus = true,
+                b' ' => spec.space = true,
+                b'#' => spec.alternate = true,
+                b'\'' => {}
+                _ => break,
+            }
+            *at += 1;
+        }
+        let width = self.count(format, at);
+        if let Some(width) = width {
+            spec.left |= width < 0;
+            spec.width = usize::try_from(width.unsigned_abs()).unwrap_or(0).min(1 << 24);
+        }
+        if format.get(*at) == Some(&b'.') {
+            *at += 1;
+            let precision = self.count(format, at).unwrap_or(0);
+            spec.precision = usize::try_from(precision).ok().map(|precision| precision.min(1 << 24));
+        }
+        while matches!(format.get(*at), Some(b'l' | b'h' | b'L' | b'q' | b'j' | b'z' | b't'))
+            && format.get(*at + 1).is_some_and(|next| b"diouxXeEfFgGaAlh".contains(next))
+        {
+            *at += 1;
+        }
+        spec
     }
 
     /// A width or precision: digits, or `*` for an argument.

@@ -14,7 +14,7 @@ use crate::shell::{Exec, Flow, Shell};
 use wardian_abi as abi;
 
 /// Nesting of commands beyond this is an error rather than a stack that runs out.
-const MAX_DEPTH: u32 = 1500;
+pub const MAX_DEPTH: u32 = 1500;
 
 impl Shell {
     pub fn run_list(&mut self, list: &List) -> Exec {

@@ -252,6 +252,8 @@ impl Machine {
     pub(crate) fn kill_run(&self, run: &Arc<Run>, spare: Option<Pid>) {
         run.set_over();
         self.kill_where(|process| Arc::ptr_eq(&process.run(), run) && Some(process.pid) != spare);
+        // Whoever would wait for them is gone, or back at a time before they were.
+        self.table().forget_ended(run);
     }
 
     /// Kills everything.

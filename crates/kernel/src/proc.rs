@@ -285,6 +285,11 @@ impl Table {
         told
     }
 
+    /// Forgets the zombies of a run that was ended.
+    pub(crate) fn forget_ended(&mut self, run: &Arc<Run>) {
+        self.entries.retain(|_, e| !matches!(e.life, Life::Zombie(_)) || !Arc::ptr_eq(&e.process.run(), run));
+    }
+
     /// Whom a `kill` or `wait` with this number means, seen from `from`.
     pub(crate) fn matching(&self, from: Pid, target: i32) -> impl Iterator<Item = (&Pid, &Entry)> {
         let own_group = self.get(from).map_or(0, |e| e.group);

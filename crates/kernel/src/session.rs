@@ -442,6 +442,21 @@ impl AtRest {
         AtRest { fds, ..self.clone() }
     }
 
+    /// Makes a clone of the tree it rests on fit for it: what only processes that stay behind have open is closed.
+    pub fn take_along(&self, tree: &mut Tree) {
+        let mut seen: Vec<&Arc<OpenFile>> = Vec::new();
+        let mut handles = Vec::new();
+        for (_, fd) in &self.fds {
+            if let FdAtRest::File { open, handle, .. } = fd
+                && !seen.iter().any(|other| Arc::ptr_eq(other, open))
+            {
+                seen.push(open);
+                handles.push(handle);
+            }
+        }
+        tree.close_all_but(handles.into_iter());
+    }
+
     /// Bytes of memory that only this state holds.
     pub fn private_bytes(&self) -> usize {
         self.image.private_bytes()
@@ -457,8 +472,3 @@ impl Process {
     }
 }
 
-/// Only so that the compiler checks it: a clone of a tree and a session at rest are plain data.
-#[allow(dead_code)]
-fn values_are_send(tree: Tree, rest: AtRest) -> impl Send + Sync {
-    (tree, rest)
-}

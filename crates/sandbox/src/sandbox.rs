@@ -70,7 +70,8 @@ struct Inner {
     timeout: Option<Duration>,
     /// Locked by whoever runs or forks: commands queue here, in order.
     session: Arc<AsyncMutex<Session>>,
-    running: Mutex<Option<Arc<Notify>>>,
+    /// How to end the command that runs.
+    running: Arc<Mutex<Option<Arc<Notify>>>>,
 }
 
 impl Drop for Inner {
@@ -104,7 +105,7 @@ impl Sandbox {
         timeout: Option<Duration>,
     ) -> Sandbox {
         let session = Arc::new(AsyncMutex::new(session));
-        Sandbox(Arc::new(Inner { system, machine, limits, timeout, session, running: Mutex::new(None) }))
+        Sandbox(Arc::new(Inner { system, machine, limits, timeout, session, running: Arc::default() }))
     }
 
     /// Runs a script.
@@ -112,7 +113,7 @@ impl Sandbox {
         self.run_with(Run::new(command)).await
     }
 
-    /// Runs a script with its input, timeout and listeners.
+    /// Runs a script with its input, timeout and listeners. Dropping the future ends the command.
     pub async fn run_with(&self, run: Run) -> Result<RunResult, Error> {
         let inner = &self.0;
         if run.command.len() > inner.limits.command_bytes {
@@ -123,7 +124,8 @@ impl Sandbox {
         let stderr = Output::new(keep(&run.on_stderr, inner.limits.stderr_bytes), run.on_stderr);
         let timeout = run.timeout.unwrap_or(inner.timeout);
         let cancel = Arc::new(Notify::new());
-        *inner.running.lock() = Some(cancel.clone());
+        let running = Running::begin(&inner.running, &cancel);
+        let dropped = CancelOnDrop(Some(cancel.clone()));
         let command = Command {
             script: run.command,
             input: run.stdin,
@@ -133,10 +135,12 @@ impl Sandbox {
             cancel,
         };
         let start = Instant::now();
-        let task = inner.system.kernel.handle().spawn(async move { session.run(command).await });
-        let finished = task.await;
-        inner.running.lock().take();
-        let finished = finished.map_err(lost)?;
+        let task = inner.system.kernel.handle().spawn(async move {
+            let _running = running;
+            session.run(command).await
+        });
+        let finished = task.await.map_err(lost)?;
+        dropped.disarm();
         let result = self.report(finished, &stdout, &stderr, timeout, start.elapsed()).await;
         stdout.hang_up();
         stderr.hang_up();
@@ -201,7 +205,8 @@ impl Sandbox {
     pub async fn fork(&self) -> Result<Sandbox, Error> {
         let inner = &self.0;
         let session = inner.session.lock().await;
-        let tree = inner.machine.tree().await.clone();
+        let mut tree = inner.machine.tree().await.clone();
+        session.at_rest().take_along(&mut tree);
         let machine = Machine::new(&inner.system.kernel, tree, inner.limits.kernel());
         let copy = Session::restore(&machine, &inner.system.shell, session.at_rest())
             .map_err(|errno| Error::refused(errno, b"fork"))?;
@@ -211,6 +216,39 @@ impl Sandbox {
     /// The machine it runs on, for those who want to count what is alive in it.
     pub fn machine(&self) -> &Arc<Machine> {
         &self.0.machine
+    }
+}
+
+/// Says that a command runs, until it does not: also when nobody waits for it any more.
+struct Running(Arc<Mutex<Option<Arc<Notify>>>>);
+
+impl Running {
+    fn begin(slot: &Arc<Mutex<Option<Arc<Notify>>>>, cancel: &Arc<Notify>) -> Running {
+        *slot.lock() = Some(cancel.clone());
+        Running(slot.clone())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.lock().take();
+    }
+}
+
+/// Ends the command when its caller stops waiting for it.
+struct CancelOnDrop(Option<Arc<Notify>>);
+
+impl CancelOnDrop {
+    fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if let Some(cancel) = &self.0 {
+            cancel.notify_one();
+        }
     }
 }
 

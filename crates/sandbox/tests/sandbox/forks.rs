@@ -28,6 +28,17 @@ async fn forks_of_forks() {
 }
 
 #[tokio::test]
+async fn a_file_that_only_a_background_job_holds_is_not_charged_to_the_fork() {
+    let parent = sandbox().await;
+    let before = parent.machine().tree().await.usage();
+    let script = "head -c 100000 /dev/zero > /tmp/held; sleep 1000 < /tmp/held & rm /tmp/held";
+    output(&parent, script).await;
+    assert_eq!(parent.machine().tree().await.usage().bytes, before.bytes + 100_000);
+    let child = parent.fork().await.unwrap();
+    assert_eq!(child.machine().tree().await.usage(), before);
+}
+
+#[tokio::test]
 async fn a_background_job_stays_with_the_original() {
     let parent = sandbox().await;
     output(&parent, "sleep 1000 &").await;

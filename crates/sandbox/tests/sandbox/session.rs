@@ -73,6 +73,15 @@ async fn cancel_ends_the_running_command_only() {
 }
 
 #[tokio::test]
+async fn a_run_that_nobody_waits_for_is_ended() {
+    let sandbox = sandbox().await;
+    let hanging = sandbox.run_with(Run::new("sleep 1000; x=never").timeout(None));
+    assert!(tokio::time::timeout(Duration::from_millis(30), hanging).await.is_err());
+    assert_eq!(output(&sandbox, "echo ${x-unset}").await, "unset\n");
+    assert_eq!(sandbox.machine().census().processes, 1);
+}
+
+#[tokio::test]
 async fn exit_ends_the_run_and_not_the_session() {
     let sandbox = sandbox().await;
     output(&sandbox, "x=kept").await;

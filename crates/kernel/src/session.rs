@@ -471,4 +471,3 @@ impl Process {
         task
     }
 }
-

@@ -1,5 +1,6 @@
 //! The library as its users see it: real scripts in real sandboxes.
 
+mod cases;
 mod forks;
 mod limits;
 mod mounts;

@@ -3,21 +3,43 @@
 //! One program, because its compiled code is then loaded and shared once; `/bin` holds a link to it for each line of
 //! `NAMES`. Called as `tools NAME ARGUMENT…` it does the same, for those who have no links.
 
+mod cat;
+mod chmod;
+mod env;
+mod find;
+mod id;
+mod kill;
+mod ls;
+mod mkfifo;
+mod nice;
+mod nohup;
 mod quick;
+mod stat;
+mod support;
+mod time;
+mod timeout;
+mod which;
+mod xargs;
 
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
 /// A tool: its arguments, its name first, in; its exit code out.
-type Tool = fn(std::vec::IntoIter<OsString>) -> i32;
+type Main = fn(support::Arguments) -> i32;
 
-/// Lets a name run a crate's `uumain`, and holds the list against the one that the kernel makes links from.
+/// Whose work a tool is: uutils' want to be prepared.
+enum Tool {
+    Ours(Main),
+    Theirs(Main),
+}
+
+/// Lets a name run its tool, and holds the list against the one that the kernel makes links from.
 macro_rules! tools {
-    ($($name:literal => $uumain:path),* $(,)?) => {
-        fn find(name: &str) -> Option<Tool> {
+    ($($name:literal => $whose:ident($main:path)),* $(,)?) => {
+        fn tool_named(name: &str) -> Option<Tool> {
             Some(match name {
-                $($name => $uumain,)*
+                $($name => Tool::$whose($main),)*
                 _ => return None,
             })
         }
@@ -30,86 +52,101 @@ macro_rules! tools {
 }
 
 tools! {
-    "[" => uu_test::uumain,
-    "arch" => uu_arch::uumain,
-    "b2sum" => uu_b2sum::uumain,
-    "base32" => uu_base32::uumain,
-    "base64" => uu_base64::uumain,
-    "basename" => uu_basename::uumain,
-    "basenc" => uu_basenc::uumain,
-    "cat" => uu_cat::uumain,
-    "cksum" => uu_cksum::uumain,
-    "comm" => uu_comm::uumain,
-    "cp" => uu_cp::uumain,
-    "csplit" => uu_csplit::uumain,
-    "cut" => uu_cut::uumain,
-    "date" => uu_date::uumain,
-    "dir" => uu_dir::uumain,
-    "dircolors" => uu_dircolors::uumain,
-    "dirname" => uu_dirname::uumain,
-    "echo" => uu_echo::uumain,
-    "egrep" => uu_grep::uumain,
-    "expand" => uu_expand::uumain,
-    "expr" => uu_expr::uumain,
-    "factor" => uu_factor::uumain,
-    "false" => uu_false::uumain,
-    "fgrep" => uu_grep::uumain,
-    "fmt" => uu_fmt::uumain,
-    "fold" => uu_fold::uumain,
-    "grep" => uu_grep::uumain,
-    "head" => uu_head::uumain,
-    "join" => uu_join::uumain,
-    "link" => uu_link::uumain,
-    "ln" => uu_ln::uumain,
-    "ls" => uu_ls::uumain,
-    "md5sum" => uu_md5sum::uumain,
-    "mkdir" => uu_mkdir::uumain,
-    "mktemp" => uu_mktemp::uumain,
-    "mv" => uu_mv::uumain,
-    "nl" => uu_nl::uumain,
-    "nproc" => uu_nproc::uumain,
-    "numfmt" => uu_numfmt::uumain,
-    "od" => uu_od::uumain,
-    "paste" => uu_paste::uumain,
-    "pathchk" => uu_pathchk::uumain,
-    "pr" => uu_pr::uumain,
-    "printenv" => uu_printenv::uumain,
-    "printf" => uu_printf::uumain,
-    "ptx" => uu_ptx::uumain,
-    "pwd" => uu_pwd::uumain,
-    "readlink" => uu_readlink::uumain,
-    "realpath" => uu_realpath::uumain,
-    "rm" => uu_rm::uumain,
-    "rmdir" => uu_rmdir::uumain,
-    "sed" => sed::sed::uumain,
-    "seq" => uu_seq::uumain,
-    "sha1sum" => uu_sha1sum::uumain,
-    "sha224sum" => uu_sha224sum::uumain,
-    "sha256sum" => uu_sha256sum::uumain,
-    "sha384sum" => uu_sha384sum::uumain,
-    "sha512sum" => uu_sha512sum::uumain,
-    "shred" => uu_shred::uumain,
-    "shuf" => uu_shuf::uumain,
-    "sleep" => uu_sleep::uumain,
-    "sort" => uu_sort::uumain,
-    "split" => uu_split::uumain,
-    "sum" => uu_sum::uumain,
-    "tail" => uu_tail::uumain,
-    "tee" => uu_tee::uumain,
-    "test" => uu_test::uumain,
-    "touch" => uu_touch::uumain,
-    "tr" => uu_tr::uumain,
-    "true" => uu_true::uumain,
-    "truncate" => uu_truncate::uumain,
-    "tsort" => uu_tsort::uumain,
-    "tty" => uu_tty::uumain,
-    "uname" => uu_uname::uumain,
-    "unexpand" => uu_unexpand::uumain,
-    "uniq" => uu_uniq::uumain,
-    "unlink" => uu_unlink::uumain,
-    "vdir" => uu_vdir::uumain,
-    "wc" => uu_wc::uumain,
-    "yes" => uu_yes::uumain,
+    "[" => Theirs(uu_test::uumain),
+    "arch" => Theirs(uu_arch::uumain),
+    "b2sum" => Theirs(uu_b2sum::uumain),
+    "base32" => Theirs(uu_base32::uumain),
+    "base64" => Theirs(uu_base64::uumain),
+    "basename" => Theirs(uu_basename::uumain),
+    "basenc" => Theirs(uu_basenc::uumain),
+    "cat" => Ours(cat::main),
+    "chmod" => Ours(chmod::main),
+    "cksum" => Theirs(uu_cksum::uumain),
+    "comm" => Theirs(uu_comm::uumain),
+    "cp" => Theirs(uu_cp::uumain),
+    "csplit" => Theirs(uu_csplit::uumain),
+    "cut" => Theirs(uu_cut::uumain),
+    "date" => Theirs(uu_date::uumain),
+    "dir" => Ours(ls::dir),
+    "dircolors" => Theirs(uu_dircolors::uumain),
+    "dirname" => Theirs(uu_dirname::uumain),
+    "echo" => Theirs(uu_echo::uumain),
+    "egrep" => Theirs(uu_grep::uumain),
+    "env" => Ours(env::main),
+    "expand" => Theirs(uu_expand::uumain),
+    "expr" => Theirs(uu_expr::uumain),
+    "factor" => Theirs(uu_factor::uumain),
+    "false" => Theirs(uu_false::uumain),
+    "fgrep" => Theirs(uu_grep::uumain),
+    "find" => Ours(find::main),
+    "fmt" => Theirs(uu_fmt::uumain),
+    "fold" => Theirs(uu_fold::uumain),
+    "grep" => Theirs(uu_grep::uumain),
+    "groups" => Ours(id::groups),
+    "head" => Theirs(uu_head::uumain),
+    "id" => Ours(id::main),
+    "join" => Theirs(uu_join::uumain),
+    "kill" => Ours(kill::main),
+    "link" => Theirs(uu_link::uumain),
+    "ln" => Theirs(uu_ln::uumain),
+    "ls" => Ours(ls::main),
+    "md5sum" => Theirs(uu_md5sum::uumain),
+    "mkdir" => Theirs(uu_mkdir::uumain),
+    "mkfifo" => Ours(mkfifo::main),
+    "mktemp" => Theirs(uu_mktemp::uumain),
+    "mv" => Theirs(uu_mv::uumain),
+    "nice" => Ours(nice::main),
+    "nl" => Theirs(uu_nl::uumain),
+    "nohup" => Ours(nohup::main),
+    "nproc" => Theirs(uu_nproc::uumain),
+    "numfmt" => Theirs(uu_numfmt::uumain),
+    "od" => Theirs(uu_od::uumain),
+    "paste" => Theirs(uu_paste::uumain),
+    "pathchk" => Theirs(uu_pathchk::uumain),
+    "pr" => Theirs(uu_pr::uumain),
+    "printenv" => Theirs(uu_printenv::uumain),
+    "printf" => Theirs(uu_printf::uumain),
+    "ptx" => Theirs(uu_ptx::uumain),
+    "pwd" => Theirs(uu_pwd::uumain),
+    "readlink" => Theirs(uu_readlink::uumain),
+    "realpath" => Theirs(uu_realpath::uumain),
+    "rm" => Theirs(uu_rm::uumain),
+    "rmdir" => Theirs(uu_rmdir::uumain),
+    "sed" => Theirs(sed::sed::uumain),
+    "seq" => Theirs(uu_seq::uumain),
+    "sha1sum" => Theirs(uu_sha1sum::uumain),
+    "sha224sum" => Theirs(uu_sha224sum::uumain),
+    "sha256sum" => Theirs(uu_sha256sum::uumain),
+    "sha384sum" => Theirs(uu_sha384sum::uumain),
+    "sha512sum" => Theirs(uu_sha512sum::uumain),
+    "shred" => Theirs(uu_shred::uumain),
+    "shuf" => Theirs(uu_shuf::uumain),
+    "sleep" => Theirs(uu_sleep::uumain),
+    "sort" => Theirs(uu_sort::uumain),
+    "split" => Theirs(uu_split::uumain),
+    "stat" => Ours(stat::main),
+    "sum" => Theirs(uu_sum::uumain),
+    "tail" => Theirs(uu_tail::uumain),
+    "tee" => Theirs(uu_tee::uumain),
+    "test" => Theirs(uu_test::uumain),
+    "time" => Ours(time::main),
+    "timeout" => Ours(timeout::main),
+    "touch" => Theirs(uu_touch::uumain),
+    "tr" => Theirs(uu_tr::uumain),
+    "true" => Theirs(uu_true::uumain),
+    "truncate" => Theirs(uu_truncate::uumain),
+    "tsort" => Theirs(uu_tsort::uumain),
+    "tty" => Theirs(uu_tty::uumain),
+    "uname" => Theirs(uu_uname::uumain),
+    "unexpand" => Theirs(uu_unexpand::uumain),
+    "uniq" => Theirs(uu_uniq::uumain),
+    "unlink" => Theirs(uu_unlink::uumain),
+    "vdir" => Ours(ls::vdir),
+    "wc" => Theirs(uu_wc::uumain),
+    "which" => Ours(which::main),
+    "whoami" => Ours(id::whoami),
+    "xargs" => Ours(xargs::main),
+    "yes" => Theirs(uu_yes::uumain),
 }
 
 const fn is_same(left: &str, right: &str) -> bool {
@@ -134,12 +171,17 @@ fn main() -> ExitCode {
     if let Some(code) = quick::answer(&name, &arguments[1..]) {
         return ExitCode::from(code);
     }
-    let Some(tool) = find(&name) else {
+    let Some(tool) = tool_named(&name) else {
         eprintln!("{name}: not one of these tools");
         return ExitCode::from(127);
     };
-    prepare(&name);
-    let code = tool(arguments.into_iter());
+    let code = match tool {
+        Tool::Ours(main) => return ExitCode::from(main(arguments.into_iter()) as u8),
+        Tool::Theirs(main) => {
+            prepare(&name);
+            main(arguments.into_iter())
+        }
+    };
     match std::io::stdout().flush() {
         // A tool that failed has said why.
         Err(error) if code == 0 => {

@@ -1,0 +1,264 @@
+//! What an expression says of a file, and what its actions do.
+
+use super::File;
+use super::format;
+use super::parse::{Count, Expression, Test, Which};
+use crate::support::clock::{self, Clock};
+use crate::support::names::Names;
+use crate::support::out::Out;
+use crate::support::{complain, files, glob, program, quote};
+use std::cmp::Ordering;
+use wardian_abi as abi;
+use wardian_abi::{Dir, Errno, Spawn, Stat};
+
+/// Files that wait for `-exec … +`, all in one directory when that is where the command runs.
+#[derive(Default)]
+struct Batch {
+    directory: Vec<u8>,
+    names: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+/// Bytes of arguments for one command.
+const ENOUGH: usize = 128 * 1024;
+
+pub struct Finder {
+    pub out: Out,
+    pub code: i32,
+    pub prune: bool,
+    pub quit: bool,
+    pub clock: Clock,
+    pub users: Names,
+    pub groups: Names,
+    now: i64,
+    environment: Vec<Vec<u8>>,
+    batches: Vec<Batch>,
+}
+
+impl Finder {
+    pub fn new(out: Out) -> Self {
+        Finder {
+            out,
+            code: 0,
+            prune: false,
+            quit: false,
+            clock: Clock::new(),
+            users: Names::users(),
+            groups: Names::groups(),
+            now: clock::now(),
+            environment: abi::environ(),
+            batches: Vec::new(),
+        }
+    }
+
+    pub fn fail(&mut self, message: impl std::fmt::Display) {
+        self.out.flush();
+        complain("find", message);
+        self.code = 1;
+    }
+
+    pub fn test(&mut self, expression: &Expression, file: &File<'_>) -> bool {
+        match expression {
+            Expression::And(left, right) => self.test(left, file) && !self.quit && self.test(right, file),
+            Expression::Or(left, right) => self.test(left, file) || !self.quit && self.test(right, file),
+            Expression::List(left, right) => {
+                self.test(left, file);
+                !self.quit && self.test(right, file)
+            }
+            Expression::Not(inner) => !self.test(inner, file),
+            Expression::Test(test) => self.primary(test, file),
+        }
+    }
+
+    fn primary(&mut self, test: &Test, file: &File<'_>) -> bool {
+        let stat = &file.stat;
+        match test {
+            Test::Constant(value) => *value,
+            Test::Name { pattern, fold } => glob::matches(pattern, files::base_name(file.path), *fold),
+            Test::Path { pattern, fold } => glob::matches(pattern, file.path, *fold),
+            Test::LinkName { pattern, fold } => {
+                stat.is_symlink()
+                    && files::link_target(file.path)
+                        .is_ok_and(|target| glob::matches(pattern, &target, *fold))
+            }
+            Test::Regex(regex) => regex.is_match(&String::from_utf8_lossy(file.path)),
+            Test::Kind(kinds) => kinds.contains(&kind(stat)),
+            Test::TargetKind(kinds) => {
+                kinds.contains(&kind(&abi::stat(Dir::CWD, file.path, true).unwrap_or(file.stat)))
+            }
+            Test::Size(count, unit) => fits(*count, stat.size.div_ceil(*unit) as f64),
+            Test::Days(which, count) => self.is_aged(*count, time(stat, *which), 86_400, f64::floor),
+            Test::Minutes(which, count) => self.is_aged(*count, time(stat, *which), 60, f64::ceil),
+            Test::NewerThan(which, than) => time(stat, *which) > *than,
+            Test::Permissions { sign, mode } => match sign {
+                b'-' => stat.mode & mode == *mode,
+                b'/' => *mode == 0 || stat.mode & mode != 0,
+                _ => stat.mode & 0o7777 == *mode,
+            },
+            Test::Access(mode) => abi::access(Dir::CWD, file.path, *mode).is_ok(),
+            Test::Empty if stat.is_dir() => files::names_in(file.path).is_ok_and(|names| names.is_empty()),
+            Test::Empty => stat.is_file() && stat.size == 0,
+            Test::User(uid) => stat.uid == *uid,
+            Test::Group(gid) => stat.gid == *gid,
+            Test::UserCount(count) => fits(*count, f64::from(stat.uid)),
+            Test::GroupCount(count) => fits(*count, f64::from(stat.gid)),
+            Test::Unnamed { group: true } => self.groups.get(stat.gid).is_none(),
+            Test::Unnamed { group: false } => self.users.get(stat.uid).is_none(),
+            Test::Links(count) => fits(*count, f64::from(stat.nlink)),
+            Test::Inode(count) => fits(*count, stat.ino as f64),
+            Test::SameFile(device, inode) => stat.dev == *device && stat.ino == *inode,
+            action => self.act(action, file),
+        }
+    }
+
+    fn is_aged(&self, count: Count, time: i64, unit: i64, round: fn(f64) -> f64) -> bool {
+        let age = self.now.saturating_sub(time) as f64 / (unit as f64 * 1e9);
+        match count.sign {
+            Ordering::Less => age < count.number,
+            Ordering::Greater if unit == 60 => age > count.number,
+            Ordering::Greater => age >= count.number + 1.0,
+            Ordering::Equal => round(age) == count.number,
+        }
+    }
+
+    fn act(&mut self, action: &Test, file: &File<'_>) -> bool {
+        match action {
+            Test::Prune => self.prune = true,
+            Test::Quit => self.quit = true,
+            Test::Print { end } => self.out.put([file.path, &[*end]].concat()),
+            Test::Printf(pieces) => {
+                let text = format::render(pieces, file, self);
+                self.out.put(text);
+            }
+            Test::Ls => {
+                let line = format::ls_line(file, self);
+                self.out.put(line);
+            }
+            Test::Delete => return self.delete(file),
+            Test::Exec { command, in_directory } => {
+                let (directory, name) = place(file.path, *in_directory);
+                let words: Vec<Vec<u8>> = command.iter().map(|word| replace(word, &name)).collect();
+                return self.run(&words, &directory) == Some(0);
+            }
+            Test::ExecMany { command, in_directory, batch } => {
+                self.gather(command, *in_directory, *batch, file)
+            }
+            _ => {}
+        }
+        true
+    }
+
+    fn delete(&mut self, file: &File<'_>) -> bool {
+        if matches!(file.path, b"." | b"..") {
+            return true;
+        }
+        let path = files::path(file.path);
+        let removed = if file.stat.is_dir() { std::fs::remove_dir(path) } else { std::fs::remove_file(path) };
+        match removed {
+            Ok(()) => true,
+            Err(error) => {
+                self.fail(format_args!("cannot delete {}: {}", quote::word(file.path), Errno::from(error)));
+                false
+            }
+        }
+    }
+
+    fn gather(&mut self, command: &[Vec<u8>], in_directory: bool, batch: usize, file: &File<'_>) {
+        let (directory, name) = place(file.path, in_directory);
+        if self.batches.len() <= batch {
+            self.batches.resize_with(batch + 1, Batch::default);
+        }
+        let waiting = &self.batches[batch];
+        if waiting.directory != directory || waiting.bytes + name.len() > ENOUGH {
+            self.run_batch(command, batch);
+        }
+        let waiting = &mut self.batches[batch];
+        waiting.bytes += name.len() + 1;
+        waiting.directory = directory;
+        waiting.names.push(name);
+    }
+
+    fn run_batch(&mut self, command: &[Vec<u8>], batch: usize) {
+        let Some(waiting) = self.batches.get_mut(batch).map(std::mem::take) else { return };
+        if waiting.names.is_empty() {
+            return;
+        }
+        let words: Vec<Vec<u8>> = command.iter().cloned().chain(waiting.names).collect();
+        if self.run(&words, &waiting.directory) != Some(0) {
+            self.code = 1;
+        }
+    }
+
+    /// Runs the commands that files still wait for.
+    pub fn finish(&mut self, expression: &Expression) {
+        match expression {
+            Expression::And(left, right) | Expression::Or(left, right) | Expression::List(left, right) => {
+                self.finish(left);
+                self.finish(right);
+            }
+            Expression::Not(inner) => self.finish(inner),
+            Expression::Test(Test::ExecMany { command, batch, .. }) => self.run_batch(command, *batch),
+            Expression::Test(_) => {}
+        }
+    }
+
+    /// Runs a command; `None` when it could not be started or was ended by a signal.
+    fn run(&mut self, words: &[Vec<u8>], directory: &[u8]) -> Option<i32> {
+        self.out.flush();
+        match program::spawn(words, &self.environment, Spawn { cwd: directory, ..Spawn::default() }) {
+            Ok(child) => program::wait_for(child).code(),
+            Err(error) => {
+                complain("find", format_args!("{}: {error}", quote::word(&words[0])));
+                None
+            }
+        }
+    }
+}
+
+/// Where a command runs and what it calls the file.
+fn place(path: &[u8], in_directory: bool) -> (Vec<u8>, Vec<u8>) {
+    if !in_directory {
+        return (Vec::new(), path.to_vec());
+    }
+    let name = files::base_name(path);
+    let parent = files::parent(path);
+    if name == b"/" { (parent, b"/".to_vec()) } else { (parent, files::join(b".", name)) }
+}
+
+/// Every `{}` in a word becomes the name.
+fn replace(word: &[u8], name: &[u8]) -> Vec<u8> {
+    let mut replaced = Vec::new();
+    let mut rest = word;
+    while let Some(at) = rest.windows(2).position(|pair| pair == b"{}") {
+        replaced.extend_from_slice(&rest[..at]);
+        replaced.extend_from_slice(name);
+        rest = &rest[at + 2..];
+    }
+    replaced.extend_from_slice(rest);
+    replaced
+}
+
+fn fits(count: Count, value: f64) -> bool {
+    value.partial_cmp(&count.number) == Some(count.sign)
+}
+
+fn time(stat: &Stat, which: Which) -> i64 {
+    match which {
+        Which::Accessed => stat.atime,
+        Which::Changed => stat.ctime,
+        Which::Modified => stat.mtime,
+    }
+}
+
+/// The letter of `-type`.
+pub fn kind(stat: &Stat) -> u8 {
+    match stat.kind() {
+        0o040_000 => b'd',
+        0o120_000 => b'l',
+        0o010_000 => b'p',
+        0o140_000 => b's',
+        0o020_000 => b'c',
+        0o060_000 => b'b',
+        _ => b'f',
+    }
+}

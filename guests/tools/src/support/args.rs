@@ -1,0 +1,168 @@
+//! Options as GNU's `getopt_long` takes them, and its words for what is wrong with them.
+
+use super::{Arguments, complain_of_usage};
+use std::ffi::OsString;
+
+/// A tool's command line.
+pub struct Tool {
+    pub name: &'static str,
+    /// As for `getopt`: a letter, `:` after one that takes an argument, `::` after one that may. A leading `+`
+    /// ends the options at the first operand.
+    pub short: &'static str,
+    /// Long names, each with the letter it stands for: `name`, `name=` with an argument, `name[=` with or without.
+    pub long: &'static [(&'static str, char)],
+    /// What `--help` prints.
+    pub help: &'static str,
+    /// The exit code after a wrong option.
+    pub misuse: i32,
+}
+
+/// A command line, taken apart.
+pub struct Parsed {
+    /// The options in order, by letter.
+    pub options: Vec<(char, Option<Vec<u8>>)>,
+    pub operands: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Takes {
+    Nothing,
+    Argument,
+    MaybeArgument,
+}
+
+/// The arguments as bytes, without the tool's name.
+pub fn bytes_of(arguments: Arguments) -> Vec<Vec<u8>> {
+    arguments.skip(1).map(OsString::into_encoded_bytes).collect()
+}
+
+impl Tool {
+    /// Takes a command line apart. The error is the exit code: what there was to say has been said.
+    pub fn parse(&self, arguments: Vec<Vec<u8>>) -> Result<Parsed, i32> {
+        let (short, stops_early) = match self.short.strip_prefix('+') {
+            Some(rest) => (rest, true),
+            None => (self.short, std::env::var_os("POSIXLY_CORRECT").is_some()),
+        };
+        let mut parsed = Parsed { options: Vec::new(), operands: Vec::new() };
+        let mut rest = arguments.into_iter();
+        while let Some(word) = rest.next() {
+            if word == b"--" {
+                parsed.operands.extend(rest);
+                break;
+            } else if let Some(long) = word.strip_prefix(b"--") {
+                self.take_long(long, &mut rest, &mut parsed)?;
+            } else if word.len() > 1 && word[0] == b'-' {
+                self.take_short(short, &word[1..], &mut rest, &mut parsed)?;
+            } else {
+                parsed.operands.push(word);
+                if stops_early {
+                    parsed.operands.extend(rest);
+                    break;
+                }
+            }
+        }
+        Ok(parsed)
+    }
+
+    fn take_short(
+        &self,
+        short: &str,
+        letters: &[u8],
+        rest: &mut impl Iterator<Item = Vec<u8>>,
+        parsed: &mut Parsed,
+    ) -> Result<(), i32> {
+        for (at, &letter) in letters.iter().enumerate() {
+            let letter = char::from(letter);
+            let found = short.split_once(letter).filter(|_| letter != ':').map(|(_, after)| after);
+            let Some(after) = found else {
+                return Err(self.wrong(format_args!("invalid option -- '{letter}'")));
+            };
+            if !after.starts_with(':') {
+                parsed.options.push((letter, None));
+                continue;
+            }
+            let attached = letters.get(at + 1..).filter(|text| !text.is_empty()).map(<[u8]>::to_vec);
+            let argument = match attached {
+                None if !after.starts_with("::") => match rest.next() {
+                    None => return Err(self.wrong(format_args!("option requires an argument -- '{letter}'"))),
+                    next => next,
+                },
+                attached => attached,
+            };
+            parsed.options.push((letter, argument));
+            break;
+        }
+        Ok(())
+    }
+
+    fn take_long(
+        &self,
+        word: &[u8],
+        rest: &mut impl Iterator<Item = Vec<u8>>,
+        parsed: &mut Parsed,
+    ) -> Result<(), i32> {
+        let text = String::from_utf8_lossy(word);
+        let given = text.split('=').next().unwrap_or_default();
+        let attached = word.iter().position(|&byte| byte == b'=').map(|at| word[at + 1..].to_vec());
+        let (name, takes, letter) = self.find_long(given, &text)?;
+        let argument = match (takes, attached) {
+            (Takes::Nothing, Some(_)) => {
+                return Err(self.wrong(format_args!("option '--{name}' doesn't allow an argument")));
+            }
+            (Takes::Argument, None) => match rest.next() {
+                None => return Err(self.wrong(format_args!("option '--{name}' requires an argument"))),
+                next => next,
+            },
+            (_, attached) => attached,
+        };
+        match letter {
+            None if name == "help" => Err(self.print(self.help)),
+            None => Err(self.print(&format!("{} (Wardian) {}\n", self.name, env!("CARGO_PKG_VERSION")))),
+            Some(letter) => {
+                parsed.options.push((letter, argument));
+                Ok(())
+            }
+        }
+    }
+
+    /// The option that a long name, or an unambiguous start of one, means; `None` for the two that all tools have.
+    fn find_long(&self, given: &str, whole: &str) -> Result<(&'static str, Takes, Option<char>), i32> {
+        let common = [("help", Takes::Nothing, None), ("version", Takes::Nothing, None)];
+        let own = self.long.iter().map(|(spec, letter)| {
+            let (name, takes) = match (spec.strip_suffix("[="), spec.strip_suffix('=')) {
+                (Some(name), _) => (name, Takes::MaybeArgument),
+                (None, Some(name)) => (name, Takes::Argument),
+                _ => (*spec, Takes::Nothing),
+            };
+            (name, takes, Some(*letter))
+        });
+        let fitting: Vec<_> = own.chain(common).filter(|option| option.0.starts_with(given)).collect();
+        if let Some(exact) = fitting.iter().find(|option| option.0 == given) {
+            return Ok(*exact);
+        }
+        match fitting[..] {
+            [] => Err(self.wrong(format_args!("unrecognized option '--{whole}'"))),
+            [first, ref others @ ..] if others.iter().all(|other| other.2 == first.2) => Ok(first),
+            _ => {
+                let all: String = fitting.iter().map(|option| format!(" '--{}'", option.0)).collect();
+                Err(self.wrong(format_args!("option '--{whole}' is ambiguous; possibilities:{all}")))
+            }
+        }
+    }
+
+    fn print(&self, text: &str) -> i32 {
+        match wardian_abi::write_all(1, text.as_bytes()) {
+            Ok(()) => 0,
+            Err(error) => {
+                super::complain(self.name, format_args!("write error: {error}"));
+                1
+            }
+        }
+    }
+
+    /// Says what is wrong with the call; answers the exit code for it.
+    pub fn wrong(&self, message: impl std::fmt::Display) -> i32 {
+        complain_of_usage(self.name, message);
+        self.misuse
+    }
+}

@@ -1,0 +1,55 @@
+//! Paths as bytes, and what `std` does with them.
+
+use std::ffi::OsStr;
+#[cfg(unix)]
+use std::os::unix::ffi::OsStrExt;
+#[cfg(target_os = "wasi")]
+use std::os::wasi::ffi::OsStrExt;
+use std::path::Path;
+use wardian_abi::Errno;
+
+/// A path for `std`.
+pub fn path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}
+
+/// The names in a directory, in the order it has them, without `.` and `..`.
+pub fn names_in(directory: &[u8]) -> Result<Vec<Vec<u8>>, Errno> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(path(directory)).map_err(Errno::from)? {
+        names.push(entry.map_err(Errno::from)?.file_name().as_bytes().to_vec());
+    }
+    Ok(names)
+}
+
+/// Where a symbolic link points.
+pub fn link_target(link: &[u8]) -> Result<Vec<u8>, Errno> {
+    let target = std::fs::read_link(path(link)).map_err(Errno::from)?;
+    Ok(target.as_os_str().as_bytes().to_vec())
+}
+
+/// `directory/name`.
+pub fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    let mut joined = directory.to_vec();
+    if !joined.ends_with(b"/") {
+        joined.push(b'/');
+    }
+    joined.extend_from_slice(name);
+    joined
+}
+
+/// The last component, without slashes at its end; `/` for the root.
+pub fn base_name(path: &[u8]) -> &[u8] {
+    let end = path.iter().rposition(|&byte| byte != b'/').map_or(path.len().min(1), |at| at + 1);
+    let start = path[..end].iter().rposition(|&byte| byte == b'/').filter(|_| end > 1).map_or(0, |at| at + 1);
+    &path[start..end]
+}
+
+/// What comes before the last component; `.` when there is nothing.
+pub fn parent(path: &[u8]) -> Vec<u8> {
+    match path.iter().rposition(|&byte| byte == b'/') {
+        None => b".".to_vec(),
+        Some(0) => b"/".to_vec(),
+        Some(at) => path[..at].to_vec(),
+    }
+}

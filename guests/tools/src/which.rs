@@ -1,0 +1,57 @@
+//! `which`: where in `PATH` a command is, as Debian's says it.
+
+use crate::support::args::bytes_of;
+use crate::support::out::Out;
+use crate::support::{Arguments, complain, files, program};
+use wardian_abi as abi;
+
+pub fn main(arguments: Arguments) -> i32 {
+    let (mut all, mut silent) = (false, false);
+    let mut names = bytes_of(arguments);
+    while let Some(letters) = names.first().and_then(|word| word.strip_prefix(b"-")).map(<[u8]>::to_vec) {
+        if letters.is_empty() {
+            break;
+        }
+        names.remove(0);
+        if letters == b"-" {
+            break;
+        }
+        for letter in letters {
+            match letter {
+                b'a' => all = true,
+                b's' => silent = true,
+                letter => {
+                    complain("which", format_args!("Illegal option -{}", char::from(letter)));
+                    complain("Usage", "which [-as] args");
+                    return 2;
+                }
+            }
+        }
+    }
+    if names.is_empty() {
+        return 1;
+    }
+    let search = program::search_path(&abi::environ());
+    let mut out = Out::new("which");
+    let mut code = 0;
+    for name in &names {
+        let found = places_of(name, &search);
+        code |= i32::from(found.is_empty());
+        for place in found.iter().take(if all { usize::MAX } else { 1 }).filter(|_| !silent) {
+            out.put([place, b"\n".as_slice()].concat());
+        }
+    }
+    code
+}
+
+fn places_of(name: &[u8], search: &[u8]) -> Vec<Vec<u8>> {
+    let candidates: Vec<Vec<u8>> = if name.contains(&b'/') {
+        vec![name.to_vec()]
+    } else {
+        let directories = search.split(|&byte| byte == b':');
+        directories
+            .map(|directory| files::join(if directory.is_empty() { b"." } else { directory }, name))
+            .collect()
+    };
+    candidates.into_iter().filter(|path| !name.is_empty() && program::is_program(path)).collect()
+}

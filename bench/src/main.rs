@@ -20,6 +20,5 @@ fn main() -> Result<()> {
         kill::measure(&mut table).await
     })?;
     table.print();
-    let path = std::env::args().nth(1).unwrap_or_else(|| "bench/results/core.md".to_owned());
-    table.write(path.as_ref())
+    Ok(())
 }

@@ -1,10 +1,7 @@
 //! Rows of results: what was measured, ours, native's, the ratio, the goal.
 
 use std::fmt::Write;
-use std::path::Path;
 use std::time::Duration;
-
-use anyhow::{Context, Result};
 
 /// One measured thing.
 struct Row {
@@ -38,14 +35,9 @@ impl Table {
         self.rows.push(Row { what: what.to_owned(), ours, native, ratio, goal: goal.to_owned() });
     }
 
-    /// Prints the table.
+    /// Prints the table, as Markdown.
     pub(crate) fn print(&self) {
-        println!("{}", self.markdown());
-    }
-
-    /// Writes it where the repository keeps results.
-    pub(crate) fn write(&self, path: &Path) -> Result<()> {
-        std::fs::write(path, self.markdown()).with_context(|| format!("cannot write {}", path.display()))
+        print!("{}", self.markdown());
     }
 
     fn markdown(&self) -> String {
@@ -58,7 +50,11 @@ impl Table {
             let _ = writeln!(
                 text,
                 "| {} | {} | {} | {} | {} |",
-                row.what, row.ours, row.native, row.ratio, row.goal
+                row.what.replace('|', "\\|"),
+                row.ours,
+                row.native,
+                row.ratio,
+                row.goal
             );
         }
         text

@@ -1,16 +1,16 @@
 //! What all sandboxes of a program share: the engine, the workers, the compiled programs.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
 use wasmtime::{Config, Engine, Linker};
 
 use crate::artifact::ArtifactCache;
 use crate::instance::Ctx;
-use crate::program::{Program, ProgramSource};
+use crate::program::{Program, ProgramCache, ProgramSource};
 use crate::stack::StackPool;
 use crate::tick::{Ticker, TickerGuard};
 use crate::{sys, wasi};
@@ -59,13 +59,7 @@ pub(crate) struct KernelInner {
     runtime: Option<Runtime>,
     ticker: TickerGuard,
     artifacts: ArtifactCache,
-    /// Programs by the version of the file they came from. Held weakly: a file nobody can run any more frees its code.
-    programs: Mutex<HashMap<u64, Slot>>,
-}
-
-enum Slot {
-    System(Arc<Program>),
-    User(Weak<Program>),
+    programs: Mutex<ProgramCache>,
 }
 
 impl Kernel {
@@ -109,7 +103,7 @@ impl Kernel {
 
     /// Says that the file with this content version is `program`, so that starting it compiles nothing.
     pub fn register(&self, version: u64, program: Arc<Program>) {
-        self.0.programs.lock().insert(version, Slot::System(program));
+        self.0.programs.lock().register(version, program);
     }
 
     /// The runtime guests run on, for work that belongs beside them (deadlines, host files).
@@ -132,19 +126,18 @@ impl KernelInner {
     }
 
     pub(crate) fn program(&self, version: u64) -> Option<Arc<Program>> {
-        match self.programs.lock().get(&version)? {
-            Slot::System(program) => Some(program.clone()),
-            Slot::User(program) => program.upgrade(),
-        }
+        self.programs.lock().by_version(version)
     }
 
-    /// Compiles a user's own program and remembers it by the version of its file. Blocks; call it off the workers.
+    /// Compiles a user's own program, unless the same bytes were compiled lately. Blocks; call it off the workers.
     pub(crate) fn compile_user(&self, version: u64, wasm: &[u8]) -> Result<Arc<Program>, KernelError> {
+        let hash = Sha256::digest(wasm).into();
+        if let Some(program) = self.programs.lock().by_hash(hash, version) {
+            return Ok(program);
+        }
         let module = wasmtime::Module::new(&self.engine, wasm)?;
         let program = Program::new("user program", module, &self.linker, false)?;
-        let mut programs = self.programs.lock();
-        programs.retain(|_, slot| !matches!(slot, Slot::User(program) if program.strong_count() == 0));
-        programs.insert(version, Slot::User(Arc::downgrade(&program)));
+        self.programs.lock().keep(hash, version, program.clone());
         Ok(program)
     }
 }

@@ -2,7 +2,7 @@
 
 use wardian_vfs::{Caller, Errno, FileKind, Handle, OpenFlags, Place, Result, Tree};
 
-use crate::call::{Call, Outcome};
+use crate::call::Call;
 use crate::fd::{Fd, OpenFile};
 use crate::io::describe;
 use crate::procfs;
@@ -80,17 +80,18 @@ impl Call<'_> {
         Ok(Fd::new(OpenFile::Writer(writer)))
     }
 
-    /// Makes or changes something at one path.
-    pub(crate) async fn make<F>(&mut self, dir: u32, path: u32, len: u32, work: F) -> Outcome
+    /// Does something with what is, or is to be, at one path.
+    pub(crate) async fn on_path<T, F>(&mut self, dir: u32, path: u32, len: u32, work: F) -> Result<T>
     where
-        F: FnOnce(&mut Tree, &Caller, &Place, &[u8]) -> Result<()> + Send + 'static,
+        T: Send + 'static,
+        F: FnOnce(&mut Tree, &Caller, &Place, &[u8]) -> Result<T> + Send + 'static,
     {
         let (at, path) = (self.directory(dir).await?, self.path(path, len)?);
         let caller = self.process().caller();
         let (from, name) = (at.clone(), path.clone());
         let work = move |tree: &mut Tree| work(tree, &caller, &from, &name);
         let done = self.machine().clone().at_path(&at, &path, work).await;
-        Ok(done.inspect_err(|errno| self.note_full(*errno))?)
+        done.inspect_err(|errno| self.note_full(*errno))
     }
 }
 

@@ -1,5 +1,6 @@
 //! A compiled program, ready to be instantiated.
 
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use tokio::sync::OnceCell;
@@ -52,5 +53,60 @@ impl Program {
     /// What it is called in messages.
     pub fn name(&self) -> &str {
         &self.name
+    }
+}
+
+/// How many programs of users' own are kept compiled.
+const KEPT: usize = 32;
+
+/// Compiled programs, found without compiling them again.
+#[derive(Default)]
+pub(crate) struct ProgramCache {
+    /// What ships with us, by the version of the file it is installed as.
+    system: HashMap<u64, Arc<Program>>,
+    /// Users' own, the one used last at the back.
+    user: VecDeque<UserProgram>,
+}
+
+struct UserProgram {
+    hash: [u8; 32],
+    /// The version of the file it was last started from; 0 for a host's file, which has none.
+    version: u64,
+    program: Arc<Program>,
+}
+
+impl ProgramCache {
+    pub(crate) fn register(&mut self, version: u64, program: Arc<Program>) {
+        self.system.insert(version, program);
+    }
+
+    /// The program a file of this version holds, if it was started before and not changed since.
+    pub(crate) fn by_version(&mut self, version: u64) -> Option<Arc<Program>> {
+        if version == 0 {
+            return None;
+        }
+        let system = self.system.get(&version).cloned();
+        system.or_else(|| self.used(self.user.iter().position(|kept| kept.version == version)?))
+    }
+
+    /// The program of these bytes, now in a file of this version.
+    pub(crate) fn by_hash(&mut self, hash: [u8; 32], version: u64) -> Option<Arc<Program>> {
+        let at = self.user.iter().position(|kept| kept.hash == hash)?;
+        self.user[at].version = version;
+        self.used(at)
+    }
+
+    pub(crate) fn keep(&mut self, hash: [u8; 32], version: u64, program: Arc<Program>) {
+        if self.user.len() >= KEPT {
+            self.user.pop_front();
+        }
+        self.user.push_back(UserProgram { hash, version, program });
+    }
+
+    fn used(&mut self, at: usize) -> Option<Arc<Program>> {
+        let kept = self.user.remove(at)?;
+        let program = kept.program.clone();
+        self.user.push_back(kept);
+        Some(program)
     }
 }

@@ -103,7 +103,7 @@ async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8]) -> Result<
                 FileKind::File => tree.access(&caller, &cwd, &known, Access::X)?,
                 _ => return Err(Errno::EACCES),
             }
-            if let Some(program) = kernel.program(stat.version).filter(|_| stat.version != 0) {
+            if let Some(program) = kernel.program(stat.version) {
                 return Ok(Opened::Known(program));
             }
             if stat.size > MAX_PROGRAM {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use wardian_vfs::{Access, Errno, FileKind, OpenFlags, Place, Result, Stat};
+use wardian_vfs::{Access, Errno, FileKind, Handle, OpenFlags, Place, Result, Stat, Tree};
 use wasmtime::{Caller, Linker};
 
 use super::MODULE;
@@ -82,17 +82,14 @@ async fn fstat(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
 impl Call<'_> {
     /// What is at a path; through `/dev/fd/N`, what that descriptor has open.
     pub(crate) async fn stat_path(&mut self, dir: u32, path: u32, len: u32, follow: bool) -> Result<Stat> {
-        let (at, path) = (self.directory(dir).await?, self.path(path, len)?);
-        let caller = self.process().caller();
-        let (from, name) = (at.clone(), path.clone());
-        let work = move |tree: &mut wardian_vfs::Tree| {
-            let stat = tree.stat(&caller, &from, &name, follow)?;
+        let work = move |tree: &mut Tree, caller: &_, at: &_, path: &_| {
+            let stat = tree.stat(caller, at, path, follow)?;
             // Only a link that no path can follow is still a link when followed.
             let magic = follow && stat.kind == FileKind::Symlink;
-            let place = if magic { Some(tree.lookup(&caller, &from, &name, true)?) } else { None };
+            let place = if magic { Some(tree.lookup(caller, at, path, true)?) } else { None };
             Ok((stat, place))
         };
-        let (stat, magic) = self.machine().clone().at_path(&at, &path, work).await?;
+        let (stat, magic) = self.on_path(dir, path, len, work).await?;
         match magic {
             None => Ok(stat),
             Some(place) => {
@@ -107,9 +104,7 @@ impl Call<'_> {
         let caller = self.process().caller();
         match &**file {
             OpenFile::Tree(_) => {
-                let work = move |tree: &mut wardian_vfs::Tree, handle: &mut wardian_vfs::Handle| {
-                    tree.stat_handle(&caller, handle)
-                };
+                let work = move |tree: &mut Tree, handle: &mut Handle| tree.stat_handle(&caller, handle);
                 self.machine().on_file(file, work).await
             }
             _ => Ok(pipe_stat()),
@@ -138,20 +133,17 @@ fn pipe_stat() -> Stat {
 }
 
 async fn chmod(call: &mut Call<'_>, dir: u32, path: u32, len: u32, flags: u32, mode: u32) -> Outcome {
-    let (at, path) = (call.directory(dir).await?, call.path(path, len)?);
-    let caller = call.process().caller();
-    let (from, name) = (at.clone(), path.clone());
     let follow = flags & FOLLOW != 0;
-    let work = move |tree: &mut wardian_vfs::Tree| tree.chmod(&caller, &from, &name, follow, mode & 0o7777);
-    Ok(call.machine().clone().at_path(&at, &path, work).await?)
+    let work = move |tree: &mut Tree, caller: &_, at: &_, path: &_| {
+        tree.chmod(caller, at, path, follow, mode & 0o7777)
+    };
+    Ok(call.on_path(dir, path, len, work).await?)
 }
 
 async fn fchmod(call: &mut Call<'_>, fd: u32, mode: u32) -> Outcome {
     let file = call.file(fd)?;
     let caller = call.process().caller();
-    let work = move |tree: &mut wardian_vfs::Tree, handle: &mut wardian_vfs::Handle| {
-        tree.chmod_handle(&caller, handle, mode & 0o7777)
-    };
+    let work = move |tree: &mut Tree, handle: &mut Handle| tree.chmod_handle(&caller, handle, mode & 0o7777);
     match call.machine().clone().on_file(&file, work).await {
         Err(Errno::ESPIPE) => Err(Errno::EINVAL.into()),
         done => Ok(done?),
@@ -167,34 +159,32 @@ async fn chown(
     uid: u32,
     gid: u32,
 ) -> Outcome {
-    let (at, path) = (call.directory(dir).await?, call.path(path, len)?);
-    let caller = call.process().caller();
-    let (from, name) = (at.clone(), path.clone());
     let given = |id: u32| (id != u32::MAX).then_some(id);
     let (uid, gid, follow) = (given(uid), given(gid), flags & FOLLOW != 0);
-    let work = move |tree: &mut wardian_vfs::Tree| tree.chown(&caller, &from, &name, follow, uid, gid);
-    Ok(call.machine().clone().at_path(&at, &path, work).await?)
+    let work =
+        move |tree: &mut Tree, caller: &_, at: &_, path: &_| tree.chown(caller, at, path, follow, uid, gid);
+    Ok(call.on_path(dir, path, len, work).await?)
 }
 
 async fn access(call: &mut Call<'_>, dir: u32, path: u32, len: u32, mode: u32) -> Outcome {
-    let (at, path) = (call.directory(dir).await?, call.path(path, len)?);
-    let caller = call.process().caller();
-    let (from, name) = (at.clone(), path.clone());
     let mut wanted = Access::empty();
     wanted.set(Access::R, mode & 4 != 0);
     wanted.set(Access::W, mode & 2 != 0);
     wanted.set(Access::X, mode & 1 != 0);
-    let work = move |tree: &mut wardian_vfs::Tree| tree.access(&caller, &from, &name, wanted);
-    Ok(call.machine().clone().at_path(&at, &path, work).await?)
+    let work = move |tree: &mut Tree, caller: &_, at: &_, path: &_| tree.access(caller, at, path, wanted);
+    Ok(call.on_path(dir, path, len, work).await?)
 }
 
 async fn mkdir(call: &mut Call<'_>, dir: u32, path: u32, len: u32, mode: u32) -> Outcome {
-    call.make(dir, path, len, move |tree, caller, at, path| tree.mkdir(caller, at, path, mode & 0o7777)).await
+    let mode = mode & 0o7777;
+    Ok(call.on_path(dir, path, len, move |tree, caller, at, path| tree.mkdir(caller, at, path, mode)).await?)
 }
 
 async fn mkfifo(call: &mut Call<'_>, dir: u32, path: u32, len: u32, mode: u32) -> Outcome {
-    call.make(dir, path, len, move |tree, caller, at, path| tree.mkfifo(caller, at, path, mode & 0o7777))
-        .await
+    let mode = mode & 0o7777;
+    Ok(call
+        .on_path(dir, path, len, move |tree, caller, at, path| tree.mkfifo(caller, at, path, mode))
+        .await?)
 }
 
 async fn open(call: &mut Call<'_>, dir: u32, path: u32, len: u32, flags: u32, mode: u32, fd: u32) -> Outcome {
@@ -229,14 +219,11 @@ fn unix_flags(bits: u32) -> Result<OpenFlags> {
 
 async fn statfs(call: &mut Call<'_>, dir: u32, path: u32, len: u32, out: u32) -> Outcome {
     call.bytes(out, 48)?;
-    let (at, path) = (call.directory(dir).await?, call.path(path, len)?);
-    let caller = call.process().caller();
-    let (from, name) = (at.clone(), path.clone());
-    let work = move |tree: &mut wardian_vfs::Tree| {
-        tree.stat(&caller, &from, &name, true)?;
+    let work = |tree: &mut Tree, caller: &_, at: &_, path: &_| {
+        tree.stat(caller, at, path, true)?;
         Ok((tree.quota(), tree.usage()))
     };
-    let (quota, usage) = call.machine().clone().at_path(&at, &path, work).await?;
+    let (quota, usage) = call.on_path(dir, path, len, work).await?;
     let block = u64::from(BLOCK);
     let fields = [
         block,
@@ -283,7 +270,7 @@ impl Call<'_> {
     async fn directory_at(&self, at: Place, path: Vec<u8>) -> Result<(Place, Vec<u8>)> {
         let caller = self.process().caller();
         let (from, name) = (at.clone(), path.clone());
-        let work = move |tree: &mut wardian_vfs::Tree| {
+        let work = move |tree: &mut Tree| {
             let place = tree.lookup(&caller, &from, &name, true)?;
             match tree.stat_place(&caller, &place)?.kind {
                 FileKind::Dir => tree.access(&caller, &place, b".", Access::X)?,

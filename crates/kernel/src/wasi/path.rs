@@ -76,15 +76,15 @@ fn open_flags(lookup: u32, oflags: u32, rights: u64, fdflags: u32) -> OpenFlags 
 }
 
 async fn path_create_directory(call: &mut Call<'_>, dir: u32, path: u32, len: u32) -> Outcome {
-    call.make(dir, path, len, |tree, caller, at, path| tree.mkdir(caller, at, path, DIR_MODE)).await
+    Ok(call.on_path(dir, path, len, |tree, caller, at, path| tree.mkdir(caller, at, path, DIR_MODE)).await?)
 }
 
 async fn path_remove_directory(call: &mut Call<'_>, dir: u32, path: u32, len: u32) -> Outcome {
-    call.make(dir, path, len, |tree, caller, at, path| tree.rmdir(caller, at, path)).await
+    Ok(call.on_path(dir, path, len, |tree, caller, at, path| tree.rmdir(caller, at, path)).await?)
 }
 
 async fn path_unlink_file(call: &mut Call<'_>, dir: u32, path: u32, len: u32) -> Outcome {
-    call.make(dir, path, len, |tree, caller, at, path| tree.unlink(caller, at, path)).await
+    Ok(call.on_path(dir, path, len, |tree, caller, at, path| tree.unlink(caller, at, path)).await?)
 }
 
 async fn path_filestat_get(
@@ -113,10 +113,10 @@ async fn path_filestat_set_times(
 ) -> Outcome {
     let (atime, mtime) = set_times(atime, mtime, flags)?;
     let follow = lookup & FOLLOW != 0;
-    call.make(dir, path, len, move |tree, caller, at, path| {
+    let work = move |tree: &mut Tree, caller: &_, at: &_, path: &_| {
         tree.utimes(caller, at, path, follow, atime, mtime)
-    })
-    .await
+    };
+    Ok(call.on_path(dir, path, len, work).await?)
 }
 
 async fn path_readlink(
@@ -130,11 +130,8 @@ async fn path_readlink(
 ) -> Outcome {
     call.bytes(buf, buf_len)?;
     call.bytes(out, 4)?;
-    let (at, path) = (call.directory(dir).await?, call.path(path, len)?);
-    let caller = call.process().caller();
-    let (from, name) = (at.clone(), path.clone());
-    let work = move |tree: &mut Tree| tree.read_link(&caller, &from, &name);
-    let mut target = call.machine().clone().at_path(&at, &path, work).await?;
+    let work = |tree: &mut Tree, caller: &_, at: &_, path: &_| tree.read_link(caller, at, path);
+    let mut target = call.on_path(dir, path, len, work).await?;
     target.truncate(buf_len as usize);
     call.put(buf, &target)?;
     Ok(call.put_u32(out, target.len() as u32)?)
@@ -149,7 +146,8 @@ async fn path_symlink(
     len: u32,
 ) -> Outcome {
     let target = call.copy(target, target_len)?;
-    call.make(dir, path, len, move |tree, caller, at, path| tree.symlink(caller, &target, at, path)).await
+    let work = move |tree: &mut Tree, caller: &_, at: &_, path: &_| tree.symlink(caller, &target, at, path);
+    Ok(call.on_path(dir, path, len, work).await?)
 }
 
 #[allow(clippy::too_many_arguments)] // the parameters are WASI's

@@ -2,6 +2,7 @@
 
 use crate::shell::Shell;
 use std::collections::HashMap;
+use std::time::Duration;
 use wardian_abi as abi;
 
 pub struct Job {
@@ -119,6 +120,23 @@ impl Jobs {
 }
 
 impl Shell {
+    /// Makes a process, with patience where there is no room for one: children that have ended are reaped, the others
+    /// get a moment to end.
+    pub fn start_child(
+        &mut self,
+        mut start: impl FnMut(&mut Shell) -> abi::Result<abi::Pid>,
+    ) -> abi::Result<abi::Pid> {
+        for pause in [0, 1, 2, 4, 8, 16, 32, 64] {
+            match start(self) {
+                Err(abi::Errno::AGAIN) => {}
+                started => return started,
+            }
+            self.jobs.poll();
+            std::thread::sleep(Duration::from_millis(pause));
+        }
+        start(self)
+    }
+
     /// Waits for a child to end; signals that arrive are left for later.
     pub fn wait_for(&mut self, pid: abi::Pid) -> i32 {
         loop {

@@ -32,8 +32,9 @@ fn normalize(path: &[u8]) -> Vec<u8> {
 
 /// The working directory by the name it was reached by, if that still is it.
 pub fn logical_directory(shell: &Shell) -> Vec<u8> {
-    let current = || abi::getcwd().unwrap_or_else(|_| b".".to_vec());
-    let Some(pwd) = shell.vars.text(b"PWD") else { return current() };
+    let Some(pwd) = shell.vars.text(b"PWD") else { return abi::getcwd().unwrap_or_else(|_| b".".to_vec()) };
+    // A directory that was removed has no other name than the one it had.
+    let current = || abi::getcwd().unwrap_or_else(|_| pwd.clone());
     let place = |path: &[u8]| abi::stat(abi::Dir::CWD, path, true).map(|stat| (stat.dev, stat.ino));
     match (place(pwd), place(b".")) {
         (Ok(named), Ok(here)) if pwd.starts_with(b"/") && named == here => pwd.clone(),

@@ -50,13 +50,15 @@ impl Shell {
     }
 
     fn run_subshell(&mut self, list: &List, compound: &Compound) -> Exec {
-        let forked = abi::fork(|| {
-            self.enter_child();
-            match self.redirect_for_good(&compound.redirects) {
-                Ok(Ok(())) => self.run_child_list(list),
-                Ok(Err(_)) => 1,
-                Err(flow) => self.exit_code(Err(flow)),
-            }
+        let forked = self.start_child(|shell| {
+            abi::fork(|| {
+                shell.enter_child();
+                match shell.redirect_for_good(&compound.redirects) {
+                    Ok(Ok(())) => shell.run_child_list(list),
+                    Ok(Err(_)) => 1,
+                    Err(flow) => shell.exit_code(Err(flow)),
+                }
+            })
         });
         let status = match forked {
             Ok(pid) => self.wait_for(pid),

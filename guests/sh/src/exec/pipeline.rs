@@ -149,18 +149,20 @@ impl Shell {
             });
         }
         self.jobs.poll();
-        let forked = abi::fork(|| {
-            if let Some(fd) = input {
-                let _ = abi::dup2(fd, 0, false);
-                let _ = abi::close(fd);
-            }
-            if let Some(pipe) = output {
-                let _ = abi::dup2(pipe.write, 1, false);
-                let _ = abi::close(pipe.read);
-                let _ = abi::close(pipe.write);
-            }
-            self.enter_child();
-            self.run_child_command(stage)
+        let forked = self.start_child(|shell| {
+            abi::fork(|| {
+                if let Some(fd) = input {
+                    let _ = abi::dup2(fd, 0, false);
+                    let _ = abi::close(fd);
+                }
+                if let Some(pipe) = output {
+                    let _ = abi::dup2(pipe.write, 1, false);
+                    let _ = abi::close(pipe.read);
+                    let _ = abi::close(pipe.write);
+                }
+                shell.enter_child();
+                shell.run_child_command(stage)
+            })
         });
         Ok(match forked {
             Ok(pid) => Stage::Running(pid),
@@ -208,10 +210,13 @@ impl Shell {
         Ok(0)
     }
 
-    fn fork_background(&mut self, run: impl FnOnce(&mut Shell) -> i32) -> Exec<abi::Pid> {
-        let forked = abi::fork(|| {
-            self.enter_child();
-            run(self)
+    fn fork_background(&mut self, mut run: impl FnMut(&mut Shell) -> i32) -> Exec<abi::Pid> {
+        self.jobs.poll();
+        let forked = self.start_child(|shell| {
+            abi::fork(|| {
+                shell.enter_child();
+                run(shell)
+            })
         });
         forked.map_err(|errno| {
             self.complain_errno(b"fork", errno);

@@ -148,7 +148,7 @@ impl Shell {
             fds: map,
             ..abi::Spawn::default()
         };
-        match abi::spawn(&request) {
+        match self.start_child(|_| abi::spawn(&request)) {
             Ok(pid) => Spawned::Ok(pid),
             Err(Errno::NOEXEC) => self.spawn_script(args, &path, env.as_bytes(), map),
             Err(errno) => {
@@ -173,7 +173,7 @@ impl Shell {
         let shell = self.own_path();
         let request =
             abi::Spawn { path: &shell, argv: argv.as_bytes(), env, fds: map, ..abi::Spawn::default() };
-        match abi::spawn(&request) {
+        match self.start_child(|_| abi::spawn(&request)) {
             Ok(pid) => Spawned::Ok(pid),
             Err(errno) => Spawned::Err(self.report_unrunnable(path, errno)),
         }

@@ -76,16 +76,18 @@ impl Shell {
             let map = [abi::FdMap { to: 1, from: pipe.write }];
             return Ok(self.spawn_simple(simple, &map)?.ok());
         }
-        let forked = abi::fork(|| {
-            let _ = abi::dup2(pipe.write, 1, false);
-            let _ = abi::close(pipe.read);
-            let _ = abi::close(pipe.write);
-            self.enter_child();
-            self.trace_depth += 1;
-            if !self.options.posix && !self.shopt.get("inherit_errexit") {
-                self.options.errexit = false;
-            }
-            self.run_child_list(list)
+        let forked = self.start_child(|shell| {
+            abi::fork(|| {
+                let _ = abi::dup2(pipe.write, 1, false);
+                let _ = abi::close(pipe.read);
+                let _ = abi::close(pipe.write);
+                shell.enter_child();
+                shell.trace_depth += 1;
+                if !shell.options.posix && !shell.shopt.get("inherit_errexit") {
+                    shell.options.errexit = false;
+                }
+                shell.run_child_list(list)
+            })
         });
         match forked {
             Ok(pid) => Ok(Some(pid)),
@@ -104,15 +106,17 @@ impl Shell {
         };
         let (ours, theirs, target) =
             if reads { (pipe.read, pipe.write, 1) } else { (pipe.write, pipe.read, 0) };
-        let forked = abi::fork(|| {
-            let _ = abi::dup2(theirs, target, false);
-            let _ = abi::close(pipe.read);
-            let _ = abi::close(pipe.write);
-            for (fd, _) in std::mem::take(&mut self.process_fds) {
-                let _ = abi::close(fd);
-            }
-            self.enter_child();
-            self.run_child_list(body)
+        let forked = self.start_child(|shell| {
+            abi::fork(|| {
+                let _ = abi::dup2(theirs, target, false);
+                let _ = abi::close(pipe.read);
+                let _ = abi::close(pipe.write);
+                for (fd, _) in std::mem::take(&mut shell.process_fds) {
+                    let _ = abi::close(fd);
+                }
+                shell.enter_child();
+                shell.run_child_list(body)
+            })
         });
         let _ = abi::close(theirs);
         let Ok(pid) = forked else {

@@ -4,6 +4,7 @@ mod bench;
 mod fuzz;
 mod guests;
 mod manifest;
+mod promises;
 mod soak;
 mod test;
 mod toolchain;

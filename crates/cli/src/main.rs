@@ -7,6 +7,7 @@ mod streams;
 
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 /// Bad flags, unreadable files and mounts: the exit code of every command for what is not the script's fault.
@@ -26,11 +27,27 @@ enum Command {
     Run(run::Arguments),
 }
 
+/// What was typed. Help goes to standard output; a mistake is one line, not a page.
+fn arguments() -> Arguments {
+    let error = match Arguments::try_parse() {
+        Ok(arguments) => return arguments,
+        Err(error) => error,
+    };
+    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        error.exit();
+    }
+    let text = error.to_string();
+    let first: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+    let message = first.join(" ");
+    eprintln!("wardian: {} (see --help)", message.trim_start_matches("error: "));
+    std::process::exit(i32::from(USAGE_ERROR))
+}
+
 fn main() -> ExitCode {
     let level = std::env::var("WARDIAN_LOG").ok().and_then(|level| level.parse().ok());
     let level: tracing::Level = level.unwrap_or(tracing::Level::WARN);
     tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).init();
-    let outcome = match Arguments::parse().command {
+    let outcome = match arguments().command {
         Command::Run(arguments) => run::main(arguments),
     };
     let code = outcome.unwrap_or_else(|error| {

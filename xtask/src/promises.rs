@@ -1,0 +1,39 @@
+//! SPECIFICATION.md names the test that holds each promise: this holds SPECIFICATION.md to it.
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    /// Where the tests of a package named in the specification are.
+    fn tests_of(package: &str) -> &'static str {
+        match package {
+            "kernel" => "crates/kernel/tests/kernel",
+            "vfs" => "crates/vfs/tests/vfs",
+            "wardian" => "crates/sandbox/tests/sandbox",
+            "cli" => "crates/cli/tests/cli",
+            "guests/sh" => "guests/sh/tests",
+            other => panic!("SPECIFICATION.md speaks of tests in '{other}'"),
+        }
+    }
+
+    /// `module::name`, `module::*` or the name of a test file.
+    fn exists(directory: &Path, test: &str) -> bool {
+        let (module, name) = test.split_once("::").unwrap_or((test, "*"));
+        let Ok(source) = fs::read_to_string(directory.join(module).with_extension("rs")) else {
+            return false;
+        };
+        name == "*" || source.contains(&format!("fn {name}("))
+    }
+
+    #[test]
+    fn every_test_the_specification_names_exists() {
+        let text = fs::read_to_string(crate::root().join("SPECIFICATION.md")).expect("a specification");
+        let named: Vec<(&str, &str)> =
+            text.split('`').skip(1).step_by(2).filter_map(|code| code.split_once(": ")).collect();
+        assert!(named.len() > 10, "only {} tests are named", named.len());
+        for (package, test) in named {
+            assert!(exists(&crate::root().join(tests_of(package)), test), "no test {package}: {test}");
+        }
+    }
+}

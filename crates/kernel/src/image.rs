@@ -56,11 +56,6 @@ impl Image {
         }
         instance.set_stack_pointer(self.stack_pointer)
     }
-
-    /// Bytes held by pages that no ancestor shares.
-    pub fn private_bytes(&self) -> usize {
-        self.pages.iter().filter(|(_, page)| Arc::strong_count(page) == 1).count() * PAGE
-    }
 }
 
 fn page(bytes: &[u8], number: u32) -> &Page {

@@ -183,11 +183,11 @@ fn write_tree(tree: &mut Tree, file: &TreeFile, data: &[u8], offset: Option<u64>
 }
 
 /// What kind of thing an open file is, and the flags it was opened with.
-pub(crate) fn describe(file: &Arc<OpenFile>) -> Result<(Option<FileKind>, OpenFlags)> {
+pub(crate) fn describe(file: &Arc<OpenFile>) -> Result<(FileKind, OpenFlags)> {
     match &**file {
-        OpenFile::Tree(file) => file.with(|handle| Ok((Some(handle.kind()), handle.flags()))),
-        OpenFile::Reader(_) | OpenFile::Input(_) => Ok((None, OpenFlags::READ)),
-        OpenFile::Writer(_) | OpenFile::Output(..) => Ok((None, OpenFlags::WRITE)),
-        OpenFile::Both(..) => Ok((None, OpenFlags::READ | OpenFlags::WRITE)),
+        OpenFile::Tree(file) => file.with(|handle| Ok((handle.kind(), handle.flags()))),
+        OpenFile::Reader(_) | OpenFile::Input(_) => Ok((FileKind::Fifo, OpenFlags::READ)),
+        OpenFile::Writer(_) | OpenFile::Output(..) => Ok((FileKind::Fifo, OpenFlags::WRITE)),
+        OpenFile::Both(..) => Ok((FileKind::Fifo, OpenFlags::READ | OpenFlags::WRITE)),
     }
 }

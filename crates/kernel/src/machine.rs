@@ -106,8 +106,17 @@ impl Machine {
         T: Send + 'static,
         F: FnOnce(&mut Tree) -> Result<T> + Send + 'static,
     {
+        self.at_paths(&[(at, path)], work).await
+    }
+
+    /// The same for work on several paths: it may block if any of them lies on the host.
+    pub(crate) async fn at_paths<T, F>(&self, paths: &[(&Place, &[u8])], work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Tree) -> Result<T> + Send + 'static,
+    {
         let tree = self.tree().await;
-        let blocking = tree.touches_host(at, path);
+        let blocking = paths.iter().any(|(at, path)| tree.touches_host(at, path));
         self.with_tree(tree, blocking, work).await
     }
 

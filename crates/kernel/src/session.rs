@@ -134,11 +134,6 @@ impl Session {
         Ok(session)
     }
 
-    /// The machine it lives in.
-    pub fn machine(&self) -> &Arc<Machine> {
-        &self.machine
-    }
-
     /// Its state between commands.
     pub fn at_rest(&self) -> &AtRest {
         &self.rest
@@ -154,6 +149,8 @@ impl Session {
     pub async fn run(&mut self, command: Command) -> Finished {
         let run = Arc::new(Run::default());
         *self.process.run.lock() = run.clone();
+        // A signal that came while it rested had no command to end.
+        self.process.survive();
         self.attach(&command);
         let verdict = match self.instance().await {
             Ok(instance) => self.execute(&run, instance, &command).await,
@@ -455,11 +452,6 @@ impl AtRest {
             }
         }
         tree.close_all_but(handles.into_iter());
-    }
-
-    /// Bytes of memory that only this state holds.
-    pub fn private_bytes(&self) -> usize {
-        self.image.private_bytes()
     }
 }
 

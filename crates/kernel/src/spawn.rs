@@ -166,7 +166,7 @@ fn interpreter(line: &[u8]) -> Option<Loaded> {
 }
 
 /// Starts `request` as a child of `parent`.
-pub(crate) async fn spawn(
+pub(crate) fn spawn(
     machine: &Arc<Machine>,
     parent: &Process,
     request: Request,

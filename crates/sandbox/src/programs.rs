@@ -17,15 +17,17 @@ pub(crate) const SHELL: Shipped =
 /// The Unix tools, all in one.
 pub(crate) const TOOLS: Shipped =
     Shipped { name: "tools", compressed: include_bytes!("../../../guests/dist/tools.wasm.zst") };
-/// What the tools are called.
-pub(crate) const TOOL_NAMES: &str = include_str!("../../../guests/tools/NAMES");
 
 const MANIFEST: &str = include_str!("../../../guests/dist/MANIFEST");
 
-/// Size and hash of a program's WebAssembly, from the manifest.
+/// What the manifest says of a program.
 struct Recorded {
+    /// Bytes of its WebAssembly.
     size: u64,
+    /// Their hash.
     sha256: &'static str,
+    /// What it is called in `/bin`.
+    links: Vec<&'static str>,
 }
 
 impl Shipped {
@@ -33,10 +35,16 @@ impl Shipped {
         let wrong = || KernelError::Program(self.name.to_owned(), "it is not in the manifest".to_owned());
         let mut lines = MANIFEST.lines().skip_while(|line| line.strip_prefix("program ") != Some(self.name));
         lines.next().ok_or_else(wrong)?;
-        let block = lines.take_while(|line| !line.is_empty());
-        let wasm = block.filter_map(|line| line.strip_prefix("wasm ")).next().ok_or_else(wrong)?;
-        let (size, sha256) = wasm.split_once(' ').ok_or_else(wrong)?;
-        Ok(Recorded { size: size.parse().map_err(|_| wrong())?, sha256 })
+        let block: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+        let value = |key: &str| block.iter().find_map(|line| line.strip_prefix(key)).ok_or_else(wrong);
+        let (size, sha256) = value("wasm ")?.split_once(' ').ok_or_else(wrong)?;
+        let links = value("links ")?.split(' ').collect();
+        Ok(Recorded { size: size.parse().map_err(|_| wrong())?, sha256, links })
+    }
+
+    /// What it is called in `/bin`: the names it was built with, whatever its sources say by now.
+    pub(crate) fn links(&self) -> Result<Vec<&'static str>, KernelError> {
+        Ok(self.recorded()?.links)
     }
 
     /// Compiles it, or takes what an earlier start compiled.

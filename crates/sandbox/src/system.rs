@@ -7,7 +7,7 @@ use wardian_kernel::{Kernel, KernelConfig, Program};
 use wardian_vfs::{Caller, Content, Device, Errno, Quota, Tree};
 
 use crate::error::Error;
-use crate::programs::{SHELL, TOOL_NAMES, TOOLS};
+use crate::programs::{SHELL, Shipped, TOOLS};
 
 /// Shared by all sandboxes of a program.
 pub(crate) struct System {
@@ -56,28 +56,27 @@ fn base_tree(kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<Program>) -> Res
 type Installed = Result<(), (Errno, String)>;
 
 fn install(tree: &mut Tree, kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<Program>) -> Installed {
-    let at = |path: &str| {
-        let path = path.to_owned();
-        move |errno| (errno, path)
-    };
-    let content = |program: &crate::programs::Shipped| {
-        program.content().map_err(|_| (Errno::EIO, program.name.to_owned()))
-    };
-
-    let version = tree.install(b"/bin/bash", 0o755, content(&SHELL)?).map_err(at("/bin/bash"))?;
-    kernel.register(version, shell.clone());
-    tree.install_link(b"/bin/bash", b"/bin/sh").map_err(at("/bin/sh"))?;
-
-    let first = "/bin/[";
-    let version = tree.install(first.as_bytes(), 0o755, content(&TOOLS)?).map_err(at(first))?;
-    kernel.register(version, tools.clone());
-    for name in TOOL_NAMES.lines().filter(|name| *name != "[") {
-        let path = format!("/bin/{name}");
-        tree.install_link(first.as_bytes(), path.as_bytes()).map_err(at(&path))?;
+    for (shipped, program) in [(&SHELL, shell), (&TOOLS, tools)] {
+        install_program(tree, kernel, shipped, program)?;
     }
     install_directories(tree)?;
     install_devices(tree)?;
     install_etc(tree)
+}
+
+/// One file in `/bin`, under all the names of the program.
+fn install_program(tree: &mut Tree, kernel: &Kernel, shipped: &Shipped, program: &Arc<Program>) -> Installed {
+    let broken = |_| (Errno::EIO, shipped.name.to_owned());
+    let links = shipped.links().map_err(broken)?;
+    let paths: Vec<String> = links.iter().map(|name| format!("/bin/{name}")).collect();
+    let (first, others) = paths.split_first().ok_or((Errno::ENOENT, shipped.name.to_owned()))?;
+    let content = shipped.content().map_err(broken)?;
+    let version = tree.install(first.as_bytes(), 0o755, content).map_err(|errno| (errno, first.clone()))?;
+    kernel.register(version, program.clone());
+    for path in others {
+        tree.install_link(first.as_bytes(), path.as_bytes()).map_err(|errno| (errno, path.clone()))?;
+    }
+    Ok(())
 }
 
 fn install_directories(tree: &mut Tree) -> Installed {

@@ -57,7 +57,7 @@ async fn spawn(call: &mut Call<'_>, request: u32, pid: u32) -> Outcome {
     let group = words.group(call)?;
     let request = words.find(call).await?;
     let (machine, process) = (call.machine().clone(), call.process().clone());
-    let child = spawning::spawn(&machine, &process, request, &moves, cwd, group).await?;
+    let child = spawning::spawn(&machine, &process, request, &moves, cwd, group)?;
     Ok(call.put_u32(pid, child)?)
 }
 

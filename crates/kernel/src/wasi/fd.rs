@@ -106,7 +106,7 @@ pub(super) fn encode_filestat(stat: &Stat) -> [u8; 64] {
     let mut put = |at: usize, value: u64| out[at..at + 8].copy_from_slice(&value.to_le_bytes());
     put(0, stat.dev);
     put(8, stat.ino);
-    put(16, u64::from(filetype(Some(stat.kind))));
+    put(16, u64::from(filetype(stat.kind)));
     put(24, u64::from(stat.nlink));
     put(32, stat.size);
     // WASI's times cannot lie before 1970.
@@ -163,7 +163,7 @@ async fn fd_readdir(call: &mut Call<'_>, fd: u32, buf: u32, len: u32, cookie: u6
         filled.extend(entry.next.to_le_bytes());
         filled.extend(entry.ino.to_le_bytes());
         filled.extend((entry.name.len() as u32).to_le_bytes());
-        filled.extend([filetype(Some(entry.kind)), 0, 0, 0]);
+        filled.extend([filetype(entry.kind), 0, 0, 0]);
         filled.extend(&entry.name);
         if filled.len() >= len as usize {
             // The last entry may be cut: the guest sees a full buffer and asks again from before it.
@@ -221,7 +221,7 @@ const FDFLAGS_NONBLOCK: u16 = 4;
 fn fd_fdstat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
     // libc asks for a directory's rights before it opens anything in it, also when the directory is a constant.
     let (kind, flags) = match fd {
-        ROOT_FD | CWD_FD if call.is_native() => (Some(FileKind::Dir), OpenFlags::READ),
+        ROOT_FD | CWD_FD if call.is_native() => (FileKind::Dir, OpenFlags::READ),
         _ => describe(&call.file(fd)?)?,
     };
     let mut fdflags = 0;
@@ -232,7 +232,7 @@ fn fd_fdstat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
         fdflags |= FDFLAGS_NONBLOCK;
     }
     let rights = match kind {
-        Some(FileKind::File | FileKind::Dir | FileKind::Device(_)) => ALL_RIGHTS,
+        FileKind::File | FileKind::Dir | FileKind::Device(_) => ALL_RIGHTS,
         _ => ALL_RIGHTS & !SEEK_AND_TELL,
     };
     let mut fdstat = [0; 24];

@@ -72,13 +72,13 @@ pub(crate) fn errno_number(errno: Errno) -> u16 {
 }
 
 /// WASI's number of a kind of file; a pipe has none.
-fn filetype(kind: Option<FileKind>) -> u8 {
+fn filetype(kind: FileKind) -> u8 {
     match kind {
-        Some(FileKind::Device(_)) => 2,
-        Some(FileKind::Dir) => 3,
-        Some(FileKind::File) => 4,
-        Some(FileKind::Symlink) => 7,
-        Some(FileKind::Socket) => 6,
-        Some(FileKind::Fifo) | None => 0,
+        FileKind::Device(_) => 2,
+        FileKind::Dir => 3,
+        FileKind::File => 4,
+        FileKind::Symlink => 7,
+        FileKind::Socket => 6,
+        FileKind::Fifo => 0,
     }
 }

@@ -193,14 +193,9 @@ where
     let (from_at, from) = (call.directory(from.0).await?, call.path(from.1, from.2)?);
     let (to_at, to) = (call.directory(to.0).await?, call.path(to.1, to.2)?);
     let caller = call.process().caller();
-    let machine = call.machine().clone();
-    let touches = {
-        let tree = machine.tree().await;
-        tree.touches_host(&from_at, &from)
-    };
-    // Whichever of the two is on the host decides where the work is done.
-    let (at, path) = if touches { (from_at.clone(), from.clone()) } else { (to_at.clone(), to.clone()) };
+    let (source, target) = ((from_at.clone(), from.clone()), (to_at.clone(), to.clone()));
     let work = move |tree: &mut Tree| work(tree, &caller, (&from_at, &from), (&to_at, &to));
-    let done = machine.at_path(&at, &path, work).await;
+    let paths: [Spot<'_>; 2] = [(&source.0, &source.1), (&target.0, &target.1)];
+    let done = call.machine().clone().at_paths(&paths, work).await;
     Ok(done.inspect_err(|errno: &Errno| call.note_full(*errno))?)
 }

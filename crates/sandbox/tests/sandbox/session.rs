@@ -123,6 +123,16 @@ async fn killing_the_shell_ends_the_command_and_not_the_session() {
 }
 
 #[tokio::test]
+async fn a_signal_between_commands_ends_none() {
+    let sandbox = sandbox().await;
+    output(&sandbox, "x=kept; { sleep 0.05; kill -9 $$; echo sent > /tmp/flag; } & ").await;
+    while sandbox.machine().census().processes > sandbox.machine().census().zombies + 1 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(output(&sandbox, "echo $x; cat /tmp/flag").await, "kept\nsent\n");
+}
+
+#[tokio::test]
 async fn output_is_streamed_in_order() {
     let sandbox = sandbox().await;
     let (listener, mut pieces) = tokio::sync::mpsc::channel(1);

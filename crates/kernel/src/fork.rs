@@ -9,11 +9,12 @@ use std::sync::atomic::Ordering;
 
 use wardian_vfs::{Errno, Result};
 
+use crate::image::Inheritance;
 use crate::instance::{Ctx, Ending, Instance};
 use crate::machine::Machine;
 use crate::proc::{Pid, Process, Seed, Status};
 use crate::spawn;
-use crate::{image, task};
+use crate::task;
 
 /// Starts a copy of the calling process, which runs `entry(data)`.
 pub(crate) async fn fork(caller: &mut wasmtime::Caller<'_, Ctx>, entry: u32, data: u32) -> Result<Pid> {
@@ -25,9 +26,10 @@ pub(crate) async fn fork(caller: &mut wasmtime::Caller<'_, Ctx>, entry: u32, dat
     let stack_pointer = stack_pointer.get(&mut *caller).unwrap_i32() as u32;
 
     let child = add_child(&machine, &parent)?;
+    let inheritance = Inheritance::of(caller, memory, stack_pointer);
     let built = async {
         let mut instance = Instance::new(&machine, &child, &program, env).await?;
-        image::copy_written(memory.data(&*caller), stack_pointer, &mut instance).await?;
+        inheritance.give(memory.data(&*caller), &mut instance).await?;
         Ok(instance)
     };
     let instance = match built.await {

@@ -11,6 +11,7 @@ use crate::machine::Machine;
 use crate::proc::{Process, Status};
 use crate::program::Program;
 use crate::signal::{SIGABRT, SIGFPE, SIGKILL, SIGSEGV, Signal};
+use crate::template::Ground;
 
 /// What host calls find in their store.
 pub(crate) struct Ctx {
@@ -21,6 +22,8 @@ pub(crate) struct Ctx {
     /// Set as soon as there is an instance.
     pub(crate) memory: Option<Memory>,
     pub(crate) stack_pointer: Option<Global>,
+    /// What its memory is mapped over.
+    pub(crate) ground: Ground,
     gauge: Gauge,
 }
 
@@ -106,6 +109,7 @@ impl Instance {
             env,
             memory: None,
             stack_pointer: None,
+            ground: Ground::default(),
             gauge: Gauge { machine: machine.clone(), process: process.clone(), shared_start: program.system },
         };
         let mut store = Store::new(machine.kernel().engine(), ctx);
@@ -118,7 +122,9 @@ impl Instance {
         })?;
         let memory = instance.get_memory(&mut store, "memory");
         let stack_pointer = instance.get_global(&mut store, "__stack_pointer");
+        let fresh = memory.map_or(0, |memory| memory.data_size(&store));
         let ctx = store.data_mut();
+        ctx.ground = Ground::fresh(fresh);
         ctx.memory = memory;
         ctx.stack_pointer = stack_pointer;
         Ok(Instance { store, instance })

@@ -15,7 +15,7 @@
 //! (`docs/abi.md`).
 //!
 //! Reading order: `kernel`, `machine`, `proc`, `task`; then what a process does: `spawn`, `fork`, `wait`, `signal`,
-//! `fd`, `pipe`, `open`, `io`; then `image` and `session`; `wasi` and `sys` are the system calls themselves.
+//! `fd`, `pipe`, `open`, `io`; then `pages`, `template`, `image` and `session`; `wasi` and `sys` are the system calls themselves.
 
 mod alarm;
 mod artifact;
@@ -30,6 +30,7 @@ mod kernel;
 mod limits;
 mod machine;
 mod open;
+mod pages;
 mod pipe;
 mod proc;
 mod procfs;
@@ -43,6 +44,7 @@ mod start;
 mod stream;
 mod sys;
 mod task;
+mod template;
 mod tick;
 mod wait;
 mod wasi;
@@ -51,6 +53,7 @@ pub use image::Image;
 pub use kernel::{Kernel, KernelConfig, KernelError};
 pub use limits::Limits;
 pub use machine::{Census, Machine};
+pub use pages::Page;
 pub use proc::{Pid, Status};
 pub use program::{Program, ProgramSource};
 pub use run::Usage;

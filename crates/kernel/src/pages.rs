@@ -1,0 +1,164 @@
+//! Which pages of a memory were written since it was mapped.
+//!
+//! A guest's memory is a file (its module's image, or a template) mapped privately, and zeros beyond it. Linux knows
+//! which pages of such a mapping were written: they are present or swapped out, and not the file's. It is asked by
+//! `PAGEMAP_SCAN` (Linux 6.7), which answers ranges, or else by reading `/proc/self/pagemap`, eight bytes for each page.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
+
+/// Bytes in a page of the host.
+pub(crate) const PAGE: usize = 4096;
+
+/// One page's bytes.
+pub type Page = [u8; PAGE];
+
+/// Page `number` of `memory`.
+pub(crate) fn page(memory: &[u8], number: u32) -> &Page {
+    let start = number as usize * PAGE;
+    memory[start..start + PAGE].try_into().expect("a slice of one page")
+}
+
+/// Numbers of the pages of `memory`, from the one that holds byte `start` up, that may have been written.
+pub(crate) fn written(memory: &[u8], start: usize) -> Vec<u32> {
+    let (first, end) = (start / PAGE, memory.len() / PAGE);
+    if first >= end {
+        return Vec::new();
+    }
+    let base = memory.as_ptr() as usize;
+    let found = pagemap().and_then(|pagemap| {
+        scan(pagemap, base + first * PAGE, base + end * PAGE, base)
+            .or_else(|| read(pagemap, base / PAGE, first, end))
+    });
+    // Where the system does not say, every page counts as written.
+    found.unwrap_or_else(|| (first as u32..end as u32).collect())
+}
+
+fn pagemap() -> Option<&'static File> {
+    static PAGEMAP: OnceLock<Option<File>> = OnceLock::new();
+    PAGEMAP.get_or_init(|| File::open("/proc/self/pagemap").ok()).as_ref()
+}
+
+/// `struct pm_scan_arg` of Linux.
+#[repr(C)]
+#[derive(Default)]
+struct ScanRequest {
+    size: u64,
+    flags: u64,
+    start: u64,
+    end: u64,
+    walk_end: u64,
+    ranges: u64,
+    ranges_len: u64,
+    max_pages: u64,
+    category_inverted: u64,
+    category_mask: u64,
+    category_anyof_mask: u64,
+    return_mask: u64,
+}
+
+/// `struct page_region` of Linux.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct ScanRange {
+    start: u64,
+    end: u64,
+    categories: u64,
+}
+
+/// Asks for ranges; `None` where this Linux does not know the question.
+fn scan(pagemap: &File, start: usize, end: usize, base: usize) -> Option<Vec<u32>> {
+    const PAGEMAP_SCAN: libc::Ioctl = 0xc060_6610_u32 as libc::Ioctl;
+    const IS_FILE: u64 = 1 << 2;
+    const IS_PRESENT: u64 = 1 << 3;
+    const IS_SWAPPED: u64 = 1 << 4;
+    const IS_ZERO_PAGE: u64 = 1 << 5;
+    const RANGES: usize = 128;
+    let mut found = Vec::new();
+    let mut ranges = [ScanRange::default(); RANGES];
+    let mut from = start;
+    while from < end {
+        let mut request = ScanRequest {
+            size: size_of::<ScanRequest>() as u64,
+            start: from as u64,
+            end: end as u64,
+            ranges: ranges.as_mut_ptr() as u64,
+            ranges_len: RANGES as u64,
+            category_inverted: IS_FILE | IS_ZERO_PAGE,
+            category_mask: IS_FILE | IS_ZERO_PAGE,
+            category_anyof_mask: IS_PRESENT | IS_SWAPPED,
+            return_mask: IS_FILE,
+            ..ScanRequest::default()
+        };
+        // SAFETY: the request and the ranges it points to live across the call and have the lengths given.
+        let answered = unsafe { libc::ioctl(pagemap.as_raw_fd(), PAGEMAP_SCAN, &mut request) };
+        let answered = usize::try_from(answered).ok().filter(|&n| n <= RANGES)?;
+        for range in &ranges[..answered] {
+            let number = |address: u64| ((address as usize - base) / PAGE) as u32;
+            found.extend(number(range.start)..number(range.end));
+        }
+        if request.walk_end as usize <= from {
+            return None;
+        }
+        from = request.walk_end as usize;
+    }
+    Some(found)
+}
+
+/// Reads the notes on each page.
+fn read(pagemap: &File, base_page: usize, first: usize, end: usize) -> Option<Vec<u32>> {
+    const PRESENT: u64 = 1 << 63;
+    const SWAPPED: u64 = 1 << 62;
+    const FILE_BACKED: u64 = 1 << 61;
+    let mut notes = vec![0; (end - first) * 8];
+    pagemap.read_exact_at(&mut notes, ((base_page + first) * 8) as u64).ok()?;
+    let written = |note: u64| note & SWAPPED != 0 || (note & PRESENT != 0 && note & FILE_BACKED == 0);
+    let numbered = (first as u32..).zip(notes.chunks_exact(8));
+    let found = numbered
+        .filter(|(_, raw)| written(u64::from_ne_bytes((*raw).try_into().expect("eight bytes"))))
+        .map(|(number, _)| number);
+    Some(found.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A mapping of `pages` pages of zeros.
+    fn mapping(pages: usize) -> &'static mut [u8] {
+        let (protection, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping that nothing else knows of; it is leaked, so the slice stays valid.
+        unsafe {
+            let base = libc::mmap(std::ptr::null_mut(), pages * PAGE, protection, flags, -1, 0);
+            assert_ne!(base, libc::MAP_FAILED);
+            libc::madvise(base, pages * PAGE, libc::MADV_NOHUGEPAGE);
+            std::slice::from_raw_parts_mut(base.cast(), pages * PAGE)
+        }
+    }
+
+    #[test]
+    fn both_questions_find_what_was_written_and_no_more() {
+        let memory = mapping(1_000);
+        // More separate ranges than one answer holds.
+        let expected: Vec<u32> = (3..1_000)
+            .step_by(3)
+            .chain([4, 5])
+            .collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect();
+        for &number in &expected {
+            memory[number as usize * PAGE + 7] = 1;
+        }
+        assert_eq!(written(memory, 0), expected);
+        assert_eq!(
+            read(pagemap().expect("a pagemap"), memory.as_ptr() as usize / PAGE, 0, 1_000),
+            Some(expected.clone())
+        );
+        let later: Vec<u32> = expected.iter().copied().filter(|&n| n >= 10).collect();
+        assert_eq!(written(memory, 10 * PAGE + 99), later);
+        assert_eq!(written(memory, 1_000 * PAGE), Vec::<u32>::new());
+    }
+}

@@ -1,0 +1,168 @@
+//! A memory kept in a file, to be mapped copy-on-write under instances.
+//!
+//! Mapping costs the same whether the memory is one mebibyte or a hundred; what an instance then writes is its own, and
+//! what it only reads is shared with all that have the same template. The file has no name and is sealed: nothing can
+//! change what instances see through it.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use wardian_vfs::Errno;
+
+use crate::pages::{self, PAGE, Page};
+
+/// A memory from byte `start` to byte `end`, both multiples of a page.
+pub(crate) struct Template {
+    file: File,
+    start: usize,
+    end: usize,
+    /// Numbers of the pages that the file has; the others are zeros.
+    kept: Vec<u32>,
+}
+
+impl Template {
+    /// Keeps `memory` from the page of byte `start` up. `written` are the pages that differ from `base`, the template it
+    /// is mapped over, or where there is none from a fresh instance, whose memory is `fresh` bytes long.
+    pub(crate) fn new(
+        memory: &[u8],
+        start: usize,
+        written: &[u32],
+        base: Option<&Template>,
+        fresh: usize,
+    ) -> io::Result<Template> {
+        let (start, end) = (start / PAGE * PAGE, memory.len());
+        // A fresh instance is not all zeros: of what it starts with, zeros are kept too.
+        let mut kept: Vec<u32> = ((start / PAGE) as u32..(fresh.min(end) / PAGE) as u32).collect();
+        kept.extend(base.iter().flat_map(|base| &base.kept).filter(|&&n| n as usize * PAGE >= start));
+        kept.extend(written);
+        kept.sort_unstable();
+        kept.dedup();
+        let file = memory_file(c"wardian-template")?;
+        file.set_len(end as u64)?;
+        for run in kept.chunk_by(|a, b| a + 1 == *b) {
+            let from = run[0] as usize * PAGE;
+            file.write_all_at(&memory[from..from + run.len() * PAGE], from as u64)?;
+        }
+        seal(&file)?;
+        Ok(Template { file, start, end, kept })
+    }
+
+    /// How many pages it holds.
+    pub(crate) fn pages(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Maps it over `memory`, an instance's that is at least as long. What was there before is gone.
+    pub(crate) fn map_over(&self, memory: &mut [u8]) -> io::Result<()> {
+        let place = &mut memory[self.start..self.end];
+        if place.is_empty() {
+            return Ok(());
+        }
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE;
+        // SAFETY: the range is the accessible memory of one instance, borrowed mutably here, so that nothing else reads
+        // or writes it meanwhile. It stays readable and writable, and lies in the reservation that wasmtime unmaps as a
+        // whole with the instance: memories are allocated on demand, never from a pool.
+        let mapped = unsafe {
+            libc::mmap(
+                place.as_mut_ptr().cast(),
+                place.len(),
+                protection,
+                flags,
+                self.file.as_raw_fd(),
+                self.start as i64,
+            )
+        };
+        if mapped == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// What it holds of each page, in rising order.
+    pub(crate) fn contents(&self) -> impl Iterator<Item = io::Result<(u32, Box<Page>)>> + '_ {
+        self.kept.iter().map(|&number| {
+            let mut page = Box::new([0; PAGE]);
+            self.file.read_exact_at(&mut page[..], u64::from(number) * PAGE as u64)?;
+            Ok((number, page))
+        })
+    }
+}
+
+fn memory_file(name: &CStr) -> io::Result<File> {
+    // SAFETY: the name is a C string; the answer is a new descriptor that nothing else owns.
+    unsafe {
+        let fd = libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING);
+        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(File::from_raw_fd(fd)) }
+    }
+}
+
+fn seal(file: &File) -> io::Result<()> {
+    let seals = libc::F_SEAL_WRITE | libc::F_SEAL_GROW | libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL;
+    // SAFETY: a call on a descriptor that `file` owns.
+    let sealed = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) };
+    if sealed < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// What an instance's memory was when it was last mapped.
+#[derive(Default)]
+pub(crate) struct Ground {
+    template: Option<Arc<Template>>,
+    /// Bytes of memory that a fresh instance of the program has.
+    fresh: usize,
+}
+
+/// Fewer pages than this are quicker copied than mapped.
+const WORTH_MAPPING: usize = 256;
+
+impl Ground {
+    /// The ground of a fresh instance with `bytes` of memory.
+    pub(crate) fn fresh(bytes: usize) -> Ground {
+        Ground { template: None, fresh: bytes }
+    }
+
+    /// The template it is mapped over, if any.
+    pub(crate) fn template(&self) -> Option<Arc<Template>> {
+        self.template.clone()
+    }
+
+    /// Maps the template that another stands on under a fresh instance's `memory`.
+    pub(crate) fn become_like(
+        &mut self,
+        other: &Option<Arc<Template>>,
+        memory: &mut [u8],
+    ) -> Result<(), Errno> {
+        if let Some(template) = other {
+            template.map_over(memory).map_err(|_| Errno::ENOMEM)?;
+        }
+        self.template.clone_from(other);
+        Ok(())
+    }
+
+    /// The pages of `memory` that differ from its ground, from byte `start` up. Where they are many, the memory as it is
+    /// becomes the ground, shared from now on with whoever is made from it, and none differ. Its cost is paid back:
+    /// the ground is taken anew only when a fourth of it was written.
+    pub(crate) fn settle(&mut self, memory: &mut [u8], start: usize) -> Vec<u32> {
+        let written = pages::written(memory, start);
+        let known = self.template.as_ref().map_or(0, |template| template.pages());
+        if written.len() < WORTH_MAPPING.max(known / 4) {
+            return written;
+        }
+        match self.take_anew(memory, start, &written) {
+            Ok(()) => Vec::new(),
+            Err(error) => {
+                // No room for another file or mapping: copying page by page still works.
+                tracing::debug!(%error, "no template");
+                written
+            }
+        }
+    }
+
+    fn take_anew(&mut self, memory: &mut [u8], start: usize, written: &[u32]) -> io::Result<()> {
+        let template = Template::new(memory, start, written, self.template.as_deref(), self.fresh)?;
+        template.map_over(memory)?;
+        self.template = Some(Arc::new(template));
+        Ok(())
+    }
+}

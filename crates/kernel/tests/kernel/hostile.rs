@@ -3,14 +3,12 @@
 //! What the guest gets is an errno or its own end. The kernel neither panics nor hangs, and the next program runs.
 
 use std::fmt::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use wardian_kernel::{Machine, Start, Status};
-use wardian_vfs::{Caller, OpenFlags};
+use wardian_kernel::{Start, Status};
 
-use crate::support::{machine, run, settled};
+use crate::support::{machine, put, run, settled};
 
 /// Each import and its parameters: `i` for 32 bits, `l` for 64. A wrong signature here fails to link.
 const WASI: &str = "args_get ii, args_sizes_get ii, environ_get ii, environ_sizes_get ii, clock_res_get ii, \
@@ -78,15 +76,6 @@ fn module(library: &str, name: &str, params: &str, dice: &mut Dice) -> String {
     text
 }
 
-async fn put(machine: &Arc<Machine>, wasm: &[u8]) {
-    let mut tree = machine.tree().await;
-    let root = tree.root();
-    let flags = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::TRUNC;
-    let mut file = tree.open(&Caller::USER, &root, b"/tmp/hostile", flags, 0o755).expect("opens");
-    tree.write(&mut file, wasm).expect("fits");
-    tree.close(file);
-}
-
 async fn attack(library: &str, table: &str) {
     static PANICS: AtomicUsize = AtomicUsize::new(0);
     let before = std::panic::take_hook();
@@ -99,7 +88,7 @@ async fn attack(library: &str, table: &str) {
         let (name, params) = row.trim_start().split_once(' ').expect("a name and its parameters");
         let machine = machine();
         let text = module(library, name, params, &mut dice);
-        put(&machine, &wat::parse_str(&text).expect("a module")).await;
+        put(&machine, b"/tmp/hostile", &wat::parse_str(&text).expect("a module")).await;
         let started = machine.start(Start::new("/tmp/hostile", &[])).await;
         let started = started.unwrap_or_else(|errno| panic!("{name} does not start: {errno}"));
         // Some calls wait for something that never comes; those are ended.
@@ -128,7 +117,7 @@ async fn our_own_calls_survive_nonsense() {
 async fn a_module_that_starts_larger_than_the_limit_is_not_started() {
     let machine = machine();
     let wasm = wat::parse_str("(module (memory (export \"memory\") 65535) (func (export \"_start\")))");
-    put(&machine, &wasm.expect("a module")).await;
+    put(&machine, b"/tmp/hostile", &wasm.expect("a module")).await;
     let started = machine.start(Start::new("/tmp/hostile", &[])).await.expect("is found");
     assert_eq!(started.wait().await, Status::Signaled(9));
     assert_eq!(started.limit_hit(), Some("memoryBytes"));

@@ -6,3 +6,4 @@ mod leaks;
 mod memory;
 mod processes;
 mod support;
+mod templates;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use wardian_kernel::{Kernel, KernelConfig, Limits, Machine, Program, ProgramSource, Start, Started, Status};
-use wardian_vfs::{Content, Quota, Tree};
+use wardian_vfs::{Caller, Content, OpenFlags, Quota, Tree};
 
 pub static KERNEL: LazyLock<Kernel> = LazyLock::new(|| {
     let artifacts = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("artifacts"));
@@ -99,4 +99,14 @@ pub async fn settled(machine: &Arc<Machine>) {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     panic!("something is left: {:?}", machine.census());
+}
+
+/// Puts a program into the file system, as a user would.
+pub async fn put(machine: &Arc<Machine>, path: &[u8], wasm: &[u8]) {
+    let mut tree = machine.tree().await;
+    let root = tree.root();
+    let flags = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::TRUNC;
+    let mut file = tree.open(&Caller::USER, &root, path, flags, 0o755).expect("opens");
+    tree.write(&mut file, wasm).expect("fits");
+    tree.close(file);
 }

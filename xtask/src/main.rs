@@ -5,6 +5,7 @@ mod fuzz;
 mod guests;
 mod manifest;
 mod promises;
+mod shell_record;
 mod soak;
 mod test;
 mod toolchain;
@@ -24,6 +25,9 @@ cargo xtask CHORE
   soak [vfs|kernel]          the long versions of the property and leak tests
   fuzz [TARGET…] [--seconds N]
                              the fuzz targets, one after the other
+  shell-record [PATH…]       record the shell's cases anew from bash 5.2
+  shell-record --check [PATH…]
+                             show the cases where this machine's bash differs from the recording
 ";
 
 fn main() -> ExitCode {
@@ -36,6 +40,7 @@ fn main() -> ExitCode {
         "bench" => bench::main(&rest),
         "soak" => soak::main(&rest),
         "fuzz" => fuzz::main(&rest),
+        "shell-record" => shell_record::main(&rest),
         "" | "help" | "-h" | "--help" => {
             print!("{HELP}");
             Ok(())

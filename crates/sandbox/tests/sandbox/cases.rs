@@ -1,76 +1,90 @@
 //! The shell's cases, recorded from bash, run where they matter: inside a sandbox.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+#[path = "../../../../guests/sh/tests/cases/sheet.rs"]
+mod sheet;
 
-use wardian::{Input, Run, Sandbox};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sheet::{Case, Outcome};
+use wardian::{ErrorClass, Input, Run, Sandbox};
 
 /// Cases that need something the sandbox does not have yet, each with what it is.
-const MISSING: &[(&str, &str)] = &[
+const MISSING: &[(&str, &str, &str)] = &[
     (
-        "builtins/hash",
+        "builtins/basics",
+        "hash",
         "our tools go by the name they are called with, so `hash -p /bin/echo myecho` finds none",
     ),
-    ("compound/redirect", "diff"),
-    ("edge/process-subst", "diff"),
-    ("more/shlvl", "cmp"),
+    ("compound/basics", "redirect", "diff"),
+    ("mixed/edge", "process-subst", "diff"),
+    ("mixed/more", "shlvl", "cmp"),
 ];
 
-fn scripts(dir: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(dir).expect("a directory of cases") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            scripts(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "sh") {
-            found.push(path);
-        }
+/// Every case with the name of its file.
+fn cases() -> Vec<(String, Case)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guests/sh/tests/cases");
+    let mut cases = Vec::new();
+    for file in sheet::files(&root).expect("the cases can be listed") {
+        let name =
+            file.strip_prefix(&root).expect("it is below the root").with_extension("").display().to_string();
+        let sheet = sheet::read(&file).unwrap_or_else(|error| panic!("{error}"));
+        cases.extend(sheet.into_iter().map(|case| (name.clone(), case)));
+    }
+    cases
+}
+
+/// Runs a case in a sandbox of its own.
+async fn run(base: &Sandbox, case: &Case) -> Result<Outcome, String> {
+    let sandbox = base.fork().await.map_err(|error| error.to_string())?;
+    let setup = Run::new("mkdir -p /tmp/s/work; cat > /tmp/s/case.sh; cd /tmp/s/work");
+    sandbox
+        .run_with(setup.stdin(Input::bytes(case.script.clone())))
+        .await
+        .map_err(|error| error.to_string())?;
+    let run = Run::new("HOME=/tmp/s/work LC_ALL=C.UTF-8 bash ../case.sh");
+    let result = sandbox.run_with(run.stdin(Input::bytes(case.stdin.clone()))).await;
+    let result = result.map_err(|error| error.to_string())?;
+    match result.error_class {
+        Some(ErrorClass::Timeout) => Err("it took over 20 s".into()),
+        Some(other) => Err(format!("{other:?}: {}", String::from_utf8_lossy(&result.stderr))),
+        None => Ok(Outcome { out: result.stdout, code: result.exit_code.into() }),
     }
 }
 
-/// What a case gave, if it is not what bash gave.
-async fn difference(base: &Sandbox, script: &Path) -> Option<String> {
-    let sandbox = base.fork().await.expect("a fork");
-    let setup = "mkdir -p /tmp/s/work; cat > /tmp/s/case.sh; cd /tmp/s/work";
-    let case = Input::bytes(fs::read(script).expect("a script"));
-    sandbox.run_with(Run::new(setup).stdin(case)).await.expect("a result");
-    let result = sandbox.run("HOME=/tmp/s/work LC_ALL=C.UTF-8 bash /tmp/s/case.sh").await.expect("a result");
-    let code = fs::read_to_string(script.with_extension("rc")).expect("a recorded code");
-    let stdout = fs::read(script.with_extension("out")).expect("a recorded output");
-    if result.exit_code.to_string() == code.trim() && result.stdout == stdout {
-        return None;
+/// The listing of what differs, if something does and it is not known that it must.
+async fn failure(base: &Sandbox, file: &str, case: &Case) -> Option<String> {
+    let difference = case.difference(file, run(base, case).await);
+    let missing = MISSING.iter().any(|(missing, name, _)| *missing == file && *name == case.name);
+    match (missing, difference) {
+        (false, difference) => difference,
+        (true, Some(_)) => None,
+        (true, None) => {
+            Some(format!("{file}: {}: nothing is missing any more, take it off the list", case.name))
+        }
     }
-    Some(format!(
-        "{}: exit {} (bash {})\n--- bash\n{}--- ours\n{}--- stderr\n{}",
-        script.display(),
-        result.exit_code,
-        code.trim(),
-        String::from_utf8_lossy(&stdout),
-        String::from_utf8_lossy(&result.stdout),
-        String::from_utf8_lossy(&result.stderr),
-    ))
 }
 
 #[tokio::test]
 async fn every_recorded_case_is_as_bash_has_it() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guests/sh/tests/cases");
-    let mut found = Vec::new();
-    scripts(&dir, &mut found);
-    found.sort();
-    assert!(found.len() > 100, "only {} cases", found.len());
-    let base = Sandbox::builder().build().await.expect("a sandbox");
-    let mut differences = Vec::new();
-    for script in found {
-        let name = script.strip_prefix(&dir).expect("below the directory").with_extension("");
-        let difference = difference(&base, &script).await;
-        if MISSING.iter().any(|(missing, _)| Path::new(missing) == name) {
-            assert!(
-                difference.is_some(),
-                "{} is no longer missing anything: take it off the list",
-                name.display()
-            );
-            continue;
-        }
-        differences.extend(difference);
+    let cases = cases();
+    let total = cases.len();
+    assert!(total > 200, "only {total} cases");
+    let base = Sandbox::builder().timeout(Some(Duration::from_secs(20))).build().await.expect("a sandbox");
+    let rest = Arc::new(tokio::sync::Mutex::new(cases.into_iter()));
+    let mut workers = tokio::task::JoinSet::new();
+    for _ in 0..2 {
+        let (base, rest) = (base.clone(), rest.clone());
+        workers.spawn(async move {
+            let mut failures = Vec::new();
+            loop {
+                let next = rest.lock().await.next();
+                let Some((file, case)) = next else { return failures };
+                failures.extend(failure(&base, &file, &case).await);
+            }
+        });
     }
-    assert!(differences.is_empty(), "{} cases differ:\n{}", differences.len(), differences.join("\n"));
+    let failures = workers.join_all().await.concat();
+    assert!(failures.is_empty(), "{}", sheet::report(&failures, total));
 }

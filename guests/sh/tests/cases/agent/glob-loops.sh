@@ -1,1 +1,0 @@
-touch 'a b.txt' c.txt 'd*e.txt'; for f in *.txt; do echo "<$f>"; done; for f in *.txt; do mv "$f" "${f%.txt}.md"; done; ls; set -- *.md; echo $#; rm -- *.md; ls | wc -l; shopt -s nullglob; for f in *.none; do echo no; done; files=(*); echo ${#files[@]}; mkdir -p x/y; touch x/1 x/y/2; shopt -s globstar; for f in **/*; do [[ -f $f ]] && echo "$f"; done

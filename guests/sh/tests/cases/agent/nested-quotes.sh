@@ -1,2 +1,0 @@
-echo "a 'b' \"c\" $(echo "d 'e' \"f\"") `echo 'g "h"'`"; x='He said "hi"'; echo "$x" '$x' "${x}"; bash -c 'echo "inner $1"' _ "ou'ter"; eval "y='it'\''s'"; echo "$y"; echo "$(echo "$(echo "three levels")")"; cmd='ls'; args=(-d /); "$cmd" "${args[@]}"; echo "tab	literal" $'tab\tansi' | cat -A; echo "back\\slash" 'back\slash' back\\slash; echo "dollar\$" "tick\`" "new\
-line"; echo "${x//\"/\'}"; a="x y"; echo $a"$a"'$a'; printf '%s\n' "$(printf '%q' "$x")"

@@ -1,1 +1,0 @@
-work() { sleep 0.0$1; echo "job $1" > out$1; return $1; }; pids=(); for i in 1 2 3; do work $i & pids+=($!); done; rc=0; for p in "${pids[@]}"; do wait $p || rc=$((rc+$?)); done; cat out1 out2 out3; echo rc=$rc; seq 5 | xargs -n1 -I{} echo item {} 2>/dev/null | wc -l

@@ -1,1 +1,0 @@
-rows=("id name qty" "1 apple 10" "22 banana 5"); for r in "${rows[@]}"; do read -r a b c <<< "$r"; printf '%-4s %-10s %5s\n' "$a" "$b" "$c"; done; printf '%s\n' ---------- | head -c 5; echo; printf '=%.0s' {1..10}; echo; printf '%3d%%\n' 5 50 100; printf '%08.3f|%+5d|%x\n' 3.14159 42 255

@@ -1,1 +1,0 @@
-stack=(); push() { stack+=("$1"); }; pop() { local n=$((${#stack[@]}-1)); REPLY=${stack[n]}; unset "stack[n]"; }; push a; push b; push 'c d'; pop; echo $REPLY; pop; echo $REPLY ${#stack[@]}; q=(1 2 3); q=("${q[@]:1}"); echo ${q[0]}

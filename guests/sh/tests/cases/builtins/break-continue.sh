@@ -1,1 +1,0 @@
-break; echo $?; for i in 1 2 3; do eval 'continue'; echo no; done; for i in 1; do break 5; done; echo out; f() { break; }; for i in 1 2; do f; echo $i; done 2>/dev/null; while true; do (break); break; done; for i in a b; do for j in 1 2; do continue 2; done; echo no; done; echo e; for i in 1 2; do break 0; done 2>/dev/null; echo $?

@@ -1,1 +1,0 @@
-ls() { echo fake; }; command ls / >/dev/null && echo real; builtin echo hi; echo() { builtin echo "wrapped $@"; }; echo x; unset -f echo; command echo y; builtin nosuch 2>/dev/null; builtin echo $?; command nosuch 2>/dev/null; builtin echo $?; command -p echo p; command; echo $?

@@ -1,1 +1,0 @@
-mkdir -p d/e f; HOME=/nonexist; cd d; B=$PWD; s() { sed "s#${B%/d}#T#g"; }; pushd e | s; pushd ../../f | s; dirs | s; dirs -v | s; popd | s; dirs -p | s; popd | s; popd 2>/dev/null; echo $?; pushd e >/dev/null; pushd | s; dirs +1 | s; dirs -c; dirs | s

@@ -1,1 +1,0 @@
-echo; echo -n a; echo b; echo -e 'a\tb\nc\\d\x41\0101\e' | od -c | head -3; echo -E 'a\n'; echo -ne 'x\n'; echo -- a; echo -x; echo -e 'stop\cnot'; echo; echo -nn y; echo; echo - a; echo -e '\u00e9'; echo "-n"; echo -e 'a\qb'

@@ -1,1 +1,0 @@
-x='echo hi'; eval $x; eval 'y=5; echo $y'; eval "echo \$x"; z='$y'; eval echo $z; eval; echo $?; eval 'false'; echo $?; eval 'for i in 1 2; do echo $i; done'; eval "f() { echo f; }"; f; eval eval eval echo deep; eval 'exit 3' & wait $!; echo $?; eval 'if' 2>/dev/null; echo $?; v=name; eval "$v=val"; echo $name; eval echo '"a  b"'

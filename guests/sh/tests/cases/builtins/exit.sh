@@ -1,1 +1,0 @@
-(exit); echo $?; (exit 3); echo $?; (exit 256); echo $?; (exit -1); echo $?; (false; exit); echo $?; (exit abc) 2>/dev/null; echo $?; (exit 1 2; echo next) 2>/dev/null; echo $?; bash -c 'exit 9'; echo $?; exit 7; echo never

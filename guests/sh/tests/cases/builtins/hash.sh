@@ -1,1 +1,0 @@
-hash -r; hash 2>&1; ls >/dev/null; hash | tail -1 | sed 's#/.*/##'; hash -t ls | sed 's#.*/##'; hash -d ls; hash -t ls 2>/dev/null; echo $?; hash nosuch 2>/dev/null; echo $?; hash -p /bin/echo myecho; myecho hi

@@ -1,1 +1,0 @@
-sleep 0.3 & jobs | sed 's/  */ /g'; jobs -p | grep -c '^[0-9]'; wait; jobs; sleep 0.1 & sleep 0.2 & jobs -r | wc -l; wait %1; echo $?; wait; fg 2>/dev/null; echo $?; bg 2>/dev/null; echo $?; sleep 0.05 & disown; jobs; (exit 3) & sleep 0.05; jobs | sed 's/  */ /g; s/+//'; true & wait -n; echo $?; wait -n; echo $?; sleep 0.05 & wait -p v -n; [ "$v" = $! ] && echo pidvar

@@ -1,1 +1,0 @@
-kill -l 9; kill -l TERM; kill -l 137; sleep 10 & kill -9 $!; wait $! 2>/dev/null; echo $?; sleep 10 & kill -s HUP $!; wait $! 2>/dev/null; echo $?; kill -0 $$ && echo alive; kill 999999 2>/dev/null; echo $?; kill 2>/dev/null; echo $?; kill -NOSIG $$ 2>/dev/null; echo $?; sleep 5 & kill %1; wait 2>/dev/null; echo $?; kill -l | head -1

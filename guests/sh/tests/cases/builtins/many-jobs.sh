@@ -1,1 +1,0 @@
-for i in $(seq 200); do :& done; wait; echo $?; for i in $(seq 150); do (exit 3) & done; wait $!; echo $?; mkdir gone; cd gone; rmdir ../gone; [ "$(pwd)" = "$PWD" ] && echo same; cd ..; pwd | grep -c gone

@@ -1,1 +1,0 @@
-return 2>/dev/null; echo $?; f() { return 300; }; f; echo $?; f() { return -1; }; f; echo $?; f() { (return 5); echo $?; }; f; f() { for i in 1 2; do return 4; done; }; f; echo $?; f() { return a; } 2>/dev/null; f 2>/dev/null; echo $?

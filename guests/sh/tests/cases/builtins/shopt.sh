@@ -1,1 +1,0 @@
-shopt -s extglob; shopt -q extglob; echo $?; shopt extglob; shopt -u extglob; shopt -q extglob; echo $?; shopt -p nullglob; shopt nosuch 2>/dev/null; echo $?; shopt -s nullglob dotglob; shopt nullglob dotglob; shopt -so pipefail; set -o | grep pipefail; shopt -o pipefail

@@ -1,1 +1,0 @@
-trap 'echo "D: $BASH_COMMAND"' DEBUG; echo a; x=1; trap - DEBUG; echo b

@@ -1,1 +1,0 @@
-bash -c 'set -e; trap "echo E" EXIT; trap "echo ERR" ERR; false; echo no'; echo $?; bash -c 'trap "echo x" EXIT; false'; echo $?; bash -c 'trap "exit 9" EXIT; exit 3'; echo $?; bash -c 'f() { false; echo in; }; trap "echo ERR" ERR; f; set -E; f'

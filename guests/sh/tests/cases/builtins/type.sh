@@ -1,1 +1,0 @@
-f() { :; }; type -t f cd if ls nosuch; echo $?; type cd; type if; type f; type nosuch 2>/dev/null; echo $?; command -v cd; command -v f; command -v ls | sed 's#.*/##'; command -v nosuch; echo $?; command -V cd; type -P ls | sed 's#.*/##'; type -a cd | head -1; alias al=x; shopt -s expand_aliases; type al; command -v al; type -p ls | sed 's#.*/##'; type -p cd; type -t al

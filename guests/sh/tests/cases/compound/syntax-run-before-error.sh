@@ -1,3 +1,0 @@
-echo before
-if
-echo after )

@@ -1,1 +1,0 @@
-x=; echo "[$x]" [${x}] "" '' | cat -A; for i in "" a; do echo "<$i>"; done; f() { echo $#; }; f "" '' $x "$x"; : ; { :; }; (:); if :; then :; fi; a=(); echo "${a[@]}" "${a[*]}" ${#a[@]}; eval ''; eval ' '; ''  2>/dev/null; echo $?; $x; echo $?; $(:); echo $?; "$x" 2>/dev/null; echo $?

@@ -1,1 +1,0 @@
-(exec echo replaced; echo no); (exec 3>f; echo x >&3); cat f; (exec < f; cat); (exec > g; echo to-g); cat g; (exec nosuch 2>/dev/null; echo no); echo $?; (exec -a myname bash -c 'echo $0'); (shopt -s execfail; exec nosuch 2>/dev/null; echo still); x=$(exec echo sub); echo $x; exec 2>/dev/null; exec; echo same

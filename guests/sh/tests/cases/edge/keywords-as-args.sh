@@ -1,1 +1,0 @@
-echo if then else fi for do done while until case esac in function { } [[ ]] ! time select; for in in in; do echo $in; done; case in in in) echo in;; esac; if=1; echo $if; echo }; echo {; done=x; echo $done

@@ -1,1 +1,0 @@
-f() { local arr=("$@"); arr+=(x); echo "${#arr[@]} ${arr[-1]}"; local -A m; m[k]=v; echo ${m[k]}; local i j=2; for i in 1 2; do :; done; echo $i$j; }; i=orig; f a b; echo $i; g() { local -n r=$1; r=("${r[@]}" new); }; z=(1); g z; echo ${z[@]}; h() { local x=1; unset x; echo "[${x-gone}]"; }; x=outer; h; echo $x; k() { local -r c=5; c=6; echo no; }; k 2>/dev/null; echo after

@@ -1,1 +1,0 @@
-echo "$(echo "$(echo '$(x)')")" "${x:-$(echo "${y:-"$(echo z)"}")}" $(echo $(( $(echo 1) + $(echo 2) ))) ${x:-${y:-${z:-deep}}} "${x:-"a"b"c"}" $((${#x}+1)) `echo $(echo bq)` "a$(echo b)c`echo d`e$((1))f${x:-g}h"

@@ -1,1 +1,0 @@
-true | false | true; echo "${PIPESTATUS[@]}"; (exit 3) | (exit 4); echo "${PIPESTATUS[@]} $?"; ! true | false; echo "$? ${PIPESTATUS[@]}"; x=$(true | false); echo "$? ${PIPESTATUS[@]}"; if false | true; then echo "${PIPESTATUS[@]}"; fi; false; echo ${PIPESTATUS[0]}; [[ a == b ]]; echo ${PIPESTATUS[0]}; ((0)); echo ${PIPESTATUS[@]}

@@ -1,1 +1,0 @@
-printf '%s %s|' a b c; echo; printf '%d,' 1 2 3; echo; printf 'no args\n' x y; printf '%s\n' ''; printf '[%s]' ; echo; printf '%s=%d\n' a 1 b; printf '%2$s' a b 2>/dev/null; echo; printf '%b|%q|%s\n' 'a\nb' 'c d' e

@@ -1,1 +1,0 @@
-x=1; cd /; (cd /tmp; x=2; f() { :; }; set -f; trap 'echo t' EXIT; echo in); pwd; echo $x; type f 2>/dev/null; echo $?; [[ -o noglob ]] || echo glob; (exit 9) ; echo $?; echo $(x=5; echo $x) $x; { y=6; } ; echo $y; y=7 | cat; echo $y; (umask 077); umask | grep -c 077

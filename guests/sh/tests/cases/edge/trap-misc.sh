@@ -1,1 +1,0 @@
-trap 'echo int' INT; kill -INT $$; f() { trap 'echo f-exit' EXIT; }; f; (trap - EXIT; :); trap 'echo second' EXIT; trap -p EXIT; (echo sub; trap -p EXIT); x=$(trap 'echo in-sub' EXIT; echo body); echo "$x"; trap 'echo "usr $?"' USR1; (exit 5); kill -USR1 $$; echo $?; sleep 0.02 & trap 'echo chld' CHLD; wait; trap - CHLD; bash -c 'trap "" INT; bash -c "trap -p INT"'

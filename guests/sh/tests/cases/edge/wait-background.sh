@@ -1,1 +1,0 @@
-f() { sleep 0.0$1; return $1; }; f 3 & a=$!; f 1 & b=$!; wait $b; echo $?; wait $a; echo $?; wait $a 2>/dev/null; echo $?; (sleep 0.01; exit 7) & wait -n $!; echo $?; { sleep 0.01; false; } & wait %%; echo $?; for i in 1 2; do sleep 0.01 & done; wait; echo all; x=$(sleep 0.01 & echo fg; wait); echo $x; true & wait $! ; echo $?; nosuchcmd 2>/dev/null & wait $!; echo $?

@@ -1,1 +1,0 @@
-nosuch_command_xyz; echo $?; nosuch_command_xyz arg | cat; echo ${PIPESTATUS[0]}; x=$(nosuch_command_xyz); echo $?; if nosuch_command_xyz; then :; else echo else; fi; command_not_found_handle() { echo "handler: $1 $#"; return 9; }; nosuch_command_xyz a b; echo $?

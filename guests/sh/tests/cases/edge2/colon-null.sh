@@ -1,1 +1,0 @@
-: ${x:=default}; echo $x; : "${y:=a b}"; echo "$y"; : > f; [ -f f ] && echo made; while :; do break; done; if :; then echo t; fi; : args ignored > /dev/null; echo $?; x=; echo ${x:-e} ${x-n}; unset x; echo ${x:+s}[] ${x+s}[]; set -- "" b; echo "${1:-d}" "${1-d}" "${3:-third}"; f() { : "${1:?need arg}"; echo got $1; }; f v; (f) 2>/dev/null; echo $?

@@ -1,1 +1,0 @@
-{ echo a; echo b >&2; } >o 2>e; cat o e; (echo c; echo d >&2) 2>&1 | sort; if true; then echo e; fi >f; cat f; while read l; do echo "$l"; done <f >g; cat g; for i in 1; do echo $i; done >>g; cat g; f() { echo in; } >h; f; cat h; case a in a) echo case;; esac >k; cat k; [[ a == a ]] >l; cat l; { cat; } <<< str; until read x; do :; done <<< y; echo $x; ((1)) 2>/dev/null; echo ok

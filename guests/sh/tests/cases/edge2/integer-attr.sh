@@ -1,1 +1,0 @@
-declare -i x; x=5+5; echo $x; x=abc; echo $x; x+=3; echo $x; declare -i y=x*2; echo $y; f() { local -i z=$1*2; echo $z; }; f 4; declare -ia a=(1+1 2+2); a[5]=3*3; echo ${a[@]}; declare -i z=0x1F; echo $z; let "z<<=1"; echo $z; declare +i x; x=1+1; echo $x; readonly -a ra=(1 2); echo ${ra[1]}; declare -iu q; echo ok

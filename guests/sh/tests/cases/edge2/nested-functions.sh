@@ -1,1 +1,0 @@
-outer() { inner() { echo "inner $1"; }; inner a; local v=1; mid() { echo "v=$v"; }; mid; }; outer; inner b; f() { f() { echo redefined; }; echo first; }; f; f; g() { unset -f g; echo once; }; g; g 2>/dev/null; echo $?; a() { b; }; b() { c; }; c() { echo ${FUNCNAME[@]} | tr ' ' '>'; }; a

@@ -1,1 +1,0 @@
-printf '%s%s\n' a; printf '%.0f %.1f\n' 2.5 0.25; printf '%#X %#o %+.2e\n' 255 8 12345.678; printf '%10.3s|\n' abcdef; printf '%-10d|%010d\n' -5 -5; printf '%d %d\n' 9223372036854775807 -9223372036854775808; printf '%x\n' -1; printf '%o\n' 0777; printf '%e\n' 0; printf '%g\n' 1e100; printf '%f\n' 1e10; printf '%5.1f|%-8.2f|\n' 9.96 1.25

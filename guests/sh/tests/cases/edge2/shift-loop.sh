@@ -1,1 +1,0 @@
-set -- a b c; while (($#)); do echo "$# $1"; shift; done; set -- 1 2 3 4; shift 2; echo $*; shift 9 || echo cannot; f() { shift; echo "$*"; }; f p q r; echo $*; set -- -x -y; for a; do echo $a; done; set -- "${@:2}"; echo $1

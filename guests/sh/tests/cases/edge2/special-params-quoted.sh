@@ -1,1 +1,0 @@
-set -- 'a b' c; echo "$@" | cat; for x in "$*"; do echo "[$x]"; done; echo "${@}" "${*}" "${1}" "${#}"; f() { echo "$#:$*"; }; f "$@"; f $@; f "$*"; f "pre$@post"; f "$@" "$@"; set --; f "$@" x; f "$*"; f ${1+"$@"}; IFS=; set -- p q; echo "$*"; echo $*; x="$*"; echo $x; unset IFS; echo "${@:1:1}" "${@:2}" "${*:1}"

@@ -1,1 +1,0 @@
-touch f; mkdir d; ln -s f s; ln -s nosuch broken; echo x > nonempty; for t in -e -f -d -L -h -s -r -w -p -S -b -c; do for n in f d s broken nonempty; do [ $t $n ] && echo -n "$t$n "; done; done; echo; [ -e "" ] || echo noempty; [[ -d d && ! -d f ]] && echo dirs; test -f f -a -d d && echo both

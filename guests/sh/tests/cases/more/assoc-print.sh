@@ -1,1 +1,0 @@
-declare -A m=([a]="x y" [b]=$'t\tt' ["k k"]='q"q'); declare -p m; for k in "${!m[@]}"; do printf '%q=%q\n' "$k" "${m[$k]}"; done | sort; echo "${m[@]@Q}" | tr ' ' '\n' | sort | head -1; set | grep ^m=; declare -A e; declare -p e; e=(); declare -p e; a=("x y" '' $'n\nl'); declare -p a; set | grep ^a=

@@ -1,1 +1,0 @@
-alias q=x; echo ${BASH_ALIASES[q]}; f() { echo ${#FUNCNAME[@]} ${BASH_SOURCE[0]##*/} | sed 's/[^ ]*\.sh/F/'; }; f; echo ${BASH_SOURCE[0]##*/} | sed 's/.*\.sh/F/'; echo ${#BASH_VERSINFO[@]} ${BASH_VERSINFO[4]}; echo $BASHOPTS | grep -c extquote; echo $SHELLOPTS | grep -c braceexpand; set -o pipefail; echo $SHELLOPTS | grep -c pipefail

@@ -1,1 +1,0 @@
-x=$(printf 'a\n\nb\n\n\n'); echo "[$x]"; y="$(echo)"; echo "[$y]"; z=$(echo -n "  sp  "); echo "[$z]"; echo $(echo "  sp  "); echo "$(printf 'tab\tx')" | cat -A; w=$(cat /dev/null); echo "[$w]"; echo "$(echo a)$(echo b)" $(echo c)$(echo d); echo pre$(echo mid)post

@@ -1,1 +1,0 @@
-x=1; y='a b'; z=$'q\nr'; declare -p x y z; export x; declare -p x; declare -r y; declare -p y; readonly -p | grep ' y='; export -p | grep ' x='; declare -i n=5; declare -p n; declare -xr both=1; declare -p both; declare -l lc=ABC; declare -p lc; declare -a arr=(1 "2 3"); declare -p arr; local 2>/dev/null; declare -n nr=x; declare -p nr; typeset -p x; f() { local v=1; local; }; f

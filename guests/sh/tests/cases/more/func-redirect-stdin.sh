@@ -1,1 +1,0 @@
-f() { while read l; do echo "<$l>"; done; }; printf 'a\nb\n' | f; f < <(echo c); f <<< d; g() { cat; } <<< always; g; echo ignored | g; h() { read x; echo $x; }; { h; h; } < <(printf '1\n2\n'); echo x | { cat; echo after; }

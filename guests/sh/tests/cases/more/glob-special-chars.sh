@@ -1,1 +1,0 @@
-touch 'a[b].txt' 'a*.txt' 'a b.txt' "q'q.txt"; for f in a\[*; do echo "$f"; done; for f in 'a*'*; do echo "$f"; done; for f in *' '*; do echo "$f"; done; echo a\**; x='a[b]*'; echo $x; echo "$x"; y='a\*.txt'; echo $y; ls *\'* | cat; printf '%s\n' a?b*; set -- *; echo $#; rm -f ./*; echo *

@@ -1,1 +1,0 @@
-seq 20000 | while read n; do last=$n; done; seq 100000 | wc -l; x=$(seq 10000); echo ${#x}; yes | head -100000 | wc -l; printf '%s\n' {1..1000} | tail -1; head -c 300000 /dev/zero | tr '\0' x | wc -c; big=$(head -c 200000 /dev/zero | tr '\0' y); echo ${#big}; cat <<< "$big" | wc -c; echo "$big" | md5sum | cut -c1-8

@@ -1,1 +1,0 @@
-s='Hello World'; echo ${s,,} ${s^^} ${s~~} 2>/dev/null; [[ ${s,,} == hello* ]] && echo match; echo ${s//[[:upper:]]/_} ${s//[^a-z]/} ${s/ */} ${s#* } ${#s}; [[ $s == [Hh]ello* ]] && echo cls; t=${s:0:1}; echo $t${s:1}; echo ${s: -5:3} ${s:(-5)} ${s:6}; u="a.b.c"; echo ${u//./ } ${u%%.*} ${u##*.} ${u/./} ${u//./} ${u/%c/d} ${u/#a/z}

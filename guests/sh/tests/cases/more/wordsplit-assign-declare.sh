@@ -1,1 +1,0 @@
-x='a b'; declare y=$x; echo "$y"; export z=$x; echo "$z"; local_test() { local v=$x w="$x"; echo "$v|$w"; }; local_test; readonly r=$x; echo "$r"; a=$x; echo "$a"; b=($x); echo ${#b[@]}; declare -a c=($x); echo ${#c[@]}; eval d=\$x; echo "$d"

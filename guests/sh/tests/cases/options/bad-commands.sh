@@ -1,1 +1,0 @@
-exec 2>/dev/null; ; echo $?

@@ -1,1 +1,0 @@
-set -e; true && false; echo never

@@ -1,1 +1,0 @@
-set -e; false & wait; echo a; false & wait $!; echo never

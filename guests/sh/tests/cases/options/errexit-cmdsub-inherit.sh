@@ -1,1 +1,0 @@
-set -e; shopt -s inherit_errexit; x=$(false; echo b); echo never

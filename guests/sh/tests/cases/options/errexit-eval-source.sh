@@ -1,1 +1,0 @@
-set -e; echo false > s; eval 'true'; (. ./s; echo no) || echo caught; eval 'false'; echo never

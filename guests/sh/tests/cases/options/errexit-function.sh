@@ -1,1 +1,0 @@
-set -e; f() { echo in; false; echo no; }; f; echo never

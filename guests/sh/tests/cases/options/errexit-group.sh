@@ -1,1 +1,0 @@
-set -e; { false && true; }; echo reached; f() { false && true; }; f; echo never

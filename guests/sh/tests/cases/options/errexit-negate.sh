@@ -1,1 +1,0 @@
-set -e; ! false; echo a; ! true; echo b; (! true); echo never

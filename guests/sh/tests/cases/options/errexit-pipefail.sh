@@ -1,1 +1,0 @@
-set -eo pipefail; true | true; echo ok; false | true; echo never

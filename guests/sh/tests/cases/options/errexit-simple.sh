@@ -1,4 +1,0 @@
-set -e
-echo a
-false
-echo never

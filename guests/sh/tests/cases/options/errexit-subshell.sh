@@ -1,1 +1,0 @@
-set -e; (echo a; false; echo b); echo never

@@ -1,1 +1,0 @@
-touch a b; set -f; echo *; set +f; echo *

@@ -1,2 +1,0 @@
-echo ${nosuch?gone}
-echo never

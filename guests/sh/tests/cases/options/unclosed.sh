@@ -1,2 +1,0 @@
-echo start
-echo "unclosed

@@ -1,1 +1,0 @@
-exec 2>&1; set -x; echo a 'b c' "d"; x=1; y="a b"; [ $x = 1 ]; [[ $x == 1 ]]; ((x+1)); for i in 1 2; do :; done; f() { echo $1; }; f arg; case $x in 1) echo one;; esac; if true; then echo t; fi; z=$(echo sub); echo "$z" > /dev/null; set +x; PS4='> '; set -x; echo ps4; set +x

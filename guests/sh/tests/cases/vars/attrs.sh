@@ -1,3 +1,0 @@
-declare -i n=5; n=n+3; echo $n; n+=2; echo $n; n='2*3'; echo $n; declare -u up=abc; echo $up; up=dEf; echo $up; declare -l lo=ABC; echo $lo; declare -r ro=1; (ro=2) 2>/dev/null; echo $?; echo $ro; declare -x ex=exported; bash -c 'echo $ex'; declare -p n up lo ro ex; unset ro 2>/dev/null; echo $?; declare +i n; n=1+1; echo $n; readonly r2=x; readonly -p | grep r2; export e2=y e3; declare -p e2; e3=late; bash -c 'echo $e3'; export -n e2; bash -c 'echo "[$e2]"'
-typeset -i t=7; echo $t; declare -ai ints=(1+1 2*3); echo ${ints[@]}; declare -a plain; declare -p plain; declare nov; declare -p nov; declare -p nosuch 2>/dev/null; echo $?; x="multi
-line"; declare -p x; y=$'tab\there'; declare -p y; q='a"b$c`d\e'; declare -p q

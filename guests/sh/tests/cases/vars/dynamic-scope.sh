@@ -1,1 +1,0 @@
-f() { local v=1; g; echo $v; }; g() { v=2; h; }; h() { echo "h: $v"; local v=3; v=4; }; v=0; f; echo $v; f() { local v=5; (v=6; echo $v); echo $v; }; f; w() { declare -g gg=glob; declare loc=1; }; w; echo $gg "[$loc]"; x=out; f() { local x=in; declare -g x=changed; echo $x; }; f; echo $x

@@ -1,1 +1,0 @@
-f() { local -; set -f; echo *; }; touch a b; f; echo *

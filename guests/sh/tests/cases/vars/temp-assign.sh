@@ -1,1 +1,0 @@
-x=1; x=2 bash -c 'echo $x'; echo $x; f() { echo "f x=$x"; }; x=3 f; echo $x; IFS=: read a b <<< 1:2; echo $a $b "[$IFS]" | head -1; x=4 eval 'echo $x'; echo $x; A=1 B=2 env | grep -E '^[AB]=' | sort; y=5 true; echo "[$y]"; PATH=/nonexistent ls 2>/dev/null; echo $?; a=x b=$a; echo $b

@@ -1,1 +1,0 @@
-x=1; unset x; echo "[${x-unset}]"; f() { :; }; unset f; type f 2>/dev/null; echo $?; a=(1 2 3); unset 'a[0]' a[2]; echo ${a[@]}; unset nosuch; echo $?; unset -v x; readonly q=1; unset q 2>/dev/null; echo $?; unset 1x 2>/dev/null; echo $?

@@ -1,2 +1,0 @@
-echo ${x!}
-echo next

@@ -1,5 +1,0 @@
-echo a # comment
-echo b#notcomment # c
-# whole line
-echo "# quoted"
-echo ${x#y} # z

@@ -1,0 +1,141 @@
+//! `cargo xtask shell-record`: what bash 5.2 makes of the shell's cases, written where the tests look for it.
+
+#[path = "../../guests/sh/tests/cases/run.rs"]
+mod run;
+#[path = "../../guests/sh/tests/cases/sheet.rs"]
+mod sheet;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use sheet::{Case, Outcome};
+
+const BASH: &str = "/bin/bash";
+
+/// Records every case below the given paths (all, if none is given), or shows with `--check` what would change.
+pub fn main(arguments: &[String]) -> Result<()> {
+    let check = arguments.iter().any(|argument| argument == "--check");
+    let mut paths: Vec<PathBuf> =
+        arguments.iter().filter(|argument| *argument != "--check").map(PathBuf::from).collect();
+    if paths.is_empty() {
+        paths.push(crate::root().join("guests/sh/tests/cases"));
+    }
+    require_the_oracle()?;
+    let (mut total, mut drifted) = (0, Vec::new());
+    for path in paths {
+        for file in sheet::files(&path).with_context(|| format!("cannot list {}", path.display()))? {
+            let mut cases = sheet::read(&file).map_err(|error| anyhow!(error))?;
+            total += cases.len();
+            let drift = record(&file, &mut cases)?;
+            if !check && !drift.is_empty() {
+                write(&file, &cases)?;
+                println!("recorded {} in {}", drift.len(), file.display());
+            }
+            drifted.extend(drift);
+        }
+    }
+    ensure!(!check || drifted.is_empty(), "{}", sheet::report(&drifted, total));
+    println!("{total} cases, {} recorded anew", drifted.len());
+    Ok(())
+}
+
+/// Only one bash is the specification.
+fn require_the_oracle() -> Result<()> {
+    let version = crate::output(Command::new(BASH).args(["-c", "echo $BASH_VERSION"]))?;
+    let version = String::from_utf8_lossy(&version);
+    ensure!(
+        version.starts_with("5.2."),
+        "the cases are recorded from bash 5.2; {BASH} is {}",
+        version.trim()
+    );
+    Ok(())
+}
+
+/// Runs the cases of a file and keeps what bash made of them. The listings of those where that is new.
+fn record(file: &Path, cases: &mut [Case]) -> Result<Vec<String>> {
+    let next = AtomicUsize::new(0);
+    let worker = || -> Result<Vec<(usize, Outcome)>> {
+        let mut changed = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(case) = cases.get(index) else { return Ok(changed) };
+            let outcome = outcome(file, case)?;
+            changed.extend(outcome.map(|outcome| (index, outcome)));
+        }
+    };
+    let mut changed = std::thread::scope(|scope| -> Result<Vec<_>> {
+        let (first, second) = (scope.spawn(worker), scope.spawn(worker));
+        let mut changed = first.join().expect("a worker does not panic")?;
+        changed.extend(second.join().expect("a worker does not panic")?);
+        Ok(changed)
+    })?;
+    changed.sort_by_key(|(index, _)| *index);
+    let name = file.display().to_string();
+    let mut listings = Vec::new();
+    for (index, outcome) in changed {
+        let case = &mut cases[index];
+        listings.extend(case.difference(&name, Ok(outcome.clone())));
+        case.recorded = Some(outcome);
+    }
+    Ok(listings)
+}
+
+/// What bash makes of a case, if that is not what is recorded. It must do so twice: what depends on the time or on
+/// who comes first is no case.
+fn outcome(file: &Path, case: &Case) -> Result<Option<Outcome>> {
+    let run = || {
+        run::run(Path::new(BASH), case).map_err(|error| anyhow!("{}: {}: {error}", file.display(), case.name))
+    };
+    let outcome = run()?;
+    if case.recorded.as_ref() == Some(&outcome) {
+        return Ok(None);
+    }
+    ensure!(run()? == outcome, "{}: {}: bash does not do the same twice", file.display(), case.name);
+    Ok(Some(outcome))
+}
+
+/// Writes a file of cases with what is recorded now.
+fn write(file: &Path, cases: &[Case]) -> Result<()> {
+    if file.extension().is_some_and(|extension| extension == "sheet") {
+        let old = fs::read(file)?;
+        let (preamble, _) = sheet::cut(&old, b"#### ");
+        let text = text(preamble, cases).with_context(|| format!("cannot write {}", file.display()))?;
+        return Ok(fs::write(file, text)?);
+    }
+    for outcome in cases.iter().filter_map(|case| case.recorded.as_ref()) {
+        fs::write(file.with_extension("out"), &outcome.out)?;
+        fs::write(file.with_extension("rc"), format!("{}\n", outcome.code))?;
+    }
+    Ok(())
+}
+
+/// The text of a sheet.
+fn text(preamble: &[u8], cases: &[Case]) -> Result<Vec<u8>> {
+    let mut text = preamble.to_vec();
+    for case in cases {
+        text.extend(format!("#### {}\n", case.name).bytes());
+        text.extend(&case.script);
+        if !case.stdin.is_empty() {
+            text.extend(b".... stdin\n");
+            text.extend(&case.stdin);
+        }
+        let Some(Outcome { out, code }) = &case.recorded else {
+            text.extend(b"---- ?\n");
+            continue;
+        };
+        let ends_within_a_line = out.last().is_some_and(|&last| last != b'\n');
+        text.extend(format!("---- {code}{}\n", if ends_within_a_line { " no newline" } else { "" }).bytes());
+        text.extend(out);
+        if ends_within_a_line {
+            text.push(b'\n');
+        }
+    }
+    let again = sheet::parse(&text).map_err(|error| anyhow!(error))?;
+    if !again.iter().map(|case| &case.recorded).eq(cases.iter().map(|case| &case.recorded)) {
+        bail!("an output has a line that begins like a line of a sheet; make that case a file of its own");
+    }
+    Ok(text)
+}

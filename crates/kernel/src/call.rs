@@ -136,7 +136,7 @@ impl<'a> Call<'a> {
     pub(crate) async fn directory(&self, fd: u32) -> Result<Place, Errno> {
         match fd {
             ROOT_FD if self.is_native() => Ok(self.machine().tree().await.root()),
-            CWD_FD if self.is_native() => Ok(self.process().cwd.lock().clone()),
+            CWD_FD if self.is_native() => Ok(self.process().place()),
             _ => match &*self.file(fd)? {
                 OpenFile::Tree(file) => Ok(file.place().clone()),
                 _ => Err(Errno::ENOTDIR),

@@ -34,7 +34,7 @@ fn is_preopen(entry: &Fd) -> bool {
 }
 
 async fn preopens(machine: &Arc<Machine>, process: &Process) -> Result<Vec<Fd>> {
-    let (caller, cwd) = (process.caller(), process.cwd.lock().clone());
+    let (caller, cwd) = (process.caller(), process.place());
     let mut tree = machine.tree().await;
     let root = tree.root();
     let flags = OpenFlags::READ | OpenFlags::DIRECTORY;

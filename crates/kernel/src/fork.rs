@@ -25,10 +25,11 @@ pub(crate) async fn fork(caller: &mut wasmtime::Caller<'_, Ctx>, entry: u32, dat
     let stack_pointer = ctx.stack_pointer.filter(|_| program.forks).ok_or(Errno::ENOSYS)?;
     let stack_pointer = stack_pointer.get(&mut *caller).unwrap_i32() as u32;
 
+    let berth = machine.kernel().room().take()?;
     let child = add_child(&machine, &parent)?;
     let inheritance = Inheritance::of(caller, memory, stack_pointer);
     let built = async {
-        let mut instance = Instance::new(&machine, &child, &program, env).await?;
+        let mut instance = Instance::new(&machine, &child, &program, env, berth).await?;
         inheritance.give(memory.data(&*caller), &mut instance).await?;
         Ok(instance)
     };
@@ -55,7 +56,6 @@ fn add_child(machine: &Machine, parent: &Process) -> Result<Arc<Process>> {
         run: parent.run(),
         fds: parent.fds.lock().clone(),
         cwd: parent.cwd.lock().clone(),
-        cwd_name: parent.cwd_name.lock().clone(),
         umask: parent.umask.load(Ordering::Relaxed),
         signals: parent.signals.lock().for_fork(),
         argv: parent.argv.lock().clone(),
@@ -78,8 +78,8 @@ async fn run_child(
         Ok(code) => Status::Exited(code as u8),
         Err(Ending::Status(status)) => status,
         Err(Ending::Exec(request)) => {
-            drop(instance);
-            return spawn::run_program(machine, process, *request).await;
+            let berth = instance.make_way();
+            return spawn::run_program(machine, process, *request, berth).await;
         }
     };
     machine.end(&process, status);

@@ -10,6 +10,7 @@ use crate::limits::FLAT_CHARGE;
 use crate::machine::Machine;
 use crate::proc::{Process, Status};
 use crate::program::Program;
+use crate::room::Berth;
 use crate::signal::{SIGABRT, SIGFPE, SIGKILL, SIGSEGV, Signal};
 use crate::template::Ground;
 
@@ -92,6 +93,7 @@ pub(crate) enum Stop {
 pub(crate) struct Instance {
     pub(crate) store: Store<Ctx>,
     pub(crate) instance: wasmtime::Instance,
+    berth: Berth,
 }
 
 impl Instance {
@@ -101,6 +103,7 @@ impl Instance {
         process: &Arc<Process>,
         program: &Arc<Program>,
         env: Arc<Vec<Vec<u8>>>,
+        berth: Berth,
     ) -> Result<Instance, Errno> {
         let ctx = Ctx {
             machine: machine.clone(),
@@ -127,7 +130,12 @@ impl Instance {
         ctx.ground = Ground::fresh(fresh);
         ctx.memory = memory;
         ctx.stack_pointer = stack_pointer;
-        Ok(Instance { store, instance })
+        Ok(Instance { store, instance, berth })
+    }
+
+    /// Takes it down; its place is for the program that comes instead.
+    pub(crate) fn make_way(self) -> Berth {
+        self.berth
     }
 
     /// Calls an export. A module without it is one the kernel cannot run.

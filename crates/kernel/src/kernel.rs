@@ -11,6 +11,7 @@ use wasmtime::{Config, Engine, Linker};
 use crate::artifact::ArtifactCache;
 use crate::instance::Ctx;
 use crate::program::{Program, ProgramCache, ProgramSource};
+use crate::room::Room;
 use crate::stack::StackPool;
 use crate::tick::{Ticker, TickerGuard};
 use crate::{sys, wasi};
@@ -47,6 +48,8 @@ pub struct KernelConfig {
     pub workers: Option<usize>,
     /// Where compiled programs are kept between starts; by default a directory of the user's own.
     pub artifacts: Option<PathBuf>,
+    /// How many programs may be in memory at once, over all sandboxes; by default what the system has mappings for.
+    pub instances: Option<usize>,
 }
 
 /// The engine, the workers and the compiled programs. One is enough for a whole program; cloning shares it.
@@ -59,6 +62,7 @@ pub(crate) struct KernelInner {
     runtime: Option<Runtime>,
     ticker: TickerGuard,
     artifacts: ArtifactCache,
+    room: Room,
     programs: Mutex<ProgramCache>,
 }
 
@@ -87,6 +91,7 @@ impl Kernel {
             runtime: Some(runtime),
             ticker,
             artifacts,
+            room: Room::new(config.instances),
             programs,
         })))
     }
@@ -119,6 +124,10 @@ impl KernelInner {
 
     pub(crate) fn runtime(&self) -> &Runtime {
         self.runtime.as_ref().expect("the runtime lives until the kernel is dropped")
+    }
+
+    pub(crate) fn room(&self) -> &Room {
+        &self.room
     }
 
     pub(crate) fn ticker(&self) -> &Ticker {

@@ -20,6 +20,7 @@
 mod alarm;
 mod artifact;
 mod call;
+mod cwd;
 mod fd;
 mod foreign;
 mod fork;
@@ -35,6 +36,7 @@ mod pipe;
 mod proc;
 mod procfs;
 mod program;
+mod room;
 mod run;
 mod session;
 mod signal;

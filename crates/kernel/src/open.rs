@@ -29,8 +29,8 @@ impl Call<'_> {
             FileKind::Fifo => self.open_fifo(handle).await?,
             FileKind::Symlink => self.open_descriptor(handle, flags).await?,
             _ => {
-                let cwd = self.process().cwd_name.lock().clone();
-                self.machine().tree_fd(handle, absolute(name, &cwd))
+                let cwd = self.process().cwd.lock().clone();
+                self.machine().tree_fd(handle, absolute(name, cwd.name()))
             }
         };
         let inserted = self.process().fds.lock().insert(entry, 0);

@@ -9,6 +9,7 @@ use tokio::sync::{Notify, watch};
 use wardian_vfs::{Caller, Errno, Place, Result};
 
 use crate::alarm::Alarm;
+use crate::cwd::Cwd;
 use crate::fd::{Fd, FdTable};
 use crate::run::Run;
 use crate::signal::{Signal, Signals};
@@ -52,9 +53,7 @@ pub(crate) struct Process {
     pub(crate) pid: Pid,
     pub(crate) run: Mutex<Arc<Run>>,
     pub(crate) fds: Mutex<FdTable>,
-    pub(crate) cwd: Mutex<Place>,
-    /// What the working directory was called when it became that, for `/proc`.
-    pub(crate) cwd_name: Mutex<Vec<u8>>,
+    pub(crate) cwd: Mutex<Cwd>,
     pub(crate) umask: AtomicU32,
     pub(crate) signals: Mutex<Signals>,
     /// The arguments, for `/proc` and `ps`.
@@ -83,8 +82,7 @@ pub(crate) struct Process {
 pub(crate) struct Seed {
     pub(crate) run: Arc<Run>,
     pub(crate) fds: FdTable,
-    pub(crate) cwd: Place,
-    pub(crate) cwd_name: Vec<u8>,
+    pub(crate) cwd: Cwd,
     pub(crate) umask: u32,
     pub(crate) signals: Signals,
     pub(crate) argv: Arc<Vec<Vec<u8>>>,
@@ -97,7 +95,6 @@ impl Process {
             run: Mutex::new(seed.run),
             fds: Mutex::new(seed.fds),
             cwd: Mutex::new(seed.cwd),
-            cwd_name: Mutex::new(seed.cwd_name),
             umask: AtomicU32::new(seed.umask),
             signals: Mutex::new(seed.signals),
             argv: Mutex::new(seed.argv),
@@ -112,6 +109,11 @@ impl Process {
             ended: watch::Sender::new(None),
             doomed_by: AtomicU8::new(0),
         }
+    }
+
+    /// Where its relative paths start.
+    pub(crate) fn place(&self) -> Place {
+        self.cwd.lock().place()
     }
 
     /// As whom it uses the files.

@@ -237,7 +237,7 @@ impl Virtual for ProcFs {
         match self.find(path)? {
             Node::Own if who.pid != 0 => Ok(who.pid.to_string().into_bytes()),
             Node::Own => Err(Errno::ENOENT),
-            Node::Cwd(pid) => Ok(self.process(pid)?.cwd_name.lock().clone()),
+            Node::Cwd(pid) => Ok(self.process(pid)?.cwd.lock().name().to_vec()),
             Node::Descriptor(pid, fd) => {
                 let entry = self.process(pid)?.fd(fd).map_err(|_| Errno::ENOENT)?;
                 Ok(link_text(&entry.file))

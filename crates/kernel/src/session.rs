@@ -10,8 +10,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
-use wardian_vfs::{Errno, Handle, Place, Tree};
+use wardian_vfs::{Caller, Errno, Handle, Tree};
 
+use crate::cwd::Cwd;
 use crate::fd::{Fd, FdTable, OpenFile};
 use crate::image::Image;
 use crate::instance::{Ending, Instance};
@@ -69,8 +70,7 @@ pub struct Finished {
 pub struct AtRest {
     image: Arc<Image>,
     env: Arc<Vec<Vec<u8>>>,
-    cwd: Place,
-    cwd_name: Vec<u8>,
+    cwd: Cwd,
     umask: u32,
     signals: Signals,
     fds: Vec<(u32, FdAtRest)>,
@@ -104,32 +104,28 @@ impl Session {
         env: Vec<Vec<u8>>,
         cwd: &[u8],
     ) -> Result<Session, Errno> {
-        let cwd_name = cwd.to_vec();
         let cwd = {
-            let tree = machine.tree().await;
-            tree.lookup(&wardian_vfs::Caller::USER, &tree.root(), cwd, true)?
+            let mut tree = machine.tree().await;
+            let root = tree.root();
+            Cwd::enter(machine, &mut tree, &Caller::USER, &root, cwd)?
         };
-        let process = add_process(machine, program, cwd.clone(), cwd_name.clone())?;
+        let process = add_process(machine, program, cwd.clone())?;
         let env = Arc::new(env);
         let template = program.template.get_or_try_init(|| take_template(machine, &process, program));
         let image = template.await?.clone();
         let (umask, signals) = (process.umask.load(Ordering::Relaxed), Signals::default());
         let fds = save_fds(&process.fds.lock());
-        let rest = AtRest { image, env, cwd, cwd_name, umask, signals, fds };
+        let rest = AtRest { image, env, cwd, umask, signals, fds };
         let (machine, program) = (machine.clone(), program.clone());
         Ok(Session { machine, process, program, rest, warm: None })
     }
 
     /// Puts a session at rest into another machine, whose tree must be a clone of the tree it rested on.
     pub fn restore(machine: &Arc<Machine>, program: &Arc<Program>, rest: &AtRest) -> Result<Session, Errno> {
-        let process = add_process(machine, program, rest.cwd.clone(), rest.cwd_name.clone())?;
-        let session = Session {
-            machine: machine.clone(),
-            process,
-            program: program.clone(),
-            rest: rest.moved_to(machine),
-            warm: None,
-        };
+        let rest = rest.moved_to(machine);
+        let process = add_process(machine, program, rest.cwd.clone())?;
+        let session =
+            Session { machine: machine.clone(), process, program: program.clone(), rest, warm: None };
         session.return_to_rest();
         Ok(session)
     }
@@ -152,8 +148,9 @@ impl Session {
         // A signal that came while it rested had no command to end.
         self.process.survive();
         self.attach(&command);
-        let verdict = match self.instance().await {
-            Ok(instance) => self.execute(&run, instance, &command).await,
+        let verdict = match self.instance(&command.cancel).await {
+            Ok(Some(instance)) => self.execute(&run, instance, &command).await,
+            Ok(None) => Verdict::Cancelled,
             Err(_) => Verdict::Killed(crate::signal::SIGKILL),
         };
         command.stdout.close();
@@ -218,7 +215,6 @@ impl Session {
             image: Arc::new(Image::capture(instance, Some(&self.rest.image))),
             env: self.rest.env.clone(),
             cwd: process.cwd.lock().clone(),
-            cwd_name: process.cwd_name.lock().clone(),
             umask: process.umask.load(Ordering::Relaxed),
             signals: process.signals.lock().clone(),
             fds: save_fds(&process.fds.lock()),
@@ -238,7 +234,6 @@ impl Session {
         let before = std::mem::replace(&mut *process.fds.lock(), table);
         drop(before);
         *process.cwd.lock() = self.rest.cwd.clone();
-        *process.cwd_name.lock() = self.rest.cwd_name.clone();
         *process.argv.lock() = session_argv(&self.program);
         process.umask.store(self.rest.umask, Ordering::Relaxed);
         *process.signals.lock() = self.rest.signals.clone();
@@ -259,14 +254,20 @@ impl Session {
         }
     }
 
-    async fn instance(&mut self) -> Result<Instance, Errno> {
+    /// The running program, made from the image if need be; nothing if it is cancelled while it waits for room.
+    async fn instance(&mut self, cancel: &Notify) -> Result<Option<Instance>, Errno> {
         if let Some(instance) = self.warm.take() {
-            return Ok(instance);
+            return Ok(Some(instance));
         }
-        let mut instance =
-            Instance::new(&self.machine, &self.process, &self.program, self.rest.env.clone()).await?;
+        let berth = tokio::select! {
+            biased;
+            berth = self.machine.kernel().room().wait() => berth?,
+            () = cancel.notified() => return Ok(None),
+        };
+        let env = self.rest.env.clone();
+        let mut instance = Instance::new(&self.machine, &self.process, &self.program, env, berth).await?;
         self.rest.image.restore(&mut instance).await?;
-        Ok(instance)
+        Ok(Some(instance))
     }
 }
 
@@ -282,7 +283,8 @@ async fn take_template(
     process: &Arc<Process>,
     program: &Arc<Program>,
 ) -> Result<Arc<Image>, Errno> {
-    let mut instance = Instance::new(machine, process, program, Arc::default()).await?;
+    let berth = machine.kernel().room().wait().await?;
+    let mut instance = Instance::new(machine, process, program, Arc::default(), berth).await?;
     let started = instance.call::<(), ()>("_initialize", ()).await;
     let image = Image::capture(&mut instance, None);
     machine.meter().release(process.charged.swap(0, Ordering::SeqCst));
@@ -314,8 +316,8 @@ async fn run_script(
         Ok(code) => Ended::Returned(code as u8, Box::new(instance)),
         Err(Ending::Status(status)) => Ended::Left(status),
         Err(Ending::Exec(request)) => {
-            drop(instance);
-            Ended::Left(spawn::run_to_end(machine, process, *request).await.0)
+            let berth = instance.make_way();
+            Ended::Left(spawn::run_to_end(machine, process, *request, berth).await.0)
         }
     }
 }
@@ -335,12 +337,7 @@ async fn call_run(instance: &mut Instance, script: &[u8]) -> Result<i32, Ending>
     instance.call::<(u32, u32), i32>("wardian_run", (ptr, len)).await
 }
 
-fn add_process(
-    machine: &Arc<Machine>,
-    program: &Program,
-    cwd: Place,
-    cwd_name: Vec<u8>,
-) -> Result<Arc<Process>, Errno> {
+fn add_process(machine: &Arc<Machine>, program: &Program, cwd: Cwd) -> Result<Arc<Process>, Errno> {
     let closed = || {
         let output = Output::new(0, None);
         output.close();
@@ -354,7 +351,6 @@ fn add_process(
         run: Arc::default(),
         fds,
         cwd,
-        cwd_name,
         umask: 0o022,
         signals: Signals::default(),
         argv: session_argv(program),
@@ -436,13 +432,13 @@ impl AtRest {
     fn moved_to(&self, machine: &Machine) -> AtRest {
         let mut moved = Vec::new();
         let fds = self.fds.iter().map(|(number, fd)| (*number, fd.moved_to(machine, &mut moved))).collect();
-        AtRest { fds, ..self.clone() }
+        AtRest { fds, cwd: self.cwd.moved_to(machine), ..self.clone() }
     }
 
     /// Makes a clone of the tree it rests on fit for it: what only processes that stay behind have open is closed.
     pub fn take_along(&self, tree: &mut Tree) {
         let mut seen: Vec<&Arc<OpenFile>> = Vec::new();
-        let mut handles = Vec::new();
+        let mut handles = vec![self.cwd.handle()];
         for (_, fd) in &self.fds {
             if let FdAtRest::File { open, handle, .. } = fd
                 && !seen.iter().any(|other| Arc::ptr_eq(other, open))

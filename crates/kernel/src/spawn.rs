@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use wardian_vfs::{Access, Errno, FileKind, OpenFlags, Place, Result};
+use wardian_vfs::{Access, Errno, FileKind, OpenFlags, Result};
 
+use crate::cwd::Cwd;
 use crate::fd::FdTable;
 use crate::foreign;
 use crate::instance::{Ending, Instance};
 use crate::machine::Machine;
 use crate::proc::{Pid, Process, Seed, Status};
 use crate::program::Program;
+use crate::room::Berth;
+use crate::signal::SIGKILL;
 use crate::task;
 
 /// Arguments and environment together may not be larger.
@@ -93,7 +96,7 @@ enum Loaded {
 }
 
 async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8]) -> Result<Loaded> {
-    let (caller, cwd) = (process.caller(), process.cwd.lock().clone());
+    let (caller, cwd) = (process.caller(), process.place());
     let kernel = machine.kernel().clone();
     let known = path.to_vec();
     let opened = machine
@@ -171,16 +174,16 @@ pub(crate) fn spawn(
     parent: &Process,
     request: Request,
     moves: &[FdMove],
-    cwd: Option<(Place, Vec<u8>)>,
+    cwd: Option<Cwd>,
     group: Group,
 ) -> Result<Pid> {
+    let berth = machine.kernel().room().take()?;
     let fds = inherited(&parent.fds.lock(), moves)?;
-    let (cwd, cwd_name) = cwd.unwrap_or_else(|| (parent.cwd.lock().clone(), parent.cwd_name.lock().clone()));
+    let cwd = cwd.unwrap_or_else(|| parent.cwd.lock().clone());
     let seed = Seed {
         run: parent.run(),
         fds,
         cwd,
-        cwd_name,
         umask: parent.umask.load(Ordering::Relaxed),
         signals: parent.signals.lock().for_new_program(),
         argv: request.argv.clone(),
@@ -194,7 +197,7 @@ pub(crate) fn spawn(
         };
         table.add(parent.pid, group, seed)?
     };
-    let body = run_program(machine.clone(), child.clone(), request);
+    let body = run_program(machine.clone(), child.clone(), request, berth);
     task::launch(machine.kernel(), &child.task(), Box::pin(body));
     Ok(child.pid)
 }
@@ -216,9 +219,14 @@ pub(crate) fn inherited(parent: &FdTable, moves: &[FdMove]) -> Result<FdTable> {
 }
 
 /// Runs a program in `process` to its end, and ends the process.
-pub(crate) async fn run_program(machine: Arc<Machine>, process: Arc<Process>, request: Request) {
+pub(crate) async fn run_program(
+    machine: Arc<Machine>,
+    process: Arc<Process>,
+    request: Request,
+    berth: Berth,
+) {
     let _guard = machine.end_with_body(&process);
-    let (status, instance) = run_to_end(&machine, &process, request).await;
+    let (status, instance) = run_to_end(&machine, &process, request, berth).await;
     // The parent is told first and goes on while this task takes the memory down.
     machine.end(&process, status);
     drop(instance);
@@ -229,12 +237,17 @@ pub(crate) async fn run_to_end(
     machine: &Arc<Machine>,
     process: &Arc<Process>,
     mut request: Request,
+    mut berth: Berth,
 ) -> (Status, Option<Instance>) {
     loop {
         *process.argv.lock() = request.argv.clone();
-        match run_once(machine, process, &request).await {
-            (Ending::Exec(next), _) => request = *next,
+        match run_once(machine, process, &request, berth).await {
+            (Ending::Exec(next), Some(instance)) => {
+                request = *next;
+                berth = instance.make_way();
+            }
             (Ending::Status(status), instance) => return (status, instance),
+            (Ending::Exec(_), None) => return (Status::Signaled(SIGKILL), None),
         }
     }
 }
@@ -243,6 +256,7 @@ async fn run_once(
     machine: &Arc<Machine>,
     process: &Arc<Process>,
     request: &Request,
+    berth: Berth,
 ) -> (Ending, Option<Instance>) {
     if !request.program.native
         && let Err(errno) = foreign::prepare(machine, process).await
@@ -250,9 +264,9 @@ async fn run_once(
         tracing::debug!(%errno, "cannot prepare descriptors");
         return (Ending::Status(Status::Exited(126)), None);
     }
-    let instance = Instance::new(machine, process, &request.program, request.env.clone()).await;
+    let instance = Instance::new(machine, process, &request.program, request.env.clone(), berth).await;
     let Ok(mut instance) = instance else {
-        return (Ending::Status(Status::Signaled(crate::signal::SIGKILL)), None);
+        return (Ending::Status(Status::Signaled(SIGKILL)), None);
     };
     let ending = match instance.call::<(), ()>("_start", ()).await {
         Ok(()) => Ending::Status(Status::Exited(0)),

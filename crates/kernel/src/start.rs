@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use wardian_vfs::{Caller, Errno};
 
+use crate::cwd::Cwd;
 use crate::fd::{Fd, FdTable, OpenFile};
 use crate::machine::Machine;
 use crate::proc::{Pid, Process, Seed, Status};
@@ -54,11 +55,13 @@ pub struct Started {
 }
 
 impl Machine {
-    /// Starts a program in a run of its own.
+    /// Starts a program in a run of its own, as soon as there is room for it.
     pub async fn start(self: &Arc<Self>, start: Start) -> Result<Started, Errno> {
+        let berth = self.kernel().room().wait().await?;
         let cwd = {
-            let tree = self.tree().await;
-            tree.lookup(&Caller::USER, &tree.root(), &start.cwd, true)?
+            let mut tree = self.tree().await;
+            let root = tree.root();
+            Cwd::enter(self, &mut tree, &Caller::USER, &root, &start.cwd)?
         };
         let mut fds = FdTable::new(self.limits().open_files);
         fds.put(0, Fd::new(OpenFile::Input(start.input)))?;
@@ -69,7 +72,6 @@ impl Machine {
             run: run.clone(),
             fds,
             cwd,
-            cwd_name: start.cwd,
             umask: 0o022,
             signals: Signals::default(),
             argv: Arc::new(start.argv.clone()),
@@ -82,7 +84,7 @@ impl Machine {
                 return Err(errno);
             }
         };
-        let body = spawn::run_program(self.clone(), process.clone(), request);
+        let body = spawn::run_program(self.clone(), process.clone(), request, berth);
         task::launch(self.kernel(), &process.task(), Box::pin(body));
         Ok(Started { machine: self.clone(), process, run })
     }

@@ -8,6 +8,7 @@ use wasmtime::{Caller, Linker};
 
 use super::MODULE;
 use crate::call::{Call, Outcome, waiting_calls};
+use crate::cwd::Cwd;
 use crate::fd::OpenFile;
 use crate::instance::Ctx;
 
@@ -240,7 +241,7 @@ async fn statfs(call: &mut Call<'_>, dir: u32, path: u32, len: u32, out: u32) ->
 async fn getcwd(call: &mut Call<'_>, buf: u32, len: u32, need: u32) -> Outcome {
     call.bytes(need, 4)?;
     call.bytes(buf, len)?;
-    let cwd = call.process().cwd.lock().clone();
+    let cwd = call.process().place();
     let path = call.machine().tree().await.path_of(&cwd)?;
     call.put_u32(need, path.len() as u32)?;
     if path.len() > len as usize {
@@ -252,33 +253,24 @@ async fn getcwd(call: &mut Call<'_>, buf: u32, len: u32, need: u32) -> Outcome {
 async fn chdir(call: &mut Call<'_>, dir: u32, path: u32, len: u32) -> Outcome {
     let at = call.directory(dir).await?;
     let path = if len == 0 { b".".to_vec() } else { call.path(path, len)? };
-    let place = call.directory_at(at, path).await?;
-    *call.process().cwd.lock() = place.0;
-    *call.process().cwd_name.lock() = place.1;
+    let cwd = call.directory_at(at, path).await?;
+    *call.process().cwd.lock() = cwd;
     Ok(())
 }
 
 impl Call<'_> {
     /// The directory at a path relative to the working directory, for a child that is to start there.
-    pub(super) async fn working_directory(&mut self, ptr: u32, len: u32) -> Result<(Place, Vec<u8>)> {
+    pub(super) async fn working_directory(&mut self, ptr: u32, len: u32) -> Result<Cwd> {
         let path = self.path(ptr, len)?;
-        let cwd = self.process().cwd.lock().clone();
+        let cwd = self.process().place();
         self.directory_at(cwd, path).await
     }
 
-    /// A directory one may enter, and its name.
-    async fn directory_at(&self, at: Place, path: Vec<u8>) -> Result<(Place, Vec<u8>)> {
-        let caller = self.process().caller();
+    /// A directory one may enter.
+    async fn directory_at(&self, at: Place, path: Vec<u8>) -> Result<Cwd> {
+        let (caller, machine) = (self.process().caller(), self.machine().clone());
         let (from, name) = (at.clone(), path.clone());
-        let work = move |tree: &mut Tree| {
-            let place = tree.lookup(&caller, &from, &name, true)?;
-            match tree.stat_place(&caller, &place)?.kind {
-                FileKind::Dir => tree.access(&caller, &place, b".", Access::X)?,
-                _ => return Err(Errno::ENOTDIR),
-            }
-            let name = tree.path_of(&place)?;
-            Ok((place, name))
-        };
-        self.machine().at_path(&at, &path, work).await
+        let enter = move |tree: &mut Tree| Cwd::enter(&machine, tree, &caller, &from, &name);
+        self.machine().at_path(&at, &path, enter).await
     }
 }

@@ -73,8 +73,7 @@ async fn exec(call: &mut Call<'_>, request: u32) -> Outcome {
     let fds = spawning::inherited(&process.fds.lock(), &moves)?;
     *process.fds.lock() = fds;
     if let Some(cwd) = cwd {
-        *process.cwd.lock() = cwd.0;
-        *process.cwd_name.lock() = cwd.1;
+        *process.cwd.lock() = cwd;
     }
     let signals = process.signals.lock().for_new_program();
     *process.signals.lock() = signals;

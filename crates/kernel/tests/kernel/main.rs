@@ -5,5 +5,6 @@ mod kill;
 mod leaks;
 mod memory;
 mod processes;
+mod room;
 mod support;
 mod templates;

@@ -11,8 +11,13 @@ pub static KERNEL: LazyLock<Kernel> = LazyLock::new(|| {
     Kernel::new(KernelConfig { artifacts, ..KernelConfig::default() }).expect("a kernel starts")
 });
 
-static TESTING: LazyLock<Arc<Program>> = LazyLock::new(|| program("testing"));
-static FOREIGN: LazyLock<Arc<Program>> = LazyLock::new(|| program("foreign"));
+/// The programs that tests run, compiled for one kernel.
+pub struct Programs {
+    testing: Arc<Program>,
+    foreign: Arc<Program>,
+}
+
+static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| Programs::load(&KERNEL));
 
 /// The testing program as WebAssembly.
 pub fn wasm(name: &str) -> Vec<u8> {
@@ -30,25 +35,31 @@ fn recorded_hash(name: &str) -> String {
     line.rsplit(' ').next().expect("a hash").to_owned()
 }
 
-fn program(name: &'static str) -> Arc<Program> {
+fn program(kernel: &Kernel, name: &'static str) -> Arc<Program> {
     let source = ProgramSource {
         name: name.to_owned(),
         sha256: recorded_hash(name),
         wasm: Box::new(move || Ok(wasm(name))),
     };
-    KERNEL.load(&source, &|_| ()).expect("it compiles")
+    kernel.load(&source, &|_| ()).expect("it compiles")
 }
 
-/// A tree with `/bin/testing`, `/bin/foreign` and a `/tmp`.
-pub fn tree() -> Tree {
-    let mut tree = Tree::new(Quota { bytes: 64 << 20, inodes: 10_000 });
-    for (name, program) in [("testing", &*TESTING), ("foreign", &*FOREIGN)] {
-        let content = Content::Bytes(Arc::from(&b"\0asm"[..]));
-        let version = tree.install(format!("/bin/{name}").as_bytes(), 0o755, content).expect("installs");
-        KERNEL.register(version, program.clone());
+impl Programs {
+    pub fn load(kernel: &Kernel) -> Programs {
+        Programs { testing: program(kernel, "testing"), foreign: program(kernel, "foreign") }
     }
-    tree.install_dir(b"/tmp", 0o1777).expect("installs");
-    tree
+
+    /// A tree with `/bin/testing`, `/bin/foreign` and a `/tmp`.
+    pub fn tree(&self, kernel: &Kernel) -> Tree {
+        let mut tree = Tree::new(Quota { bytes: 64 << 20, inodes: 10_000 });
+        for (name, program) in [("testing", &self.testing), ("foreign", &self.foreign)] {
+            let content = Content::Bytes(Arc::from(&b"\0asm"[..]));
+            let version = tree.install(format!("/bin/{name}").as_bytes(), 0o755, content).expect("installs");
+            kernel.register(version, program.clone());
+        }
+        tree.install_dir(b"/tmp", 0o1777).expect("installs");
+        tree
+    }
 }
 
 /// A machine with the default limits.
@@ -57,7 +68,7 @@ pub fn machine() -> Arc<Machine> {
 }
 
 pub fn machine_with(limits: Limits) -> Arc<Machine> {
-    Machine::new(&KERNEL, tree(), limits)
+    Machine::new(&KERNEL, PROGRAMS.tree(&KERNEL), limits)
 }
 
 /// What a finished program left; shown whole when an assertion fails.

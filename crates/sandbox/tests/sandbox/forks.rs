@@ -1,5 +1,9 @@
 //! A fork is a value: everything is there, nothing is shared.
 
+use std::time::Duration;
+
+use wardian::Run;
+
 use crate::support::{output, run, sandbox};
 
 #[tokio::test]
@@ -45,4 +49,23 @@ async fn a_background_job_stays_with_the_original() {
     let child = parent.fork().await.unwrap();
     assert_eq!(parent.machine().census().processes, 2);
     assert_eq!(child.machine().census().processes, 1);
+}
+
+#[tokio::test]
+async fn a_shell_with_megabytes_of_variables_forks_and_survives_kills_as_a_small_one_does() {
+    let parent = sandbox().await;
+    output(&parent, "printf -v big '%4000000s' x; printf -v more '%2000000s' y; n=1").await;
+    let check = "echo ${#big} ${#more} ${big: -1}${more: -1} $n $(echo ${#big})";
+    assert_eq!(output(&parent, check).await, "4000000 2000000 xy 1 4000000\n");
+    let child = parent.fork().await.unwrap();
+    output(&child, "big=${big/x/z}; n=2").await;
+    let killed = parent
+        .run_with(Run::new("big=gone; n=3; while :; do :; done").timeout(Some(Duration::from_millis(50))));
+    assert_eq!(killed.await.unwrap().exit_code, 124);
+    assert_eq!(output(&parent, check).await, "4000000 2000000 xy 1 4000000\n");
+    assert_eq!(output(&child, check).await, "4000000 2000000 zy 2 4000000\n");
+    drop(parent);
+    let grandchild = child.fork().await.unwrap();
+    output(&child, "more=; n=4").await;
+    assert_eq!(output(&grandchild, check).await, "4000000 2000000 zy 2 4000000\n");
 }

@@ -160,3 +160,24 @@ async fn environment_and_directory_are_what_the_builder_said() {
     assert!(Sandbox::builder().env("A=B", "c").build().await.is_err());
     assert!(Sandbox::builder().cwd("/nowhere").build().await.is_err());
 }
+
+#[tokio::test]
+async fn a_removed_directory_stays_for_whoever_is_in_it() {
+    let sandbox = sandbox().await;
+    output(&sandbox, "mkdir /tmp/d; cd /tmp/d; rmdir /tmp/d").await;
+    let look = "ls -A; echo $?; stat -c '%F %h' .; touch x 2>/dev/null; echo $?";
+    let as_on_linux = "0\ndirectory 0\n1\n";
+    assert_eq!(output(&sandbox, look).await, as_on_linux);
+    assert_eq!(
+        sandbox
+            .run_with(Run::new("while :; do :; done").timeout(Some(Duration::from_millis(50))))
+            .await
+            .unwrap()
+            .exit_code,
+        124
+    );
+    assert_eq!(output(&sandbox, look).await, as_on_linux);
+    assert_eq!(output(&sandbox.fork().await.unwrap(), look).await, as_on_linux);
+    let left = "cd .. 2>/dev/null; pwd; ls -A /tmp | wc -l";
+    assert_eq!(output(&sandbox, left).await, "/tmp\n0\n");
+}

@@ -3,6 +3,7 @@
 //! Figures depend on the machine; the ratios are what we promise (SPECIFICATION.md). Nothing here passes or fails.
 
 mod kill;
+mod processes;
 mod shell;
 mod start;
 mod table;
@@ -16,6 +17,7 @@ fn main() -> Result<()> {
     let mut table = Table::default();
     runtime.block_on(async {
         shell::measure(&mut table).await?;
+        processes::measure(&mut table).await?;
         start::measure(&mut table).await?;
         kill::measure(&mut table).await
     })?;

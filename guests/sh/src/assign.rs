@@ -50,6 +50,11 @@ impl Shell {
             if var.attrs.has(Attrs::READONLY) {
                 return Err(self.readonly_error(name));
             }
+            let base = text.split(|&byte| byte == b'[').next().unwrap_or_default();
+            if !crate::parser::is_assignment_name(base) {
+                self.complain_parts(&[b"`", &text, b"': not a valid identifier"]);
+                return Err(Flow::Discard(1));
+            }
             self.vars.set_raw(name, &text);
             return Ok(());
         }
@@ -64,6 +69,10 @@ impl Shell {
         }
         let old = if append { self.vars.raw(&target).and_then(Var::text).cloned() } else { None };
         let value = self.shaped(&target, old, text)?;
+        if target == b"GLOBIGNORE" && !value.is_empty() {
+            // As in bash, names to leave out mean that all others are wanted, and it stays so.
+            self.shopt.by_name(b"dotglob").into_iter().for_each(|on| *on = true);
+        }
         let export = self.options.allexport;
         let var = self.vars.entry(&target);
         match &mut var.value {
@@ -116,12 +125,23 @@ impl Shell {
     pub fn assign_reference(&mut self, target: &[u8], open: usize, text: Vec<u8>, append: bool) -> Exec<()> {
         let (name, subscript) = (&target[..open], target[open + 1..].strip_suffix(b"]").unwrap_or(b""));
         let resolved = self.vars.resolve(name).into_owned();
+        let subscript = self.expand_subscript(subscript)?;
         if self.is_assoc(&resolved) {
-            let key = strip_quotes(subscript);
-            return self.assign_key(&resolved, key, text, append);
+            return self.assign_key(&resolved, subscript, text, append);
         }
-        let index = self.arith_text(subscript).map_err(|error| self.arith_discard(b"", error))?;
+        let index = self.arith_text(&subscript).map_err(|error| self.arith_discard(b"", error))?;
         self.assign_index(&resolved, index, text, append)
+    }
+
+    /// A subscript that is only known as text: its expansions are done and its quotes removed.
+    pub fn expand_subscript(&mut self, text: &[u8]) -> Exec<Vec<u8>> {
+        if !text.iter().any(|byte| matches!(byte, b'$' | b'`' | b'\'' | b'"' | b'\\')) {
+            return Ok(text.to_vec());
+        }
+        match crate::parser::Parser::new(text.to_vec(), self.line).whole_subscript() {
+            Some(word) => self.expand_string(&word),
+            None => Ok(strip_quotes(text)),
+        }
     }
 
     pub fn is_assoc(&self, name: &[u8]) -> bool {
@@ -200,6 +220,15 @@ impl Shell {
     pub fn run_assignment(&mut self, assignment: &Assignment) -> Exec<()> {
         match &assignment.value {
             AssignedValue::Array(elements) => {
+                if self.options.xtrace {
+                    self.trace(&crate::unparse::assignment_text(assignment));
+                }
+                if let Some(subscript) = &assignment.subscript {
+                    let shown = crate::unparse::word_text(&subscript.word);
+                    let message = b"]: cannot assign list to array member";
+                    self.complain_parts(&[&assignment.name, b"[", &shown, message]);
+                    return Err(Flow::Discard(1));
+                }
                 let values = self.expand_elements(&assignment.name, elements)?;
                 self.assign_array(&assignment.name, values, assignment.append)
             }
@@ -233,6 +262,10 @@ impl Shell {
         if self.is_assoc(&resolved) {
             let key = self.expand_string(&subscript.word)?;
             return self.assign_key(&resolved, key, text, append);
+        }
+        if subscript.word.pieces.is_empty() {
+            self.complain_parts(&[name, b"[]: bad array subscript"]);
+            return Err(Flow::Discard(1));
         }
         let index = self.arith_or_discard(&subscript.arith)?;
         self.assign_index(&resolved, index, text, append)

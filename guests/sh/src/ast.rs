@@ -266,6 +266,8 @@ pub struct Param {
     pub subscript: Option<ParamSubscript>,
     /// `${!name…}`.
     pub indirect: bool,
+    /// `$name` without braces, which brace expansion may still lengthen.
+    pub bare: bool,
     pub op: ParamOp,
 }
 
@@ -328,6 +330,8 @@ pub enum ParamOp {
     },
     /// `@Q` and the like.
     Transform(u8),
+    /// `@` with anything else: an error unless the parameter is unset.
+    BadTransform(Vec<u8>),
     /// What bash calls a bad substitution, when it gets there.
     Bad(Vec<u8>),
 }

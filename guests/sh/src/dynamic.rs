@@ -31,7 +31,9 @@ pub const DYNAMIC: &[&[u8]] = &[
 impl Shell {
     pub fn define_dynamic(&mut self) {
         for name in DYNAMIC {
-            self.vars.insert(name, Var { value: Value::Unset, attrs: Attrs::DYNAMIC });
+            let mut attrs = Attrs::DYNAMIC;
+            attrs.set(Attrs::READONLY, matches!(*name, b"SHELLOPTS" | b"BASHOPTS"));
+            self.vars.insert(name, Var { value: Value::Unset, attrs });
         }
     }
 
@@ -66,9 +68,7 @@ impl Shell {
             b"_" => Value::Scalar(self.last_arg.clone()),
             b"FUNCNAME" => self.function_names(),
             b"BASH_SOURCE" => self.sources(),
-            b"BASH_LINENO" => Value::Indexed(
-                self.frames.iter().rev().map(|frame| frame.call_line.to_string().into_bytes()).collect(),
-            ),
+            b"BASH_LINENO" => self.call_lines(),
             _ => Value::Unset,
         };
         Var { value, attrs: Attrs::default() }
@@ -85,6 +85,15 @@ impl Shell {
             names.push(b"main".to_vec());
         }
         Value::Indexed(names.into_iter().collect())
+    }
+
+    fn call_lines(&self) -> Value {
+        let lines = self.frames.iter().rev().map(|frame| frame.call_line.to_string().into_bytes());
+        let mut lines: Indexed = lines.collect();
+        if self.invocation == crate::shell::Invocation::File {
+            lines.insert(lines.end(), b"0".to_vec());
+        }
+        Value::Indexed(lines)
     }
 
     fn sources(&self) -> Value {

@@ -525,6 +525,11 @@ impl Compiler<'_> {
                     self.at += 1;
                     tokens.push(self.char());
                 }
+                // As in bash, a backslash that ends a pattern is itself, but not after a star.
+                b'\\' if matches!(tokens.last(), Some(Token::Star)) => {
+                    self.at += 1;
+                    tokens.push(Token::Set(Set::default()));
+                }
                 _ => tokens.push(self.char()),
             }
         }

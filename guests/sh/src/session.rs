@@ -98,7 +98,7 @@ impl Shell {
         true
     }
 
-    /// Runs a whole script and answers the exit code. A file goes on after an error in an expansion; text does not.
+    /// Runs a whole script and answers the exit code. After an error in an expansion it goes on with the next line.
     fn run_script(&mut self, parser: &mut Parser) -> i32 {
         let mut status = 0;
         loop {
@@ -135,8 +135,7 @@ impl Shell {
                 self.unchecked = 0;
                 while self.vars.pop_scope().is_some() {}
                 self.frames.clear();
-                let goes_on = matches!(self.invocation, Invocation::File | Invocation::Stdin);
-                if goes_on && !self.options.errexit { Ok(status) } else { Err(status) }
+                if self.options.errexit { Err(status) } else { Ok(status) }
             }
             Err(Flow::Return(status)) => Ok(status),
             Err(Flow::Break(_) | Flow::Continue(_)) => Ok(self.status),

@@ -188,6 +188,10 @@ impl Shell {
     pub fn complain_at(&self, line: u32, message: &[u8]) {
         let mut text = match self.invocation {
             Invocation::File => self.source.to_vec(),
+            // Where bash says that a function given with `-c` comes from.
+            Invocation::Command if self.frames.last().is_some_and(|frame| frame.function.is_some()) => {
+                b"environment".to_vec()
+            }
             _ => self.name.clone(),
         };
         text.extend_from_slice(format!(": line {line}: ").as_bytes());

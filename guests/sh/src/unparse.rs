@@ -435,7 +435,7 @@ fn arith_text(arith: &Arith) -> Vec<u8> {
     arith_raw(arith).trim_ascii().to_vec()
 }
 
-fn assignment_text(assignment: &Assignment) -> Vec<u8> {
+pub fn assignment_text(assignment: &Assignment) -> Vec<u8> {
     let mut text = assignment.name.to_vec();
     if let Some(subscript) = &assignment.subscript {
         text.extend([b"[", word_text(&subscript.word).as_slice(), b"]"].concat());

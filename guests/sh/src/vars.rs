@@ -76,10 +76,6 @@ impl Assoc {
         self.entries.remove(key);
     }
 
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
     /// Keys and values in bash's order: by hash bucket, the newest of a bucket first.
     pub fn walk(&self) -> Vec<(&Vec<u8>, &Vec<u8>)> {
         let mut buckets: u32 = 1024;
@@ -357,6 +353,27 @@ impl Vars {
 
     pub fn is_local(&self, name: &[u8]) -> bool {
         self.scopes.last().is_some_and(|scope| scope.hidden.iter().any(|(hidden, _)| hidden == name))
+    }
+
+    /// Removes the innermost local of a name, of whatever function: what it hid comes back.
+    pub fn reveal(&mut self, name: &[u8]) -> bool {
+        let hides = |(hidden, _): &(Vec<u8>, Option<Var>)| hidden == name;
+        for at in (0..self.scopes.len()).rev() {
+            if let Some(slot) = self.scopes[at].hidden.iter().position(hides) {
+                match self.scopes[at].hidden.remove(slot).1 {
+                    Some(var) => self.insert(name, var),
+                    None => drop(self.remove(name)),
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Unsets a variable; a local stays one, and goes on hiding what is outside.
+    pub fn hide(&mut self, name: &[u8]) {
+        let local = self.scopes.iter().any(|scope| scope.hidden.iter().any(|(hidden, _)| hidden == name));
+        if local { self.insert(name, Var::default()) } else { drop(self.remove(name)) }
     }
 
     /// The names local to the current function.

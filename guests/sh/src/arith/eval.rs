@@ -11,8 +11,27 @@ use std::rc::Rc;
 pub enum ArithError {
     /// What bash says of it.
     Message(Vec<u8>),
+    /// What bash says of a part of it, and the rest of the text from there; the whole text goes before it.
+    Token(&'static str, Vec<u8>),
+    /// It was said already: a variable that must not be assigned to.
+    Reported,
     /// An expansion inside it ended the command.
     Flow(Flow),
+}
+
+impl ArithError {
+    /// The same, told of the whole text.
+    fn about(self, text: &[u8]) -> ArithError {
+        match self {
+            ArithError::Token(message, rest) => {
+                let text = text.trim_ascii_start();
+                let parts: [&[u8]; 6] =
+                    [text, b": ", message.as_bytes(), b" (error token is \"", &rest, b"\")"];
+                ArithError::Message(parts.concat())
+            }
+            other => other,
+        }
+    }
 }
 
 impl From<Flow> for ArithError {
@@ -56,7 +75,7 @@ impl Shell {
             if arith.slots.is_empty() {
                 return self
                     .evaluate(expr, &Slots { values: &[] }, 0)
-                    .map_err(|error| self.with_text(arith, error));
+                    .map_err(|error| error.about(&arith.word.as_literal().unwrap_or_default()));
             }
             let mut values = Vec::with_capacity(arith.slots.len());
             for slot in &arith.slots {
@@ -64,7 +83,9 @@ impl Shell {
             }
             // An expansion that is more than a number changes how the text parses.
             if slots_are_numbers(expr, &values) {
-                return self.evaluate(expr, &Slots { values: &values }, 0);
+                return self
+                    .evaluate(expr, &Slots { values: &values }, 0)
+                    .map_err(|error| error.about(&substitute(arith, &values)));
             }
             let text = substitute(arith, &values);
             return self.arith_text(&text);
@@ -87,20 +108,17 @@ impl Shell {
     pub fn arith_discard(&self, prefix: &[u8], error: ArithError) -> Flow {
         match error {
             ArithError::Flow(flow) => flow,
-            ArithError::Message(message) => {
-                self.complain_parts(&[prefix, &message]);
+            error => {
+                self.complain_arith(prefix, &error);
                 Flow::Discard(1)
             }
         }
     }
 
-    fn with_text(&self, arith: &Arith, error: ArithError) -> ArithError {
-        match error {
-            ArithError::Message(message) if message.starts_with(b"division by 0") => {
-                let text = arith.word.as_literal().unwrap_or_default();
-                ArithError::Message([text.trim_ascii(), b": ", &message].concat())
-            }
-            other => other,
+    /// Prints what is wrong with an expression.
+    pub fn complain_arith(&self, prefix: &[u8], error: &ArithError) {
+        if let ArithError::Message(message) = error {
+            self.complain_parts(&[prefix, message]);
         }
     }
 
@@ -111,7 +129,10 @@ impl Shell {
         let expr = match self.arith_cache.get(text) {
             Some(expr) => expr.clone(),
             None => {
-                let expr = Rc::new(parse_text(text).map_err(|error| parse_failure(text, &error))?);
+                let expr = match parse_text(text) {
+                    Ok(expr) => Rc::new(expr),
+                    Err(error) => return Err(self.parse_failure(text, error, depth)),
+                };
                 if self.arith_cache.len() >= CACHE {
                     self.arith_cache.clear();
                 }
@@ -119,12 +140,24 @@ impl Shell {
                 expr
             }
         };
-        self.evaluate(&expr, &Slots { values: &[] }, depth).map_err(|error| match error {
-            ArithError::Message(message) if message.starts_with(b"division by 0") => {
-                ArithError::Message([text.trim_ascii(), b": ", &message].concat())
-            }
-            other => other,
-        })
+        self.evaluate(&expr, &Slots { values: &[] }, depth).map_err(|error| error.about(text))
+    }
+
+    /// What is wrong with text, after what stands before the mistake was done.
+    fn parse_failure(&mut self, text: &[u8], error: ParseError, depth: u32) -> ArithError {
+        if let Some(before) = &error.before
+            && let Err(earlier) = self.evaluate(before, &Slots { values: &[] }, depth)
+        {
+            return earlier.about(text);
+        }
+        let rest = error.rest.as_slice();
+        let operand_missing = error.message == "syntax error: operand expected" && !rest.is_empty();
+        let message = if operand_missing && is_name_start(rest[0]) {
+            "syntax error in expression"
+        } else {
+            error.message
+        };
+        ArithError::Token(message, error.rest).about(text)
     }
 
     fn evaluate(&mut self, expr: &Expr, slots: &Slots<'_>, depth: u32) -> Evaluated {
@@ -159,6 +192,15 @@ impl Shell {
             Expr::Ternary(condition, yes, no) => {
                 let chosen = if self.evaluate(condition, slots, depth)? != 0 { yes } else { no };
                 return self.evaluate(chosen, slots, depth);
+            }
+            Expr::Checked { value, message, rest } => {
+                let checked = self.evaluate(value, slots, depth)?;
+                if checked < 0 && message.starts_with("exponent")
+                    || checked == 0 && message.starts_with("division")
+                {
+                    return Err(ArithError::Token(message, fill(rest, slots.values)));
+                }
+                checked
             }
             Expr::Comma(left, right) => {
                 self.evaluate(left, slots, depth)?;
@@ -278,12 +320,15 @@ impl Shell {
     fn store(&mut self, place: &Place, value: i64) -> Result<(), ArithError> {
         let mut digits = [0_u8; 20];
         let text = decimal(value, &mut digits);
-        match &place.key {
-            None => self.assign(&place.name, text)?,
-            Some(Key::Number(index)) => self.assign_index(&place.name, *index, text.to_vec(), false)?,
-            Some(Key::Text(key)) => self.assign_key(&place.name, key.clone(), text.to_vec(), false)?,
-        }
-        Ok(())
+        let assigned = match &place.key {
+            None => self.assign(&place.name, text),
+            Some(Key::Number(index)) => self.assign_index(&place.name, *index, text.to_vec(), false),
+            Some(Key::Text(key)) => self.assign_key(&place.name, key.clone(), text.to_vec(), false),
+        };
+        assigned.map_err(|flow| match flow {
+            Flow::Discard(_) => ArithError::Reported,
+            flow => ArithError::Flow(flow),
+        })
     }
 }
 
@@ -322,9 +367,7 @@ fn binary(op: Op, left: i64, right: i64) -> Evaluated {
         Op::Add => left.wrapping_add(right),
         Op::Sub => left.wrapping_sub(right),
         Op::Mul => left.wrapping_mul(right),
-        Op::Div | Op::Rem if right == 0 => {
-            return Err(ArithError::Message(b"division by 0 (error token is \"0\")".to_vec()));
-        }
+        Op::Div | Op::Rem if right == 0 => return Err(ArithError::Token("division by 0", b"0".to_vec())),
         Op::Div => left.wrapping_div(right),
         Op::Rem => left.wrapping_rem(right),
         Op::Shl => left.wrapping_shl(right as u32),
@@ -338,10 +381,7 @@ fn binary(op: Op, left: i64, right: i64) -> Evaluated {
         Op::BitAnd => left & right,
         Op::BitXor => left ^ right,
         Op::BitOr => left | right,
-        Op::Pow if right < 0 => {
-            let message = format!("exponent less than 0 (error token is \"{}\")", right.unsigned_abs());
-            return Err(ArithError::Message(message.into_bytes()));
-        }
+        Op::Pow if right < 0 => return Err(ArithError::Token("exponent less than 0", Vec::new())),
         Op::Pow => power(left, right),
     })
 }
@@ -370,7 +410,7 @@ fn slots_are_numbers(expr: &Expr, values: &[Vec<u8>]) -> bool {
             values.get(*slot).is_some_and(|text| slot_number(text).is_some_and(|value| value >= 0))
         }
         Expr::Element { subscript, .. } => subscript.as_deref().is_none_or(|inner| all(&[inner])),
-        Expr::Unary(_, operand) => all(&[operand]),
+        Expr::Unary(_, operand) | Expr::Checked { value: operand, .. } => all(&[operand]),
         Expr::Binary(_, left, right)
         | Expr::And(left, right)
         | Expr::Or(left, right)
@@ -406,13 +446,4 @@ fn substitute(arith: &Arith, values: &[Vec<u8>]) -> Vec<u8> {
     let (mut text, mut slots) = (Vec::new(), Vec::new());
     super::flatten(&arith.word.pieces, &mut text, &mut slots);
     fill(&text, values)
-}
-
-fn parse_failure(text: &[u8], error: &ParseError) -> ArithError {
-    let rest = error.rest.trim_ascii_start();
-    let operand_missing = error.message == "syntax error: operand expected" && !rest.is_empty();
-    let message =
-        if operand_missing && is_name_start(rest[0]) { "syntax error in expression" } else { error.message };
-    let text = text.trim_ascii_start();
-    ArithError::Message([text, b": ", message.as_bytes(), b" (error token is \"", rest, b"\")"].concat())
 }

@@ -7,7 +7,7 @@ use crate::ast::{Piece, Word};
 use std::rc::Rc;
 
 pub use eval::ArithError;
-pub use parse::parse_text;
+pub use parse::{is_name, parse_text};
 
 /// An arithmetic expression as it stands in a script.
 #[derive(Debug, Clone)]
@@ -72,6 +72,12 @@ pub enum Expr {
     Or(Box<Expr>, Box<Expr>),
     Ternary(Box<Expr>, Box<Expr>, Box<Expr>),
     Comma(Box<Expr>, Box<Expr>),
+    /// A divisor or exponent: not 0, or not negative. The complaint quotes the rest of the text.
+    Checked {
+        value: Box<Expr>,
+        message: &'static str,
+        rest: Rc<[u8]>,
+    },
     /// `=` with no operator, or `+=` and the like.
     Assign(Option<Op>, Box<Expr>, Box<Expr>),
     /// `++x`, `--x`, `x++`, `x--`.

@@ -1,4 +1,6 @@
 //! Arithmetic's syntax: C's operators, with bash's bases and `**`.
+//!
+//! Read token by token as bash does, because its messages quote the text from the last token on.
 
 use super::{Expr, Op, SLOT};
 use std::rc::Rc;
@@ -6,71 +8,153 @@ use std::rc::Rc;
 /// Deeper nesting than this is an error rather than a stack that runs out.
 const MAX_DEPTH: usize = 200;
 
-/// What is wrong with an expression, and the rest of the text from where it went wrong.
+/// What is wrong with an expression, the rest of the text from where it went wrong, and what was complete before.
 #[derive(Debug, Clone)]
 pub struct ParseError {
     pub message: &'static str,
     pub rest: Vec<u8>,
+    pub before: Option<Box<Expr>>,
 }
 
-type Parsed = Result<Expr, ParseError>;
+type Parsed<T = Expr> = Result<T, ParseError>;
 
 /// Compiles an expression. Empty text is 0.
 pub fn parse_text(text: &[u8]) -> Parsed {
-    let mut parser = Parser { text, at: 0, depth: 0 };
-    parser.blanks();
-    if parser.at == text.len() {
+    if text.trim_ascii().is_empty() {
         return Ok(Expr::Number(0));
     }
+    let mut parser = Parser::new(text, 0);
+    parser.advance()?;
     let expr = parser.comma()?;
-    parser.blanks();
-    if parser.at < text.len() {
-        let message = match expr {
-            Expr::Number(_) | Expr::Slot(_) | Expr::Variable(_) if text[parser.at] == b'=' => {
-                "attempted assignment to non-variable"
-            }
-            _ => "syntax error in expression",
-        };
-        return Err(parser.error(message));
+    if parser.token != Token::End {
+        let mut error = parser.error("syntax error in expression");
+        error.before = Some(Box::new(expr));
+        return Err(error);
     }
     Ok(expr)
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Token {
+    End,
+    /// A number, or anything that cannot be assigned to.
+    Number,
+    /// A variable or an element.
+    Name,
+    Binary(Op),
+    Assign(Option<Op>),
+    /// `++` or `--` before a name, and after one.
+    Before(i64),
+    After(i64),
+    And,
+    Or,
+    Not,
+    Invert,
+    Question,
+    Colon,
+    Comma,
+    Open,
+    Close,
+}
+
+impl Token {
+    fn is_operand(self) -> bool {
+        matches!(self, Token::Number | Token::Name)
+    }
+}
+
 struct Parser<'t> {
     text: &'t [u8],
+    /// After the current token.
     at: usize,
+    /// Where the last token starts; the end of the text is none.
+    start: usize,
+    token: Token,
+    /// The token before, or what bash takes for it after an operation.
+    last: Token,
+    /// The current operand.
+    operand: Option<Expr>,
+    /// The last name read, which is what an assignment assigns to.
+    target: Option<Expr>,
     depth: usize,
 }
 
-/// Binary operators by binding strength, loosest first; longest spelling first within a level.
-const LEVELS: &[&[(&[u8], Op)]] = &[
-    &[(b"|", Op::BitOr)],
-    &[(b"^", Op::BitXor)],
-    &[(b"&", Op::BitAnd)],
-    &[(b"==", Op::Eq), (b"!=", Op::Ne)],
-    &[(b"<=", Op::Le), (b">=", Op::Ge), (b"<", Op::Lt), (b">", Op::Gt)],
-    &[(b"<<", Op::Shl), (b">>", Op::Shr)],
-    &[(b"+", Op::Add), (b"-", Op::Sub)],
-    &[(b"*", Op::Mul), (b"/", Op::Div), (b"%", Op::Rem)],
+/// Operators, the longer spellings first.
+const OPERATORS: &[(&[u8], Token)] = &[
+    (b"<<=", Token::Assign(Some(Op::Shl))),
+    (b">>=", Token::Assign(Some(Op::Shr))),
+    (b"==", Token::Binary(Op::Eq)),
+    (b"!=", Token::Binary(Op::Ne)),
+    (b"<=", Token::Binary(Op::Le)),
+    (b">=", Token::Binary(Op::Ge)),
+    (b"&&", Token::And),
+    (b"||", Token::Or),
+    (b"<<", Token::Binary(Op::Shl)),
+    (b">>", Token::Binary(Op::Shr)),
+    (b"**", Token::Binary(Op::Pow)),
+    (b"*=", Token::Assign(Some(Op::Mul))),
+    (b"/=", Token::Assign(Some(Op::Div))),
+    (b"%=", Token::Assign(Some(Op::Rem))),
+    (b"+=", Token::Assign(Some(Op::Add))),
+    (b"-=", Token::Assign(Some(Op::Sub))),
+    (b"&=", Token::Assign(Some(Op::BitAnd))),
+    (b"^=", Token::Assign(Some(Op::BitXor))),
+    (b"|=", Token::Assign(Some(Op::BitOr))),
+    (b"=", Token::Assign(None)),
+    (b">", Token::Binary(Op::Gt)),
+    (b"<", Token::Binary(Op::Lt)),
+    (b"+", Token::Binary(Op::Add)),
+    (b"-", Token::Binary(Op::Sub)),
+    (b"*", Token::Binary(Op::Mul)),
+    (b"/", Token::Binary(Op::Div)),
+    (b"%", Token::Binary(Op::Rem)),
+    (b"&", Token::Binary(Op::BitAnd)),
+    (b"|", Token::Binary(Op::BitOr)),
+    (b"^", Token::Binary(Op::BitXor)),
+    (b"!", Token::Not),
+    (b"~", Token::Invert),
+    (b"?", Token::Question),
+    (b":", Token::Colon),
+    (b",", Token::Comma),
+    (b"(", Token::Open),
+    (b")", Token::Close),
 ];
 
-const ASSIGNMENTS: &[(&[u8], Option<Op>)] = &[
-    (b"<<=", Some(Op::Shl)),
-    (b">>=", Some(Op::Shr)),
-    (b"*=", Some(Op::Mul)),
-    (b"/=", Some(Op::Div)),
-    (b"%=", Some(Op::Rem)),
-    (b"+=", Some(Op::Add)),
-    (b"-=", Some(Op::Sub)),
-    (b"&=", Some(Op::BitAnd)),
-    (b"^=", Some(Op::BitXor)),
-    (b"|=", Some(Op::BitOr)),
-    (b"=", None),
+/// Binary operators by binding strength, loosest first.
+const LEVELS: &[&[Op]] = &[
+    &[Op::BitOr],
+    &[Op::BitXor],
+    &[Op::BitAnd],
+    &[Op::Eq, Op::Ne],
+    &[Op::Le, Op::Ge, Op::Lt, Op::Gt],
+    &[Op::Shl, Op::Shr],
+    &[Op::Add, Op::Sub],
+    &[Op::Mul, Op::Div, Op::Rem],
 ];
 
-impl Parser<'_> {
+// --- tokens ---
+
+impl<'t> Parser<'t> {
+    fn new(text: &'t [u8], depth: usize) -> Parser<'t> {
+        Parser {
+            text,
+            at: 0,
+            start: 0,
+            token: Token::End,
+            last: Token::End,
+            operand: None,
+            target: None,
+            depth,
+        }
+    }
+
     fn error(&self, message: &'static str) -> ParseError {
-        ParseError { message, rest: self.text[self.at.min(self.text.len())..].to_vec() }
+        self.error_at(message, self.start)
+    }
+
+    fn error_at(&self, message: &'static str, at: usize) -> ParseError {
+        let rest = self.text[at.min(self.text.len())..].trim_ascii_start().to_vec();
+        ParseError { message, rest, before: None }
     }
 
     fn peek(&self) -> u8 {
@@ -81,166 +165,78 @@ impl Parser<'_> {
         self.text.get(self.at + offset).copied().unwrap_or(0)
     }
 
-    fn blanks(&mut self) {
+    /// Reads the next token.
+    fn advance(&mut self) -> Parsed<()> {
         while matches!(self.peek(), b' ' | b'\t' | b'\n' | b'\r') {
             self.at += 1;
         }
-    }
-
-    fn eat(&mut self, token: &[u8]) -> bool {
-        self.blanks();
-        let found = self.text[self.at..].starts_with(token);
-        if found {
-            self.at += token.len();
-        }
-        found
-    }
-
-    fn comma(&mut self) -> Parsed {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(self.error("expression recursion level exceeded"));
-        }
-        let mut left = self.assignment()?;
-        while self.eat(b",") {
-            left = Expr::Comma(Box::new(left), Box::new(self.assignment()?));
-        }
-        self.depth -= 1;
-        Ok(left)
-    }
-
-    fn assignment(&mut self) -> Parsed {
-        let left = self.ternary()?;
-        self.blanks();
-        if !matches!(left, Expr::Variable(_) | Expr::Element { .. }) {
-            return Ok(left);
-        }
-        for &(token, op) in ASSIGNMENTS {
-            let is_comparison = token == b"=" && self.after(1) == b'=';
-            if !is_comparison && self.eat(token) {
-                self.depth += 1;
-                if self.depth > MAX_DEPTH {
-                    return Err(self.error("expression recursion level exceeded"));
-                }
-                let value = self.assignment()?;
-                self.depth -= 1;
-                return Ok(Expr::Assign(op, Box::new(left), Box::new(value)));
-            }
-        }
-        Ok(left)
-    }
-
-    fn ternary(&mut self) -> Parsed {
-        let condition = self.or()?;
-        if !self.eat(b"?") {
-            return Ok(condition);
-        }
-        self.blanks();
-        if self.peek() == b':' {
-            return Err(self.error("expression expected"));
-        }
-        let yes = self.comma()?;
-        if !self.eat(b":") {
-            return Err(self.error("`:' expected for conditional expression"));
-        }
-        self.blanks();
         if self.at == self.text.len() {
-            return Err(self.error("expression expected"));
+            self.last = self.token;
+            self.token = Token::End;
+            return Ok(());
         }
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(self.error("expression recursion level exceeded"));
+        self.start = self.at;
+        let token = match self.peek() {
+            SLOT => self.slot()?,
+            byte if byte.is_ascii_digit() => self.number()?,
+            byte if is_name_start(byte) => self.name()?,
+            _ => self.operator()?,
+        };
+        self.last = self.token;
+        self.token = token;
+        // What follows a name must be a token too, and is complained of before the name is used.
+        if token == Token::Name {
+            let (at, start) = (self.at, self.start);
+            self.expect_token()?;
+            (self.at, self.start) = (at, start);
         }
-        let no = self.ternary()?;
-        self.depth -= 1;
-        Ok(Expr::Ternary(Box::new(condition), Box::new(yes), Box::new(no)))
+        Ok(())
     }
 
-    fn or(&mut self) -> Parsed {
-        let mut left = self.and()?;
-        while self.eat(b"||") {
-            left = Expr::Or(Box::new(left), Box::new(self.and()?));
-        }
-        Ok(left)
-    }
-
-    fn and(&mut self) -> Parsed {
-        let mut left = self.binary(0)?;
-        while self.eat(b"&&") {
-            left = Expr::And(Box::new(left), Box::new(self.binary(0)?));
-        }
-        Ok(left)
-    }
-
-    fn binary(&mut self, level: usize) -> Parsed {
-        let Some(operators) = LEVELS.get(level) else { return self.power() };
-        let mut left = self.binary(level + 1)?;
-        while let Some(op) = self.operator(operators) {
-            let right = self.binary(level + 1)?;
-            left = Expr::Binary(op, Box::new(left), Box::new(right));
-        }
-        Ok(left)
-    }
-
-    /// Takes one of a level's operators, unless it is part of a longer token of another level.
-    fn operator(&mut self, operators: &[(&[u8], Op)]) -> Option<Op> {
-        self.blanks();
-        for &(token, op) in operators {
-            if !self.text[self.at..].starts_with(token) {
-                continue;
-            }
-            let next = self.after(token.len());
-            let longer = match token {
-                b"|" | b"&" => next == token[0] || next == b'=',
-                b"<" | b">" => next == token[0],
-                b"*" => next == b'*' || next == b'=',
-                b"<=" | b">=" | b"==" | b"!=" => false,
-                _ => next == b'=',
-            };
-            if !longer {
-                self.at += token.len();
-                return Some(op);
-            }
-        }
-        None
-    }
-
-    fn power(&mut self) -> Parsed {
-        let base = self.unary()?;
-        if !self.eat(b"**") {
-            return Ok(base);
-        }
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(self.error("expression recursion level exceeded"));
-        }
-        let exponent = self.power()?;
-        self.depth -= 1;
-        Ok(Expr::Binary(Op::Pow, Box::new(base), Box::new(exponent)))
-    }
-
-    fn unary(&mut self) -> Parsed {
-        self.blanks();
-        let sign = self.peek();
-        let doubled = self.after(1) == sign;
-        if matches!(sign, b'+' | b'-') && doubled && self.name_follows(2) {
-            self.at += 2;
-            self.blanks();
-            let target = self.primary()?;
-            let by = if sign == b'+' { 1 } else { -1 };
-            return Ok(Expr::Step { target: Box::new(target), by, prefix: true });
-        }
-        if matches!(sign, b'+' | b'-' | b'!' | b'~') {
+    /// Complains if what stands here is no token at all.
+    fn expect_token(&mut self) -> Parsed<()> {
+        while matches!(self.peek(), b' ' | b'\t' | b'\n' | b'\r') {
             self.at += 1;
-            self.depth += 1;
-            if self.depth > MAX_DEPTH {
-                return Err(self.error("expression recursion level exceeded"));
-            }
-            let operand = self.unary()?;
-            self.depth -= 1;
-            return Ok(Expr::Unary(sign, Box::new(operand)));
         }
-        self.postfix()
+        let byte = self.peek();
+        if self.at == self.text.len() || byte == SLOT || is_name(byte) {
+            return Ok(());
+        }
+        self.start = self.at;
+        self.operator().map(|_| ())
+    }
+
+    fn operator(&mut self) -> Parsed<Token> {
+        let sign = self.peek();
+        if matches!(sign, b'+' | b'-') && self.after(1) == sign {
+            let by = if sign == b'+' { 1 } else { -1 };
+            if self.token == Token::Name {
+                self.at += 2;
+                return Ok(Token::After(by));
+            }
+            if self.token == Token::Number && matches!(self.last, Token::Before(_)) {
+                let message =
+                    if by > 0 { "++: assignment requires lvalue" } else { "--: assignment requires lvalue" };
+                return Err(self.error(message));
+            }
+            if self.name_follows(2) {
+                self.at += 2;
+                return Ok(Token::Before(by));
+            }
+            self.at += 1;
+            return Ok(Token::Binary(if by > 0 { Op::Add } else { Op::Sub }));
+        }
+        let rest = &self.text[self.at..];
+        match OPERATORS.iter().find(|(spelling, _)| rest.starts_with(spelling)) {
+            Some((spelling, token)) => {
+                self.at += spelling.len();
+                Ok(*token)
+            }
+            None if self.token.is_operand() || matches!(self.token, Token::After(_)) => {
+                Err(self.error("syntax error: invalid arithmetic operator"))
+            }
+            None => Err(self.error("syntax error: operand expected")),
+        }
     }
 
     fn name_follows(&self, offset: usize) -> bool {
@@ -248,39 +244,8 @@ impl Parser<'_> {
         rest.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|&byte| is_name_start(byte))
     }
 
-    fn postfix(&mut self) -> Parsed {
-        let value = self.primary()?;
-        self.blanks();
-        let sign = self.peek();
-        let steps = matches!(sign, b'+' | b'-') && self.after(1) == sign;
-        if steps && matches!(value, Expr::Variable(_) | Expr::Element { .. }) {
-            self.at += 2;
-            let by = if sign == b'+' { 1 } else { -1 };
-            return Ok(Expr::Step { target: Box::new(value), by, prefix: false });
-        }
-        Ok(value)
-    }
-
-    fn primary(&mut self) -> Parsed {
-        self.blanks();
-        match self.peek() {
-            b'(' => {
-                self.at += 1;
-                let inner = self.comma()?;
-                if !self.eat(b")") {
-                    return Err(self.error("missing `)'"));
-                }
-                Ok(inner)
-            }
-            SLOT => self.slot(),
-            byte if byte.is_ascii_digit() => self.number(),
-            byte if is_name_start(byte) => self.variable(),
-            _ => Err(self.error("syntax error: operand expected")),
-        }
-    }
-
     /// A slot stands for a whole operand; beside a name or number it would be part of one.
-    fn slot(&mut self) -> Parsed {
+    fn slot(&mut self) -> Parsed<Token> {
         let number = usize::from(self.after(1)).wrapping_sub(1);
         let before = self.at.checked_sub(1).map_or(b' ', |at| self.text[at]);
         self.at += 2;
@@ -288,35 +253,38 @@ impl Parser<'_> {
         if glued {
             return Err(self.error("expansion inside a token"));
         }
-        Ok(Expr::Slot(number))
+        self.operand = Some(Expr::Slot(number));
+        Ok(Token::Number)
     }
 
-    fn number(&mut self) -> Parsed {
-        let start = self.at;
+    fn number(&mut self) -> Parsed<Token> {
         while is_name(self.peek()) || matches!(self.peek(), b'#' | b'@') {
             self.at += 1;
         }
         if self.peek() == SLOT {
             return Err(self.error("expansion inside a token"));
         }
-        let digits = &self.text[start..self.at];
-        number(digits)
-            .map_err(|message| ParseError { message, rest: self.text[start..].to_vec() })
-            .map(Expr::Number)
+        let value = number(&self.text[self.start..self.at]).map_err(|message| self.error(message))?;
+        self.operand = Some(Expr::Number(value));
+        Ok(Token::Number)
     }
 
-    fn variable(&mut self) -> Parsed {
-        let start = self.at;
+    fn name(&mut self) -> Parsed<Token> {
         while is_name(self.peek()) {
             self.at += 1;
         }
         if self.peek() == SLOT {
             return Err(self.error("expansion inside a token"));
         }
-        let name: Rc<[u8]> = self.text[start..self.at].into();
-        if self.peek() != b'[' {
-            return Ok(Expr::Variable(name));
-        }
+        let name: Rc<[u8]> = self.text[self.start..self.at].into();
+        let operand = if self.peek() == b'[' { self.element(name)? } else { Expr::Variable(name) };
+        self.target = Some(operand.clone());
+        self.operand = Some(operand);
+        Ok(Token::Name)
+    }
+
+    /// `name[…]`, at its bracket.
+    fn element(&mut self, name: Rc<[u8]>) -> Parsed {
         let open = self.at;
         let mut depth = 0;
         while self.at < self.text.len() {
@@ -334,15 +302,196 @@ impl Parser<'_> {
             return Err(self.error("bad array subscript"));
         }
         let text = &self.text[open + 1..self.at - 1];
-        let inner = if self.depth < MAX_DEPTH {
-            let mut parser = Parser { text, at: 0, depth: self.depth + 1 };
-            let parsed = parser.comma().ok();
-            parser.blanks();
-            parsed.filter(|_| parser.at == text.len()).map(Box::new)
-        } else {
-            None
+        let mut subscript = None;
+        if self.depth < MAX_DEPTH {
+            let mut parser = Parser::new(text, self.depth + 1);
+            let parsed = parser.advance().and_then(|()| parser.comma()).ok();
+            subscript = parsed.filter(|_| parser.token == Token::End).map(Box::new);
+        }
+        Ok(Expr::Element { name, subscript, text: text.into() })
+    }
+}
+
+// --- grammar ---
+
+impl Parser<'_> {
+    /// Parses one level deeper.
+    fn nested(&mut self, parse: fn(&mut Self) -> Parsed) -> Parsed {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(self.error("expression recursion level exceeded"));
+        }
+        let parsed = parse(self)?;
+        self.depth -= 1;
+        Ok(parsed)
+    }
+
+    fn comma(&mut self) -> Parsed {
+        self.nested(|parser| {
+            let mut left = parser.assignment()?;
+            while parser.token == Token::Comma {
+                match parser.advance().and_then(|()| parser.assignment()) {
+                    Ok(right) => left = Expr::Comma(Box::new(left), Box::new(right)),
+                    // What stands before a comma has happened by then.
+                    Err(mut error) => {
+                        error.before = Some(match error.before {
+                            Some(more) => Box::new(Expr::Comma(Box::new(left), more)),
+                            None => Box::new(left),
+                        });
+                        return Err(error);
+                    }
+                }
+            }
+            Ok(left)
+        })
+    }
+
+    fn assignment(&mut self) -> Parsed {
+        let left = self.ternary()?;
+        let Token::Assign(op) = self.token else { return Ok(left) };
+        let Some(target) = self.target.take().filter(|_| self.last == Token::Name) else {
+            return Err(self.error("attempted assignment to non-variable"));
         };
-        Ok(Expr::Element { name, subscript: inner, text: text.into() })
+        self.advance()?;
+        let mut value = self.nested(Self::assignment)?;
+        if matches!(op, Some(Op::Div | Op::Rem)) {
+            value = self.checked(value, "division by 0", self.start);
+        }
+        let assigned = Expr::Assign(op, Box::new(target), Box::new(value));
+        Ok(match left {
+            Expr::Variable(_) | Expr::Element { .. } => assigned,
+            // As in bash `1 + x = 5` assigns to `x`.
+            other => Expr::Comma(Box::new(other), Box::new(assigned)),
+        })
+    }
+
+    fn ternary(&mut self) -> Parsed {
+        let condition = self.or()?;
+        if self.token != Token::Question {
+            return Ok(condition);
+        }
+        self.advance()?;
+        if matches!(self.token, Token::End | Token::Colon) {
+            return Err(self.error("expression expected"));
+        }
+        let yes = self.comma()?;
+        if self.token != Token::Colon {
+            return Err(self.error("`:' expected for conditional expression"));
+        }
+        self.advance()?;
+        if self.token == Token::End {
+            return Err(self.error("expression expected"));
+        }
+        let no = self.nested(Self::ternary)?;
+        self.last = Token::Question;
+        Ok(Expr::Ternary(Box::new(condition), Box::new(yes), Box::new(no)))
+    }
+
+    fn or(&mut self) -> Parsed {
+        let mut left = self.and()?;
+        while self.token == Token::Or {
+            self.advance()?;
+            left = Expr::Or(Box::new(left), Box::new(self.and()?));
+            self.last = Token::Or;
+        }
+        Ok(left)
+    }
+
+    fn and(&mut self) -> Parsed {
+        let mut left = self.binary(0)?;
+        while self.token == Token::And {
+            self.advance()?;
+            left = Expr::And(Box::new(left), Box::new(self.binary(0)?));
+            self.last = Token::And;
+        }
+        Ok(left)
+    }
+
+    fn binary(&mut self, level: usize) -> Parsed {
+        let Some(operators) = LEVELS.get(level) else { return self.power() };
+        let mut left = self.binary(level + 1)?;
+        while let Token::Binary(op) = self.token
+            && operators.contains(&op)
+        {
+            let operand = self.at;
+            self.advance()?;
+            let mut right = self.binary(level + 1)?;
+            if matches!(op, Op::Div | Op::Rem) {
+                right = self.checked(right, "division by 0", operand);
+            }
+            left = Expr::Binary(op, Box::new(left), Box::new(right));
+            self.last = Token::Number;
+        }
+        Ok(left)
+    }
+
+    fn power(&mut self) -> Parsed {
+        let base = self.unary()?;
+        if self.token != Token::Binary(Op::Pow) {
+            return Ok(base);
+        }
+        self.advance()?;
+        let exponent = self.nested(Self::power)?;
+        self.last = Token::Number;
+        let exponent = self.checked(exponent, "exponent less than 0", self.start);
+        Ok(Expr::Binary(Op::Pow, Box::new(base), Box::new(exponent)))
+    }
+
+    /// An operand that not every value will do for; the complaint quotes the text from `at` on.
+    fn checked(&self, value: Expr, message: &'static str, at: usize) -> Expr {
+        if let Expr::Number(1..) = value {
+            return value;
+        }
+        let rest = self.text[at.min(self.text.len())..].trim_ascii_start().into();
+        Expr::Checked { value: Box::new(value), message, rest }
+    }
+
+    fn unary(&mut self) -> Parsed {
+        let sign = match self.token {
+            Token::Not => b'!',
+            Token::Invert => b'~',
+            Token::Binary(Op::Sub) => b'-',
+            Token::Binary(Op::Add) => b'+',
+            _ => return self.operand(),
+        };
+        self.advance()?;
+        let operand = self.nested(Self::unary)?;
+        self.last = Token::Number;
+        Ok(Expr::Unary(sign, Box::new(operand)))
+    }
+
+    fn operand(&mut self) -> Parsed {
+        match self.token {
+            Token::Before(by) => {
+                self.advance()?;
+                let Some(target) = self.operand.take().filter(|_| self.token == Token::Name) else {
+                    let message = "identifier expected after pre-increment or pre-decrement";
+                    return Err(self.error(message));
+                };
+                self.last = Token::Before(by);
+                self.token = Token::Number;
+                self.advance()?;
+                Ok(Expr::Step { target: Box::new(target), by, prefix: true })
+            }
+            Token::Open => {
+                self.advance()?;
+                let inner = self.comma()?;
+                if self.token != Token::Close {
+                    return Err(self.error("missing `)'"));
+                }
+                self.advance()?;
+                Ok(inner)
+            }
+            Token::Number | Token::Name => {
+                let operand = self.operand.take().unwrap_or(Expr::Number(0));
+                self.advance()?;
+                let Token::After(by) = self.token else { return Ok(operand) };
+                self.token = Token::Number;
+                self.advance()?;
+                Ok(Expr::Step { target: Box::new(operand), by, prefix: false })
+            }
+            _ => Err(self.error("syntax error: operand expected")),
+        }
     }
 }
 
@@ -358,8 +507,11 @@ pub fn is_name(byte: u8) -> bool {
 pub fn number(text: &[u8]) -> Result<i64, &'static str> {
     if let Some(hash) = text.iter().position(|&byte| byte == b'#') {
         let base = number(&text[..hash])?;
-        if text[..hash].first() == Some(&b'0') || !(2..=64).contains(&base) {
-            return Err(if text[..hash].is_empty() { "invalid number" } else { "invalid arithmetic base" });
+        if text[..hash].first() == Some(&b'0') {
+            return Err("invalid number");
+        }
+        if !(2..=64).contains(&base) {
+            return Err("invalid arithmetic base");
         }
         if hash + 1 == text.len() {
             return Err("invalid integer constant");

@@ -329,6 +329,10 @@ fn apply_here(
     }
     let name = resolved.as_slice();
     let frozen = shell.vars.raw(name).is_some_and(|var| var.attrs.has(Attrs::READONLY));
+    if frozen && parts.value.is_some() && matches!(command, b"export" | b"readonly") {
+        shell.complain_parts(&[name, b": readonly variable"]);
+        return Ok(1);
+    }
     if frozen && (parts.value.is_some() || request.off.has(Attrs::READONLY)) {
         return Ok(fail(shell, command, &[name, b": readonly variable"], 1));
     }
@@ -424,6 +428,13 @@ fn assign(
     if (request.indexed || request.assoc) && value.starts_with(b"(") && value.ends_with(b")") {
         return assign_array_text(shell, name, value, parts.append);
     }
+    let mut value = value.to_vec();
+    if shell.vars.raw(name).is_some_and(|var| var.attrs.has(Attrs::INTEGER)) {
+        // An expression that is wrong is the builtin's to complain of.
+        let number = shell.arith_text(&value).map_err(|error| shell.arith_discard(b"declare: ", error))?;
+        value = number.to_string().into_bytes();
+    }
+    let value = value.as_slice();
     if parts.append { shell.assign_append(name, value) } else { shell.assign(name, value) }
 }
 
@@ -520,7 +531,12 @@ fn list_variables(shell: &mut Shell, command: &[u8], request: &Request, operands
     let mut status = 0;
     if operands.is_empty() {
         for name in shell.vars.names() {
-            let Some(var) = shell.var(name) else { continue };
+            let dynamic = |var: &&Var| var.attrs.has(Attrs::DYNAMIC);
+            let var = match shell.vars.raw(name) {
+                raw if raw.as_ref().is_some_and(dynamic) => shell.var(name),
+                raw => raw.map(std::borrow::Cow::Borrowed),
+            };
+            let Some(var) = var else { continue };
             let wanted = request.on.0 == 0 || var.attrs.0 & request.on.0 == request.on.0;
             let kind = !(request.indexed || request.assoc)
                 || (request.indexed && matches!(var.value, Value::Indexed(_)))
@@ -672,7 +688,12 @@ fn unset_variable(shell: &mut Shell, name: &[u8], nameref: bool, or_function: bo
             Ok(0)
         }
         Some(_) => {
-            shell.vars.remove(&resolved);
+            if shell.shopt.get("localvar_unset") || !shell.vars.reveal(&resolved) {
+                shell.vars.hide(&resolved);
+            }
+            if resolved == b"GLOBIGNORE" {
+                shell.shopt.by_name(b"dotglob").into_iter().for_each(|on| *on = false);
+            }
             Ok(0)
         }
         None if or_function => Ok(unset_function(shell, &resolved)),
@@ -687,11 +708,15 @@ fn unset_element(shell: &mut Shell, target: &[u8], open: usize) -> Exec {
         return Ok(fail(shell, b"unset", &[&name, b": cannot unset: readonly variable"], 1));
     }
     if matches!(subscript.as_slice(), b"@" | b"*") && !shell.is_assoc(&name) {
-        shell.vars.remove(&name);
+        match shell.vars.raw_mut(&name) {
+            Some(Var { value: Value::Indexed(array), .. }) => *array = Indexed::default(),
+            _ => drop(shell.vars.remove(&name)),
+        }
         return Ok(0);
     }
+    let subscript = shell.expand_subscript(&subscript)?;
     if shell.is_assoc(&name) {
-        let key = crate::assign::strip_quotes(&subscript);
+        let key = subscript;
         if let Some(Var { value: Value::Assoc(array), .. }) = shell.vars.raw_mut(&name) {
             array.remove(&key);
         }

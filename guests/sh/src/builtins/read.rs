@@ -1,6 +1,7 @@
 //! `read` and `mapfile`.
 
 use super::{Options, fail, invalid_option, number};
+use crate::assign::ArrayItem;
 use crate::shell::{Exec, Shell};
 use crate::vars::{Indexed, Value};
 use std::time::{Duration, Instant};
@@ -272,10 +273,9 @@ fn store(shell: &mut Shell, request: &Request, names: &[Vec<u8>], line: &Line) -
     let ifs = shell.ifs();
     if let Some(array) = &request.array {
         let fields = split_all(line, &ifs);
-        shell.vars.remove(array);
-        let var = shell.vars.entry(array);
-        var.value = Value::Indexed(fields.into_iter().collect::<Indexed>());
-        return Ok(());
+        let array = shell.vars.resolve(array).into_owned();
+        let item = |value| ArrayItem { key: None, append: false, value };
+        return shell.assign_array(&array, fields.into_iter().map(item).collect(), false);
     }
     if names.is_empty() {
         return shell.assign(b"REPLY", &bytes(line));
@@ -385,6 +385,7 @@ pub fn mapfile(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         }
     }
     let array = options.rest().first().cloned().unwrap_or_else(|| b"MAPFILE".to_vec());
+    let array = shell.vars.resolve(&array).into_owned();
     let mut lines = Indexed::default();
     if origin.is_some()
         && let Some(Value::Indexed(old)) = shell.vars.get(&array).map(|var| &var.value)

@@ -262,7 +262,6 @@ impl Shell {
         let Some(var) = self.var(array) else { return false };
         let all = matches!(subscript.as_slice(), b"@" | b"*");
         match &var.value {
-            Value::Assoc(map) if all => map.len() > 0 || map.get(&subscript).is_some(),
             Value::Assoc(map) => map.get(&crate::assign::strip_quotes(&subscript)).is_some(),
             Value::Indexed(list) if all => list.len() > 0,
             Value::Scalar(_) if all => true,

@@ -18,7 +18,10 @@ pub fn let_(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         match shell.arith_text(word) {
             Ok(result) => value = result,
             Err(ArithError::Flow(flow)) => return Err(flow),
-            Err(ArithError::Message(message)) => return Ok(fail(shell, b"let", &[&message], 1)),
+            Err(error) => {
+                shell.complain_arith(b"let: ", &error);
+                return Ok(1);
+            }
         }
     }
     Ok(i32::from(value == 0))

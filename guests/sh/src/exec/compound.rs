@@ -180,8 +180,8 @@ impl Shell {
         match self.arith(arith) {
             Ok(value) => Ok(Some(value)),
             Err(ArithError::Flow(flow)) => Err(flow),
-            Err(ArithError::Message(message)) => {
-                self.complain_parts(&[b"((: ", &message]);
+            Err(error) => {
+                self.complain_arith(b"((: ", &error);
                 Err(Flow::Break(0))
             }
         }
@@ -259,8 +259,8 @@ impl Shell {
         let status = match self.arith(arith) {
             Ok(value) => i32::from(value == 0),
             Err(ArithError::Flow(flow)) => return Err(flow),
-            Err(ArithError::Message(message)) => {
-                self.complain_parts(&[b"((: ", &message]);
+            Err(error) => {
+                self.complain_arith(b"((: ", &error);
                 1
             }
         };

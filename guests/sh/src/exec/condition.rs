@@ -83,8 +83,8 @@ impl Shell {
         match self.arith_text(text) {
             Ok(value) => Ok(value),
             Err(ArithError::Flow(flow)) => Err(flow),
-            Err(ArithError::Message(message)) => {
-                self.complain_parts(&[b"[[: ", &message]);
+            Err(error) => {
+                self.complain_arith(b"[[: ", &error);
                 self.status = 1;
                 Err(Flow::Break(0))
             }

@@ -67,28 +67,20 @@ impl Shell {
 
     /// Assignments without a command: they stay.
     fn run_assignments(&mut self, simple: &Simple) -> Exec {
-        let saved = if simple.redirects.is_empty() {
-            None
-        } else {
+        for assignment in &simple.assignments {
+            self.run_assignment(assignment)?;
+        }
+        // The values were expanded before, so that `x=$(cmd) 2>file` does not catch what cmd says.
+        if !simple.redirects.is_empty() {
             match self.redirect(&simple.redirects)? {
-                Ok(saved) => Some(saved),
+                Ok(saved) => self.restore(saved),
                 Err(_) => {
                     self.status = 1;
                     return Ok(1);
                 }
             }
-        };
-        let mut result = Ok(());
-        for assignment in &simple.assignments {
-            result = self.run_assignment(assignment);
-            if result.is_err() {
-                break;
-            }
         }
-        if let Some(saved) = saved {
-            self.restore(saved);
-        }
-        result?;
+        self.last_arg.clear();
         let status = self.substitution_status.unwrap_or(0);
         self.status = status;
         Ok(status)
@@ -112,8 +104,7 @@ impl Shell {
                 }
             }
         };
-        self.last_arg = args.last().cloned().unwrap_or_default();
-        let last = self.last_arg.clone();
+        let last = args.last().cloned().unwrap_or_default();
         let undo = match self.assign_for_command(&simple.assignments, true) {
             Ok(undo) => undo,
             Err(flow) => {

@@ -20,8 +20,17 @@ fn map(text: &[u8], mut change: impl FnMut(usize, char, &mut Vec<u8>) -> bool) -
 
 fn push(c: char, upper: bool, out: &mut Vec<u8>) -> bool {
     // One character for one, as C's functions do.
-    let changed = if upper { c.to_uppercase().next() } else { c.to_lowercase().next() };
-    out.extend_from_slice(changed.unwrap_or(c).encode_utf8(&mut [0; 4]).as_bytes());
+    let mut changed: (Option<char>, Option<char>) = if upper {
+        let mut chars = c.to_uppercase();
+        (chars.next(), chars.next())
+    } else {
+        let mut chars = c.to_lowercase();
+        (chars.next(), chars.next())
+    };
+    if changed.1.is_some() {
+        changed.0 = None;
+    }
+    out.extend_from_slice(changed.0.unwrap_or(c).encode_utf8(&mut [0; 4]).as_bytes());
     true
 }
 
@@ -38,8 +47,11 @@ pub fn capitalize(text: &[u8]) -> Vec<u8> {
 }
 
 /// `^`, `,` and `~`: the characters a pattern matches, or all of them.
-pub fn change(text: &[u8], kind: u8, all: bool, pattern: Option<&Pattern>) -> Vec<u8> {
+pub fn change(text: &[u8], kind: u8, all: bool, pattern: Option<&Pattern>, utf8: bool) -> Vec<u8> {
     map(text, |at, c, out| {
+        if !utf8 && !c.is_ascii() {
+            return false;
+        }
         let chosen = (all || at == 0)
             && pattern.is_none_or(|pattern| pattern.matches(c.encode_utf8(&mut [0; 4]).as_bytes()));
         let upper = match kind {

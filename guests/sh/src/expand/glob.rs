@@ -58,6 +58,7 @@ impl Shell {
             dots: self.shopt.get("dotglob")
                 || self.vars.text(b"GLOBIGNORE").is_some_and(|text| !text.is_empty()),
             stars: self.shopt.get("globstar"),
+            skip_dots: self.shopt.get("globskipdots"),
         };
         let components: Vec<&[u8]> = pattern.split(|&byte| byte == b'/').collect();
         let mut out = Vec::new();
@@ -86,6 +87,8 @@ struct Walk {
     style: Style,
     dots: bool,
     stars: bool,
+    /// `.` and `..` are never found.
+    skip_dots: bool,
 }
 
 impl Walk {
@@ -104,8 +107,13 @@ impl Walk {
             return self.descend(path, rest, true, out);
         }
         let pattern = Pattern::new(first, self.style);
-        let dots = self.dots || first.starts_with(b".") || first.starts_with(b"\\.");
-        for name in list_directory(&base) {
+        let dotted = first.starts_with(b".") || first.starts_with(b"\\.");
+        let dots = self.dots || dotted;
+        let mut names = list_directory(&base);
+        if dotted && !self.skip_dots {
+            names.extend([b".".to_vec(), b"..".to_vec()]);
+        }
+        for name in names {
             if (!dots && name.starts_with(b".")) || !pattern.matches(&name) {
                 continue;
             }

@@ -90,6 +90,13 @@ impl Shell {
         Ok(Pattern::new(&text, Style { extended: true, fold, utf8: self.utf8() }))
     }
 
+    /// What a match is replaced by, the special characters of its quoted parts escaped.
+    fn expand_replacement(&mut self, word: &Word) -> Exec<Vec<u8>> {
+        let mut sink = Sink::new(Mode::Replacement);
+        self.expand_pieces(&word.pieces, false, &mut sink)?;
+        Ok(sink.into_text())
+    }
+
     /// A word as a regular expression, its quoted parts escaped.
     pub fn expand_regex(&mut self, word: &Word) -> Exec<Vec<u8>> {
         let mut sink = Sink::new(Mode::Regex);
@@ -138,7 +145,7 @@ impl Shell {
             sink.quoted(text);
         } else {
             if sink.wants_ifs() {
-                sink.set_ifs(self.ifs());
+                sink.set_ifs(self.ifs(), self.utf8());
             }
             sink.split(text);
         }

@@ -66,16 +66,22 @@ impl Shell {
                 sink.start();
                 sink.quoted(&joined);
             }
-            Base::Many(list, _) => {
-                let count = list.len();
+            Base::Many(list, _) if quoted => {
                 for (at, text) in list.iter().enumerate() {
-                    if quoted {
-                        sink.start();
+                    if at > 0 {
+                        sink.finish_field();
                     }
-                    self.emit(text, quoted, sink);
-                    if at + 1 < count {
-                        if quoted { sink.finish_field() } else { sink.break_field() }
+                    sink.start();
+                    sink.quoted(text);
+                }
+            }
+            Base::Many(list, _) => {
+                let separator = self.separator();
+                for (at, text) in list.iter().enumerate() {
+                    if at > 0 {
+                        if separator.is_empty() { sink.break_field() } else { sink.split(&separator) }
                     }
+                    self.emit(text, false, sink);
                 }
             }
         }
@@ -83,12 +89,15 @@ impl Shell {
 
     /// `"$*"`: joined by the first character of IFS; in other places `$@` is joined by a space.
     fn join(&self, list: &[Vec<u8>], star: bool) -> Vec<u8> {
-        let ifs = self.ifs();
-        let separator: &[u8] = match (star, self.vars.get(b"IFS").is_some()) {
-            (true, true) => &ifs[..ifs.first().map_or(0, |_| char_at(&ifs, 0, self.utf8()).1)],
-            _ => b" ",
-        };
-        list.join(separator)
+        if star { list.join(self.separator().as_slice()) } else { list.join(&b' ') }
+    }
+
+    /// What parts of a list are joined with: the first character of IFS.
+    fn separator(&self) -> Vec<u8> {
+        let mut ifs = self.ifs();
+        let len = if ifs.is_empty() { 0 } else { char_at(&ifs, 0, self.utf8()).1 };
+        ifs.truncate(len);
+        ifs
     }
 
     /// The value or values a parameter names.
@@ -185,8 +194,13 @@ impl Shell {
                 }
                 array.get(at).cloned()
             }
-            Value::Scalar(text) if matches!(index, 0 | -1) => Some(text.clone()),
-            _ => None,
+            Value::Scalar(text) if index == 0 => Some(text.clone()),
+            _ => {
+                if index < 0 {
+                    self.complain_parts(&[name, b": bad array subscript"]);
+                }
+                None
+            }
         }
     }
 
@@ -199,15 +213,16 @@ impl Shell {
             b"*" => return self.variable_base(&name, &Some(ParamSubscript::Star)),
             _ => {}
         }
+        let inside = self.expand_subscript(inside)?;
         if self.is_assoc(&name) {
-            let key = crate::assign::strip_quotes(inside);
+            let key = inside;
             let var = self.vars.get(&name);
             return Ok(Base::One(match var.map(|var| &var.value) {
                 Some(Value::Assoc(array)) => array.get(&key).cloned(),
                 _ => None,
             }));
         }
-        let index = self.arith_text(inside).map_err(|error| self.arith_discard(b"", error))?;
+        let index = self.arith_text(&inside).map_err(|error| self.arith_discard(b"", error))?;
         Ok(Base::One(self.element(&name, index)))
     }
 
@@ -217,13 +232,15 @@ impl Shell {
             && param.subscript.is_none()
             && self.vars.raw(name).is_some_and(|var| var.attrs.has(crate::vars::Attrs::NAMEREF))
         {
-            return Ok(Base::One(self.vars.raw(name).and_then(|var| var.text().cloned())));
+            let target = self.vars.resolve(name).into_owned();
+            return Ok(Base::One((target != name.as_ref()).then_some(target)));
         }
         let target = match self.named_base(&param.name, &param.subscript)? {
             Base::One(Some(target)) => target,
             Base::One(None) => {
                 let shown = self.param_text(&param.name);
-                if matches!(param.op, ParamOp::Alternative { .. }) {
+                let named = matches!(param.name, ParamName::Variable(_));
+                if !named || matches!(param.op, ParamOp::Alternative { .. }) {
                     return Ok(Base::One(None));
                 }
                 self.complain_parts(&[&shown, b": invalid indirect expansion"]);
@@ -264,7 +281,13 @@ impl Shell {
 
     fn names_with_prefix(&self, name: &ParamName) -> Vec<Vec<u8>> {
         let ParamName::Variable(prefix) = name else { return Vec::new() };
-        let set = |name: &&Vec<u8>| name.starts_with(prefix) && self.vars.raw(name).is_some();
+        let set = |name: &&Vec<u8>| {
+            let is_set = |var: &crate::vars::Var| {
+                !matches!(var.value, Value::Unset) && !var.attrs.has(crate::vars::Attrs::UNASSIGNED)
+                    || var.attrs.has(crate::vars::Attrs::DYNAMIC)
+            };
+            name.starts_with(prefix) && self.vars.raw(name).is_some_and(is_set)
+        };
         self.vars.names().into_iter().filter(set).cloned().collect()
     }
 
@@ -305,7 +328,10 @@ impl Shell {
     /// A parameter that is not there: nothing, or with `set -u` an error.
     fn unset_param(&mut self, param: &Param) -> Exec<()> {
         if self.options.nounset {
-            let shown = self.shown_param(param);
+            let mut shown = self.shown_param(param);
+            if param.indirect {
+                shown.insert(0, b'!');
+            }
             self.complain_parts(&[&shown, b": unbound variable"]);
             return Err(self.fatal());
         }
@@ -313,8 +339,7 @@ impl Shell {
     }
 
     fn check_set(&mut self, param: &Param, base: &Base) -> Exec<()> {
-        let exempt =
-            matches!(param.op, ParamOp::Names { .. } | ParamOp::Keys { .. } | ParamOp::Transform(b'a'));
+        let exempt = matches!(param.op, ParamOp::Names { .. } | ParamOp::Keys { .. });
         match base {
             Base::One(None) if !exempt => self.unset_param(param),
             _ => Ok(()),
@@ -343,7 +368,13 @@ impl Shell {
         };
         match kind {
             b'+' if present => self.expand_operand(word, quoted, sink),
-            b'+' => Ok(()),
+            b'+' => {
+                // `"${@:+x}"` of empty parameters is an empty field, of none it is nothing.
+                if quoted && !matches!(&base, Base::Many(list, false) if list.is_empty()) {
+                    sink.start();
+                }
+                Ok(())
+            }
             _ if present => {
                 self.emit_base(base, quoted, sink);
                 Ok(())
@@ -422,12 +453,20 @@ impl Shell {
                     Some(word) => Some(self.expand_pattern(word, false)?),
                     None => None,
                 };
-                each(base, |text| super::case::change(&text, *kind, *all, pattern.as_ref()))
+                let utf8 = self.utf8();
+                each(base, |text| super::case::change(&text, *kind, *all, pattern.as_ref(), utf8))
             }
             ParamOp::Substring { offset, length } => {
                 return self.substring(param, base, offset, length.as_ref());
             }
-            ParamOp::Transform(kind) => return self.transform(&Source::of(param), *kind, base),
+            ParamOp::Transform(kind) => return self.transform(&Source::of(param, &self.vars), *kind, base),
+            ParamOp::BadTransform(text) => match base {
+                Base::One(None) => base,
+                _ => {
+                    self.complain_parts(&[text, b": bad substitution"]);
+                    return Err(self.fatal());
+                }
+            },
             ParamOp::Alternative { .. } | ParamOp::Bad(_) => base,
         })
     }
@@ -445,41 +484,20 @@ impl Shell {
         if !self.shopt.get("patsub_replacement") {
             return Ok(Replacement { parts: vec![Some(self.expand_string(with)?)] });
         }
-        let text = self.expand_pattern_text(with)?;
-        let mut parts = vec![Some(Vec::new())];
-        let mut push = |byte: u8| {
-            if let Some(Some(last)) = parts.last_mut() {
-                last.push(byte);
-            }
-        };
-        let mut marks = Vec::new();
-        let mut at = 0;
-        let mut len = 0;
-        while at < text.len() {
-            match text[at] {
-                b'\\' if at + 1 < text.len() => {
-                    push(text[at + 1]);
-                    len += 1;
-                    at += 2;
-                    continue;
+        let text = self.expand_replacement(with)?;
+        let (mut parts, mut part) = (Vec::new(), Vec::new());
+        let mut bytes = text.iter().copied().peekable();
+        while let Some(byte) = bytes.next() {
+            match (byte, bytes.peek()) {
+                (b'\\', Some(b'&' | b'\\')) => part.extend(bytes.next()),
+                (b'&', _) => {
+                    parts.push(Some(std::mem::take(&mut part)));
+                    parts.push(None);
                 }
-                b'&' => marks.push(len),
-                byte => {
-                    push(byte);
-                    len += 1;
-                }
+                _ => part.push(byte),
             }
-            at += 1;
         }
-        let whole = parts.pop().flatten().unwrap_or_default();
-        let mut parts = Vec::new();
-        let mut start = 0;
-        for mark in marks {
-            parts.push(Some(whole[start..mark].to_vec()));
-            parts.push(None);
-            start = mark;
-        }
-        parts.push(Some(whole[start..].to_vec()));
+        parts.push(Some(part));
         Ok(Replacement { parts })
     }
 
@@ -490,9 +508,10 @@ impl Shell {
         offset: &crate::arith::Arith,
         length: Option<&crate::arith::Arith>,
     ) -> Exec<Base> {
-        let offset = self.arith_or_discard(offset)?;
+        let named = [self.param_text(&param.name).as_slice(), b": "].concat();
+        let offset = self.arith(offset).map_err(|error| self.arith_discard(&named, error))?;
         let length = match length {
-            Some(length) => Some(self.arith_or_discard(length)?),
+            Some(length) => Some(self.arith(length).map_err(|error| self.arith_discard(&named, error))?),
             None => None,
         };
         match base {
@@ -537,11 +556,17 @@ impl Shell {
         }
     }
 
-    /// A slice of an indexed array counts indices at its start, elements at its end.
+    /// A slice of an array counts indices at its start, elements at its end.
     fn sparse_slice(&self, name: &[u8], offset: i64, length: Option<i64>) -> Exec<Option<Vec<Vec<u8>>>> {
         let Some(var) = self.var(name) else { return Ok(None) };
-        let Value::Indexed(array) = &var.value else { return Ok(None) };
-        let from = if offset < 0 { offset.wrapping_add(array.end()) } else { offset };
+        let elements: Vec<(i64, &Vec<u8>)> = match &var.value {
+            Value::Indexed(array) => array.iter().collect(),
+            // The elements of an associative array count from 1.
+            Value::Assoc(array) => (1..).zip(array.walk().into_iter().map(|(_, text)| text)).collect(),
+            _ => return Ok(None),
+        };
+        let end = elements.last().map_or(0, |(at, _)| at.saturating_add(1));
+        let from = if offset < 0 { offset.wrapping_add(end) } else { offset };
         if from < 0 {
             return Ok(Some(Vec::new()));
         }
@@ -552,9 +577,8 @@ impl Shell {
             return Err(Flow::Discard(1));
         }
         let most = length.map_or(usize::MAX, |length| usize::try_from(length).unwrap_or(usize::MAX));
-        let list =
-            array.iter().filter(|(at, _)| *at >= from).take(most).map(|(_, text)| text.clone()).collect();
-        Ok(Some(list))
+        let chosen = elements.into_iter().filter(|(at, _)| *at >= from).take(most);
+        Ok(Some(chosen.map(|(_, text)| text.clone()).collect()))
     }
 
     fn slice_bounds(&self, offset: i64, length: Option<i64>, count: i64) -> Exec<Option<(i64, i64)>> {

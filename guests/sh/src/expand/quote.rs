@@ -20,26 +20,32 @@ pub fn single(text: &[u8]) -> Vec<u8> {
 /// `$'…'`
 pub fn ansi(text: &[u8]) -> Vec<u8> {
     let mut out = b"$'".to_vec();
-    let valid = std::str::from_utf8(text).is_ok();
-    for &byte in text {
-        match byte {
-            7 => out.extend_from_slice(b"\\a"),
-            8 => out.extend_from_slice(b"\\b"),
-            9 => out.extend_from_slice(b"\\t"),
-            10 => out.extend_from_slice(b"\\n"),
-            11 => out.extend_from_slice(b"\\v"),
-            12 => out.extend_from_slice(b"\\f"),
-            13 => out.extend_from_slice(b"\\r"),
-            27 => out.extend_from_slice(b"\\E"),
-            b'\'' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-            byte if byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !valid) => {
-                out.extend_from_slice(format!("\\{byte:03o}").as_bytes());
-            }
-            _ => out.push(byte),
+    for chunk in text.utf8_chunks() {
+        for &byte in chunk.valid().as_bytes() {
+            ansi_byte(byte, &mut out);
+        }
+        for byte in chunk.invalid() {
+            out.extend_from_slice(format!("\\{byte:03o}").as_bytes());
         }
     }
     out.push(b'\'');
     out
+}
+
+fn ansi_byte(byte: u8, out: &mut Vec<u8>) {
+    match byte {
+        7 => out.extend_from_slice(b"\\a"),
+        8 => out.extend_from_slice(b"\\b"),
+        9 => out.extend_from_slice(b"\\t"),
+        10 => out.extend_from_slice(b"\\n"),
+        11 => out.extend_from_slice(b"\\v"),
+        12 => out.extend_from_slice(b"\\f"),
+        13 => out.extend_from_slice(b"\\r"),
+        27 => out.extend_from_slice(b"\\E"),
+        b'\'' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+        byte if byte < 0x20 || byte == 0x7f => out.extend_from_slice(format!("\\{byte:03o}").as_bytes()),
+        _ => out.push(byte),
+    }
 }
 
 /// As `printf %q` has it: backslashes where they are needed.

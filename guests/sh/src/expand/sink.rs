@@ -1,10 +1,14 @@
 //! Where expanded text goes: into fields, one string, a pattern or a regular expression.
 
+use crate::pattern::char_at;
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Fields,
     Text,
     Pattern,
+    /// What takes a match's place: `&` is special, and a backslash before it or before itself.
+    Replacement,
     Regex,
 }
 
@@ -24,6 +28,8 @@ pub struct Sink {
     /// Splitting just ended a field at white space, which a separator may still belong to.
     after_blank: bool,
     ifs: Option<Vec<u8>>,
+    /// Separators of several bytes are looked for as characters.
+    wide: bool,
 }
 
 /// Bytes that may be special to file name expansion.
@@ -41,6 +47,23 @@ fn is_regex_special(byte: u8) -> bool {
     )
 }
 
+/// Separators that are white space run together.
+pub fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t'..=b'\r')
+}
+
+fn contains_char(ifs: &[u8], wanted: &[u8]) -> bool {
+    let mut at = 0;
+    while at < ifs.len() {
+        let len = char_at(ifs, at, true).1;
+        if &ifs[at..at + len] == wanted {
+            return true;
+        }
+        at += len;
+    }
+    false
+}
+
 impl Sink {
     pub(super) fn new(mode: Mode) -> Sink {
         Sink {
@@ -50,6 +73,7 @@ impl Sink {
             started: false,
             after_blank: false,
             ifs: None,
+            wide: false,
         }
     }
 
@@ -62,7 +86,8 @@ impl Sink {
         self.mode == Mode::Fields && self.ifs.is_none()
     }
 
-    pub fn set_ifs(&mut self, ifs: Vec<u8>) {
+    pub fn set_ifs(&mut self, ifs: Vec<u8>, utf8: bool) {
+        self.wide = utf8 && !ifs.is_ascii();
         self.ifs = Some(ifs);
     }
 
@@ -76,6 +101,7 @@ impl Sink {
         match self.mode {
             Mode::Fields | Mode::Text => self.current.text.extend_from_slice(text),
             Mode::Pattern => self.escaped(text, |byte| byte.is_ascii_punctuation()),
+            Mode::Replacement => self.escaped(text, |byte| matches!(byte, b'&' | b'\\')),
             Mode::Regex => self.escaped(text, is_regex_special),
         }
         if !text.is_empty() {
@@ -116,14 +142,13 @@ impl Sink {
         let Some(ifs) = self.ifs.take() else { return self.literal(text) };
         let mut at = 0;
         while at < text.len() {
-            let run = text[at..].iter().position(|byte| ifs.contains(byte)).unwrap_or(text.len() - at);
+            let run = self.unseparated(&text[at..], &ifs);
             if run > 0 {
                 self.literal(&text[at..at + run]);
                 at += run;
                 continue;
             }
-            let blank = matches!(text[at], b' ' | b'\t' | b'\n');
-            if blank {
+            if is_blank(text[at]) {
                 if self.started {
                     self.finish_field();
                     self.after_blank = true;
@@ -133,9 +158,25 @@ impl Sink {
             } else {
                 self.finish_field();
             }
-            at += 1;
+            at += if self.wide { char_at(text, at, true).1 } else { 1 };
         }
         self.ifs = Some(ifs);
+    }
+
+    /// How much of a text comes before its first separator.
+    fn unseparated(&self, text: &[u8], ifs: &[u8]) -> usize {
+        if !self.wide {
+            return text.iter().position(|byte| ifs.contains(byte)).unwrap_or(text.len());
+        }
+        let mut at = 0;
+        while at < text.len() {
+            let len = char_at(text, at, true).1;
+            if contains_char(ifs, &text[at..at + len]) {
+                return at;
+            }
+            at += len;
+        }
+        at
     }
 
     /// Ends the current field, empty or not.

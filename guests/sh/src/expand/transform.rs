@@ -14,9 +14,9 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn of(param: &Param) -> Source {
+    pub(super) fn of(param: &Param, vars: &crate::vars::Vars) -> Source {
         let name = match &param.name {
-            ParamName::Variable(name) => Some(name.to_vec()),
+            ParamName::Variable(name) => Some(vars.resolve(name).into_owned()),
             _ => None,
         };
         let all = matches!(param.subscript, Some(ParamSubscript::At | ParamSubscript::Star));
@@ -47,7 +47,7 @@ impl Shell {
             b'E' => crate::parser::ansi_c(&text, true).0,
             b'P' => self.expand_prompt(&text),
             b'U' => case::to_upper(&text),
-            b'u' => case::change(&text, b'^', false, None),
+            b'u' => case::change(&text, b'^', false, None, self.utf8()),
             b'L' => case::to_lower(&text),
             _ => text,
         }
@@ -70,6 +70,9 @@ impl Shell {
     fn assignment_of(&self, source: &Source, base: Base) -> Option<Vec<u8>> {
         let Some(name) = &source.name else {
             let Base::Many(list, _) = base else { return None };
+            if list.is_empty() {
+                return None;
+            }
             let quoted: Vec<Vec<u8>> = list.iter().map(|text| quote::quote(text)).collect();
             return Some([b"set -- ", quoted.join(&b' ').as_slice()].concat());
         };
@@ -77,8 +80,11 @@ impl Shell {
         if var.is_array() && source.all {
             return Some(crate::builtins::declaration(name, var));
         }
-        let Base::One(Some(text)) = base else { return None };
         let letters = crate::builtins::attribute_letters(var);
+        let Base::One(Some(text)) = base else {
+            let declared = || [b"declare -", letters.as_slice(), b" ", name].concat();
+            return (!letters.is_empty()).then(declared);
+        };
         let assignment = [name, b"=".as_slice(), &quote::quote(&text)].concat();
         if letters.is_empty() {
             return Some(assignment);

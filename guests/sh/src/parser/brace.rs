@@ -1,6 +1,7 @@
 //! Brace expansion. It looks only at the text of a script, so it is done once, when a word is parsed.
 
-use crate::ast::{Piece, Word};
+use crate::arith::is_name;
+use crate::ast::{ParamName, Piece, Word};
 
 /// More words than this from one word are left unexpanded rather than filling the memory.
 const MAX_WORDS: usize = 1_000_000;
@@ -39,6 +40,14 @@ fn rebuild(items: Items) -> Word {
     for item in items {
         match (pieces.last_mut(), item) {
             (Some(Piece::Text(text)), Item::Byte(byte)) => text.push(byte),
+            // `$x{1,2}` is `$x1 $x2`: braces are expanded before anything else.
+            (Some(Piece::Param(param)), Item::Byte(byte)) if param.bare && is_name(byte) => {
+                if let ParamName::Variable(name) = &mut param.name {
+                    *name = [name, [byte].as_slice()].concat().into();
+                } else {
+                    pieces.push(Piece::Text(vec![byte]));
+                }
+            }
             (_, Item::Byte(byte)) => pieces.push(Piece::Text(vec![byte])),
             (_, Item::Piece(piece)) => pieces.push(piece),
         }
@@ -147,7 +156,12 @@ fn sequence(inside: &[Item]) -> Option<Vec<Items>> {
         }
         _ => letters(from, to, step)?,
     };
-    Some(values.into_iter().map(|value| value.into_iter().map(Item::Byte).collect()).collect())
+    let item = |byte| match byte {
+        // Between the upper and the lower letters; alone it quotes nothing and goes.
+        b'\\' => Item::Piece(Piece::Quoted(Vec::new())),
+        byte => Item::Byte(byte),
+    };
+    Some(values.into_iter().map(|value| value.into_iter().map(item).collect()).collect())
 }
 
 fn is_number(text: &str) -> bool {

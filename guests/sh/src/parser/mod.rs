@@ -76,6 +76,8 @@ pub struct Parser {
     alias_next: Option<usize>,
     /// In `case` patterns and `[[ ]]`, extended patterns need no option.
     pattern_parens: bool,
+    /// Inside the body of a here-document.
+    in_here: bool,
     /// The text speaks of `BASH_COMMAND`, so that it is worth keeping.
     pub mentions_command: bool,
 }
@@ -94,6 +96,7 @@ impl Parser {
             expanding: Vec::new(),
             alias_next: None,
             pattern_parens: false,
+            in_here: false,
         }
     }
 

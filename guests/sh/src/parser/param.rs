@@ -22,7 +22,16 @@ impl Parser {
             }
             _ => return None,
         };
-        Some(Param { name, subscript: None, indirect: false, op: ParamOp::None })
+        let name = self.joined_in_here(name);
+        Some(Param { name, subscript: None, indirect: false, bare: true, op: ParamOp::None })
+    }
+
+    /// In a here-document `$*` is joined by spaces, as `$@` is.
+    fn joined_in_here(&self, name: ParamName) -> ParamName {
+        match name {
+            ParamName::Special(b'*') if self.in_here => ParamName::Special(b'@'),
+            name => name,
+        }
     }
 
     fn identifier(&mut self) -> Rc<[u8]> {
@@ -37,7 +46,7 @@ impl Parser {
     pub(super) fn braced_param(&mut self, quoted: bool) -> Parsed<Param> {
         let (start, opened) = (self.at, self.line);
         self.at += 2;
-        let param = self.braced_inside(quoted)?;
+        let param = self.braced_inside(quoted, start)?;
         if let Some(param) = param
             && self.peek() == Some(b'}')
         {
@@ -65,10 +74,10 @@ impl Parser {
         }
         let text = self.src[start..self.at].to_vec();
         let name = ParamName::Special(b'?');
-        Ok(Param { name, subscript: None, indirect: false, op: ParamOp::Bad(text) })
+        Ok(Param { name, subscript: None, indirect: false, bare: false, op: ParamOp::Bad(text) })
     }
 
-    fn braced_inside(&mut self, quoted: bool) -> Parsed<Option<Param>> {
+    fn braced_inside(&mut self, quoted: bool, start: usize) -> Parsed<Option<Param>> {
         let length = self.peek() == Some(b'#') && self.length_follows();
         if length {
             self.at += 1;
@@ -81,16 +90,23 @@ impl Parser {
         let Some(name) = self.param_name() else { return Ok(None) };
         let mut subscript = None;
         if self.peek() == Some(b'[') && matches!(name, ParamName::Variable(_)) {
-            subscript = Some(self.param_subscript()?);
+            subscript = self.param_subscript()?;
+            if subscript.is_none() {
+                return Ok(None);
+            }
         }
         if length {
-            return Ok(Some(Param { name, subscript, indirect: false, op: ParamOp::Length }));
+            return Ok(Some(Param { name, subscript, indirect: false, bare: false, op: ParamOp::Length }));
         }
         if indirect && let Some(op) = self.names_or_keys(&subscript) {
-            return Ok(Some(Param { name, subscript, indirect: false, op }));
+            return Ok(Some(Param { name, subscript, indirect: false, bare: false, op }));
         }
-        let Some(op) = self.param_op(quoted)? else { return Ok(None) };
-        Ok(Some(Param { name, subscript, indirect, op }))
+        let Some(op) = self.param_op(quoted, start)? else { return Ok(None) };
+        let name = self.joined_in_here(name);
+        if self.in_here && matches!(subscript, Some(ParamSubscript::Star)) && !matches!(op, ParamOp::None) {
+            subscript = Some(ParamSubscript::At);
+        }
+        Ok(Some(Param { name, subscript, indirect, bare: false, op }))
     }
 
     /// After `${#`: a parameter whose length is meant, rather than an operator on `$#`.
@@ -130,14 +146,18 @@ impl Parser {
         }
     }
 
-    fn param_subscript(&mut self) -> Parsed<ParamSubscript> {
+    fn param_subscript(&mut self) -> Parsed<Option<ParamSubscript>> {
         if self.eat(b"[@]") {
-            return Ok(ParamSubscript::At);
+            return Ok(Some(ParamSubscript::At));
         }
         if self.eat(b"[*]") {
-            return Ok(ParamSubscript::Star);
+            return Ok(Some(ParamSubscript::Star));
         }
-        Ok(ParamSubscript::One(Box::new(self.subscript()?)))
+        let subscript = self.subscript()?;
+        if subscript.word.pieces.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(ParamSubscript::One(Box::new(subscript))))
     }
 
     /// `${!prefix*}`, `${!prefix@}`, `${!name[@]}`, `${!name[*]}`.
@@ -159,7 +179,7 @@ impl Parser {
         None
     }
 
-    fn param_op(&mut self, quoted: bool) -> Parsed<Option<ParamOp>> {
+    fn param_op(&mut self, quoted: bool, start: usize) -> Parsed<Option<ParamOp>> {
         let op = match self.peek() {
             Some(b'}') => ParamOp::None,
             Some(b':') => match self.peek_at(1) {
@@ -193,7 +213,12 @@ impl Parser {
                         self.at += 1;
                         ParamOp::Transform(kind)
                     }
-                    _ => return Ok(None),
+                    _ => {
+                        let rest = &self.src[self.at..];
+                        let len = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+                        self.at += len;
+                        ParamOp::BadTransform([&self.src[start..self.at], b"}"].concat())
+                    }
                 }
             }
             _ => return Ok(None),

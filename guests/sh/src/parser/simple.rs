@@ -27,6 +27,10 @@ impl Parser {
         let mut simple = Simple { line, ..Simple::default() };
         let (mut declaration, mut first) = (false, true);
         loop {
+            // As bash counts, a command is on the line where its second word ends.
+            if simple.words.len() + simple.assignments.len() <= 2 {
+                simple.line = self.line;
+            }
             self.blanks();
             if let Some(redirect) = self.redirect()? {
                 simple.redirects.push(redirect);
@@ -45,7 +49,7 @@ impl Parser {
                 && let Some(assignment) = self.assignment()?
             {
                 match declaration {
-                    true => simple.words.push(Arg::Assignment(assignment)),
+                    true => simple.words.extend(self.braced(assignment).into_iter().map(Arg::Assignment)),
                     false => simple.assignments.push(assignment),
                 }
                 continue;
@@ -121,6 +125,16 @@ impl Parser {
         Ok(true)
     }
 
+    /// An assignment that is an argument is a word, and brace expansion makes several of it.
+    fn braced(&self, assignment: Assignment) -> Vec<Assignment> {
+        let AssignedValue::Scalar(word) = &assignment.value else { return vec![assignment] };
+        if !self.dialect.braces || !brace::may_expand(word) {
+            return vec![assignment];
+        }
+        let with = |value| Assignment { value: AssignedValue::Scalar(value), ..assignment.clone() };
+        brace::expand(word.clone()).into_iter().map(with).collect()
+    }
+
     /// `name=value`, `name+=value`, `name[sub]=value`, `name=(…)`; nothing consumed otherwise.
     pub(super) fn assignment(&mut self) -> Parsed<Option<Assignment>> {
         self.peek();
@@ -146,7 +160,7 @@ impl Parser {
             return Ok(None);
         }
         self.at += if append { 2 } else { 1 };
-        let value = if self.peek() == Some(b'(') && subscript.is_none() {
+        let value = if self.peek() == Some(b'(') {
             AssignedValue::Array(self.array_value()?)
         } else {
             AssignedValue::Scalar(self.value_word()?)

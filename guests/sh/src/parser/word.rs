@@ -25,6 +25,15 @@ impl Builder {
         }
     }
 
+    /// The unquoted text the word starts with.
+    fn first_text(&self) -> &[u8] {
+        match self.pieces.first() {
+            None => &self.text,
+            Some(Piece::Text(text)) => text,
+            Some(_) => b"",
+        }
+    }
+
     fn is_empty(&self) -> bool {
         self.pieces.is_empty() && self.text.is_empty()
     }
@@ -44,6 +53,8 @@ pub(super) enum Stop {
     Value,
     /// At the bracket that closes a subscript.
     Bracket,
+    /// Nowhere: all of the text is the word.
+    Whole,
     /// At a brace, in `${x:-word}`.
     Brace,
     /// At a slash or brace, in `${x/pattern/…}`.
@@ -120,6 +131,7 @@ impl Parser {
                 is_meta(byte) && !(matches!(byte, b'<' | b'>') && self.peek_at(1) == Some(b'('))
             }
             Stop::Bracket => byte == b']' && depth == 0,
+            Stop::Whole => false,
             Stop::Brace => byte == b'}',
             Stop::Slash => byte == b'}' || byte == b'/',
             Stop::Paren => byte == b')' && depth == 0,
@@ -208,8 +220,12 @@ impl Parser {
         }
         match (builder.text.last(), stop) {
             (Some(b':'), Stop::Value) => true,
-            (Some(b'='), Stop::Meta) => {
-                builder.pieces.is_empty() && is_assignment_name(&builder.text[..builder.text.len() - 1])
+            // An argument that looks like an assignment has its tildes expanded like one.
+            (Some(b'=' | b':'), Stop::Meta) => {
+                let equals = builder.first_text().iter().position(|&byte| byte == b'=');
+                equals.is_some_and(|at| is_assignment_name(&builder.first_text()[..at]))
+                    && (builder.text.last() == Some(&b':')
+                        || builder.pieces.is_empty() && equals == Some(builder.text.len() - 1))
             }
             _ => false,
         }
@@ -221,7 +237,7 @@ impl Parser {
         let len = rest.iter().take_while(|byte| named(byte)).count();
         let ends = match rest.get(len) {
             None | Some(b'/') => true,
-            Some(b':') => stop == Stop::Value,
+            Some(b':') => true,
             Some(b'}') => stop == Stop::Brace,
             Some(&byte) => is_meta(byte),
         };
@@ -290,6 +306,7 @@ impl Parser {
     /// The body of a here-document.
     pub(super) fn here_word(&mut self) -> Parsed<Word> {
         let mut builder = Builder::default();
+        self.in_here = true;
         while self.peek().is_some() {
             self.quoted_step(&mut builder, b"$`\\")?;
         }
@@ -306,9 +323,46 @@ impl Parser {
                     let pieces = self.double_quoted()?;
                     builder.push(Piece::Double(pieces));
                 }
+                Some(b'$') if self.peek_at(1) == Some(b'\'') => {
+                    self.at += 1;
+                    let text = self.ansi_c_quoted()?;
+                    builder.push(Piece::Quoted(text));
+                }
+                Some(b'\'') => self.quotes_kept(builder)?,
+                Some(b'\\') if self.peek_at(1) == Some(b'\'') => {
+                    builder.text.extend_from_slice(b"\\'");
+                    self.at += 2;
+                }
                 Some(_) => self.quoted_step(builder, b"$`\"\\}")?,
             }
         }
+    }
+
+    /// `'…'` in the operand of `${x:-…}` inside double quotes: the quotes stay, and hide what would end the operand.
+    fn quotes_kept(&mut self, builder: &mut Builder) -> Parsed<()> {
+        let opened = self.line;
+        builder.text.extend(self.next());
+        loop {
+            match self.peek() {
+                Some(b'\'') => {
+                    builder.text.extend(self.next());
+                    return Ok(());
+                }
+                Some(b'"') => {
+                    let pieces = self.double_quoted()?;
+                    builder.push(Piece::Double(pieces));
+                }
+                Some(_) => self.quoted_step(builder, b"$`\"\\}")?,
+                None => return Err(SyntaxError::Unclosed { line: opened, what: "'" }),
+            }
+        }
+    }
+
+    /// The word a whole text is, as a subscript.
+    pub fn whole_subscript(&mut self) -> Option<Word> {
+        let mut builder = Builder::default();
+        self.unquoted(&mut builder, Stop::Whole).ok()?;
+        Some(builder.finish())
     }
 
     /// An expansion, or a dollar sign that is none.
@@ -369,9 +423,11 @@ impl Parser {
     fn substituted_list(&mut self) -> Parsed<Substitution> {
         let opened = self.line;
         let patterns = std::mem::replace(&mut self.pattern_parens, false);
+        let here = std::mem::replace(&mut self.in_here, false);
         let outer = std::mem::take(&mut self.pending);
         let list = self.list()?;
         self.pattern_parens = patterns;
+        self.in_here = here;
         self.blanks();
         match self.peek() {
             Some(b')') => self.at += 1,
@@ -447,19 +503,26 @@ impl Parser {
     pub(super) fn arith_word(&mut self, stop: &[u8]) -> Parsed<Word> {
         let mut builder = Builder::default();
         let start = self.at;
-        let (mut nesting, mut questions) = (0, 0);
+        let (mut nesting, mut questions, mut subscripts) = (0, 0, 0);
         while let Some(byte) = self.peek() {
             if nesting == 0 && stop.contains(&byte) && !(byte == b':' && questions > 0) {
                 break;
             }
             match byte {
-                b'(' | b'[' => nesting += 1,
-                b')' | b']' if nesting > 0 => nesting -= 1,
+                b'(' => nesting += 1,
+                b'[' => (nesting, subscripts) = (nesting + 1, subscripts + 1),
+                b')' if nesting > 0 => nesting -= 1,
+                b']' if nesting > 0 => (nesting, subscripts) = (nesting - 1, subscripts - 1),
                 b'?' if nesting == 0 => questions += 1,
                 b':' if nesting == 0 => questions -= 1,
                 b'"' => {
                     let pieces = self.double_quoted()?;
                     builder.push(Piece::Double(pieces));
+                    continue;
+                }
+                b'\'' if subscripts > 0 => {
+                    let text = self.single_quoted()?;
+                    builder.push(Piece::Quoted(text));
                     continue;
                 }
                 _ => {}
@@ -532,6 +595,13 @@ pub fn ansi_c(raw: &[u8], quote: bool) -> (Vec<u8>, bool) {
                 }
             }
             b'c' => return (out, true),
+            b'x' if quote && raw.get(at) == Some(&b'{') => {
+                at += 1;
+                let mut value = 0;
+                radix_digits(raw, &mut at, 16, usize::MAX, &mut value);
+                at += usize::from(raw.get(at) == Some(&b'}'));
+                out.push(value as u8);
+            }
             b'x' => numeric(raw, &mut at, 16, 2, &mut out, b"\\x"),
             b'u' => unicode(raw, &mut at, 4, &mut out, b"\\u"),
             b'U' => unicode(raw, &mut at, 8, &mut out, b"\\U"),

@@ -13,6 +13,9 @@ use crate::signal::{Effect, SIGPIPE};
 
 /// The largest part of a host file moved at once: it goes through a buffer of ours.
 const HOST_CHUNK: usize = 1 << 20;
+/// The most that one call moves to or from a file in memory: a worker is not held for longer than a tick or so, and the
+/// guest asks again for the rest.
+const TREE_CHUNK: usize = 4 << 20;
 /// Writes in several parts up to this size are put together first, so that they stay in one piece.
 const GATHER: usize = 64 * 1024;
 
@@ -169,6 +172,8 @@ async fn write_file(
 }
 
 fn read_tree(tree: &Tree, file: &TreeFile, buf: &mut [u8], offset: Option<u64>) -> Result<usize> {
+    let most = buf.len().min(TREE_CHUNK);
+    let buf = &mut buf[..most];
     file.with(|handle| match offset {
         None => tree.read(handle, buf),
         Some(offset) => tree.pread(handle, buf, offset),
@@ -176,6 +181,7 @@ fn read_tree(tree: &Tree, file: &TreeFile, buf: &mut [u8], offset: Option<u64>) 
 }
 
 fn write_tree(tree: &mut Tree, file: &TreeFile, data: &[u8], offset: Option<u64>) -> Result<usize> {
+    let data = &data[..data.len().min(TREE_CHUNK)];
     file.with(|handle| match offset {
         None => tree.write(handle, data),
         Some(offset) => tree.pwrite(handle, data, offset),

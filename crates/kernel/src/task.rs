@@ -64,6 +64,13 @@ impl Task {
         }
     }
 
+    /// For a body that may just have stopped itself: it goes no further until it is continued.
+    pub(crate) async fn pause_if_stopped(&self) {
+        if self.stopped.load(Ordering::SeqCst) {
+            tokio::task::yield_now().await;
+        }
+    }
+
     fn wake(&self) {
         if let Some(waker) = self.waker.lock().take() {
             waker.wake();

@@ -20,9 +20,9 @@ pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
         spawn(request: u32, pid: u32);
         exec(request: u32);
         wait(target: i32, flags: u32, status: u32, pid: u32);
+        kill(target: i32, signal: i32);
     }
     quick_calls! { linker, MODULE;
-        kill(target: i32, signal: i32);
         getpgid(pid: u32, group: u32);
         setpgid(pid: u32, group: u32);
         sigaction(signal: i32, disposition: i32, old: u32);
@@ -159,9 +159,9 @@ async fn wait(call: &mut Call<'_>, target: i32, flags: u32, status: u32, pid: u3
     Ok(call.put_u32(pid, child)?)
 }
 
-fn kill(call: &mut Call<'_>, target: i32, signal: i32) -> Outcome {
+async fn kill(call: &mut Call<'_>, target: i32, signal: i32) -> Outcome {
     let signal = if signal == 0 { None } else { Some(signal::checked(signal)?) };
-    let (machine, process) = (call.machine(), call.process());
+    let (machine, process) = (call.machine().clone(), call.process().clone());
     let victims: Vec<_> = {
         let table = machine.table();
         let spared = |pid: Pid| target == -1 && pid == process.pid;
@@ -181,6 +181,7 @@ fn kill(call: &mut Call<'_>, target: i32, signal: i32) -> Outcome {
             machine.kernel().runtime().spawn(async move { drop(body) });
         }
     }
+    process.task().pause_if_stopped().await;
     Ok(())
 }
 

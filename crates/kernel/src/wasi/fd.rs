@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wardian_vfs::{Errno, FileKind, OpenFlags, Result, Seek, SetTime, Stat};
+use wardian_vfs::{DirEntry, Errno, FileKind, OpenFlags, Result, Seek, SetTime, Stat};
 use wasmtime::Linker;
 
 use super::{MODULE, filetype};
@@ -148,31 +148,40 @@ pub(super) fn set_times(atime: u64, mtime: u64, flags: u32) -> Result<(SetTime, 
 
 /// Bytes of an entry before its name.
 const DIRENT: usize = 24;
+const ENTRIES_AT_ONCE: usize = 4096;
 
 async fn fd_readdir(call: &mut Call<'_>, fd: u32, buf: u32, len: u32, cookie: u64, out: u32) -> Outcome {
     call.bytes(buf, len)?;
     call.bytes(out, 4)?;
     let file = call.file(fd)?;
     let (machine, caller) = (call.machine().clone(), call.process().caller());
-    let most = len as usize / DIRENT + 1;
-    let entries =
-        machine.on_file(&file, move |tree, handle| tree.read_dir(&caller, handle, cookie, most)).await;
-    let entries = entries.map_err(|e| if e == Errno::ESPIPE { Errno::ENOTDIR } else { e })?;
-    let mut filled = Vec::with_capacity(len as usize);
-    for entry in entries {
-        filled.extend(entry.next.to_le_bytes());
-        filled.extend(entry.ino.to_le_bytes());
-        filled.extend((entry.name.len() as u32).to_le_bytes());
-        filled.extend([filetype(entry.kind), 0, 0, 0]);
-        filled.extend(&entry.name);
-        if filled.len() >= len as usize {
-            // The last entry may be cut: the guest sees a full buffer and asks again from before it.
-            break;
+    let mut filled = Vec::new();
+    let mut cursor = cookie;
+    // In parts, so that a huge directory and a huge buffer do not hold a worker.
+    while filled.len() < len as usize {
+        let most = ((len as usize - filled.len()) / DIRENT + 1).min(ENTRIES_AT_ONCE);
+        let read =
+            machine.on_file(&file, move |tree, handle| tree.read_dir(&caller, handle, cursor, most)).await;
+        let entries = read.map_err(|e| if e == Errno::ESPIPE { Errno::ENOTDIR } else { e })?;
+        entries.iter().for_each(|entry| encode_entry(entry, &mut filled));
+        match entries.last() {
+            Some(last) if entries.len() == ENTRIES_AT_ONCE => cursor = last.next,
+            _ => break,
         }
+        tokio::task::yield_now().await;
     }
+    // The last entry may be cut: the guest sees a full buffer and asks again from before it.
     filled.truncate(len as usize);
     call.put(buf, &filled)?;
     Ok(call.put_u32(out, filled.len() as u32)?)
+}
+
+fn encode_entry(entry: &DirEntry, out: &mut Vec<u8>) {
+    out.extend(entry.next.to_le_bytes());
+    out.extend(entry.ino.to_le_bytes());
+    out.extend((entry.name.len() as u32).to_le_bytes());
+    out.extend([filetype(entry.kind), 0, 0, 0]);
+    out.extend(&entry.name);
 }
 
 async fn fd_sync(call: &mut Call<'_>, fd: u32) -> Outcome {

@@ -11,6 +11,9 @@ use crate::call::{Call, Fail, Outcome, quick_calls, waiting_calls};
 use crate::instance::{Ctx, Stop};
 use crate::signal;
 
+/// Bytes of randomness made without a pause.
+const RANDOM_AT_ONCE: usize = 1 << 20;
+
 pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
     quick_calls! { linker, MODULE;
         args_get(pointers: u32, block: u32);
@@ -19,10 +22,10 @@ pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
         environ_sizes_get(count: u32, size: u32);
         clock_res_get(clock: u32, out: u32);
         clock_time_get(clock: u32, precision: u64, out: u32);
-        random_get(ptr: u32, len: u32);
-        proc_raise(signal: u32);
     }
     waiting_calls! { linker, MODULE;
+        random_get(ptr: u32, len: u32);
+        proc_raise(signal: u32);
         sched_yield();
     }
     linker.func_wrap(MODULE, "proc_exit", |_: Caller<'_, Ctx>, code: u32| -> wasmtime::Result<()> {
@@ -102,15 +105,25 @@ fn clock_time_get(call: &mut Call<'_>, clock: u32, _precision: u64, out: u32) ->
     Ok(call.put_u64(out, now)?)
 }
 
-fn random_get(call: &mut Call<'_>, ptr: u32, len: u32) -> Outcome {
-    Ok(getrandom::fill(call.bytes(ptr, len)?).map_err(|_| Errno::EIO)?)
+async fn random_get(call: &mut Call<'_>, ptr: u32, len: u32) -> Outcome {
+    for part in call.bytes(ptr, len)?.chunks_mut(RANDOM_AT_ONCE) {
+        getrandom::fill(part).map_err(|_| Errno::EIO)?;
+        if part.len() == RANDOM_AT_ONCE {
+            // So much randomness takes its time, and a worker must not be held.
+            tokio::task::yield_now().await;
+        }
+    }
+    Ok(())
 }
 
-fn proc_raise(call: &mut Call<'_>, signal: u32) -> Outcome {
+async fn proc_raise(call: &mut Call<'_>, signal: u32) -> Outcome {
     let signal = signal::checked(signal as i32)?;
     let (machine, process) = (call.machine().clone(), call.process().clone());
     match machine.signal(&process, signal) {
-        None => Ok(()),
+        None => {
+            process.task().pause_if_stopped().await;
+            Ok(())
+        }
         // Its own body is being polled and cannot be taken; should it be, it must not be dropped here.
         Some(body) => {
             machine.kernel().runtime().spawn(async move { drop(body) });

@@ -2,6 +2,7 @@
 
 mod cases;
 mod forks;
+mod kills;
 mod limits;
 mod mounts;
 mod scripts;

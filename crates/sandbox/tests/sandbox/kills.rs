@@ -1,0 +1,112 @@
+//! A deadline ends everything a command started, whatever it is doing, and nothing of it is left.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use wardian::Run;
+use wardian_kernel::{Census, Machine};
+use wardian_vfs::{Caller, OpenFlags};
+
+use crate::support::{output, sandbox};
+
+/// Each does something that never ends, or would take far longer than its deadline.
+const ENDLESS: &[&str] = &[
+    // Loops of the shell's own, and of calls.
+    "while :; do :; done",
+    "for ((;;)); do x=$((x + 1)); done",
+    "while :; do /bin/true; done",
+    "while :; do echo x > /tmp/f; cat /tmp/f > /dev/null; done",
+    "until false; do ( : ); done",
+    // Blocked: in a read, a write, a sleep, a wait, on a FIFO that nobody else opens.
+    "mkfifo /tmp/p; cat /tmp/p",
+    "mkfifo /tmp/p; echo x > /tmp/p",
+    "mkfifo /tmp/p; for i in 1 2 3 4 5 6; do cat /tmp/p & done; wait",
+    "mkfifo /tmp/p; exec 3<>/tmp/p; read -r x <&3",
+    "cat /dev/zero | sleep 1000",
+    "sleep 1000",
+    "sleep 1000 & wait",
+    "sleep 1000 | sleep 1000 | sleep 1000",
+    "coproc sleep 1000; read -r x <&${COPROC[0]}",
+    "x=$(sleep 1000)",
+    "cat <(sleep 1000)",
+    "trap '' HUP INT TERM; sleep 1000; sleep 1000; sleep 1000",
+    "trap 'echo no' TERM INT; while :; do sleep 0.01; done",
+    "nohup sleep 1000",
+    "timeout 1000 sleep 1000",
+    "find / -exec sleep 1000 {} ';'",
+    "yes | xargs -n 1 sleep",
+    // Processes that make processes.
+    "f() { f | f & }; f; wait; sleep 1000",
+    "f() { ( f ); }; f; sleep 1000",
+    "while :; do sleep 1000 & done",
+    "exec sleep 1000",
+    "kill -STOP $$",
+    "sleep 1000 & kill -STOP $!; wait",
+    // Floods.
+    "yes",
+    "cat /dev/zero",
+    "yes >&2",
+    "yes | cat | cat | cat > /dev/null",
+    "cat /dev/urandom | sort | wc",
+    // Long work inside one program.
+    "yes abcdefghij | head -c 500M | sort | tail -1",
+    "yes aaaaaaaaaaaaaaaaaaaaaaaaaaaa | grep -E '(a|aa)+(a|aa)+b'",
+    "printf -v x '%50000s' ''; x=${x// /a}; while :; do [[ $x =~ ^(a*)*(a*)*(a*)*b$ ]]; done",
+    "shopt -s extglob\nprintf -v x '%2000s' ''; x=${x// /a}; while :; do [[ ${x/+(a)+(a)b/} ]]; done",
+    "seq 100000000 | tail -1",
+];
+
+#[tokio::test]
+async fn a_deadline_ends_whatever_a_command_does() {
+    let sandbox = sandbox().await;
+    output(&sandbox, "kept=1; f() { echo $kept; }; cd /tmp").await;
+    for script in ENDLESS {
+        output(&sandbox, "rm -rf /tmp/*").await;
+        let run = Run::new(*script).timeout(Some(Duration::from_millis(60)));
+        let result = sandbox.run_with(run).await.unwrap();
+        assert_eq!(result.exit_code, 124, "{script}: {result:?}");
+        assert_eq!(output(&sandbox, "f; pwd").await, "1\n/tmp\n", "after {script}");
+        settled(sandbox.machine()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_deadline_ends_work_on_a_directory_of_a_million() {
+    let sandbox = sandbox().await;
+    {
+        let mut tree = sandbox.machine().tree().await;
+        let root = tree.root();
+        tree.mkdir(&Caller::USER, &root, b"/tmp/many", 0o755).unwrap();
+        let flags = OpenFlags::WRITE | OpenFlags::CREATE;
+        for number in 0..1_000_000 {
+            let path = format!("/tmp/many/{number}");
+            let file = tree.open(&Caller::USER, &root, path.as_bytes(), flags, 0o644).unwrap();
+            tree.close(file);
+        }
+    }
+    for script in [
+        "while :; do ls /tmp/many > /dev/null; done",
+        "while :; do ls -lU /tmp/many > /dev/null; done",
+        "while :; do echo /tmp/many/* > /dev/null; done",
+        "while :; do find /tmp/many -name x; done",
+        "while :; do cp -r /tmp/many /tmp/copy; rm -r /tmp/copy; done",
+    ] {
+        let run = Run::new(script).timeout(Some(Duration::from_millis(60)));
+        let result = sandbox.run_with(run).await.unwrap();
+        assert_eq!(result.exit_code, 124, "{script}: {result:?}");
+        settled(sandbox.machine()).await;
+    }
+    assert_eq!(output(&sandbox, "find /tmp/many | wc -l").await, "1000001\n");
+}
+
+/// Waits until the shell is alone. What was killed goes within a tick, not at once.
+async fn settled(machine: &Arc<Machine>) {
+    let alone = |census: Census| census.processes == 1 && census.descriptors == 3;
+    for _ in 0..2_000 {
+        if alone(machine.census()) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("something is left: {:?}", machine.census());
+}

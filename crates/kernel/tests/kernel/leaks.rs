@@ -40,11 +40,20 @@ async fn quiet(machine: &std::sync::Arc<wardian_kernel::Machine>) -> Standing {
 }
 
 async fn cycle(machine: &std::sync::Arc<wardian_kernel::Machine>, round: usize) {
-    match round % 5 {
+    match round % 8 {
         0 => assert_eq!(run(machine, &["exit", "0"]).await.status, Status::Exited(0)),
         1 => assert_eq!(run(machine, &["fork", "3"]).await.status, Status::Exited(0)),
         2 => assert_eq!(run(machine, &["fork", "3", "nested"]).await.status, Status::Exited(0)),
         3 => assert_eq!(run(machine, &["pipes", "100000", "2"]).await.status, Status::Exited(0)),
+        4 => assert_eq!(run(machine, &["grow"]).await.limit, Some("memoryBytes")),
+        5 => assert_eq!(run(machine, &["deep"]).await.status, Status::Signaled(11)),
+        6 => {
+            let bomb = start(machine, &["fork", "100", "together"]).await;
+            bomb.wait().await;
+            assert_eq!(bomb.limit_hit(), Some("processes"));
+            bomb.kill();
+            settled(machine).await;
+        }
         _ => {
             let victim = start(machine, &["spin"]).await;
             tokio::time::sleep(Duration::from_micros(200)).await;
@@ -58,7 +67,7 @@ async fn cycle(machine: &std::sync::Arc<wardian_kernel::Machine>, round: usize) 
 #[tokio::test]
 #[ignore = "looks at the whole process; cargo xtask test runs it alone"]
 async fn nothing_is_left_after_many_cycles() {
-    let machine = machine_with(Limits { processes: 16, ..Limits::default() });
+    let machine = machine_with(Limits { processes: 16, memory_bytes: 32 << 20, open_files: 16 });
     for round in 0..200 {
         cycle(&machine, round).await;
     }

@@ -1,38 +1,33 @@
-//! Rows of results: what was measured, ours, native's, the ratio, the goal.
+//! Rows of results: what was measured, ours, others', the ratios, the goal.
 
 use std::fmt::Write;
 use std::time::Duration;
 
-/// One measured thing.
-struct Row {
-    what: String,
-    ours: String,
-    native: String,
-    ratio: String,
-    goal: String,
-}
-
-/// All of them.
-#[derive(Default)]
+/// All that one suite measured.
 pub(crate) struct Table {
-    rows: Vec<Row>,
+    suite: &'static str,
+    columns: &'static [&'static str],
+    rows: Vec<Vec<String>>,
 }
 
 impl Table {
+    pub(crate) fn new(suite: &'static str, columns: &'static [&'static str]) -> Table {
+        Table { suite, columns, rows: Vec::new() }
+    }
+
     /// A duration beside native's; the ratio says how many times faster ours is.
     pub(crate) fn compare(&mut self, what: &str, ours: Duration, native: Duration, goal: &str) {
-        let ratio = native.as_secs_f64() / ours.as_secs_f64();
-        self.push(what, show(ours), show(native), format!("{ratio:.2}x"), goal);
+        self.push(&[what, &show(ours), &show(native), &faster(ours, Some(native)), goal]);
     }
 
     /// A figure that native has no counterpart for.
     pub(crate) fn note(&mut self, what: &str, ours: String, goal: &str) {
-        self.push(what, ours, "–".to_owned(), "–".to_owned(), goal);
+        self.push(&[what, &ours, "–", "–", goal]);
     }
 
-    fn push(&mut self, what: &str, ours: String, native: String, ratio: String, goal: &str) {
-        eprintln!("{what}: {ours} (native {native}, {ratio})");
-        self.rows.push(Row { what: what.to_owned(), ours, native, ratio, goal: goal.to_owned() });
+    pub(crate) fn push(&mut self, cells: &[&str]) {
+        eprintln!("{}", cells.join(" · "));
+        self.rows.push(cells.iter().map(|cell| cell.replace('|', "\\|")).collect());
     }
 
     /// Prints the table, as Markdown.
@@ -43,22 +38,22 @@ impl Table {
     fn markdown(&self) -> String {
         let cores = std::thread::available_parallelism().map_or(0, usize::from);
         let mut text = format!(
-            "# Benchmarks\n\nWritten by `cargo xtask bench` on {cores} cores. \"faster\" is native's time divided by \
-             ours, in the same run.\n\n| what | ours | native bash | faster | goal |\n|---|---|---|---|---|\n"
+            "# Benchmarks: {suite}\n\nWritten by `cargo xtask bench {suite}` on {cores} cores. \"faster\" is another's \
+             time divided by ours, in the same run.\n\n| {} |\n|{}\n",
+            self.columns.join(" | "),
+            "---|".repeat(self.columns.len()),
+            suite = self.suite,
         );
         for row in &self.rows {
-            let _ = writeln!(
-                text,
-                "| {} | {} | {} | {} | {} |",
-                row.what.replace('|', "\\|"),
-                row.ours,
-                row.native,
-                row.ratio,
-                row.goal
-            );
+            let _ = writeln!(text, "| {} |", row.join(" | "));
         }
         text
     }
+}
+
+/// How many times faster ours is, if there is something to compare with.
+pub(crate) fn faster(ours: Duration, other: Option<Duration>) -> String {
+    other.map_or_else(|| "–".to_owned(), |other| format!("{:.2}x", other.as_secs_f64() / ours.as_secs_f64()))
 }
 
 /// A duration with three figures and a fitting unit.

@@ -7,8 +7,13 @@ use anyhow::{Context, Result, bail};
 /// The suites, each a program of its own that prints a table: its name, where the table goes, how it is started.
 const SUITES: &[(&str, &str, &str)] = &[
     ("core", "bench/results/core.md", "target/release/wardian-bench"),
+    ("shell", "bench/results/shell.md", "target/release/wardian-bench shell"),
     ("vfs", "bench/results/vfs.txt", "cargo bench --quiet --profile release --workspace --bench files"),
 ];
+
+/// Other shells to compare with have a workspace and a directory of their own: nothing else waits for them to be built.
+const PEERS: &str =
+    "cargo build --release --quiet --manifest-path bench/peers/Cargo.toml --target-dir target/peers";
 
 /// Runs all suites, or those named.
 pub fn main(arguments: &[String]) -> Result<()> {
@@ -20,6 +25,9 @@ pub fn main(arguments: &[String]) -> Result<()> {
     crate::step("cargo build --release --workspace", &[])?;
     for (name, file, line) in SUITES {
         if arguments.is_empty() || arguments.iter().any(|wanted| wanted == name) {
+            if *name == "shell" {
+                crate::step(PEERS, &[])?;
+            }
             measure(file, line)?;
         }
     }

@@ -21,7 +21,7 @@ cargo xtask CHORE
   guests [NAME…] [--force]   rebuild the guest programs whose sources changed, into guests/dist
   guests --check             fail if guests/dist does not belong to the sources
   test                       everything that must pass before a change goes in
-  bench [core|vfs]           measure, against native in the same run, into bench/results
+  bench [core|shell|vfs]     measure, against native in the same run, into bench/results
   soak [vfs|kernel]          the long versions of the property and leak tests
   fuzz [TARGET…] [--seconds N]
                              the fuzz targets, one after the other

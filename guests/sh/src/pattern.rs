@@ -87,7 +87,7 @@ pub fn char_before(text: &[u8], end: usize, utf8: bool) -> usize {
 }
 
 pub fn char_count(text: &[u8], utf8: bool) -> usize {
-    if !utf8 {
+    if !utf8 || text.is_ascii() {
         return text.len();
     }
     let (mut count, mut at) = (0, 0);

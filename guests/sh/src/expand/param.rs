@@ -5,7 +5,7 @@ use super::transform::Source;
 use crate::ast::{Anchor, Param, ParamName, ParamOp, ParamSubscript, Word};
 use crate::pattern::{Pattern, char_at, char_count};
 use crate::shell::{Exec, Flow, Shell};
-use crate::vars::Value;
+use crate::vars::{Attrs, Value};
 use std::rc::Rc;
 
 /// What a parameter stands for before an operator acts on it.
@@ -23,7 +23,7 @@ impl Shell {
         {
             let Some(var) = self.vars.raw(name) else { return self.unset_param(param) };
             if let Value::Scalar(text) = &var.value
-                && !var.attrs.has(crate::vars::Attrs::NAMEREF)
+                && !var.attrs.has(Attrs::NAMEREF)
             {
                 if quoted || !sink.is_fields() {
                     if quoted {
@@ -38,6 +38,12 @@ impl Shell {
                 return Ok(());
             }
         }
+        if matches!(param.op, ParamOp::Length)
+            && let Some(length) = self.known_length(param)
+        {
+            self.emit(length.to_string().as_bytes(), quoted, sink);
+            return Ok(());
+        }
         if let ParamOp::Bad(text) = &param.op {
             self.complain_parts(&[text, b": bad substitution"]);
             return Err(Flow::Discard(1));
@@ -50,6 +56,21 @@ impl Shell {
         let result = self.apply(param, base)?;
         self.emit_base(result, quoted, sink);
         Ok(())
+    }
+
+    /// `${#x}` and `${#a[@]}` where the variable says so itself, without a copy of what it holds.
+    fn known_length(&self, param: &Param) -> Option<usize> {
+        let ParamName::Variable(name) = &param.name else { return None };
+        let var = self.vars.raw(name).filter(|_| !param.indirect)?;
+        if var.attrs.has(Attrs::NAMEREF) || var.attrs.has(Attrs::DYNAMIC) {
+            return None;
+        }
+        match (&var.value, &param.subscript) {
+            (Value::Scalar(text), None) => Some(char_count(text, self.utf8())),
+            (Value::Indexed(array), Some(ParamSubscript::At | ParamSubscript::Star)) => Some(array.len()),
+            (Value::Assoc(array), Some(ParamSubscript::At | ParamSubscript::Star)) => Some(array.len()),
+            _ => None,
+        }
     }
 
     /// Puts a result into the sink.
@@ -230,7 +251,7 @@ impl Shell {
     fn indirect_base(&mut self, param: &Param) -> Exec<Base> {
         if let ParamName::Variable(name) = &param.name
             && param.subscript.is_none()
-            && self.vars.raw(name).is_some_and(|var| var.attrs.has(crate::vars::Attrs::NAMEREF))
+            && self.vars.raw(name).is_some_and(|var| var.attrs.has(Attrs::NAMEREF))
         {
             let target = self.vars.resolve(name).into_owned();
             return Ok(Base::One((target != name.as_ref()).then_some(target)));

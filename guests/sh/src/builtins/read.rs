@@ -13,6 +13,8 @@ pub struct Reader {
     buffer: Vec<u8>,
     at: usize,
     seekable: bool,
+    /// How much to read at once.
+    block: usize,
     deadline: Option<Instant>,
     pub timed_out: bool,
     pub interrupted: bool,
@@ -26,6 +28,7 @@ impl Reader {
             buffer: Vec::new(),
             at: 0,
             seekable,
+            block: if seekable { 256 } else { 1 },
             deadline: timeout.map(|timeout| Instant::now() + timeout),
             timed_out: false,
             interrupted: false,
@@ -40,6 +43,22 @@ impl Reader {
         self.buffer.get(self.at - 1).copied()
     }
 
+    /// Takes bytes up to the delimiter, which is left out; says whether it came.
+    fn until(&mut self, delimiter: u8, line: &mut Vec<u8>) -> bool {
+        loop {
+            if self.at == self.buffer.len() && !self.fill() {
+                return false;
+            }
+            let rest = &self.buffer[self.at..];
+            let end = rest.iter().position(|byte| *byte == delimiter);
+            line.extend_from_slice(&rest[..end.unwrap_or(rest.len())]);
+            self.at += end.map_or(rest.len(), |end| end + 1);
+            if end.is_some() {
+                return true;
+            }
+        }
+    }
+
     fn fill(&mut self) -> bool {
         if let Some(deadline) = self.deadline {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -49,7 +68,7 @@ impl Reader {
             }
         }
         self.at = 0;
-        self.buffer.resize(if self.seekable { 256 } else { 1 }, 0);
+        self.buffer.resize(self.block, 0);
         match abi::read(self.fd, &mut self.buffer) {
             Ok(n) => {
                 self.buffer.truncate(n);
@@ -201,8 +220,43 @@ pub fn read(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         let ready = abi::poll_read(request.fd, Some(Duration::ZERO)).unwrap_or(false);
         return Ok(i32::from(!ready));
     }
+    if request.is_plain() && names.len() < 2 && shell.ifs().iter().all(|byte| b" \t\n".contains(byte)) {
+        return read_plain(shell, &request, names.first());
+    }
     let (line, status) = take(shell, &request)?;
     store(shell, &request, names, &line)?;
+    Ok(status)
+}
+
+impl Request {
+    /// Whether a line is taken as it is.
+    fn is_plain(&self) -> bool {
+        self.raw && self.count.is_none() && self.array.is_none()
+    }
+}
+
+/// `read -r [name]`, by which scripts go through files: a line, without a thought for each byte.
+fn read_plain(shell: &mut Shell, request: &Request, name: Option<&Vec<u8>>) -> Exec {
+    let mut reader = Reader::new(request.fd, request.timeout);
+    let mut line = Vec::with_capacity(128);
+    let mut status = 0;
+    while !reader.until(request.delimiter, &mut line) {
+        if !std::mem::take(&mut reader.interrupted) {
+            status = if reader.timed_out { 142 } else { 1 };
+            break;
+        }
+        shell.run_pending_traps()?;
+    }
+    reader.finish();
+    line.retain(|byte| *byte != 0);
+    let Some(name) = name else {
+        shell.assign(b"REPLY", &line)?;
+        return Ok(status);
+    };
+    let ifs = shell.ifs();
+    let start = line.iter().position(|byte| !ifs.contains(byte)).unwrap_or(line.len());
+    let end = line.iter().rposition(|byte| !ifs.contains(byte)).map_or(start, |last| last + 1);
+    shell.assign_target(name, &line[start..end])?;
     Ok(status)
 }
 
@@ -394,6 +448,10 @@ pub fn mapfile(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     }
     shell.vars.entry(&array).value = Value::Indexed(lines);
     let mut reader = Reader::new(fd, None);
+    if most == 0 && callback.is_none() {
+        // All of it is ours: nothing has to stay for others.
+        reader.block = 1 << 16;
+    }
     let mut index = origin.unwrap_or(0);
     let mut taken = 0;
     while most == 0 || taken < most {
@@ -422,16 +480,10 @@ pub fn mapfile(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
 
 fn delimited(reader: &mut Reader, delimiter: u8, trim: bool) -> Option<Vec<u8>> {
     let mut line = Vec::new();
-    while let Some(byte) = reader.next() {
-        if byte == delimiter {
-            if !trim && byte != 0 {
-                line.push(byte);
-            }
-            return Some(line);
-        }
-        if byte != 0 {
-            line.push(byte);
-        }
+    let found = reader.until(delimiter, &mut line);
+    line.retain(|byte| *byte != 0);
+    if found && !trim && delimiter != 0 {
+        line.push(delimiter);
     }
-    (!line.is_empty()).then_some(line)
+    (found || !line.is_empty()).then_some(line)
 }

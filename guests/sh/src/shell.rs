@@ -254,16 +254,7 @@ impl Shell {
 
     /// Whether text is UTF-8 by the locale's variables.
     pub fn utf8(&self) -> bool {
-        for name in [&b"LC_ALL"[..], b"LC_CTYPE", b"LANG"] {
-            match self.vars.text(name) {
-                Some(value) if !value.is_empty() => {
-                    let lower = value.to_ascii_lowercase();
-                    return lower.windows(4).any(|w| w == b"utf8") || lower.windows(5).any(|w| w == b"utf-8");
-                }
-                _ => {}
-            }
-        }
-        false
+        self.vars.utf8()
     }
 
     /// Parses text and runs it command by command, as `eval`, `source`, `-c` and sessions do.

@@ -1,6 +1,7 @@
 //! Variables: values, attributes, and the scopes of functions.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -9,8 +10,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 pub struct NameHasher(u64);
 
 impl Hasher for NameHasher {
+    /// The multiplications move what differs upwards, and tables look at the lower bits.
     fn finish(&self) -> u64 {
-        self.0
+        self.0 ^ self.0 >> 32
     }
 
     fn write(&mut self, bytes: &[u8]) {
@@ -74,6 +76,10 @@ impl Assoc {
 
     pub fn remove(&mut self, key: &[u8]) {
         self.entries.remove(key);
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
     }
 
     /// Keys and values in bash's order: by hash bucket, the newest of a bucket first.
@@ -236,6 +242,8 @@ pub struct Vars {
     scopes: Vec<Scope>,
     /// Counts changes to `PATH`, so that remembered locations are dropped.
     pub path_version: u64,
+    /// What the locale's variables were found to say of text, while they stay as they are.
+    utf8: Cell<Option<bool>>,
 }
 
 impl Vars {
@@ -245,17 +253,36 @@ impl Vars {
     }
 
     pub fn raw_mut(&mut self, name: &[u8]) -> Option<&mut Var> {
-        if name == b"PATH" {
-            self.path_version += 1;
-        }
+        self.note_change(name);
         self.map.get_mut(name)
+    }
+
+    /// Forgets what was worked out from a variable that is about to change.
+    fn note_change(&mut self, name: &[u8]) {
+        match name {
+            b"PATH" => self.path_version += 1,
+            b"LANG" | b"LC_ALL" | b"LC_CTYPE" => self.utf8.set(None),
+            _ => {}
+        }
+    }
+
+    /// Whether text is UTF-8 by the locale's variables.
+    pub fn utf8(&self) -> bool {
+        if let Some(known) = self.utf8.get() {
+            return known;
+        }
+        let locale = [&b"LC_ALL"[..], b"LC_CTYPE", b"LANG"].into_iter().filter_map(|name| self.text(name));
+        let utf8 = locale.into_iter().find(|value| !value.is_empty()).is_some_and(|value| {
+            let lower = value.to_ascii_lowercase();
+            lower.windows(4).any(|w| w == b"utf8") || lower.windows(5).any(|w| w == b"utf-8")
+        });
+        self.utf8.set(Some(utf8));
+        utf8
     }
 
     /// The variable itself, made if it is not there.
     pub fn entry(&mut self, name: &[u8]) -> &mut Var {
-        if name == b"PATH" {
-            self.path_version += 1;
-        }
+        self.note_change(name);
         if !self.map.contains_key(name) {
             self.map.insert(name.to_vec(), Var::default());
         }
@@ -311,9 +338,7 @@ impl Vars {
     }
 
     pub fn remove(&mut self, name: &[u8]) -> Option<Var> {
-        if name == b"PATH" {
-            self.path_version += 1;
-        }
+        self.note_change(name);
         self.map.remove(name)
     }
 

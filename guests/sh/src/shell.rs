@@ -85,6 +85,8 @@ pub struct Shell {
     pub pipe_status: Vec<i32>,
     /// The status of the last command substitution in the command being expanded.
     pub substitution_status: Option<i32>,
+    /// What a builtin prints, while it runs as a command substitution without a process of its own.
+    pub captured: Option<Vec<u8>>,
     pub directory_stack: Vec<Vec<u8>>,
     /// Remembered locations of programs, with how often they were used.
     pub hash: NameMap<(Vec<u8>, u32)>,
@@ -145,6 +147,7 @@ impl Shell {
             jobs: Jobs::default(),
             pipe_status: vec![0],
             substitution_status: None,
+            captured: None,
             directory_stack: Vec::new(),
             hash: NameMap::default(),
             hash_version: 0,

@@ -4,6 +4,7 @@ use crate::ast::{
     Arg, AssignedValue, List, Param, ParamName, ParamOp, Piece, Redirect, RedirectAction, RedirectFd, Simple,
     Word,
 };
+use crate::builtins::Builtin;
 use crate::shell::{Exec, Shell};
 use abi::Errno;
 use wardian_abi as abi;
@@ -26,11 +27,33 @@ impl Spawned {
 impl Shell {
     /// The program that is all there is to a list.
     pub fn only_program<'l>(&self, list: &'l List) -> Option<&'l Simple> {
+        self.only_simple(list).filter(|simple| self.is_program(simple))
+    }
+
+    /// The builtin that is all there is to a list, if it does nothing but print: run here or in a copy of the shell,
+    /// nobody can tell.
+    pub fn only_printing<'l>(&self, list: &'l List) -> Option<(Builtin, &'l Simple)> {
+        let simple = self.only_simple(list)?;
+        let Some(Arg::Word(first)) = simple.words.first() else { return None };
+        let name = first.as_plain()?;
+        let prints = matches!(name, b":" | b"echo" | b"false" | b"printf" | b"pwd" | b"true")
+            && simple.assignments.is_empty()
+            && simple.redirects.is_empty()
+            && !self.options.xtrace
+            && self.traps.get(crate::traps::DEBUG).is_none()
+            && self.traps.get(crate::traps::ERR).is_none()
+            && !self.functions.contains_key(name)
+            && simple.words.iter().all(|word| matches!(word, Arg::Word(word) if self.is_pure(word)));
+        let builtin = self.enabled_builtin(name).filter(|_| prints)?;
+        Some((builtin, simple))
+    }
+
+    fn only_simple<'l>(&self, list: &'l List) -> Option<&'l Simple> {
         let [item] = list.items.as_slice() else { return None };
         let plain =
             item.rest.is_empty() && !item.background && !item.first.negated && item.first.timed.is_none();
         match item.first.stages.as_slice() {
-            [crate::ast::Command::Simple(simple)] if plain && self.is_program(simple) => Some(simple),
+            [crate::ast::Command::Simple(simple)] if plain => Some(simple),
             _ => None,
         }
     }

@@ -51,6 +51,9 @@ impl Shell {
             self.finish_substitution(0);
             return Ok(Vec::new());
         }
+        if let Some(output) = self.output_in_place(list) {
+            return Ok(output);
+        }
         let pipe = match abi::pipe(true) {
             Ok(pipe) => pipe,
             Err(errno) => {
@@ -68,6 +71,25 @@ impl Shell {
         };
         self.finish_substitution(status);
         Ok(output)
+    }
+
+    /// The output of a builtin that does nothing but print, without a process for it.
+    fn output_in_place(&mut self, list: &List) -> Option<Vec<u8>> {
+        let (builtin, simple) = self.only_printing(list)?;
+        let line = std::mem::replace(&mut self.line, simple.line);
+        let result = match self.expand_args(&simple.words) {
+            Ok(args) if args[0] == b"printf" && args.get(1).is_some_and(|arg| arg.starts_with(b"-")) => None,
+            Ok(args) => {
+                self.captured = Some(Vec::new());
+                Some(crate::builtins::run(self, builtin, &args, simple))
+            }
+            Err(flow) => Some(Err(flow)),
+        };
+        self.line = line;
+        let output = self.captured.take().unwrap_or_default();
+        let status = self.exit_code(result?);
+        self.finish_substitution(status);
+        Some(output)
     }
 
     /// Starts the commands with their output into the pipe. One plain program needs no copy of the shell.

@@ -18,7 +18,11 @@ const SCRIPTS: &[(&str, &str, bool)] = &[
     ("`while [ $i -lt 100000 ]`", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done", false),
     ("`for ((i=0;i<100000;i++))`", "for ((i=0;i<100000;i++)); do :; done", false),
     ("`for i in {1..100000}`", "for i in {1..100000}; do :; done; [ $i = 100000 ]", false),
-    ("string building, 100,000 times `s+=`", "s=; for ((i=0;i<100000;i++)); do s+=\"x$i \"; done; : ${#s}", false),
+    (
+        "string building, 100,000 times `s+=`",
+        "s=; for ((i=0;i<100000;i++)); do s+=\"x$i \"; done; : ${#s}",
+        false,
+    ),
     ("array fill, 100,000 elements", "a=(); for ((i=0;i<100000;i++)); do a[i]=$i; done; : ${#a[@]}", false),
     (
         "array append and walk, 100,000 elements",
@@ -52,7 +56,11 @@ const SCRIPTS: &[(&str, &str, bool)] = &[
     ),
     ("`${s//e/xy}` on 1 MB", "s=$(<text); t=${s//e/xy}; [ ${#t} -gt ${#s} ]", false),
     ("`${s//[aeiou]/-}` on 1 MB", "s=$(<text); t=${s//[aeiou]/-}; [ ${#t} = ${#s} ]", false),
-    ("`${s//l*n /-}` on each line of 1 MB", "while read -r s; do t=${s//l*n /-}; done < text; [ -n \"$t\" ]", false),
+    (
+        "`${s//l*n /-}` on each line of 1 MB",
+        "while read -r s; do t=${s//l*n /-}; done < text; [ -n \"$t\" ]",
+        false,
+    ),
     ("`case` and `[[ ]]`, 100,000", CHOOSE, false),
 ];
 
@@ -99,7 +107,13 @@ async fn warm(table: &mut Table, sandbox: &Sandbox, files: &Files) -> Result<()>
     let native = (0..ROUNDS).map(|_| files.in_bash("echo hi")).collect::<Result<Vec<_>>>()?;
     let native = native.into_iter().min().context("measured at least once")?;
     let peer = files.in_peer("echo hi", WARM);
-    row(table, "warm `run(\"echo hi\")` from the library, median", ours[WARM / 2], native, peer.get(WARM / 2).copied());
+    row(
+        table,
+        "warm `run(\"echo hi\")` from the library, median",
+        ours[WARM / 2],
+        native,
+        peer.get(WARM / 2).copied(),
+    );
     Ok(())
 }
 

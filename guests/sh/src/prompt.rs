@@ -47,17 +47,17 @@ impl Shell {
                 b'v' => out.extend_from_slice(b"5.2"),
                 b'V' => out.extend_from_slice(b"5.2.15"),
                 b'j' => out.extend_from_slice(self.jobs.list.len().to_string().as_bytes()),
-                b't' => out.extend(crate::time::format(b"%H:%M:%S", now)),
-                b'T' => out.extend(crate::time::format(b"%I:%M:%S", now)),
-                b'@' => out.extend(crate::time::format(b"%I:%M %p", now)),
-                b'A' => out.extend(crate::time::format(b"%H:%M", now)),
-                b'd' => out.extend(crate::time::format(b"%a %b %d", now)),
+                b't' => out.extend(self.local_time(b"%H:%M:%S", now)),
+                b'T' => out.extend(self.local_time(b"%I:%M:%S", now)),
+                b'@' => out.extend(self.local_time(b"%I:%M %p", now)),
+                b'A' => out.extend(self.local_time(b"%H:%M", now)),
+                b'd' => out.extend(self.local_time(b"%a %b %d", now)),
                 b'D' => {
                     let rest = &text[at..];
                     if rest.first() == Some(&b'{')
                         && let Some(end) = rest.iter().position(|&byte| byte == b'}')
                     {
-                        out.extend(crate::time::format(&rest[1..end], now));
+                        out.extend(self.local_time(&rest[1..end], now));
                         at += end + 1;
                     }
                 }

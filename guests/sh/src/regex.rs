@@ -159,7 +159,9 @@ impl Regex {
         let fold = |c: u32| char::from_u32(c).and_then(|c| c.to_lowercase().next()).map_or(c, |c| c as u32);
         match inst {
             Inst::Char(wanted) => *wanted == c || (self.fold && fold(*wanted) == fold(c)),
-            Inst::Any => true,
+            // What is no character matches nothing but itself.
+            Inst::Any => c < 0x11_0000,
+            Inst::Set(_) if c >= 0x11_0000 => false,
             Inst::Set(set) => {
                 let upper = char::from_u32(c).and_then(|c| c.to_uppercase().next()).map_or(c, |c| c as u32);
                 (set.holds(c) || (self.fold && (set.holds(fold(c)) || set.holds(upper)))) != set.negated
@@ -223,6 +225,10 @@ impl Parser<'_> {
                 break;
             }
             let atom = self.atom(parts.is_empty())?;
+            let repeated = matches!(self.peek(), Some(b'*' | b'+' | b'?' | b'{'));
+            if repeated && matches!(atom, Node::Inst(Inst::Start)) {
+                return None;
+            }
             parts.push(self.repetition(atom)?);
         }
         Some(if parts.is_empty() { Node::Empty } else { Node::Concat(parts) })
@@ -255,13 +261,7 @@ impl Parser<'_> {
                 Node::Inst(Inst::End)
             }
             b'[' => Node::Inst(Inst::Set(Box::new(self.set()?))),
-            b'*' | b'+' | b'?' if first => {
-                if byte != b'*' {
-                    return None;
-                }
-                self.at += 1;
-                Node::Inst(Inst::Char(u32::from(byte)))
-            }
+            b'*' | b'+' | b'?' | b'{' if first => return None,
             b'\\' => return self.escape(),
             _ => Node::Inst(self.char()),
         })
@@ -302,13 +302,11 @@ impl Parser<'_> {
                 Some(b'*') => (0, None),
                 Some(b'+') => (1, None),
                 Some(b'?') => (0, Some(1)),
-                Some(b'{')
-                    if self
-                        .text
-                        .get(self.at + 1)
-                        .is_some_and(|byte| byte.is_ascii_digit() || *byte == b',') =>
-                {
+                Some(b'{') => {
                     self.at += 1;
+                    if !self.peek().is_some_and(|byte| byte.is_ascii_digit() || byte == b',') {
+                        return None;
+                    }
                     let low = self.count().unwrap_or(0);
                     let mut high = Some(low);
                     if self.peek() == Some(b',') {
@@ -363,7 +361,7 @@ impl Parser<'_> {
                 self.peek() == Some(b'-') && self.text.get(self.at + 1).is_some_and(|byte| *byte != b']');
             if range {
                 self.at += 1;
-                let high = self.set_char()?;
+                let high = self.set_char().filter(|high| *high >= low)?;
                 set.ranges.push((low, high));
             } else {
                 set.ranges.push((low, low));

@@ -44,6 +44,8 @@ struct Printer {
     indent: usize,
     /// Here-documents whose bodies come when the line ends.
     documents: Vec<Rc<HereDocument>>,
+    /// A body stood inside the command, which bash then ends without a semicolon.
+    had_body: bool,
 }
 
 impl Printer {
@@ -58,7 +60,11 @@ impl Printer {
 
     /// A semicolon, unless what is there ends in a way that needs none.
     fn semicolon(&mut self) {
-        if self.bodies() || self.out.ends_with(b"\n") || self.out.ends_with(b"&") {
+        if self.bodies()
+            || std::mem::take(&mut self.had_body)
+            || self.out.ends_with(b"\n")
+            || self.out.ends_with(b"&")
+        {
             return;
         }
         self.out.push(b';');
@@ -119,7 +125,10 @@ impl Printer {
         self.pipeline(&item.first);
         for (connector, pipeline) in &item.rest {
             self.text(if *connector == Connector::And { b" && " } else { b" || " });
-            self.bodies();
+            if self.bodies() {
+                self.text(b" ");
+                self.had_body = true;
+            }
             self.pipeline(pipeline);
         }
         if item.background {
@@ -138,8 +147,12 @@ impl Printer {
         }
         for (at, stage) in pipeline.stages.iter().enumerate() {
             if at > 0 {
-                self.text(b" | ");
-                self.bodies();
+                self.text(b" |");
+                if self.bodies() {
+                    self.text(b" ");
+                    self.had_body = true;
+                }
+                self.text(b" ");
             }
             self.command(stage);
         }

@@ -7,6 +7,11 @@ use crate::parser::is_assignment_name;
 use crate::shell::{Exec, Flow, Shell};
 use crate::vars::{Assoc, Attrs, Indexed, Value, Var};
 
+const DECLARE_USAGE: &str =
+    "declare [-aAfFgiIlnrtux] [name[=value] ...] or declare -p [-aAfFilnrtux] [name ...]";
+const TYPESET_USAGE: &str =
+    "typeset [-aAfFgiIlnrtux] name[=value] ... or typeset -p [-aAfFilnrtux] [name ...]";
+
 /// What the options of `declare` ask for.
 #[derive(Default)]
 struct Request {
@@ -67,7 +72,11 @@ fn request(shell: &Shell, args: &[Vec<u8>]) -> Result<(Request, usize), i32> {
                     Some(attrs) if on => request.on.set(attrs, true),
                     Some(attrs) => request.off.set(attrs, true),
                     None => {
-                        let usage = "declare [-aAfFgiIlnrtux] [name[=value] ...] or declare -p [-aAfFilnrtux] [name ...]";
+                        let usage = match args[0].as_slice() {
+                            b"declare" => DECLARE_USAGE,
+                            b"local" => "local [option] name[=value] ...",
+                            _ => TYPESET_USAGE,
+                        };
                         return Err(super::invalid_option(shell, &args[0], &[arg[0], letter], usage));
                     }
                 },
@@ -352,16 +361,31 @@ fn apply_here(
             return Ok(fail(shell, command, &[name, b": nameref variable self references not allowed"], 1));
         }
     }
-    shape(shell, command, request, name, parts)?;
+    if let Some(status) = misshapen(shell, command, request, name) {
+        return Ok(status);
+    }
+    shape(shell, request, name, parts);
     assign(shell, request, name, parts, simple)?;
     let var = shell.vars.entry(name);
     var.attrs.set(Attrs(request.on.0 & (Attrs::READONLY.0 | Attrs::NAMEREF.0)), true);
     Ok(0)
 }
 
+/// Arrays do not become arrays of the other kind, nor plain variables.
+fn misshapen(shell: &Shell, command: &[u8], request: &Request, name: &[u8]) -> Option<i32> {
+    let message: &[u8] = match shell.vars.raw(name).map(|var| &var.value) {
+        Some(Value::Assoc(_)) if request.indexed => b": cannot convert associative to indexed array",
+        Some(Value::Indexed(_)) if request.assoc => b": cannot convert indexed to associative array",
+        Some(Value::Assoc(_) | Value::Indexed(_)) if request.no_array => {
+            b": cannot destroy array variables in this way"
+        }
+        _ => return None,
+    };
+    Some(fail(shell, command, &[name, message], 1))
+}
+
 /// Gives a variable its attributes and kind, except those that would stop the assignment.
-fn shape(shell: &mut Shell, command: &[u8], request: &Request, name: &[u8], parts: &Operand<'_>) -> Exec<()> {
-    let _ = command;
+fn shape(shell: &mut Shell, request: &Request, name: &[u8], parts: &Operand<'_>) {
     let var = shell.vars.entry(name);
     var.attrs.set(Attrs(request.on.0 & !(Attrs::READONLY.0 | Attrs::NAMEREF.0)), true);
     if request.on.has(Attrs::UPPER) {
@@ -373,14 +397,6 @@ fn shape(shell: &mut Shell, command: &[u8], request: &Request, name: &[u8], part
     var.attrs.set(request.off, false);
     let wants_array = request.indexed || parts.subscript.is_some();
     match &mut var.value {
-        Value::Assoc(_) if request.indexed => {
-            shell.complain_parts(&[command, b": ", name, b": cannot convert associative to indexed array"]);
-            return Err(Flow::Discard(1));
-        }
-        Value::Indexed(_) if request.assoc => {
-            shell.complain_parts(&[command, b": ", name, b": cannot convert indexed to associative array"]);
-            return Err(Flow::Discard(1));
-        }
         Value::Unset if request.assoc => {
             var.value = Value::Assoc(Assoc::default());
             var.attrs.set(Attrs::UNASSIGNED, true);
@@ -399,7 +415,6 @@ fn shape(shell: &mut Shell, command: &[u8], request: &Request, name: &[u8], part
         }
         _ => {}
     }
-    Ok(())
 }
 
 fn assign(

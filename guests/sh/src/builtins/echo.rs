@@ -26,7 +26,7 @@ pub fn echo(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             text.push(b' ');
         }
         if escapes {
-            let (resolved, cut) = crate::parser::ansi_c(arg, false);
+            let (resolved, cut) = crate::parser::ansi_c(&octal_kept(arg), false);
             text.extend_from_slice(&resolved);
             if cut {
                 return Ok(output(shell, b"echo", &text));
@@ -42,4 +42,22 @@ pub fn echo(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         return Ok(0);
     }
     Ok(output(shell, b"echo", &text))
+}
+
+/// To `echo`, unlike `printf %b`, an octal number starts with 0: other digits after a backslash are text.
+fn octal_kept(text: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(text.len());
+    let mut bytes = text.iter().copied();
+    while let Some(byte) = bytes.next() {
+        kept.push(byte);
+        if byte == b'\\'
+            && let Some(next) = bytes.next()
+        {
+            if matches!(next, b'1'..=b'7') {
+                kept.push(b'\\');
+            }
+            kept.push(next);
+        }
+    }
+    kept
 }

@@ -5,6 +5,7 @@ mod complete;
 mod control;
 mod declare;
 mod echo;
+mod float;
 mod getopts;
 mod history;
 mod job;
@@ -174,6 +175,11 @@ fn fail(shell: &Shell, name: &[u8], message: &[&[u8]], status: i32) -> i32 {
 /// An option a builtin does not have.
 fn invalid_option(shell: &Shell, name: &[u8], option: &[u8], usage: &str) -> i32 {
     fail(shell, name, &[option, b": invalid option"], 2);
+    self::usage(name, usage)
+}
+
+/// How a builtin is called, told to one who called it wrongly.
+fn usage(name: &[u8], usage: &str) -> i32 {
     let text = [name, b": usage: ", usage.as_bytes(), b"\n"].concat();
     let _ = abi::write_all(2, &text);
     2

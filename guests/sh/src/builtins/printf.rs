@@ -1,21 +1,31 @@
 //! `printf`
 
-use super::{fail, output};
+use super::float::{Float, Kind};
+use super::{fail, invalid_option, output};
 use crate::expand::quote;
 use crate::parser::ansi_c;
 use crate::shell::{Exec, Shell};
+
+const USAGE: &str = "printf [-v var] format [arguments]";
 
 pub fn printf(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let mut operands = &args[1..];
     let mut variable = None;
     match operands.first().map(Vec::as_slice) {
         Some(b"-v") => {
-            variable = operands.get(1).cloned();
-            operands = &operands[2.min(operands.len())..];
+            let Some(name) = operands.get(1) else {
+                fail(shell, b"printf", &[b"-v: option requires an argument"], 2);
+                return Ok(super::usage(b"printf", USAGE));
+            };
+            variable = Some(name.clone());
+            operands = &operands[2..];
         }
         Some(arg) if arg.starts_with(b"-v") && arg.len() > 2 => {
             variable = Some(arg[2..].to_vec());
             operands = &operands[1..];
+        }
+        Some([b'-', letter, ..]) if *letter != b'-' => {
+            return Ok(invalid_option(shell, b"printf", &[b'-', *letter], USAGE));
         }
         _ => {}
     }
@@ -29,8 +39,7 @@ pub fn printf(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         }
     }
     let Some(format) = operands.first() else {
-        let _ = wardian_abi::write_all(2, b"printf: usage: printf [-v var] format [arguments]\n");
-        return Ok(2);
+        return Ok(super::usage(b"printf", USAGE));
     };
     let mut run = Run { shell, args: &operands[1..], at: 0, out: Vec::new(), status: 0, stopped: false };
     run.all(format);
@@ -114,7 +123,7 @@ impl Run<'_> {
         let mut at = 1;
         let mut spec = self.spec(format, &mut at);
         let Some(&kind) = format.get(at) else {
-            self.complain(&[b"`", &format[at - 1..], b"': missing format character"]);
+            self.complain(&[b"`", format, b"': missing format character"]);
             return None;
         };
         at += 1;
@@ -159,7 +168,7 @@ impl Run<'_> {
             }
             b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' => {
                 let value = self.float();
-                self.floating(&spec, kind, value);
+                self.floating(&spec, kind, &value);
             }
             b'(' => return self.time(&spec, format, at),
             b'n' => {
@@ -202,9 +211,7 @@ impl Run<'_> {
             let precision = self.count(format, at).unwrap_or(0);
             spec.precision = usize::try_from(precision).ok().map(|precision| precision.min(1 << 24));
         }
-        while matches!(format.get(*at), Some(b'l' | b'h' | b'L' | b'q' | b'j' | b'z' | b't'))
-            && format.get(*at + 1).is_some_and(|next| b"diouxXeEfFgGaAlh".contains(next))
-        {
+        while matches!(format.get(*at), Some(b'l' | b'h' | b'L' | b'j' | b'z' | b't')) {
             *at += 1;
         }
         spec
@@ -319,7 +326,7 @@ impl Run<'_> {
         };
         let len = digits.iter().take_while(|byte| (**byte as char).is_digit(radix)).count();
         if (len < digits.len() || (len == 0 && radix == 10)) && !text.is_empty() {
-            self.complain(&[&text, b": invalid number"]);
+            self.complain_number(&text);
         }
         let mut value: i128 = 0;
         for byte in &digits[..len] {
@@ -339,55 +346,46 @@ impl Run<'_> {
         }
     }
 
-    fn float(&mut self) -> f64 {
-        let Some(text) = self.next() else { return 0.0 };
+    fn float(&mut self) -> Float {
+        let Some(text) = self.next() else { return Float::integer(0) };
         if let [b'\'' | b'"', rest @ ..] = text.as_slice() {
-            return if rest.is_empty() { 0.0 } else { f64::from(crate::pattern::char_at(rest, 0, true).0) };
+            let c = if rest.is_empty() { 0 } else { crate::pattern::char_at(rest, 0, true).0 };
+            return Float::integer(u64::from(c));
         }
-        let shown = String::from_utf8_lossy(&text).trim().to_string();
-        if let Some(hex) = shown.strip_prefix("0x").or_else(|| shown.strip_prefix("0X")) {
-            return i64::from_str_radix(hex, 16).unwrap_or(0) as f64;
+        let (value, len) = Float::read(&text);
+        if len < text.len() {
+            self.complain_number(&text);
         }
-        match shown.parse::<f64>() {
-            Ok(value) => value,
-            Err(_) => {
-                if !text.is_empty() {
-                    self.complain(&[&text, b": invalid number"]);
-                }
-                // As strtod: what can be read of it counts.
-                (1..shown.len()).rev().find_map(|end| shown.get(..end)?.parse().ok()).unwrap_or(0.0)
+        value
+    }
+
+    fn floating(&mut self, spec: &Spec, kind: u8, value: &Float) {
+        let sign = match value.negative {
+            true => "-",
+            false if spec.plus => "+",
+            false if spec.space => " ",
+            false => "",
+        };
+        let digits = value.digits(kind.to_ascii_lowercase(), spec.precision, spec.alternate);
+        let upper = |text: String| if kind.is_ascii_uppercase() { text.to_uppercase() } else { text };
+        match digits {
+            Some(digits) => self.digits(&Spec { precision: None, ..spec.clone() }, sign, upper(digits)),
+            None => {
+                let name = if matches!(value.kind, Kind::Infinite) { "inf" } else { "nan" };
+                let text = format!("{sign}{}", upper(name.to_string()));
+                self.pad(spec, text.as_bytes(), text.len());
             }
         }
     }
 
-    fn floating(&mut self, spec: &Spec, kind: u8, value: f64) {
-        let sign = match value {
-            value if value.is_sign_negative() => "-",
-            _ if spec.plus => "+",
-            _ if spec.space => " ",
-            _ => "",
+    /// Complains of a number in the words its first digits ask for.
+    fn complain_number(&mut self, text: &[u8]) {
+        let message: &[u8] = match text {
+            [b'0', b'0'..=b'9', ..] => b": invalid octal number",
+            [b'0', b'x', ..] => b": invalid hex number",
+            _ => b": invalid number",
         };
-        let magnitude = value.abs();
-        if !magnitude.is_finite() {
-            let name = if magnitude.is_nan() { "nan" } else { "inf" };
-            let name = if kind.is_ascii_uppercase() { name.to_uppercase() } else { name.to_string() };
-            let text = format!("{sign}{name}");
-            return self.pad(spec, text.as_bytes(), text.len());
-        }
-        let precision = spec.precision.unwrap_or(6);
-        let mut digits = match kind.to_ascii_lowercase() {
-            b'f' => format!("{magnitude:.precision$}"),
-            b'e' => exponent(magnitude, precision),
-            b'g' => general(magnitude, precision, spec.alternate),
-            _ => hexadecimal(magnitude, spec.precision),
-        };
-        if spec.alternate && precision == 0 && !digits.contains('.') {
-            digits.push('.');
-        }
-        if kind.is_ascii_uppercase() {
-            digits = digits.to_uppercase();
-        }
-        self.digits(&Spec { precision: None, ..spec.clone() }, sign, digits);
+        self.complain(&[text, message]);
     }
 
     /// `%(format)T`
@@ -425,56 +423,10 @@ impl Run<'_> {
             }
             Some(_) => self.integer(),
         };
-        let text = crate::time::format(if inner.is_empty() { b"%X" } else { inner }, seconds);
+        let text = self.shell.local_time(if inner.is_empty() { b"%X" } else { inner }, seconds);
         self.string(spec, &text);
         Some(end + 1)
     }
-}
-
-/// `1.5e+03`
-fn exponent(value: f64, precision: usize) -> String {
-    let text = format!("{value:.precision$e}");
-    let (mantissa, power) = text.split_once('e').unwrap_or((&text, "0"));
-    let power: i32 = power.parse().unwrap_or(0);
-    format!("{mantissa}e{}{:02}", if power < 0 { '-' } else { '+' }, power.abs())
-}
-
-fn general(value: f64, precision: usize, keep_zeros: bool) -> String {
-    let precision = precision.max(1);
-    if value == 0.0 {
-        return if keep_zeros { format!("{:.*}", precision - 1, 0.0) } else { "0".to_string() };
-    }
-    let power: i32 = format!("{value:.*e}", precision - 1)
-        .split_once('e')
-        .and_then(|(_, power)| power.parse().ok())
-        .unwrap_or(0);
-    let strip = |text: String| match keep_zeros || !text.contains('.') {
-        true => text,
-        false => text.trim_end_matches('0').trim_end_matches('.').to_string(),
-    };
-    if power < -4 || power >= precision as i32 {
-        let text = exponent(value, precision - 1);
-        let (mantissa, power) = text.split_once('e').unwrap_or((&text, "+00"));
-        return format!("{}e{power}", strip(mantissa.to_string()));
-    }
-    let decimals = usize::try_from(precision as i32 - 1 - power).unwrap_or(0);
-    strip(format!("{value:.decimals$}"))
-}
-
-/// `0x1.8p+1`
-fn hexadecimal(value: f64, precision: Option<usize>) -> String {
-    if value == 0.0 {
-        return "0x0p+0".to_string();
-    }
-    let bits = value.to_bits();
-    let power = (bits >> 52 & 0x7ff) as i32 - 1023;
-    let mut digits = format!("{:013x}", bits & 0xf_ffff_ffff_ffff);
-    match precision {
-        Some(precision) => digits.truncate(precision),
-        None => digits.truncate(digits.trim_end_matches('0').len()),
-    }
-    let dot = if digits.is_empty() { "" } else { "." };
-    format!("0x1{dot}{digits}p{power:+}")
 }
 
 /// Where the escape at `at` ends.
@@ -489,6 +441,7 @@ fn escape_end(format: &[u8], at: usize) -> usize {
         Some(b'u') => digits(at + 2, 4, 16),
         Some(b'U') => digits(at + 2, 8, 16),
         Some(b'0'..=b'7') => digits(at + 1, 3, 8),
+        Some(b'%') => at + 1,
         Some(_) => at + 2,
     }
 }

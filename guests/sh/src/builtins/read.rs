@@ -156,7 +156,7 @@ fn request(shell: &mut Shell, options: &mut Options<'_>) -> Result<Request, i32>
         }
         let Some(argument) = options.argument() else {
             fail(shell, b"read", &[b"-", &[letter], b": option requires an argument"], 2);
-            return Err(2);
+            return Err(super::usage(b"read", USAGE));
         };
         match letter {
             b'a' => request.array = Some(argument.to_vec()),
@@ -207,6 +207,11 @@ pub fn read(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         Err(status) => return Ok(status),
     };
     let names = options.rest();
+    if let Some(array) = &request.array
+        && let Err(status) = check_array(shell, b"read", array)
+    {
+        return Ok(status);
+    }
     for name in names {
         let base = &name[..name.iter().position(|&byte| byte == b'[').unwrap_or(name.len())];
         if !crate::parser::is_assignment_name(base) {
@@ -301,13 +306,12 @@ fn take(shell: &mut Shell, request: &Request) -> Exec<(Line, i32)> {
         }
         line.push((byte, false));
         // A character of several bytes counts when its last one is there.
-        if utf8 && byte >= 0xc2 {
-            let more = if byte >= 0xf0 {
-                3
-            } else if byte >= 0xe0 {
-                2
-            } else {
-                1
+        if utf8 {
+            let more = match byte {
+                0xc2..=0xdf => 1,
+                0xe0..=0xef => 2,
+                0xf0..=0xf4 => 3,
+                _ => 0,
             };
             for _ in 0..more {
                 line.extend(reader.next().map(|byte| (byte, false)));
@@ -400,6 +404,25 @@ fn split_all(line: &Line, ifs: &[u8]) -> Vec<Vec<u8>> {
     fields
 }
 
+/// Complains unless an indexed array can be made of a name.
+fn check_array(shell: &Shell, command: &[u8], name: &[u8]) -> Result<(), i32> {
+    if !crate::parser::is_assignment_name(name) {
+        return Err(fail(shell, command, &[b"`", name, b"': not a valid identifier"], 1));
+    }
+    let Some(var) = shell.vars.get(name) else { return Ok(()) };
+    if var.attrs.has(crate::vars::Attrs::READONLY) {
+        shell.complain_parts(&[name, b": readonly variable"]);
+        return Err(1);
+    }
+    if matches!(var.value, Value::Assoc(_)) {
+        return Err(fail(shell, command, &[name, b": not an indexed array"], 1));
+    }
+    Ok(())
+}
+
+const MAPFILE_USAGE: &str =
+    "mapfile [-d delim] [-n count] [-O origin] [-s count] [-t] [-u fd] [-C callback] [-c quantum] [array]";
+
 pub fn mapfile(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let name = args[0].clone();
     let mut options = Options::new(args);
@@ -410,35 +433,46 @@ pub fn mapfile(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             trim = true;
             continue;
         }
+        if !b"dCnOsuc".contains(&letter) {
+            return Ok(invalid_option(shell, &name, &[b'-', letter], MAPFILE_USAGE));
+        }
         let Some(argument) = options.argument() else {
-            return Ok(fail(shell, &name, &[b"-", &[letter], b": option requires an argument"], 2));
+            fail(shell, &name, &[b"-", &[letter], b": option requires an argument"], 2);
+            return Ok(super::usage(&name, MAPFILE_USAGE));
         };
         match letter {
             b'd' => delimiter = argument.first().copied().unwrap_or(0),
             b'C' => callback = Some(argument.to_vec()),
-            b'n' | b'O' | b's' | b'u' | b'c' => {
-                let Some(value) = number(argument).filter(|value| *value >= 0) else {
-                    return Ok(fail(shell, &name, &[argument, b": invalid line count"], 1));
+            _ => {
+                let least = i64::from(letter == b'c');
+                let Some(value) = number(argument).filter(|value| *value >= least) else {
+                    let message: &[u8] = match letter {
+                        b'O' => b": invalid array origin",
+                        b'c' => b": invalid callback quantum",
+                        b'u' => b": invalid file descriptor specification",
+                        _ => b": invalid line count",
+                    };
+                    return Ok(fail(shell, &name, &[argument, message], 1));
                 };
                 match letter {
                     b'n' => most = value,
                     b'O' => origin = Some(value),
                     b's' => skip = value,
-                    b'c' => quantum = value.max(1),
+                    b'c' => quantum = value,
                     _ => fd = value as abi::Fd,
                 }
-            }
-            other => {
-                return Ok(invalid_option(
-                    shell,
-                    &name,
-                    &[b'-', other],
-                    "mapfile [-d delim] [-n count] [-O origin] [-s count] [-t] [-u fd] [-C callback] [-c quantum] [array]",
-                ));
             }
         }
     }
     let array = options.rest().first().cloned().unwrap_or_else(|| b"MAPFILE".to_vec());
+    if abi::cloexec(fd).is_err() {
+        let shown = fd.to_string();
+        let message = b": invalid file descriptor: Bad file descriptor";
+        return Ok(fail(shell, &name, &[shown.as_bytes(), message], 1));
+    }
+    if let Err(status) = check_array(shell, &name, &array) {
+        return Ok(status);
+    }
     let array = shell.vars.resolve(&array).into_owned();
     let mut lines = Indexed::default();
     if origin.is_some()

@@ -25,7 +25,7 @@ fn is_declaration(word: &[u8]) -> bool {
 impl Parser {
     pub(super) fn simple_or_function(&mut self, line: u32) -> Parsed<Command> {
         let mut simple = Simple { line, ..Simple::default() };
-        let (mut declaration, mut first) = (false, true);
+        let mut declaration = false;
         loop {
             // As bash counts, a command is on the line where its second word ends.
             if simple.words.len() + simple.assignments.len() <= 2 {
@@ -56,12 +56,11 @@ impl Parser {
             }
             let Some(words) = self.words()? else { break };
             for word in words {
-                if simple.words.is_empty() || first && declaration_prefix(&simple.words) {
+                if simple.words.is_empty() {
                     declaration = word.as_plain().is_some_and(is_declaration);
                 }
                 simple.words.push(Arg::Word(word));
             }
-            first = declaration_prefix(&simple.words);
             if let [Arg::Word(name)] = simple.words.as_slice()
                 && simple.assignments.is_empty()
                 && simple.redirects.is_empty()
@@ -327,14 +326,6 @@ fn is_target(text: &[u8]) -> bool {
         Some(open) => text.ends_with(b"]") && is_assignment_name(&text[..open]),
         None => is_assignment_name(text),
     }
-}
-
-/// `builtin declare x=…` and `command declare x=…` declare too.
-fn declaration_prefix(words: &[Arg]) -> bool {
-    words.iter().all(|word| match word {
-        Arg::Word(word) => matches!(word.as_plain(), Some(b"command" | b"builtin")),
-        Arg::Assignment(_) => false,
-    })
 }
 
 /// After `>&`: a number or `-` means a copy; a word with expansions is decided when it is known.

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use wasmtime::{Engine, Module};
 
+use crate::bulk;
 use crate::kernel::KernelError;
 use crate::program::ProgramSource;
 
@@ -27,6 +28,7 @@ impl ArtifactCache {
     pub(crate) fn new(dir: Option<PathBuf>, engine: &Engine) -> ArtifactCache {
         let mut hasher = DefaultHasher::new();
         engine.precompile_compatibility_hash().hash(&mut hasher);
+        bulk::VERSION.hash(&mut hasher);
         let engine_key = format!("{:016x}", hasher.finish());
         let dir = dir.or_else(default_dir).filter(|dir| match private_dir(dir) {
             Ok(()) => true,
@@ -55,7 +57,7 @@ impl ArtifactCache {
             let message = "its bytes do not match the manifest".to_owned();
             return Err(KernelError::Program(source.name.clone(), message));
         }
-        let code = engine.precompile_module(&wasm)?;
+        let code = engine.precompile_module(&bulk::in_pieces(&wasm))?;
         if let Some(path) = path {
             // A full disk must not keep anyone from working: the code is here, only the next start compiles again.
             if let Err(error) = write_artifact(&path, &code) {

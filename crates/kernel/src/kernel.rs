@@ -14,7 +14,7 @@ use crate::program::{Program, ProgramCache, ProgramSource};
 use crate::room::Room;
 use crate::stack::StackPool;
 use crate::tick::{Ticker, TickerGuard};
-use crate::{sys, wasi};
+use crate::{bulk, sys, wasi};
 
 /// Room for deep recursion in a guest; a shell script can nest a long way.
 const WASM_STACK: usize = 8 << 20;
@@ -144,7 +144,7 @@ impl KernelInner {
         if let Some(program) = self.programs.lock().by_hash(hash, version) {
             return Ok(program);
         }
-        let module = wasmtime::Module::new(&self.engine, wasm)?;
+        let module = wasmtime::Module::new(&self.engine, bulk::in_pieces(wasm))?;
         let program = Program::new("user program", module, &self.linker, false)?;
         self.programs.lock().keep(hash, version, program.clone());
         Ok(program)

@@ -19,6 +19,7 @@
 
 mod alarm;
 mod artifact;
+mod bulk;
 mod call;
 mod cwd;
 mod fd;

@@ -79,6 +79,13 @@ async fn every_kind_of_loop_can_be_killed() {
             "(loop $l (memory.fill (i32.const 0) (i32.const 1) (i32.const 16777216)) (br $l))",
         ),
         (
+            // One instruction over all of a memory that was never touched: the slowest there is.
+            "memory.fill over 200 MiB",
+            "",
+            "(drop (memory.grow (i32.const 3000)))
+             (loop $l (memory.fill (i32.const 0) (i32.const 1) (i32.const 209715200)) (br $l))",
+        ),
+        (
             "memory.copy",
             "",
             "(loop $l (memory.copy (i32.const 1) (i32.const 0) (i32.const 16777215)) (br $l))",

@@ -96,7 +96,7 @@ async fn a_deadline_ends_work_on_a_directory_of_a_million() {
         assert_eq!(result.exit_code, 124, "{script}: {result:?}");
         settled(sandbox.machine()).await;
     }
-    assert_eq!(output(&sandbox, "find /tmp/many | wc -l").await, "1000001\n");
+    assert!(sandbox.machine().tree().await.usage().inodes > 1_000_000);
 }
 
 /// Waits until the shell is alone. What was killed goes within a tick, not at once.

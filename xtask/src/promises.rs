@@ -9,6 +9,7 @@ mod tests {
     fn tests_of(package: &str) -> &'static str {
         match package {
             "kernel" => "crates/kernel/tests/kernel",
+            "kernel/src" => "crates/kernel/src",
             "vfs" => "crates/vfs/tests/vfs",
             "wardian" => "crates/sandbox/tests/sandbox",
             "cli" => "crates/cli/tests/cli",

@@ -454,5 +454,14 @@ pub fn getgid() -> u32 {
 /// Nothing to construct: the loader did.
 pub fn call_constructors() {}
 
-/// Nothing to keep: libc's own path look-up is right here.
-pub fn link() {}
+/// Nothing to keep: libc's own path look-up is right here. But a program that is compiled without optimization needs
+/// several times the stack: as much as Linux always leaves room for, where it may have it.
+pub fn link() {
+    const STACK: u64 = 120 << 20;
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let known = call!(libc::getrlimit(libc::RLIMIT_STACK, &mut limit)).is_ok();
+    if known && limit.rlim_cur < STACK && limit.rlim_max >= STACK {
+        limit.rlim_cur = STACK;
+        let _ = call!(libc::setrlimit(libc::RLIMIT_STACK, &limit));
+    }
+}

@@ -189,6 +189,8 @@ pub enum RedirectAction {
 #[derive(Debug, Default)]
 pub struct HereDocument {
     pub body: OnceCell<Word>,
+    /// The line of its operator.
+    pub line: u32,
     pub delimiter: Vec<u8>,
     pub quoted: bool,
     pub strip_tabs: bool,

@@ -71,7 +71,9 @@ impl Shell {
             b"BASH_LINENO" => self.call_lines(),
             _ => Value::Unset,
         };
-        Var { value, attrs: Attrs::default() }
+        let attrs =
+            if matches!(name, b"BASHOPTS" | b"SHELLOPTS") { Attrs::READONLY } else { Attrs::default() };
+        Var { value, attrs }
     }
 
     /// `FUNCNAME` is there only inside a function.

@@ -13,6 +13,33 @@ pub struct Job {
     pub status: Option<i32>,
     /// It was waited for, or shown to have ended.
     pub known: bool,
+    /// A process of it is stopped.
+    pub stopped: bool,
+}
+
+/// What a job is doing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Running,
+    Stopped,
+    Done,
+}
+
+/// Why a name is no job's.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Lookup {
+    Missing,
+    Ambiguous,
+}
+
+impl Job {
+    pub fn state(&self) -> State {
+        match self.status {
+            Some(_) => State::Done,
+            None if self.stopped => State::Stopped,
+            None => State::Running,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -32,7 +59,7 @@ impl Jobs {
             *self = Jobs::default();
         }
         let id = self.list.iter().map(|job| job.id).max().unwrap_or(0) + 1;
-        self.list.push(Job { id, pids, text, status: None, known: false });
+        self.list.push(Job { id, pids, text, status: None, known: false, stopped: false });
         id
     }
 
@@ -46,6 +73,12 @@ impl Jobs {
                     job.status = job.pids.last().and_then(|last| self.ended.get(last)).copied();
                 }
             }
+        }
+    }
+
+    fn note_stopped(&mut self, pid: abi::Pid) {
+        for job in self.list.iter_mut().filter(|job| job.pids.contains(&pid)) {
+            job.stopped = true;
         }
     }
 
@@ -68,8 +101,9 @@ impl Jobs {
             if self.ended.contains_key(&pid) {
                 continue;
             }
-            let flags = abi::WaitFlags { no_hang: true, stopped: false };
+            let flags = abi::WaitFlags { no_hang: true, stopped: true };
             match abi::wait(abi::Who::Child(pid), flags) {
+                Ok(Some((pid, status))) if status.stopped().is_some() => self.note_stopped(pid),
                 Ok(Some((pid, status))) => self.note(pid, status.shell_code()),
                 Err(abi::Errno::CHILD) => self.note(pid, 127),
                 _ => {}
@@ -86,6 +120,24 @@ impl Jobs {
     pub fn previous(&self) -> Option<&Job> {
         let len = self.list.len();
         if len >= 2 { self.list.get(len - 2) } else { self.list.last() }
+    }
+
+    pub fn current_id(&self) -> Option<usize> {
+        self.current().map(|job| job.id)
+    }
+
+    pub fn previous_id(&self) -> Option<usize> {
+        self.previous().map(|job| job.id)
+    }
+
+    /// The job that `%…` names, if it can mean only one.
+    pub fn find_one(&self, spec: &[u8]) -> Result<&Job, Lookup> {
+        let name = spec.strip_prefix(b"%").unwrap_or(spec);
+        let by_text = !name.is_empty() && !name[0].is_ascii_digit() && !b"%+-?".contains(&name[0]);
+        if by_text && self.list.iter().filter(|job| job.text.starts_with(name)).count() > 1 {
+            return Err(Lookup::Ambiguous);
+        }
+        self.find(spec).ok_or(Lookup::Missing)
     }
 
     /// The job that `%…` names.
@@ -142,7 +194,7 @@ impl Shell {
         loop {
             match abi::wait(abi::Who::Child(pid), abi::WaitFlags::default()) {
                 Ok(Some((_, status))) => return self.report_death(status),
-                Err(abi::Errno::INTR) | Ok(None) => {}
+                Err(abi::Errno::INTR) | Ok(None) => self.note_signals(),
                 Err(_) => return self.jobs.ended(pid).unwrap_or(127),
             }
         }
@@ -159,7 +211,8 @@ impl Shell {
     }
 }
 
-fn death_text(signal: i32) -> Option<&'static str> {
+/// What a shell says of a signal that ended something.
+pub fn death_text(signal: i32) -> Option<&'static str> {
     Some(match signal {
         1 => "Hangup",
         3 => "Quit",

@@ -132,7 +132,6 @@ pub const SHOPT: &[(&str, bool)] = &[
     ("restricted_shell", false),
     ("shift_verbose", false),
     ("sourcepath", true),
-    ("syslog_history", false),
     ("varredir_close", false),
     ("xpg_echo", false),
 ];

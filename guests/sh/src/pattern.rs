@@ -135,12 +135,43 @@ impl Pattern {
             self.run(text, &mut |end| found = end == text.len());
             return found;
         }
+        if !self.extended {
+            return self.matches_long(text);
+        }
         let mut found = false;
         self.backtrack(&self.tokens, text, 0, &mut |end| {
             found |= end == text.len();
             found
         });
         found
+    }
+
+    /// A pattern with too many states for a word: what was tried before the last star need not be tried again.
+    fn matches_long(&self, text: &[u8]) -> bool {
+        let (mut at, mut state) = (0, 0);
+        let mut last_star = None;
+        loop {
+            match self.tokens.get(state) {
+                Some(Token::Star) => {
+                    state += 1;
+                    last_star = Some((state, at));
+                    continue;
+                }
+                None if at == text.len() => return true,
+                Some(token) if at < text.len() => {
+                    let (c, len) = char_at(text, at, self.utf8);
+                    if self.one(token, c) {
+                        (state, at) = (state + 1, at + len);
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            let Some((after, from)) = last_star.filter(|(_, from)| *from < text.len()) else { return false };
+            let from = from + char_at(text, from, self.utf8).1;
+            last_star = Some((after, from));
+            (state, at) = (after, from);
+        }
     }
 
     /// The end of the longest or shortest match at the start of text.

@@ -83,6 +83,9 @@ impl Shell {
             Ok(free) => {
                 let _ = abi::close(fd);
                 self.assign_target(name, free.to_string().as_bytes())?;
+                if self.shopt.get("varredir_close") {
+                    self.variable_fds.push(free);
+                }
             }
             Err(errno) => self.complain_errno(name, errno),
         }
@@ -223,6 +226,12 @@ impl Shell {
 
     /// Redirects the shell itself for good, as `exec` does.
     pub fn redirect_for_good(&mut self, redirects: &[Redirect]) -> Exec<Result<(), Failed>> {
+        let result = self.redirect_each(redirects);
+        self.variable_fds.clear();
+        result
+    }
+
+    fn redirect_each(&mut self, redirects: &[Redirect]) -> Exec<Result<(), Failed>> {
         for redirect in redirects {
             let Ok(steps) = self.redirect_steps(redirect)? else { return Ok(Err(Failed)) };
             for step in steps {
@@ -238,6 +247,11 @@ impl Shell {
         let to = match step {
             Step::Take { to, .. } | Step::Copy { to, .. } | Step::Close { to } => to,
         };
+        if let Step::Copy { from, .. } = step
+            && from == to
+        {
+            return Ok(());
+        }
         if let Step::Copy { from, .. } = step
             && abi::cloexec(from).is_err()
         {
@@ -274,6 +288,9 @@ impl Shell {
 
     /// Puts back what redirections replaced.
     pub fn restore(&mut self, saved: Saved) {
+        for fd in self.variable_fds.drain(..) {
+            let _ = abi::close(fd);
+        }
         for (fd, copy) in saved.entries.into_iter().rev() {
             match copy {
                 Some(copy) => {

@@ -20,6 +20,7 @@ impl Shell {
                 continue;
             }
             if self.vars.raw(name).is_some_and(|var| var.attrs.has(Attrs::DYNAMIC)) {
+                self.import_dynamic(name, value);
                 continue;
             }
             self.vars.insert(name, Var { value: Value::Scalar(value.to_vec()), attrs: Attrs::EXPORT });
@@ -77,6 +78,28 @@ impl Shell {
         }
     }
 
+    /// Options come down in variables; so does the name this shell was started by.
+    fn import_dynamic(&mut self, name: &[u8], value: &[u8]) {
+        match name {
+            b"SHELLOPTS" => {
+                for option in value.split(|&byte| byte == b':') {
+                    if let Some(option) = self.options.by_name(option) {
+                        *option = true;
+                    }
+                }
+            }
+            b"BASHOPTS" => {
+                for option in value.split(|&byte| byte == b':') {
+                    if let Some(option) = self.shopt.by_name(option) {
+                        *option = true;
+                    }
+                }
+            }
+            b"_" => self.last_arg = value.to_vec(),
+            _ => {}
+        }
+    }
+
     /// Functions exported by another shell travel as `BASH_FUNC_name%%=() { … }`.
     fn import_function(&mut self, name: &[u8], value: &[u8]) -> bool {
         let Some(function) = name.strip_prefix(b"BASH_FUNC_").and_then(|rest| rest.strip_suffix(b"%%"))
@@ -112,6 +135,11 @@ impl Shell {
                     match self.after_command(result) {
                         Ok(code) => status = code,
                         Err(code) => return self.run_exit_trap(code),
+                    }
+                    // `set -t`: one command read, one command run.
+                    if self.options.onecmd && matches!(self.invocation, Invocation::File | Invocation::Stdin)
+                    {
+                        break;
                     }
                 }
                 Ok(None) => break,
@@ -214,6 +242,11 @@ fn short_option(
         b'o' => {
             let name = args.get(*at).cloned().unwrap_or_default();
             *at += 1;
+            if shell.options.by_name(&name).is_none() {
+                let text = [shell.name.as_slice(), b": line 0: ", &shell.name, b": ", &name].concat();
+                let _ = abi::write_all(2, &[&text, b": invalid option name\n".as_slice()].concat());
+                return Err(2);
+            }
             crate::builtins::set_named(shell, &name, on).map_err(|_| 2)?;
         }
         b'O' => {
@@ -254,13 +287,16 @@ fn start(mut shell: Shell, operands: &[Vec<u8>], command: bool) -> i32 {
             shell.params = operands[2..].to_vec();
         }
         shell.source = shell.name.as_slice().into();
-        return shell.run_script(&mut Parser::new(text.clone(), 1));
+        shell.reading = "-c: ";
+        return shell.run_script(&mut Parser::script(text.clone(), 1));
     }
     let Some(path) = operands.first().filter(|_| !shell.read_stdin) else {
         shell.params = operands.to_vec();
         let mut parser = Parser::with_refill(Box::new(|| {
             let mut line = crate::builtins::read_line_raw(0)?;
-            line.shrink_to_fit();
+            if !line.ends_with(b"\n") {
+                line.push(b'\n');
+            }
             Some(line)
         }));
         return shell.run_script(&mut parser);
@@ -269,13 +305,21 @@ fn start(mut shell: Shell, operands: &[Vec<u8>], command: bool) -> i32 {
     run_file(shell, path)
 }
 
+/// A script in PATH: it is read, so it need not be executable.
+fn readable_in(path: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+    let candidates = path.split(|&byte| byte == b':').map(|directory| [directory, b"/", name].concat());
+    candidates
+        .filter(|candidate| abi::stat(abi::Dir::CWD, candidate, true).is_ok_and(|stat| stat.is_file()))
+        .find(|candidate| abi::access(abi::Dir::CWD, candidate, 4).is_ok())
+}
+
 fn run_file(mut shell: Shell, name: &[u8]) -> i32 {
     let mut path = name.to_vec();
     let flags = abi::open_flags::RDONLY | abi::open_flags::CLOEXEC;
     if !name.contains(&b'/')
         && abi::stat(abi::Dir::CWD, name, true).is_err()
         && let Some(search) = shell.vars.text(b"PATH")
-        && let Ok(found) = crate::exec::lookup(search, name)
+        && let Some(found) = readable_in(search, name)
     {
         path = found;
     }
@@ -291,7 +335,7 @@ fn run_file(mut shell: Shell, name: &[u8]) -> i32 {
         }
     };
     if abi::fstat(fd).is_ok_and(|stat| stat.is_dir()) {
-        complain("Is a directory");
+        let _ = abi::write_all(2, &[name, b": ", name, b": Is a directory\n"].concat());
         return 126;
     }
     let text = crate::builtins::read_file(fd);
@@ -303,7 +347,11 @@ fn run_file(mut shell: Shell, name: &[u8]) -> i32 {
     shell.name = name.to_vec();
     shell.source = name.into();
     shell.invocation = Invocation::File;
-    shell.run_script(&mut Parser::new(text, 1))
+    let mut text = text;
+    if text.ends_with(b"\\") {
+        text.push(b'\n');
+    }
+    shell.run_script(&mut Parser::script(text, 1))
 }
 
 thread_local! {
@@ -333,7 +381,7 @@ impl abi::Session for ShellSession {
             shell.line = 1;
             shell.depth = 0;
             shell.unchecked = 0;
-            let code = shell.run_script(&mut Parser::new(script.to_vec(), 1));
+            let code = shell.run_script(&mut Parser::script(script.to_vec(), 1));
             shell.loops = 0;
             shell.frames.clear();
             while shell.vars.pop_scope().is_some() {}

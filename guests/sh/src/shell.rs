@@ -3,7 +3,7 @@
 use crate::ast::{Function, List};
 use crate::jobs::Jobs;
 use crate::options::{Options, Shopt};
-use crate::parser::Dialect;
+use crate::parser::{Dialect, SyntaxError};
 use crate::traps::Traps;
 use crate::vars::{Attrs, NameMap, Value, Var, Vars};
 use std::cell::Cell;
@@ -116,6 +116,22 @@ pub struct Shell {
     pub keeps_command: bool,
     /// `-s`: the script is standard input, whatever the operands.
     pub read_stdin: bool,
+    /// What messages about syntax call the text being read, if it is no file: `eval: ` or `-c: `.
+    pub reading: &'static str,
+    /// Standard input is this subshell's own, so that its background commands read it too.
+    pub own_input: bool,
+    /// The status before the trap being run: what `exit` and `return` in it mean without a number.
+    pub status_before_trap: Option<i32>,
+    /// Descriptors that `{name}>` opened for one command, with `varredir_close`.
+    pub variable_fds: Vec<abi::Fd>,
+    /// With `set -x`: the test being made is under a `!`.
+    pub trace_negated: bool,
+    /// With `set -x`, the command whose own assignments are being shown first.
+    pub line_to_trace: Option<Vec<Vec<u8>>>,
+    /// `set` gave new parameters: those of a sourced file then stay.
+    pub params_set: bool,
+    /// A command of a pipeline: its words are still expanded at the shell's own level.
+    pub pending_level: bool,
     /// Levels of `eval` and substitution, which repeat the first character of `PS4`.
     pub trace_depth: usize,
 }
@@ -167,6 +183,14 @@ impl Shell {
             break_status: 0,
             keeps_command: false,
             read_stdin: false,
+            reading: "",
+            own_input: false,
+            status_before_trap: None,
+            variable_fds: Vec::new(),
+            trace_negated: false,
+            line_to_trace: None,
+            params_set: false,
+            pending_level: false,
             trace_depth: 0,
         }
     }
@@ -189,6 +213,11 @@ impl Shell {
     }
 
     pub fn complain_at(&self, line: u32, message: &[u8]) {
+        self.complain_within("", line, message);
+    }
+
+    /// A message about text that is no file's, which `within` says.
+    fn complain_within(&self, within: &str, line: u32, message: &[u8]) {
         let mut text = match self.invocation {
             Invocation::File => self.source.to_vec(),
             // Where bash says that a function given with `-c` comes from.
@@ -197,7 +226,11 @@ impl Shell {
             }
             _ => self.name.clone(),
         };
-        text.extend_from_slice(format!(": line {line}: ").as_bytes());
+        let place = match self.shopt.get("gnu_errfmt") {
+            true => format!(":{within}{line}: "),
+            false => format!(": {within}line {line}: "),
+        };
+        text.extend_from_slice(place.as_bytes());
         text.extend_from_slice(message);
         text.push(b'\n');
         let _ = abi::write_all(2, &text);
@@ -252,7 +285,7 @@ impl Shell {
     /// Reports a readonly variable; the command is given up.
     pub fn readonly_error(&self, name: &[u8]) -> Flow {
         self.complain_parts(&[name, b": readonly variable"]);
-        Flow::Discard(1)
+        if self.options.posix { self.fatal() } else { Flow::Discard(1) }
     }
 
     /// Whether text is UTF-8 by the locale's variables.
@@ -262,7 +295,7 @@ impl Shell {
 
     /// Parses text and runs it command by command, as `eval`, `source`, `-c` and sessions do.
     pub fn run_text(&mut self, text: Vec<u8>, line: u32) -> Exec {
-        let mut parser = crate::parser::Parser::new(text, line);
+        let mut parser = crate::parser::Parser::script(text, line);
         self.run_parser(&mut parser)
     }
 
@@ -287,12 +320,23 @@ impl Shell {
         let dialect = self.dialect();
         self.keeps_command |= parser.mentions_command;
         let parsed = parser.next_command(&dialect);
+        if self.options.verbose {
+            let _ = abi::write_all(2, parser.newly_read());
+        } else {
+            parser.newly_read();
+        }
+        for (line, warning) in parser.warnings.drain(..) {
+            self.complain_at(line, &warning);
+        }
         parsed.map_err(|error| {
+            let reading = self.reading;
             for (line, message) in error.messages() {
-                self.complain_at(line, &message);
+                self.complain_within(reading, line, &message);
             }
-            self.status = 2;
-            2
+            if !matches!(error, SyntaxError::Condition { .. }) || reading == "eval: " {
+                self.status = 2;
+            }
+            self.status
         })
     }
 }

@@ -15,9 +15,23 @@ pub struct Traps {
     commands: BTreeMap<i32, Vec<u8>>,
     /// Whether any signal is to be looked for between commands.
     pub watching: bool,
+    /// Whether there is a trap on failures, and one on steps.
+    pub on_error: bool,
+    pub on_step: bool,
     /// What a subshell inherited and only shows.
     shown: BTreeMap<i32, Vec<u8>>,
+    /// Signals that were ignored when the shell started: no trap changes that.
+    ignored_from_start: Vec<i32>,
+    /// Signals without a trap that are caught all the same, so that the EXIT trap runs before they end the shell.
+    fatal: Vec<i32>,
+    /// Signals that have arrived and were seen, their traps not yet run.
+    arrived: u64,
+    /// The shell's own events whose traps are running: they do not run inside themselves.
+    running: Vec<i32>,
 }
+
+/// Signals that end a shell, and that it can say goodbye on: HUP, INT, USR1, USR2, ALRM and TERM.
+const FATAL: [i32; 6] = [1, 2, 10, 12, 14, 15];
 
 /// A signal, or one of the shell's own events, by name or number.
 pub fn signal_number(name: &[u8]) -> Option<i32> {
@@ -57,6 +71,9 @@ impl Traps {
 
     pub fn set(&mut self, signal: i32, command: Vec<u8>) {
         self.shown.clear();
+        if self.ignored_from_start.contains(&signal) {
+            return;
+        }
         if signal > 0 {
             let disposition =
                 if command.is_empty() { abi::Disposition::Ignore } else { abi::Disposition::Flag };
@@ -71,12 +88,16 @@ impl Traps {
         for signal in [1, 2, 3, 10, 12, 13, 15] {
             if abi::disposition(signal) == Ok(abi::Disposition::Ignore) {
                 self.commands.insert(signal, Vec::new());
+                self.ignored_from_start.push(signal);
             }
         }
     }
 
     pub fn reset(&mut self, signal: i32) {
         self.shown.clear();
+        if self.ignored_from_start.contains(&signal) {
+            return;
+        }
         if self.commands.remove(&signal).is_some() && signal > 0 {
             let _ = abi::sigaction(signal, abi::Disposition::Default);
         }
@@ -84,7 +105,24 @@ impl Traps {
     }
 
     fn watch(&mut self) {
-        self.watching = self.commands.iter().any(|(signal, command)| *signal > 0 && !command.is_empty());
+        let says_goodbye = self.commands.get(&EXIT).is_some_and(|command| !command.is_empty());
+        for signal in FATAL {
+            let caught = self.fatal.contains(&signal);
+            let wanted = says_goodbye && !self.commands.contains_key(&signal);
+            if wanted && !caught {
+                let _ = abi::sigaction(signal, abi::Disposition::Flag);
+            } else if caught && !says_goodbye && !self.commands.contains_key(&signal) {
+                let _ = abi::sigaction(signal, abi::Disposition::Default);
+            }
+        }
+        self.fatal = match says_goodbye {
+            true => FATAL.into_iter().filter(|signal| !self.commands.contains_key(signal)).collect(),
+            false => Vec::new(),
+        };
+        self.watching = !self.fatal.is_empty()
+            || self.commands.iter().any(|(signal, command)| *signal > 0 && !command.is_empty());
+        self.on_error = self.commands.get(&ERR).is_some_and(|command| !command.is_empty());
+        self.on_step = self.commands.get(&DEBUG).is_some_and(|command| !command.is_empty());
     }
 
     /// Traps to list: in a subshell that set none, its parent's.
@@ -112,14 +150,23 @@ impl Traps {
             _ => false,
         };
         let hidden: Vec<i32> = [ERR, DEBUG, RETURN].into_iter().filter(|signal| hide(*signal)).collect();
-        hidden.into_iter().filter_map(|signal| Some((signal, self.commands.remove(&signal)?))).collect()
+        let hidden: Vec<_> =
+            hidden.into_iter().filter_map(|signal| Some((signal, self.commands.remove(&signal)?))).collect();
+        if !hidden.is_empty() {
+            self.watch();
+        }
+        hidden
     }
 
     /// After the function: what it did not set itself is as before.
     pub fn show_again(&mut self, hidden: Vec<(i32, Vec<u8>)>) {
+        if hidden.is_empty() {
+            return;
+        }
         for (signal, command) in hidden {
             self.commands.entry(signal).or_insert(command);
         }
+        self.watch();
     }
 
     /// In a subshell: traps are gone, ignored signals stay ignored.
@@ -136,6 +183,7 @@ impl Traps {
                 || (keep_debug && matches!(*signal, DEBUG | RETURN))
         });
         self.shown = shown;
+        self.arrived = 0;
         self.watch();
     }
 }
@@ -143,33 +191,76 @@ impl Traps {
 impl Shell {
     /// Runs the traps of signals that have arrived.
     pub fn run_pending_traps(&mut self) -> Exec<()> {
-        let pending = abi::sigpending();
-        if pending == 0 {
-            return Ok(());
-        }
-        for signal in 1..64 {
-            if pending >> signal & 1 == 1 {
-                self.run_trap(signal)?;
-            }
-        }
-        Ok(())
+        self.take_pending_traps().map(drop)
     }
 
-    /// Runs a trap; what it does to `$?` does not show.
-    pub fn run_trap(&mut self, signal: i32) -> Exec<()> {
+    /// Runs the traps of signals that have arrived; answers one of them.
+    pub fn take_pending_traps(&mut self) -> Exec<Option<i32>> {
+        let pending = std::mem::take(&mut self.traps.arrived) | abi::sigpending();
+        let mut taken = None;
+        if pending == 0 {
+            return Ok(None);
+        }
+        for signal in (1..64).filter(|signal| pending >> signal & 1 == 1) {
+            if self.traps.fatal.contains(&signal) {
+                self.die_of(signal);
+            }
+            if self.traps.get(signal).is_some() {
+                self.run_trap(signal)?;
+                taken = Some(signal);
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Looks at the signals that have arrived while a child is waited for: one that ends the shell does so at once,
+    /// traps are left for when the child is done.
+    pub fn note_signals(&mut self) {
+        self.traps.arrived |= abi::sigpending();
+        let arrived = self.traps.arrived;
+        if let Some(signal) = self.traps.fatal.iter().copied().find(|signal| arrived >> signal & 1 == 1) {
+            self.die_of(signal);
+        }
+    }
+
+    /// Ends the shell as a signal would have, after its EXIT trap.
+    fn die_of(&mut self, signal: i32) -> ! {
+        let code = self.run_exit_trap(128 + signal);
+        let _ = abi::sigaction(signal, abi::Disposition::Default);
+        let _ = abi::kill(abi::Who::from_number(abi::getpid()), signal);
+        abi::exit(code)
+    }
+
+    /// Runs a trap; what it does to `$?` does not show. Answers the status of its last command.
+    pub fn run_trap(&mut self, signal: i32) -> Exec {
         let Some(command) = self.traps.get(signal).filter(|command| !command.is_empty()).cloned() else {
-            return Ok(());
+            return Ok(0);
         };
+        if self.traps.running.contains(&signal) {
+            return Ok(0);
+        }
         let (status, line) = (self.status, self.line);
         let pipe_status = self.pipe_status.clone();
-        self.in_trap += 1;
-        let first_line = if signal == EXIT { 1 } else { line };
-        let result = self.run_text(command, first_line);
-        self.in_trap -= 1;
+        if signal < 0 {
+            self.traps.running.push(signal);
+        }
+        let result = self.run_trap_text(command, (signal != DEBUG).then_some(status), line);
+        self.traps.running.retain(|running| *running != signal);
         self.status = status;
         self.line = line;
         self.pipe_status = pipe_status;
-        result.map(drop)
+        result
+    }
+
+    fn run_trap_text(&mut self, command: Vec<u8>, before: Option<i32>, line: u32) -> Exec {
+        let saved = std::mem::replace(&mut self.status_before_trap, before);
+        let reading = std::mem::take(&mut self.reading);
+        self.in_trap += 1;
+        let result = self.run_text(command, line);
+        self.in_trap -= 1;
+        self.reading = reading;
+        self.status_before_trap = saved;
+        result
     }
 
     /// The EXIT trap, once. Answers the exit code: `exit` inside the trap changes it.
@@ -180,13 +271,37 @@ impl Shell {
             return code;
         }
         self.status = code;
-        self.in_trap += 1;
-        let result = self.run_text(command, 1);
-        self.in_trap -= 1;
-        match result {
+        match self.run_trap_text(command, Some(code), 1) {
             Err(Flow::Exit(code)) => code,
             Err(Flow::Return(code)) => code,
             _ => code,
         }
+    }
+
+    /// What is about to run, for `BASH_COMMAND`, and the trap on steps. Says whether to run it: with `extdebug` the
+    /// trap decides.
+    #[cold]
+    pub fn step(&mut self, line: u32, text: impl FnOnce() -> Vec<u8>) -> Exec<bool> {
+        self.line = line;
+        if self.in_trap == 0 {
+            let text = text();
+            self.command_text = Some(std::rc::Rc::new(move || text.clone()));
+        }
+        if !self.traps.on_step {
+            return Ok(true);
+        }
+        let answer = self.run_trap(DEBUG)?;
+        if !self.shopt.get("extdebug") {
+            return Ok(true);
+        }
+        if answer == 2 && !self.frames.is_empty() {
+            return Err(Flow::Return(self.status));
+        }
+        Ok(answer == 0)
+    }
+
+    /// Whether steps are of interest to anyone.
+    pub fn watches_steps(&self) -> bool {
+        self.keeps_command || self.traps.on_step
     }
 }

@@ -24,6 +24,38 @@ pub fn and_or_text(item: &AndOr) -> Vec<u8> {
     printer.out
 }
 
+pub fn command_text(command: &Command) -> Vec<u8> {
+    match command {
+        Command::Compound(compound) => head_text(compound),
+        _ => {
+            let mut printer = Printer::default();
+            printer.command(command);
+            printer.out
+        }
+    }
+}
+
+/// What stands for a compound in `BASH_COMMAND` and traces: its head if it has a body, else all of it.
+pub fn head_text(compound: &Compound) -> Vec<u8> {
+    let words = |keyword: &[u8], name: &[u8], words: &Option<Vec<Word>>| {
+        let shown: Vec<Vec<u8>> = match words {
+            Some(words) => words.iter().filter(|word| !is_brace_tail(word)).map(word_text).collect(),
+            None => vec![b"\"$@\"".to_vec()],
+        };
+        [keyword, b" ", name, b" in ", &shown.join(&b' ')].concat()
+    };
+    match &compound.kind {
+        CompoundKind::For { name, words: list, .. } => words(b"for", name, list),
+        CompoundKind::Select { name, words: list, .. } => words(b"select", name, list),
+        CompoundKind::Case { word, .. } => [b"case ", word_text(word).as_slice(), b" in "].concat(),
+        _ => {
+            let mut printer = Printer::default();
+            printer.kind(compound);
+            printer.out
+        }
+    }
+}
+
 /// `name () …`, as `declare -f` prints it.
 pub fn function_text(function: &Function) -> Vec<u8> {
     let mut text = [&function.name, b" () \n".as_slice()].concat();
@@ -33,7 +65,7 @@ pub fn function_text(function: &Function) -> Vec<u8> {
 }
 
 pub fn function_body(function: &Function) -> Vec<u8> {
-    let mut printer = Printer::default();
+    let mut printer = Printer { in_function: true, ..Printer::default() };
     printer.function_body(&function.body);
     printer.out
 }
@@ -42,6 +74,8 @@ pub fn function_body(function: &Function) -> Vec<u8> {
 struct Printer {
     out: Vec<u8>,
     indent: usize,
+    /// Only in a function do the commands of a group stand one below another.
+    in_function: bool,
     /// Here-documents whose bodies come when the line ends.
     documents: Vec<Rc<HereDocument>>,
     /// A body stood inside the command, which bash then ends without a semicolon.
@@ -206,6 +240,12 @@ impl Printer {
 
     fn kind(&mut self, compound: &Compound) {
         match &compound.kind {
+            CompoundKind::Group(list) if !self.in_function => {
+                self.text(b"{ ");
+                self.inline(list);
+                self.semicolon();
+                self.text(b" }");
+            }
             CompoundKind::Group(list) => {
                 self.text(b"{ ");
                 self.indent += 4;
@@ -218,7 +258,11 @@ impl Printer {
             }
             CompoundKind::Subshell(list) => {
                 self.text(b"( ");
-                self.list(list);
+                if self.in_function {
+                    self.list(list);
+                } else {
+                    self.inline(list);
+                }
                 self.text(b" )");
             }
             CompoundKind::If { arms, otherwise } => self.if_arms(arms, otherwise.as_ref()),

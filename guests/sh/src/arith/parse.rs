@@ -8,6 +8,9 @@ use std::rc::Rc;
 /// Deeper nesting than this is an error rather than a stack that runs out.
 const MAX_DEPTH: usize = 200;
 
+/// `1+1+1+…` is evaluated from the inside out: a chain longer than this would be too deep as well.
+const MAX_TOKENS: usize = 10_000;
+
 /// What is wrong with an expression, the rest of the text from where it went wrong, and what was complete before.
 #[derive(Debug, Clone)]
 pub struct ParseError {
@@ -77,6 +80,8 @@ struct Parser<'t> {
     /// The last name read, which is what an assignment assigns to.
     target: Option<Expr>,
     depth: usize,
+    /// How many tokens were read.
+    tokens: usize,
 }
 
 /// Operators, the longer spellings first.
@@ -145,6 +150,7 @@ impl<'t> Parser<'t> {
             operand: None,
             target: None,
             depth,
+            tokens: 0,
         }
     }
 
@@ -167,6 +173,10 @@ impl<'t> Parser<'t> {
 
     /// Reads the next token.
     fn advance(&mut self) -> Parsed<()> {
+        self.tokens += 1;
+        if self.tokens > MAX_TOKENS {
+            return Err(self.error("expression recursion level exceeded"));
+        }
         while matches!(self.peek(), b' ' | b'\t' | b'\n' | b'\r') {
             self.at += 1;
         }
@@ -302,12 +312,12 @@ impl<'t> Parser<'t> {
             return Err(self.error("bad array subscript"));
         }
         let text = &self.text[open + 1..self.at - 1];
-        let mut subscript = None;
-        if self.depth < MAX_DEPTH {
-            let mut parser = Parser::new(text, self.depth + 1);
-            let parsed = parser.advance().and_then(|()| parser.comma()).ok();
-            subscript = parsed.filter(|_| parser.token == Token::End).map(Box::new);
+        if self.depth >= MAX_DEPTH {
+            return Err(self.error("expression recursion level exceeded"));
         }
+        let mut parser = Parser::new(text, self.depth + 1);
+        let parsed = parser.advance().and_then(|()| parser.comma()).ok();
+        let subscript = parsed.filter(|_| parser.token == Token::End).map(Box::new);
         Ok(Expr::Element { name, subscript, text: text.into() })
     }
 }

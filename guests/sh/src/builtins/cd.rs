@@ -45,8 +45,11 @@ pub fn logical_directory(shell: &Shell) -> Vec<u8> {
 /// Goes somewhere, and keeps PWD and OLDPWD.
 fn change(shell: &mut Shell, name: &[u8], target: &[u8], physical: bool) -> Exec {
     let old = shell.vars.text(b"PWD").cloned().unwrap_or_else(|| abi::getcwd().unwrap_or_default());
-    let absolute =
-        if target.starts_with(b"/") { target.to_vec() } else { [&old, b"/".as_slice(), target].concat() };
+    let absolute = if target.starts_with(b"/") {
+        target.to_vec()
+    } else {
+        [old.strip_suffix(b"/").unwrap_or(&old), b"/", target].concat()
+    };
     let logical = normalize(&absolute);
     let moved = if physical || target.is_empty() {
         abi::chdir(abi::Dir::CWD, if target.is_empty() { b"." } else { target })
@@ -101,6 +104,13 @@ pub fn cd(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         if status == 0 {
             return Ok(print_directory(shell));
         }
+    }
+    if shell.shopt.get("cdable_vars")
+        && !abi::stat(abi::Dir::CWD, &target, true).is_ok_and(|stat| stat.is_dir())
+        && let Some(value) = shell.vars.text(&target).cloned()
+    {
+        let status = change(shell, b"cd", &value, physical)?;
+        return Ok(if status == 0 { print_directory(shell) } else { status });
     }
     let status = change(shell, b"cd", &target, physical)?;
     if status == 0 && show { Ok(print_directory(shell)) } else { Ok(status) }
@@ -170,6 +180,7 @@ fn shorten(shell: &Shell, path: &[u8]) -> Vec<u8> {
 
 pub fn dirs(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let (mut long, mut lines, mut numbered, mut one) = (false, false, false, None);
+    let mut given: &[u8] = b"";
     for arg in &args[1..] {
         match arg.as_slice() {
             b"-c" => {
@@ -183,8 +194,8 @@ pub fn dirs(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
                 numbered = true;
             }
             other => match stack_index(shell, other) {
-                Some(at) => one = Some(at),
-                None => return Ok(fail(shell, b"dirs", &[other, b": invalid option"], 2)),
+                Some(at) => (one, given) = (Some(at), other),
+                None => return Ok(invalid_number(shell, b"dirs", other, "dirs [-clpv] [+N] [-N]")),
             },
         }
     }
@@ -195,7 +206,10 @@ pub fn dirs(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     if let Some(at) = one {
         match shown.get(at) {
             Some(path) => text.extend_from_slice(path),
-            None => return Ok(fail(shell, b"dirs", &[b"directory stack index out of range"], 1)),
+            None => {
+                let shown = given.get(1..).unwrap_or_default();
+                return Ok(fail(shell, b"dirs", &[shown, b": directory stack index out of range"], 1));
+            }
         }
     } else if numbered {
         let rows: Vec<String> = shown
@@ -209,6 +223,13 @@ pub fn dirs(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     }
     text.push(b'\n');
     Ok(output(shell, b"dirs", &text))
+}
+
+/// Something that was to say a place on the stack.
+fn invalid_number(shell: &Shell, name: &[u8], arg: &[u8], usage: &str) -> i32 {
+    fail(shell, name, &[arg, b": invalid number"], 2);
+    let _ = abi::write_all(2, &[name, b": usage: ", usage.as_bytes(), b"\n"].concat());
+    2
 }
 
 /// `+n` from the top, `-n` from the bottom.
@@ -240,7 +261,9 @@ pub fn pushd(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         }
         Some(arg) if matches!(arg.first(), Some(b'+' | b'-')) && arg.len() > 1 => {
             let mut all = shell.directories();
-            let at = stack_index(shell, arg).unwrap_or(usize::MAX);
+            let Some(at) = stack_index(shell, arg) else {
+                return Ok(invalid_number(shell, b"pushd", arg, "pushd [-n] [+N | -N | dir]"));
+            };
             if at >= all.len() {
                 return Ok(fail(shell, b"pushd", &[arg, b": directory stack index out of range"], 1));
             }

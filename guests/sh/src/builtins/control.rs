@@ -29,8 +29,7 @@ fn levels(shell: &mut Shell, args: &[Vec<u8>]) -> Exec<Option<u32>> {
         },
         _ => {
             fail(shell, name, &[b"too many arguments"], 1);
-            shell.break_status = 1;
-            Err(Flow::Break(shell.loops))
+            Err(Flow::Discard(1))
         }
     }
 }
@@ -53,7 +52,7 @@ pub fn continue_loop(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
 fn given_status(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let operands = args.iter().skip(1).skip_while(|arg| *arg == b"--").collect::<Vec<_>>();
     match operands.as_slice() {
-        [] => Ok(shell.status),
+        [] => Ok(shell.status_before_trap.unwrap_or(shell.status)),
         [code, rest @ ..] => match number(code) {
             Some(_) if !rest.is_empty() => {
                 fail(shell, &args[0], &[b"too many arguments"], 1);
@@ -89,6 +88,9 @@ pub fn eval(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     if words.first().is_some_and(|word| word == b"--") {
         words = &words[1..];
     }
+    if let Some(option) = args.get(1).filter(|word| word.len() > 1 && word[0] == b'-' && *word != b"--") {
+        return Ok(invalid_option(shell, b"eval", &option[..2], "eval [arg ...]"));
+    }
     let text = words.join(&b' ');
     shell.depth += 20;
     let line = shell.line;
@@ -97,7 +99,9 @@ pub fn eval(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         Err(Flow::Discard(1))
     } else {
         shell.trace_depth += 1;
+        let reading = std::mem::replace(&mut shell.reading, "eval: ");
         let result = shell.run_text(text, line);
+        shell.reading = reading;
         shell.trace_depth -= 1;
         result
     };
@@ -171,7 +175,8 @@ pub struct ExecCommand<'a> {
     pub clean: bool,
 }
 
-pub fn exec_command(args: &[Vec<u8>]) -> ExecCommand<'_> {
+/// What `exec`'s arguments say, or the letter it does not know.
+pub fn exec_command(args: &[Vec<u8>]) -> Result<ExecCommand<'_>, u8> {
     let mut options = Options::new(args);
     let (mut name, mut clean, mut login) = (None, false, false);
     while let Some(letter) = options.next() {
@@ -179,7 +184,7 @@ pub fn exec_command(args: &[Vec<u8>]) -> ExecCommand<'_> {
             b'a' => name = options.argument().map(<[u8]>::to_vec),
             b'c' => clean = true,
             b'l' => login = true,
-            _ => {}
+            other => return Err(other),
         }
     }
     let args = options.rest();
@@ -187,12 +192,20 @@ pub fn exec_command(args: &[Vec<u8>]) -> ExecCommand<'_> {
         let given = name.unwrap_or_else(|| first.clone());
         name = Some([b"-", given.as_slice()].concat());
     }
-    ExecCommand { args, name, clean }
+    Ok(ExecCommand { args, name, clean })
+}
+
+pub fn invalid_exec_option(shell: &Shell, letter: u8) -> i32 {
+    let usage = "exec [-cl] [-a name] [command [argument ...]] [redirection ...]";
+    invalid_option(shell, b"exec", &[b'-', letter], usage)
 }
 
 /// Reached through `builtin exec` and `command exec`; plain `exec` is handled with its redirections.
 pub fn exec(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
-    let command = exec_command(args);
+    let command = match exec_command(args) {
+        Ok(command) => command,
+        Err(letter) => return Ok(invalid_exec_option(shell, letter)),
+    };
     if command.args.is_empty() {
         return Ok(0);
     }

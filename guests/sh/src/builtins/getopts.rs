@@ -5,7 +5,8 @@ use crate::shell::{Exec, Shell};
 
 pub fn getopts(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let (Some(spec), Some(name)) = (args.get(1), args.get(2)) else {
-        return Ok(fail(shell, b"getopts", &[b"usage: getopts optstring name [arg ...]"], 2));
+        let _ = wardian_abi::write_all(2, b"getopts: usage: getopts optstring name [arg ...]\n");
+        return Ok(2);
     };
     let words: Vec<Vec<u8>> = if args.len() > 3 { args[3..].to_vec() } else { shell.params.clone() };
     let optind = shell.text(b"OPTIND").and_then(|text| super::number(&text)).unwrap_or(1).max(1);

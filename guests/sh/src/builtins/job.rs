@@ -1,9 +1,13 @@
 //! Background jobs and signals.
 
 use super::{Options, fail, invalid_option, number, output};
+use crate::jobs::{Lookup, State};
 use crate::shell::{Exec, Shell};
 use crate::traps::{signal_name, signal_number};
 use wardian_abi as abi;
+
+/// SIGCONT
+const CONTINUE: i32 = 18;
 
 pub fn wait(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let mut options = Options::new(args);
@@ -11,7 +15,14 @@ pub fn wait(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     while let Some(letter) = options.next() {
         match letter {
             b'n' => any = true,
-            b'p' => variable = options.argument().map(<[u8]>::to_vec),
+            b'p' => {
+                let Some(name) = options.argument() else {
+                    fail(shell, b"wait", &[b"-p: option requires an argument"], 2);
+                    let _ = abi::write_all(2, b"wait: usage: wait [-fn] [-p var] [id ...]\n");
+                    return Ok(2);
+                };
+                variable = Some(name.to_vec());
+            }
             b'f' => {}
             other => {
                 return Ok(invalid_option(shell, b"wait", &[b'-', other], "wait [-fn] [-p var] [id ...]"));
@@ -56,26 +67,13 @@ fn wait_interruptibly(shell: &mut Shell, who: abi::Who) -> Exec<Result<(abi::Pid
             }
             Ok(None) => return Ok(Err(127)),
             Err(abi::Errno::INTR) => {
-                if let Some(signal) = take_trapped(shell)? {
+                if let Some(signal) = shell.take_pending_traps()? {
                     return Ok(Err(128 + signal));
                 }
             }
             Err(_) => return Ok(Err(127)),
         }
     }
-}
-
-/// Runs the traps of signals that arrived; answers one of them.
-fn take_trapped(shell: &mut Shell) -> Exec<Option<i32>> {
-    let pending = abi::sigpending();
-    let mut taken = None;
-    for signal in 1..64 {
-        if pending >> signal & 1 == 1 && shell.traps.get(signal).is_some() {
-            shell.run_trap(signal)?;
-            taken = Some(signal);
-        }
-    }
-    Ok(taken)
 }
 
 fn wait_all(shell: &mut Shell) -> Exec {
@@ -187,54 +185,94 @@ pub fn jobs(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             b'r' => running = true,
             b's' => stopped = true,
             b'n' => {}
+            b'x' => return run_with_jobs(shell, options.rest()),
             other => {
-                return Ok(invalid_option(
-                    shell,
-                    b"jobs",
-                    &[b'-', other],
-                    "jobs [-lnprs] [jobspec ...] or jobs -x command [args]",
-                ));
+                let usage = "jobs [-lnprs] [jobspec ...] or jobs -x command [args]";
+                return Ok(invalid_option(shell, b"jobs", &[b'-', other], usage));
             }
         }
     }
     shell.jobs.poll();
+    let mut status = 0;
+    let mut wanted = Vec::new();
+    for spec in options.rest() {
+        match shell.jobs.find_one(spec) {
+            Ok(job) => wanted.push(job.id),
+            Err(lookup) => status = no_such_job(shell, b"jobs", spec, lookup),
+        }
+    }
+    let all = options.rest().is_empty();
+    let (current, previous) = (shell.jobs.current_id(), shell.jobs.previous_id());
     let mut text = Vec::new();
-    let count = shell.jobs.list.len();
-    for (at, job) in shell.jobs.list.iter_mut().enumerate() {
-        if (running && job.status.is_some()) || stopped {
+    for job in &mut shell.jobs.list {
+        let chosen = all || wanted.contains(&job.id);
+        if !chosen || (running && job.state() != State::Running) || (stopped && job.state() != State::Stopped)
+        {
+            continue;
+        }
+        job.known = job.status.is_some();
+        // Of a job that a signal ended the shell has spoken already.
+        if job.status.is_some_and(|code| code > 128 && crate::jobs::death_text(code - 128).is_some()) {
             continue;
         }
         if pids {
             text.extend_from_slice(format!("{}\n", job.pids.first().copied().unwrap_or(0)).as_bytes());
             continue;
         }
-        let mark = if at + 1 == count {
-            '+'
-        } else if at + 2 == count {
-            '-'
-        } else {
-            ' '
+        let mark = match job.id {
+            id if Some(id) == current => '+',
+            id if Some(id) == previous => '-',
+            _ => ' ',
         };
-        let state = match job.status {
-            None => "Running".to_string(),
-            Some(0) => "Done".to_string(),
-            Some(code) => format!("Exit {code}"),
-        };
-        let ampersand: &[u8] = if job.status.is_none() { b" &" } else { b"" };
-        let number = job.pids.first().copied().unwrap_or(0);
-        let head = if long {
-            format!("[{}]{mark} {number:>5} {state:<24}", job.id)
-        } else {
-            format!("[{}]{mark}  {state:<24}", job.id)
-        };
-        text.extend_from_slice(head.as_bytes());
-        text.extend_from_slice(&job.text);
-        text.extend_from_slice(ampersand);
-        text.push(b'\n');
-        job.known = job.status.is_some();
+        text.extend(job_line(job, mark, long));
     }
     shell.jobs.forget_known();
-    Ok(output(shell, b"jobs", &text))
+    let written = output(shell, b"jobs", &text);
+    Ok(status.max(written))
+}
+
+/// A line of `jobs`.
+fn job_line(job: &crate::jobs::Job, mark: char, long: bool) -> Vec<u8> {
+    let state = match (job.state(), job.status) {
+        (State::Running, _) => "Running".to_string(),
+        (State::Stopped, _) => "Stopped".to_string(),
+        (State::Done, Some(0) | None) => "Done".to_string(),
+        (State::Done, Some(code)) => format!("Exit {code}"),
+    };
+    let ampersand: &[u8] = if job.state() == State::Running { b" &" } else { b"" };
+    let head = match long {
+        true => format!("[{}]{mark} {:>5} {state:<24}", job.id, job.pids.first().copied().unwrap_or(0)),
+        false => format!("[{}]{mark}  {state:<24}", job.id),
+    };
+    [head.as_bytes(), &job.text, ampersand, b"\n"].concat()
+}
+
+/// `jobs -x command …`: with `%1` and the like replaced by process ids.
+fn run_with_jobs(shell: &mut Shell, words: &[Vec<u8>]) -> Exec {
+    let words: Vec<Vec<u8>> = words
+        .iter()
+        .map(|word| match shell.jobs.find(word).filter(|_| word.starts_with(b"%")) {
+            Some(job) => job.pids.first().copied().unwrap_or(0).to_string().into_bytes(),
+            None => word.clone(),
+        })
+        .collect();
+    let Some(name) = words.first() else { return Ok(0) };
+    if let Some(function) = shell.functions.get(name.as_slice()).cloned() {
+        return shell.call_function(&function, words[1..].to_vec());
+    }
+    match shell.enabled_builtin(name) {
+        Some(builtin) => super::run(shell, builtin, &words, &crate::ast::Simple::default()),
+        None => shell.run_program_now(&words),
+    }
+}
+
+/// Says that a job is not there, or that its name fits several.
+fn no_such_job(shell: &Shell, builtin: &[u8], spec: &[u8], lookup: Lookup) -> i32 {
+    if lookup == Lookup::Ambiguous {
+        let name = spec.strip_prefix(b"%").unwrap_or(spec);
+        fail(shell, builtin, &[name, b": ambiguous job spec"], 1);
+    }
+    fail(shell, builtin, &[spec, b": no such job"], 1)
 }
 
 pub fn kill(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
@@ -242,8 +280,10 @@ pub fn kill(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let mut signal = 15;
     match operands.first().map(Vec::as_slice) {
         Some(b"-l" | b"-L") => return list(shell, &operands[1..]),
-        Some(b"-s" | b"-n") => {
-            let name = operands.get(1).cloned().unwrap_or_default();
+        Some(option @ (b"-s" | b"-n")) => {
+            let Some(name) = operands.get(1).cloned() else {
+                return Ok(fail(shell, b"kill", &[option, b": option requires an argument"], 1));
+            };
             match signal_number(&name) {
                 Some(number) if number >= 0 => signal = number,
                 _ => return Ok(fail(shell, b"kill", &[&name, b": invalid signal specification"], 1)),
@@ -288,6 +328,11 @@ fn kill_one(shell: &mut Shell, operand: &[u8], signal: i32) -> i32 {
             None => return fail(shell, b"kill", &[operand, b": arguments must be process or job IDs"], 1),
         }
     };
+    if signal == CONTINUE {
+        for job in shell.jobs.list.iter_mut().filter(|job| job.pids == pids) {
+            job.stopped = false;
+        }
+    }
     let mut status = 0;
     for pid in pids {
         if let Err(errno) = abi::kill(abi::Who::from_number(pid), signal) {
@@ -309,6 +354,10 @@ fn list(shell: &mut Shell, operands: &[Vec<u8>]) -> Exec {
                 let signal = if code > 128 { code - 128 } else { code } as i32;
                 match signal {
                     0 => "EXIT".to_string(),
+                    signal if !(1..=64).contains(&signal) => {
+                        status = fail(shell, b"kill", &[operand, b": invalid signal specification"], 1);
+                        continue;
+                    }
                     _ => signal_name(signal).trim_start_matches("SIG").to_string(),
                 }
             }
@@ -341,8 +390,9 @@ pub fn list_signals(shell: &mut Shell) {
     let mut text = String::new();
     for (at, (number, name)) in names.iter().enumerate() {
         text += &format!("{number:2}) {name}");
-        text += if at % 5 == 4 || at + 1 == names.len() { "\n" } else { "\t" };
+        text += if at % 5 == 4 { "\n" } else { "\t" };
     }
+    text += "\n";
     output(shell, b"kill", text.as_bytes());
 }
 
@@ -370,11 +420,30 @@ pub fn fg(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
 }
 
 pub fn bg(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
-    let _ = args;
     if !shell.options.monitor {
         return no_job_control(shell, b"bg");
     }
-    Ok(0)
+    let specs = if args.len() > 1 { args[1..].to_vec() } else { vec![b"%+".to_vec()] };
+    shell.jobs.poll();
+    let mut status = 0;
+    for spec in specs {
+        let Some(job) = shell.jobs.find(&spec) else {
+            let shown = if args.len() > 1 { spec.as_slice() } else { b"current" };
+            status = fail(shell, b"bg", &[shown, b": no such job"], 1);
+            continue;
+        };
+        if job.state() == State::Running {
+            let text = format!("job {} already in background", job.id);
+            fail(shell, b"bg", &[text.as_bytes()], 0);
+            continue;
+        }
+        let line = [format!("[{}]+ ", job.id).as_bytes(), &job.text, b" &\n"].concat();
+        for pid in job.pids.clone() {
+            kill_one(shell, pid.to_string().as_bytes(), CONTINUE);
+        }
+        output(shell, b"bg", &line);
+    }
+    Ok(status)
 }
 
 pub fn suspend(shell: &mut Shell, _: &[Vec<u8>]) -> Exec {
@@ -383,11 +452,12 @@ pub fn suspend(shell: &mut Shell, _: &[Vec<u8>]) -> Exec {
 
 pub fn disown(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let mut options = Options::new(args);
-    let mut all = false;
+    let (mut all, mut stay) = (false, false);
     while let Some(letter) = options.next() {
         match letter {
             b'a' | b'r' => all = true,
-            b'h' => {}
+            // Nobody sends a hangup here: such a job only stays on the list.
+            b'h' => stay = true,
             other => {
                 return Ok(invalid_option(
                     shell,
@@ -400,7 +470,9 @@ pub fn disown(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     }
     let operands = options.rest();
     if all {
-        shell.jobs.list.clear();
+        if !stay {
+            shell.jobs.list.clear();
+        }
         return Ok(0);
     }
     let specs = if operands.is_empty() { vec![b"%+".to_vec()] } else { operands.to_vec() };
@@ -412,6 +484,7 @@ pub fn disown(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             None => shell.jobs.find(&spec).map(|job| job.id),
         };
         match id {
+            Some(_) if stay => {}
             Some(id) => shell.jobs.list.retain(|job| job.id != id),
             None => {
                 let shown = if operands.is_empty() { b"current".to_vec() } else { spec };

@@ -177,6 +177,9 @@ pub fn hash(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             }
         }
     }
+    if !shell.options.hashall {
+        return Ok(fail(shell, b"hash", &[b"hashing disabled"], 1));
+    }
     if shell.hash_version != shell.vars.path_version {
         shell.hash.clear();
         shell.hash_version = shell.vars.path_version;
@@ -239,8 +242,14 @@ fn list_hash(shell: &mut Shell, reusable: bool) -> Exec {
 }
 
 pub fn alias(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
-    let operands: Vec<&Vec<u8>> =
-        args[1..].iter().filter(|arg| !matches!(arg.as_slice(), b"-p" | b"--")).collect();
+    let mut options = Options::new(args);
+    while let Some(letter) = options.next() {
+        if letter != b'p' {
+            let usage = "alias [-p] [name[=value] ... ]";
+            return Ok(invalid_option(shell, b"alias", &[b'-', letter], usage));
+        }
+    }
+    let operands = options.rest();
     let line = |name: &[u8], text: &[u8]| [b"alias ", name, b"=", &quote::single(text), b"\n"].concat();
     if operands.is_empty() {
         let mut names: Vec<_> = shell.aliases.iter().collect();
@@ -251,6 +260,9 @@ pub fn alias(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let mut status = 0;
     for operand in operands {
         match operand.iter().position(|&byte| byte == b'=').filter(|&at| at > 0) {
+            Some(at) if operand[..at].iter().any(|byte| b" \t\n/$`=|&;()<>'\"\\".contains(byte)) => {
+                status = fail(shell, b"alias", &[b"`", &operand[..at], b"': invalid alias name"], 1);
+            }
             Some(at) => {
                 let map = Rc::make_mut(&mut shell.aliases);
                 map.insert(operand[..at].to_vec(), operand[at + 1..].to_vec());
@@ -269,6 +281,10 @@ pub fn unalias(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         shell.aliases = Rc::default();
         return Ok(0);
     }
+    if args.len() == 1 {
+        let _ = wardian_abi::write_all(2, b"unalias: usage: unalias [-a] name [name ...]\n");
+        return Ok(2);
+    }
     let mut status = 0;
     for name in &args[1..] {
         if Rc::make_mut(&mut shell.aliases).remove(name).is_none() {
@@ -280,12 +296,13 @@ pub fn unalias(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
 
 pub fn enable(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let mut options = Options::new(args);
-    let (mut disable, mut all) = (false, false);
+    let (mut disable, mut all, mut special) = (false, false, false);
     while let Some(letter) = options.next() {
         match letter {
             b'n' => disable = true,
             b'a' => all = true,
-            b'p' | b's' => {}
+            b's' => special = true,
+            b'p' => {}
             other => {
                 return Ok(invalid_option(
                     shell,
@@ -301,7 +318,8 @@ pub fn enable(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         let mut text = String::new();
         for name in super::names() {
             let off = shell.disabled_builtins.iter().any(|disabled| disabled == name.as_bytes());
-            if all || off == disable {
+            let wanted = !special || super::is_special(name.as_bytes());
+            if wanted && (all || off == disable) {
                 text += &format!("enable {}{name}\n", if off { "-n " } else { "" });
             }
         }

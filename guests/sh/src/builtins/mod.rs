@@ -18,7 +18,7 @@ mod trap;
 mod various;
 
 pub use cd::logical_directory;
-pub use control::{ExecCommand, exec_command, read_file};
+pub use control::{ExecCommand, exec_command, invalid_exec_option, read_file};
 pub use declare::{attribute_letters, declaration};
 pub use read::{read_line, read_line_raw};
 pub use set::set_named;

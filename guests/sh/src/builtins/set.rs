@@ -2,7 +2,7 @@
 
 use super::{Options, fail, invalid_option, number, output};
 use crate::options::{Options as SetOptions, SHOPT};
-use crate::shell::{Exec, Shell};
+use crate::shell::{Exec, Flow, Shell};
 
 const USAGE: &str = "set [-abefhkmnptuvxBCEHPT] [-o option-name] [--] [-] [arg ...]";
 
@@ -55,6 +55,7 @@ pub fn set(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         }
     }
     if let Some(params) = params {
+        shell.params_set = true;
         shell.params = params;
     }
     Ok(0)
@@ -110,7 +111,12 @@ fn list_variables(shell: &mut Shell) -> Exec {
 }
 
 pub fn shift(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
-    let count = match args.get(1).filter(|arg| *arg != b"--") {
+    let operands = &args[1 + usize::from(args.get(1).is_some_and(|arg| arg == b"--"))..];
+    if operands.len() > 1 {
+        fail(shell, b"shift", &[b"too many arguments"], 1);
+        return Err(Flow::Discard(1));
+    }
+    let count = match operands.first() {
         None => 1,
         Some(text) => match number(text) {
             Some(count) if count >= 0 => count as usize,
@@ -120,7 +126,7 @@ pub fn shift(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     };
     if count > shell.params.len() {
         if shell.shopt.get("shift_verbose") {
-            fail(shell, b"shift", &[b"shift count out of range"], 1);
+            fail(shell, b"shift", &[count.to_string().as_bytes(), b": shift count out of range"], 1);
         }
         return Ok(1);
     }
@@ -149,6 +155,9 @@ pub fn shopt(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         }
     }
     let names = options.rest();
+    if on && off {
+        return Ok(fail(shell, b"shopt", &[b"cannot set and unset shell options simultaneously"], 1));
+    }
     if names.is_empty() {
         return list_shopt(shell, on, off, print, of_set);
     }
@@ -156,11 +165,18 @@ pub fn shopt(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     for name in names {
         let value = if of_set { shell.options.by_name(name) } else { shell.shopt.by_name(name) };
         let Some(value) = value else {
-            status = fail(shell, b"shopt", &[name, b": invalid shell option name"], 1);
+            let what: &[u8] = if of_set { b": invalid option name" } else { b": invalid shell option name" };
+            status = fail(shell, b"shopt", &[name, what], 1);
             continue;
         };
         if on || off {
-            *value = on;
+            // What kind of shell it is cannot be set.
+            if of_set || !matches!(name.as_slice(), b"login_shell" | b"restricted_shell") {
+                *value = on;
+            }
+            if !of_set {
+                note_compatibility(shell, name, on)?;
+            }
             continue;
         }
         let value = *value;
@@ -173,6 +189,20 @@ pub fn shopt(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         }
     }
     Ok(status)
+}
+
+/// `shopt -s compat44` is another way to write `BASH_COMPAT=44`, and only one level is in force.
+fn note_compatibility(shell: &mut Shell, name: &[u8], on: bool) -> Exec<()> {
+    let Some(level) = name.strip_prefix(b"compat") else { return Ok(()) };
+    if !on {
+        return Ok(());
+    }
+    for (other, _) in SHOPT.iter().filter(|(other, _)| other.starts_with("compat")) {
+        if let Some(value) = shell.shopt.by_name(other.as_bytes()) {
+            *value = other.as_bytes() == name;
+        }
+    }
+    shell.assign(b"BASH_COMPAT", level)
 }
 
 fn shopt_line(name: &str, on: bool, print: bool, of_set: bool) -> String {

@@ -1,9 +1,11 @@
 //! `trap`
 
-use super::{fail, output};
+use super::{fail, invalid_option, output};
 use crate::expand::quote;
 use crate::shell::{Exec, Shell};
 use crate::traps::{signal_name, signal_number};
+
+const USAGE: &str = "trap [-lp] [[arg] signal_spec ...]";
 
 pub fn trap(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let mut operands = &args[1..];
@@ -15,6 +17,9 @@ pub fn trap(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             return Ok(0);
         }
         Some(b"--") => operands = &operands[1..],
+        Some([b'-', letter, ..]) => {
+            return Ok(invalid_option(shell, b"trap", &[b'-', *letter], USAGE));
+        }
         _ => {}
     }
     let Some(command) = operands.first() else { return show(shell, &[]) };
@@ -23,9 +28,8 @@ pub fn trap(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         || operands.len() == 1
         || command.iter().all(u8::is_ascii_digit) && !command.is_empty();
     let signals = if resets && command != b"-" { operands } else { &operands[1..] };
-    if signals.is_empty() {
-        let text = b"trap: usage: trap [-lp] [[arg] signal_spec ...]\n";
-        let _ = wardian_abi::write_all(2, text);
+    if signals.is_empty() || (operands.len() == 1 && signal_number(command).is_none()) {
+        let _ = wardian_abi::write_all(2, [b"trap: usage: ", USAGE.as_bytes(), b"\n"].concat().as_slice());
         return Ok(2);
     }
     let mut status = 0;
@@ -48,12 +52,19 @@ fn show(shell: &mut Shell, names: &[Vec<u8>]) -> Exec {
             None => status = fail(shell, b"trap", &[name, b": invalid signal specification"], 1),
         }
     }
+    let listed: Vec<(i32, &Vec<u8>)> = shell.traps.listed().collect();
+    let shown: Vec<(i32, &Vec<u8>)> = match names.is_empty() {
+        true => listed,
+        // In the order they are asked for.
+        false => wanted
+            .iter()
+            .filter_map(|signal| listed.iter().find(|(listed, _)| listed == signal).copied())
+            .collect(),
+    };
     let mut text = Vec::new();
-    for (signal, command) in shell.traps.listed() {
-        if names.is_empty() || wanted.contains(&signal) {
-            let (command, name) = (quote::single(command), signal_name(signal));
-            text.extend([b"trap -- ", command.as_slice(), b" ", name.as_bytes(), b"\n"].concat());
-        }
+    for (signal, command) in shown {
+        let (command, name) = (quote::single(command), signal_name(signal));
+        text.extend([b"trap -- ", command.as_slice(), b" ", name.as_bytes(), b"\n"].concat());
     }
     let written = output(shell, b"trap", &text);
     Ok(status.max(written))

@@ -59,11 +59,15 @@ pub fn umask(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         };
     }
     match parse_symbolic(text, current) {
-        Some(mask) => {
+        Ok(mask) => {
             abi::umask(mask);
-            Ok(0)
+            let shown = format!("{}\n", symbolic_mask(mask));
+            Ok(if symbolic { output(shell, b"umask", shown.as_bytes()) } else { 0 })
         }
-        None => Ok(fail(shell, b"umask", &[b"`", text, b"': invalid symbolic mode operator"], 1)),
+        Err((wrong, what)) => {
+            let text = format!("`{}': invalid symbolic mode {what}", wrong as char);
+            Ok(fail(shell, b"umask", &[text.as_bytes()], 1))
+        }
     }
 }
 
@@ -80,18 +84,22 @@ fn symbolic_mask(mask: u32) -> String {
     format!("{},{},{}", part('u', 6), part('g', 3), part('o', 0))
 }
 
-fn parse_symbolic(text: &[u8], mask: u32) -> Option<u32> {
+/// The mask that `u=rwx,g+w` and the like make of another, or the character that is wrong and what it was taken for.
+fn parse_symbolic(text: &[u8], mask: u32) -> Result<u32, (u8, &'static str)> {
     let mut allowed = !mask & 0o777;
     for clause in text.split(|&byte| byte == b',') {
-        let at = clause.iter().position(|byte| b"+-=".contains(byte))?;
+        let at = clause.iter().take_while(|byte| b"ugoa".contains(byte)).count();
+        match clause.get(at) {
+            Some(b'+' | b'-' | b'=') => {}
+            wrong => return Err((wrong.copied().unwrap_or(b' '), "operator")),
+        }
         let mut who = 0;
         for letter in &clause[..at] {
             who |= match letter {
                 b'u' => 0o700,
                 b'g' => 0o070,
                 b'o' => 0o007,
-                b'a' => 0o777,
-                _ => return None,
+                _ => 0o777,
             };
         }
         if who == 0 {
@@ -103,7 +111,7 @@ fn parse_symbolic(text: &[u8], mask: u32) -> Option<u32> {
                 b'r' => 0o444,
                 b'w' => 0o222,
                 b'x' => 0o111,
-                _ => return None,
+                wrong => return Err((*wrong, "character")),
             };
         }
         match clause[at] {
@@ -112,7 +120,7 @@ fn parse_symbolic(text: &[u8], mask: u32) -> Option<u32> {
             _ => allowed = allowed & !who | bits & who,
         }
     }
-    Some(!allowed & 0o777)
+    Ok(!allowed & 0o777)
 }
 
 /// What `ulimit` knows: its letter, what it is, the unit it counts in, and the limit behind it if there is one.
@@ -158,6 +166,8 @@ pub fn ulimit(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let show = |unit: i64, resource: Option<abi::Resource>| {
         let limit = resource.and_then(|resource| abi::getrlimit(resource).ok());
         match limit.map(|limit| if hard { limit.hard } else { limit.soft }) {
+            // Nothing here leaves a core file behind.
+            None if which == b'c' => "0".to_string(),
             Some(value) if value >= 0 => (value / unit).to_string(),
             _ => "unlimited".to_string(),
         }
@@ -177,7 +187,8 @@ pub fn ulimit(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         return Ok(output(shell, b"ulimit", line.as_bytes()));
     };
     let Some(resource) = *resource else {
-        return Ok(if text == b"unlimited" {
+        let is_so = if which == b'c' { b"0".as_slice() } else { b"unlimited" };
+        return Ok(if text == is_so {
             0
         } else {
             fail(shell, b"ulimit", &[b"cannot modify limit: Operation not permitted"], 1)

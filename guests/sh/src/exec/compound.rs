@@ -33,15 +33,53 @@ impl Shell {
             CompoundKind::Subshell(list) => self.run_subshell(list, compound),
             CompoundKind::If { arms, otherwise } => self.run_if(arms, otherwise.as_ref()),
             CompoundKind::While { condition, body, until } => self.run_while(condition, body, *until),
-            CompoundKind::For { name, words, body } => self.run_for(name, words.as_deref(), body),
-            CompoundKind::Select { name, words, body } => self.run_select(name, words.as_deref(), body),
+            CompoundKind::For { name, words, body } => {
+                if !self.is_loop_name(name, compound.line) {
+                    return Ok(1);
+                }
+                self.run_for(compound, name, words.as_deref(), body)
+            }
+            CompoundKind::Select { name, words, body } => {
+                if !self.is_loop_name(name, compound.line) {
+                    return Ok(1);
+                }
+                if self.watches_steps()
+                    && !self.step(compound.line, || crate::unparse::head_text(compound))?
+                {
+                    return Ok(0);
+                }
+                if self.options.xtrace {
+                    self.trace(&crate::unparse::head_text(compound));
+                }
+                self.run_select(name, words.as_deref(), body)
+            }
             CompoundKind::ArithFor { first, condition, step, body } => {
+                self.line = compound.line;
                 self.run_arith_for(first.as_ref(), condition.as_ref(), step.as_ref(), body)
             }
-            CompoundKind::Case { word, arms } => self.run_case(word, arms),
-            CompoundKind::Arith(arith) => self.run_arith(arith, compound.line),
+            CompoundKind::Case { word, arms } => {
+                if self.watches_steps()
+                    && !self.step(compound.line, || crate::unparse::head_text(compound))?
+                {
+                    return Ok(0);
+                }
+                self.run_case(word, arms)
+            }
+            CompoundKind::Arith(arith) => {
+                if self.watches_steps()
+                    && !self.step(compound.line, || crate::unparse::head_text(compound))?
+                {
+                    return Ok(0);
+                }
+                self.run_arith(arith, compound.line)
+            }
             CompoundKind::Condition(condition) => {
                 self.line = compound.line;
+                if self.watches_steps()
+                    && !self.step(compound.line, || crate::unparse::head_text(compound))?
+                {
+                    return Ok(0);
+                }
                 let status = self.run_test(condition)?;
                 self.status = status;
                 Ok(status)
@@ -53,6 +91,9 @@ impl Shell {
         let forked = self.start_child(|shell| {
             abi::fork(|| {
                 shell.enter_child();
+                shell.loops = 0;
+                shell.jobs = crate::jobs::Jobs::default();
+                shell.own_input |= compound.redirects.iter().any(reads_input);
                 match shell.redirect_for_good(&compound.redirects) {
                     Ok(Ok(())) => shell.run_child_list(list),
                     Ok(Err(_)) => 1,
@@ -138,7 +179,18 @@ impl Shell {
         })
     }
 
-    fn run_for(&mut self, name: &[u8], words: Option<&[Word]>, body: &List) -> Exec {
+    /// Whether a loop's variable can be one.
+    fn is_loop_name(&mut self, name: &[u8], line: u32) -> bool {
+        let is_name = crate::parser::is_assignment_name(name);
+        if !is_name {
+            self.line = line;
+            self.complain_parts(&[b"`", name, b"': not a valid identifier"]);
+            self.status = 1;
+        }
+        is_name
+    }
+
+    fn run_for(&mut self, compound: &Compound, name: &[u8], words: Option<&[Word]>, body: &List) -> Exec {
         let values = match words {
             Some(words) => self.expand_words(words)?,
             None => self.params.clone(),
@@ -146,8 +198,13 @@ impl Shell {
         self.in_loop(|shell| {
             let mut status = 0;
             for value in values {
+                if shell.watches_steps()
+                    && !shell.step(compound.line, || crate::unparse::head_text(compound))?
+                {
+                    continue;
+                }
                 if shell.options.xtrace {
-                    shell.trace_for(name, words);
+                    shell.trace(&crate::unparse::head_text(compound));
                 }
                 if shell.vars.raw(name).is_some_and(|var| var.attrs.has(crate::vars::Attrs::NAMEREF)) {
                     shell.vars.set_raw(name, &value);
@@ -165,18 +222,16 @@ impl Shell {
         })
     }
 
-    fn trace_for(&mut self, name: &[u8], words: Option<&[Word]>) {
-        let shown: Vec<Vec<u8>> = match words {
-            Some(words) => {
-                words.iter().map(crate::unparse::word_text).filter(|text| !text.is_empty()).collect()
-            }
-            None => vec![b"\"$@\"".to_vec()],
-        };
-        self.trace(&[b"for ", name, b" in ", &shown.join(&b' ')].concat());
-    }
-
     fn arith_part(&mut self, arith: Option<&Arith>) -> Exec<Option<i64>> {
         let Some(arith) = arith else { return Ok(None) };
+        if self.options.xtrace {
+            let text = crate::unparse::word_text(&arith.word);
+            self.trace(&[b"(( ", text.trim_ascii(), b" ))"].concat());
+        }
+        if self.watches_steps() {
+            let text = || [b"((", crate::unparse::word_text(&arith.word).trim_ascii(), b"))"].concat();
+            self.step(self.line, text)?;
+        }
         match self.arith(arith) {
             Ok(value) => Ok(Some(value)),
             Err(ArithError::Flow(flow)) => Err(flow),
@@ -238,7 +293,6 @@ impl Shell {
             if !chosen {
                 continue;
             }
-            self.status = 0;
             status = self.run_list(&arm.body)?;
             match arm.end {
                 CaseEnd::Break => return Ok(status),
@@ -306,7 +360,7 @@ impl Shell {
     }
 
     /// `coproc NAME command`: both its ends in an array.
-    pub(super) fn run_coproc(&mut self, coproc: &Coproc) -> Exec {
+    pub(super) fn run_coproc(&mut self, coproc: &std::rc::Rc<Coproc>) -> Exec {
         let (Ok(input), Ok(output)) = (abi::pipe(true), abi::pipe(true)) else {
             self.complain(b"cannot make pipe for coproc");
             return Ok(1);
@@ -342,37 +396,58 @@ impl Shell {
         let pid_name = [&coproc.name, b"_PID".as_slice()].concat();
         self.assign(&pid_name, pid.to_string().as_bytes())?;
         self.last_background = Some(pid);
-        self.jobs.add(vec![pid], [b"coproc ", coproc.name.as_ref()].concat());
+        let text = crate::unparse::command_text(&crate::ast::Command::Coproc(coproc.clone()));
+        self.jobs.add(vec![pid], text);
         self.status = 0;
         Ok(0)
     }
 }
 
+/// Whether a redirection gives standard input.
+fn reads_input(redirect: &crate::ast::Redirect) -> bool {
+    use crate::ast::RedirectAction::*;
+    matches!(redirect.action, Read(_) | ReadWrite(_) | DupInput(_) | HereString(_) | HereDocument(_))
+}
+
 /// The numbered list `select` shows, in columns as bash lays them out.
 fn menu(values: &[Vec<u8>]) -> Vec<u8> {
-    let digits = values.len().to_string().len();
-    let widest = values.iter().map(|value| crate::pattern::char_count(value, true)).max().unwrap_or(0);
-    let cell = widest + digits + 4;
-    let columns = (80 / cell.max(1)).max(1).min(values.len());
-    let mut rows = values.len().div_ceil(columns);
-    let columns = values.len().div_ceil(rows);
+    let width = |value: &[u8]| crate::pattern::char_count(value, true);
+    let digits = |number: usize| number.to_string().len();
+    let widest = values.iter().map(|value| width(value)).max().unwrap_or(0);
+    let cell = widest + digits(values.len()) + 4;
+    let columns = (80 / cell.max(1)).max(1);
+    let mut rows = values.len().div_ceil(columns).max(1);
     if rows == 1 {
-        rows = values.len();
+        rows = values.len().max(1);
     }
-    let columns = if rows == values.len() { 1 } else { columns };
     let mut out = Vec::new();
     for row in 0..rows {
-        for column in 0..columns {
-            let at = column * rows + row;
-            let Some(value) = values.get(at) else { break };
-            out.extend_from_slice(format!("{:>digits$}) ", at + 1).as_bytes());
-            out.extend_from_slice(value);
-            if column + 1 < columns && at + rows < values.len() {
-                let pad = widest - crate::pattern::char_count(value, true) + 2;
-                out.extend(std::iter::repeat_n(b' ', pad));
+        let mut start = 0;
+        for at in (row..values.len()).step_by(rows) {
+            let places = if start == 0 { digits(rows) } else { digits(values.len()) };
+            out.extend_from_slice(format!("{:>places$}) ", at + 1).as_bytes());
+            out.extend_from_slice(&values[at]);
+            if at + rows < values.len() {
+                indent(&mut out, start + places + 2 + width(&values[at]), start + cell);
+                start += cell;
             }
         }
         out.push(b'\n');
     }
     out
+}
+
+/// Blanks from one column to another, tabs where they fit.
+fn indent(out: &mut Vec<u8>, from: usize, to: usize) {
+    let mut at = from;
+    while at < to {
+        let next_stop = (at / 8 + 1) * 8;
+        if next_stop <= to {
+            out.push(b'\t');
+            at = next_stop;
+        } else {
+            out.push(b' ');
+            at += 1;
+        }
+    }
 }

@@ -18,11 +18,41 @@ impl Shell {
         }
     }
 
+    /// A chain of `&&` and `||` leans to the left, however long it is: its end is found without recursion.
     fn test(&mut self, condition: &Condition) -> Exec<bool> {
+        let (mut first, mut rest) = (condition, Vec::new());
+        loop {
+            first = match first {
+                Condition::And(left, right) => {
+                    rest.push((true, right));
+                    left
+                }
+                Condition::Or(left, right) => {
+                    rest.push((false, right));
+                    left
+                }
+                _ => break,
+            };
+        }
+        let mut value = self.test_one(first)?;
+        while let Some((goes_on_if, right)) = rest.pop() {
+            if value == goes_on_if {
+                value = self.test(right)?;
+            }
+        }
+        Ok(value)
+    }
+
+    fn test_one(&mut self, condition: &Condition) -> Exec<bool> {
         match condition {
-            Condition::Not(inner) => Ok(!self.test(inner)?),
-            Condition::And(left, right) => Ok(self.test(left)? && self.test(right)?),
-            Condition::Or(left, right) => Ok(self.test(left)? || self.test(right)?),
+            Condition::Not(inner) => {
+                let negated = self.trace_negated;
+                self.trace_negated = !negated;
+                let result = self.test(inner);
+                self.trace_negated = negated;
+                Ok(!result?)
+            }
+            Condition::And(..) | Condition::Or(..) => self.test(condition),
             Condition::Group(inner) => self.test(inner),
             Condition::Word(word) => {
                 let text = self.expand_string(word)?;
@@ -44,7 +74,8 @@ impl Shell {
                 .iter()
                 .map(|part| if part.is_empty() { b"''".to_vec() } else { part.to_vec() })
                 .collect();
-            self.trace(&[b"[[ ", shown.join(&b' ').as_slice(), b" ]]"].concat());
+            let negation: &[u8] = if self.trace_negated { b"! " } else { b"" };
+            self.trace(&[b"[[ ", negation, shown.join(&b' ').as_slice(), b" ]]"].concat());
         }
     }
 

@@ -12,9 +12,25 @@ impl Shell {
             self.status = 1;
             return Ok(1);
         }
+        if !self.may_be_function(&function.name) {
+            self.complain_parts(&[b"`", &function.name, b"': not a valid identifier"]);
+            self.status = 1;
+            return if self.options.posix { Err(Flow::Exit(2)) } else { Ok(1) };
+        }
+        if self.options.allexport {
+            self.function_attrs.entry(function.name.to_vec()).or_default().set(Attrs::EXPORT, true);
+        }
         self.functions.insert(function.name.to_vec(), function.clone());
         self.status = 0;
         Ok(0)
+    }
+
+    /// Almost anything is a name for a function, except in POSIX's eyes.
+    fn may_be_function(&self, name: &[u8]) -> bool {
+        if self.options.posix {
+            return crate::parser::is_assignment_name(name);
+        }
+        !name.iter().any(|byte| b"$`'\"\\ \t\n".contains(byte))
     }
 
     /// Calls a function with arguments, its name not among them.
@@ -25,6 +41,9 @@ impl Shell {
             let message = format!(": maximum function nesting level exceeded ({limit})");
             self.complain_parts(&[&function.name, message.as_bytes()]);
             return Err(Flow::Discard(1));
+        }
+        if std::mem::take(&mut self.pending_level) {
+            self.subshell_level += 1;
         }
         let params = std::mem::replace(&mut self.params, args);
         let loops = std::mem::take(&mut self.loops);
@@ -56,12 +75,14 @@ impl Shell {
 
     fn run_function_body(&mut self, function: &Rc<Function>) -> Exec {
         let body = function.body.clone();
-        let hidden = self.traps.hide_from_function(self.options.errtrace, self.options.functrace);
+        let traced = self.options.functrace
+            || self.function_attrs.get(function.name.as_ref()).is_some_and(|attrs| attrs.has(Attrs::TRACE));
+        let hidden = self.traps.hide_from_function(self.options.errtrace, traced);
+        if self.traps.on_step {
+            self.run_trap(crate::traps::DEBUG)?;
+        }
         let result = self.run_compound(&body);
         if self.traps.get(crate::traps::RETURN).is_some() && !matches!(result, Err(Flow::Exit(_))) {
-            if let Err(Flow::Return(status)) = result {
-                self.status = status;
-            }
             self.run_trap(crate::traps::RETURN)?;
         }
         self.traps.show_again(hidden);
@@ -78,6 +99,7 @@ impl Shell {
         let params = args.map(|args| std::mem::replace(&mut self.params, args));
         let source = std::mem::replace(&mut self.source, path.into());
         let call_line = self.line;
+        let params_set = std::mem::take(&mut self.params_set);
         self.frames.push(Frame { function: None, source: path.into(), call_line });
         self.depth += 20;
         let result = if self.depth > super::MAX_DEPTH {
@@ -85,17 +107,25 @@ impl Shell {
             Err(Flow::Discard(1))
         } else {
             self.trace_depth += 1;
+            let reading = std::mem::take(&mut self.reading);
             let result = self.run_text(text, 1);
+            self.reading = reading;
             self.trace_depth -= 1;
             result
         };
         self.depth -= 20;
+        if !matches!(result, Err(Flow::Exit(_))) {
+            self.run_trap(crate::traps::RETURN)?;
+        }
         self.frames.pop();
         self.source = source;
         self.line = call_line;
-        if let Some(params) = params {
+        // Parameters the file set itself stay.
+        let kept = self.params_set && self.frames.iter().all(|frame| frame.function.is_none());
+        if let (Some(params), false) = (params, kept) {
             self.params = params;
         }
+        self.params_set |= params_set;
         match result {
             Err(Flow::Return(status)) => Ok(status),
             other => other,

@@ -21,6 +21,10 @@ impl Shell {
         let mut status = 0;
         for item in &list.items {
             status = self.run_and_or(item)?;
+            // `set -n` holds for the rest of its line too.
+            if self.options.noexec && !self.interactive {
+                break;
+            }
         }
         Ok(status)
     }
@@ -61,17 +65,18 @@ impl Shell {
     }
 
     /// Notes a command's status, and acts on a failure as `set -e` and the ERR trap ask.
-    fn finish_command(&mut self, status: i32) -> Exec {
+    /// The trap must have been there before the command.
+    fn finish_command(&mut self, status: i32, trapped: bool) -> Exec {
         self.status = status;
         if status != 0 && self.unchecked == 0 {
-            self.command_failed(status)?;
+            self.command_failed(status, trapped)?;
         }
         Ok(status)
     }
 
     #[cold]
-    fn command_failed(&mut self, status: i32) -> Exec<()> {
-        if self.in_trap == 0 {
+    fn command_failed(&mut self, status: i32, trapped: bool) -> Exec<()> {
+        if trapped {
             self.run_trap(crate::traps::ERR)?;
         }
         if self.options.errexit { Err(Flow::Exit(status)) } else { Ok(()) }
@@ -117,6 +122,7 @@ impl Shell {
         self.traps.enter_child(self.options.errtrace, self.options.functrace);
         self.jobs.enter_child();
         self.process_fds.clear();
+        self.pending_level = false;
         self.random.set(self.random.get() ^ (abi::getpid() as u32).wrapping_mul(2_654_435_761) >> 8);
     }
 
@@ -133,11 +139,14 @@ impl Shell {
 
     /// Runs a command as the last thing this process does.
     pub fn run_child_command(&mut self, command: &Command) -> i32 {
-        if let Command::Simple(simple) = command
-            && self.is_program(simple)
-        {
-            let status = self.exec_simple(simple);
-            return self.exit_code(status);
+        match command {
+            Command::Simple(simple) if self.is_program(simple) => {
+                let status = self.exec_simple(simple);
+                return self.exit_code(status);
+            }
+            Command::Simple(_) => {}
+            // Loops outside are out of reach from inside a compound.
+            _ => self.loops = 0,
         }
         let result = self.run_command(command);
         let code = self.exit_code(result);

@@ -37,20 +37,26 @@ impl Shell {
                 Ok(0)
             }
             [only] => {
+                let trapped = self.traps.on_error;
                 let status = self.run_command(only)?;
                 if Shell::is_checked(only) {
                     if self.pipe_status.len() != 1 || self.pipe_status[0] != status {
                         self.pipe_status = vec![status];
                     }
                     if checked {
-                        return self.finish_command(status);
+                        return self.finish_command(status, trapped);
                     }
                 }
                 Ok(status)
             }
             stages => {
+                let trapped = self.traps.on_error;
                 let status = self.run_pipes(stages)?;
-                if checked { self.finish_command(status) } else { Ok(status) }
+                if self.keeps_command && self.in_trap == 0 {
+                    let text = stages.last().map(crate::unparse::command_text).unwrap_or_default();
+                    self.command_text = Some(std::rc::Rc::new(move || text.clone()));
+                }
+                if checked { self.finish_command(status, trapped) } else { Ok(status) }
             }
         }
     }
@@ -161,6 +167,11 @@ impl Shell {
                     let _ = abi::close(pipe.write);
                 }
                 shell.enter_child();
+                if matches!(stage, Command::Simple(_)) {
+                    shell.subshell_level -= 1;
+                    shell.pending_level = true;
+                }
+                shell.own_input |= input.is_some() && matches!(stage, Command::Compound(_));
                 shell.run_child_command(stage)
             })
         });
@@ -198,6 +209,7 @@ impl Shell {
                         let _ = abi::dup2(fd, 0, false);
                         let _ = abi::close(fd);
                     }
+                    shell.loops = 0;
                     let result = shell.run_and_or(&foreground);
                     let code = shell.exit_code(result);
                     shell.run_exit_trap(code)
@@ -227,7 +239,11 @@ impl Shell {
     /// Without job control a background command does not read the shell's input.
     fn background_input(&self) -> Option<abi::Fd> {
         let flags = abi::open_flags::RDONLY | abi::open_flags::CLOEXEC;
-        if self.options.monitor { None } else { abi::open(abi::Dir::CWD, b"/dev/null", flags, 0).ok() }
+        if self.options.monitor || self.own_input {
+            None
+        } else {
+            abi::open(abi::Dir::CWD, b"/dev/null", flags, 0).ok()
+        }
     }
 
     /// `time pipeline`

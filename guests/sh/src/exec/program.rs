@@ -65,6 +65,7 @@ impl Shell {
         let Some(name) = first.as_plain() else { return false };
         !name.is_empty()
             && !self.options.xtrace
+            && !self.options.keyword
             && self.traps.get(crate::traps::EXIT).is_none()
             && self.traps.get(crate::traps::DEBUG).is_none()
             && !self.functions.contains_key(name)
@@ -235,13 +236,22 @@ impl Shell {
         if args.is_empty() {
             return Ok(0);
         }
-        Ok(self.become_program(&args, &args[0], false))
+        Ok(self.become_named(&args, &args[0], false, false))
     }
 
     /// `exec`: answers the status of failing to.
     pub fn become_program(&mut self, args: &[Vec<u8>], name: &[u8], clean: bool) -> i32 {
+        self.become_named(args, name, clean, true)
+    }
+
+    /// Becomes a program, asked to by `exec` or as all that is left to do.
+    fn become_named(&mut self, args: &[Vec<u8>], name: &[u8], clean: bool, explicit: bool) -> i32 {
         let path = match self.program_path(name) {
             Ok(path) => path,
+            Err(127) if !name.contains(&b'/') && explicit => {
+                self.complain_parts(&[b"exec: ", name, b": not found"]);
+                return 127;
+            }
             Err(status) => return self.report_missing(name, status),
         };
         let argv: abi::StringList = args.iter().collect();

@@ -1,12 +1,15 @@
 //! Simple commands: expand, look up, run.
 
 use super::program::Spawned;
-use crate::ast::{AssignedValue, Assignment, Simple};
+use crate::ast::{Arg, AssignedValue, Assignment, Piece, Simple, Word};
 use crate::builtins::{self, Builtin};
 use crate::expand::quote;
 use crate::shell::{Exec, Flow, Shell};
 use crate::vars::{Attrs, Var};
 use std::rc::Rc;
+
+/// The status of a builtin that was used wrongly.
+const USAGE_ERROR: i32 = 2;
 
 /// Variables as they were before a command's own assignments.
 pub type Undo = Vec<(Vec<u8>, Option<Var>)>;
@@ -14,11 +17,8 @@ pub type Undo = Vec<(Vec<u8>, Option<Var>)>;
 impl Shell {
     pub(super) fn run_simple(&mut self, simple: &Simple) -> Exec {
         self.line = simple.line;
-        if self.keeps_command && self.in_trap == 0 {
-            self.set_command_text(simple);
-        }
-        if self.in_trap == 0 && self.traps.get(crate::traps::DEBUG).is_some() {
-            self.run_trap(crate::traps::DEBUG)?;
+        if self.watches_steps() && !self.step(simple.line, || crate::unparse::simple_text(simple))? {
+            return Ok(0);
         }
         let mark = self.process_fds.len();
         let result = self.run_expanded(simple);
@@ -28,18 +28,38 @@ impl Shell {
         result
     }
 
-    fn set_command_text(&mut self, simple: &Simple) {
-        let simple = simple.clone();
-        self.command_text = Some(Rc::new(move || crate::unparse::simple_text(&simple)));
-    }
-
     fn run_expanded(&mut self, simple: &Simple) -> Exec {
         self.substitution_status = None;
-        let args = self.expand_args(&simple.words)?;
-        let Some(name) = args.first() else { return self.run_assignments(simple) };
-        if self.options.xtrace {
-            self.trace_command(simple, &args);
+        if self.options.keyword && self.has_late_assignments(simple) {
+            return self.run_expanded(&assignments_first(simple));
         }
+        let args = self.expand_args(&simple.words)?;
+        if args.is_empty() {
+            return self.run_assignments(simple);
+        }
+        if self.options.xtrace {
+            return self.run_traced(simple, args);
+        }
+        self.run_words(simple, args)
+    }
+
+    /// With `set -x`: a command's own assignments are shown before it.
+    fn run_traced(&mut self, simple: &Simple, args: Vec<Vec<u8>>) -> Exec {
+        if simple.assignments.is_empty() {
+            self.trace_command(&args);
+            self.trace_declarations(&args);
+            return self.run_words(simple, args);
+        }
+        // The assignments are made, and so shown, when the command is set up: its line waits for them.
+        self.line_to_trace = Some(args.clone());
+        let result = self.run_words(simple, args);
+        self.line_to_trace = None;
+        result
+    }
+
+    /// Runs a command whose words are known.
+    fn run_words(&mut self, simple: &Simple, args: Vec<Vec<u8>>) -> Exec {
+        let Some(name) = args.first() else { return Ok(0) };
         if let Some(function) = self.functions.get(name.as_slice())
             && !(self.options.posix && builtins::is_special(name))
         {
@@ -53,6 +73,11 @@ impl Shell {
             return self.run_builtin(simple, builtin, args);
         }
         self.run_program(simple, args)
+    }
+
+    /// With `set -k`: whether assignments stand behind the command's name.
+    fn has_late_assignments(&self, simple: &Simple) -> bool {
+        simple.words.iter().skip(1).any(|word| late_assignment(word).is_some())
     }
 
     pub fn enabled_builtin(&self, name: &[u8]) -> Option<Builtin> {
@@ -100,7 +125,8 @@ impl Shell {
                 Ok(saved) => Some(saved),
                 Err(_) => {
                     self.status = 1;
-                    return Ok(1);
+                    let ends = self.options.posix && builtins::is_special(&args[0]);
+                    return if ends { Err(Flow::Exit(1)) } else { Ok(1) };
                 }
             }
         };
@@ -133,6 +159,9 @@ impl Shell {
         if args[0] == b"exec" {
             return self.run_exec(simple, &args);
         }
+        if self.options.posix && builtins::is_special(&args[0]) {
+            return self.run_special(simple, builtin, args);
+        }
         if simple.redirects.is_empty() && simple.assignments.is_empty() {
             let result = builtins::run(self, builtin, &args, simple);
             // Only now: the builtin may show the last command's last argument.
@@ -147,9 +176,26 @@ impl Shell {
         self.with_setup(simple, args, |shell, args| builtins::run(shell, builtin, &args, simple))
     }
 
+    /// In POSIX mode a special builtin that is used wrongly ends the shell.
+    fn run_special(&mut self, simple: &Simple, builtin: Builtin, args: Vec<Vec<u8>>) -> Exec {
+        let result =
+            self.with_setup(simple, args, |shell, args| builtins::run(shell, builtin, &args, simple));
+        match result {
+            Ok(USAGE_ERROR) => Err(Flow::Exit(USAGE_ERROR)),
+            other => other,
+        }
+    }
+
     /// `exec`: its redirections stay.
     fn run_exec(&mut self, simple: &Simple, args: &[Vec<u8>]) -> Exec {
-        let command = builtins::exec_command(args);
+        let command = match builtins::exec_command(args) {
+            Ok(command) => command,
+            Err(letter) => {
+                return self.with_setup(simple, args.to_vec(), |shell, _| {
+                    Ok(builtins::invalid_exec_option(shell, letter))
+                });
+            }
+        };
         if command.args.is_empty() {
             return match self.redirect_for_good(&simple.redirects)? {
                 Ok(()) => {
@@ -210,9 +256,12 @@ impl Shell {
         let undo = self.assign_for_command(&simple.assignments, true)?;
         let spawned = self.spawn_args(&args, &simple.redirects, &[]);
         self.undo_assignments(undo);
-        let status = match spawned? {
-            Spawned::Ok(pid) => self.wait_for(pid),
-            Spawned::Err(status) => status,
+        let status = match spawned {
+            Ok(Spawned::Ok(pid)) => self.wait_for(pid),
+            Ok(Spawned::Err(status)) => status,
+            // A program's redirections are its own: an error in them ends it, not the shell.
+            Err(Flow::Exit(status) | Flow::Discard(status)) => status,
+            Err(flow) => return Err(flow),
         };
         if let Some(last) = args.into_iter().last() {
             self.last_arg = last;
@@ -255,6 +304,9 @@ impl Shell {
                 var.attrs.set(Attrs::EXPORT, true);
             }
         }
+        if let Some(args) = self.line_to_trace.take() {
+            self.trace_command(&args);
+        }
         Ok(undo)
     }
 
@@ -271,7 +323,7 @@ impl Shell {
 
     /// Writes a line of trace.
     pub fn trace(&mut self, text: &[u8]) {
-        let prompt = self.text(b"PS4").map_or_else(|| b"+ ".to_vec(), |text| text.to_vec());
+        let prompt = self.text(b"PS4").map(|text| text.to_vec()).unwrap_or_default();
         let status = self.status;
         self.options.xtrace = false;
         let mut line = self.expand_prompt(&prompt);
@@ -286,17 +338,39 @@ impl Shell {
         let _ = wardian_abi::write_all(fd.unwrap_or(2), &line);
     }
 
-    fn trace_command(&mut self, simple: &Simple, args: &[Vec<u8>]) {
-        let _ = simple;
-        let words: Vec<Vec<u8>> = args.iter().map(|arg| quote::if_needed(arg)).collect();
+    fn trace_command(&mut self, args: &[Vec<u8>]) {
+        let words: Vec<Vec<u8>> = args.iter().map(|arg| quote::for_trace(arg)).collect();
         self.trace(&words.join(&b' '));
     }
 
     pub fn trace_assignment(&mut self, assignment: &Assignment, text: &[u8]) {
-        if self.options.xtrace && matches!(assignment.value, AssignedValue::Scalar(_)) {
-            let operator: &[u8] = if assignment.append { b"+=" } else { b"=" };
-            let shown = if text.is_empty() { Vec::new() } else { quote::if_needed(text) };
-            self.trace(&[&assignment.name, operator, &shown].concat());
+        if !self.options.xtrace {
+            return;
+        }
+        let shown = match &assignment.value {
+            AssignedValue::Scalar(_) if text.is_empty() => Vec::new(),
+            AssignedValue::Scalar(_) => quote::for_trace(text),
+            AssignedValue::Array(_) => return,
+        };
+        let subscript = match &assignment.subscript {
+            Some(subscript) => [b"[", crate::unparse::word_text(&subscript.word).as_slice(), b"]"].concat(),
+            None => Vec::new(),
+        };
+        let operator: &[u8] = if assignment.append { b"+=" } else { b"=" };
+        self.trace(&[&assignment.name, subscript.as_slice(), operator, &shown].concat());
+    }
+
+    /// `export x=1` shows what it assigns a second time.
+    fn trace_declarations(&mut self, args: &[Vec<u8>]) {
+        if !matches!(args[0].as_slice(), b"export" | b"readonly") {
+            return;
+        }
+        for arg in &args[1..] {
+            let Some(at) = arg.iter().position(|&byte| byte == b'=') else { continue };
+            if crate::parser::is_assignment_name(&arg[..at]) {
+                let value = if arg.len() == at + 1 { Vec::new() } else { quote::for_trace(&arg[at + 1..]) };
+                self.trace(&[&arg[..=at], &value].concat());
+            }
         }
     }
 
@@ -316,4 +390,35 @@ impl Shell {
         }
         Ok(text)
     }
+}
+
+/// A word that reads as an assignment, as one.
+fn late_assignment(word: &Arg) -> Option<Assignment> {
+    let Arg::Word(word) = word else { return None };
+    let (Piece::Text(text), rest) = word.pieces.split_first()? else { return None };
+    let at = text.iter().position(|&byte| byte == b'=')?;
+    if !crate::parser::is_assignment_name(&text[..at]) {
+        return None;
+    }
+    let mut pieces = vec![Piece::Text(text[at + 1..].to_vec())];
+    pieces.extend_from_slice(rest);
+    Some(Assignment {
+        name: text[..at].into(),
+        subscript: None,
+        append: false,
+        value: AssignedValue::Scalar(Word { pieces, raw: None }),
+    })
+}
+
+/// With `set -k`: the command as if all its assignments had stood before its name.
+fn assignments_first(simple: &Simple) -> Simple {
+    let mut ordered = simple.clone();
+    ordered.words.clear();
+    for (at, word) in simple.words.iter().enumerate() {
+        match late_assignment(word).filter(|_| at > 0) {
+            Some(assignment) => ordered.assignments.push(assignment),
+            None => ordered.words.push(word.clone()),
+        }
+    }
+    ordered
 }

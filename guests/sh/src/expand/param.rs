@@ -352,6 +352,8 @@ impl Shell {
             let mut shown = self.shown_param(param);
             if param.indirect {
                 shown.insert(0, b'!');
+            } else if matches!(param.name, crate::ast::ParamName::Positional(_)) {
+                shown.insert(0, b'$');
             }
             self.complain_parts(&[&shown, b": unbound variable"]);
             return Err(self.fatal());

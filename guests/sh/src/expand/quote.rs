@@ -89,7 +89,16 @@ pub fn double(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// As `set` lists values and `set -x` shows words: quoted only where needed.
+/// As `set -x` shows words: in single quotes where anything in them is special to the shell, blanks of all kinds
+/// among it.
+pub fn for_trace(text: &[u8]) -> Vec<u8> {
+    match text.iter().any(|byte| matches!(byte, b'\t' | b'\n')) {
+        true => single(text),
+        false => if_needed(text),
+    }
+}
+
+/// As `set` lists values: quoted only where needed.
 pub fn if_needed(text: &[u8]) -> Vec<u8> {
     if text.is_empty() {
         return b"''".to_vec();

@@ -31,7 +31,7 @@ impl Parser {
             b"[[" => self.condition_command()?,
             b"function" => return self.function_command(),
             b"coproc" => return self.coproc_command(),
-            b"" | b"in" | b"time" | b"-p" | b"--" | b"]]" => return self.simple_or_function(line),
+            b"" | b"time" | b"-p" | b"--" | b"]]" => return self.simple_or_function(line),
             _ => return Err(self.unexpected()),
         };
         self.finish(line, kind)
@@ -150,14 +150,8 @@ impl Parser {
     fn loop_words(&mut self) -> Parsed<LoopWords> {
         self.blanks();
         let token = self.unexpected();
-        let name = match self.word()?.as_ref().and_then(Word::as_plain) {
-            Some(name) if !name.is_empty() => name.to_vec(),
-            _ => return Err(token),
-        };
-        if !is_assignment_name(&name) {
-            let shown = String::from_utf8_lossy(&name).into_owned();
-            return Err(self.other(&format!("`{shown}': not a valid identifier")));
-        }
+        // Whether it is a name is asked when the loop runs.
+        let Some(name) = self.word()?.as_ref().map(crate::unparse::word_text) else { return Err(token) };
         self.blanks_and_newlines()?;
         let mut words = None;
         if self.keyword(b"in") {
@@ -179,11 +173,15 @@ impl Parser {
 
     fn arith_for(&mut self) -> Parsed<CompoundKind> {
         self.at += 2;
+        let line = self.line;
         let mut parts = Vec::new();
         for stop in [b";", b";", b")"] {
             let word = self.arith_word(stop)?;
             let blank = word.as_plain().is_some_and(|text| text.iter().all(u8::is_ascii_whitespace));
             parts.push((!blank).then(|| Arith::new(word)));
+            if self.peek().is_none() {
+                return Err(SyntaxError::Unclosed { line, what: ")" });
+            }
             if self.peek() != Some(stop[0]) {
                 return Err(self.unexpected());
             }

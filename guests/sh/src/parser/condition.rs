@@ -62,6 +62,7 @@ impl Parser {
             return Err(self.unexpected());
         }
         let Some(left) = self.condition_word()? else { return Err(self.unexpected()) };
+        let line = self.line;
         self.blanks_and_newlines()?;
         if let Some(operator) = left.as_plain().filter(|text| is_unary(text)).map(<[u8]>::to_vec)
             && self.operand_follows()
@@ -72,9 +73,18 @@ impl Parser {
             };
         }
         if left.as_plain().is_some_and(is_unary) && self.peek_keyword() == b"]]" {
-            return Err(self.other("unexpected argument `]]' to conditional unary operator"));
+            return Err(self.wrong_condition("unexpected argument `]]' to conditional unary operator"));
         }
-        let Some(operator) = self.binary_operator() else { return Ok(Condition::Word(left)) };
+        let Some(operator) = self.binary_operator() else {
+            return if self.test_ends() {
+                Ok(Condition::Word(left))
+            } else if matches!(self.peek(), None | Some(b'\n')) {
+                let message = "unexpected token `newline', conditional binary operator expected".into();
+                Err(SyntaxError::Other { line, message })
+            } else {
+                Err(self.wrong_condition("conditional binary operator expected"))
+            };
+        };
         self.blanks();
         let right = match operator.as_slice() {
             b"=~" => self.regex_word()?,
@@ -86,7 +96,8 @@ impl Parser {
             }
         };
         match right {
-            Some(right) => Ok(Condition::Binary(left, operator, right)),
+            Some(right) if right.as_plain() != Some(b"]]") => Ok(Condition::Binary(left, operator, right)),
+            Some(_) => Err(self.wrong_condition("unexpected argument `]]' to conditional binary operator")),
             None => Err(self.unexpected()),
         }
     }
@@ -107,6 +118,14 @@ impl Parser {
                 self.at = at;
                 !binary
             }
+    }
+
+    /// Whether a word alone is a test here.
+    fn test_ends(&mut self) -> bool {
+        self.peek_keyword() == b"]]"
+            || self.looking_at(b"&&")
+            || self.looking_at(b"||")
+            || self.peek() == Some(b')')
     }
 
     fn binary_operator(&mut self) -> Option<Vec<u8>> {

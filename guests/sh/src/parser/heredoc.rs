@@ -11,7 +11,13 @@ impl Parser {
         let raw = &self.src[start..self.at];
         let quoted = raw.iter().any(|byte| matches!(byte, b'\'' | b'"' | b'\\'));
         let delimiter = if quoted { word.as_literal().unwrap_or_else(|| raw.to_vec()) } else { raw.to_vec() };
-        let document = Rc::new(HereDocument { delimiter, quoted, strip_tabs, ..HereDocument::default() });
+        let document = Rc::new(HereDocument {
+            delimiter,
+            quoted,
+            strip_tabs,
+            line: self.line,
+            ..HereDocument::default()
+        });
         self.pending.push(document.clone());
         Ok(RedirectAction::HereDocument(document))
     }
@@ -58,6 +64,10 @@ impl Parser {
                 return body;
             }
         }
+        let start = document.line;
+        let text = format!("warning: here-document at line {start} delimited by end-of-file (wanted `");
+        let last = self.line.saturating_sub(1).max(start);
+        self.warnings.push((last, [text.as_bytes(), &document.delimiter, b"')"].concat()));
         body
     }
 }

@@ -35,6 +35,8 @@ pub enum SyntaxError {
     Eof { line: u32 },
     /// The script ended inside a quotation or bracket.
     Unclosed { line: u32, what: &'static str },
+    /// A test of `[[ ]]` that is none; bash ends a script there without counting it as a failure.
+    Condition { line: u32, message: String },
     /// Anything else.
     Other { line: u32, message: String },
 }
@@ -52,7 +54,9 @@ impl SyntaxError {
             SyntaxError::Unclosed { line, what } => {
                 vec![(*line, format!("unexpected EOF while looking for matching `{what}'").into_bytes())]
             }
-            SyntaxError::Other { line, message } => vec![(*line, message.clone().into_bytes())],
+            SyntaxError::Condition { line, message } | SyntaxError::Other { line, message } => {
+                vec![(*line, message.clone().into_bytes())]
+            }
         }
     }
 }
@@ -80,6 +84,10 @@ pub struct Parser {
     in_here: bool,
     /// The text speaks of `BASH_COMMAND`, so that it is worth keeping.
     pub mentions_command: bool,
+    /// How much of the text `set -v` has shown.
+    shown: usize,
+    /// What is to be said about the text although it can be run, with the lines it is about.
+    pub warnings: Vec<(u32, Vec<u8>)>,
 }
 
 impl Parser {
@@ -97,7 +105,23 @@ impl Parser {
             alias_next: None,
             pattern_parens: false,
             in_here: false,
+            shown: 0,
+            warnings: Vec::new(),
         }
+    }
+
+    /// A parser of a whole script, whose last line is a line even if it has no newline.
+    pub fn script(mut text: Vec<u8>, line: u32) -> Parser {
+        if text.last().is_some_and(|&last| last != b'\n' && last != b'\\') {
+            text.push(b'\n');
+        }
+        Parser::new(text, line)
+    }
+
+    /// What was read since this was last asked.
+    pub fn newly_read(&mut self) -> &[u8] {
+        let from = std::mem::replace(&mut self.shown, self.at).min(self.at);
+        &self.src[from..self.at.min(self.src.len())]
     }
 
     pub fn with_refill(refill: Refill) -> Parser {
@@ -126,6 +150,7 @@ impl Parser {
         if self.refill.is_some() && self.at == self.src.len() {
             self.src.clear();
             self.at = 0;
+            self.shown = 0;
             self.expanding.clear();
         }
     }
@@ -165,6 +190,8 @@ impl Parser {
         let mut items = Vec::new();
         loop {
             self.blanks_and_newlines()?;
+            // An alias may stand for the word that closes the list.
+            self.alias()?;
             if self.at_closer() {
                 break;
             }
@@ -432,6 +459,10 @@ impl Parser {
 
     fn other(&self, message: &str) -> SyntaxError {
         SyntaxError::Other { line: self.line, message: message.to_string() }
+    }
+
+    fn wrong_condition(&self, message: &str) -> SyntaxError {
+        SyntaxError::Condition { line: self.line, message: message.to_string() }
     }
 
     fn unclosed(&self, what: &'static str) -> SyntaxError {

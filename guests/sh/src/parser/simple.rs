@@ -64,9 +64,14 @@ impl Parser {
             if let [Arg::Word(name)] = simple.words.as_slice()
                 && simple.assignments.is_empty()
                 && simple.redirects.is_empty()
-                && self.function_follows()
-                && let Some(name) = name.as_literal()
+                && self.peek_after_blanks() == Some(b'(')
             {
+                let name = crate::unparse::word_text(name);
+                if !self.function_follows() {
+                    self.blanks();
+                    self.at += 1;
+                    return Err(self.unexpected());
+                }
                 return self.function_body(name);
             }
         }
@@ -74,6 +79,14 @@ impl Parser {
             return Err(self.unexpected());
         }
         Ok(Command::Simple(simple))
+    }
+
+    fn peek_after_blanks(&mut self) -> Option<u8> {
+        let mut at = 0;
+        while matches!(self.peek_at(at), Some(b' ' | b'\t')) {
+            at += 1;
+        }
+        self.peek_at(at)
     }
 
     fn function_follows(&mut self) -> bool {

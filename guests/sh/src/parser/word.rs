@@ -65,6 +65,9 @@ pub(super) enum Stop {
     Regex,
 }
 
+/// How deep `((` may be found to be no arithmetic after all and be read again as commands.
+const RETRIED_DEPTH: usize = 16;
+
 impl Parser {
     /// A word, or none when an operator stands here.
     pub(super) fn word(&mut self) -> Parsed<Option<Word>> {
@@ -421,7 +424,6 @@ impl Parser {
 
     /// The commands up to the closing parenthesis, and past it.
     fn substituted_list(&mut self) -> Parsed<Substitution> {
-        let opened = self.line;
         let patterns = std::mem::replace(&mut self.pattern_parens, false);
         let here = std::mem::replace(&mut self.in_here, false);
         let outer = std::mem::take(&mut self.pending);
@@ -431,7 +433,7 @@ impl Parser {
         self.blanks();
         match self.peek() {
             Some(b')') => self.at += 1,
-            None => return Err(SyntaxError::Unclosed { line: opened, what: ")" }),
+            None => return Err(self.unclosed(")")),
             _ => return Err(self.unexpected()),
         }
         let inner = std::mem::replace(&mut self.pending, outer);
@@ -489,11 +491,14 @@ impl Parser {
     pub(super) fn double_parens(&mut self, skip: usize) -> Parsed<Option<Word>> {
         let (at, line, depth) = (self.at, self.line, self.depth);
         self.at += skip;
-        let word = self.arith_word(b")");
-        if let Ok(word) = word
-            && self.eat(b"))")
-        {
-            return Ok(Some(word));
+        match self.arith_word(b")") {
+            Ok(word) if self.eat(b"))") => return Ok(Some(word)),
+            Ok(_) if self.peek().is_none() => return Err(SyntaxError::Unclosed { line, what: ")" }),
+            // Each level that is read a second time doubles the work of those around it: deep inside an error is one.
+            Err(error) if depth > RETRIED_DEPTH || matches!(error, SyntaxError::Other { .. }) => {
+                return Err(error);
+            }
+            _ => {}
         }
         (self.at, self.line, self.depth) = (at, line, depth);
         Ok(None)

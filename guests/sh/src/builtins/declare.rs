@@ -513,13 +513,9 @@ fn value_text(value: &Value) -> Option<Vec<u8>> {
             Some([b"(".as_slice(), &pairs.join(&b' '), b")"].concat())
         }
         Value::Assoc(array) => {
-            let key = |key: &[u8]| {
-                let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./,:+=@%".contains(byte);
-                if !key.is_empty() && key.iter().all(plain) { key.to_vec() } else { quote::double(key) }
-            };
             let mut text = b"(".to_vec();
             for (name, value) in array.walk() {
-                text.extend(pair(&key(name), value));
+                text.extend(pair(&quote::key(name), value));
                 text.push(b' ');
             }
             text.push(b')');

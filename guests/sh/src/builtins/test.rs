@@ -268,7 +268,7 @@ impl Shell {
             _ => {
                 drop(var);
                 match self.arith_text(&subscript) {
-                    Ok(index) => self.element(array, index).is_some(),
+                    Ok(index) => self.element(array, index).is_ok_and(|element| element.is_some()),
                     Err(_) => false,
                 }
             }

@@ -79,7 +79,7 @@ impl Shell {
             })
     }
 
-    fn is_pure_redirect(&self, redirect: &Redirect) -> bool {
+    pub(super) fn is_pure_redirect(&self, redirect: &Redirect) -> bool {
         use RedirectAction::*;
         !matches!(redirect.fd, RedirectFd::Variable(_))
             && match &redirect.action {

@@ -254,7 +254,11 @@ impl Shell {
             });
         }
         let undo = self.assign_for_command(&simple.assignments, true)?;
-        let spawned = self.spawn_args(&args, &simple.redirects, &[]);
+        let spawned = if simple.redirects.iter().all(|redirect| self.is_pure_redirect(redirect)) {
+            self.spawn_args(&args, &simple.redirects, &[])
+        } else {
+            Ok(self.fork_program(simple, &args))
+        };
         self.undo_assignments(undo);
         let status = match spawned {
             Ok(Spawned::Ok(pid)) => self.wait_for(pid),
@@ -268,6 +272,27 @@ impl Shell {
         }
         self.status = status;
         Ok(status)
+    }
+
+    /// Starts a program whose redirections may change the shell or fail: they do so in its own process.
+    fn fork_program(&mut self, simple: &Simple, args: &[Vec<u8>]) -> Spawned {
+        let forked = self.start_child(|shell| {
+            wardian_abi::fork(|| {
+                shell.enter_child();
+                match shell.redirect_for_good(&simple.redirects) {
+                    Ok(Ok(())) => shell.become_program(args, &args[0], false),
+                    Ok(Err(_)) => 1,
+                    Err(flow) => shell.exit_code(Err(flow)),
+                }
+            })
+        });
+        match forked {
+            Ok(pid) => Spawned::Ok(pid),
+            Err(errno) => {
+                self.complain_errno(b"fork", errno);
+                Spawned::Err(254)
+            }
+        }
     }
 
     /// Runs a program with these arguments, no functions or builtins looked at.

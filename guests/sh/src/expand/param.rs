@@ -199,30 +199,36 @@ impl Shell {
                 }
                 drop(var);
                 let index = self.arith_or_discard(&subscript.arith)?;
-                Base::One(self.element(&resolved, index))
+                Base::One(self.element(&resolved, index)?)
             }
         })
     }
 
     /// An element of an indexed array; negative counts from the end.
-    pub fn element(&self, name: &[u8], index: i64) -> Option<Vec<u8>> {
-        let var = self.var(name)?;
-        match &var.value {
+    pub fn element(&self, name: &[u8], index: i64) -> Exec<Option<Vec<u8>>> {
+        let Some(var) = self.var(name) else { return Ok(None) };
+        Ok(match &var.value {
             Value::Indexed(array) => {
                 let at = if index < 0 { array.end().wrapping_add(index) } else { index };
                 if at < 0 {
-                    self.complain_parts(&[name, b": bad array subscript"]);
+                    self.bad_subscript(name)?;
                 }
                 array.get(at).cloned()
             }
             Value::Scalar(text) if index == 0 => Some(text.clone()),
             _ => {
                 if index < 0 {
-                    self.complain_parts(&[name, b": bad array subscript"]);
+                    self.bad_subscript(name)?;
                 }
                 None
             }
-        }
+        })
+    }
+
+    /// An index before the first: there is no such element, and with `set -e` no going on.
+    fn bad_subscript(&self, name: &[u8]) -> Exec<()> {
+        self.complain_parts(&[name, b": bad array subscript"]);
+        if self.options.errexit { Err(Flow::Exit(1)) } else { Ok(()) }
     }
 
     /// The value of text like `array[3]` or `array[@]`, as indirection and namerefs have it.
@@ -244,7 +250,7 @@ impl Shell {
             }));
         }
         let index = self.arith_text(&inside).map_err(|error| self.arith_discard(b"", error))?;
-        Ok(Base::One(self.element(&name, index)))
+        Ok(Base::One(self.element(&name, index)?))
     }
 
     /// `${!x}`: the parameter whose name is the value of `x`; of a nameref, the name it points to.
@@ -261,7 +267,7 @@ impl Shell {
             Base::One(None) => {
                 let shown = self.param_text(&param.name);
                 let named = matches!(param.name, ParamName::Variable(_));
-                if !named || matches!(param.op, ParamOp::Alternative { .. }) {
+                if !named {
                     return Ok(Base::One(None));
                 }
                 self.complain_parts(&[&shown, b": invalid indirect expansion"]);
@@ -274,7 +280,10 @@ impl Shell {
 
     /// The value of a parameter given by its name as text.
     pub(super) fn base_of_text(&mut self, target: &[u8]) -> Exec<Base> {
-        if let Some(open) = target.iter().position(|&byte| byte == b'[') {
+        if let Some(open) = target.iter().position(|&byte| byte == b'[')
+            && crate::parser::is_assignment_name(&target[..open])
+            && target.ends_with(b"]")
+        {
             return self.reference_base(target, open);
         }
         let name = match target {
@@ -465,6 +474,8 @@ impl Shell {
                 let pattern = self.expand_pattern(pattern, false)?;
                 each(base, |text| remove(&pattern, text, *suffix, *longest))
             }
+            // Nothing is looked at that would not be used.
+            ParamOp::Replace { .. } if matches!(base, Base::One(None)) => base,
             ParamOp::Replace { anchor, pattern, with } => {
                 let fold = self.shopt.get("nocasematch");
                 let pattern = self.expand_pattern(pattern, fold)?;

@@ -106,11 +106,21 @@ pub fn if_needed(text: &[u8]) -> Vec<u8> {
     if text.iter().any(|&byte| byte < 0x20 || byte == 0x7f) || std::str::from_utf8(text).is_err() {
         return ansi(text);
     }
-    let special = |(at, &byte): (usize, &u8)| match byte {
+    if has_special(text) { single(text) } else { text.to_vec() }
+}
+
+/// Whether some character of a word means something to the shell.
+fn has_special(text: &[u8]) -> bool {
+    text.iter().enumerate().any(|(at, &byte)| match byte {
         b' ' | b'!' | b'"' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b';' | b'<' | b'>' | b'?' | b'['
         | b'\\' | b']' | b'^' | b'`' | b'{' | b'|' | b'}' => true,
         b'#' | b'~' => at == 0,
         _ => false,
-    };
-    if text.iter().enumerate().any(special) { single(text) } else { text.to_vec() }
+    })
+}
+
+/// As `declare -p` has the keys of an associative array.
+pub fn key(text: &[u8]) -> Vec<u8> {
+    let control = text.iter().any(|&byte| byte < 0x20 || byte == 0x7f) || std::str::from_utf8(text).is_err();
+    if text.is_empty() || control || has_special(text) { double(text) } else { text.to_vec() }
 }

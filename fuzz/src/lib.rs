@@ -6,6 +6,9 @@
 //! cargo run --release -- vfs_tar artifacts/vfs_tar-0123abcd    once more what was found
 //! ```
 
+pub mod random;
+pub mod shell;
+
 #[path = "../../crates/vfs/tests/vfs/ops.rs"]
 #[allow(dead_code)]
 mod ops;
@@ -13,6 +16,8 @@ mod ops;
 #[allow(dead_code)]
 mod world;
 
+use random::Random;
+use std::sync::OnceLock;
 use wardian_vfs::{Caller, OpenFlags, Quota, SetTime, TarFormat, TarOptions, Tree};
 use world::{Ours, World};
 
@@ -22,15 +27,29 @@ pub struct Target {
     pub name: &'static str,
     /// Tries one input.
     pub run: fn(&[u8]),
-    /// An input for mutations to start from; empty if noise serves as well.
-    pub sample: fn() -> Vec<u8>,
+    /// Makes one.
+    pub input: fn(&mut Random) -> Vec<u8>,
 }
 
 /// All there is.
-pub const TARGETS: [Target; 2] = [
-    Target { name: "vfs_operations", run: vfs_operations, sample: Vec::new },
-    Target { name: "vfs_tar", run: vfs_tar, sample: sample_archive },
+pub const TARGETS: [Target; 4] = [
+    Target { name: "shell_parse", run: shell_parse, input: shell::tokens },
+    Target { name: "shell_cases", run: shell_parse, input: shell::mutated_case },
+    Target { name: "vfs_operations", run: vfs_operations, input: Random::noise },
+    Target { name: "vfs_tar", run: vfs_tar, input: mutated_archive },
 ];
+
+/// A script is read to its end or to its first error, however it is made.
+pub fn shell_parse(data: &[u8]) {
+    shell::on_a_deep_stack(|| {
+        wardian_sh::check_syntax(data);
+    });
+}
+
+fn mutated_archive(random: &mut Random) -> Vec<u8> {
+    static SAMPLE: OnceLock<Vec<u8>> = OnceLock::new();
+    random.archive(SAMPLE.get_or_init(sample_archive))
+}
 
 fn area(quota: Quota) -> Tree {
     let mut tree = Tree::new(quota);

@@ -2,10 +2,15 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use wardian_fuzz::random::Random;
 use wardian_fuzz::{TARGETS, Target};
 
 const USAGE: &str = "usage: wardian-fuzz TARGET [--seconds N] [--seed N] | TARGET FILE...";
+
+/// An input of a few kilobytes that takes longer than this has found something that grows too fast.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -48,95 +53,44 @@ fn main() -> ExitCode {
 }
 
 fn random(target: &Target, time: Duration, seed: u64) -> ExitCode {
-    let (name, sample) = (target.name, (target.sample)());
+    let name = target.name;
     let start = Instant::now();
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut count = 0u64;
+    let (begin, inputs) = mpsc::channel();
+    let watched = name.to_owned();
+    std::thread::spawn(move || watch(&watched, &inputs));
     while start.elapsed() < time {
-        let data = random.input(&sample);
+        let data = Arc::new((target.input)(&mut random));
+        let _ = begin.send(Some(data.clone()));
         if catch_unwind(AssertUnwindSafe(|| (target.run)(&data))).is_err() {
-            let file = format!("artifacts/{name}-{:016x}", random.next());
-            let written = std::fs::create_dir_all("artifacts").and_then(|()| std::fs::write(&file, &data));
-            eprintln!("{name}: input {count} of seed {seed} panicked; kept as {file} ({written:?})");
+            keep(name, &data, &format!("input {count} of seed {seed} panicked"));
             return ExitCode::FAILURE;
         }
+        let _ = begin.send(None);
         count += 1;
     }
     println!("{name}: {count} inputs in {} s, seed {seed}, nothing found", time.as_secs());
     ExitCode::SUCCESS
 }
 
-fn from_clock() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64)
+/// Ends the program when an input takes too long: it may never end by itself.
+fn watch(name: &str, inputs: &mpsc::Receiver<Option<Arc<Vec<u8>>>>) {
+    while let Ok(Some(data)) = inputs.recv() {
+        if let Err(mpsc::RecvTimeoutError::Timeout) = inputs.recv_timeout(PATIENCE) {
+            keep(name, &data, "an input takes too long");
+            std::process::exit(1);
+        }
+    }
 }
 
-/// Numbers to go by (splitmix64), the same for the same seed.
-struct Random(u64);
+fn keep(name: &str, data: &[u8], what: &str) {
+    let sum = data.iter().fold(0, |sum: u64, byte| sum.wrapping_mul(257).wrapping_add(u64::from(*byte)));
+    let file = format!("artifacts/{name}-{sum:016x}");
+    let written = std::fs::create_dir_all("artifacts").and_then(|()| std::fs::write(&file, data));
+    eprintln!("{name}: {what}; kept as {file} ({written:?})");
+}
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit.max(1) as u64) as usize
-    }
-
-    /// Noise, or a mutation of the target's own sample.
-    fn input(&mut self, sample: &[u8]) -> Vec<u8> {
-        if sample.is_empty() || self.below(20) == 0 {
-            return (0..self.below(1600)).map(|_| self.next() as u8).collect();
-        }
-        let mut data = sample.to_vec();
-        for _ in 0..=self.below(6) {
-            self.mutate(&mut data);
-        }
-        data
-    }
-
-    fn mutate(&mut self, data: &mut Vec<u8>) {
-        if data.is_empty() {
-            return;
-        }
-        let at = self.below(data.len());
-        let block = at / 512 * 512;
-        let block_end = (block + 512).min(data.len());
-        match self.below(8) {
-            0 => data.truncate(at),
-            1 => drop(data.drain(block..block_end)),
-            2 => {
-                let copy = data[block..block_end].to_vec();
-                let to = self.below(data.len()) / 512 * 512;
-                data.splice(to..to, copy);
-            }
-            3 => data[at] ^= 1 << self.below(8),
-            // Interesting fields of a header: name, size, kind, link, sparse map.
-            4 => {
-                let in_name = block + self.below(20);
-                self.overwrite(data, in_name, 4);
-            }
-            5 => self.overwrite(data, block + 124, 12),
-            6 => {
-                const KINDS: &[u8] = b"0123456789xgLKSZ";
-                let kind = KINDS[self.below(KINDS.len())];
-                if let Some(byte) = data.get_mut(block + 156) {
-                    *byte = kind;
-                }
-            }
-            _ => self.overwrite(data, block + 386, 100),
-        }
-    }
-
-    fn overwrite(&mut self, data: &mut [u8], at: usize, len: usize) {
-        const BYTES: &[u8] = b"0017/.\0\x80\xff x";
-        for offset in 0..self.below(len) + 1 {
-            let byte = BYTES[self.below(BYTES.len())];
-            if let Some(place) = data.get_mut(at + offset) {
-                *place = byte;
-            }
-        }
-    }
+fn from_clock() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64)
 }

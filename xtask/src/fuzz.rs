@@ -4,7 +4,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
-const TARGETS: &[&str] = &["vfs_operations", "vfs_tar"];
+const TARGETS: &[&str] = &["shell_parse", "shell_cases", "vfs_operations", "vfs_tar"];
+
+/// Random scripts, which this shell and bash 5.2 run and must agree on: a test of the guests' workspace, run longer.
+const SHELL_RANDOM: &str = "shell_random";
 
 /// Fuzzes the named targets, or all, each for so many seconds (`--seconds N`, 60 by default).
 pub fn main(arguments: &[String]) -> Result<()> {
@@ -20,11 +23,19 @@ pub fn main(arguments: &[String]) -> Result<()> {
             target => named.push(target),
         }
     }
-    let targets = if named.is_empty() { TARGETS.to_vec() } else { named };
+    let targets = if named.is_empty() { [TARGETS, &[SHELL_RANDOM]].concat() } else { named };
     for target in targets {
-        fuzz(target, seconds)?;
+        match target {
+            SHELL_RANDOM => shell_random(seconds)?,
+            _ => fuzz(target, seconds)?,
+        }
     }
     Ok(())
+}
+
+fn shell_random(seconds: u64) -> Result<()> {
+    let run = "cargo test --quiet --manifest-path guests/Cargo.toml --package wardian-sh --test random -- --nocapture";
+    crate::step(run, &[("WARDIAN_RANDOM_SECONDS", &seconds.to_string())])
 }
 
 fn fuzz(target: &str, seconds: u64) -> Result<()> {

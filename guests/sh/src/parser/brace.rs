@@ -3,8 +3,15 @@
 use crate::arith::is_name;
 use crate::ast::{ParamName, Piece, Word};
 
-/// More words than this from one word are left unexpanded rather than filling the memory.
+/// More words than this from one word, or more bytes in all of them, are an error rather than all of the memory.
 const MAX_WORDS: usize = 1_000_000;
+const MAX_BYTES: usize = 8_000_000;
+/// Brace expressions after one another, and inside one another, in one word.
+const MAX_BESIDE: usize = 1000;
+const MAX_INSIDE: usize = 64;
+
+/// A word would become more words than there is room for.
+pub struct TooMany;
 
 /// A word as bytes that braces may be made of, and pieces that they may not.
 #[derive(Clone)]
@@ -24,7 +31,7 @@ pub fn may_expand(word: &Word) -> bool {
 }
 
 /// The words a word expands to.
-pub fn expand(word: Word) -> Vec<Word> {
+pub fn expand(word: Word) -> Result<Vec<Word>, TooMany> {
     let mut items = Vec::new();
     for piece in word.pieces {
         match piece {
@@ -32,7 +39,7 @@ pub fn expand(word: Word) -> Vec<Word> {
             other => items.push(Item::Piece(other)),
         }
     }
-    expand_items(&items, 0).into_iter().map(rebuild).collect()
+    Ok(expand_items(&items, 0, 0)?.into_iter().map(rebuild).collect())
 }
 
 fn rebuild(items: Items) -> Word {
@@ -66,31 +73,29 @@ fn byte_at(items: &[Item], at: usize) -> u8 {
     }
 }
 
-fn expand_items(items: &[Item], depth: usize) -> Vec<Items> {
-    if depth > 64 {
-        return vec![items.to_vec()];
+fn expand_items(items: &[Item], inside: usize, beside: usize) -> Result<Vec<Items>, TooMany> {
+    if inside > MAX_INSIDE || beside > MAX_BESIDE {
+        return Err(TooMany);
     }
     for open in 0..items.len() {
         if byte_at(items, open) != b'{' {
             continue;
         }
         let Some((close, commas)) = matching(items, open) else { continue };
-        let inside = &items[open + 1..close];
         let alternatives = if commas.is_empty() {
-            match sequence(inside) {
+            match sequence(&items[open + 1..close])? {
                 Some(values) => values,
                 None => continue,
             }
         } else {
-            split(items, open, close, &commas)
-                .into_iter()
-                .flat_map(|part| expand_items(part, depth + 1))
-                .collect()
+            let mut alternatives = Vec::new();
+            for part in split(items, open, close, &commas) {
+                alternatives.extend(expand_items(part, inside + 1, 0)?);
+            }
+            alternatives
         };
-        let tails = expand_items(&items[close + 1..], depth);
-        if alternatives.len().saturating_mul(tails.len()) > MAX_WORDS {
-            return vec![items.to_vec()];
-        }
+        let tails = expand_items(&items[close + 1..], inside, beside + 1)?;
+        check_size(open, &alternatives, &tails)?;
         let mut words = Vec::with_capacity(alternatives.len() * tails.len());
         for alternative in &alternatives {
             for tail in &tails {
@@ -100,9 +105,17 @@ fn expand_items(items: &[Item], depth: usize) -> Vec<Items> {
                 words.push(word);
             }
         }
-        return words;
+        return Ok(words);
     }
-    vec![items.to_vec()]
+    Ok(vec![items.to_vec()])
+}
+
+/// Whether there is room for every alternative with every tail.
+fn check_size(head: usize, alternatives: &[Items], tails: &[Items]) -> Result<(), TooMany> {
+    let longest = |list: &[Items]| list.iter().map(Vec::len).max().unwrap_or(0);
+    let words = alternatives.len().saturating_mul(tails.len());
+    let length = head + longest(alternatives) + longest(tails);
+    if words > MAX_WORDS || words.saturating_mul(length) > MAX_BYTES { Err(TooMany) } else { Ok(()) }
 }
 
 /// The closing brace for the one at `open`, and the commas at its level.
@@ -135,33 +148,35 @@ fn split<'i>(items: &'i [Item], open: usize, close: usize, commas: &[usize]) -> 
 }
 
 /// `1..5`, `a..e`, `01..10..2`.
-fn sequence(inside: &[Item]) -> Option<Vec<Items>> {
-    let mut text = Vec::new();
-    for item in inside {
-        match item {
-            Item::Byte(byte) => text.push(*byte),
-            Item::Piece(_) => return None,
-        }
-    }
-    let text = String::from_utf8(text).ok()?;
+fn sequence(inside: &[Item]) -> Result<Option<Vec<Items>>, TooMany> {
+    let byte = |item: &Item| match item {
+        Item::Byte(byte) => Some(*byte),
+        Item::Piece(_) => None,
+    };
+    let text: Option<Vec<u8>> = inside.iter().map(byte).collect();
+    let Some(text) = text.and_then(|text| String::from_utf8(text).ok()) else { return Ok(None) };
     let parts: Vec<&str> = text.split("..").collect();
     let (from, to, step) = match parts.as_slice() {
-        [from, to] => (*from, *to, 1_i64),
-        [from, to, step] => (*from, *to, step.parse().ok()?),
-        _ => return None,
+        [from, to] => (*from, *to, Ok(1_i64)),
+        [from, to, step] => (*from, *to, step.parse()),
+        _ => return Ok(None),
     };
+    let Ok(step) = step else { return Ok(None) };
     let values = match (from.parse::<i64>(), to.parse::<i64>()) {
         (Ok(first), Ok(last)) if is_number(from) && is_number(to) => {
             numbers(first, last, step, width(from, to))?
         }
-        _ => letters(from, to, step)?,
+        _ => match letters(from, to, step)? {
+            Some(values) => values,
+            None => return Ok(None),
+        },
     };
     let item = |byte| match byte {
         // Between the upper and the lower letters; alone it quotes nothing and goes.
         b'\\' => Item::Piece(Piece::Quoted(Vec::new())),
         byte => Item::Byte(byte),
     };
-    Some(values.into_iter().map(|value| value.into_iter().map(item).collect()).collect())
+    Ok(Some(values.into_iter().map(|value| value.into_iter().map(item).collect()).collect()))
 }
 
 fn is_number(text: &str) -> bool {
@@ -178,18 +193,18 @@ fn width(from: &str, to: &str) -> usize {
     if padded(from) || padded(to) { from.len().max(to.len()) } else { 0 }
 }
 
-fn steps(first: i64, last: i64, step: i64) -> Option<Vec<i64>> {
+fn steps(first: i64, last: i64, step: i64) -> Result<Vec<i64>, TooMany> {
     let step = if step == 0 { 1 } else { step.unsigned_abs() };
     let count = (first.abs_diff(last) / step).saturating_add(1);
     if count > MAX_WORDS as u64 {
-        return None;
+        return Err(TooMany);
     }
     let step = i64::try_from(step).unwrap_or(i64::MAX);
     let signed = if first <= last { step } else { -step };
-    Some((0..count as i64).map(|n| first.wrapping_add(signed.wrapping_mul(n))).collect())
+    Ok((0..count as i64).map(|n| first.wrapping_add(signed.wrapping_mul(n))).collect())
 }
 
-fn numbers(first: i64, last: i64, step: i64, width: usize) -> Option<Vec<Vec<u8>>> {
+fn numbers(first: i64, last: i64, step: i64, width: usize) -> Result<Vec<Vec<u8>>, TooMany> {
     let shown = |value: i64| {
         if width == 0 {
             return value.to_string().into_bytes();
@@ -197,14 +212,14 @@ fn numbers(first: i64, last: i64, step: i64, width: usize) -> Option<Vec<Vec<u8>
         let sign = if value < 0 { "-" } else { "" };
         format!("{sign}{:0>pad$}", value.unsigned_abs(), pad = width - sign.len()).into_bytes()
     };
-    Some(steps(first, last, step)?.into_iter().map(shown).collect())
+    Ok(steps(first, last, step)?.into_iter().map(shown).collect())
 }
 
-fn letters(from: &str, to: &str, step: i64) -> Option<Vec<Vec<u8>>> {
-    let ([first], [last]) = (from.as_bytes(), to.as_bytes()) else { return None };
+fn letters(from: &str, to: &str, step: i64) -> Result<Option<Vec<Vec<u8>>>, TooMany> {
+    let ([first], [last]) = (from.as_bytes(), to.as_bytes()) else { return Ok(None) };
     if !first.is_ascii_alphabetic() || !last.is_ascii_alphabetic() {
-        return None;
+        return Ok(None);
     }
     let values = steps(i64::from(*first), i64::from(*last), step)?;
-    Some(values.into_iter().map(|value| vec![value as u8]).collect())
+    Ok(Some(values.into_iter().map(|value| vec![value as u8]).collect()))
 }

@@ -49,7 +49,7 @@ impl Parser {
                 && let Some(assignment) = self.assignment()?
             {
                 match declaration {
-                    true => simple.words.extend(self.braced(assignment).into_iter().map(Arg::Assignment)),
+                    true => simple.words.extend(self.braced(assignment)?.into_iter().map(Arg::Assignment)),
                     false => simple.assignments.push(assignment),
                 }
                 continue;
@@ -138,13 +138,13 @@ impl Parser {
     }
 
     /// An assignment that is an argument is a word, and brace expansion makes several of it.
-    fn braced(&self, assignment: Assignment) -> Vec<Assignment> {
-        let AssignedValue::Scalar(word) = &assignment.value else { return vec![assignment] };
+    fn braced(&self, assignment: Assignment) -> Parsed<Vec<Assignment>> {
+        let AssignedValue::Scalar(word) = &assignment.value else { return Ok(vec![assignment]) };
         if !self.dialect.braces || !brace::may_expand(word) {
-            return vec![assignment];
+            return Ok(vec![assignment]);
         }
         let with = |value| Assignment { value: AssignedValue::Scalar(value), ..assignment.clone() };
-        brace::expand(word.clone()).into_iter().map(with).collect()
+        Ok(self.expand_braces(word.clone())?.into_iter().map(with).collect())
     }
 
     /// `name=value`, `name+=value`, `name[sub]=value`, `name=(…)`; nothing consumed otherwise.

@@ -79,7 +79,7 @@ impl Parser {
         let Some(word) = self.word()? else { return Ok(None) };
         if self.dialect.braces && brace::may_expand(&word) {
             let raw = word.raw.clone().unwrap_or_else(|| word.as_literal().unwrap_or_default().into());
-            let mut words = brace::expand(word);
+            let mut words = self.expand_braces(word)?;
             if words.len() > 1 {
                 for (at, word) in words.iter_mut().enumerate() {
                     word.raw = Some(if at == 0 { raw.clone() } else { Box::default() });
@@ -88,6 +88,10 @@ impl Parser {
             return Ok(Some(words));
         }
         Ok(Some(vec![word]))
+    }
+
+    pub(super) fn expand_braces(&self, word: Word) -> Parsed<Vec<Word>> {
+        brace::expand(word).map_err(|_| self.other("brace expansion: too many words"))
     }
 
     /// What follows `name=`.

@@ -374,6 +374,16 @@ impl Shell {
         let exempt = matches!(param.op, ParamOp::Names { .. } | ParamOp::Keys { .. });
         match base {
             Base::One(None) if !exempt => self.unset_param(param),
+            // An array that was never there has no number of elements; only the command is given up.
+            Base::Many(list, _) if list.is_empty() && matches!(param.op, ParamOp::Length) => {
+                match &param.name {
+                    ParamName::Variable(name) if self.options.nounset && self.vars.get(name).is_none() => {
+                        self.complain_parts(&[name, b": unbound variable"]);
+                        Err(Flow::Discard(1))
+                    }
+                    _ => Ok(()),
+                }
+            }
             _ => Ok(()),
         }
     }
@@ -542,6 +552,10 @@ impl Shell {
         offset: &crate::arith::Arith,
         length: Option<&crate::arith::Arith>,
     ) -> Exec<Base> {
+        // Nothing is worked out that would not be used.
+        if let Base::One(None) = base {
+            return Ok(base);
+        }
         let named = [self.param_text(&param.name).as_slice(), b": "].concat();
         let offset = self.arith(offset).map_err(|error| self.arith_discard(&named, error))?;
         let length = match length {

@@ -8,7 +8,10 @@ impl Parser {
         let condition = self.condition_or()?;
         self.blanks_and_newlines()?;
         if !self.keyword(b"]]") {
-            return Err(self.unexpected());
+            return Err(match self.peek() {
+                None => self.unexpected(),
+                Some(_) => self.wrong_condition("syntax error in conditional expression"),
+            });
         }
         Ok(CompoundKind::Condition(condition))
     }
@@ -112,12 +115,6 @@ impl Parser {
             || self.looking_at(b"&&")
             || self.looking_at(b"||")
             || self.peek() == Some(b')'))
-            && {
-                let at = self.at;
-                let binary = self.binary_operator().is_some();
-                self.at = at;
-                !binary
-            }
     }
 
     /// Whether a word alone is a test here.

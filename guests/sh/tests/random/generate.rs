@@ -111,7 +111,12 @@ impl Random {
         let mut inside = self.statements(depth - 1);
         let (before, after) = self.block(depth);
         if before.ends_with("$(") {
-            leave_out_here_documents(&mut inside);
+            // After a here-document there, bash 5.2 loses its way.
+            leave_out(&mut inside, "<<E");
+        }
+        if before.starts_with("(trap") {
+            // Whether a stage of a pipeline runs its parent's trap depends on what it is.
+            leave_out(&mut inside, "|");
         }
         Statement::Block(before, inside, after)
     }
@@ -142,7 +147,7 @@ impl Random {
                 format!("f{depth}() {{ local a={}", self.word(1)),
                 format!("}}\nf{depth} {} {}", self.word(2), self.word(2)),
             ),
-            8 => pair("{", "} > file; cat file"),
+            8 => ("{".to_owned(), format!("}} > file{depth}; cat file{depth}")),
             9 => pair("x=$(", ")\necho \"[$x]\""),
             10 => pair("{", "} 2>/dev/null && echo yes || echo no"),
             11 => (
@@ -166,7 +171,7 @@ impl Random {
             1 => format!("! {}; echo $?", self.condition(depth)),
             2 => format!("{} | cat", self.simple(depth)),
             3 => format!("{} >> file; wc -l < file", self.simple(depth)),
-            4 => format!("cat <<E\n{} and {}\nE", self.expansion(depth), self.expansion(depth)),
+            4 => format!("cat <<E\n{} and {}\nE", self.single(0), self.single(0)),
             5 => format!("read -r {} {} <<< {}", self.pick(NAMES), self.pick(NAMES), self.word(depth)),
             6 => format!("printf '[%s]' {} {}; echo", self.word(depth), self.word(depth)),
             _ => self.simple(depth),
@@ -182,13 +187,13 @@ impl Random {
                 self.word(depth),
                 self.word(depth)
             ),
-            5 => format!("{}={}", self.pick(NAMES), self.word(depth)),
-            6 => format!("{}+={}", self.pick(NAMES), self.word(depth)),
-            7 => format!("{}[{}]={}", self.pick(ARRAYS), self.arith(1), self.word(depth)),
+            5 => format!("{}={}", self.pick(NAMES), self.value(depth)),
+            6 => format!("{}+={}", self.pick(NAMES), self.value(depth)),
+            7 => format!("{}[{}]={}", self.pick(ARRAYS), self.arith(1), self.value(depth)),
             8 => format!("{}+=({} {})", self.pick(ARRAYS), self.word(depth), self.word(depth)),
             9 => format!("(({}))", self.arith_statement()),
             10 => format!("echo $(({}))", self.arith(3)),
-            11 => format!("m[{}]={}", self.pick(&["k", "$a", "'x y'", "$x$x."]), self.word(depth)),
+            11 => format!("m[{}]={}", self.pick(&["k", "$a", "'x y'", "$x$x."]), self.value(depth)),
             12 => format!("unset {}", self.pick(&["a", "'v[0]'", "'m[k]'", "b", "v"])),
             13 => format!("set -- {} {}", self.word(depth), self.word(depth)),
             14 => "shift; echo $# \"$1\"".to_owned(),
@@ -252,8 +257,28 @@ impl Random {
                 .to_owned(),
             2 | 3 => self.expansion(depth),
             4 | 5 => format!("\"{}\"", self.expansion(depth)),
-            6 => format!("\"{} {}\"", self.expansion(depth), self.expansion(depth)),
+            6 => format!("\"{} {}\"", self.single(depth), self.single(depth)),
             _ => format!("p{}s", self.expansion(depth)),
+        }
+    }
+
+    /// A word that is assigned. With `$*` and `$@` bash joins by rules that depend on what else is in the word.
+    fn value(&mut self, depth: usize) -> String {
+        loop {
+            let word = self.word(depth);
+            if !word.contains(['@', '*']) {
+                return word;
+            }
+        }
+    }
+
+    /// An expansion that is no list; beside a list in the same quotes, bash 5.2 splits what it should not.
+    fn single(&mut self, depth: usize) -> String {
+        loop {
+            let expansion = self.expansion(depth);
+            if !expansion.contains(['@', '*']) {
+                return expansion;
+            }
         }
     }
 
@@ -279,7 +304,7 @@ impl Random {
                 format!("${{{name}:{}}}", self.pick(&["1", " -2", "0:2", "1:1", " -1:1", "0: -1", "3", "a"]))
             }
             12 => format!("${{{name}{}}}", self.pick(&["^", "^^", ",", ",,", "^^[a-f]", "~~"])),
-            13 => format!("${{{name}@{}}}", self.pick(&["Q", "U", "u", "L", "E", "a"])),
+            13 => format!("${{{name}@{}}}", self.pick(&["Q", "U", "u", "L", "E"])),
             14 => format!("$(({}))", self.arith(2)),
             15 if depth > 0 => format!("$({})", self.simple(depth - 1)),
             16 => format!("${{!{}}}", self.pick(&["r", "m[@]", "w[@]", "a*"]).replace('r', "x:-X")),
@@ -322,13 +347,12 @@ impl Random {
     }
 }
 
-/// Inside `$( )` bash 5.2 loses its way after one.
-fn leave_out_here_documents(statements: &mut Vec<Statement>) {
+fn leave_out(statements: &mut Vec<Statement>, what: &str) {
     statements.retain_mut(|statement| match statement {
-        Statement::Line(line) => !line.contains("<<E"),
-        Statement::Block(_, inside, _) => {
-            leave_out_here_documents(inside);
-            true
+        Statement::Line(line) => !line.contains(what),
+        Statement::Block(before, inside, after) => {
+            leave_out(inside, what);
+            !before.contains(what) && !after.contains(what)
         }
     });
 }

@@ -238,7 +238,7 @@ impl Shell {
                 {
                     return self.assign(&assignment.name, text);
                 }
-                let text = self.expand_string(word)?;
+                let text = self.expand_value(word)?;
                 self.trace_assignment(assignment, &text);
                 match &assignment.subscript {
                     None if assignment.append => self.assign_append(&assignment.name, &text),
@@ -283,7 +283,7 @@ impl Shell {
                     } else {
                         ArrayKey::Arith(subscript.clone())
                     };
-                    let value = self.expand_string(&element.value)?;
+                    let value = self.expand_value(&element.value)?;
                     items.push(ArrayItem { key: Some(key), append: element.append, value });
                 }
                 None => {

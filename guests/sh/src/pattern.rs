@@ -129,6 +129,11 @@ impl Pattern {
         Some(text)
     }
 
+    /// Whether it is nothing, or nothing but stars.
+    pub fn is_stars(&self) -> bool {
+        self.tokens.iter().all(|token| matches!(token, Token::Star))
+    }
+
     pub fn matches(&self, text: &[u8]) -> bool {
         if self.simple() {
             let mut found = false;
@@ -393,15 +398,21 @@ impl Pattern {
         let mut out = Vec::with_capacity(text.len());
         let mut at = 0;
         while at <= text.len() {
-            let found = self.prefix(&text[at..], true).filter(|&len| len > 0 || text.is_empty());
+            if at == text.len() && at > 0 {
+                break;
+            }
+            let found = self.prefix(&text[at..], true);
             if let Some(len) = found {
                 out.extend_from_slice(&with(&text[at..at + len]));
                 at += len;
-                if !all || len == 0 {
+                if !all {
                     break;
                 }
-                continue;
+                if len > 0 {
+                    continue;
+                }
             }
+            // After a match of nothing the next character stays, as without a match.
             if at == text.len() {
                 break;
             }

@@ -60,7 +60,7 @@ impl Shell {
             Append(word) | AppendBoth(word) => self.open_target(word, write | flags::APPEND)?,
             ReadWrite(word) => self.open_target(word, flags::RDWR | flags::CREAT)?,
             HereString(word) => {
-                let mut text = self.expand_string(word)?;
+                let mut text = self.expand_value(word)?;
                 text.push(b'\n');
                 self.here_file(&text)
             }

@@ -157,6 +157,7 @@ impl Shell {
         } else {
             error.message
         };
+        let text = &text[..error.end.min(text.len())];
         ArithError::Token(message, error.rest).about(text)
     }
 

@@ -17,6 +17,8 @@ pub struct ParseError {
     pub message: &'static str,
     pub rest: Vec<u8>,
     pub before: Option<Box<Expr>>,
+    /// Where the text ends as far as the message is concerned: a bad number is the last thing bash looks at.
+    pub end: usize,
 }
 
 type Parsed<T = Expr> = Result<T, ParseError>;
@@ -160,7 +162,7 @@ impl<'t> Parser<'t> {
 
     fn error_at(&self, message: &'static str, at: usize) -> ParseError {
         let rest = self.text[at.min(self.text.len())..].trim_ascii_start().to_vec();
-        ParseError { message, rest, before: None }
+        ParseError { message, rest, before: None, end: self.text.len() }
     }
 
     fn peek(&self) -> u8 {
@@ -274,7 +276,13 @@ impl<'t> Parser<'t> {
         if self.peek() == SLOT {
             return Err(self.error("expansion inside a token"));
         }
-        let value = number(&self.text[self.start..self.at]).map_err(|message| self.error(message))?;
+        let digits = &self.text[self.start..self.at];
+        let value = number(digits).map_err(|message| ParseError {
+            message,
+            rest: digits.to_vec(),
+            before: None,
+            end: self.at,
+        })?;
         self.operand = Some(Expr::Number(value));
         Ok(Token::Number)
     }
@@ -360,7 +368,9 @@ impl Parser<'_> {
         let left = self.ternary()?;
         let Token::Assign(op) = self.token else { return Ok(left) };
         let Some(target) = self.target.take().filter(|_| self.last == Token::Name) else {
-            return Err(self.error("attempted assignment to non-variable"));
+            let mut error = self.error("attempted assignment to non-variable");
+            error.before = Some(Box::new(left));
+            return Err(error);
         };
         self.advance()?;
         let mut value = self.nested(Self::assignment)?;

@@ -44,20 +44,25 @@ impl Float {
     pub fn digits(&self, letter: u8, precision: Option<usize>, alternate: bool) -> Option<String> {
         let Kind::Finite { mantissa, exponent } = self.kind else { return None };
         if letter == b'a' {
-            return Some(hexadecimal_digits(mantissa, exponent, precision));
+            return Some(with_point(hexadecimal_digits(mantissa, exponent, precision), alternate, 'p'));
         }
         let number = Decimal::exact(mantissa, exponent);
         let precision = precision.unwrap_or(6);
-        let mut text = match letter {
+        let text = match letter {
             b'f' => number.fixed(precision),
             b'e' => number.scientific(precision),
             _ => number.general(precision, alternate),
         };
-        if alternate && precision == 0 && !text.contains('.') {
-            text.push('.');
-        }
-        Some(text)
+        Some(with_point(text, alternate, 'e'))
     }
+}
+
+/// With `#` there is always a point, before the exponent if there is one.
+fn with_point(mut text: String, alternate: bool, exponent: char) -> String {
+    if alternate && !text.contains('.') {
+        text.insert(text.find(exponent).unwrap_or(text.len()), '.');
+    }
+    text
 }
 
 /// Digits, a point, an exponent: the integer they make and the power of ten it is times.
@@ -177,7 +182,9 @@ fn hexadecimal(text: &[u8]) -> (Kind, usize) {
 /// As the C library writes a long double: its first digit holds four bits.
 fn hexadecimal_digits(mantissa: u64, exponent: i32, precision: Option<usize>) -> String {
     if mantissa == 0 {
-        return "0x0p+0".to_string();
+        let zeros = "0".repeat(precision.unwrap_or(0));
+        let dot = if zeros.is_empty() { "" } else { "." };
+        return format!("0x0{dot}{zeros}p+0");
     }
     let mut value = u128::from(mantissa);
     let mut exponent = exponent + 60;

@@ -151,12 +151,8 @@ impl Run<'_> {
             }
             b'c' => {
                 let text = self.next().unwrap_or_default();
-                let len = if text.is_empty() { 0 } else { 1 };
-                if text.is_empty() {
-                    self.out.push(0);
-                } else {
-                    self.string(&Spec { precision: None, ..spec }, &text[..len]);
-                }
+                let first: &[u8] = if text.is_empty() { &[0] } else { &text[..1] };
+                self.string(&Spec { precision: None, ..spec }, first);
             }
             b'd' | b'i' => {
                 let value = self.integer();
@@ -292,7 +288,8 @@ impl Run<'_> {
     }
 
     fn unsigned(&mut self, spec: &Spec, kind: u8, value: u64) {
-        let digits = match kind {
+        let mut digits = match kind {
+            _ if value == 0 && spec.precision == Some(0) => String::new(),
             b'o' => format!("{value:o}"),
             b'x' => format!("{value:x}"),
             b'X' => format!("{value:X}"),
@@ -301,9 +298,13 @@ impl Run<'_> {
         let prefix = match kind {
             b'x' if spec.alternate && value != 0 => "0x",
             b'X' if spec.alternate && value != 0 => "0X",
-            b'o' if spec.alternate && value != 0 => "0",
             _ => "",
         };
+        // To octal digits a zero is added, unless there is one to spare.
+        let padded = spec.precision.is_some_and(|precision| precision > digits.len());
+        if kind == b'o' && spec.alternate && !padded && !digits.starts_with('0') {
+            digits.insert(0, '0');
+        }
         self.digits(spec, prefix, digits);
     }
 

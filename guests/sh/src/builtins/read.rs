@@ -164,7 +164,7 @@ fn request(shell: &mut Shell, options: &mut Options<'_>) -> Result<Request, i32>
             b'n' | b'N' => match number(argument) {
                 Some(count) if count >= 0 => {
                     request.count = Some(count as usize);
-                    request.exact = letter == b'N';
+                    request.exact |= letter == b'N';
                 }
                 _ => return Err(fail(shell, b"read", &[argument, b": invalid number"], 1)),
             },
@@ -330,7 +330,8 @@ fn bytes(line: &[Item]) -> Vec<u8> {
 fn store(shell: &mut Shell, request: &Request, names: &[Vec<u8>], line: &Line) -> Exec<()> {
     let ifs = shell.ifs();
     if let Some(array) = &request.array {
-        let fields = split_all(line, &ifs);
+        let fields =
+            if request.exact && !line.is_empty() { vec![bytes(line)] } else { split_all(line, &ifs) };
         let array = shell.vars.resolve(array).into_owned();
         let item = |value| ArrayItem { key: None, append: false, value };
         return shell.assign_array(&array, fields.into_iter().map(item).collect(), false);

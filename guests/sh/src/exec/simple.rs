@@ -409,7 +409,7 @@ impl Shell {
         }
         text.extend_from_slice(if assignment.append { b"+=" } else { b"=" });
         match &assignment.value {
-            AssignedValue::Scalar(word) => text.extend(self.expand_string(word)?),
+            AssignedValue::Scalar(word) => text.extend(self.expand_value(word)?),
             // The builtin takes the array itself from the command.
             AssignedValue::Array(_) => text.extend_from_slice(b"()"),
         }

@@ -26,9 +26,11 @@ impl Shell {
         }
         if let Some(ignored) = self.vars.text(b"GLOBIGNORE").filter(|text| !text.is_empty()).cloned() {
             let style = self.glob_style();
-            let patterns: Vec<_> =
-                ignored.split(|&byte| byte == b':').map(|text| Pattern::new(text, style)).collect();
-            found.retain(|path| !patterns.iter().any(|pattern| pattern.matches(path)));
+            let parts = |text: &[u8]| -> Vec<Pattern> {
+                text.split(|&byte| byte == b'/').map(|part| Pattern::new(part, style)).collect()
+            };
+            let patterns: Vec<_> = ignored.split(|&byte| byte == b':').map(parts).collect();
+            found.retain(|path| !patterns.iter().any(|pattern| matches_parts(pattern, path)));
         }
         out.append(&mut found);
         Ok(())
@@ -67,6 +69,12 @@ impl Shell {
         out.dedup();
         out
     }
+}
+
+/// Whether the parts of a path match one by one: a star does not reach over a slash.
+fn matches_parts(patterns: &[Pattern], path: &[u8]) -> bool {
+    let parts: Vec<&[u8]> = path.split(|&byte| byte == b'/').collect();
+    parts.len() == patterns.len() && patterns.iter().zip(parts).all(|(pattern, part)| pattern.matches(part))
 }
 
 /// A field as a pattern: its characters that are not special are escaped.

@@ -72,6 +72,16 @@ impl Shell {
         Ok(sink.into_text())
     }
 
+    /// A word as the value of an assignment.
+    pub fn expand_value(&mut self, word: &Word) -> Exec<Vec<u8>> {
+        if let [Piece::Text(text) | Piece::Quoted(text)] = word.pieces.as_slice() {
+            return Ok(text.clone());
+        }
+        let mut sink = Sink::new(Mode::Value);
+        self.expand_pieces(&word.pieces, false, &mut sink)?;
+        Ok(sink.into_text())
+    }
+
     pub fn expand_piece_to_string(&mut self, piece: &Piece) -> Exec<Vec<u8>> {
         let mut sink = Sink::new(Mode::Text);
         self.expand_pieces(std::slice::from_ref(piece), true, &mut sink)?;

@@ -1,7 +1,6 @@
 //! Parameters: `$x`, `${x…}`, `$@` and arrays.
 
 use super::Sink;
-use super::transform::Source;
 use crate::ast::{Anchor, Param, ParamName, ParamOp, ParamSubscript, Word};
 use crate::pattern::{Pattern, char_at, char_count};
 use crate::shell::{Exec, Flow, Shell};
@@ -53,7 +52,12 @@ impl Shell {
         }
         let base = self.param_base(param)?;
         self.check_set(param, &base)?;
-        let result = self.apply(param, base)?;
+        let mut result = self.apply(param, base)?;
+        if sink.is_value()
+            && let Base::Many(_, star) = &mut result
+        {
+            *star |= joins_by_ifs(&param.op, quoted);
+        }
         self.emit_base(result, quoted, sink);
         Ok(())
     }
@@ -83,8 +87,11 @@ impl Shell {
                 self.emit(&joined, quoted, sink);
             }
             Base::Many(list, true) if quoted => {
+                // No parameters beside a `$@` that has none either are no field.
+                if !list.is_empty() {
+                    sink.start();
+                }
                 let joined = self.join(&list, true);
-                sink.start();
                 sink.quoted(&joined);
             }
             Base::Many(list, _) if quoted => {
@@ -109,7 +116,7 @@ impl Shell {
     }
 
     /// `"$*"`: joined by the first character of IFS; in other places `$@` is joined by a space.
-    fn join(&self, list: &[Vec<u8>], star: bool) -> Vec<u8> {
+    pub(super) fn join(&self, list: &[Vec<u8>], star: bool) -> Vec<u8> {
         if star { list.join(self.separator().as_slice()) } else { list.join(&b' ') }
     }
 
@@ -347,7 +354,7 @@ impl Shell {
             Some(ParamSubscript::Star) => text.extend_from_slice(b"[*]"),
             Some(ParamSubscript::One(subscript)) => {
                 text.push(b'[');
-                text.extend(subscript.word.as_literal().unwrap_or_else(|| b"...".to_vec()));
+                text.extend(crate::unparse::word_text(&subscript.word));
                 text.push(b']');
             }
             None => {}
@@ -359,10 +366,10 @@ impl Shell {
     fn unset_param(&mut self, param: &Param) -> Exec<()> {
         if self.options.nounset {
             let mut shown = self.shown_param(param);
-            if param.indirect {
-                shown.insert(0, b'!');
-            } else if matches!(param.name, crate::ast::ParamName::Positional(_)) {
-                shown.insert(0, b'$');
+            match param.name {
+                _ if param.indirect => shown.insert(0, b'!'),
+                ParamName::Variable(_) => {}
+                _ => shown.insert(0, b'$'),
             }
             self.complain_parts(&[&shown, b": unbound variable"]);
             return Err(self.fatal());
@@ -374,18 +381,22 @@ impl Shell {
         let exempt = matches!(param.op, ParamOp::Names { .. } | ParamOp::Keys { .. });
         match base {
             Base::One(None) if !exempt => self.unset_param(param),
-            // An array that was never there has no number of elements; only the command is given up.
             Base::Many(list, _) if list.is_empty() && matches!(param.op, ParamOp::Length) => {
-                match &param.name {
-                    ParamName::Variable(name) if self.options.nounset && self.vars.get(name).is_none() => {
-                        self.complain_parts(&[name, b": unbound variable"]);
-                        Err(Flow::Discard(1))
-                    }
-                    _ => Ok(()),
-                }
+                self.check_counted(&param.name)
             }
             _ => Ok(()),
         }
+    }
+
+    /// With `set -u` the elements of an array that was never assigned cannot be counted.
+    fn check_counted(&mut self, name: &ParamName) -> Exec<()> {
+        let ParamName::Variable(name) = name else { return Ok(()) };
+        let assigned = |var: &crate::vars::Var| !var.attrs.has(crate::vars::Attrs::UNASSIGNED);
+        if !self.options.nounset || self.vars.get(name).is_some_and(assigned) {
+            return Ok(());
+        }
+        self.complain_parts(&[name, b": unbound variable"]);
+        Err(Flow::Discard(1))
     }
 
     /// `:-`, `:=`, `:?`, `:+` and their kin without the colon.
@@ -449,6 +460,25 @@ impl Shell {
         if quoted {
             return self.expand_pieces(&word.pieces, true, sink);
         }
+        if sink.is_fields() && word.pieces.iter().any(is_unquoted_list) {
+            let ifs = self.ifs();
+            if !ifs.is_empty() && !ifs.contains(&b' ') {
+                return self.expand_joined_operand(word, sink);
+            }
+        }
+        self.expand_split_operand(word, sink)
+    }
+
+    /// Where blanks do not separate, bash splits an operand with a list in it and joins the fields by blanks.
+    fn expand_joined_operand(&mut self, word: &Word, sink: &mut Sink) -> Exec<()> {
+        let mut inner = Sink::new(super::sink::Mode::Fields);
+        self.expand_split_operand(word, &mut inner)?;
+        let fields: Vec<Vec<u8>> = inner.into_fields().into_iter().map(|field| field.text).collect();
+        sink.quoted(&fields.join(&b' '));
+        Ok(())
+    }
+
+    fn expand_split_operand(&mut self, word: &Word, sink: &mut Sink) -> Exec<()> {
         for piece in &word.pieces {
             match piece {
                 crate::ast::Piece::Text(text) => self.emit(text, false, sink),
@@ -494,8 +524,11 @@ impl Shell {
             }
             ParamOp::Case { kind, all, pattern } => {
                 let pattern = match pattern {
-                    Some(word) => Some(self.expand_pattern(word, false)?),
-                    None => None,
+                    // A pattern that comes out empty is as good as none.
+                    Some(word) if !self.expand_pattern_text(word)?.is_empty() => {
+                        Some(self.expand_pattern(word, false)?)
+                    }
+                    _ => None,
                 };
                 let utf8 = self.utf8();
                 each(base, |text| super::case::change(&text, *kind, *all, pattern.as_ref(), utf8))
@@ -503,7 +536,10 @@ impl Shell {
             ParamOp::Substring { offset, length } => {
                 return self.substring(param, base, offset, length.as_ref());
             }
-            ParamOp::Transform(kind) => return self.transform(&Source::of(param, &self.vars), *kind, base),
+            ParamOp::Transform(kind) => {
+                let source = self.source_of(param)?;
+                return self.transform(&source, *kind, base);
+            }
             ParamOp::BadTransform(text) => match base {
                 Base::One(None) => base,
                 _ => {
@@ -650,6 +686,22 @@ impl Shell {
     }
 }
 
+fn is_unquoted_list(piece: &crate::ast::Piece) -> bool {
+    let crate::ast::Piece::Param(param) = piece else { return false };
+    matches!(param.name, ParamName::Special(b'@'))
+        || matches!(param.subscript, Some(ParamSubscript::At))
+        || matches!(param.op, ParamOp::Names { star: false })
+}
+
+/// Whether an assignment joins a list that an operator acted on by IFS: bash does so unevenly.
+fn joins_by_ifs(op: &ParamOp, quoted: bool) -> bool {
+    match op {
+        ParamOp::Names { .. } | ParamOp::Remove { .. } | ParamOp::Transform(_) => true,
+        ParamOp::None | ParamOp::Alternative { .. } => false,
+        _ => quoted,
+    }
+}
+
 /// What takes a match's place: text, and the match itself where there is none.
 struct Replacement {
     parts: Vec<Option<Vec<u8>>>,
@@ -680,6 +732,9 @@ fn remove(pattern: &Pattern, mut text: Vec<u8>, suffix: bool, longest: bool) -> 
 }
 
 fn replace(pattern: &Pattern, text: Vec<u8>, anchor: Anchor, with: &Replacement) -> Vec<u8> {
+    if text.is_empty() && !pattern.is_stars() {
+        return text;
+    }
     match anchor {
         Anchor::First | Anchor::All => {
             pattern.replace(&text, anchor == Anchor::All, &|matched| with.fill(matched))

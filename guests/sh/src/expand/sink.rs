@@ -6,6 +6,8 @@ use crate::pattern::char_at;
 pub(super) enum Mode {
     Fields,
     Text,
+    /// One string to be assigned, where more of the lists are joined by IFS.
+    Value,
     Pattern,
     /// What takes a match's place: `&` is special, and a backslash before it or before itself.
     Replacement,
@@ -77,6 +79,10 @@ impl Sink {
         }
     }
 
+    pub(super) fn is_value(&self) -> bool {
+        self.mode == Mode::Value
+    }
+
     pub(super) fn is_fields(&self) -> bool {
         self.mode == Mode::Fields
     }
@@ -99,7 +105,7 @@ impl Sink {
     /// Quoted text: nothing in it is special.
     pub fn quoted(&mut self, text: &[u8]) {
         match self.mode {
-            Mode::Fields | Mode::Text => self.current.text.extend_from_slice(text),
+            Mode::Fields | Mode::Text | Mode::Value => self.current.text.extend_from_slice(text),
             Mode::Pattern => self.escaped(text, |byte| byte.is_ascii_punctuation()),
             Mode::Replacement => self.escaped(text, |byte| matches!(byte, b'&' | b'\\')),
             Mode::Regex => self.escaped(text, is_regex_special),

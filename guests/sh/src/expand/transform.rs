@@ -13,18 +13,22 @@ pub(super) struct Source {
     all: bool,
 }
 
-impl Source {
-    pub(super) fn of(param: &Param, vars: &crate::vars::Vars) -> Source {
-        let name = match &param.name {
-            ParamName::Variable(name) => Some(vars.resolve(name).into_owned()),
-            _ => None,
-        };
-        let all = matches!(param.subscript, Some(ParamSubscript::At | ParamSubscript::Star));
-        Source { name, all }
-    }
-}
-
 impl Shell {
+    /// What a parameter's transformation is about; of `${!x@A}`, what `x` names.
+    pub(super) fn source_of(&mut self, param: &Param) -> Exec<Source> {
+        let mut all = matches!(param.subscript, Some(ParamSubscript::At | ParamSubscript::Star));
+        let ParamName::Variable(name) = &param.name else { return Ok(Source { name: None, all }) };
+        let mut name = self.vars.resolve(name).into_owned();
+        if param.indirect
+            && let Some(target) = self.value_of(&name)?
+        {
+            all = target.ends_with(b"[@]") || target.ends_with(b"[*]");
+            let base = target.split(|&byte| byte == b'[').next().unwrap_or_default();
+            name = self.vars.resolve(base).into_owned();
+        }
+        Ok(Source { name: Some(name), all })
+    }
+
     pub(super) fn transform(&mut self, source: &Source, kind: u8, base: Base) -> Exec<Base> {
         Ok(match kind {
             b'a' => self.attributes_of(source, base),
@@ -69,12 +73,12 @@ impl Shell {
 
     fn assignment_of(&self, source: &Source, base: Base) -> Option<Vec<u8>> {
         let Some(name) = &source.name else {
-            let Base::Many(list, _) = base else { return None };
+            let Base::Many(list, star) = base else { return None };
             if list.is_empty() {
                 return None;
             }
             let quoted: Vec<Vec<u8>> = list.iter().map(|text| quote::quote(text)).collect();
-            return Some([b"set -- ", quoted.join(&b' ').as_slice()].concat());
+            return Some([b"set -- ".as_slice(), &self.join(&quoted, star)].concat());
         };
         let var = self.vars.get(name)?;
         if var.is_array() && source.all {

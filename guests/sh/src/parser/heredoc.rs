@@ -68,6 +68,9 @@ impl Parser {
         let text = format!("warning: here-document at line {start} delimited by end-of-file (wanted `");
         let last = self.line.saturating_sub(1).max(start);
         self.warnings.push((last, [text.as_bytes(), &document.delimiter, b"')"].concat()));
+        if !body.is_empty() && !body.ends_with(b"\n") {
+            body.push(b'\n');
+        }
         body
     }
 }

@@ -26,6 +26,16 @@ impl Parser {
         Some(Param { name, subscript: None, indirect: false, bare: true, op: ParamOp::None })
     }
 
+    /// `${#+}` and `${?^}`: to bash these are not operators on `$#` and `$?`.
+    fn is_bad_special(&mut self, name: &ParamName) -> bool {
+        let (op, next) = (self.peek(), self.peek_at(1));
+        match name {
+            ParamName::Special(b'#') if matches!(op, Some(b'+' | b'%' | b'=')) && next == Some(b'}') => true,
+            ParamName::Special(b'#' | b'?' | b'-') => matches!(op, Some(b'^' | b',' | b'~')),
+            _ => false,
+        }
+    }
+
     /// In a here-document `$*` is joined by spaces, as `$@` is.
     fn joined_in_here(&self, name: ParamName) -> ParamName {
         match name {
@@ -100,6 +110,9 @@ impl Parser {
         }
         if indirect && let Some(op) = self.names_or_keys(&subscript) {
             return Ok(Some(Param { name, subscript, indirect: false, bare: false, op }));
+        }
+        if self.is_bad_special(&name) {
+            return Ok(None);
         }
         let Some(op) = self.param_op(quoted, start)? else { return Ok(None) };
         let name = self.joined_in_here(name);

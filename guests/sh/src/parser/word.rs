@@ -80,6 +80,7 @@ impl Parser {
         if self.dialect.braces && brace::may_expand(&word) {
             let raw = word.raw.clone().unwrap_or_else(|| word.as_literal().unwrap_or_default().into());
             let mut words = self.expand_braces(word)?;
+            words.iter_mut().for_each(tilde_first);
             if words.len() > 1 {
                 for (at, word) in words.iter_mut().enumerate() {
                     word.raw = Some(if at == 0 { raw.clone() } else { Box::default() });
@@ -557,6 +558,22 @@ impl Parser {
                 None => return Err(SyntaxError::Unclosed { line: opened, what: "'" }),
             }
         }
+    }
+}
+
+/// Braces are expanded before tildes, and may bring one to the front: `{~,x}`.
+fn tilde_first(word: &mut Word) {
+    let Some(Piece::Text(text)) = word.pieces.first_mut() else { return };
+    let Some(rest) = text.strip_prefix(b"~") else { return };
+    let named = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(**byte, b'_' | b'-' | b'.' | b'+');
+    let len = rest.iter().take_while(named).count();
+    let (user, after) = (rest[..len].to_vec(), rest[len..].to_vec());
+    if !matches!(after.first(), None | Some(b'/' | b':')) || after.is_empty() && word.pieces.len() > 1 {
+        return;
+    }
+    word.pieces[0] = Piece::Tilde(user);
+    if !after.is_empty() {
+        word.pieces.insert(1, Piece::Text(after));
     }
 }
 

@@ -322,13 +322,35 @@ impl Parser {
         Ok(Word { pieces: vec![Piece::Double(builder.finish().pieces)], raw })
     }
 
+    /// `"…"` in the operand of `${x:-…}` inside double quotes: bash then takes every backslash away.
+    fn quoted_again(&mut self) -> Parsed<Vec<Piece>> {
+        let opened = self.line;
+        self.enter()?;
+        self.at += 1;
+        let mut builder = Builder::default();
+        loop {
+            match self.peek() {
+                Some(b'"') => break,
+                Some(b'\\') if self.peek_at(1).is_some_and(|byte| byte != b'\n') => {
+                    self.at += 1;
+                    builder.text.extend(self.next());
+                }
+                Some(_) => self.quoted_step(&mut builder, b"")?,
+                None => return Err(SyntaxError::Unclosed { line: opened, what: "\"" }),
+            }
+        }
+        self.at += 1;
+        self.depth -= 1;
+        Ok(builder.finish().pieces)
+    }
+
     /// The operand of `${x:-…}` inside double quotes.
     pub(super) fn quoted_operand(&mut self, builder: &mut Builder) -> Parsed<()> {
         loop {
             match self.peek() {
                 None | Some(b'}') => return Ok(()),
                 Some(b'"') => {
-                    let pieces = self.double_quoted()?;
+                    let pieces = self.quoted_again()?;
                     builder.push(Piece::Double(pieces));
                 }
                 Some(b'$') if self.peek_at(1) == Some(b'\'') => {

@@ -1,14 +1,16 @@
 //! The `wardian` command. Thin: it reads flags, calls the library and shows what came of it.
 
+mod completions;
 mod duration;
 mod mount;
 mod run;
+mod shell;
 mod streams;
 
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Bad flags, unreadable files and mounts: the exit code of every command for what is not the script's fault.
 const USAGE_ERROR: u8 = 2;
@@ -25,6 +27,10 @@ struct Arguments {
 enum Command {
     /// Run a script in a new sandbox and exit with its code.
     Run(run::Arguments),
+    /// Type at a shell in a new sandbox.
+    Shell(shell::Arguments),
+    /// Print completions for your own shell.
+    Completions(completions::Arguments),
 }
 
 /// What was typed. Help goes to standard output; a mistake is one line, not a page.
@@ -49,6 +55,8 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).init();
     let outcome = match arguments().command {
         Command::Run(arguments) => run::main(arguments),
+        Command::Shell(arguments) => shell::main(arguments),
+        Command::Completions(arguments) => completions::main(arguments, Arguments::command()),
     };
     let code = outcome.unwrap_or_else(|error| {
         eprintln!("wardian: {error:#}");

@@ -7,6 +7,7 @@ use wardian_vfs::{Errno, Handle, Place, Result};
 
 use crate::pipe::{PipeReader, PipeWriter};
 use crate::stream::{Input, Output, Standard};
+use crate::tty::Terminal;
 
 /// An open file description: what `dup` and `fork` share, its offset included.
 pub(crate) enum OpenFile {
@@ -22,6 +23,8 @@ pub(crate) enum OpenFile {
     Input(Arc<Input>),
     /// A run's output or error stream.
     Output(Arc<Output>, Standard),
+    /// A run's terminal, in the place of one of its streams.
+    Terminal(Arc<Terminal>, Standard),
 }
 
 /// A handle into the tree, given back when the last descriptor goes.

@@ -83,7 +83,7 @@ impl Image {
     pub fn rebuild(size: usize, stack_pointer: u32, pages: Vec<(u32, Arc<Page>)>) -> Option<Image> {
         let rising = pages.is_sorted_by(|(a, _), (b, _)| a < b);
         let inside = pages.last().is_none_or(|(number, _)| (*number as usize) < size / PAGE);
-        let whole = size % WASM_PAGE == 0 && size <= 1 << 32 && stack_pointer as usize <= size;
+        let whole = size.is_multiple_of(WASM_PAGE) && size <= 1 << 32 && stack_pointer as usize <= size;
         (rising && inside && whole).then_some(Image { size, stack_pointer, template: None, pages })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wardian_vfs::{Errno, FileKind, Handle, OpenFlags, Result, Tree};
+use wardian_vfs::{Device, Errno, FileKind, Handle, OpenFlags, Result, Tree};
 
 use crate::call::{Call, Fail, Outcome};
 use crate::fd::{OpenFile, TreeFile};
@@ -48,6 +48,7 @@ impl Call<'_> {
                 None => process.interruptible(pipe.read(buf)).await?,
             },
             OpenFile::Input(input) => process.interruptible(input.read(buf)).await?,
+            OpenFile::Terminal(tty, _) => process.interruptible(tty.read(&machine, &process, buf)).await?,
             OpenFile::Writer(_) | OpenFile::Output(..) => return Err(Errno::EBADF),
         };
         process.run.lock().count_read(n);
@@ -167,6 +168,7 @@ async fn write_file(
             n => process.interruptible(pipe.write(&data[n..])).await.map(|more| n + more),
         },
         OpenFile::Output(output, _) => process.interruptible(output.write(data)).await,
+        OpenFile::Terminal(tty, _) => process.interruptible(tty.write(machine, process, data)).await,
         OpenFile::Reader(_) | OpenFile::Input(_) => Err(Errno::EBADF),
     }
 }
@@ -195,5 +197,6 @@ pub(crate) fn describe(file: &Arc<OpenFile>) -> Result<(FileKind, OpenFlags)> {
         OpenFile::Reader(_) | OpenFile::Input(_) => Ok((FileKind::Fifo, OpenFlags::READ)),
         OpenFile::Writer(_) | OpenFile::Output(..) => Ok((FileKind::Fifo, OpenFlags::WRITE)),
         OpenFile::Both(..) => Ok((FileKind::Fifo, OpenFlags::READ | OpenFlags::WRITE)),
+        OpenFile::Terminal(..) => Ok((FileKind::Device(Device::Tty), OpenFlags::READ | OpenFlags::WRITE)),
     }
 }

@@ -15,7 +15,8 @@
 //! (`docs/abi.md`).
 //!
 //! Reading order: `kernel`, `machine`, `proc`, `task`; then what a process does: `spawn`, `fork`, `wait`, `signal`,
-//! `fd`, `pipe`, `open`, `io`; then `pages`, `template`, `image` and `session`; `wasi` and `sys` are the system calls themselves.
+//! `fd`, `pipe`, `tty`, `open`, `io`; then `pages`, `template`, `image` and `session`; `wasi` and `sys` are the system calls
+//! themselves.
 
 mod alarm;
 mod artifact;
@@ -49,6 +50,7 @@ mod sys;
 mod task;
 mod template;
 mod tick;
+mod tty;
 mod wait;
 mod wasi;
 
@@ -64,3 +66,4 @@ pub use session::{AtRest, Command, Finished, Session, Verdict};
 pub use signal::{SIGKILL, Signal};
 pub use start::{Start, Started};
 pub use stream::{Input, Output, Source, SourceRead, Standard};
+pub use tty::{Mode, Terminal};

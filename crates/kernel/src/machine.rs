@@ -12,7 +12,7 @@ use crate::fd::{Fd, OpenFile, ReleaseBin, TreeFile};
 use crate::kernel::{Kernel, KernelInner};
 use crate::limits::{Limits, Meter};
 use crate::pipe::Pipe;
-use crate::proc::{Life, Pid, Process, Status, Table};
+use crate::proc::{Entry, Life, Pid, Process, Status, Table};
 use crate::procfs::ProcFs;
 use crate::run::Run;
 use crate::signal::{Effect, SIGCHLD, SIGCONT, SIGKILL, Signal};
@@ -224,6 +224,17 @@ impl Machine {
                 None
             }
             Effect::Terminate => self.terminate(process, signal),
+        }
+    }
+
+    /// Sends a signal to all of a group. Not for signals that end one on whose stack this may run: the terminal's
+    /// SIGTTIN and SIGTTOU come from there, the others from outside.
+    pub(crate) fn signal_group(&self, group: Pid, signal: Signal) {
+        let in_group = |entry: &&Entry| entry.group == group && !matches!(entry.life, Life::Zombie(_));
+        let members: Vec<Arc<Process>> =
+            self.table().iter().map(|(_, entry)| entry).filter(in_group).map(|e| e.process.clone()).collect();
+        for process in members {
+            drop(self.signal(&process, signal));
         }
     }
 

@@ -1,11 +1,12 @@
 //! Opening and making files, for WASI's calls and our own alike.
 
-use wardian_vfs::{Caller, Errno, FileKind, Handle, OpenFlags, Place, Result, Tree};
+use wardian_vfs::{Caller, Device, Errno, FileKind, Handle, OpenFlags, Place, Result, Tree};
 
 use crate::call::Call;
 use crate::fd::{Fd, OpenFile};
 use crate::io::describe;
 use crate::procfs;
+use crate::stream::Standard;
 
 impl Call<'_> {
     /// Opens what is at `path` from `at`; answers its descriptor.
@@ -28,6 +29,7 @@ impl Call<'_> {
         let entry = match handle.kind() {
             FileKind::Fifo => self.open_fifo(handle).await?,
             FileKind::Symlink => self.open_descriptor(handle, flags).await?,
+            FileKind::Device(Device::Tty) => self.open_terminal(handle).await?,
             _ => {
                 let cwd = self.process().cwd.lock().clone();
                 self.machine().tree_fd(handle, absolute(name, cwd.name()))
@@ -45,6 +47,13 @@ impl Call<'_> {
         let (_, open) = describe(&entry.file)?;
         let wanted = flags & (OpenFlags::READ | OpenFlags::WRITE);
         if open.contains(wanted) { Ok(Fd { cloexec: false, ..entry }) } else { Err(Errno::EACCES) }
+    }
+
+    /// `/dev/tty` is the terminal of the run that the process belongs to.
+    async fn open_terminal(&mut self, device: Handle) -> Result<Fd> {
+        self.machine().tree().await.close(device);
+        let terminal = self.process().run().terminal().ok_or(Errno::ENXIO)?;
+        Ok(Fd::new(OpenFile::Terminal(terminal, Standard::Input)))
     }
 
     /// The descriptor that a link in `/proc` stands for.

@@ -197,6 +197,7 @@ fn link_text(file: &OpenFile) -> Vec<u8> {
         OpenFile::Tree(file) => file.name().to_vec(),
         OpenFile::Reader(_) | OpenFile::Writer(_) | OpenFile::Both(..) => b"pipe:[0]".to_vec(),
         OpenFile::Input(_) | OpenFile::Output(..) => b"pipe:[1]".to_vec(),
+        OpenFile::Terminal(..) => b"/dev/tty".to_vec(),
     }
 }
 

@@ -1,8 +1,11 @@
 //! One command's run, as far as its processes must know: who belongs to it, whether it is over, which limit it hit.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+
+use crate::tty::Terminal;
 
 /// Shared by the processes that one command started.
 #[derive(Default)]
@@ -13,9 +16,20 @@ pub(crate) struct Run {
     cpu_nanos: AtomicU64,
     bytes_read: AtomicU64,
     bytes_written: AtomicU64,
+    terminal: Option<Arc<Terminal>>,
 }
 
 impl Run {
+    /// A run at a terminal, or at none.
+    pub(crate) fn at(terminal: Option<Arc<Terminal>>) -> Run {
+        Run { terminal, ..Run::default() }
+    }
+
+    /// The terminal its processes were started at.
+    pub(crate) fn terminal(&self) -> Option<Arc<Terminal>> {
+        self.terminal.clone()
+    }
+
     /// No process may join it any more: it is being ended.
     pub(crate) fn set_over(&self) {
         self.over.store(true, Ordering::SeqCst);

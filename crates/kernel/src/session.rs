@@ -24,6 +24,7 @@ use crate::signal::Signals;
 use crate::spawn;
 use crate::stream::{Input, Output, Standard};
 use crate::task::{self, Task};
+use crate::tty::Terminal;
 
 /// A command for a session to run.
 pub struct Command {
@@ -35,10 +36,31 @@ pub struct Command {
     pub stdout: Arc<Output>,
     /// Descriptor 2.
     pub stderr: Arc<Output>,
+    /// What the three of them are instead, if it runs at a terminal.
+    pub terminal: Option<Arc<Terminal>>,
     /// How long it may take.
     pub timeout: Option<Duration>,
     /// Notified to end it early.
     pub cancel: Arc<Notify>,
+}
+
+impl Command {
+    /// What stands for one of the three streams.
+    fn stream(&self, which: Standard) -> OpenFile {
+        match (&self.terminal, which) {
+            (Some(terminal), which) => OpenFile::Terminal(terminal.clone(), which),
+            (None, Standard::Input) => OpenFile::Input(self.input.clone()),
+            (None, Standard::Output) => OpenFile::Output(self.stdout.clone(), Standard::Output),
+            (None, Standard::Error) => OpenFile::Output(self.stderr.clone(), Standard::Error),
+        }
+    }
+}
+
+/// What of a session program is called.
+#[derive(Clone, Copy)]
+enum Export {
+    Run,
+    Ask,
 }
 
 /// How a command ended.
@@ -143,15 +165,25 @@ impl Session {
 
     /// Runs a command to its end, its deadline or its cancellation. Must be called on the kernel's runtime.
     pub async fn run(&mut self, command: Command) -> Finished {
-        let run = Arc::new(Run::default());
+        self.perform(command, Export::Run).await.0
+    }
+
+    /// Asks the program something (`wardian_ask` in docs/abi.md): the command's script is the question. It runs as any
+    /// command does, since answering may run the user's own code. `None` where it has no answer, or did not come to it.
+    pub async fn ask(&mut self, question: Command) -> (Finished, Option<Vec<u8>>) {
+        self.perform(question, Export::Ask).await
+    }
+
+    async fn perform(&mut self, command: Command, export: Export) -> (Finished, Option<Vec<u8>>) {
+        let run = Arc::new(Run::at(command.terminal.clone()));
         *self.process.run.lock() = run.clone();
         // A signal that came while it rested had no command to end.
         self.process.survive();
         self.attach(&command);
-        let verdict = match self.instance(&command.cancel).await {
-            Ok(Some(instance)) => self.execute(&run, instance, &command).await,
-            Ok(None) => Verdict::Cancelled,
-            Err(_) => Verdict::Killed(crate::signal::SIGKILL),
+        let (verdict, answer) = match self.instance(&command.cancel).await {
+            Ok(Some(instance)) => self.execute(&run, instance, &command, export).await,
+            Ok(None) => (Verdict::Cancelled, None),
+            Err(_) => (Verdict::Killed(crate::signal::SIGKILL), None),
         };
         command.stdout.close();
         command.stderr.close();
@@ -160,16 +192,22 @@ impl Session {
             self.return_to_rest();
         }
         run.count_cpu(self.process.task().cpu_nanos());
-        Finished { verdict, limit: run.limit_hit(), usage: run.usage() }
+        (Finished { verdict, limit: run.limit_hit(), usage: run.usage() }, answer)
     }
 
-    async fn execute(&mut self, run: &Arc<Run>, instance: Instance, command: &Command) -> Verdict {
+    async fn execute(
+        &mut self,
+        run: &Arc<Run>,
+        instance: Instance,
+        command: &Command,
+        export: Export,
+    ) -> (Verdict, Option<Vec<u8>>) {
         let (done, mut result) = oneshot::channel();
         let task = self.process.new_task();
         let script = command.script.clone();
         let (machine, process) = (self.machine.clone(), self.process.clone());
         let body = async move {
-            let ended = run_script(&machine, &process, instance, &script).await;
+            let ended = run_script(&machine, &process, instance, &script, export).await;
             let _ = done.send(ended);
         };
         task::launch(self.machine.kernel(), &task, Box::pin(body));
@@ -185,28 +223,32 @@ impl Session {
         let _ = result.await;
         self.process.survive();
         self.cool();
-        early
+        (early, None)
     }
 
     /// Takes the session to its new rest after a command that ended by itself.
-    fn settle(&mut self, ended: Option<Ended>) -> Verdict {
+    fn settle(&mut self, ended: Option<Ended>) -> (Verdict, Option<Vec<u8>>) {
         let status = match ended {
-            Some(Ended::Returned(code, mut instance)) => {
+            Some(Ended::Returned(answer, mut instance)) => {
                 self.come_to_rest(&mut instance);
                 self.warm = Some(*instance);
-                return Verdict::Exited(code);
+                return match answer {
+                    Answer::Code(code) => (Verdict::Exited(code), None),
+                    Answer::Text(text) => (Verdict::Exited(0), text),
+                };
             }
             Some(Ended::Left(status)) if !self.process.is_doomed() => status,
             _ => Status::Signaled(self.process.survive()),
         };
         self.cool();
-        match status {
+        let verdict = match status {
             Status::Exited(code) => {
                 self.return_to_rest();
                 Verdict::Exited(code)
             }
             Status::Signaled(signal) => Verdict::Killed(signal),
-        }
+        };
+        (verdict, None)
     }
 
     fn come_to_rest(&mut self, instance: &mut Instance) {
@@ -241,16 +283,17 @@ impl Session {
 
     /// Points every descriptor that was the last command's stream to this command's.
     fn attach(&self, command: &Command) {
+        if let Some(terminal) = &command.terminal {
+            let group = self.machine.table().get(self.process.pid).map(|entry| entry.group);
+            terminal.attach(&self.machine, group.unwrap_or(self.process.pid));
+        }
         for (_, fd) in self.process.fds.lock().iter_mut() {
-            let stream = match &*fd.file {
-                OpenFile::Input(_) => OpenFile::Input(command.input.clone()),
-                OpenFile::Output(_, Standard::Error) => {
-                    OpenFile::Output(command.stderr.clone(), Standard::Error)
-                }
-                OpenFile::Output(_, which) => OpenFile::Output(command.stdout.clone(), *which),
+            let which = match &*fd.file {
+                OpenFile::Input(_) => Standard::Input,
+                OpenFile::Output(_, which) | OpenFile::Terminal(_, which) => *which,
                 _ => continue,
             };
-            fd.file = Arc::new(stream);
+            fd.file = Arc::new(command.stream(which));
         }
     }
 
@@ -301,9 +344,15 @@ async fn sleep_until(deadline: Option<tokio::time::Instant>) {
 /// How a script ended that was not killed.
 enum Ended {
     /// The program returned, and can run the next.
-    Returned(u8, Box<Instance>),
+    Returned(Answer, Box<Instance>),
     /// It left by `exit`, `exec` or a trap: the command is over, the session is as it was before it.
     Left(Status),
+}
+
+/// What a call of the program came to.
+enum Answer {
+    Code(u8),
+    Text(Option<Vec<u8>>),
 }
 
 async fn run_script(
@@ -311,9 +360,10 @@ async fn run_script(
     process: &Arc<Process>,
     mut instance: Instance,
     script: &[u8],
+    export: Export,
 ) -> Ended {
-    match call_run(&mut instance, script).await {
-        Ok(code) => Ended::Returned(code as u8, Box::new(instance)),
+    match call_export(&mut instance, script, export).await {
+        Ok(answer) => Ended::Returned(answer, Box::new(instance)),
         Err(Ending::Status(status)) => Ended::Left(status),
         Err(Ending::Exec(request)) => {
             let berth = instance.make_way();
@@ -322,8 +372,8 @@ async fn run_script(
     }
 }
 
-/// Hands the script over and runs it.
-async fn call_run(instance: &mut Instance, script: &[u8]) -> Result<i32, Ending> {
+/// Hands the script or question over and has it run or answered.
+async fn call_export(instance: &mut Instance, script: &[u8], export: Export) -> Result<Answer, Ending> {
     let len = script.len() as u32;
     let ptr = instance.call::<u32, u32>("wardian_alloc", len).await?;
     let memory = instance.store.data().memory;
@@ -334,7 +384,24 @@ async fn call_run(instance: &mut Instance, script: &[u8]) -> Result<i32, Ending>
         return Err(Ending::Status(Status::Signaled(crate::signal::SIGSEGV)));
     };
     place.copy_from_slice(script);
-    instance.call::<(u32, u32), i32>("wardian_run", (ptr, len)).await
+    match export {
+        Export::Run => {
+            let code = instance.call::<(u32, u32), i32>("wardian_run", (ptr, len)).await?;
+            Ok(Answer::Code(code as u8))
+        }
+        Export::Ask => {
+            let place = instance.call::<(u32, u32), i64>("wardian_ask", (ptr, len)).await?;
+            Ok(Answer::Text(answer_at(instance, place)))
+        }
+    }
+}
+
+/// The answer at `pointer << 32 | length`; none for -1 or a place that is not in the program's memory.
+fn answer_at(instance: &Instance, place: i64) -> Option<Vec<u8>> {
+    let place = u64::try_from(place).ok()?;
+    let (ptr, len) = ((place >> 32) as usize, (place & 0xffff_ffff) as usize);
+    let memory = instance.store.data().memory?;
+    Some(memory.data(&instance.store).get(ptr..)?.get(..len)?.to_vec())
 }
 
 fn add_process(machine: &Arc<Machine>, program: &Program, cwd: Cwd) -> Result<Arc<Process>, Errno> {
@@ -375,7 +442,7 @@ impl FdAtRest {
                 FdAtRest::File { open: fd.file.clone(), handle, cloexec }
             }
             OpenFile::Input(_) => FdAtRest::Stream(Standard::Input, cloexec),
-            OpenFile::Output(_, which) => FdAtRest::Stream(*which, cloexec),
+            OpenFile::Output(_, which) | OpenFile::Terminal(_, which) => FdAtRest::Stream(*which, cloexec),
             OpenFile::Reader(_) | OpenFile::Writer(_) | OpenFile::Both(..) => {
                 FdAtRest::Pipe { open: Arc::downgrade(&fd.file), cloexec }
             }

@@ -9,6 +9,9 @@ use wardian_vfs::{Errno, Result};
 /// A signal number, as on Linux.
 pub type Signal = u8;
 
+pub(crate) const SIGHUP: Signal = 1;
+pub(crate) const SIGINT: Signal = 2;
+pub(crate) const SIGQUIT: Signal = 3;
 pub(crate) const SIGABRT: Signal = 6;
 pub(crate) const SIGFPE: Signal = 8;
 /// Ends a process whatever it does.

@@ -41,6 +41,8 @@ impl std::fmt::Debug for Request {
 pub(crate) enum Group {
     Parents,
     Own,
+    /// Its own, and the terminal is that group's from the start: before it could read.
+    Foreground,
     Existing(Pid),
 }
 
@@ -190,13 +192,18 @@ pub(crate) fn spawn(
     };
     let child = {
         let mut table = machine.table();
-        let group = match group {
+        let member_of = match group {
             Group::Parents => table.get(parent.pid).map(|entry| entry.group),
-            Group::Own => None,
+            Group::Own | Group::Foreground => None,
             Group::Existing(pid) => Some(pid),
         };
-        table.add(parent.pid, group, seed)?
+        table.add(parent.pid, member_of, seed)?
     };
+    if matches!(group, Group::Foreground)
+        && let Some(terminal) = child.run().terminal()
+    {
+        terminal.set_foreground(child.pid);
+    }
     let body = run_program(machine.clone(), child.clone(), request, berth);
     task::launch(machine.kernel(), &child.task(), Box::pin(body));
     Ok(child.pid)

@@ -11,6 +11,7 @@ use crate::proc::{Pid, Process, Seed, Status};
 use crate::run::{Run, Usage};
 use crate::signal::{SIGKILL, Signal, Signals};
 use crate::stream::{Input, Output, Standard};
+use crate::tty::Terminal;
 use crate::{spawn, task};
 
 /// A program and what it is given.
@@ -29,6 +30,8 @@ pub struct Start {
     pub stdout: Arc<Output>,
     /// Descriptor 2.
     pub stderr: Arc<Output>,
+    /// What the three of them are instead, if it runs at a terminal.
+    pub terminal: Option<Arc<Terminal>>,
 }
 
 impl Start {
@@ -43,6 +46,7 @@ impl Start {
             input: Input::empty(),
             stdout: Output::new(1 << 20, None),
             stderr: Output::new(1 << 20, None),
+            terminal: None,
         }
     }
 }
@@ -64,10 +68,19 @@ impl Machine {
             Cwd::enter(self, &mut tree, &Caller::USER, &root, &start.cwd)?
         };
         let mut fds = FdTable::new(self.limits().open_files);
-        fds.put(0, Fd::new(OpenFile::Input(start.input)))?;
-        fds.put(1, Fd::new(OpenFile::Output(start.stdout, Standard::Output)))?;
-        fds.put(2, Fd::new(OpenFile::Output(start.stderr, Standard::Error)))?;
-        let run = Arc::new(Run::default());
+        let streams = match &start.terminal {
+            Some(terminal) => [Standard::Input, Standard::Output, Standard::Error]
+                .map(|which| OpenFile::Terminal(terminal.clone(), which)),
+            None => [
+                OpenFile::Input(start.input),
+                OpenFile::Output(start.stdout, Standard::Output),
+                OpenFile::Output(start.stderr, Standard::Error),
+            ],
+        };
+        for (number, stream) in (0..).zip(streams) {
+            fds.put(number, Fd::new(stream))?;
+        }
+        let run = Arc::new(Run::at(start.terminal.clone()));
         let seed = Seed {
             run: run.clone(),
             fds,
@@ -77,6 +90,9 @@ impl Machine {
             argv: Arc::new(start.argv.clone()),
         };
         let process = self.table().add(0, None, seed)?;
+        if let Some(terminal) = &start.terminal {
+            terminal.attach(self, process.pid);
+        }
         let request = match spawn::find(self, &process, start.path, start.argv, start.env).await {
             Ok(request) => request,
             Err(errno) => {

@@ -17,6 +17,7 @@
 //! ```
 
 mod error;
+mod interactive;
 mod options;
 mod programs;
 mod result;
@@ -24,7 +25,8 @@ mod sandbox;
 mod system;
 
 pub use error::Error;
+pub use interactive::{Completion, Interactive, Line, Prompt};
 pub use options::{Builder, Limits, MountMode};
 pub use result::{ErrorClass, RunResult, Truncated, Usage};
 pub use sandbox::{Run, Sandbox};
-pub use wardian_kernel::{Input, Source, SourceRead};
+pub use wardian_kernel::{Input, Mode, Source, SourceRead, Terminal};

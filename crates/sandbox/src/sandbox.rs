@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, Notify, mpsc};
-use wardian_kernel::{Command, Finished, Input, Machine, Output, Session, Verdict};
+use wardian_kernel::{Command, Finished, Input, Machine, Output, Session, Terminal, Verdict};
 use wardian_vfs::Tree;
 
 use crate::error::Error;
@@ -20,6 +20,7 @@ pub struct Run {
     timeout: Option<Option<Duration>>,
     on_stdout: Option<mpsc::Sender<Vec<u8>>>,
     on_stderr: Option<mpsc::Sender<Vec<u8>>>,
+    terminal: Option<Arc<Terminal>>,
 }
 
 impl Run {
@@ -31,6 +32,7 @@ impl Run {
             timeout: None,
             on_stdout: None,
             on_stderr: None,
+            terminal: None,
         }
     }
 
@@ -55,6 +57,12 @@ impl Run {
     /// Gets standard error as it comes; a full channel makes the guest wait.
     pub fn on_stderr(mut self, listener: mpsc::Sender<Vec<u8>>) -> Run {
         self.on_stderr = Some(listener);
+        self
+    }
+
+    /// Runs it at a terminal, which is then its input and both its outputs.
+    pub fn terminal(mut self, terminal: Arc<Terminal>) -> Run {
+        self.terminal = Some(terminal);
         self
     }
 }
@@ -131,6 +139,7 @@ impl Sandbox {
             input: run.stdin,
             stdout: stdout.clone(),
             stderr: stderr.clone(),
+            terminal: run.terminal,
             timeout,
             cancel,
         };
@@ -145,6 +154,35 @@ impl Sandbox {
         stdout.hang_up();
         stderr.hang_up();
         Ok(result)
+    }
+
+    /// Asks the shell something, at a terminal (`wardian_ask` in docs/abi.md). Waits for a command in progress.
+    pub(crate) async fn ask(
+        &self,
+        question: Vec<u8>,
+        terminal: &Arc<Terminal>,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let inner = &self.0;
+        let mut session = inner.session.clone().lock_owned().await;
+        let cancel = Arc::new(Notify::new());
+        let running = Running::begin(&inner.running, &cancel);
+        let dropped = CancelOnDrop(Some(cancel.clone()));
+        let question = Command {
+            script: question,
+            input: Input::empty(),
+            stdout: Output::new(0, None),
+            stderr: Output::new(0, None),
+            terminal: Some(terminal.clone()),
+            timeout: None,
+            cancel,
+        };
+        let task = inner.system.kernel.handle().spawn(async move {
+            let _running = running;
+            session.ask(question).await
+        });
+        let (_, answer) = task.await.map_err(lost)?;
+        dropped.disarm();
+        Ok(answer)
     }
 
     async fn report(

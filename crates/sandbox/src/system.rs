@@ -122,6 +122,18 @@ fn install_devices(tree: &mut Tree) -> Installed {
     Ok(())
 }
 
+/// What every interactive shell reads first.
+const BASHRC: &str = r"# For interactive shells. Yours is ~/.bashrc.
+case $TERM in
+dumb) PS1='\u@\h:\w\$ ' ;;
+*) PS1='\[\e[01;32m\]\u@\h\[\e[00m\]:\[\e[01;34m\]\w\[\e[00m\]\$ ' ;;
+esac
+HISTCONTROL=ignoreboth
+HISTSIZE=1000
+alias ls='ls --color=auto'
+alias grep='grep --color=auto'
+";
+
 fn install_etc(tree: &mut Tree) -> Installed {
     let files = [
         ("/etc/passwd", "root:x:0:0:root:/root:/bin/bash\nuser:x:1000:1000:user:/home/user:/bin/bash\n"),
@@ -130,6 +142,7 @@ fn install_etc(tree: &mut Tree) -> Installed {
         ("/etc/hosts", "127.0.0.1 localhost wardian\n"),
         ("/etc/os-release", "NAME=Wardian\nID=wardian\nPRETTY_NAME=\"Wardian\"\n"),
         ("/etc/shells", "/bin/sh\n/bin/bash\n"),
+        ("/etc/bash.bashrc", BASHRC),
     ];
     for (path, text) in files {
         let content = Content::Bytes(Arc::from(text.as_bytes()));

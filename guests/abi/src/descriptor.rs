@@ -45,16 +45,6 @@ pub fn close(fd: Fd) -> Result<()> {
     sys::close(fd)
 }
 
-/// Whether a descriptor is a terminal.
-pub fn isatty(fd: Fd) -> bool {
-    sys::isatty(fd).is_ok()
-}
-
-/// Rows and columns of a terminal.
-pub fn winsize(fd: Fd) -> Result<(u16, u16)> {
-    sys::winsize(fd)
-}
-
 /// Reads once, without a buffer; 0 is the end.
 pub fn read(fd: Fd, buffer: &mut [u8]) -> Result<usize> {
     sys::read(fd, buffer)

@@ -36,6 +36,7 @@ mod errno;
 mod file;
 mod process;
 mod program;
+mod terminal;
 
 #[cfg(not(target_os = "wasi"))]
 #[path = "native.rs"]
@@ -49,6 +50,7 @@ pub use errno::Errno;
 pub use file::*;
 pub use process::*;
 pub use program::*;
+pub use terminal::*;
 
 /// The answer of a system call.
 pub type Result<T> = std::result::Result<T, Errno>;

@@ -2,7 +2,7 @@
 
 use crate::{
     Dir, Disposition, Errno, Fd, Group, Limit, Pid, Pipe, Resource, Result, Spawn, Stat, StatFs, Status,
-    Times, WaitFlags, Whence,
+    TerminalMode, Times, WaitFlags, Whence,
 };
 use std::ffi::{CString, c_int};
 use std::os::unix::ffi::OsStringExt;
@@ -78,6 +78,7 @@ fn become_program(request: &Spawn<'_>) -> Errno {
             Group::Caller => {}
             Group::New => setpgid(0, 0)?,
             Group::Of(group) => setpgid(0, group)?,
+            Group::Foreground => become_foreground()?,
         }
         // Copies above every target first, so that the order of the map does not matter.
         let above = request.fds.iter().map(|map| map.to + 1).max().unwrap_or(0).max(64);
@@ -101,6 +102,19 @@ fn become_program(request: &Spawn<'_>) -> Errno {
     // SAFETY: NUL-terminated strings in null-terminated lists.
     unsafe { libc::execve(path.as_ptr(), argv.as_ptr(), env.as_ptr()) };
     last()
+}
+
+/// A new group, in front. Only who ignores SIGTTOU may ask for that from the background.
+fn become_foreground() -> Result<()> {
+    setpgid(0, 0)?;
+    let Ok(terminal) = call!(libc::open(c"/dev/tty".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC)) else {
+        return Ok(());
+    };
+    let before = sigaction(libc::SIGTTOU, Some(Disposition::Ignore))?;
+    let moved = tcsetpgrp(terminal, getpid());
+    sigaction(libc::SIGTTOU, Some(before))?;
+    close(terminal)?;
+    moved
 }
 
 pub fn spawn(request: &Spawn<'_>) -> Result<Pid> {
@@ -294,6 +308,49 @@ pub fn winsize(fd: Fd) -> Result<(u16, u16)> {
     let mut size: libc::winsize = unsafe { std::mem::zeroed() };
     call!(libc::ioctl(fd, libc::TIOCGWINSZ, &mut size))?;
     Ok((size.ws_row, size.ws_col))
+}
+
+pub fn set_winsize(fd: Fd, rows: u16, columns: u16) -> Result<()> {
+    let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    call!(libc::ioctl(fd, libc::TIOCSWINSZ, &size)).map(drop)
+}
+
+pub fn tcgetattr(fd: Fd) -> Result<TerminalMode> {
+    // SAFETY: an all-zero termios is a valid one.
+    let mut termios: libc::termios = unsafe { std::mem::zeroed() };
+    call!(libc::tcgetattr(fd, &mut termios))?;
+    let mut mode = TerminalMode {
+        input: termios.c_iflag,
+        output: termios.c_oflag,
+        control: termios.c_cflag,
+        local: termios.c_lflag,
+        ..TerminalMode::default()
+    };
+    let known = mode.chars.len();
+    mode.chars.copy_from_slice(&termios.c_cc[..known]);
+    Ok(mode)
+}
+
+pub fn tcsetattr(fd: Fd, mode: &TerminalMode, flush: bool) -> Result<()> {
+    // SAFETY: an all-zero termios is a valid one.
+    let mut termios: libc::termios = unsafe { std::mem::zeroed() };
+    // What the mode does not say, such as the speed, stays.
+    call!(libc::tcgetattr(fd, &mut termios))?;
+    termios.c_iflag = mode.input;
+    termios.c_oflag = mode.output;
+    termios.c_cflag = mode.control;
+    termios.c_lflag = mode.local;
+    termios.c_cc[..mode.chars.len()].copy_from_slice(&mode.chars);
+    let when = if flush { libc::TCSAFLUSH } else { libc::TCSADRAIN };
+    call!(libc::tcsetattr(fd, when, &termios)).map(drop)
+}
+
+pub fn tcgetpgrp(fd: Fd) -> Result<Pid> {
+    call!(libc::tcgetpgrp(fd))
+}
+
+pub fn tcsetpgrp(fd: Fd, group: Pid) -> Result<()> {
+    call!(libc::tcsetpgrp(fd, group)).map(drop)
 }
 
 pub fn read(fd: Fd, buffer: &mut [u8]) -> Result<usize> {

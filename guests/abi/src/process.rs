@@ -51,6 +51,8 @@ pub enum Group {
     New,
     /// An existing one.
     Of(Pid),
+    /// A new one, which the terminal listens to from the start.
+    Foreground,
 }
 
 /// Strings one after another, each followed by a NUL: how `argv` and `env` travel.

@@ -37,15 +37,18 @@ pub trait Session {
     fn getenv(name: &[u8]) -> Option<Vec<u8>>;
     /// Sets and exports a variable.
     fn setenv(name: &[u8], value: &[u8]);
+    /// Answers a question, if there is an answer; fields of both are apart by NUL.
+    fn ask(question: &[u8]) -> Option<Vec<u8>>;
 }
 
 /// Exports a type that is a [`Session`] to the kernel: `_initialize`, `wardian_run`, `wardian_alloc`,
-/// `wardian_getenv` and `wardian_setenv`. Once in a program, in its binary; nothing on the native backend.
+/// `wardian_getenv`, `wardian_setenv` and `wardian_ask`. Once in a program, in its binary; nothing on the native backend.
 #[macro_export]
 macro_rules! session {
     ($session:ty) => {
         // Also where nothing is exported, so that the type is used and checked.
         const _: fn(&[u8]) -> i32 = <$session as $crate::Session>::run;
+        const _: fn(&[u8]) -> Option<Vec<u8>> = <$session as $crate::Session>::ask;
 
         #[cfg(target_os = "wasi")]
         mod wardian_session_exports {
@@ -70,6 +73,11 @@ macro_rules! session {
             #[unsafe(no_mangle)]
             extern "C" fn wardian_getenv(_pointer: *const u8, len: usize) -> i64 {
                 support::give(<$session as $crate::Session>::getenv(&support::take(len)))
+            }
+
+            #[unsafe(no_mangle)]
+            extern "C" fn wardian_ask(_pointer: *const u8, len: usize) -> i64 {
+                support::give(<$session as $crate::Session>::ask(&support::take(len)))
             }
 
             #[unsafe(no_mangle)]

@@ -5,7 +5,7 @@
 
 use crate::{
     Dir, Disposition, Errno, Fd, FdMap, Group, Limit, Pid, Pipe, Resource, Result, Spawn, Stat, StatFs,
-    Status, Times, WaitFlags, Whence,
+    Status, TerminalMode, Times, WaitFlags, Whence,
 };
 use std::ffi::{CStr, c_char, c_int};
 use std::time::Duration;
@@ -35,6 +35,11 @@ mod wardian {
         pub fn cloexec(fd: i32, value: i32, old: *mut i32) -> i32;
         pub fn isatty(fd: i32) -> i32;
         pub fn winsize(fd: i32, out: *mut u16) -> i32;
+        pub fn setwinsize(fd: i32, rows: u32, columns: u32) -> i32;
+        pub fn tcgetattr(fd: i32, out: *mut crate::TerminalMode) -> i32;
+        pub fn tcsetattr(fd: i32, flush: u32, mode: *const crate::TerminalMode) -> i32;
+        pub fn tcgetpgrp(fd: i32, group: *mut i32) -> i32;
+        pub fn tcsetpgrp(fd: i32, group: i32) -> i32;
         pub fn stat(dir: i32, path: *const u8, len: usize, flags: i32, out: *mut crate::Stat) -> i32;
         pub fn fstat(fd: i32, out: *mut crate::Stat) -> i32;
         pub fn chmod(dir: i32, path: *const u8, len: usize, flags: i32, mode: u32) -> i32;
@@ -154,6 +159,7 @@ fn request(spawn: &Spawn<'_>) -> [u32; 11] {
         Group::Caller => -1,
         Group::New => 0,
         Group::Of(group) => group,
+        Group::Foreground => -2,
     };
     let fds: *const FdMap = spawn.fds.as_ptr();
     let (fds, count) = (fds as u32, spawn.fds.len() as u32);
@@ -265,6 +271,26 @@ pub fn isatty(fd: Fd) -> Result<()> {
 
 pub fn winsize(fd: Fd) -> Result<(u16, u16)> {
     call!(size = [0; 2]; wardian::winsize(fd, size.as_mut_ptr())).map(|[rows, columns]| (rows, columns))
+}
+
+pub fn set_winsize(fd: Fd, rows: u16, columns: u16) -> Result<()> {
+    call!(wardian::setwinsize(fd, u32::from(rows), u32::from(columns)))
+}
+
+pub fn tcgetattr(fd: Fd) -> Result<TerminalMode> {
+    call!(mode = TerminalMode::default(); wardian::tcgetattr(fd, &mut mode))
+}
+
+pub fn tcsetattr(fd: Fd, mode: &TerminalMode, flush: bool) -> Result<()> {
+    call!(wardian::tcsetattr(fd, u32::from(flush), mode))
+}
+
+pub fn tcgetpgrp(fd: Fd) -> Result<Pid> {
+    call!(group = 0; wardian::tcgetpgrp(fd, &mut group))
+}
+
+pub fn tcsetpgrp(fd: Fd, group: Pid) -> Result<()> {
+    call!(wardian::tcsetpgrp(fd, group))
 }
 
 pub fn read(fd: Fd, buffer: &mut [u8]) -> Result<usize> {

@@ -1,20 +1,30 @@
 //! Children: those waited for at once, and those in the background.
+//!
+//! With `set -m` every pipeline is a job: a process group of its own, which the terminal listens to while it is in
+//! front, and which can be stopped and continued. Without, children stay in the shell's group.
 
 use crate::shell::Shell;
 use std::collections::HashMap;
 use std::time::Duration;
 use wardian_abi as abi;
 
+pub const SIGINT: i32 = 2;
+const SIGCONT: i32 = 18;
+
 pub struct Job {
     pub id: usize,
     pub pids: Vec<abi::Pid>,
+    /// Its process group, when it has one of its own.
+    pub group: Option<abi::Pid>,
     pub text: Vec<u8>,
     /// The exit code of the last process, when all have ended.
     pub status: Option<i32>,
-    /// It was waited for, or shown to have ended.
+    /// The signal that ended the last process.
+    pub signal: Option<i32>,
+    /// The signal that stopped it.
+    pub stopped: Option<i32>,
+    /// It was waited for, or shown to have ended or stopped.
     pub known: bool,
-    /// A process of it is stopped.
-    pub stopped: bool,
 }
 
 /// What a job is doing.
@@ -32,16 +42,6 @@ pub enum Lookup {
     Ambiguous,
 }
 
-impl Job {
-    pub fn state(&self) -> State {
-        match self.status {
-            Some(_) => State::Done,
-            None if self.stopped => State::Stopped,
-            None => State::Running,
-        }
-    }
-}
-
 #[derive(Default)]
 pub struct Jobs {
     pub list: Vec<Job>,
@@ -51,6 +51,31 @@ pub struct Jobs {
     stray: Vec<abi::Pid>,
     /// The list is that of the shell this one was copied from: to be shown, not waited for.
     pub foreign: bool,
+    /// Jobs by when something was last done with them, the current one last.
+    recent: Vec<usize>,
+}
+
+/// Which process group the next child joins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Launch {
+    /// The shell's own.
+    #[default]
+    Inside,
+    /// One of its own, which others will join; in front or in the background.
+    Lead { front: bool },
+    /// That of the job's first process.
+    Join(abi::Pid),
+}
+
+impl Launch {
+    pub fn group(self) -> abi::Group {
+        match self {
+            Launch::Inside => abi::Group::Caller,
+            Launch::Lead { front: true } => abi::Group::Foreground,
+            Launch::Lead { front: false } => abi::Group::New,
+            Launch::Join(group) => abi::Group::Of(group),
+        }
+    }
 }
 
 impl Jobs {
@@ -59,8 +84,21 @@ impl Jobs {
             *self = Jobs::default();
         }
         let id = self.list.iter().map(|job| job.id).max().unwrap_or(0) + 1;
-        self.list.push(Job { id, pids, text, status: None, known: false, stopped: false });
+        let job =
+            Job { id, pids, group: None, text, status: None, signal: None, stopped: None, known: false };
+        self.list.push(job);
+        self.touch(id);
         id
+    }
+
+    pub fn get_mut(&mut self, id: usize) -> Option<&mut Job> {
+        self.list.iter_mut().find(|job| job.id == id)
+    }
+
+    /// Makes a job the current one.
+    pub fn touch(&mut self, id: usize) {
+        self.recent.retain(|other| *other != id);
+        self.recent.push(id);
     }
 
     pub fn note(&mut self, pid: abi::Pid, status: i32) {
@@ -71,14 +109,27 @@ impl Jobs {
                 let all = job.pids.iter().all(|pid| self.ended.contains_key(pid));
                 if all {
                     job.status = job.pids.last().and_then(|last| self.ended.get(last)).copied();
+                    job.stopped = None;
+                    job.known = false;
                 }
             }
         }
     }
 
-    fn note_stopped(&mut self, pid: abi::Pid) {
-        for job in self.list.iter_mut().filter(|job| job.pids.contains(&pid)) {
-            job.stopped = true;
+    /// Notes what `wait` said of a child: that it ended, or that it stopped.
+    pub fn note_status(&mut self, pid: abi::Pid, status: abi::Status) {
+        let Some(signal) = status.stopped() else {
+            self.note(pid, status.shell_code());
+            if let Some(job) = self.list.iter_mut().find(|job| job.pids.last() == Some(&pid)) {
+                job.signal = status.signal();
+            }
+            return;
+        };
+        let Some(job) = self.list.iter_mut().find(|job| job.pids.contains(&pid)) else { return };
+        if job.stopped.replace(signal).is_none() {
+            job.known = false;
+            let id = job.id;
+            self.touch(id);
         }
     }
 
@@ -90,7 +141,7 @@ impl Jobs {
         self.stray.push(pid);
     }
 
-    /// Learns, without waiting, which children have ended.
+    /// Learns, without waiting, which children have ended or stopped.
     pub fn poll(&mut self) {
         if self.foreign {
             return;
@@ -103,8 +154,7 @@ impl Jobs {
             }
             let flags = abi::WaitFlags { no_hang: true, stopped: true };
             match abi::wait(abi::Who::Child(pid), flags) {
-                Ok(Some((pid, status))) if status.stopped().is_some() => self.note_stopped(pid),
-                Ok(Some((pid, status))) => self.note(pid, status.shell_code()),
+                Ok(Some((pid, status))) => self.note_status(pid, status),
                 Err(abi::Errno::CHILD) => self.note(pid, 127),
                 _ => {}
             }
@@ -112,14 +162,24 @@ impl Jobs {
         self.stray.retain(|pid| !self.ended.contains_key(pid));
     }
 
-    /// The current and the previous job: those started last.
+    /// The current job and the one before: what was last stopped, then what was last started.
+    fn by_recency(&self) -> impl Iterator<Item = &Job> {
+        let jobs = |stopped: bool| {
+            self.recent
+                .iter()
+                .rev()
+                .filter_map(|id| self.list.iter().find(|job| job.id == *id))
+                .filter(move |job| job.stopped.is_some() == stopped)
+        };
+        jobs(true).chain(jobs(false))
+    }
+
     pub fn current(&self) -> Option<&Job> {
-        self.list.last()
+        self.by_recency().next()
     }
 
     pub fn previous(&self) -> Option<&Job> {
-        let len = self.list.len();
-        if len >= 2 { self.list.get(len - 2) } else { self.list.last() }
+        self.by_recency().nth(1).or(self.current())
     }
 
     pub fn current_id(&self) -> Option<usize> {
@@ -138,6 +198,15 @@ impl Jobs {
             return Err(Lookup::Ambiguous);
         }
         self.find(spec).ok_or(Lookup::Missing)
+    }
+
+    /// The mark that lists show of a job: the current one, the one before, or neither.
+    pub fn mark(&self, id: usize) -> char {
+        match self.by_recency().position(|job| job.id == id) {
+            Some(0) => '+',
+            Some(1) => '-',
+            _ => ' ',
+        }
     }
 
     /// The job that `%…` names.
@@ -171,6 +240,39 @@ impl Jobs {
     }
 }
 
+impl Job {
+    pub fn state(&self) -> State {
+        match self.status {
+            Some(_) => State::Done,
+            None if self.stopped.is_some() => State::Stopped,
+            None => State::Running,
+        }
+    }
+
+    /// What has become of it, as lists show it.
+    fn state_text(&self) -> String {
+        match (self.stopped, self.signal, self.status) {
+            (Some(_), ..) => "Stopped".into(),
+            (None, Some(signal), _) => signal_text(signal).into(),
+            (None, None, None) => "Running".into(),
+            (None, None, Some(0)) => "Done".into(),
+            (None, None, Some(code)) => format!("Exit {code}"),
+        }
+    }
+
+    /// Its line in a list.
+    pub fn line(&self, mark: char, long: bool) -> Vec<u8> {
+        let number = self.pids.first().copied().unwrap_or(0);
+        let head = if long {
+            format!("[{}]{mark} {number:>5} {:<24}", self.id, self.state_text())
+        } else {
+            format!("[{}]{mark}  {:<24}", self.id, self.state_text())
+        };
+        let running = self.status.is_none() && self.stopped.is_none();
+        [head.as_bytes(), &self.text, if running { b" &" } else { b"" }, b"\n"].concat()
+    }
+}
+
 impl Shell {
     /// Makes a process, with patience where there is no room for one: children that have ended are reaped, the others
     /// get a moment to end.
@@ -200,6 +302,189 @@ impl Shell {
         }
     }
 
+    // --- job control ---
+
+    /// Whether this shell makes jobs of what it runs.
+    pub fn controls_jobs(&self) -> bool {
+        self.options.monitor && self.subshell_level == 0
+    }
+
+    /// The next children are one job.
+    pub fn lead_job(&mut self, front: bool) {
+        self.launch = if self.controls_jobs() { Launch::Lead { front } } else { Launch::Inside };
+    }
+
+    /// In a new process: joins its job. Before the signals are as a child's, since taking the terminal needs that.
+    pub fn enter_job(&mut self) {
+        match std::mem::take(&mut self.launch) {
+            Launch::Inside => {}
+            Launch::Lead { front } => {
+                let _ = abi::setpgid(0, 0);
+                if front {
+                    self.give_terminal(abi::getpid());
+                }
+            }
+            Launch::Join(group) => {
+                let _ = abi::setpgid(0, group);
+            }
+        }
+    }
+
+    /// In the shell: a child was started. It may not have come to joining its group itself.
+    pub fn joined(&mut self, pid: abi::Pid) {
+        match self.launch {
+            Launch::Inside => {}
+            Launch::Lead { front } => {
+                let _ = abi::setpgid(pid, pid);
+                if front {
+                    self.give_terminal(pid);
+                }
+                self.launch = Launch::Join(pid);
+            }
+            Launch::Join(group) => {
+                let _ = abi::setpgid(pid, group);
+            }
+        }
+    }
+
+    fn give_terminal(&self, group: abi::Pid) {
+        if let Some(terminal) = self.terminal {
+            let _ = abi::tcsetpgrp(terminal, group);
+        }
+    }
+
+    /// Waits for a job in front; `text` is what lists show if it stops. Answers each process's status.
+    pub fn wait_in_front(&mut self, pids: &[abi::Pid], text: impl FnOnce() -> Vec<u8>) -> Vec<i32> {
+        let launch = std::mem::take(&mut self.launch);
+        if launch == Launch::Inside {
+            return pids.iter().map(|pid| self.wait_for(*pid)).collect();
+        }
+        let (statuses, stopped) = self.wait_group(pids);
+        if let Some(signal) = stopped {
+            let running: Vec<abi::Pid> = pids.to_vec();
+            let id = self.jobs.add(running, text());
+            if let Some(job) = self.jobs.get_mut(id) {
+                job.group = pids.first().copied();
+                job.stopped = Some(signal);
+            }
+            self.report_stop(id);
+        }
+        statuses
+    }
+
+    /// Waits for the processes of a group in front, and takes the terminal back. Says by which signal it was stopped.
+    fn wait_group(&mut self, pids: &[abi::Pid]) -> (Vec<i32>, Option<i32>) {
+        let before = self.terminal.and_then(|terminal| abi::tcgetattr(terminal).ok());
+        let (mut statuses, mut stopped, mut died) = (Vec::new(), None, false);
+        for &pid in pids {
+            if let Some(status) = self.jobs.ended(pid) {
+                statuses.push(status);
+                continue;
+            }
+            let status = self.wait_change(pid);
+            match status.stopped() {
+                Some(signal) => stopped = Some(signal),
+                None => self.jobs.note_status(pid, status),
+            }
+            died |= status.signal().is_some();
+            if status.signal() == Some(SIGINT) && self.interactive {
+                self.interrupted = true;
+                statuses.push(128 + SIGINT);
+            } else {
+                statuses.push(if stopped.is_some() {
+                    status.shell_code()
+                } else {
+                    self.report_death(status)
+                });
+            }
+        }
+        self.take_terminal();
+        if let (Some(terminal), Some(before), true) = (self.terminal, before, died || stopped.is_some()) {
+            // Whoever dies or stops has no chance to leave the terminal as it was.
+            let _ = abi::tcsetattr(terminal, &before, false);
+        }
+        (statuses, stopped)
+    }
+
+    /// Waits until a child ends or stops.
+    fn wait_change(&mut self, pid: abi::Pid) -> abi::Status {
+        loop {
+            match abi::wait(abi::Who::Child(pid), abi::WaitFlags { no_hang: false, stopped: true }) {
+                Ok(Some((_, status))) => return status,
+                Err(abi::Errno::INTR) | Ok(None) => self.note_signals(),
+                Err(_) => return abi::Status(127 << 8),
+            }
+        }
+    }
+
+    pub fn take_terminal(&self) {
+        if let Ok(own) = abi::getpgid(0) {
+            self.give_terminal(own);
+        }
+    }
+
+    fn report_stop(&mut self, id: usize) {
+        let mark = self.jobs.mark(id);
+        if let Some(job) = self.jobs.get_mut(id) {
+            job.known = true;
+            let _ = abi::write_all(2, &[b"\n", job.line(mark, false).as_slice()].concat());
+        }
+    }
+
+    /// `fg`: continues a job in front, and waits for it.
+    pub fn continue_in_front(&mut self, id: usize) -> i32 {
+        let Some(job) = self.jobs.get_mut(id) else { return 1 };
+        job.stopped = None;
+        let (pids, group) = (job.pids.clone(), job.group);
+        if let Some(group) = group {
+            self.give_terminal(group);
+            let _ = abi::kill(abi::Who::Group(group), SIGCONT);
+        }
+        let (statuses, stopped) = self.wait_group(&pids);
+        match stopped {
+            Some(signal) => {
+                if let Some(job) = self.jobs.get_mut(id) {
+                    job.stopped = Some(signal);
+                }
+                self.jobs.touch(id);
+                self.report_stop(id);
+            }
+            None => self.jobs.list.retain(|job| job.id != id),
+        }
+        statuses.last().copied().unwrap_or(0)
+    }
+
+    /// `bg`: continues a job where it is.
+    pub fn continue_behind(&mut self, id: usize) {
+        let Some(job) = self.jobs.get_mut(id) else { return };
+        job.stopped = None;
+        let pids = job.pids.clone();
+        let targets: Vec<abi::Who> = match job.group {
+            Some(group) => vec![abi::Who::Group(group)],
+            None => pids.iter().map(|pid| abi::Who::Child(*pid)).collect(),
+        };
+        for target in targets {
+            let _ = abi::kill(target, SIGCONT);
+        }
+        self.last_background = pids.last().copied();
+    }
+
+    /// Before a prompt: what became of jobs since the last.
+    pub fn tell_of_jobs(&mut self) {
+        self.jobs.poll();
+        let mut text = Vec::new();
+        for at in 0..self.jobs.list.len() {
+            let mark = self.jobs.mark(self.jobs.list[at].id);
+            let job = &mut self.jobs.list[at];
+            if !job.known && (job.status.is_some() || job.stopped.is_some()) {
+                job.known = true;
+                text.extend(job.line(mark, false));
+            }
+        }
+        let _ = abi::write_all(2, &text);
+        self.jobs.forget_known();
+    }
+
     /// Names the signal that ended a command, as bash does for those a user would not expect.
     fn report_death(&self, status: abi::Status) -> i32 {
         if let Some(signal) = status.signal()
@@ -211,19 +496,42 @@ impl Shell {
     }
 }
 
-/// What a shell says of a signal that ended something.
+/// What is said of a foreground command's death: nothing where the user did it, or a pipe.
 pub fn death_text(signal: i32) -> Option<&'static str> {
-    Some(match signal {
+    match signal {
+        SIGINT | 13 => None,
+        signal => Some(signal_text(signal)),
+    }
+}
+
+/// A signal in words.
+pub fn signal_text(signal: i32) -> &'static str {
+    match signal {
         1 => "Hangup",
+        2 => "Interrupt",
         3 => "Quit",
         4 => "Illegal instruction",
+        5 => "Trace/breakpoint trap",
         6 => "Aborted",
         7 => "Bus error",
         8 => "Floating point exception",
         9 => "Killed",
+        10 => "User defined signal 1",
         11 => "Segmentation fault",
+        12 => "User defined signal 2",
+        13 => "Broken pipe",
         14 => "Alarm clock",
         15 => "Terminated",
-        _ => return None,
-    })
+        16 => "Stack fault",
+        23 => "Urgent I/O condition",
+        24 => "CPU time limit exceeded",
+        25 => "File size limit exceeded",
+        26 => "Virtual timer expired",
+        27 => "Profiling timer expired",
+        28 => "Window changed",
+        29 => "I/O possible",
+        30 => "Power failure",
+        31 => "Bad system call",
+        _ => "Unknown signal",
+    }
 }

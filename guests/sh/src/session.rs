@@ -1,7 +1,8 @@
 //! How a shell starts and ends: as a command, and as a session that lives from run to run.
 
+use crate::history::Taken;
 use crate::parser::Parser;
-use crate::shell::{Exec, Flow, Invocation, Shell};
+use crate::shell::{Exec, Flow, Invocation, Shell, Startup};
 use crate::vars::{Attrs, Value, Var};
 use std::cell::RefCell;
 use wardian_abi as abi;
@@ -141,6 +142,12 @@ impl Shell {
                     {
                         break;
                     }
+                    if self.options.history && self.invocation != Invocation::Session {
+                        let (rest, line) = parser.take_rest();
+                        return match self.run_recorded(&rest, line, status) {
+                            Ok(code) | Err(code) => self.run_exit_trap(code),
+                        };
+                    }
                 }
                 Ok(None) => break,
                 Err(code) => {
@@ -150,6 +157,41 @@ impl Shell {
             }
         }
         self.run_exit_trap(status)
+    }
+
+    /// With `set -o history` a script is taken line by line, each into the history before it is run.
+    fn run_recorded(&mut self, text: &[u8], first: u32, mut status: i32) -> Result<i32, i32> {
+        let (mut command, mut start) = (Vec::new(), first);
+        for (number, line) in (first..).zip(text.split(|&byte| byte == b'\n')) {
+            if command.is_empty() {
+                start = number;
+            }
+            match self.take_line(&command, line) {
+                Taken::Unfinished(more) => command = more,
+                Taken::Refused => command.clear(),
+                Taken::Whole { text, .. } => {
+                    command.clear();
+                    status = self.run_whole(text, start)?;
+                }
+            }
+        }
+        if command.is_empty() { Ok(status) } else { self.run_whole(command, start) }
+    }
+
+    fn run_whole(&mut self, text: Vec<u8>, line: u32) -> Result<i32, i32> {
+        let mut parser = Parser::new(text, line);
+        let mut status = self.status;
+        loop {
+            match self.next_list(&mut parser) {
+                Ok(Some(list)) => {
+                    let result = self.run_list(&list);
+                    self.depth = 0;
+                    status = self.after_command(result)?;
+                }
+                Ok(None) => return Ok(status),
+                Err(code) => return Err(code),
+            }
+        }
     }
 
     /// What a command's end means for the script: `Err` ends it with that code.
@@ -214,8 +256,12 @@ fn long_option(shell: &mut Shell, arg: &[u8], args: &[Vec<u8>], at: &mut usize) 
             let _ = abi::write_all(1, b"GNU bash, version 5.2.15(1)-release (x86_64-pc-linux-gnu)\n");
             return Err(0);
         }
-        b"--rcfile" | b"--init-file" => *at += 1,
-        b"--norc" | b"--noprofile" | b"--login" | b"--noediting" | b"--verbose" | b"--restricted" => {}
+        b"--rcfile" | b"--init-file" => {
+            shell.startup = Startup::Read(args.get(*at).cloned());
+            *at += 1;
+        }
+        b"--norc" => shell.startup = Startup::None,
+        b"--noprofile" | b"--login" | b"--noediting" | b"--verbose" | b"--restricted" => {}
         other => {
             let _ = args;
             let text = [shell.name.as_slice(), b": ", other, b": invalid option\n"].concat();
@@ -282,6 +328,9 @@ fn start(mut shell: Shell, operands: &[Vec<u8>], command: bool) -> i32 {
             return 2;
         };
         shell.invocation = Invocation::Command;
+        if shell.interactive {
+            let _ = crate::builtins::set_named(&mut shell, b"histexpand", true);
+        }
         if let Some(name) = operands.get(1) {
             shell.name.clone_from(name);
             shell.params = operands[2..].to_vec();
@@ -292,6 +341,9 @@ fn start(mut shell: Shell, operands: &[Vec<u8>], command: bool) -> i32 {
     }
     let Some(path) = operands.first().filter(|_| !shell.read_stdin) else {
         shell.params = operands.to_vec();
+        if shell.interactive || (abi::isatty(0) && abi::isatty(2)) {
+            return start_interactive(shell);
+        }
         let mut parser = Parser::with_refill(Box::new(|| {
             let mut line = crate::builtins::read_line_raw(0)?;
             if !line.ends_with(b"\n") {
@@ -311,6 +363,21 @@ fn readable_in(path: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     candidates
         .filter(|candidate| abi::stat(abi::Dir::CWD, candidate, true).is_ok_and(|stat| stat.is_file()))
         .find(|candidate| abi::access(abi::Dir::CWD, candidate, 4).is_ok())
+}
+
+/// `bash` at a terminal, or with `-i`.
+fn start_interactive(mut shell: Shell) -> i32 {
+    let startup = std::mem::take(&mut shell.startup);
+    shell.become_interactive();
+    if let Startup::Read(file) = startup {
+        shell.read_startup_files(file.as_deref());
+    }
+    if let Some(file) = shell.text(b"HISTFILE").map(|file| file.to_vec()) {
+        let _ = shell.history.read_file(&file, false);
+    }
+    let code = shell.interact();
+    shell.save_history();
+    code
 }
 
 fn run_file(mut shell: Shell, name: &[u8]) -> i32 {
@@ -377,6 +444,9 @@ pub struct ShellSession;
 impl abi::Session for ShellSession {
     fn run(script: &[u8]) -> i32 {
         let run = |shell: &mut Shell| {
+            if shell.interactive {
+                return shell.run_at_prompt(script.to_vec());
+            }
             shell.jobs.poll();
             shell.line = 1;
             shell.depth = 0;
@@ -393,6 +463,12 @@ impl abi::Session for ShellSession {
 
     fn getenv(name: &[u8]) -> Option<Vec<u8>> {
         with_session(|shell| shell.text(name).map(|text| text.to_vec())).flatten()
+    }
+
+    fn ask(question: &[u8]) -> Option<Vec<u8>> {
+        let fields: Vec<Vec<u8>> = question.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect();
+        let answer = with_session(|shell| shell.answer(&fields)).flatten()?;
+        Some(answer.join(&0))
     }
 
     fn setenv(name: &[u8], value: &[u8]) {

@@ -1,12 +1,14 @@
 //! The state of a shell, and how it speaks of errors.
 
 use crate::ast::{Function, List};
-use crate::jobs::Jobs;
+use crate::completion::Completions;
+use crate::history::History;
+use crate::jobs::{Jobs, Launch};
 use crate::options::{Options, Shopt};
 use crate::parser::{Dialect, SyntaxError};
 use crate::traps::Traps;
 use crate::vars::{Attrs, NameMap, Value, Var, Vars};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Instant;
@@ -39,6 +41,21 @@ pub enum Invocation {
     Stdin,
     /// Scripts given one after another through the kernel.
     Session,
+}
+
+/// Which of its user's files an interactive shell reads first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Startup {
+    /// `~/.bashrc`, or this one.
+    Read(Option<Vec<u8>>),
+    /// `--norc`
+    None,
+}
+
+impl Default for Startup {
+    fn default() -> Self {
+        Startup::Read(None)
+    }
 }
 
 /// A function call or sourced file in progress.
@@ -104,12 +121,13 @@ pub struct Shell {
     /// Compiled arithmetic whose text is only known at run time.
     pub arith_cache: HashMap<Vec<u8>, Rc<crate::arith::Expr>>,
     pub disabled_builtins: Vec<Vec<u8>>,
-    pub history: Vec<Vec<u8>>,
+    pub history: History,
+    /// What history expansion last replaced, and by what.
+    pub last_substitution: RefCell<Option<(Vec<u8>, Vec<u8>)>>,
     /// The trap being run, whose `$?` it must not change.
     pub in_trap: u32,
-    /// The words a completion specification was given; kept to list them.
     pub interactive: bool,
-    pub completions: NameMap<Vec<u8>>,
+    pub completions: Completions,
     /// The status of a loop that a wrong `break` ended.
     pub break_status: i32,
     /// Some script spoke of `BASH_COMMAND`: the command being run is kept as text.
@@ -132,8 +150,23 @@ pub struct Shell {
     pub params_set: bool,
     /// A command of a pipeline: its words are still expanded at the shell's own level.
     pub pending_level: bool,
+    pub startup: Startup,
     /// Levels of `eval` and substitution, which repeat the first character of `PS4`.
     pub trace_depth: usize,
+    /// The terminal, high up where no script has its own, when the shell is interactive at one.
+    pub terminal: Option<abi::Fd>,
+    /// Which group the next child joins.
+    pub launch: Launch,
+    /// The command being run is to be given up: the user typed the interrupt character.
+    pub interrupted: bool,
+    /// `exit` was called at the prompt.
+    pub leaving: Option<i32>,
+    /// `exit` was refused once because jobs are stopped.
+    pub warned_of_jobs: bool,
+    /// The command being run was put into the history when it was read.
+    pub recorded: bool,
+    /// Commands read at the prompt so far.
+    pub command_number: usize,
 }
 
 impl Shell {
@@ -176,10 +209,11 @@ impl Shell {
             process_fds: Vec::new(),
             arith_cache: HashMap::new(),
             disabled_builtins: Vec::new(),
-            history: Vec::new(),
+            history: History::default(),
+            last_substitution: RefCell::default(),
             in_trap: 0,
             interactive: false,
-            completions: NameMap::default(),
+            completions: Completions::default(),
             break_status: 0,
             keeps_command: false,
             read_stdin: false,
@@ -191,7 +225,15 @@ impl Shell {
             line_to_trace: None,
             params_set: false,
             pending_level: false,
+            startup: Startup::default(),
             trace_depth: 0,
+            terminal: None,
+            launch: Launch::default(),
+            interrupted: false,
+            leaving: None,
+            warned_of_jobs: false,
+            recorded: false,
+            command_number: 0,
         }
     }
 
@@ -248,6 +290,9 @@ impl Shell {
 
     /// What an error in an expansion does: ends the shell, or at the prompt only the command.
     pub fn fatal(&self) -> Flow {
+        if self.interactive && self.subshell_level == 0 {
+            return Flow::Discard(1);
+        }
         if self.subshell_level == 0 && matches!(self.invocation, Invocation::Command | Invocation::Session) {
             Flow::Exit(127)
         } else {

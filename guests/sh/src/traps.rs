@@ -1,13 +1,32 @@
 //! Traps: commands run when a signal arrives, or when the shell exits, fails, steps or returns.
 
+use crate::jobs::SIGINT;
 use crate::shell::{Exec, Flow, Shell};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use wardian_abi as abi;
 
 pub const EXIT: i32 = 0;
 pub const ERR: i32 = -1;
 pub const DEBUG: i32 = -2;
 pub const RETURN: i32 = -3;
+
+/// Signals that arrived and were taken from the kernel, but not acted on yet.
+static ARRIVED: AtomicU64 = AtomicU64::new(0);
+
+/// Takes note of signals that arrived. Until that is done, no call waits any more.
+pub fn collect() {
+    ARRIVED.fetch_or(abi::sigpending(), Ordering::Relaxed);
+}
+
+/// The signals that arrived since this was last asked.
+pub fn arrived() -> u64 {
+    collect();
+    ARRIVED.swap(0, Ordering::Relaxed)
+}
+
+/// What an interactive shell does not die or stop of. Flagged rather than ignored: programs it starts do not inherit it.
+const ENDURED: [i32; 6] = [SIGINT, 3, 15, 20, 21, 22];
 
 #[derive(Default, Clone)]
 pub struct Traps {
@@ -28,6 +47,8 @@ pub struct Traps {
     arrived: u64,
     /// The shell's own events whose traps are running: they do not run inside themselves.
     running: Vec<i32>,
+    /// The shell is interactive, and endures what would end others.
+    enduring: bool,
 }
 
 /// Signals that end a shell, and that it can say goodbye on: HUP, INT, USR1, USR2, ALRM and TERM.
@@ -99,7 +120,9 @@ impl Traps {
             return;
         }
         if self.commands.remove(&signal).is_some() && signal > 0 {
-            let _ = abi::sigaction(signal, abi::Disposition::Default);
+            let endured = self.enduring && ENDURED.contains(&signal);
+            let back = if endured { abi::Disposition::Flag } else { abi::Disposition::Default };
+            let _ = abi::sigaction(signal, back);
         }
         self.watch();
     }
@@ -108,18 +131,24 @@ impl Traps {
         let says_goodbye = self.commands.get(&EXIT).is_some_and(|command| !command.is_empty());
         for signal in FATAL {
             let caught = self.fatal.contains(&signal);
-            let wanted = says_goodbye && !self.commands.contains_key(&signal);
+            let endured = self.enduring && ENDURED.contains(&signal);
+            let wanted = says_goodbye && !endured && !self.commands.contains_key(&signal);
             if wanted && !caught {
                 let _ = abi::sigaction(signal, abi::Disposition::Flag);
-            } else if caught && !says_goodbye && !self.commands.contains_key(&signal) {
+            } else if caught && !endured && !says_goodbye && !self.commands.contains_key(&signal) {
                 let _ = abi::sigaction(signal, abi::Disposition::Default);
             }
         }
         self.fatal = match says_goodbye {
-            true => FATAL.into_iter().filter(|signal| !self.commands.contains_key(signal)).collect(),
+            true => FATAL
+                .into_iter()
+                .filter(|signal| !self.commands.contains_key(signal))
+                .filter(|signal| !(self.enduring && ENDURED.contains(signal)))
+                .collect(),
             false => Vec::new(),
         };
-        self.watching = !self.fatal.is_empty()
+        self.watching = self.enduring
+            || !self.fatal.is_empty()
             || self.commands.iter().any(|(signal, command)| *signal > 0 && !command.is_empty());
         self.on_error = self.commands.get(&ERR).is_some_and(|command| !command.is_empty());
         self.on_step = self.commands.get(&DEBUG).is_some_and(|command| !command.is_empty());
@@ -169,9 +198,28 @@ impl Traps {
         self.watch();
     }
 
+    /// An interactive shell lives on whatever is typed at it.
+    pub fn endure(&mut self) {
+        for signal in ENDURED {
+            if !self.commands.contains_key(&signal) {
+                let _ = abi::sigaction(signal, abi::Disposition::Flag);
+            }
+        }
+        self.enduring = true;
+        self.watch();
+    }
+
     /// In a subshell: traps are gone, ignored signals stay ignored.
     pub fn enter_child(&mut self, keep_errors: bool, keep_debug: bool) {
         let shown = self.commands.clone();
+        ARRIVED.store(0, Ordering::Relaxed);
+        if std::mem::take(&mut self.enduring) {
+            for signal in ENDURED {
+                if !self.commands.contains_key(&signal) {
+                    let _ = abi::sigaction(signal, abi::Disposition::Default);
+                }
+            }
+        }
         for (signal, command) in &self.commands {
             if *signal > 0 && !command.is_empty() {
                 let _ = abi::sigaction(*signal, abi::Disposition::Default);
@@ -196,8 +244,14 @@ impl Shell {
 
     /// Runs the traps of signals that have arrived; answers one of them.
     pub fn take_pending_traps(&mut self) -> Exec<Option<i32>> {
-        let pending = std::mem::take(&mut self.traps.arrived) | abi::sigpending();
+        let pending = std::mem::take(&mut self.traps.arrived) | arrived();
         let mut taken = None;
+        if self.interactive && pending >> SIGINT & 1 == 1 && self.traps.get(SIGINT).is_none() {
+            self.interrupted = true;
+        }
+        if self.interrupted {
+            return Err(Flow::Discard(128 + SIGINT));
+        }
         if pending == 0 {
             return Ok(None);
         }
@@ -216,7 +270,7 @@ impl Shell {
     /// Looks at the signals that have arrived while a child is waited for: one that ends the shell does so at once,
     /// traps are left for when the child is done.
     pub fn note_signals(&mut self) {
-        self.traps.arrived |= abi::sigpending();
+        self.traps.arrived |= arrived();
         let arrived = self.traps.arrived;
         if let Some(signal) = self.traps.fatal.iter().copied().find(|signal| arrived >> signal & 1 == 1) {
             self.die_of(signal);

@@ -18,6 +18,13 @@ pub fn simple_text(simple: &Simple) -> Vec<u8> {
     printer.out
 }
 
+/// All of a command, for lists of jobs.
+pub fn whole_text(command: &Command) -> Vec<u8> {
+    let mut printer = Printer::default();
+    printer.command(command);
+    printer.out
+}
+
 pub fn and_or_text(item: &AndOr) -> Vec<u8> {
     let mut printer = Printer::default();
     printer.and_or(item);

@@ -2,6 +2,7 @@
 
 mod mounts;
 mod run;
+mod shell;
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

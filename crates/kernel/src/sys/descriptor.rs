@@ -1,13 +1,17 @@
 //! Descriptors: pipes, copies, the close-on-exec flag, terminals.
 
-use wardian_vfs::Errno;
+use std::sync::Arc;
+
+use wardian_vfs::{Errno, Result};
 use wasmtime::Linker;
 
 use super::MODULE;
-use crate::call::{Call, Outcome, quick_calls};
+use crate::call::{Call, Outcome, quick_calls, waiting_calls};
 use crate::fd::{Fd, OpenFile};
 use crate::instance::Ctx;
 use crate::pipe;
+use crate::proc::Pid;
+use crate::tty::{MODE_SIZE, Mode, Terminal};
 
 /// The new descriptor is closed when another program is started.
 const CLOEXEC: u32 = 1;
@@ -20,6 +24,13 @@ pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
         cloexec(fd: u32, value: i32, old: u32);
         isatty(fd: u32);
         winsize(fd: u32, out: u32);
+        setwinsize(fd: u32, rows: u32, columns: u32);
+        tcgetattr(fd: u32, out: u32);
+        tcgetpgrp(fd: u32, group: u32);
+    }
+    waiting_calls! { linker, MODULE;
+        tcsetattr(fd: u32, flush: u32, mode: u32);
+        tcsetpgrp(fd: u32, group: u32);
     }
     Ok(())
 }
@@ -82,13 +93,63 @@ fn cloexec(call: &mut Call<'_>, fd: u32, value: i32, old: u32) -> Outcome {
     Ok(call.put_u32(old, u32::from(before))?)
 }
 
-/// No stream of a run is a terminal: a host that has one attaches it as such.
-fn isatty(call: &mut Call<'_>, fd: u32) -> Outcome {
-    call.fd(fd)?;
-    Err(Errno::ENOTTY.into())
+/// The terminal behind a descriptor.
+fn terminal(call: &Call<'_>, fd: u32) -> Result<Arc<Terminal>> {
+    match &*call.file(fd)? {
+        OpenFile::Terminal(terminal, _) => Ok(terminal.clone()),
+        _ => Err(Errno::ENOTTY),
+    }
 }
 
-fn winsize(call: &mut Call<'_>, fd: u32, _out: u32) -> Outcome {
-    call.fd(fd)?;
-    Err(Errno::ENOTTY.into())
+fn isatty(call: &mut Call<'_>, fd: u32) -> Outcome {
+    terminal(call, fd)?;
+    Ok(())
+}
+
+fn winsize(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
+    let (rows, columns) = terminal(call, fd)?.size();
+    Ok(call.put(out, &[rows.to_le_bytes(), columns.to_le_bytes()].concat())?)
+}
+
+fn setwinsize(call: &mut Call<'_>, fd: u32, rows: u32, columns: u32) -> Outcome {
+    let size = |n: u32| u16::try_from(n).map_err(|_| Errno::EINVAL);
+    let (rows, columns) = (size(rows)?, size(columns)?);
+    terminal(call, fd)?.resize(rows, columns);
+    Ok(())
+}
+
+fn tcgetattr(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
+    let mode = terminal(call, fd)?.mode();
+    Ok(call.put(out, &mode.to_abi())?)
+}
+
+async fn tcsetattr(call: &mut Call<'_>, fd: u32, flush: u32, mode: u32) -> Outcome {
+    let mode = Mode::from_abi(&call.copy(mode, MODE_SIZE)?)?;
+    let terminal = terminal(call, fd)?;
+    in_front(call, &terminal).await?;
+    terminal.set_mode(mode, flush == 1);
+    Ok(())
+}
+
+fn tcgetpgrp(call: &mut Call<'_>, fd: u32, group: u32) -> Outcome {
+    let foreground = terminal(call, fd)?.foreground().ok_or(Errno::ENOTTY)?;
+    Ok(call.put_u32(group, foreground)?)
+}
+
+async fn tcsetpgrp(call: &mut Call<'_>, fd: u32, group: u32) -> Outcome {
+    let terminal = terminal(call, fd)?;
+    let group: Pid = group;
+    let exists = call.machine().table().iter().any(|(_, entry)| entry.group == group);
+    if !exists {
+        return Err(Errno::EPERM.into());
+    }
+    in_front(call, &terminal).await?;
+    terminal.set_foreground(group);
+    Ok(())
+}
+
+/// Who changes the terminal from the background is stopped until it is in front.
+async fn in_front(call: &Call<'_>, terminal: &Terminal) -> Result<()> {
+    let (machine, process) = (call.machine().clone(), call.process().clone());
+    process.interruptible(terminal.wait_to_change(&machine, &process)).await
 }

@@ -108,6 +108,7 @@ impl Call<'_> {
                 let work = move |tree: &mut Tree, handle: &mut Handle| tree.stat_handle(&caller, handle);
                 self.machine().on_file(file, work).await
             }
+            OpenFile::Terminal(..) => Ok(crate::tty::stat()),
             _ => Ok(pipe_stat()),
         }
     }

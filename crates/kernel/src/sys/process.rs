@@ -120,6 +120,7 @@ impl RequestWords {
         match self.group {
             -1 => Ok(Group::Parents),
             0 => Ok(Group::Own),
+            -2 => Ok(Group::Foreground),
             1.. => {
                 let group = self.group as Pid;
                 let exists = call.machine().table().iter().any(|(_, entry)| entry.group == group);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wardian_vfs::{DirEntry, Errno, FileKind, OpenFlags, Result, Seek, SetTime, Stat};
+use wardian_vfs::{Device, DirEntry, Errno, FileKind, OpenFlags, Result, Seek, SetTime, Stat};
 use wasmtime::Linker;
 
 use super::{MODULE, filetype};
@@ -241,6 +241,8 @@ fn fd_fdstat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
         fdflags |= FDFLAGS_NONBLOCK;
     }
     let rights = match kind {
+        // A character device that cannot be sought is how libc knows a terminal.
+        FileKind::Device(Device::Tty) => ALL_RIGHTS & !SEEK_AND_TELL,
         FileKind::File | FileKind::Dir | FileKind::Device(_) => ALL_RIGHTS,
         _ => ALL_RIGHTS & !SEEK_AND_TELL,
     };

@@ -109,7 +109,9 @@ fn readiness(file: &OpenFile, write: bool) -> Result<Option<Readiness>> {
     match (file, write) {
         (OpenFile::Reader(reader) | OpenFile::Both(reader, _), false) => Ok(Some(reader.readiness())),
         (OpenFile::Writer(writer) | OpenFile::Both(_, writer), true) => Ok(Some(writer.readiness())),
-        (OpenFile::Tree(_), _) | (OpenFile::Input(_), false) | (OpenFile::Output(..), true) => Ok(None),
+        (OpenFile::Terminal(tty, _), false) => Ok(Some(tty.readiness())),
+        (OpenFile::Tree(_), _) | (OpenFile::Input(_), false) => Ok(None),
+        (OpenFile::Output(..) | OpenFile::Terminal(..), true) => Ok(None),
         _ => Err(Errno::EBADF),
     }
 }
@@ -142,6 +144,7 @@ fn change(s: &Subscription) -> Option<tokio::sync::futures::Notified<'_>> {
     match (&**file, write) {
         (OpenFile::Reader(reader) | OpenFile::Both(reader, _), false) => Some(reader.changed()),
         (OpenFile::Writer(writer) | OpenFile::Both(_, writer), true) => Some(writer.changed()),
+        (OpenFile::Terminal(tty, _), false) => Some(tty.changed()),
         _ => None,
     }
 }

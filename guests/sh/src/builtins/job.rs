@@ -62,7 +62,7 @@ fn wait_interruptibly(shell: &mut Shell, who: abi::Who) -> Exec<Result<(abi::Pid
         match abi::wait(who, abi::WaitFlags::default()) {
             Ok(Some((pid, status))) => {
                 let code = status.shell_code();
-                shell.jobs.note(pid, code);
+                shell.jobs.note_status(pid, status);
                 return Ok(Ok((pid, code)));
             }
             Ok(None) => return Ok(Err(127)),
@@ -177,14 +177,14 @@ fn wait_any(shell: &mut Shell, operands: &[Vec<u8>]) -> Exec<(abi::Pid, i32)> {
 
 pub fn jobs(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let mut options = Options::new(args);
-    let (mut long, mut pids, mut running, mut stopped) = (false, false, false, false);
+    let (mut long, mut pids, mut running, mut stopped, mut news) = (false, false, false, false, false);
     while let Some(letter) = options.next() {
         match letter {
             b'l' => long = true,
             b'p' => pids = true,
             b'r' => running = true,
             b's' => stopped = true,
-            b'n' => {}
+            b'n' => news = true,
             b'x' => return run_with_jobs(shell, options.rest()),
             other => {
                 let usage = "jobs [-lnprs] [jobspec ...] or jobs -x command [args]";
@@ -206,7 +206,10 @@ pub fn jobs(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let mut text = Vec::new();
     for job in &mut shell.jobs.list {
         let chosen = all || wanted.contains(&job.id);
-        if !chosen || (running && job.state() != State::Running) || (stopped && job.state() != State::Stopped)
+        if !chosen
+            || (news && job.known)
+            || (running && job.state() != State::Running)
+            || (stopped && job.state() != State::Stopped)
         {
             continue;
         }
@@ -319,7 +322,7 @@ pub fn kill(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
 fn kill_one(shell: &mut Shell, operand: &[u8], signal: i32) -> i32 {
     let pids = if operand.starts_with(b"%") {
         match shell.jobs.find(operand) {
-            Some(job) => job.pids.clone(),
+            Some(job) => job.group.map_or_else(|| job.pids.clone(), |group| vec![-group]),
             None => return fail(shell, b"kill", &[operand, b": no such job"], 1),
         }
     } else {
@@ -330,7 +333,7 @@ fn kill_one(shell: &mut Shell, operand: &[u8], signal: i32) -> i32 {
     };
     if signal == CONTINUE {
         for job in shell.jobs.list.iter_mut().filter(|job| job.pids == pids) {
-            job.stopped = false;
+            job.stopped = None;
         }
     }
     let mut status = 0;
@@ -396,52 +399,52 @@ pub fn list_signals(shell: &mut Shell) {
     output(shell, b"kill", text.as_bytes());
 }
 
-fn no_job_control(shell: &mut Shell, name: &[u8]) -> Exec {
-    Ok(fail(shell, name, &[b"no job control"], 1))
+/// The job `fg` and `bg` mean, or the status of there being none.
+fn continued(shell: &mut Shell, name: &[u8], spec: Option<&Vec<u8>>) -> Result<usize, i32> {
+    if !shell.options.monitor {
+        return Err(fail(shell, name, &[b"no job control"], 1));
+    }
+    shell.jobs.poll();
+    let wanted = spec.map_or(&b"%+"[..], Vec::as_slice);
+    match shell.jobs.find(wanted).map(|job| (job.id, job.status)) {
+        Some((id, None)) => Ok(id),
+        Some((_, Some(_))) => Err(fail(shell, name, &[b"job has terminated"], 1)),
+        None => {
+            let shown = spec.map_or(&b"current"[..], Vec::as_slice);
+            Err(fail(shell, name, &[shown, b": no such job"], 1))
+        }
+    }
 }
 
 pub fn fg(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
-    if !shell.options.monitor {
-        return no_job_control(shell, b"fg");
-    }
-    let spec = args.get(1).map_or(&b"%+"[..], Vec::as_slice).to_vec();
-    let Some(job) = shell.jobs.find(&spec) else {
-        return Ok(fail(
-            shell,
-            b"fg",
-            &[if args.len() > 1 { &spec } else { b"current" }, b": no such job"],
-            1,
-        ));
+    let id = match continued(shell, b"fg", args.get(1)) {
+        Ok(id) => id,
+        Err(status) => return Ok(status),
     };
-    let text = [job.text.as_slice(), b"\n"].concat();
-    output(shell, b"fg", &text);
-    let (_, status) = wait_one(shell, &spec)?;
-    Ok(status)
+    let text = shell.jobs.get_mut(id).map(|job| job.text.clone()).unwrap_or_default();
+    output(shell, b"fg", &[text.as_slice(), b"\n"].concat());
+    Ok(shell.continue_in_front(id))
 }
 
 pub fn bg(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
-    if !shell.options.monitor {
-        return no_job_control(shell, b"bg");
-    }
-    let specs = if args.len() > 1 { args[1..].to_vec() } else { vec![b"%+".to_vec()] };
-    shell.jobs.poll();
+    let specs: Vec<Option<&Vec<u8>>> =
+        if args.len() < 2 { vec![None] } else { args[1..].iter().map(Some).collect() };
     let mut status = 0;
     for spec in specs {
-        let Some(job) = shell.jobs.find(&spec) else {
-            let shown = if args.len() > 1 { spec.as_slice() } else { b"current" };
-            status = fail(shell, b"bg", &[shown, b": no such job"], 1);
-            continue;
-        };
-        if job.state() == State::Running {
-            let text = format!("job {} already in background", job.id);
-            fail(shell, b"bg", &[text.as_bytes()], 0);
-            continue;
+        match continued(shell, b"bg", spec) {
+            Ok(id) if shell.jobs.get_mut(id).is_some_and(|job| job.state() == State::Running) => {
+                let text = format!("job {id} already in background");
+                fail(shell, b"bg", &[text.as_bytes()], 0);
+            }
+            Ok(id) => {
+                let mark = shell.jobs.mark(id);
+                let text = shell.jobs.get_mut(id).map(|job| job.text.clone()).unwrap_or_default();
+                let head = format!("[{id}]{mark} ");
+                output(shell, b"bg", &[head.as_bytes(), &text, b" &\n"].concat());
+                shell.continue_behind(id);
+            }
+            Err(failed) => status = failed,
         }
-        let line = [format!("[{}]+ ", job.id).as_bytes(), &job.text, b" &\n"].concat();
-        for pid in job.pids.clone() {
-            kill_one(shell, pid.to_string().as_bytes(), CONTINUE);
-        }
-        output(shell, b"bg", &line);
     }
     Ok(status)
 }

@@ -1,8 +1,10 @@
 //! Compound commands.
 
 use crate::arith::{Arith, ArithError};
-use crate::ast::{CaseArm, CaseEnd, Compound, CompoundKind, Coproc, List, Word};
+use crate::ast::{CaseArm, CaseEnd, Command, Compound, CompoundKind, Coproc, List, Word};
+use crate::jobs::Launch;
 use crate::shell::{Exec, Flow, Shell};
+use std::rc::Rc;
 use wardian_abi as abi;
 
 impl Shell {
@@ -88,8 +90,10 @@ impl Shell {
     }
 
     fn run_subshell(&mut self, list: &List, compound: &Compound) -> Exec {
+        self.lead_job(true);
         let forked = self.start_child(|shell| {
             abi::fork(|| {
+                shell.enter_job();
                 shell.enter_child();
                 shell.loops = 0;
                 shell.jobs = crate::jobs::Jobs::default();
@@ -102,8 +106,13 @@ impl Shell {
             })
         });
         let status = match forked {
-            Ok(pid) => self.wait_for(pid),
+            Ok(pid) => {
+                self.joined(pid);
+                let text = || crate::unparse::whole_text(&Command::Compound(Rc::new(compound.clone())));
+                self.wait_in_front(&[pid], text).last().copied().unwrap_or(0)
+            }
             Err(errno) => {
+                self.launch = Launch::Inside;
                 self.complain_errno(b"fork", errno);
                 254
             }

@@ -119,6 +119,7 @@ impl Shell {
     /// Makes a forked shell a subshell.
     pub fn enter_child(&mut self) {
         self.subshell_level += 1;
+        self.interrupted = false;
         self.traps.enter_child(self.options.errtrace, self.options.functrace);
         self.jobs.enter_child();
         self.process_fds.clear();

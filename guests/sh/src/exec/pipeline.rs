@@ -2,6 +2,7 @@
 
 use super::program::Spawned;
 use crate::ast::{AndOr, Command, Pipeline, Timing};
+use crate::jobs::Launch;
 use crate::shell::{Exec, Flow, Shell};
 use std::time::Instant;
 use wardian_abi as abi;
@@ -10,6 +11,20 @@ use wardian_abi as abi;
 enum Stage {
     Running(abi::Pid),
     Failed(i32),
+}
+
+impl Stage {
+    fn pid(&self) -> Option<abi::Pid> {
+        match self {
+            Stage::Running(pid) => Some(*pid),
+            Stage::Failed(_) => None,
+        }
+    }
+}
+
+fn pipeline_text(stages: &[Command]) -> Vec<u8> {
+    let stages: Vec<Vec<u8>> = stages.iter().map(crate::unparse::whole_text).collect();
+    stages.join(&b" | "[..])
 }
 
 impl Shell {
@@ -64,7 +79,9 @@ impl Shell {
     fn run_pipes(&mut self, stages: &[Command]) -> Exec {
         let last_here = self.shopt.get("lastpipe") && !self.options.monitor;
         let started = if last_here { &stages[..stages.len() - 1] } else { stages };
-        let (children, input) = self.start_stages(started, last_here)?;
+        self.lead_job(true);
+        let (children, input) =
+            self.start_stages(started, last_here).inspect_err(|_| self.launch = Launch::Inside)?;
         let mut statuses: Vec<i32> = Vec::with_capacity(stages.len());
         let mut flow = None;
         let mut last_status = None;
@@ -85,9 +102,12 @@ impl Shell {
                 Err(stop) => flow = Some(stop),
             }
         }
+        let running: Vec<abi::Pid> = children.iter().filter_map(Stage::pid).collect();
+        let ended = self.wait_in_front(&running, || pipeline_text(stages));
+        let mut ended = ended.into_iter();
         for child in children {
             statuses.push(match child {
-                Stage::Running(pid) => self.wait_for(pid),
+                Stage::Running(_) => ended.next().unwrap_or(0),
                 Stage::Failed(status) => status,
             });
         }
@@ -166,6 +186,7 @@ impl Shell {
                     let _ = abi::close(pipe.read);
                     let _ = abi::close(pipe.write);
                 }
+                shell.enter_job();
                 shell.enter_child();
                 if matches!(stage, Command::Simple(_)) {
                     shell.subshell_level -= 1;
@@ -176,7 +197,10 @@ impl Shell {
             })
         });
         Ok(match forked {
-            Ok(pid) => Stage::Running(pid),
+            Ok(pid) => {
+                self.joined(pid);
+                Stage::Running(pid)
+            }
             Err(errno) => {
                 self.complain_errno(b"fork", errno);
                 Stage::Failed(254)
@@ -189,7 +213,24 @@ impl Shell {
         let mut foreground = item.clone();
         foreground.background = false;
         let text = crate::unparse::and_or_text(&foreground);
-        let pids = match (item.first.stages.as_slice(), item.rest.is_empty() && !item.first.negated) {
+        self.lead_job(false);
+        let started = self.start_background(item, &foreground);
+        let launch = std::mem::take(&mut self.launch);
+        let pids = started?;
+        self.last_background = pids.last().copied();
+        let id = self.jobs.add(pids, text);
+        if let (Launch::Join(group), Some(job)) = (launch, self.jobs.get_mut(id)) {
+            job.group = Some(group);
+        }
+        if let (true, Some(pid)) = (self.interactive && self.subshell_level == 0, self.last_background) {
+            let _ = abi::write_all(2, format!("[{id}] {pid}\n").as_bytes());
+        }
+        self.status = 0;
+        Ok(0)
+    }
+
+    fn start_background(&mut self, item: &AndOr, foreground: &AndOr) -> Exec<Vec<abi::Pid>> {
+        Ok(match (item.first.stages.as_slice(), item.rest.is_empty() && !item.first.negated) {
             ([Command::Simple(simple)], true) if self.is_program(simple) => {
                 let null = self.background_input();
                 let map: Vec<_> = null.map(|from| abi::FdMap { to: 0, from }).into_iter().collect();
@@ -210,30 +251,29 @@ impl Shell {
                         let _ = abi::close(fd);
                     }
                     shell.loops = 0;
-                    let result = shell.run_and_or(&foreground);
+                    let result = shell.run_and_or(foreground);
                     let code = shell.exit_code(result);
                     shell.run_exit_trap(code)
                 })?]
             }
-        };
-        self.last_background = pids.last().copied();
-        self.jobs.add(pids, text);
-        self.status = 0;
-        Ok(0)
+        })
     }
 
     fn fork_background(&mut self, mut run: impl FnMut(&mut Shell) -> i32) -> Exec<abi::Pid> {
         self.jobs.poll();
         let forked = self.start_child(|shell| {
             abi::fork(|| {
+                shell.enter_job();
                 shell.enter_child();
                 run(shell)
             })
         });
-        forked.map_err(|errno| {
+        let pid = forked.map_err(|errno| {
             self.complain_errno(b"fork", errno);
             Flow::Discard(254)
-        })
+        })?;
+        self.joined(pid);
+        Ok(pid)
     }
 
     /// Without job control a background command does not read the shell's input.

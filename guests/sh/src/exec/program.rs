@@ -170,10 +170,14 @@ impl Shell {
             argv: argv.as_bytes(),
             env: env.as_bytes(),
             fds: map,
+            group: self.launch.group(),
             ..abi::Spawn::default()
         };
         match self.start_child(|_| abi::spawn(&request)) {
-            Ok(pid) => Spawned::Ok(pid),
+            Ok(pid) => {
+                self.joined(pid);
+                Spawned::Ok(pid)
+            }
             Err(Errno::NOEXEC) => self.spawn_script(args, &path, env.as_bytes(), map),
             Err(errno) => {
                 self.hash.remove(&args[0]);
@@ -195,10 +199,19 @@ impl Shell {
         argv.push(path);
         args[1..].iter().for_each(|arg| argv.push(arg));
         let shell = self.own_path();
-        let request =
-            abi::Spawn { path: &shell, argv: argv.as_bytes(), env, fds: map, ..abi::Spawn::default() };
+        let request = abi::Spawn {
+            path: &shell,
+            argv: argv.as_bytes(),
+            env,
+            fds: map,
+            group: self.launch.group(),
+            ..abi::Spawn::default()
+        };
         match self.start_child(|_| abi::spawn(&request)) {
-            Ok(pid) => Spawned::Ok(pid),
+            Ok(pid) => {
+                self.joined(pid);
+                Spawned::Ok(pid)
+            }
             Err(errno) => Spawned::Err(self.report_unrunnable(path, errno)),
         }
     }

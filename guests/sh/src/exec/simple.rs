@@ -4,6 +4,7 @@ use super::program::Spawned;
 use crate::ast::{Arg, AssignedValue, Assignment, Piece, Simple, Word};
 use crate::builtins::{self, Builtin};
 use crate::expand::quote;
+use crate::jobs::Launch;
 use crate::shell::{Exec, Flow, Shell};
 use crate::vars::{Attrs, Var};
 use std::rc::Rc;
@@ -254,18 +255,18 @@ impl Shell {
             });
         }
         let undo = self.assign_for_command(&simple.assignments, true)?;
+        self.lead_job(true);
         let spawned = if simple.redirects.iter().all(|redirect| self.is_pure_redirect(redirect)) {
             self.spawn_args(&args, &simple.redirects, &[])
         } else {
             Ok(self.fork_program(simple, &args))
         };
         self.undo_assignments(undo);
-        let status = match spawned {
-            Ok(Spawned::Ok(pid)) => self.wait_for(pid),
-            Ok(Spawned::Err(status)) => status,
+        let waited = self.wait_program(spawned, || crate::unparse::simple_text(simple));
+        let status = match waited {
             // A program's redirections are its own: an error in them ends it, not the shell.
             Err(Flow::Exit(status) | Flow::Discard(status)) => status,
-            Err(flow) => return Err(flow),
+            waited => waited?,
         };
         if let Some(last) = args.into_iter().last() {
             self.last_arg = last;
@@ -278,6 +279,7 @@ impl Shell {
     fn fork_program(&mut self, simple: &Simple, args: &[Vec<u8>]) -> Spawned {
         let forked = self.start_child(|shell| {
             wardian_abi::fork(|| {
+                shell.enter_job();
                 shell.enter_child();
                 match shell.redirect_for_good(&simple.redirects) {
                     Ok(Ok(())) => shell.become_program(args, &args[0], false),
@@ -287,7 +289,10 @@ impl Shell {
             })
         });
         match forked {
-            Ok(pid) => Spawned::Ok(pid),
+            Ok(pid) => {
+                self.joined(pid);
+                Spawned::Ok(pid)
+            }
             Err(errno) => {
                 self.complain_errno(b"fork", errno);
                 Spawned::Err(254)
@@ -297,9 +302,22 @@ impl Shell {
 
     /// Runs a program with these arguments, no functions or builtins looked at.
     pub fn run_program_now(&mut self, args: &[Vec<u8>]) -> Exec {
-        match self.spawn_args(args, &[], &[])? {
-            Spawned::Ok(pid) => Ok(self.wait_for(pid)),
-            Spawned::Err(status) => Ok(status),
+        self.lead_job(true);
+        let spawned = self.spawn_args(args, &[], &[]);
+        self.wait_program(spawned, || args.join(&b' '))
+    }
+
+    fn wait_program(&mut self, spawned: Exec<Spawned>, text: impl FnOnce() -> Vec<u8>) -> Exec {
+        match spawned {
+            Ok(Spawned::Ok(pid)) => Ok(self.wait_in_front(&[pid], text).last().copied().unwrap_or(0)),
+            Ok(Spawned::Err(status)) => {
+                self.launch = Launch::Inside;
+                Ok(status)
+            }
+            Err(flow) => {
+                self.launch = Launch::Inside;
+                Err(flow)
+            }
         }
     }
 

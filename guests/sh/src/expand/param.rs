@@ -166,7 +166,13 @@ impl Shell {
     /// `$-`
     pub fn flags(&self) -> Vec<u8> {
         let mut flags = self.options.letters();
+        if self.interactive {
+            let at =
+                flags.iter().position(|letter| b"kmnprtuvxBCEHPT".contains(letter)).unwrap_or(flags.len());
+            flags.insert(at, b'i');
+        }
         match self.invocation {
+            crate::shell::Invocation::Session if self.interactive => flags.push(b's'),
             crate::shell::Invocation::Command | crate::shell::Invocation::Session => flags.push(b'c'),
             crate::shell::Invocation::Stdin => flags.push(b's'),
             crate::shell::Invocation::File => {}

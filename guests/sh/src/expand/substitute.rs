@@ -94,6 +94,14 @@ impl Shell {
 
     /// Starts the commands with their output into the pipe. One plain program needs no copy of the shell.
     fn start_substitution(&mut self, list: &List, pipe: abi::Pipe) -> Exec<Option<abi::Pid>> {
+        // Part of the command it stands in, whichever job that is: its processes stay in the shell's own group.
+        let launch = std::mem::take(&mut self.launch);
+        let started = self.start_inside(list, pipe);
+        self.launch = launch;
+        started
+    }
+
+    fn start_inside(&mut self, list: &List, pipe: abi::Pipe) -> Exec<Option<abi::Pid>> {
         if let Some(simple) = self.only_program(list) {
             let map = [abi::FdMap { to: 1, from: pipe.write }];
             return Ok(self.spawn_simple(simple, &map)?.ok());
@@ -176,7 +184,7 @@ pub fn read_all(fd: abi::Fd) -> Vec<u8> {
         match abi::read(fd, &mut buffer) {
             Ok(0) => return all,
             Ok(n) => all.extend_from_slice(&buffer[..n]),
-            Err(abi::Errno::INTR) => {}
+            Err(abi::Errno::INTR) => crate::traps::collect(),
             Err(_) => return all,
         }
     }

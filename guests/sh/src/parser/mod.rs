@@ -145,6 +145,12 @@ impl Parser {
         Ok(Some(list))
     }
 
+    /// Takes what has not been parsed, and the line it begins on.
+    pub fn take_rest(&mut self) -> (Vec<u8>, u32) {
+        let rest = self.src.split_off(self.at.min(self.src.len()));
+        (rest, self.line)
+    }
+
     /// Drops the source already parsed when more of it keeps coming.
     fn forget_consumed(&mut self) {
         if self.refill.is_some() && self.at == self.src.len() {
@@ -470,7 +476,7 @@ impl Parser {
     }
 }
 
-const KEYWORDS: &[&[u8]] = &[
+pub const KEYWORDS: &[&[u8]] = &[
     b"if",
     b"then",
     b"else",

@@ -1,0 +1,22 @@
+//! `wardian completions`: what a host's shell needs to complete our own command line.
+
+use anyhow::Result;
+use clap_complete::Shell;
+
+/// Print completions for your own shell.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  wardian completions bash > ~/.local/share/bash-completion/completions/wardian
+  wardian completions zsh > ~/.zfunc/_wardian
+  wardian completions fish > ~/.config/fish/completions/wardian.fish")]
+pub(crate) struct Arguments {
+    /// Which shell.
+    shell: Shell,
+}
+
+/// Prints them; answers the exit code.
+pub(crate) fn main(arguments: Arguments, mut command: clap::Command) -> Result<u8> {
+    clap_complete::generate(arguments.shell, &mut command, "wardian", &mut std::io::stdout());
+    Ok(0)
+}

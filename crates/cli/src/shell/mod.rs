@@ -1,0 +1,168 @@
+//! `wardian shell`: a sandbox to type at.
+//!
+//! ```text
+//!   your terminal ── editor (a line at a time) ──► Interactive: prompt, line, complete ─┐
+//!        ▲                                                                              ├─► the sandbox's shell
+//!        └───── screen (bytes, while a command runs) ◄──► Terminal ◄────────────────────┘
+//! ```
+//!
+//! Lines are edited here, by the host; what they mean is the sandboxed shell's business. While a command runs, the
+//! host's terminal is raw and every byte goes through the sandbox's own terminal device, Ctrl-C included.
+
+mod editor;
+mod history;
+mod screen;
+
+use std::collections::VecDeque;
+use std::io::IsTerminal;
+
+use anyhow::{Context, Result, bail};
+use wardian::{Interactive, Limits, Line, Prompt, Sandbox, Terminal};
+
+use crate::mount::{self, Mount};
+use editor::{Editor, Typed};
+use history::HistoryFile;
+use screen::Screen;
+
+/// Type at a shell in a new sandbox.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Ctrl-C ends the command that runs, Ctrl-Z suspends it, Ctrl-D or `exit` leaves. Files live in memory and are gone
+afterwards, except in directories mounted with rw.
+
+Examples:
+  wardian shell
+  wardian shell --mount .:/src:overlay         # look around and change things; your files stay as they are
+  wardian shell --mount ~/notes:/notes:rw --env EDITOR=ed")]
+pub(crate) struct Arguments {
+    /// Show a host directory in the sandbox: HOST:PATH[:ro|rw|overlay].
+    #[arg(long = "mount", value_name = "MOUNT", value_parser = mount::parse)]
+    mounts: Vec<Mount>,
+    /// Set an environment variable: NAME=VALUE.
+    #[arg(long = "env", value_name = "NAME=VALUE")]
+    env: Vec<String>,
+    /// Neither read nor write the history file.
+    #[arg(long)]
+    no_history: bool,
+}
+
+/// Runs it; answers the exit code.
+pub(crate) fn main(arguments: Arguments) -> Result<u8> {
+    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+        bail!("the shell needs a terminal (to run a script from standard input: wardian run -)");
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let history = if arguments.no_history { HistoryFile::none() } else { HistoryFile::open() };
+    let screen = Screen::new(runtime.handle().clone())?;
+    let shell = runtime.block_on(start(&arguments))?;
+    let (rows, columns) = screen.size();
+    let terminal = Terminal::new(rows, columns);
+    let past: Vec<Vec<u8>> = history.lines().map(|line| line.as_bytes().to_vec()).collect();
+    let starting = Interactive::start(shell, terminal.clone(), &past);
+    let shell = screen.attend(&terminal, starting)?;
+    let editor = Editor::new(runtime.handle().clone(), &history)?;
+    Repl { shell: std::sync::Arc::new(shell), screen, editor, history, ahead: VecDeque::new() }.run()
+}
+
+async fn start(arguments: &Arguments) -> Result<Sandbox> {
+    let mut builder = Sandbox::builder()
+        .limits(Limits { command_bytes: usize::MAX, ..Limits::default() })
+        .timeout(None)
+        .progress(|step| eprintln!("wardian: {step}"));
+    if let Ok(term) = std::env::var("TERM") {
+        builder = builder.env("TERM", term);
+    }
+    for pair in &arguments.env {
+        let (name, value) = pair.split_once('=').with_context(|| format!("not NAME=VALUE: '{pair}'"))?;
+        builder = builder.env(name, value);
+    }
+    for mount in arguments.mounts.clone() {
+        builder = builder.mount(mount.host, mount.path, mount.mode);
+    }
+    Ok(builder.build().await?)
+}
+
+/// Reads a command, runs it, and again.
+struct Repl {
+    shell: std::sync::Arc<Interactive>,
+    screen: Screen,
+    editor: Editor,
+    history: HistoryFile,
+    /// Lines that were typed while a command ran and that it did not read; the last may not be whole.
+    ahead: VecDeque<String>,
+}
+
+impl Repl {
+    fn run(mut self) -> Result<u8> {
+        loop {
+            match self.attend(self.shell.prompt())? {
+                Prompt::Exit(code) => return Ok(code),
+                Prompt::Ask { text, vi } => {
+                    self.editor.set_vi(vi);
+                    if let Some(command) = self.read_command(&text)? {
+                        self.run_command(command)?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// A whole command; none where there is nothing to run after all.
+    fn read_command(&mut self, prompt: &[u8]) -> Result<Option<Vec<u8>>> {
+        let mut text = Vec::new();
+        let mut prompt = prompt.to_vec();
+        loop {
+            let line = match self.read_line(&prompt)? {
+                Typed::Line(line) => line,
+                Typed::Interrupt => return Ok(None),
+                Typed::End if text.is_empty() => return Ok(Some(b"exit".to_vec())),
+                // The shell says what is missing.
+                Typed::End => return Ok(Some(text)),
+            };
+            let shell = self.shell.clone();
+            let before = text.clone();
+            let taken = self.attend(async move { shell.line(&before, line.as_bytes()).await })?;
+            match taken {
+                Line::Whole { text, kept } => {
+                    if let Some(kept) = kept.and_then(|kept| String::from_utf8(kept).ok()) {
+                        self.editor.remember(&kept);
+                        self.history.append(&kept);
+                    }
+                    return Ok(Some(text));
+                }
+                Line::Unfinished { text: more } => text = more,
+                Line::Refused => return Ok(None),
+            }
+            let shell = self.shell.clone();
+            prompt = self.attend(async move { shell.continuation().await })?;
+        }
+    }
+
+    /// A line: one typed ahead, or one edited now.
+    fn read_line(&mut self, prompt: &[u8]) -> Result<Typed> {
+        if self.ahead.len() > 1 {
+            let line = self.ahead.pop_front().unwrap_or_default();
+            self.screen.show_line(prompt, &line)?;
+            return Ok(Typed::Line(line));
+        }
+        let begun = self.ahead.pop_front().unwrap_or_default();
+        self.editor.read(prompt, &begun, &self.shell)
+    }
+
+    fn run_command(&mut self, command: Vec<u8>) -> Result<()> {
+        let shell = self.shell.clone();
+        let result = self.attend(async move { shell.run(command).await })?;
+        // What the sandbox has to say of a command that did not end by itself.
+        self.screen.show(&result.stderr)?;
+        let typed = self.shell.terminal().take_typed();
+        if !typed.is_empty() {
+            let text = String::from_utf8_lossy(&typed).replace('\r', "\n");
+            self.ahead.extend(text.split('\n').map(str::to_owned));
+        }
+        Ok(())
+    }
+
+    fn attend<T>(&self, work: impl Future<Output = Result<T, wardian::Error>>) -> Result<T> {
+        self.screen.attend(self.shell.terminal(), work)
+    }
+}

@@ -1,0 +1,278 @@
+//! `wardian shell`, typed at: a real terminal (tmux's), real keys, and what a person would see.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// A tmux server of its own with one window, in which the shell runs.
+struct Tmux {
+    socket: PathBuf,
+    /// Where its history is; taken along by whoever comes after.
+    state: Option<tempfile::TempDir>,
+}
+
+/// Long enough for any machine; nothing is asserted about how long it takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+impl Tmux {
+    /// Starts `wardian shell` in a window of 80 by 24. Its history is in `state`.
+    fn start(state: tempfile::TempDir, flags: &str) -> Tmux {
+        let home = state.path().display().to_string();
+        let tmux = Tmux { socket: unique_socket(&state), state: Some(state) };
+        let wardian = env!("CARGO_BIN_EXE_wardian");
+        let shell = format!("XDG_STATE_HOME={home} {wardian} shell {flags}; echo left with $?; sleep 1000");
+        tmux.command(&["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", &shell]);
+        tmux.wait_for("user@wardian:~$");
+        tmux
+    }
+
+    fn command(&self, words: &[&str]) -> String {
+        let output = Command::new("tmux").arg("-S").arg(&self.socket).args(words).output();
+        let output = output.expect("these tests need tmux: apt-get install tmux");
+        assert!(output.status.success(), "tmux {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// What the window shows, without the blank lines below.
+    fn screen(&self) -> String {
+        self.command(&["capture-pane", "-p", "-S", "-200"]).trim_end().to_owned()
+    }
+
+    fn wait_until(&self, what: &str, seen: impl Fn(&str) -> bool) {
+        let start = Instant::now();
+        loop {
+            let screen = self.screen();
+            if seen(&screen) {
+                return;
+            }
+            assert!(start.elapsed() < PATIENCE, "waited in vain for {what}; the screen:\n{screen}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Waits until a line of the screen is exactly this.
+    fn wait_for(&self, line: &str) {
+        self.wait_until(line, |screen| screen.lines().any(|shown| shown.trim_end() == line));
+    }
+
+    /// Waits until the last line is this.
+    fn wait_for_last(&self, line: &str) {
+        self.wait_until(line, |screen| screen.lines().last().is_some_and(|last| last.trim_end() == line));
+    }
+
+    fn keys(&self, keys: &[&str]) {
+        self.command(&[&["send-keys"], keys].concat());
+    }
+
+    /// Types a line, and waits until the editor shows it before Enter is pressed.
+    fn line(&self, text: &str) {
+        self.command(&["send-keys", "-l", text]);
+        self.wait_until(text, |screen| {
+            screen.lines().last().is_some_and(|last| last.trim_end().ends_with(text.trim_end()))
+        });
+        self.keys(&["Enter"]);
+    }
+
+    /// Ends the shell with Ctrl-D; answers what it left behind.
+    fn leave(mut self) -> tempfile::TempDir {
+        self.wait_for_last("user@wardian:~$");
+        self.keys(&["C-d"]);
+        self.wait_until("the end", |screen| screen.contains("left with"));
+        self.state.take().expect("nobody has taken it")
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        let _ = Command::new("tmux").arg("-S").arg(&self.socket).arg("kill-server").output();
+    }
+}
+
+/// A socket that no earlier server of the same test has.
+fn unique_socket(state: &tempfile::TempDir) -> PathBuf {
+    let taken = std::fs::read_dir(state.path()).map_or(0, Iterator::count);
+    state.path().join(format!("tmux-{taken}"))
+}
+
+fn state() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a directory")
+}
+
+#[test]
+fn commands_are_edited_completed_and_run() {
+    let tmux = Tmux::start(state(), "");
+    tmux.line("echo hello | tr a-z A-Z");
+    tmux.wait_for("HELLO");
+    // A line is edited before it is run.
+    tmux.command(&["send-keys", "-l", "ecoh one two"]);
+    tmux.keys(&["Home", "Right", "Right", "Delete", "Delete"]);
+    tmux.command(&["send-keys", "-l", "ho"]);
+    tmux.keys(&["End", "C-w"]);
+    tmux.wait_for_last("user@wardian:~$ echo one");
+    tmux.keys(&["Enter"]);
+    tmux.wait_for("one");
+    // Files, commands and variables complete.
+    tmux.line("mkdir plants; touch plants/fern.txt 'plants/with blank'");
+    tmux.command(&["send-keys", "-l", "echo pl"]);
+    tmux.keys(&["Tab"]);
+    tmux.wait_for_last("user@wardian:~$ echo plants/");
+    tmux.command(&["send-keys", "-l", "f"]);
+    tmux.keys(&["Tab"]);
+    tmux.wait_for_last("user@wardian:~$ echo plants/fern.txt");
+    tmux.command(&["send-keys", "-l", "plants/w"]);
+    tmux.keys(&["Tab"]);
+    tmux.wait_for_last(r"user@wardian:~$ echo plants/fern.txt plants/with\ blank");
+    tmux.keys(&["Enter"]);
+    tmux.wait_for("plants/fern.txt plants/with blank");
+    tmux.command(&["send-keys", "-l", "basena"]);
+    tmux.keys(&["Tab"]);
+    tmux.wait_for_last("user@wardian:~$ basename");
+    tmux.command(&["send-keys", "-l", "$HOSTN"]);
+    tmux.keys(&["Tab"]);
+    tmux.wait_for_last("user@wardian:~$ basename $HOSTNAME");
+    tmux.keys(&["Enter"]);
+    tmux.wait_for("wardian");
+    // What the user said of a command of their own.
+    tmux.line("_d() { COMPREPLY=( $(compgen -W 'start stop' -- \"$2\") ); }; complete -F _d service");
+    tmux.command(&["send-keys", "-l", "service sto"]);
+    tmux.keys(&["Tab"]);
+    tmux.wait_for_last("user@wardian:~$ service stop");
+    tmux.keys(&["C-u"]);
+    tmux.leave();
+}
+
+#[test]
+fn ctrl_c_ends_the_command_and_not_the_shell() {
+    let tmux = Tmux::start(state(), "");
+    tmux.line("trap 'echo ended' USR1; sleep 1000");
+    // Nothing on the screen tells that a command runs: press until it has ended.
+    let interrupt = |done: &str| {
+        let start = Instant::now();
+        while tmux.screen().lines().last().is_none_or(|last| last.trim_end() != done) {
+            assert!(start.elapsed() < PATIENCE, "not interrupted:\n{}", tmux.screen());
+            tmux.keys(&["C-c"]);
+            std::thread::sleep(Duration::from_millis(300));
+        }
+    };
+    interrupt("user@wardian:~$");
+    tmux.line("false; sleep 1000; echo not reached");
+    interrupt("user@wardian:~$");
+    tmux.line("while :; do :; done");
+    interrupt("user@wardian:~$");
+    tmux.line("cat | cat");
+    interrupt("user@wardian:~$");
+    tmux.line("echo 'not whole");
+    tmux.wait_for_last(">");
+    interrupt("user@wardian:~$");
+    tmux.line("echo the same shell: $(trap)");
+    tmux.wait_for("the same shell: trap -- 'echo ended' SIGUSR1");
+    assert!(!tmux.screen().lines().any(|line| line == "not reached"), "{}", tmux.screen());
+    tmux.leave();
+}
+
+#[test]
+fn jobs_are_suspended_and_continued() {
+    let tmux = Tmux::start(state(), "");
+    tmux.line("cat > /tmp/out");
+    let start = Instant::now();
+    while !tmux.screen().contains("Stopped") {
+        assert!(start.elapsed() < PATIENCE, "not stopped:\n{}", tmux.screen());
+        tmux.keys(&["C-z"]);
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    tmux.wait_for_last("user@wardian:~$");
+    tmux.line("jobs");
+    tmux.wait_until("the job", |screen| {
+        screen.lines().filter(|line| line.contains("Stopped") && line.contains("cat > /tmp/out")).count() == 2
+    });
+    tmux.wait_for_last("user@wardian:~$");
+    tmux.line("fg");
+    tmux.wait_for_last("cat > /tmp/out");
+    tmux.keys(&["typed to cat", "Enter", "C-d"]);
+    tmux.wait_for_last("user@wardian:~$");
+    tmux.line("cat /tmp/out");
+    tmux.wait_until("the output", |screen| {
+        screen.lines().filter(|line| *line == "typed to cat").count() == 2
+    });
+    tmux.wait_for_last("user@wardian:~$");
+    tmux.line("sleep 0.1 & wait; echo waited");
+    tmux.wait_for("waited");
+    tmux.leave();
+}
+
+#[test]
+fn several_lines_the_terminal_and_the_window() {
+    let tmux = Tmux::start(state(), "--env GREETING=hi");
+    tmux.line("for i in 1 2; do");
+    tmux.wait_for_last(">");
+    tmux.line("echo $GREETING $i");
+    tmux.wait_for_last(">");
+    tmux.line("done");
+    tmux.wait_for("hi 2");
+    tmux.line("[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && echo three of them at $(tty)");
+    tmux.wait_for("three of them at /dev/tty");
+    tmux.line("echo $LINES by $COLUMNS");
+    tmux.wait_for("24 by 80");
+    tmux.command(&["resize-window", "-x", "100", "-y", "30"]);
+    tmux.wait_until("the new size", |_| {
+        tmux.wait_for_last("user@wardian:~$");
+        tmux.line("echo now $LINES by $COLUMNS");
+        tmux.wait_for_last("user@wardian:~$");
+        tmux.screen().lines().any(|line| line == "now 30 by 100")
+    });
+    tmux.line("read -p 'name? ' name; echo \"<$name>\"");
+    tmux.wait_for_last("name?");
+    tmux.keys(&["F", "e", "x", "BSpace", "r", "n", "Enter"]);
+    tmux.wait_for("<Fern>");
+    tmux.line("exit 7");
+    tmux.wait_for("left with 7");
+}
+
+#[test]
+fn what_was_typed_is_there_the_next_time() {
+    let tmux = Tmux::start(state(), "");
+    tmux.line("echo a rare orchid");
+    tmux.wait_for("a rare orchid");
+    let state = tmux.leave();
+    let saved = std::fs::read_to_string(Path::new(state.path()).join("wardian/history")).expect("a history");
+    assert_eq!(saved, "echo a rare orchid\n");
+
+    let tmux = Tmux::start(state, "");
+    tmux.keys(&["Up"]);
+    tmux.wait_for_last("user@wardian:~$ echo a rare orchid");
+    tmux.keys(&["C-u"]);
+    tmux.line("!echo:s/orchid/fern/");
+    tmux.wait_for("a rare fern");
+    let state = tmux.leave();
+
+    let tmux = Tmux::start(state, "--no-history");
+    tmux.line("history | wc -l");
+    tmux.wait_for("1");
+    tmux.leave();
+}
+
+#[test]
+fn without_a_terminal_it_says_what_to_do() {
+    let (code, stdout, stderr) = crate::shown(crate::wardian(&["shell"]));
+    assert_eq!((code, stdout.as_str()), (2, ""));
+    assert_eq!(
+        stderr,
+        "wardian: the shell needs a terminal (to run a script from standard input: wardian run -)\n"
+    );
+}
+
+#[test]
+fn completions_are_accepted_by_their_shells() {
+    let (code, script, _) = crate::shown(crate::wardian(&["completions", "bash"]));
+    assert_eq!(code, 0);
+    let checked = Command::new("bash")
+        .args(["-c", "eval \"$1\" && complete -p wardian", "bash", &script])
+        .output()
+        .expect("bash runs");
+    assert!(String::from_utf8_lossy(&checked.stdout).contains("_wardian"), "{checked:?}");
+    for shell in ["zsh", "fish"] {
+        let (code, script, _) = crate::shown(crate::wardian(&["completions", shell]));
+        assert_eq!(code, 0);
+        assert!(script.contains("no-history"), "{shell}");
+    }
+}

@@ -1,0 +1,359 @@
+//! A terminal: typed on by a host, read and written by guests.
+//!
+//! ```text
+//!   host                           Terminal                            guests
+//!   type_bytes ──► line discipline ──► lines, or bytes ──► read    foreground group
+//!        │              │ echo                                          ▲
+//!        │              ▼                                               │
+//!   shown ◄──────── screen buffer ◄── output processing ◄── write       │
+//!        └── ^C ^\ ^Z, a new size ──────────── signals ─────────────────┘
+//! ```
+//!
+//! One terminal may serve many commands of a session, one after another; a process of an earlier command that still
+//! has it open is in the background then.
+
+mod line;
+mod mode;
+#[cfg(test)]
+mod oracle;
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+use wardian_vfs::{Device, Errno, FileKind, Result, Stat};
+
+use crate::machine::Machine;
+use crate::pipe::Readiness;
+use crate::proc::{Pid, Process};
+use crate::signal::{Disposition, SIGHUP, SIGTTIN, SIGTTOU, SIGWINCH, Signal};
+use line::Line;
+pub(crate) use mode::MODE_SIZE;
+pub use mode::Mode;
+use mode::{local, place};
+
+/// What may wait for a slow host before writers do.
+const SCREEN: usize = 64 * 1024;
+/// What may be typed ahead before the host waits.
+const TYPED: usize = 64 * 1024;
+
+/// A terminal that a host has.
+pub struct Terminal {
+    state: Mutex<State>,
+    /// Something can be read, or reading means something else now.
+    typed: Notify,
+    /// Something is to be shown.
+    drawn: Notify,
+    /// There is room to write again.
+    room: Notify,
+    /// Somebody has read.
+    eaten: Notify,
+}
+
+struct State {
+    line: Line,
+    rows: u16,
+    columns: u16,
+    /// What guests wrote and the host has not shown yet.
+    screen: Vec<u8>,
+    hung_up: bool,
+    /// Whose processes it is attached to, and the group that has it.
+    machine: Weak<Machine>,
+    foreground: Option<Pid>,
+}
+
+impl Terminal {
+    /// A terminal of this size, in the mode a new one has on Linux.
+    pub fn new(rows: u16, columns: u16) -> Arc<Terminal> {
+        let state = State {
+            line: Line::default(),
+            rows,
+            columns,
+            screen: Vec::new(),
+            hung_up: false,
+            machine: Weak::new(),
+            foreground: None,
+        };
+        Arc::new(Terminal {
+            state: Mutex::new(state),
+            typed: Notify::new(),
+            drawn: Notify::new(),
+            room: Notify::new(),
+            eaten: Notify::new(),
+        })
+    }
+
+    // --- for the host ---
+
+    /// Types. Waits while more lies unread than anyone types ahead.
+    pub async fn type_bytes(&self, bytes: &[u8]) {
+        for piece in bytes.chunks(4096) {
+            loop {
+                let eaten = self.eaten.notified();
+                let mut eaten = std::pin::pin!(eaten);
+                eaten.as_mut().enable();
+                if self.has_room_for_typing() {
+                    break;
+                }
+                eaten.await;
+            }
+            self.type_now(piece);
+        }
+    }
+
+    fn has_room_for_typing(&self) -> bool {
+        let state = self.state.lock();
+        state.line.waiting() < TYPED || state.hung_up
+    }
+
+    /// Types without waiting.
+    pub fn type_now(&self, bytes: &[u8]) {
+        let mut signals = Vec::new();
+        {
+            let mut state = self.state.lock();
+            let mut echo = Vec::new();
+            for &byte in bytes {
+                if let Some(signal) = state.line.receive(byte, &mut echo) {
+                    signals.push(signal);
+                    // What the interrupted would still have shown is not wanted any more.
+                    if !state.line.mode.local(local::NOFLSH) {
+                        state.screen.clear();
+                    }
+                }
+            }
+            state.screen.extend(echo);
+        }
+        self.wake_all();
+        for signal in signals {
+            self.signal_foreground(signal);
+        }
+    }
+
+    /// What guests wrote and typing echoed, as it comes; `None` once it is hung up and all is shown.
+    pub async fn shown(&self) -> Option<Vec<u8>> {
+        loop {
+            let mut drawn = std::pin::pin!(self.drawn.notified());
+            drawn.as_mut().enable();
+            let shown = self.take_shown();
+            if !shown.is_empty() {
+                return Some(shown);
+            }
+            if self.state.lock().hung_up {
+                return None;
+            }
+            drawn.await;
+        }
+    }
+
+    /// What is to be shown by now.
+    pub fn take_shown(&self) -> Vec<u8> {
+        let mut state = self.state.lock();
+        if state.line.stopped {
+            return Vec::new();
+        }
+        let shown = std::mem::take(&mut state.screen);
+        drop(state);
+        self.room.notify_waiters();
+        shown
+    }
+
+    /// What was typed and nobody has read.
+    pub fn take_typed(&self) -> Vec<u8> {
+        let typed = self.state.lock().line.take_all();
+        self.eaten.notify_waiters();
+        typed
+    }
+
+    /// The window has another size.
+    pub fn resize(&self, rows: u16, columns: u16) {
+        let mut state = self.state.lock();
+        let changed = (state.rows, state.columns) != (rows, columns);
+        (state.rows, state.columns) = (rows, columns);
+        drop(state);
+        if changed {
+            self.signal_foreground(SIGWINCH);
+        }
+    }
+
+    /// Rows and columns.
+    pub fn size(&self) -> (u16, u16) {
+        let state = self.state.lock();
+        (state.rows, state.columns)
+    }
+
+    /// How it treats what is typed and written.
+    pub fn mode(&self) -> Mode {
+        self.state.lock().line.mode
+    }
+
+    /// Treats it otherwise from now on; `flush` forgets what was typed.
+    pub fn set_mode(&self, mode: Mode, flush: bool) {
+        let mut state = self.state.lock();
+        if flush {
+            state.line.flush();
+        }
+        state.line.set_mode(mode);
+        drop(state);
+        self.wake_all();
+    }
+
+    /// The host is gone: readers see the end, writers fail, the foreground hears of it.
+    pub fn hang_up(&self) {
+        self.state.lock().hung_up = true;
+        self.wake_all();
+        self.signal_foreground(SIGHUP);
+    }
+
+    fn wake_all(&self) {
+        self.typed.notify_waiters();
+        self.drawn.notify_waiters();
+        self.room.notify_waiters();
+        self.eaten.notify_waiters();
+    }
+
+    fn signal_foreground(&self, signal: Signal) {
+        let (machine, group) = {
+            let state = self.state.lock();
+            (state.machine.upgrade(), state.foreground)
+        };
+        if let (Some(machine), Some(group)) = (machine, group) {
+            machine.signal_group(group, signal);
+        }
+    }
+
+    // --- for the kernel ---
+
+    /// The processes of `machine` have it now, first of them the group `foreground`.
+    pub(crate) fn attach(&self, machine: &Arc<Machine>, foreground: Pid) {
+        let mut state = self.state.lock();
+        state.machine = Arc::downgrade(machine);
+        state.foreground = Some(foreground);
+    }
+
+    pub(crate) fn foreground(&self) -> Option<Pid> {
+        self.state.lock().foreground
+    }
+
+    pub(crate) fn set_foreground(&self, group: Pid) {
+        self.state.lock().foreground = Some(group);
+    }
+
+    pub(crate) async fn read(&self, machine: &Machine, process: &Process, buf: &mut [u8]) -> Result<usize> {
+        if buf.is_empty() {
+            return Ok(0);
+        }
+        let (min, time) = {
+            let chars = self.mode().chars;
+            (usize::from(chars[place::MIN]), Duration::from_millis(100) * u32::from(chars[place::TIME]))
+        };
+        let mut got = 0;
+        loop {
+            self.wait_for_foreground(machine, process, SIGTTIN).await?;
+            let mut typed = std::pin::pin!(self.typed.notified());
+            typed.as_mut().enable();
+            let (more, lines, hung_up) = {
+                let mut state = self.state.lock();
+                let lines = state.line.mode.local(local::ICANON);
+                let more = state.line.readable().map(|_| state.line.take(&mut buf[got..]));
+                (more, lines, state.hung_up)
+            };
+            self.eaten.notify_waiters();
+            got += more.unwrap_or(0);
+            if hung_up || (lines && (more.is_some() || got > 0)) || got == buf.len() {
+                return Ok(got);
+            }
+            if !lines && got >= min && (got > 0 || time.is_zero()) {
+                return Ok(got);
+            }
+            // The timer of raw mode runs from the call where nothing need come, else from the first byte.
+            let timed = !lines && !time.is_zero() && (min == 0 || got > 0);
+            if !timed {
+                typed.await;
+            } else if tokio::time::timeout(time, typed).await.is_err() {
+                return Ok(got);
+            }
+        }
+    }
+
+    pub(crate) async fn write(&self, machine: &Machine, process: &Process, data: &[u8]) -> Result<usize> {
+        loop {
+            if self.mode().local(local::TOSTOP) {
+                self.wait_for_foreground(machine, process, SIGTTOU).await?;
+            }
+            let mut room = std::pin::pin!(self.room.notified());
+            room.as_mut().enable();
+            {
+                let mut state = self.state.lock();
+                if state.hung_up {
+                    return Err(Errno::EIO);
+                }
+                if state.screen.len() < SCREEN && !state.line.stopped {
+                    let taken = data.len().min(SCREEN);
+                    let state = &mut *state;
+                    for &byte in &data[..taken] {
+                        state.line.put(byte, &mut state.screen);
+                    }
+                    self.drawn.notify_waiters();
+                    return Ok(taken);
+                }
+            }
+            room.await;
+        }
+    }
+
+    /// A process outside the foreground group is stopped until it is in it. One that ignores the signal fails.
+    async fn wait_for_foreground(&self, machine: &Machine, process: &Process, signal: Signal) -> Result<()> {
+        loop {
+            let group = machine.table().get(process.pid).map(|entry| entry.group);
+            let foreground = self.foreground();
+            let Some(group) = group.filter(|group| foreground.is_some_and(|front| front != *group)) else {
+                return Ok(());
+            };
+            if process.signals.lock().disposition(signal) == Disposition::Ignore {
+                return if signal == SIGTTIN { Err(Errno::EIO) } else { Ok(()) };
+            }
+            machine.signal_group(group, signal);
+            // A stopped process is not polled again before it is continued.
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Waits until `process` may change the terminal: it is in the foreground, or takes no notice of SIGTTOU. A
+    /// shell takes its terminal back that way.
+    pub(crate) async fn wait_to_change(&self, machine: &Machine, process: &Process) -> Result<()> {
+        let defiant = process.signals.lock().disposition(SIGTTOU) != Disposition::Default;
+        if defiant { Ok(()) } else { self.wait_for_foreground(machine, process, SIGTTOU).await }
+    }
+
+    pub(crate) fn readiness(&self) -> Readiness {
+        let state = self.state.lock();
+        let end = state.line.readable() == Some(0);
+        Readiness { bytes: state.line.readable().unwrap_or(0), hangup: state.hung_up || end }
+    }
+
+    pub(crate) fn changed(&self) -> Notified<'_> {
+        self.typed.notified()
+    }
+}
+
+/// What a terminal looks like to `fstat`.
+pub(crate) fn stat() -> Stat {
+    Stat {
+        dev: 0,
+        ino: 0,
+        kind: FileKind::Device(Device::Tty),
+        mode: 0o620,
+        nlink: 1,
+        uid: crate::proc::UID,
+        gid: crate::proc::UID,
+        size: 0,
+        blocks: 0,
+        rdev: Device::Tty.rdev(),
+        atime: 0,
+        mtime: 0,
+        ctime: 0,
+        version: 0,
+    }
+}

@@ -1,0 +1,140 @@
+//! A shell at a terminal: what a program that reads lines from a person needs of it.
+//!
+//! The person's lines are edited outside the sandbox; everything a line means (its prompt, whether it is whole, what
+//! `!!` stands for, how a word may go on) is asked of the shell in it.
+
+use std::sync::Arc;
+
+use wardian_kernel::Terminal;
+
+use crate::error::Error;
+use crate::result::RunResult;
+use crate::sandbox::{Run, Sandbox};
+
+/// A sandbox whose shell is interactive, at a terminal.
+pub struct Interactive {
+    sandbox: Sandbox,
+    terminal: Arc<Terminal>,
+}
+
+/// What the shell wants next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prompt {
+    /// A line, after this prompt. Parts that take no room on the screen stand between the bytes 1 and 2.
+    Ask {
+        /// The prompt.
+        text: Vec<u8>,
+        /// `set -o vi`: lines are edited as vi does.
+        vi: bool,
+    },
+    /// Nothing more: it was told to exit, with this code.
+    Exit(u8),
+}
+
+/// What became of a line that was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// It is a whole command, as it is to be run; whether it goes into the history.
+    Whole {
+        /// The command, history expanded.
+        text: Vec<u8>,
+        /// What the history has of it, if it keeps it.
+        kept: Option<Vec<u8>>,
+    },
+    /// More must follow what there is so far.
+    Unfinished {
+        /// What there is so far, history expanded.
+        text: Vec<u8>,
+    },
+    /// It was refused, and the shell has said why.
+    Refused,
+}
+
+/// How a word may go on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Completion {
+    /// Where in the line the word begins that is to be replaced.
+    pub start: usize,
+    /// What may stand there, each with what to show for it.
+    pub candidates: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Interactive {
+    /// Makes the sandbox's shell interactive: job control, aliases, `~/.bashrc`. `history` is what was typed before.
+    pub async fn start(
+        sandbox: Sandbox,
+        terminal: Arc<Terminal>,
+        history: &[Vec<u8>],
+    ) -> Result<Interactive, Error> {
+        let shell = Interactive { sandbox, terminal };
+        let mut question: Vec<&[u8]> = vec![b"start"];
+        question.extend(history.iter().map(Vec::as_slice));
+        shell.ask(&question).await?;
+        Ok(shell)
+    }
+
+    /// The sandbox it is in.
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
+    /// The terminal it is at.
+    pub fn terminal(&self) -> &Arc<Terminal> {
+        &self.terminal
+    }
+
+    /// What the shell wants next. Jobs that ended are told of first, and `PROMPT_COMMAND` is run.
+    pub async fn prompt(&self) -> Result<Prompt, Error> {
+        let answer = self.ask(&[b"prompt"]).await?.unwrap_or_default();
+        Ok(match &answer[..] {
+            [state, code] if state == b"exit" => Prompt::Exit(number(code) as u8),
+            [state, text] => Prompt::Ask { text: text.clone(), vi: state == b"vi" },
+            // A prompt whose own commands ended the shell's answer must not end the session.
+            _ => Prompt::Ask { text: b"$ ".to_vec(), vi: false },
+        })
+    }
+
+    /// The prompt for the rest of an unfinished command.
+    pub async fn continuation(&self) -> Result<Vec<u8>, Error> {
+        let answer = self.ask(&[b"continuation"]).await?;
+        Ok(answer.and_then(|fields| fields.into_iter().next()).unwrap_or_else(|| b"> ".to_vec()))
+    }
+
+    /// Takes a line that was typed, after `before` (what [`Line::Unfinished`] said there was).
+    pub async fn line(&self, before: &[u8], line: &[u8]) -> Result<Line, Error> {
+        let answer = self.ask(&[b"line", before, line]).await?.unwrap_or_default();
+        let mut fields = answer.into_iter();
+        let (what, text) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+        Ok(match &what[..] {
+            b"whole" => Line::Whole { text, kept: fields.next() },
+            b"unfinished" => Line::Unfinished { text },
+            _ => Line::Refused,
+        })
+    }
+
+    /// How the word at byte `cursor` of `line` may go on.
+    pub async fn complete(&self, line: &[u8], cursor: usize) -> Result<Completion, Error> {
+        let cursor = cursor.to_string();
+        let answer = self.ask(&[b"complete", line, cursor.as_bytes()]).await?.unwrap_or_default();
+        let Some((start, pairs)) = answer.split_first() else { return Ok(Completion::default()) };
+        let candidates = pairs.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+        Ok(Completion { start: number(start).min(line.len()), candidates })
+    }
+
+    /// Runs a whole command, for as long as it takes.
+    pub async fn run(&self, command: Vec<u8>) -> Result<RunResult, Error> {
+        self.sandbox.run_with(Run::new(command).terminal(self.terminal.clone()).timeout(None)).await
+    }
+
+    /// Asks, with fields apart by NUL; so is the answer.
+    async fn ask(&self, fields: &[&[u8]]) -> Result<Option<Vec<Vec<u8>>>, Error> {
+        let clean = fields.iter().map(|field| field.iter().copied().filter(|&b| b != 0).collect::<Vec<u8>>());
+        let question = clean.collect::<Vec<_>>().join(&0);
+        let answer = self.sandbox.ask(question, &self.terminal).await?;
+        Ok(answer.map(|answer| answer.split(|&b| b == 0).map(<[u8]>::to_vec).collect()))
+    }
+}
+
+fn number(text: &[u8]) -> usize {
+    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
+}

@@ -1,5 +1,7 @@
 //! Shell patterns: `*`, `?`, `[…]` and, where asked for, `@(…)` and its kin.
 
+use std::collections::BTreeSet;
+
 /// A compiled pattern.
 #[derive(Debug, Clone)]
 pub struct Pattern {
@@ -43,6 +45,9 @@ enum Class {
     Ascii,
     Word,
 }
+
+/// Places in a text, by byte.
+type Places = BTreeSet<usize>;
 
 /// How a pattern is read.
 #[derive(Debug, Clone, Copy, Default)]
@@ -143,12 +148,7 @@ impl Pattern {
         if !self.extended {
             return self.matches_long(text);
         }
-        let mut found = false;
-        self.backtrack(&self.tokens, text, 0, &mut |end| {
-            found |= end == text.len();
-            found
-        });
-        found
+        self.ends(&self.tokens, text, Places::from([0])).contains(&text.len())
     }
 
     /// A pattern with too many states for a word: what was tried before the last star need not be tried again.
@@ -181,6 +181,10 @@ impl Pattern {
 
     /// The end of the longest or shortest match at the start of text.
     pub fn prefix(&self, text: &[u8], longest: bool) -> Option<usize> {
+        if !self.simple() {
+            let ends = self.ends(&self.tokens, text, Places::from([0]));
+            return if longest { ends.last().copied() } else { ends.first().copied() };
+        }
         let mut best: Option<usize> = None;
         let mut take = |end: usize| {
             let better = best.is_none_or(|best| if longest { end > best } else { end < best });
@@ -188,17 +192,10 @@ impl Pattern {
                 best = Some(end);
             }
         };
-        if self.simple() {
-            self.run_until(text, &mut |end| {
-                take(end);
-                !longest
-            });
-        } else {
-            self.backtrack(&self.tokens, text, 0, &mut |end| {
-                take(end);
-                false
-            });
-        }
+        self.run_until(text, &mut |end| {
+            take(end);
+            !longest
+        });
         best
     }
 
@@ -298,96 +295,56 @@ impl Pattern {
         }
     }
 
-    /// Tells every end of a match from `at`, until `accept` says stop; answers whether it did.
-    fn backtrack(
-        &self,
-        tokens: &[Token],
-        text: &[u8],
-        at: usize,
-        accept: &mut dyn FnMut(usize) -> bool,
-    ) -> bool {
-        let Some((token, rest)) = tokens.split_first() else { return accept(at) };
+    /// Every place where a match of `tokens` that starts at one of `starts` can end. All ways to match are followed at
+    /// once, so that neither the text nor the number of ways makes this deep or slow.
+    fn ends(&self, tokens: &[Token], text: &[u8], starts: Places) -> Places {
+        tokens.iter().fold(starts, |places, token| self.through(token, text, &places))
+    }
+
+    fn through(&self, token: &Token, text: &[u8], places: &Places) -> Places {
         match token {
-            Token::Star => {
-                if rest.is_empty() && accept(text.len()) {
-                    return true;
-                }
-                let mut from = at;
-                loop {
-                    if self.backtrack(rest, text, from, accept) {
-                        return true;
-                    }
-                    if from >= text.len() {
-                        return false;
-                    }
-                    from += char_at(text, from, self.utf8).1;
-                }
-            }
-            Token::Group(kind, alternatives) => self.group(*kind, alternatives, tokens, text, at, accept),
+            Token::Star => places.first().map(|&first| self.from(first, text).collect()).unwrap_or_default(),
+            Token::Group(kind, alternatives) => self.through_group(*kind, alternatives, text, places),
             token => {
-                if at >= text.len() {
-                    return false;
-                }
-                let (c, len) = char_at(text, at, self.utf8);
-                self.one(token, c) && self.backtrack(rest, text, at + len, accept)
+                let inside = places.iter().filter(|&&at| at < text.len());
+                let matched = inside.filter_map(|&at| {
+                    let (c, len) = char_at(text, at, self.utf8);
+                    self.one(token, c).then_some(at + len)
+                });
+                matched.collect()
             }
         }
     }
 
-    fn group(
-        &self,
-        kind: u8,
-        alternatives: &[Vec<Token>],
-        tokens: &[Token],
-        text: &[u8],
-        at: usize,
-        accept: &mut dyn FnMut(usize) -> bool,
-    ) -> bool {
-        let rest = &tokens[1..];
-        if kind == b'!' {
-            let mut excluded = Vec::new();
-            for alternative in alternatives {
-                self.backtrack(alternative, text, at, &mut |end| {
-                    excluded.push(end);
-                    false
-                });
+    fn through_group(&self, kind: u8, alternatives: &[Vec<Token>], text: &[u8], places: &Places) -> Places {
+        let any_of = |places: &Places| -> Places {
+            alternatives.iter().flat_map(|tokens| self.ends(tokens, text, places.clone())).collect()
+        };
+        let mut reached = match kind {
+            b'!' => {
+                let others = |&at: &usize| {
+                    let excluded = any_of(&Places::from([at]));
+                    self.from(at, text).filter(move |end| !excluded.contains(end))
+                };
+                return places.iter().flat_map(others).collect();
             }
-            let mut end = at;
-            loop {
-                if !excluded.contains(&end) && self.backtrack(rest, text, end, accept) {
-                    return true;
-                }
-                if end >= text.len() {
-                    return false;
-                }
-                end += char_at(text, end, self.utf8).1;
-            }
+            b'@' => return any_of(places),
+            b'?' => return any_of(places).union(places).copied().collect(),
+            b'*' => places.clone(),
+            _ => Places::new(),
+        };
+        let mut fresh = places.clone();
+        while !fresh.is_empty() {
+            fresh = any_of(&fresh).difference(&reached).copied().collect();
+            reached.extend(&fresh);
         }
-        if matches!(kind, b'?' | b'*') && self.backtrack(rest, text, at, accept) {
-            return true;
-        }
-        let mut ends = Vec::new();
-        for alternative in alternatives {
-            self.backtrack(alternative, text, at, &mut |end| {
-                if !ends.contains(&end) {
-                    ends.push(end);
-                }
-                false
-            });
-        }
-        for end in ends {
-            if matches!(kind, b'*' | b'+') && end > at {
-                // The same group again, now as one that may match nothing more.
-                let mut again = vec![Token::Group(b'*', alternatives.to_vec())];
-                again.extend_from_slice(rest);
-                if self.backtrack(&again, text, end, accept) {
-                    return true;
-                }
-            } else if self.backtrack(rest, text, end, accept) {
-                return true;
-            }
-        }
-        false
+        reached
+    }
+
+    /// `at` and every place after it where a character starts, the end of text included.
+    fn from<'a>(&self, at: usize, text: &'a [u8]) -> impl Iterator<Item = usize> + use<'a> {
+        let utf8 = self.utf8;
+        std::iter::successors(Some(at), move |&at| (at < text.len()).then(|| at + char_at(text, at, utf8).1))
     }
 
     /// Replaces matches in text; `with` is told the matched part.

@@ -52,7 +52,7 @@ const ENDLESS: &[&str] = &[
     "yes abcdefghij | head -c 500M | sort | tail -1",
     "yes aaaaaaaaaaaaaaaaaaaaaaaaaaaa | grep -E '(a|aa)+(a|aa)+b'",
     "printf -v x '%50000s' ''; x=${x// /a}; while :; do [[ $x =~ ^(a*)*(a*)*(a*)*b$ ]]; done",
-    "shopt -s extglob\nprintf -v x '%2000s' ''; x=${x// /a}; while :; do [[ ${x/+(a)+(a)b/} ]]; done",
+    "shopt -s extglob\nprintf -v x '%50000s' ''; x=${x// /a}; while :; do [[ ${x/+(a)+(a)b/} ]]; done",
     "seq 100000000 | tail -1",
 ];
 

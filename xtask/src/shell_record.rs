@@ -37,7 +37,11 @@ pub fn main(arguments: &[String]) -> Result<()> {
             drifted.extend(drift);
         }
     }
-    ensure!(unsteady.is_empty(), "no cases, for bash ends them differently each time or not at all:\n{}", unsteady.join("\n"));
+    ensure!(
+        unsteady.is_empty(),
+        "no cases, for bash ends them differently each time or not at all:\n{}",
+        unsteady.join("\n")
+    );
     ensure!(!check || drifted.is_empty(), "{}", sheet::report(&drifted, total));
     println!("{total} cases, {} recorded anew", drifted.len());
     Ok(())

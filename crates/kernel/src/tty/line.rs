@@ -209,7 +209,7 @@ impl Line {
         while let Some(char) = self.last_char() {
             let first = char[0];
             if what == Erase::Word {
-                if first.is_ascii_alphanumeric() || first == b'_' {
+                if is_word(first) {
                     seen_word = true;
                 } else if seen_word {
                     break;
@@ -293,8 +293,11 @@ impl Line {
                 if self.mode.output(output::ONLCR) {
                     out.push(b'\r');
                 }
-                if self.mode.output(output::ONLCR) || self.mode.output(output::ONLRET) {
+                if self.mode.output(output::ONLRET) {
                     self.column = 0;
+                }
+                if self.mode.output(output::ONLCR) {
+                    (self.column, self.start) = (0, 0);
                 }
                 out.push(b'\n');
             }
@@ -306,7 +309,7 @@ impl Line {
                 out.push(b'\n');
             }
             b'\r' => {
-                self.column = 0;
+                (self.column, self.start) = (0, 0);
                 out.push(b'\r');
             }
             b'\t' => {
@@ -408,6 +411,11 @@ impl Line {
 
 fn is_control(byte: u8) -> bool {
     byte < 0x20 || byte == 0x7f
+}
+
+/// Whether Linux takes a byte for part of a word: letters by Latin-1, which most characters of UTF-8 begin like.
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || (byte >= 0xc0 && byte != 0xd7 && byte != 0xf7)
 }
 
 fn is_continuation(byte: u8) -> bool {

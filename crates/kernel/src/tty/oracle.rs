@@ -216,7 +216,7 @@ fn random_typing_agrees_with_linux() {
         local::IEXTEN,
         local::ICANON,
     ];
-    for seed in 0..150 {
+    for seed in 0..1000 {
         let mut dice = Dice(seed);
         let mode = with(|mode| {
             mode.local &= !local::ISIG;

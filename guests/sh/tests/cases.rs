@@ -3,6 +3,8 @@
 //! The cases are recorded from bash, never from this shell: `cargo xtask shell-record`. `tests/cases/sheet.rs` says
 //! how they are written. `WARDIAN_CASES=compound cargo test …` runs those whose path holds that word.
 
+#[path = "cases/nesting.rs"]
+mod nesting;
 #[path = "cases/run.rs"]
 mod run;
 #[path = "cases/sheet.rs"]
@@ -46,4 +48,17 @@ fn cases_agree_with_bash() {
         workers.into_iter().flat_map(|worker| worker.join().expect("a worker does not panic")).collect()
     });
     assert!(failures.is_empty(), "{}", sheet::report(&failures, all.len()));
+}
+
+#[test]
+fn nesting_of_anything_ends_in_a_message() {
+    let shell = Path::new(env!("CARGO_BIN_EXE_sh"));
+    for (name, script) in nesting::scripts() {
+        let script = format!("{script}\n").into_bytes();
+        let case = Case { name: String::new(), script, stdin: Vec::new(), recorded: None };
+        match run::run(shell, &case) {
+            Ok(outcome) => assert!(outcome.code < 128, "{name}: exit {}", outcome.code),
+            Err(error) => panic!("{name}: {error}"),
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 mod cases;
 mod forks;
+mod jobs;
 mod kills;
 mod limits;
 mod mounts;

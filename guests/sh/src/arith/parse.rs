@@ -8,6 +8,8 @@ use std::rc::Rc;
 /// Deeper nesting than this is an error rather than a stack that runs out.
 const MAX_DEPTH: usize = 200;
 
+const TOO_DEEP: &str = "expression recursion level exceeded";
+
 /// `1+1+1+…` is evaluated from the inside out: a chain longer than this would be too deep as well.
 const MAX_TOKENS: usize = 10_000;
 
@@ -177,7 +179,7 @@ impl<'t> Parser<'t> {
     fn advance(&mut self) -> Parsed<()> {
         self.tokens += 1;
         if self.tokens > MAX_TOKENS {
-            return Err(self.error("expression recursion level exceeded"));
+            return Err(self.error(TOO_DEEP));
         }
         while matches!(self.peek(), b' ' | b'\t' | b'\n' | b'\r') {
             self.at += 1;
@@ -321,10 +323,13 @@ impl<'t> Parser<'t> {
         }
         let text = &self.text[open + 1..self.at - 1];
         if self.depth >= MAX_DEPTH {
-            return Err(self.error("expression recursion level exceeded"));
+            return Err(self.error(TOO_DEEP));
         }
         let mut parser = Parser::new(text, self.depth + 1);
-        let parsed = parser.advance().and_then(|()| parser.comma()).ok();
+        let parsed = match parser.advance().and_then(|()| parser.comma()) {
+            Err(error) if error.message == TOO_DEEP => return Err(error),
+            parsed => parsed.ok(),
+        };
         let subscript = parsed.filter(|_| parser.token == Token::End).map(Box::new);
         Ok(Expr::Element { name, subscript, text: text.into() })
     }
@@ -337,7 +342,7 @@ impl Parser<'_> {
     fn nested(&mut self, parse: fn(&mut Self) -> Parsed) -> Parsed {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(self.error("expression recursion level exceeded"));
+            return Err(self.error(TOO_DEEP));
         }
         let parsed = parse(self)?;
         self.depth -= 1;

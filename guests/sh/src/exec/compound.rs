@@ -12,8 +12,8 @@ impl Shell {
         if compound.redirects.is_empty() {
             return self.run_kind(compound);
         }
-        if let CompoundKind::Subshell(list) = &compound.kind {
-            return self.run_subshell(list, compound);
+        if let CompoundKind::Subshell(_) = &compound.kind {
+            return self.run_subshell(compound);
         }
         let mark = self.process_fds.len();
         let saved = match self.redirect(&compound.redirects)? {
@@ -32,7 +32,7 @@ impl Shell {
     fn run_kind(&mut self, compound: &Compound) -> Exec {
         match &compound.kind {
             CompoundKind::Group(list) => self.run_list(list),
-            CompoundKind::Subshell(list) => self.run_subshell(list, compound),
+            CompoundKind::Subshell(_) => self.run_subshell(compound),
             CompoundKind::If { arms, otherwise } => self.run_if(arms, otherwise.as_ref()),
             CompoundKind::While { condition, body, until } => self.run_while(condition, body, *until),
             CompoundKind::For { name, words, body } => {
@@ -89,20 +89,13 @@ impl Shell {
         }
     }
 
-    fn run_subshell(&mut self, list: &List, compound: &Compound) -> Exec {
+    fn run_subshell(&mut self, compound: &Compound) -> Exec {
         self.lead_job(true);
         let forked = self.start_child(|shell| {
             abi::fork(|| {
                 shell.enter_job();
                 shell.enter_child();
-                shell.loops = 0;
-                shell.jobs = crate::jobs::Jobs::default();
-                shell.own_input |= compound.redirects.iter().any(reads_input);
-                match shell.redirect_for_good(&compound.redirects) {
-                    Ok(Ok(())) => shell.run_child_list(list),
-                    Ok(Err(_)) => 1,
-                    Err(flow) => shell.exit_code(Err(flow)),
-                }
+                shell.become_subshell(compound)
             })
         });
         let status = match forked {
@@ -120,6 +113,19 @@ impl Shell {
         self.status = status;
         self.pipe_status = vec![status];
         Ok(status)
+    }
+
+    /// Runs a subshell's commands in a process made for it; answers the exit code.
+    pub(super) fn become_subshell(&mut self, compound: &Compound) -> i32 {
+        let CompoundKind::Subshell(list) = &compound.kind else { return 0 };
+        self.loops = 0;
+        self.jobs = crate::jobs::Jobs::default();
+        self.own_input |= compound.redirects.iter().any(reads_input);
+        match self.redirect_for_good(&compound.redirects) {
+            Ok(Ok(())) => self.run_child_list(list),
+            Ok(Err(_)) => 1,
+            Err(flow) => self.exit_code(Err(flow)),
+        }
     }
 
     fn run_if(&mut self, arms: &[(List, List)], otherwise: Option<&List>) -> Exec {

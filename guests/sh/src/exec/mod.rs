@@ -146,6 +146,10 @@ impl Shell {
                 return self.exit_code(status);
             }
             Command::Simple(_) => {}
+            // The process made for it is the subshell: a signal sent to it must not find another one behind it.
+            Command::Compound(compound) if matches!(compound.kind, CompoundKind::Subshell(_)) => {
+                return self.become_subshell(compound);
+            }
             // Loops outside are out of reach from inside a compound.
             _ => self.loops = 0,
         }

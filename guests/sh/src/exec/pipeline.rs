@@ -230,6 +230,7 @@ impl Shell {
     }
 
     fn start_background(&mut self, item: &AndOr, foreground: &AndOr) -> Exec<Vec<abi::Pid>> {
+        let alone = item.rest.is_empty() && !item.first.negated && item.first.timed.is_none();
         Ok(match (item.first.stages.as_slice(), item.rest.is_empty() && !item.first.negated) {
             ([Command::Simple(simple)], true) if self.is_program(simple) => {
                 let null = self.background_input();
@@ -249,6 +250,9 @@ impl Shell {
                     if let Some(fd) = shell.background_input() {
                         let _ = abi::dup2(fd, 0, false);
                         let _ = abi::close(fd);
+                    }
+                    if let ([only], true) = (foreground.first.stages.as_slice(), alone) {
+                        return shell.run_child_command(only);
                     }
                     shell.loops = 0;
                     let result = shell.run_and_or(foreground);

@@ -18,6 +18,12 @@ const MISSING: &[(&str, &str, &str)] = &[
         "our tools go by the name they are called with, so `hash -p /bin/echo myecho` finds none",
     ),
     ("compound/basics", "redirect", "diff"),
+    (
+        "globs/basic",
+        "brackets that are not closed or have odd members",
+        "a `touch` that takes `-` for standard output",
+    ),
+    ("globs/basic", "classes", "a `touch` that takes `-` for standard output"),
     ("mixed/edge", "process-subst", "diff"),
     ("mixed/more", "shlvl", "cmp"),
 ];

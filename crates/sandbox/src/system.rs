@@ -60,6 +60,8 @@ fn install(tree: &mut Tree, kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<P
         install_program(tree, kernel, shipped, program)?;
     }
     install_directories(tree)?;
+    // Where scripts look for it: `#!/usr/bin/env bash`.
+    tree.install_link(b"/bin/env", b"/usr/bin/env").map_err(|errno| (errno, "/usr/bin/env".to_owned()))?;
     install_devices(tree)?;
     install_etc(tree)
 }

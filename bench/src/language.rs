@@ -73,7 +73,7 @@ const CHOOSE: &str = "n=0; for ((i=0;i<100000;i++)); do \
     case $i in *0) ((n++));; *[1-4]) if [[ $i == *3 && $i -gt 10 ]]; then ((n+=2)); fi;; esac; done; [ $n -gt 0 ]";
 
 /// The best of several is the least disturbed by whatever else the machine does.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 2;
 const WARM: usize = 500;
 
 pub(crate) async fn measure() -> Result<Table> {

@@ -136,19 +136,17 @@ fn use_file(shell: &mut Shell, how: u8, name: Option<&Vec<u8>>) -> i32 {
 }
 
 fn list(shell: &mut Shell, operands: &[Vec<u8>]) -> Exec {
+    if operands.len() > 1 {
+        fail(shell, b"history", &[b"too many arguments"], 1);
+        return Err(crate::shell::Flow::Discard(1));
+    }
     let count = match operands.first() {
         None => usize::MAX,
         Some(text) => match number(text) {
             Some(count) => count.unsigned_abs() as usize,
-            None => {
-                fail(shell, b"history", &[text, b": numeric argument required"], 1);
-                return Err(crate::shell::Flow::Discard(1));
-            }
+            None => return Ok(fail(shell, b"history", &[text, b": numeric argument required"], 1)),
         },
     };
-    if operands.len() > 1 {
-        return Ok(fail(shell, b"history", &[b"too many arguments"], 1));
-    }
     let format = shell.text(b"HISTTIMEFORMAT").map(|text| text.to_vec()).filter(|text| !text.is_empty());
     let mut text = Vec::new();
     let skip = shell.history.len().saturating_sub(count);

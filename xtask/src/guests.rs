@@ -60,6 +60,14 @@ const PROGRAMS: &[Program] = &[
         links: Links::Are(&[]),
     },
     Program {
+        name: "usertests",
+        package: "testing",
+        dist: "testing/dist",
+        stack: MIB,
+        link_args: FORKS,
+        links: Links::Are(&[]),
+    },
+    Program {
         name: "foreign",
         package: "testing",
         dist: "testing/dist",

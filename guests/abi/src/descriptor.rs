@@ -66,6 +66,16 @@ pub fn write_all(fd: Fd, mut bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// Reads at a place in a file, leaving its position alone. `ESPIPE` on what has none.
+pub fn pread(fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    sys::pread(fd, buffer, offset)
+}
+
+/// Writes at a place in a file, leaving its position alone.
+pub fn pwrite(fd: Fd, bytes: &[u8], offset: u64) -> Result<usize> {
+    sys::pwrite(fd, bytes, offset)
+}
+
 /// From where a [`seek`] counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Whence {
@@ -85,4 +95,34 @@ pub fn seek(fd: Fd, offset: i64, whence: Whence) -> Result<u64> {
 /// Waits until a read would not wait, at most so long (`None`: for ever). Answers whether it came to that.
 pub fn poll_read(fd: Fd, timeout: Option<Duration>) -> Result<bool> {
     sys::poll_read(fd, timeout)
+}
+
+/// Waits until a write would not wait, at most so long (`None`: for ever). Answers whether it came to that.
+pub fn poll_write(fd: Fd, timeout: Option<Duration>) -> Result<bool> {
+    sys::poll_write(fd, timeout)
+}
+
+/// Whether reads and writes answer `EAGAIN` where they would have to wait.
+pub fn nonblocking(fd: Fd) -> Result<bool> {
+    sys::nonblocking(fd)
+}
+
+/// Sets whether reads and writes answer `EAGAIN` where they would have to wait. Copies of the descriptor follow.
+pub fn set_nonblocking(fd: Fd, value: bool) -> Result<()> {
+    sys::set_nonblocking(fd, value)
+}
+
+/// Sets the size of an open file.
+pub fn truncate(fd: Fd, size: u64) -> Result<()> {
+    sys::truncate(fd, size)
+}
+
+/// Makes sure that a part of a file has its room, growing the file if it ends before.
+pub fn allocate(fd: Fd, offset: u64, len: u64) -> Result<()> {
+    sys::allocate(fd, offset, len)
+}
+
+/// Waits until what was written is safe. `EINVAL` on what keeps nothing.
+pub fn sync(fd: Fd) -> Result<()> {
+    sys::sync(fd)
 }

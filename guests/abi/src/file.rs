@@ -108,6 +108,36 @@ pub fn mkfifo(dir: Dir, path: &[u8], mode: u32) -> Result<()> {
     sys::mkfifo(dir, path, mode)
 }
 
+/// Makes a symbolic link at `path` that says `target`.
+pub fn symlink(target: &[u8], dir: Dir, path: &[u8]) -> Result<()> {
+    sys::symlink(target, dir, path)
+}
+
+/// What a symbolic link says.
+pub fn readlink(dir: Dir, path: &[u8]) -> Result<Vec<u8>> {
+    sys::readlink(dir, path)
+}
+
+/// Gives a file another name. A symbolic link is linked itself.
+pub fn hard_link(from_dir: Dir, from: &[u8], to_dir: Dir, to: &[u8]) -> Result<()> {
+    sys::hard_link(from_dir, from, to_dir, to)
+}
+
+/// Renames a file, replacing what has the new name.
+pub fn rename(from_dir: Dir, from: &[u8], to_dir: Dir, to: &[u8]) -> Result<()> {
+    sys::rename(from_dir, from, to_dir, to)
+}
+
+/// Removes a name of a file.
+pub fn unlink(dir: Dir, path: &[u8]) -> Result<()> {
+    sys::unlink(dir, path)
+}
+
+/// Removes an empty directory.
+pub fn rmdir(dir: Dir, path: &[u8]) -> Result<()> {
+    sys::rmdir(dir, path)
+}
+
 /// Linux's flags for [`open`].
 #[allow(missing_docs)]
 pub mod open_flags {

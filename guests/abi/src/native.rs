@@ -1,8 +1,8 @@
 //! The backend on Linux: libc. It makes the shell an ordinary program for debuggers, profilers and fuzzers.
 
 use crate::{
-    Dir, Disposition, Errno, Fd, Group, Limit, Pid, Pipe, Resource, Result, Spawn, Stat, StatFs, Status,
-    TerminalMode, Times, WaitFlags, Whence,
+    Dir, Disposition, Errno, Fd, Group, Limit, Pid, Pipe, Preopen, Resource, Result, Spawn, Stat, StatFs,
+    Status, TerminalMode, Times, WaitFlags, Whence,
 };
 use std::ffi::{CString, c_int};
 use std::os::unix::ffi::OsStringExt;
@@ -159,6 +159,11 @@ pub fn exec(request: &Spawn<'_>) -> Errno {
     become_program(request)
 }
 
+/// Only the sandbox runs WASI programs.
+pub fn exec_wasi(_request: &Spawn<'_>, _preopens: &[Preopen<'_>]) -> Errno {
+    Errno::NOSYS
+}
+
 pub fn exit(code: i32) -> ! {
     // SAFETY: takes a number and does not return.
     unsafe { libc::_exit(code) }
@@ -174,6 +179,14 @@ pub fn wait(who: Pid, flags: WaitFlags) -> Result<Option<(Pid, Status)>> {
 
 pub fn kill(who: Pid, signal: i32) -> Result<()> {
     call!(libc::kill(who, signal)).map(drop)
+}
+
+pub fn raise(signal: i32) -> Result<()> {
+    // SAFETY: takes a number.
+    match unsafe { libc::raise(signal) } {
+        0 => Ok(()),
+        _ => Err(last()),
+    }
 }
 
 pub fn getpid() -> Pid {
@@ -365,6 +378,18 @@ pub fn write(fd: Fd, bytes: &[u8]) -> Result<usize> {
     usize::try_from(n).map_err(|_| last())
 }
 
+pub fn pread(fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    // SAFETY: the pointer and length are a live slice's.
+    let n = unsafe { libc::pread(fd, buffer.as_mut_ptr().cast(), buffer.len(), offset as i64) };
+    usize::try_from(n).map_err(|_| last())
+}
+
+pub fn pwrite(fd: Fd, bytes: &[u8], offset: u64) -> Result<usize> {
+    // SAFETY: the pointer and length are a live slice's.
+    let n = unsafe { libc::pwrite(fd, bytes.as_ptr().cast(), bytes.len(), offset as i64) };
+    usize::try_from(n).map_err(|_| last())
+}
+
 pub fn seek(fd: Fd, offset: i64, whence: Whence) -> Result<u64> {
     // SAFETY: takes numbers.
     let position = unsafe { libc::lseek(fd, offset, whence as c_int) };
@@ -372,9 +397,40 @@ pub fn seek(fd: Fd, offset: i64, whence: Whence) -> Result<u64> {
 }
 
 pub fn poll_read(fd: Fd, timeout: Option<Duration>) -> Result<bool> {
-    let mut wanted = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    poll(fd, libc::POLLIN, timeout)
+}
+
+pub fn poll_write(fd: Fd, timeout: Option<Duration>) -> Result<bool> {
+    poll(fd, libc::POLLOUT, timeout)
+}
+
+fn poll(fd: Fd, events: i16, timeout: Option<Duration>) -> Result<bool> {
+    let mut wanted = libc::pollfd { fd, events, revents: 0 };
     let millis = timeout.map_or(-1, |time| c_int::try_from(time.as_millis()).unwrap_or(c_int::MAX));
-    call!(libc::poll(&mut wanted, 1, millis)).map(|ready| ready > 0)
+    let ready = call!(libc::poll(&mut wanted, 1, millis))?;
+    if wanted.revents & libc::POLLNVAL != 0 { Err(Errno::BADF) } else { Ok(ready > 0) }
+}
+
+pub fn nonblocking(fd: Fd) -> Result<bool> {
+    call!(libc::fcntl(fd, libc::F_GETFL)).map(|flags| flags & libc::O_NONBLOCK != 0)
+}
+
+pub fn set_nonblocking(fd: Fd, value: bool) -> Result<()> {
+    let flags = call!(libc::fcntl(fd, libc::F_GETFL))? & !libc::O_NONBLOCK;
+    let new = if value { flags | libc::O_NONBLOCK } else { flags };
+    call!(libc::fcntl(fd, libc::F_SETFL, new)).map(drop)
+}
+
+pub fn truncate(fd: Fd, size: u64) -> Result<()> {
+    call!(libc::ftruncate(fd, size as i64)).map(drop)
+}
+
+pub fn allocate(fd: Fd, offset: u64, len: u64) -> Result<()> {
+    call!(libc::fallocate(fd, 0, offset as i64, len as i64)).map(drop)
+}
+
+pub fn sync(fd: Fd) -> Result<()> {
+    call!(libc::fsync(fd)).map(drop)
 }
 
 fn stat_from(stat: &libc::stat) -> Stat {
@@ -445,6 +501,40 @@ pub fn mkdir(dir: Dir, path: &[u8], mode: u32) -> Result<()> {
 pub fn mkfifo(dir: Dir, path: &[u8], mode: u32) -> Result<()> {
     let path = path_at(dir, path)?;
     call!(libc::mkfifoat(dirfd(dir), path.as_ptr(), mode)).map(drop)
+}
+
+pub fn symlink(target: &[u8], dir: Dir, path: &[u8]) -> Result<()> {
+    let (target, path) = (cstring(target)?, path_at(dir, path)?);
+    call!(libc::symlinkat(target.as_ptr(), dirfd(dir), path.as_ptr())).map(drop)
+}
+
+pub fn readlink(dir: Dir, path: &[u8]) -> Result<Vec<u8>> {
+    let path = path_at(dir, path)?;
+    let mut target = vec![0; 4096];
+    // SAFETY: the pointer and length are a live slice's.
+    let n = unsafe { libc::readlinkat(dirfd(dir), path.as_ptr(), target.as_mut_ptr().cast(), target.len()) };
+    target.truncate(usize::try_from(n).map_err(|_| last())?);
+    Ok(target)
+}
+
+pub fn hard_link(from_dir: Dir, from: &[u8], to_dir: Dir, to: &[u8]) -> Result<()> {
+    let (from, to) = (path_at(from_dir, from)?, path_at(to_dir, to)?);
+    call!(libc::linkat(dirfd(from_dir), from.as_ptr(), dirfd(to_dir), to.as_ptr(), 0)).map(drop)
+}
+
+pub fn rename(from_dir: Dir, from: &[u8], to_dir: Dir, to: &[u8]) -> Result<()> {
+    let (from, to) = (path_at(from_dir, from)?, path_at(to_dir, to)?);
+    call!(libc::renameat(dirfd(from_dir), from.as_ptr(), dirfd(to_dir), to.as_ptr())).map(drop)
+}
+
+pub fn unlink(dir: Dir, path: &[u8]) -> Result<()> {
+    let path = path_at(dir, path)?;
+    call!(libc::unlinkat(dirfd(dir), path.as_ptr(), 0)).map(drop)
+}
+
+pub fn rmdir(dir: Dir, path: &[u8]) -> Result<()> {
+    let path = path_at(dir, path)?;
+    call!(libc::unlinkat(dirfd(dir), path.as_ptr(), libc::AT_REMOVEDIR)).map(drop)
 }
 
 pub fn open(dir: Dir, path: &[u8], flags: u32, mode: u32) -> Result<Fd> {

@@ -103,6 +103,22 @@ pub fn exec(request: &Spawn<'_>) -> crate::Errno {
     sys::exec(request)
 }
 
+/// A directory that a WASI program is given, and the name it knows it by.
+#[derive(Clone, Copy, Debug)]
+pub struct Preopen<'a> {
+    /// The directory, open here.
+    pub fd: Fd,
+    /// Its name there.
+    pub name: &'a [u8],
+}
+
+/// Replaces this program by a WASI program that reaches these directories and no other file, and inherits no
+/// descriptor but 0, 1 and 2 (as the request's map leaves them). Returns only on failure; `EINVAL` for a program that
+/// imports `wardian`, which no preopen could confine.
+pub fn exec_wasi(request: &Spawn<'_>, preopens: &[Preopen<'_>]) -> crate::Errno {
+    sys::exec_wasi(request, preopens)
+}
+
 /// Ends this process at once: no destructors, no buffers flushed.
 pub fn exit(code: i32) -> ! {
     sys::exit(code)
@@ -186,6 +202,11 @@ pub fn wait(who: Who, flags: WaitFlags) -> Result<Option<(Pid, Status)>> {
 /// Sends a signal; signal 0 only checks that it could be sent.
 pub fn kill(who: Who, signal: i32) -> Result<()> {
     sys::kill(who.number(), signal)
+}
+
+/// Sends this process a signal, as C's `raise` does.
+pub fn raise(signal: i32) -> Result<()> {
+    sys::raise(signal)
 }
 
 /// This process's number.

@@ -4,8 +4,8 @@
 //! checks them against this program's memory and writes results only on success.
 
 use crate::{
-    Dir, Disposition, Errno, Fd, FdMap, Group, Limit, Pid, Pipe, Resource, Result, Spawn, Stat, StatFs,
-    Status, TerminalMode, Times, WaitFlags, Whence,
+    Dir, Disposition, Errno, Fd, FdMap, Group, Limit, Pid, Pipe, Preopen, Resource, Result, Spawn, Stat,
+    StatFs, Status, TerminalMode, Times, WaitFlags, Whence,
 };
 use std::ffi::{CStr, c_char, c_int};
 use std::time::Duration;
@@ -17,6 +17,7 @@ mod wardian {
         pub fn fork(entry: extern "C" fn(*mut u8) -> i32, data: *mut u8, pid: *mut i32) -> i32;
         pub fn spawn(request: *const u32, pid: *mut i32) -> i32;
         pub fn exec(request: *const u32) -> i32;
+        pub fn exec_wasi(request: *const u32, preopens: *const [u32; 3], count: usize) -> i32;
         pub fn wait(pid: i32, flags: i32, status: *mut i32, ended: *mut i32) -> i32;
         pub fn kill(pid: i32, signal: i32) -> i32;
         pub fn getpid() -> i32;
@@ -88,11 +89,63 @@ mod wasi {
         pub flags: u64,
     }
 
+    #[repr(C)]
+    #[derive(Default)]
+    pub struct FdStat {
+        pub kind: u8,
+        pub flags: u16,
+        pub rights: u64,
+        pub inheriting: u64,
+    }
+
     #[link(wasm_import_module = "wasi_snapshot_preview1")]
     unsafe extern "C" {
         pub fn fd_read(fd: i32, vectors: *const Vector, count: usize, done: *mut usize) -> i32;
         pub fn fd_write(fd: i32, vectors: *const Vector, count: usize, done: *mut usize) -> i32;
+        pub fn fd_pread(fd: i32, vectors: *const Vector, count: usize, offset: u64, done: *mut usize) -> i32;
+        pub fn fd_pwrite(fd: i32, vectors: *const Vector, count: usize, offset: u64, done: *mut usize)
+        -> i32;
         pub fn fd_close(fd: i32) -> i32;
+        pub fn fd_fdstat_get(fd: i32, out: *mut FdStat) -> i32;
+        pub fn fd_fdstat_set_flags(fd: i32, flags: u32) -> i32;
+        pub fn fd_filestat_set_size(fd: i32, size: u64) -> i32;
+        pub fn fd_allocate(fd: i32, offset: u64, len: u64) -> i32;
+        pub fn fd_sync(fd: i32) -> i32;
+        pub fn path_symlink(
+            target: *const u8,
+            target_len: usize,
+            dir: i32,
+            path: *const u8,
+            len: usize,
+        ) -> i32;
+        pub fn path_readlink(
+            dir: i32,
+            path: *const u8,
+            len: usize,
+            buffer: *mut u8,
+            size: usize,
+            done: *mut usize,
+        ) -> i32;
+        pub fn path_link(
+            from_dir: i32,
+            lookup: i32,
+            from: *const u8,
+            from_len: usize,
+            to_dir: i32,
+            to: *const u8,
+            to_len: usize,
+        ) -> i32;
+        pub fn path_rename(
+            from_dir: i32,
+            from: *const u8,
+            from_len: usize,
+            to_dir: i32,
+            to: *const u8,
+            to_len: usize,
+        ) -> i32;
+        pub fn path_unhard_link(dir: i32, path: *const u8, len: usize) -> i32;
+        pub fn path_remove_directory(dir: i32, path: *const u8, len: usize) -> i32;
+        pub fn proc_raise(signal: i32) -> i32;
         pub fn fd_seek(fd: i32, offset: i64, whence: i32, position: *mut u64) -> i32;
         pub fn poll_oneoff(
             subs: *const Subscription,
@@ -176,6 +229,15 @@ pub fn exec(spawn: &Spawn<'_>) -> Errno {
     call!(wardian::exec(request.as_ptr())).err().unwrap_or(Errno::IO)
 }
 
+pub fn exec_wasi(spawn: &Spawn<'_>, preopens: &[Preopen<'_>]) -> Errno {
+    let request = request(spawn);
+    let words =
+        |preopen: &Preopen<'_>| [preopen.fd as u32, preopen.name.as_ptr() as u32, preopen.name.len() as u32];
+    let preopens: Vec<[u32; 3]> = preopens.iter().map(words).collect();
+    let answer = call!(wardian::exec_wasi(request.as_ptr(), preopens.as_ptr(), preopens.len()));
+    answer.err().unwrap_or(Errno::IO)
+}
+
 pub fn exit(code: i32) -> ! {
     // SAFETY: takes a number and does not return.
     unsafe { wasi::proc_exit(code) }
@@ -189,6 +251,10 @@ pub fn wait(who: Pid, flags: WaitFlags) -> Result<Option<(Pid, Status)>> {
 
 pub fn kill(who: Pid, signal: i32) -> Result<()> {
     call!(wardian::kill(who, signal))
+}
+
+pub fn raise(signal: i32) -> Result<()> {
+    call!(wasi::proc_raise(signal))
 }
 
 pub fn getpid() -> Pid {
@@ -303,17 +369,36 @@ pub fn write(fd: Fd, bytes: &[u8]) -> Result<usize> {
     call!(done = 0; wasi::fd_write(fd, &vector, 1, &mut done))
 }
 
+pub fn pread(fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    let vector = wasi::Vector { pointer: buffer.as_mut_ptr(), len: buffer.len() };
+    call!(done = 0; wasi::fd_pread(fd, &vector, 1, offset, &mut done))
+}
+
+pub fn pwrite(fd: Fd, bytes: &[u8], offset: u64) -> Result<usize> {
+    let vector = wasi::Vector { pointer: bytes.as_ptr().cast_mut(), len: bytes.len() };
+    call!(done = 0; wasi::fd_pwrite(fd, &vector, 1, offset, &mut done))
+}
+
 pub fn seek(fd: Fd, offset: i64, whence: Whence) -> Result<u64> {
     call!(position = 0; wasi::fd_seek(fd, offset, whence as i32, &mut position))
 }
 
 pub fn poll_read(fd: Fd, timeout: Option<Duration>) -> Result<bool> {
-    const CLOCK: u64 = 0;
     const FD_READ: u64 = 1;
+    poll(fd, FD_READ, timeout)
+}
+
+pub fn poll_write(fd: Fd, timeout: Option<Duration>) -> Result<bool> {
+    const FD_WRITE: u64 = 2;
+    poll(fd, FD_WRITE, timeout)
+}
+
+fn poll(fd: Fd, tag: u64, timeout: Option<Duration>) -> Result<bool> {
+    const CLOCK: u64 = 0;
     const MONOTONIC: u32 = 1;
     let nanos = timeout.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     let subs = [
-        wasi::Subscription { userdata: 1, tag: FD_READ, id_or_fd: fd as u32, ..Default::default() },
+        wasi::Subscription { userdata: 1, tag, id_or_fd: fd as u32, ..Default::default() },
         wasi::Subscription { tag: CLOCK, id_or_fd: MONOTONIC, timeout: nanos, ..Default::default() },
     ];
     let mut events = [wasi::Event::default(); 2];
@@ -326,6 +411,34 @@ pub fn poll_read(fd: Fd, timeout: Option<Duration>) -> Result<bool> {
         }
     }
     Ok(false)
+}
+
+const FDFLAGS_NONBLOCK: u16 = 4;
+
+fn fdflags(fd: Fd) -> Result<u16> {
+    call!(out = wasi::FdStat::default(); wasi::fd_fdstat_get(fd, &mut out)).map(|stat| stat.flags)
+}
+
+pub fn nonblocking(fd: Fd) -> Result<bool> {
+    fdflags(fd).map(|flags| flags & FDFLAGS_NONBLOCK != 0)
+}
+
+pub fn set_nonblocking(fd: Fd, value: bool) -> Result<()> {
+    let flags = fdflags(fd)? & !FDFLAGS_NONBLOCK;
+    let new = if value { flags | FDFLAGS_NONBLOCK } else { flags };
+    call!(wasi::fd_fdstat_set_flags(fd, new.into()))
+}
+
+pub fn truncate(fd: Fd, size: u64) -> Result<()> {
+    call!(wasi::fd_filestat_set_size(fd, size))
+}
+
+pub fn allocate(fd: Fd, offset: u64, len: u64) -> Result<()> {
+    call!(wasi::fd_allocate(fd, offset, len))
+}
+
+pub fn sync(fd: Fd) -> Result<()> {
+    call!(wasi::fd_sync(fd))
 }
 
 pub fn stat(dir: Dir, path: &[u8], follow: bool) -> Result<Stat> {
@@ -359,6 +472,34 @@ pub fn mkdir(dir: Dir, path: &[u8], mode: u32) -> Result<()> {
 
 pub fn mkfifo(dir: Dir, path: &[u8], mode: u32) -> Result<()> {
     call!(wardian::mkfifo(dir.0, path.as_ptr(), path.len(), mode))
+}
+
+pub fn symlink(target: &[u8], dir: Dir, path: &[u8]) -> Result<()> {
+    call!(wasi::path_symlink(target.as_ptr(), target.len(), dir.0, path.as_ptr(), path.len()))
+}
+
+pub fn readlink(dir: Dir, path: &[u8]) -> Result<Vec<u8>> {
+    let mut target = vec![0; 4096];
+    let (buffer, size) = (target.as_mut_ptr(), target.len());
+    let n = call!(n = 0; wasi::path_readlink(dir.0, path.as_ptr(), path.len(), buffer, size, &mut n))?;
+    target.truncate(n);
+    Ok(target)
+}
+
+pub fn hard_link(from_dir: Dir, from: &[u8], to_dir: Dir, to: &[u8]) -> Result<()> {
+    call!(wasi::path_link(from_dir.0, 0, from.as_ptr(), from.len(), to_dir.0, to.as_ptr(), to.len()))
+}
+
+pub fn rename(from_dir: Dir, from: &[u8], to_dir: Dir, to: &[u8]) -> Result<()> {
+    call!(wasi::path_rename(from_dir.0, from.as_ptr(), from.len(), to_dir.0, to.as_ptr(), to.len()))
+}
+
+pub fn unlink(dir: Dir, path: &[u8]) -> Result<()> {
+    call!(wasi::path_unhard_link(dir.0, path.as_ptr(), path.len()))
+}
+
+pub fn rmdir(dir: Dir, path: &[u8]) -> Result<()> {
+    call!(wasi::path_remove_directory(dir.0, path.as_ptr(), path.len()))
 }
 
 pub fn open(dir: Dir, path: &[u8], flags: u32, mode: u32) -> Result<Fd> {

@@ -14,6 +14,7 @@ mod tests {
             "wardian" => "crates/sandbox/tests/sandbox",
             "cli" => "crates/cli/tests/cli",
             "guests/sh" => "guests/sh/tests",
+            "guests/testing" => "guests/testing/tests",
             other => panic!("SPECIFICATION.md speaks of tests in '{other}'"),
         }
     }

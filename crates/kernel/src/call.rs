@@ -147,8 +147,9 @@ impl<'a> Call<'a> {
 
 /// Defines calls that may wait, or that touch the files: each `name(args)` is the `async fn name` in scope.
 macro_rules! waiting_calls {
-    ($linker:expr, $module:expr; $( $name:ident ( $($arg:ident : $ty:ty),* $(,)? ); )*) => { $(
-        $linker.func_wrap_async(
+    ($imports:expr, $module:expr; $( $name:ident ( $($arg:ident : $ty:ty),* $(,)? ); )*) => { $(
+        $imports.note($module, stringify!($name), &[$(<$ty as $crate::imports::Word>::LETTER),*]);
+        $imports.linker.func_wrap_async(
             $module,
             stringify!($name),
             |caller: wasmtime::Caller<'_, $crate::instance::Ctx>, ($($arg,)*): ($($ty,)*)| Box::new(async move {
@@ -162,8 +163,9 @@ macro_rules! waiting_calls {
 
 /// Defines calls that answer at once.
 macro_rules! quick_calls {
-    ($linker:expr, $module:expr; $( $name:ident ( $($arg:ident : $ty:ty),* $(,)? ); )*) => { $(
-        $linker.func_wrap(
+    ($imports:expr, $module:expr; $( $name:ident ( $($arg:ident : $ty:ty),* $(,)? ); )*) => { $(
+        $imports.note($module, stringify!($name), &[$(<$ty as $crate::imports::Word>::LETTER),*]);
+        $imports.linker.func_wrap(
             $module,
             stringify!($name),
             |caller: wasmtime::Caller<'_, $crate::instance::Ctx>, $($arg: $ty),*| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use wardian_vfs::{Errno, Handle, Place, Result};
 
-use crate::pipe::{PipeReader, PipeWriter};
+use crate::pipe::{Pipe, PipeReader, PipeWriter};
 use crate::stream::{Input, Output, Standard};
 use crate::tty::Terminal;
 
@@ -25,6 +25,43 @@ pub(crate) enum OpenFile {
     Output(Arc<Output>, Standard),
     /// A run's terminal, in the place of one of its streams.
     Terminal(Arc<Terminal>, Standard),
+}
+
+impl OpenFile {
+    /// The file in the tree behind it: itself, or the name of a FIFO.
+    pub(crate) fn in_tree(self: &Arc<Self>) -> Option<Arc<OpenFile>> {
+        match &**self {
+            OpenFile::Tree(_) => Some(self.clone()),
+            _ => self.pipe()?.file().cloned(),
+        }
+    }
+
+    /// Sets whether reads and writes answer EAGAIN where they would have to wait.
+    pub(crate) fn set_nonblocking(&self, value: bool) -> Result<()> {
+        match self {
+            OpenFile::Reader(reader) => reader.set_nonblocking(value),
+            OpenFile::Writer(writer) => writer.set_nonblocking(value),
+            OpenFile::Both(reader, writer) => {
+                reader.set_nonblocking(value);
+                writer.set_nonblocking(value);
+            }
+            // A program that asks a run's stream not to wait must not believe it got that.
+            OpenFile::Input(_) | OpenFile::Output(..) | OpenFile::Terminal(..) if value => {
+                return Err(Errno::ENOTSUP);
+            }
+            OpenFile::Input(_) | OpenFile::Output(..) | OpenFile::Terminal(..) | OpenFile::Tree(_) => {}
+        }
+        Ok(())
+    }
+
+    /// The pipe whose end it is.
+    pub(crate) fn pipe(&self) -> Option<&Arc<Pipe>> {
+        match self {
+            OpenFile::Reader(reader) | OpenFile::Both(reader, _) => Some(reader.pipe()),
+            OpenFile::Writer(writer) => Some(writer.pipe()),
+            OpenFile::Tree(_) | OpenFile::Input(_) | OpenFile::Output(..) | OpenFile::Terminal(..) => None,
+        }
+    }
 }
 
 /// A handle into the tree, given back when the last descriptor goes.
@@ -97,17 +134,53 @@ impl Fd {
     }
 }
 
-/// A process's descriptors.
+/// A limit that a process may lower, and raise again up to the hard one. `u64::MAX` is none.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Allowance {
+    pub(crate) soft: u64,
+    pub(crate) hard: u64,
+}
+
+impl Allowance {
+    const NONE: Allowance = Allowance { soft: u64::MAX, hard: u64::MAX };
+
+    /// Sets both, as `setrlimit` may.
+    pub(crate) fn set(&mut self, to: Allowance) -> Result<()> {
+        match () {
+            () if to.soft > to.hard => Err(Errno::EINVAL),
+            () if to.hard > self.hard => Err(Errno::EPERM),
+            () => {
+                *self = to;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A process's descriptors, and what it may do with them.
 #[derive(Clone, Default)]
 pub(crate) struct FdTable {
     slots: Vec<Option<Fd>>,
-    limit: usize,
+    /// Numbers from here up are refused; those in use stay.
+    pub(crate) open: Allowance,
+    /// How large a file may be made.
+    pub(crate) file_size: Allowance,
 }
 
 impl FdTable {
     /// An empty table that holds up to `limit`.
     pub(crate) fn new(limit: usize) -> FdTable {
-        FdTable { slots: Vec::new(), limit }
+        let open = Allowance { soft: limit as u64, hard: limit as u64 };
+        FdTable { slots: Vec::new(), open, file_size: Allowance::NONE }
+    }
+
+    /// An empty table with the same limits.
+    pub(crate) fn emptied(&self) -> FdTable {
+        FdTable { slots: Vec::new(), ..*self }
+    }
+
+    fn limit(&self) -> usize {
+        self.open.soft as usize
     }
 
     pub(crate) fn get(&self, fd: u32) -> Result<&Fd> {
@@ -121,8 +194,8 @@ impl FdTable {
     /// Puts `entry` at the lowest free number from `min` up.
     pub(crate) fn insert(&mut self, entry: Fd, min: u32) -> Result<u32> {
         let min = min as usize;
-        let free = (min..self.limit).find(|&i| self.slots.get(i).is_none_or(Option::is_none));
-        let at = free.ok_or(if min >= self.limit { Errno::EINVAL } else { Errno::EMFILE })?;
+        let free = (min..self.limit()).find(|&i| self.slots.get(i).is_none_or(Option::is_none));
+        let at = free.ok_or(if min > 0 && min >= self.limit() { Errno::EINVAL } else { Errno::EMFILE })?;
         self.put(at as u32, entry)?;
         Ok(at as u32)
     }
@@ -130,7 +203,7 @@ impl FdTable {
     /// Puts `entry` at `at`; answers what was there.
     pub(crate) fn put(&mut self, at: u32, entry: Fd) -> Result<Option<Fd>> {
         let at = at as usize;
-        if at >= self.limit {
+        if at >= self.limit() {
             return Err(Errno::EBADF);
         }
         if at >= self.slots.len() {
@@ -161,14 +234,5 @@ impl FdTable {
                 *slot = None;
             }
         }
-    }
-
-    /// Numbers from `limit` up are refused from now on; those in use stay.
-    pub(crate) fn set_limit(&mut self, limit: usize) {
-        self.limit = limit;
-    }
-
-    pub(crate) fn limit(&self) -> usize {
-        self.limit
     }
 }

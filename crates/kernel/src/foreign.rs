@@ -2,27 +2,34 @@
 //!
 //! They find files through preopened directories, which libc looks for from descriptor 3 up. So before such a program
 //! starts, its inherited descriptors move up to make room for `.` and every top-level directory.
+//!
+//! Who wants less says which directories it is given (`exec_wasi`); then it has these and its three streams, and no
+//! path, link or `..` leads out of them.
 
 use std::sync::Arc;
 
-use wardian_vfs::{OpenFlags, Result};
+use wardian_vfs::{Caller, Errno, FileKind, OpenFlags, Place, Result, Tree};
 
 use crate::fd::{Fd, FdTable, OpenFile, TreeFile};
 use crate::machine::Machine;
 use crate::proc::Process;
 
-/// Lays out the process's descriptors as a foreign program expects them.
-pub(crate) async fn prepare(machine: &Arc<Machine>, process: &Process) -> Result<()> {
-    let preopens = preopens(machine, process).await?;
+/// Lays out the process's descriptors as a foreign program expects them; with `only` these directories.
+pub(crate) async fn prepare(machine: &Arc<Machine>, process: &Process, only: Option<&[Fd]>) -> Result<()> {
+    let preopens = match only {
+        Some(given) => given.to_vec(),
+        None => preopens(machine, process).await?,
+    };
     let mut fds = process.fds.lock();
-    let mut laid_out = FdTable::new(fds.limit());
+    let mut laid_out: FdTable = fds.emptied();
     for (number, entry) in fds.iter().filter(|(number, _)| *number < 3) {
         laid_out.put(number, entry.clone())?;
     }
     for preopen in preopens {
         laid_out.insert(preopen, 3)?;
     }
-    for (_, entry) in fds.iter().filter(|(number, entry)| *number >= 3 && !is_preopen(entry)) {
+    let inherited = |(number, entry): &(u32, &Fd)| only.is_none() && *number >= 3 && !is_preopen(entry);
+    for (_, entry) in fds.iter().filter(inherited) {
         laid_out.insert(entry.clone(), 3)?;
     }
     *fds = laid_out;
@@ -52,6 +59,74 @@ async fn preopens(machine: &Arc<Machine>, process: &Process) -> Result<Vec<Fd>> 
         }
     }
     Ok(opened.into_iter().map(|(name, handle)| machine.preopen_fd(name, handle)).collect())
+}
+
+/// The directories that somebody names by descriptors of its own, each under a name.
+pub(crate) async fn given(
+    machine: &Arc<Machine>,
+    process: &Process,
+    directories: Vec<(Arc<OpenFile>, Vec<u8>)>,
+) -> Result<Vec<Fd>> {
+    let mut preopens = Vec::new();
+    for (directory, name) in directories {
+        let caller = process.caller();
+        let flags = OpenFlags::READ | OpenFlags::DIRECTORY;
+        let opened =
+            machine.on_file(&directory, move |tree, handle| tree.reopen(&caller, handle, flags)).await;
+        let handle = opened.map_err(|errno| if errno == Errno::ESPIPE { Errno::ENOTDIR } else { errno })?;
+        preopens.push(machine.preopen_fd(name, handle));
+    }
+    Ok(preopens)
+}
+
+/// More links than this in one path are a loop, as on Linux.
+const MAX_LINKS: usize = 40;
+
+/// The same path without links, if none of them, and no `..`, leads out of the directory it starts from. The last part
+/// stays a link unless it is to be followed.
+pub(crate) fn beneath(tree: &Tree, who: &Caller, at: &Place, path: &[u8], follow: bool) -> Result<Vec<u8>> {
+    let enters = path.ends_with(b"/");
+    let mut rest = parts_reversed(path);
+    let mut walked: Vec<Vec<u8>> = Vec::new();
+    let mut links = 0;
+    while let Some(part) = rest.pop() {
+        if part == b".." {
+            if tree.stat(who, at, &joined(&walked), true)?.kind != FileKind::Dir {
+                return Err(Errno::ENOTDIR);
+            }
+            walked.pop().ok_or(Errno::EPERM)?;
+            continue;
+        }
+        walked.push(part);
+        let looked_through = follow || enters || !rest.is_empty();
+        let here = joined(&walked);
+        let is_link = looked_through
+            && tree.stat(who, at, &here, false).is_ok_and(|stat| stat.kind == FileKind::Symlink);
+        if is_link {
+            links += 1;
+            let target = tree.read_link(who, at, &here)?;
+            match target.starts_with(b"/") {
+                true => return Err(Errno::EPERM),
+                false if links > MAX_LINKS => return Err(Errno::ELOOP),
+                false => walked.pop(),
+            };
+            rest.extend(parts_reversed(&target));
+        }
+    }
+    let mut resolved = joined(&walked);
+    if enters {
+        resolved.push(b'/');
+    }
+    Ok(resolved)
+}
+
+fn parts_reversed(path: &[u8]) -> Vec<Vec<u8>> {
+    let parts = path.split(|&byte| byte == b'/').filter(|part| !part.is_empty() && *part != b".");
+    parts.rev().map(<[u8]>::to_vec).collect()
+}
+
+fn joined(parts: &[Vec<u8>]) -> Vec<u8> {
+    if parts.is_empty() { b".".to_vec() } else { parts.join(&b'/') }
 }
 
 impl Machine {

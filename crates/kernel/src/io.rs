@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use wardian_vfs::{Device, Errno, FileKind, Handle, OpenFlags, Result, Tree};
+use wardian_vfs::{Caller, Device, Errno, FileKind, Handle, OpenFlags, Result, Tree};
 
 use crate::call::{Call, Fail, Outcome};
 use crate::fd::{OpenFile, TreeFile};
 use crate::instance::Stop;
 use crate::machine::Machine;
+use crate::pipe::PipeWriter;
 use crate::proc::Process;
-use crate::signal::{Effect, SIGPIPE};
+use crate::signal::{Effect, SIGPIPE, SIGXFSZ, Signal};
 
 /// The largest part of a host file moved at once: it goes through a buffer of ours.
 const HOST_CHUNK: usize = 1 << 20;
@@ -20,15 +21,21 @@ const TREE_CHUNK: usize = 4 << 20;
 const GATHER: usize = 64 * 1024;
 
 impl Call<'_> {
-    /// Reads into the guest's memory at `ptr`; `offset` leaves the file's own position alone.
-    pub(crate) async fn read(&mut self, fd: u32, ptr: u32, len: u32, offset: Option<u64>) -> Result<usize> {
-        let file = self.file(fd)?;
+    /// Reads into the guest's memory at `ptr`; `offset` leaves the file's own position alone. Where it must not wait,
+    /// EAGAIN.
+    async fn read(
+        &mut self,
+        file: &Arc<OpenFile>,
+        (ptr, len): (u32, u32),
+        offset: Option<u64>,
+        may_wait: bool,
+    ) -> Result<usize> {
         let (machine, process) = (self.machine().clone(), self.process().clone());
         let buf = self.bytes(ptr, len)?;
-        let n = match &*file {
+        let n = match &**file {
             OpenFile::Tree(f) if f.is_host() => {
                 let len = buf.len().min(HOST_CHUNK);
-                let data = machine.on_file(&file, move |tree, handle| {
+                let data = machine.on_file(file, move |tree, handle| {
                     let mut data = vec![0; len];
                     let n = match offset {
                         None => tree.read(handle, &mut data)?,
@@ -45,8 +52,10 @@ impl Call<'_> {
             _ if offset.is_some() => return Err(Errno::ESPIPE),
             OpenFile::Reader(pipe) | OpenFile::Both(pipe, _) => match pipe.try_read(buf) {
                 Some(n) => n,
+                None if pipe.is_nonblocking() || !may_wait => return Err(Errno::EAGAIN),
                 None => process.interruptible(pipe.read(buf)).await?,
             },
+            OpenFile::Input(_) | OpenFile::Terminal(..) if !may_wait => return Err(Errno::EAGAIN),
             OpenFile::Input(input) => process.interruptible(input.read(buf)).await?,
             OpenFile::Terminal(tty, _) => process.interruptible(tty.read(&machine, &process, buf)).await?,
             OpenFile::Writer(_) | OpenFile::Output(..) => return Err(Errno::EBADF),
@@ -70,7 +79,8 @@ impl Call<'_> {
                 self.process().run.lock().count_written(n);
                 Ok(n)
             }
-            Err(Errno::EPIPE) => Err(self.broken_pipe()),
+            Err(Errno::EPIPE) => Err(self.signalled(SIGPIPE, Errno::EPIPE)),
+            Err(Errno::EFBIG) => Err(self.too_large()),
             Err(errno) => {
                 self.note_full(errno);
                 Err(errno.into())
@@ -78,10 +88,19 @@ impl Call<'_> {
         }
     }
 
-    fn broken_pipe(&self) -> Fail {
-        match self.process().signals.lock().receive(SIGPIPE) {
-            Effect::Terminate => Fail::Stop(Stop::Signal(SIGPIPE)),
-            _ => Fail::Errno(Errno::EPIPE),
+    /// An error that comes with a signal, which by default is all that is seen of it.
+    fn signalled(&self, signal: Signal, errno: Errno) -> Fail {
+        match self.process().signals.lock().receive(signal) {
+            Effect::Terminate => Fail::Stop(Stop::Signal(signal)),
+            _ => Fail::Errno(errno),
+        }
+    }
+
+    /// A file was to become larger than it may. Only the process's own limit has a signal.
+    pub(crate) fn too_large(&self) -> Fail {
+        match self.process().fds.lock().file_size.soft {
+            u64::MAX => Fail::Errno(Errno::EFBIG),
+            _ => self.signalled(SIGXFSZ, Errno::EFBIG),
         }
     }
 
@@ -92,7 +111,7 @@ impl Call<'_> {
         }
     }
 
-    /// Reads into the first part of a scatter list that has room.
+    /// Reads into the parts of a scatter list one after another, and waits only for the first.
     pub(crate) async fn read_vectored(
         &mut self,
         fd: u32,
@@ -100,10 +119,18 @@ impl Call<'_> {
         count: u32,
         offset: Option<u64>,
     ) -> Result<usize> {
-        match self.parts(iovs, count)?.into_iter().find(|(_, len)| *len > 0) {
-            Some((ptr, len)) => self.read(fd, ptr, len, offset).await,
-            None => self.file(fd).map(|_| 0),
+        let file = self.file(fd)?;
+        let mut total = 0;
+        for part in self.parts(iovs, count)?.into_iter().filter(|(_, len)| *len > 0) {
+            let at = offset.map(|offset| offset.saturating_add(total as u64));
+            match self.read(&file, part, at, total == 0).await {
+                Ok(n) if n == part.1 as usize => total += n,
+                Ok(n) => return Ok(total + n),
+                Err(errno) if total == 0 => return Err(errno),
+                Err(_) => return Ok(total),
+            }
         }
+        Ok(total)
     }
 
     /// Writes the parts of a gather list: in one piece if they are small, else the first of them.
@@ -152,24 +179,66 @@ async fn write_file(
     data: &[u8],
     offset: Option<u64>,
 ) -> Result<usize> {
+    let largest = process.fds.lock().file_size.soft;
     match &**file {
         OpenFile::Tree(f) if f.is_host() => {
             let data = data[..data.len().min(HOST_CHUNK)].to_vec();
-            let work = move |tree: &mut Tree, handle: &mut Handle| match offset {
-                None => tree.write(handle, &data),
-                Some(offset) => tree.pwrite(handle, &data, offset),
+            let work = move |tree: &mut Tree, handle: &mut Handle| {
+                let data = allowed(tree, handle, &data, offset, largest)?;
+                write_tree(tree, handle, data, offset)
             };
             machine.on_file(file, work).await
         }
-        OpenFile::Tree(f) => write_tree(&mut *machine.tree().await, f, data, offset),
+        OpenFile::Tree(f) => {
+            let mut tree = machine.tree().await;
+            f.with(|handle| {
+                let data = allowed(&tree, handle, data, offset, largest)?;
+                write_tree(&mut tree, handle, data, offset)
+            })
+        }
         _ if offset.is_some() => Err(Errno::ESPIPE),
-        OpenFile::Writer(pipe) | OpenFile::Both(_, pipe) => match pipe.try_write(data)? {
-            n if n == data.len() => Ok(n),
-            n => process.interruptible(pipe.write(&data[n..])).await.map(|more| n + more),
-        },
+        OpenFile::Writer(pipe) | OpenFile::Both(_, pipe) => write_pipe(process, pipe, data).await,
         OpenFile::Output(output, _) => process.interruptible(output.write(data)).await,
         OpenFile::Terminal(tty, _) => process.interruptible(tty.write(machine, process, data)).await,
         OpenFile::Reader(_) | OpenFile::Input(_) => Err(Errno::EBADF),
+    }
+}
+
+/// What went into the pipe counts, whatever happens to the rest.
+async fn write_pipe(process: &Process, pipe: &PipeWriter, data: &[u8]) -> Result<usize> {
+    let mut written = pipe.try_write(data)?;
+    if written == data.len() {
+        return Ok(written);
+    }
+    let wait = match pipe.is_nonblocking() {
+        true => Err(Errno::EAGAIN),
+        false => process.interruptible(pipe.write(data, &mut written)).await,
+    };
+    match wait {
+        Err(errno) if written == 0 => Err(errno),
+        _ => Ok(written),
+    }
+}
+
+/// The part of a write that keeps a file within the process's limit; EFBIG when that is nothing.
+fn allowed<'d>(
+    tree: &Tree,
+    handle: &Handle,
+    data: &'d [u8],
+    offset: Option<u64>,
+    largest: u64,
+) -> Result<&'d [u8]> {
+    if largest == u64::MAX || handle.kind() != FileKind::File {
+        return Ok(data);
+    }
+    let at = match offset {
+        _ if handle.flags().contains(OpenFlags::APPEND) => tree.stat_handle(&Caller::USER, handle)?.size,
+        Some(offset) => offset,
+        None => handle.offset(),
+    };
+    match largest.saturating_sub(at) {
+        0 => Err(Errno::EFBIG),
+        room => Ok(&data[..data.len().min(usize::try_from(room).unwrap_or(usize::MAX))]),
     }
 }
 
@@ -182,21 +251,27 @@ fn read_tree(tree: &Tree, file: &TreeFile, buf: &mut [u8], offset: Option<u64>) 
     })
 }
 
-fn write_tree(tree: &mut Tree, file: &TreeFile, data: &[u8], offset: Option<u64>) -> Result<usize> {
+fn write_tree(tree: &mut Tree, handle: &mut Handle, data: &[u8], offset: Option<u64>) -> Result<usize> {
     let data = &data[..data.len().min(TREE_CHUNK)];
-    file.with(|handle| match offset {
+    match offset {
         None => tree.write(handle, data),
         Some(offset) => tree.pwrite(handle, data, offset),
-    })
+    }
 }
 
 /// What kind of thing an open file is, and the flags it was opened with.
 pub(crate) fn describe(file: &Arc<OpenFile>) -> Result<(FileKind, OpenFlags)> {
-    match &**file {
-        OpenFile::Tree(file) => file.with(|handle| Ok((handle.kind(), handle.flags()))),
-        OpenFile::Reader(_) | OpenFile::Input(_) => Ok((FileKind::Fifo, OpenFlags::READ)),
-        OpenFile::Writer(_) | OpenFile::Output(..) => Ok((FileKind::Fifo, OpenFlags::WRITE)),
-        OpenFile::Both(..) => Ok((FileKind::Fifo, OpenFlags::READ | OpenFlags::WRITE)),
-        OpenFile::Terminal(..) => Ok((FileKind::Device(Device::Tty), OpenFlags::READ | OpenFlags::WRITE)),
-    }
+    let (mut flags, nonblocking) = match &**file {
+        OpenFile::Tree(file) => return file.with(|handle| Ok((handle.kind(), handle.flags()))),
+        OpenFile::Reader(pipe) => (OpenFlags::READ, pipe.is_nonblocking()),
+        OpenFile::Writer(pipe) => (OpenFlags::WRITE, pipe.is_nonblocking()),
+        OpenFile::Both(pipe, _) => (OpenFlags::READ | OpenFlags::WRITE, pipe.is_nonblocking()),
+        OpenFile::Input(_) => (OpenFlags::READ, false),
+        OpenFile::Output(..) => (OpenFlags::WRITE, false),
+        OpenFile::Terminal(..) => {
+            return Ok((FileKind::Device(Device::Tty), OpenFlags::READ | OpenFlags::WRITE));
+        }
+    };
+    flags.set(OpenFlags::NONBLOCK, nonblocking);
+    Ok((FileKind::Fifo, flags))
 }

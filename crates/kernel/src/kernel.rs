@@ -9,6 +9,7 @@ use tokio::runtime::Runtime;
 use wasmtime::{Config, Engine, Linker};
 
 use crate::artifact::ArtifactCache;
+use crate::imports::{Import, Imports};
 use crate::instance::Ctx;
 use crate::program::{Program, ProgramCache, ProgramSource};
 use crate::room::Room;
@@ -59,6 +60,7 @@ pub struct Kernel(Arc<KernelInner>);
 pub(crate) struct KernelInner {
     engine: Engine,
     linker: Linker<Ctx>,
+    imports: Vec<Import>,
     runtime: Option<Runtime>,
     ticker: TickerGuard,
     artifacts: ArtifactCache,
@@ -71,8 +73,10 @@ impl Kernel {
     pub fn new(config: KernelConfig) -> Result<Kernel, KernelError> {
         let engine = Engine::new(&engine_config())?;
         let mut linker = Linker::new(&engine);
-        wasi::add_to_linker(&mut linker)?;
-        sys::add_to_linker(&mut linker)?;
+        let mut imports = Imports::new(&mut linker);
+        wasi::add_to_linker(&mut imports)?;
+        sys::add_to_linker(&mut imports)?;
+        let imports = imports.list;
         let workers = config.workers.unwrap_or_else(default_workers);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(workers)
@@ -88,6 +92,7 @@ impl Kernel {
         Ok(Kernel(Arc::new(KernelInner {
             engine,
             linker,
+            imports,
             runtime: Some(runtime),
             ticker,
             artifacts,
@@ -109,6 +114,11 @@ impl Kernel {
     /// Says that the file with this content version is `program`, so that starting it compiles nothing.
     pub fn register(&self, version: u64, program: Arc<Program>) {
         self.0.programs.lock().register(version, program);
+    }
+
+    /// Every function that guests can import.
+    pub fn imports(&self) -> &[Import] {
+        &self.0.imports
     }
 
     /// The runtime guests run on, for work that belongs beside them (deadlines, host files).

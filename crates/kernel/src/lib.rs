@@ -27,6 +27,7 @@ mod fd;
 mod foreign;
 mod fork;
 mod image;
+mod imports;
 mod instance;
 mod io;
 mod kernel;
@@ -55,6 +56,7 @@ mod wait;
 mod wasi;
 
 pub use image::Image;
+pub use imports::Import;
 pub use kernel::{Kernel, KernelConfig, KernelError};
 pub use limits::Limits;
 pub use machine::{Census, Machine};

@@ -192,11 +192,7 @@ impl Machine {
         let parent = self.table().end(process.pid, status);
         process.ended.send_replace(Some(status));
         if let Some(parent) = parent {
-            let effect = parent.signals.lock().receive(SIGCHLD);
-            if effect == Effect::Flagged {
-                parent.interrupted.notify_waiters();
-            }
-            parent.child_changed.notify_waiters();
+            tell(&parent);
         }
     }
 
@@ -212,6 +208,10 @@ impl Machine {
         let effect = process.signals.lock().receive(signal);
         if signal == SIGCONT || effect == Effect::Continue {
             self.set_stopped(process, None);
+            let held = process.signals.lock().take_held();
+            if let Some(held) = held {
+                return self.terminate(process, held);
+            }
         }
         match effect {
             Effect::Nothing | Effect::Continue => None,
@@ -251,7 +251,8 @@ impl Machine {
         let parent = {
             let mut table = self.table();
             let Some(entry) = table.get_mut(process.pid) else { return };
-            if matches!(entry.life, Life::Zombie(_)) {
+            let was_stopped = matches!(entry.life, Life::Stopped { .. });
+            if matches!(entry.life, Life::Zombie(_)) || was_stopped == signal.is_some() {
                 return;
             }
             entry.life = match signal {
@@ -263,7 +264,7 @@ impl Machine {
         };
         process.task().set_stopped(signal.is_some());
         if let Some(parent) = parent {
-            parent.child_changed.notify_waiters();
+            tell(&parent);
         }
     }
 
@@ -288,6 +289,15 @@ impl Machine {
             drop(self.signal(&process, SIGKILL));
         }
     }
+}
+
+/// Tells a process that one of its children ended, stopped or went on.
+fn tell(parent: &Process) {
+    let effect = parent.signals.lock().receive(SIGCHLD);
+    if effect == Effect::Flagged {
+        parent.interrupted.notify_waiters();
+    }
+    parent.child_changed.notify_waiters();
 }
 
 /// Held by the code of a process.

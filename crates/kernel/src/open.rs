@@ -1,12 +1,16 @@
 //! Opening and making files, for WASI's calls and our own alike.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use wardian_vfs::{Caller, Device, Errno, FileKind, Handle, OpenFlags, Place, Result, Tree};
 
 use crate::call::Call;
 use crate::fd::{Fd, OpenFile};
 use crate::io::describe;
-use crate::procfs;
+use crate::pipe::Pipe;
 use crate::stream::Standard;
+use crate::{foreign, procfs};
 
 impl Call<'_> {
     /// Opens what is at `path` from `at`; answers its descriptor.
@@ -19,7 +23,9 @@ impl Call<'_> {
     ) -> Result<u32> {
         let caller = self.process().caller();
         let (from, name) = (at.clone(), path.clone());
+        let guard = self.guard(!flags.intersects(OpenFlags::NOFOLLOW | OpenFlags::EXCL));
         let work = move |tree: &mut Tree| {
+            let name = guard.path(tree, &caller, &from, name)?;
             let handle = tree.open(&caller, &from, &name, flags, mode)?;
             let name = tree.path_of(&handle.place()).unwrap_or(name);
             Ok((handle, name))
@@ -27,7 +33,7 @@ impl Call<'_> {
         let opened = self.machine().clone().at_path(&at, &path, work).await;
         let (handle, name) = opened.inspect_err(|errno| self.note_full(*errno))?;
         let entry = match handle.kind() {
-            FileKind::Fifo => self.open_fifo(handle).await?,
+            FileKind::Fifo => self.open_fifo(handle, name).await?,
             FileKind::Symlink => self.open_descriptor(handle, flags).await?,
             FileKind::Device(Device::Tty) => self.open_terminal(handle).await?,
             _ => {
@@ -39,14 +45,28 @@ impl Call<'_> {
         inserted.inspect_err(|_| self.process().run.lock().hit("openFiles"))
     }
 
-    /// Opening `/dev/fd/N` gives another descriptor of what N has open.
+    /// Opening `/dev/fd/N` opens what N has open once more, as on Linux; a run's streams are shared.
     async fn open_descriptor(&mut self, link: Handle, flags: OpenFlags) -> Result<Fd> {
         let place = link.place();
         self.machine().tree().await.close(link);
         let entry = self.descriptor_at(&place)?;
-        let (_, open) = describe(&entry.file)?;
-        let wanted = flags & (OpenFlags::READ | OpenFlags::WRITE);
-        if open.contains(wanted) { Ok(Fd { cloexec: false, ..entry }) } else { Err(Errno::EACCES) }
+        match &*entry.file {
+            OpenFile::Tree(file) => {
+                let (caller, machine) = (self.process().caller(), self.machine().clone());
+                let again = move |tree: &mut Tree, handle: &mut Handle| tree.reopen(&caller, handle, flags);
+                let handle = machine.on_file(&entry.file, again).await?;
+                Ok(machine.tree_fd(handle, file.name().to_vec()))
+            }
+            OpenFile::Input(_) | OpenFile::Output(..) | OpenFile::Terminal(..) => {
+                let (_, open) = describe(&entry.file)?;
+                let wanted = flags & (OpenFlags::READ | OpenFlags::WRITE);
+                if open.contains(wanted) { Ok(Fd { cloexec: false, ..entry }) } else { Err(Errno::EACCES) }
+            }
+            OpenFile::Reader(_) | OpenFile::Writer(_) | OpenFile::Both(..) => {
+                let pipe = entry.file.pipe().ok_or(Errno::EIO)?.clone();
+                self.open_pipe(pipe, flags).await
+            }
+        }
     }
 
     /// `/dev/tty` is the terminal of the run that the process belongs to.
@@ -63,34 +83,58 @@ impl Call<'_> {
         owner.ok_or(Errno::ENOENT)?.fd(fd).map_err(|_| Errno::ENOENT)
     }
 
-    /// A FIFO opens when somebody has opened its other end.
-    async fn open_fifo(&mut self, handle: Handle) -> Result<Fd> {
-        let flags = handle.flags();
-        let pipe = self.machine().fifo(handle.ino());
-        self.machine().tree().await.close(handle);
-        let (read, write) = (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE));
-        let waits = !flags.contains(OpenFlags::NONBLOCK);
-        if read && write {
-            return Ok(Fd::new(OpenFile::Both(pipe.open_reader(), pipe.open_writer())));
-        }
-        let process = self.process().clone();
-        if read {
-            let reader = pipe.open_reader();
-            if waits {
-                process.interruptible(pipe.writer_opened()).await?;
-            }
-            return Ok(Fd::new(OpenFile::Reader(reader)));
-        }
-        if !waits && !pipe.has_readers() {
-            return Err(Errno::ENXIO);
-        }
-        let writer = pipe.open_writer();
-        process.interruptible(pipe.reader_opened()).await?;
-        Ok(Fd::new(OpenFile::Writer(writer)))
+    async fn open_fifo(&mut self, handle: Handle, name: Vec<u8>) -> Result<Fd> {
+        let (flags, pipe) = (handle.flags(), self.machine().fifo(handle.ino()));
+        pipe.set_file(self.machine().tree_fd(handle, name).file);
+        self.open_pipe(pipe, flags).await
     }
 
-    /// Does something with what is, or is to be, at one path.
+    /// A FIFO opens when somebody has opened its other end; a pipe without a name at once.
+    async fn open_pipe(&mut self, pipe: Arc<Pipe>, flags: OpenFlags) -> Result<Fd> {
+        let (read, write) = (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE));
+        let nonblocking = flags.contains(OpenFlags::NONBLOCK);
+        let waits = !nonblocking && pipe.file().is_some();
+        let process = self.process().clone();
+        let file = match (read, write) {
+            (true, true) => OpenFile::Both(pipe.open_reader(), pipe.open_writer()),
+            (true, false) => {
+                let reader = pipe.open_reader();
+                if waits {
+                    process.interruptible(pipe.writer_opened()).await?;
+                }
+                OpenFile::Reader(reader)
+            }
+            _ if nonblocking && !pipe.has_readers() => return Err(Errno::ENXIO),
+            _ => {
+                let writer = pipe.open_writer();
+                if waits {
+                    process.interruptible(pipe.reader_opened()).await?;
+                }
+                OpenFile::Writer(writer)
+            }
+        };
+        file.set_nonblocking(nonblocking)?;
+        Ok(Fd::new(file))
+    }
+
+    /// Does something with what is, or is to be, at one path; a link at its end is not followed.
     pub(crate) async fn on_path<T, F>(&mut self, dir: u32, path: u32, len: u32, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Tree, &Caller, &Place, &[u8]) -> Result<T> + Send + 'static,
+    {
+        self.on_path_through(dir, path, len, false, work).await
+    }
+
+    /// The same, where `work` follows a link at the path's end if `follow` says so.
+    pub(crate) async fn on_path_through<T, F>(
+        &mut self,
+        dir: u32,
+        path: u32,
+        len: u32,
+        follow: bool,
+        work: F,
+    ) -> Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&mut Tree, &Caller, &Place, &[u8]) -> Result<T> + Send + 'static,
@@ -98,9 +142,40 @@ impl Call<'_> {
         let (at, path) = (self.directory(dir).await?, self.path(path, len)?);
         let caller = self.process().caller();
         let (from, name) = (at.clone(), path.clone());
-        let work = move |tree: &mut Tree| work(tree, &caller, &from, &name);
+        let guard = self.guard(follow);
+        let work = move |tree: &mut Tree| {
+            let name = guard.path(tree, &caller, &from, name)?;
+            work(tree, &caller, &from, &name)
+        };
         let done = self.machine().clone().at_path(&at, &path, work).await;
         done.inspect_err(|errno| self.note_full(*errno))
+    }
+}
+
+/// Keeps the paths of a confined program inside the directories it was given. It looks at the path under the same lock
+/// as what is done with it, so nobody can change a link in between.
+#[derive(Clone, Copy)]
+pub(crate) enum Guard {
+    Free,
+    Beneath { follow: bool },
+}
+
+impl Guard {
+    pub(crate) fn path(self, tree: &Tree, who: &Caller, at: &Place, path: Vec<u8>) -> Result<Vec<u8>> {
+        match self {
+            Guard::Free => Ok(path),
+            Guard::Beneath { follow } => foreign::beneath(tree, who, at, &path, follow),
+        }
+    }
+}
+
+impl Call<'_> {
+    /// What this process's paths must pass.
+    pub(crate) fn guard(&self, follow: bool) -> Guard {
+        match self.process().confined.load(Ordering::Relaxed) {
+            true => Guard::Beneath { follow },
+            false => Guard::Free,
+        }
     }
 }
 

@@ -1,11 +1,14 @@
 //! Pipes: 64 KiB of bytes between those who write and those who read.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use wardian_vfs::{Errno, Result};
+
+use crate::fd::OpenFile;
 
 /// How much a pipe holds.
 pub(crate) const CAPACITY: usize = 64 * 1024;
@@ -14,6 +17,10 @@ pub(crate) const ATOMIC: usize = 4096;
 
 /// The bytes in flight and how many hold each end.
 pub(crate) struct Pipe {
+    /// What `fstat` shows for its inode number.
+    id: u64,
+    /// The file that names it, if it is a FIFO: held open as long as the pipe is.
+    file: OnceLock<Arc<OpenFile>>,
     state: Mutex<State>,
     changed_for_readers: Notify,
     changed_for_writers: Notify,
@@ -47,7 +54,10 @@ pub(crate) fn pipe() -> (PipeReader, PipeWriter) {
 impl Pipe {
     /// A pipe without ends: a FIFO before anyone opens it.
     pub(crate) fn unopened() -> Arc<Pipe> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         Arc::new(Pipe {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            file: OnceLock::new(),
             state: Mutex::default(),
             changed_for_readers: Notify::new(),
             changed_for_writers: Notify::new(),
@@ -60,7 +70,7 @@ impl Pipe {
         state.reader_opens += 1;
         drop(state);
         self.changed_for_writers.notify_waiters();
-        PipeReader(self.clone())
+        PipeReader { pipe: self.clone(), nonblocking: AtomicBool::new(false) }
     }
 
     pub(crate) fn open_writer(self: &Arc<Pipe>) -> PipeWriter {
@@ -69,7 +79,21 @@ impl Pipe {
         state.writer_opens += 1;
         drop(state);
         self.changed_for_readers.notify_waiters();
-        PipeWriter(self.clone())
+        PipeWriter { pipe: self.clone(), nonblocking: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The file in the tree that names it.
+    pub(crate) fn file(&self) -> Option<&Arc<OpenFile>> {
+        self.file.get()
+    }
+
+    /// Says which file names it; the first to say so counts, the others say the same.
+    pub(crate) fn set_file(&self, file: Arc<OpenFile>) {
+        let _ = self.file.set(file);
     }
 
     pub(crate) fn has_readers(&self) -> bool {
@@ -114,19 +138,38 @@ async fn wait_until(changed: &Notify, happened: impl Fn() -> bool) {
 }
 
 /// The end one reads from.
-pub(crate) struct PipeReader(Arc<Pipe>);
+pub(crate) struct PipeReader {
+    pipe: Arc<Pipe>,
+    nonblocking: AtomicBool,
+}
 
 /// The end one writes to.
-pub(crate) struct PipeWriter(Arc<Pipe>);
+pub(crate) struct PipeWriter {
+    pipe: Arc<Pipe>,
+    nonblocking: AtomicBool,
+}
 
 impl PipeReader {
+    pub(crate) fn pipe(&self) -> &Arc<Pipe> {
+        &self.pipe
+    }
+
+    /// Whether a read that would have to wait is EAGAIN instead.
+    pub(crate) fn is_nonblocking(&self) -> bool {
+        self.nonblocking.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_nonblocking(&self, value: bool) {
+        self.nonblocking.store(value, Ordering::Relaxed);
+    }
+
     /// Reads what is there, or waits for it; 0 at the end.
     pub(crate) async fn read(&self, buf: &mut [u8]) -> Result<usize> {
         loop {
             if let Some(n) = self.try_read(buf) {
                 return Ok(n);
             }
-            let mut changed = std::pin::pin!(self.0.changed_for_readers.notified());
+            let mut changed = std::pin::pin!(self.pipe.changed_for_readers.notified());
             changed.as_mut().enable();
             if let Some(n) = self.try_read(buf) {
                 return Ok(n);
@@ -137,7 +180,7 @@ impl PipeReader {
 
     /// `None` when there is nothing to read yet.
     pub(crate) fn try_read(&self, buf: &mut [u8]) -> Option<usize> {
-        let mut state = self.0.state.lock();
+        let mut state = self.pipe.state.lock();
         if state.bytes.is_empty() && state.writers > 0 && !buf.is_empty() {
             return None;
         }
@@ -146,18 +189,18 @@ impl PipeReader {
         drop(state);
         // A writer waits only on a pipe too full for it, so the wake-up can be spared otherwise.
         if was_full && n > 0 {
-            self.0.changed_for_writers.notify_waiters();
+            self.pipe.changed_for_writers.notify_waiters();
         }
         Some(n)
     }
 
     pub(crate) fn readiness(&self) -> Readiness {
-        let state = self.0.state.lock();
+        let state = self.pipe.state.lock();
         Readiness { bytes: state.bytes.len(), hangup: state.writers == 0 }
     }
 
     pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
-        self.0.changed_for_readers.notified()
+        self.pipe.changed_for_readers.notified()
     }
 }
 
@@ -172,20 +215,33 @@ fn take_front(bytes: &mut VecDeque<u8>, buf: &mut [u8]) -> usize {
 }
 
 impl PipeWriter {
-    /// Writes all of `data`, waiting for room; EPIPE when nobody can read it any more.
-    pub(crate) async fn write(&self, data: &[u8]) -> Result<usize> {
-        let mut written = 0;
+    pub(crate) fn pipe(&self) -> &Arc<Pipe> {
+        &self.pipe
+    }
+
+    /// Whether a write that would have to wait is EAGAIN instead.
+    pub(crate) fn is_nonblocking(&self) -> bool {
+        self.nonblocking.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_nonblocking(&self, value: bool) {
+        self.nonblocking.store(value, Ordering::Relaxed);
+    }
+
+    /// Writes all of `data` from `written` on, waiting for room; EPIPE when nobody can read it any more. `written`
+    /// counts along, so that it is right also where the wait is cut short.
+    pub(crate) async fn write(&self, data: &[u8], written: &mut usize) -> Result<()> {
         loop {
-            written += self.try_write(&data[written..])?;
-            if written == data.len() {
-                return Ok(written);
+            *written += self.try_write(&data[*written..])?;
+            if *written == data.len() {
+                return Ok(());
             }
-            let mut changed = std::pin::pin!(self.0.changed_for_writers.notified());
+            let mut changed = std::pin::pin!(self.pipe.changed_for_writers.notified());
             changed.as_mut().enable();
-            let more = self.try_write(&data[written..])?;
-            written += more;
-            if written == data.len() {
-                return Ok(written);
+            let more = self.try_write(&data[*written..])?;
+            *written += more;
+            if *written == data.len() {
+                return Ok(());
             }
             if more == 0 {
                 changed.await;
@@ -195,7 +251,7 @@ impl PipeWriter {
 
     /// Writes what there is room for, perhaps nothing.
     pub(crate) fn try_write(&self, data: &[u8]) -> Result<usize> {
-        let mut state = self.0.state.lock();
+        let mut state = self.pipe.state.lock();
         if state.readers == 0 {
             return Err(Errno::EPIPE);
         }
@@ -205,43 +261,46 @@ impl PipeWriter {
         state.bytes.extend(&data[..n]);
         drop(state);
         if was_empty && n > 0 {
-            self.0.changed_for_readers.notify_waiters();
+            self.pipe.changed_for_readers.notify_waiters();
         }
         Ok(n)
     }
 
     pub(crate) fn readiness(&self) -> Readiness {
-        let state = self.0.state.lock();
+        let state = self.pipe.state.lock();
         let room = CAPACITY - state.bytes.len();
         Readiness { bytes: if room >= ATOMIC { room } else { 0 }, hangup: state.readers == 0 }
     }
 
     pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
-        self.0.changed_for_writers.notified()
+        self.pipe.changed_for_writers.notified()
     }
 }
 
 impl Drop for PipeReader {
     fn drop(&mut self) {
-        let mut state = self.0.state.lock();
+        let mut state = self.pipe.state.lock();
         state.readers -= 1;
         if state.readers == 0 {
             if state.writers == 0 {
                 state.bytes = VecDeque::new();
             }
             drop(state);
-            self.0.changed_for_writers.notify_waiters();
+            self.pipe.changed_for_writers.notify_waiters();
         }
     }
 }
 
 impl Drop for PipeWriter {
     fn drop(&mut self) {
-        let mut state = self.0.state.lock();
+        let mut state = self.pipe.state.lock();
         state.writers -= 1;
         if state.writers == 0 {
+            if state.readers == 0 {
+                state.bytes = VecDeque::new();
+            }
             drop(state);
-            self.0.changed_for_readers.notify_waiters();
+            self.pipe.changed_for_readers.notify_waiters();
         }
     }
 }
@@ -283,7 +342,7 @@ mod tests {
         let expected = sent.clone();
         let task = tokio::spawn(async move {
             for chunk in sent.chunks(7_001) {
-                writer.write(chunk).await.unwrap();
+                writer.write(chunk, &mut 0).await.unwrap();
             }
         });
         let mut got = Vec::new();

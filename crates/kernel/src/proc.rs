@@ -12,7 +12,7 @@ use crate::alarm::Alarm;
 use crate::cwd::Cwd;
 use crate::fd::{Fd, FdTable};
 use crate::run::Run;
-use crate::signal::{Signal, Signals};
+use crate::signal::{Disposition, SIGCHLD, Signal, Signals};
 use crate::task::Task;
 
 /// A process number.
@@ -69,6 +69,10 @@ pub(crate) struct Process {
     pub(crate) charged: AtomicU64,
     /// CPU time of children that were waited for.
     pub(crate) children_cpu: AtomicU64,
+    /// It runs a program it did not inherit from a fork: only it may change its group now.
+    pub(crate) runs_own_program: AtomicBool,
+    /// A WASI program that is given some directories and must not leave them.
+    pub(crate) confined: AtomicBool,
     /// Resident between commands: ended commands are undone, the process stays.
     pub(crate) resident: bool,
     finished: AtomicBool,
@@ -104,6 +108,8 @@ impl Process {
             alarm: Mutex::new(None),
             charged: AtomicU64::new(0),
             children_cpu: AtomicU64::new(0),
+            runs_own_program: AtomicBool::new(false),
+            confined: AtomicBool::new(false),
             resident,
             finished: AtomicBool::new(false),
             ended: watch::Sender::new(None),
@@ -279,7 +285,11 @@ impl Table {
         }
         self.entries.retain(|_, e| e.parent != 0 || !matches!(e.life, Life::Zombie(_)));
         let told = self.entries.get(&parent).map(|e| e.process.clone());
-        if told.is_none() {
+        // Who ignores the signal that tells of it will not wait for it either.
+        let wanted = told
+            .as_ref()
+            .is_some_and(|parent| parent.signals.lock().disposition(SIGCHLD) != Disposition::Ignore);
+        if !wanted {
             self.entries.remove(&pid);
         } else if let Some(entry) = self.entries.get_mut(&pid) {
             entry.life = Life::Zombie(status);

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use wardian_vfs::{Caller, Errno, FileKind, Result, Virtual, VirtualStat};
+use wardian_vfs::{Caller, Errno, FileKind, Place, Result, Tree, Virtual, VirtualStat};
 
 use crate::fd::OpenFile;
 use crate::machine::Machine;
@@ -43,6 +43,20 @@ pub(crate) fn descriptor_of(path: &[u8]) -> Option<(Pid, u32)> {
     match parse(path)? {
         Node::Descriptor(pid, fd) => Some((pid, fd)),
         _ => None,
+    }
+}
+
+/// Whether the link at this place stands for a descriptor of a file that has no name any more. Only here is the tree
+/// at hand to tell.
+pub(crate) fn is_deleted(machine: &Machine, tree: &Tree, link: &Place) -> bool {
+    let Some((pid, fd)) = link.mount_path().and_then(descriptor_of) else { return false };
+    let process = machine.table().get(pid).map(|entry| entry.process.clone());
+    let file = process.and_then(|process| process.fd(fd).ok()).and_then(|entry| entry.file.in_tree());
+    match file.as_deref() {
+        Some(OpenFile::Tree(file)) => {
+            tree.stat_place(&Caller::USER, file.place()).is_ok_and(|stat| stat.nlink == 0)
+        }
+        _ => false,
     }
 }
 
@@ -121,6 +135,7 @@ impl ProcFs {
         let entry = table.get(pid).ok_or(Errno::ENOENT)?;
         let argv = entry.process.argv.lock().clone();
         Ok(match name {
+            "cmdline" if matches!(entry.life, Life::Zombie(_)) => Vec::new(),
             "cmdline" => argv.iter().flat_map(|arg| [&arg[..], b"\0"].concat()).collect(),
             "comm" => [command(&entry.process).as_bytes(), b"\n"].concat(),
             "stat" => stat_line(pid, entry).into_bytes(),
@@ -195,8 +210,14 @@ fn status_lines(pid: Pid, entry: &Entry) -> String {
 fn link_text(file: &OpenFile) -> Vec<u8> {
     match file {
         OpenFile::Tree(file) => file.name().to_vec(),
-        OpenFile::Reader(_) | OpenFile::Writer(_) | OpenFile::Both(..) => b"pipe:[0]".to_vec(),
-        OpenFile::Input(_) | OpenFile::Output(..) => b"pipe:[1]".to_vec(),
+        OpenFile::Input(_) | OpenFile::Output(..) => b"pipe:[0]".to_vec(),
+        OpenFile::Reader(_) | OpenFile::Writer(_) | OpenFile::Both(..) => {
+            let pipe = file.pipe();
+            match pipe.and_then(|pipe| pipe.file()).map(|file| &**file) {
+                Some(OpenFile::Tree(file)) => file.name().to_vec(),
+                _ => format!("pipe:[{}]", pipe.map_or(0, |pipe| pipe.id())).into_bytes(),
+            }
+        }
         OpenFile::Terminal(..) => b"/dev/tty".to_vec(),
     }
 }

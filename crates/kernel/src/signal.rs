@@ -26,6 +26,7 @@ pub(crate) const SIGTSTP: Signal = 20;
 pub(crate) const SIGTTIN: Signal = 21;
 pub(crate) const SIGTTOU: Signal = 22;
 pub(crate) const SIGURG: Signal = 23;
+pub(crate) const SIGXFSZ: Signal = 25;
 pub(crate) const SIGWINCH: Signal = 28;
 /// One more than the highest signal number.
 pub(crate) const SIGNALS: usize = 32;
@@ -72,11 +73,14 @@ pub(crate) enum Effect {
 pub(crate) struct Signals {
     dispositions: [Disposition; SIGNALS],
     pending: u64,
+    stopped: bool,
+    /// Signals that came while it was stopped and will end it when it continues.
+    held: u64,
 }
 
 impl Default for Signals {
     fn default() -> Signals {
-        Signals { dispositions: [Disposition::Default; SIGNALS], pending: 0 }
+        Signals { dispositions: [Disposition::Default; SIGNALS], pending: 0, stopped: false, held: 0 }
     }
 }
 
@@ -97,8 +101,26 @@ impl Signals {
         Ok(())
     }
 
-    /// Notes the signal if it is flagged, and says what is to be done.
+    /// Notes the signal if it is flagged, and says what is to be done now: a stopped process hears of most signals
+    /// only when it continues.
     pub(crate) fn receive(&mut self, signal: Signal) -> Effect {
+        if signal == SIGCONT {
+            self.stopped = false;
+        }
+        match self.effect(signal) {
+            Effect::Terminate if self.stopped && signal != SIGKILL => {
+                self.held |= 1 << signal;
+                Effect::Nothing
+            }
+            Effect::Stop if self.stopped => Effect::Nothing,
+            effect => {
+                self.stopped |= effect == Effect::Stop;
+                effect
+            }
+        }
+    }
+
+    fn effect(&mut self, signal: Signal) -> Effect {
         match (signal, self.disposition(signal)) {
             (SIGKILL, _) => Effect::Terminate,
             (SIGSTOP, _) => Effect::Stop,
@@ -112,6 +134,12 @@ impl Signals {
             (SIGTSTP | SIGTTIN | SIGTTOU, Disposition::Default) => Effect::Stop,
             (_, Disposition::Default) => Effect::Terminate,
         }
+    }
+
+    /// The first signal that waited for the process to continue.
+    pub(crate) fn take_held(&mut self) -> Option<Signal> {
+        let held = std::mem::take(&mut self.held);
+        (held != 0).then(|| held.trailing_zeros() as Signal)
     }
 
     pub(crate) fn has_pending(&self) -> bool {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use wardian_vfs::{Access, Errno, FileKind, OpenFlags, Result};
 
 use crate::cwd::Cwd;
-use crate::fd::FdTable;
+use crate::fd::{Fd, FdTable};
 use crate::foreign;
 use crate::instance::{Ending, Instance};
 use crate::machine::Machine;
@@ -21,13 +21,15 @@ pub(crate) const MAX_ARGUMENTS: usize = 2 << 20;
 /// The largest program of a user's own that is compiled.
 const MAX_PROGRAM: u64 = 32 << 20;
 /// Scripts may name an interpreter that is a script, but not for ever.
-const MAX_INTERPRETERS: usize = 4;
+const MAX_INTERPRETERS: usize = 5;
 
 /// A program, found and compiled, with what it is to be given.
 pub(crate) struct Request {
     pub(crate) program: Arc<Program>,
     pub(crate) argv: Arc<Vec<Vec<u8>>>,
     pub(crate) env: Arc<Vec<Vec<u8>>>,
+    /// The only directories a WASI program is to have, if somebody said so.
+    pub(crate) preopens: Option<Vec<Fd>>,
 }
 
 impl std::fmt::Debug for Request {
@@ -65,10 +67,10 @@ pub(crate) async fn find(
         return Err(Errno::E2BIG);
     }
     let mut path = path;
-    for _ in 0..MAX_INTERPRETERS {
+    for _ in 0..=MAX_INTERPRETERS {
         match load(machine, process, &path).await? {
             Loaded::Program(program) => {
-                return Ok(Request { program, argv: Arc::new(argv), env: Arc::new(env) });
+                return Ok(Request { program, argv: Arc::new(argv), env: Arc::new(env), preopens: None });
             }
             Loaded::Script { interpreter, argument } => {
                 argv = interpreter_arguments(&interpreter, argument, path, argv);
@@ -199,6 +201,7 @@ pub(crate) fn spawn(
         };
         table.add(parent.pid, member_of, seed)?
     };
+    child.runs_own_program.store(true, Ordering::Relaxed);
     if matches!(group, Group::Foreground)
         && let Some(terminal) = child.run().terminal()
     {
@@ -265,8 +268,9 @@ async fn run_once(
     request: &Request,
     berth: Berth,
 ) -> (Ending, Option<Instance>) {
+    process.confined.store(request.preopens.is_some(), Ordering::Relaxed);
     if !request.program.native
-        && let Err(errno) = foreign::prepare(machine, process).await
+        && let Err(errno) = foreign::prepare(machine, process, request.preopens.as_deref()).await
     {
         tracing::debug!(%errno, "cannot prepare descriptors");
         return (Ending::Status(Status::Exited(126)), None);

@@ -152,6 +152,8 @@ impl Tree {
         match handle.kind {
             FileKind::Fifo | FileKind::Socket => return Err(Errno::ESPIPE),
             FileKind::Device(crate::Device::Tty) => return Err(Errno::ESPIPE),
+            // Any place in them is as good as another.
+            FileKind::Device(_) => return Ok(0),
             _ => {}
         }
         let (from, by) = match to {
@@ -161,7 +163,7 @@ impl Tree {
             Seek::Data(from) => (self.seek_hole(handle, from, true)?, 0),
             Seek::Hole(from) => (self.seek_hole(handle, from, false)?, 0),
         };
-        let offset = from.checked_add(by).ok_or(Errno::EOVERFLOW)?;
+        let offset = from.checked_add(by).ok_or(Errno::EINVAL)?;
         handle.offset = u64::try_from(offset).map_err(|_| Errno::EINVAL)?;
         Ok(handle.offset)
     }

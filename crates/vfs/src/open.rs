@@ -210,6 +210,18 @@ impl Tree {
         Ok(new_handle(who, open, flags, stat))
     }
 
+    /// Opens once more what a handle has open, as opening `/proc/self/fd/N` does: with an offset of its own, and
+    /// permission asked again.
+    pub fn reopen(&mut self, who: &Caller, handle: &Handle, flags: OpenFlags) -> Result<Handle> {
+        if handle.frozen && flags.intersects(OpenFlags::WRITE | OpenFlags::TRUNC) {
+            return Err(Errno::EROFS);
+        }
+        let flags = flags - (OpenFlags::CREATE | OpenFlags::EXCL | OpenFlags::NOFOLLOW);
+        let mut again = self.open_existing(who, &handle.place(), flags)?;
+        again.frozen = handle.frozen;
+        Ok(again)
+    }
+
     /// Opens a regular file at a known place, for the tree's own reading.
     pub(crate) fn open_place(&mut self, place: &Place) -> Result<Handle> {
         self.open_existing(&Caller::ROOT, place, OpenFlags::READ)

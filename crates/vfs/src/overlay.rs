@@ -164,7 +164,7 @@ impl Tree {
     pub(crate) fn check_mount_writable(&self, spot: &MountSpot) -> Result<()> {
         match &self.mount_point(spot.mount)?.source {
             Source::Host { writable: false, .. } => Err(Errno::EROFS),
-            Source::Virtual(_) => Err(Errno::EPERM),
+            Source::Virtual(_) => Err(Errno::EACCES),
             Source::Host { .. } | Source::Overlay { .. } | Source::Files { .. } => Ok(()),
         }
     }

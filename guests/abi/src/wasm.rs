@@ -7,7 +7,7 @@ use crate::{
     Dir, Disposition, Errno, Fd, FdMap, Group, Limit, Pid, Pipe, Preopen, Resource, Result, Spawn, Stat,
     StatFs, Status, TerminalMode, Times, WaitFlags, Whence,
 };
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_long};
 use std::time::Duration;
 
 /// The imports of docs/abi.md.
@@ -143,7 +143,7 @@ mod wasi {
             to: *const u8,
             to_len: usize,
         ) -> i32;
-        pub fn path_unhard_link(dir: i32, path: *const u8, len: usize) -> i32;
+        pub fn path_unlink_file(dir: i32, path: *const u8, len: usize) -> i32;
         pub fn path_remove_directory(dir: i32, path: *const u8, len: usize) -> i32;
         pub fn proc_raise(signal: i32) -> i32;
         pub fn fd_seek(fd: i32, offset: i64, whence: i32, position: *mut u64) -> i32;
@@ -495,7 +495,7 @@ pub fn rename(from_dir: Dir, from: &[u8], to_dir: Dir, to: &[u8]) -> Result<()> 
 }
 
 pub fn unlink(dir: Dir, path: &[u8]) -> Result<()> {
-    call!(wasi::path_unhard_link(dir.0, path.as_ptr(), path.len()))
+    call!(wasi::path_unlink_file(dir.0, path.as_ptr(), path.len()))
 }
 
 pub fn rmdir(dir: Dir, path: &[u8]) -> Result<()> {
@@ -579,6 +579,7 @@ pub fn link() {
     std::hint::black_box(__wasilibc_find_relpath as *const ());
     std::hint::black_box(chdir_for_libc as *const ());
     std::hint::black_box(getcwd_for_libc as *const ());
+    std::hint::black_box(clock_nanosleep_for_libc as *const ());
 }
 
 /// libc's path look-up: which directory a path starts from, and what is left of the path. Every path goes
@@ -660,4 +661,48 @@ unsafe extern "C" fn getcwd_for_libc(buffer: *mut c_char, len: usize) -> *mut c_
         *target.add(path.len()) = 0;
         target
     }
+}
+
+/// `struct timespec`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct TimeSpec {
+    seconds: i64,
+    nanos: c_long,
+}
+
+/// libc's `clock_nanosleep`, under all its ways to sleep: its own answers that sleeping is not supported where a signal
+/// cut it short. Answers an errno.
+///
+/// # Safety
+/// `clock` points to one of libc's clocks, `wanted` to a time, `left` to one or is null.
+#[unsafe(export_name = "clock_nanosleep")]
+unsafe extern "C" fn clock_nanosleep_for_libc(
+    clock: *const u32,
+    flags: c_int,
+    wanted: *const TimeSpec,
+    left: *mut TimeSpec,
+) -> c_int {
+    const ABSOLUTE: c_int = 1;
+    const SECOND: u64 = 1_000_000_000;
+    // SAFETY: by the caller's promise.
+    let (clock, TimeSpec { seconds, nanos }) = unsafe { (*clock, *wanted) };
+    let (Ok(seconds), 0..=999_999_999) = (u64::try_from(seconds), nanos) else {
+        return Errno::INVAL.0.into();
+    };
+    let timeout = seconds.saturating_mul(SECOND).saturating_add(nanos as u64);
+    let start = std::time::Instant::now();
+    let flags = (flags & ABSOLUTE) as u64;
+    let sleep = wasi::Subscription { id_or_fd: clock, timeout, flags, ..Default::default() };
+    let mut event = wasi::Event::default();
+    let slept = call!(n = 0; wasi::poll_oneoff(&sleep, &mut event, 1, &mut n));
+    let Err(error) = slept.and(check(event.error.into())) else { return 0 };
+    if !left.is_null() && flags == 0 {
+        let passed = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let rest = timeout.saturating_sub(passed);
+        let rest = TimeSpec { seconds: (rest / SECOND) as i64, nanos: (rest % SECOND) as c_long };
+        // SAFETY: by the caller's promise.
+        unsafe { *left = rest };
+    }
+    error.0.into()
 }

@@ -18,6 +18,7 @@ mod stat;
 mod support;
 mod time;
 mod timeout;
+mod wasi;
 mod which;
 mod xargs;
 
@@ -142,6 +143,7 @@ tools! {
     "uniq" => Theirs(uu_uniq::uumain),
     "unlink" => Theirs(uu_unlink::uumain),
     "vdir" => Ours(ls::vdir),
+    "wasi" => Ours(wasi::main),
     "wc" => Theirs(uu_wc::uumain),
     "which" => Ours(which::main),
     "whoami" => Ours(id::whoami),

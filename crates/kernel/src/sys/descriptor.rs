@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use wardian_vfs::{Errno, Result};
-use wasmtime::Linker;
 
 use super::MODULE;
 use crate::call::{Call, Outcome, quick_calls, waiting_calls};
 use crate::fd::{Fd, OpenFile};
-use crate::instance::Ctx;
+use crate::imports::Imports;
 use crate::pipe;
 use crate::proc::Pid;
 use crate::tty::{MODE_SIZE, Mode, Terminal};
@@ -16,8 +15,8 @@ use crate::tty::{MODE_SIZE, Mode, Terminal};
 /// The new descriptor is closed when another program is started.
 const CLOEXEC: u32 = 1;
 
-pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
-    quick_calls! { linker, MODULE;
+pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
+    quick_calls! { imports, MODULE;
         pipe(fds: u32, flags: u32);
         dup(fd: u32, min: u32, flags: u32, new: u32);
         dup2(from: u32, to: u32, flags: u32);
@@ -28,7 +27,7 @@ pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
         tcgetattr(fd: u32, out: u32);
         tcgetpgrp(fd: u32, group: u32);
     }
-    waiting_calls! { linker, MODULE;
+    waiting_calls! { imports, MODULE;
         tcsetattr(fd: u32, flush: u32, mode: u32);
         tcsetpgrp(fd: u32, group: u32);
     }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use wardian_vfs::{Access, Errno, FileKind, Handle, OpenFlags, Place, Result, Stat, Tree};
-use wasmtime::{Caller, Linker};
+use wasmtime::Caller;
 
 use super::MODULE;
 use crate::call::{Call, Outcome, waiting_calls};
 use crate::cwd::Cwd;
 use crate::fd::OpenFile;
+use crate::imports::Imports;
 use crate::instance::Ctx;
 
 /// The path flag that follows a final symbolic link.
@@ -18,8 +19,8 @@ const BLOCK: u32 = 4096;
 /// Bytes of a `stat`.
 const STAT_SIZE: u32 = 96;
 
-pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
-    waiting_calls! { linker, MODULE;
+pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
+    waiting_calls! { imports, MODULE;
         stat(dir: u32, path: u32, len: u32, flags: u32, out: u32);
         fstat(fd: u32, out: u32);
         chmod(dir: u32, path: u32, len: u32, flags: u32, mode: u32);
@@ -33,7 +34,8 @@ pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
         getcwd(buf: u32, len: u32, need: u32);
         chdir(dir: u32, path: u32, len: u32);
     }
-    linker.func_wrap(MODULE, "umask", |caller: Caller<'_, Ctx>, mask: u32| {
+    imports.note(MODULE, "umask", &['i']);
+    imports.linker.func_wrap(MODULE, "umask", |caller: Caller<'_, Ctx>, mask: u32| {
         caller.data().process.umask.swap(mask & 0o777, Ordering::Relaxed)
     })?;
     Ok(())
@@ -90,7 +92,7 @@ impl Call<'_> {
             let place = if magic { Some(tree.lookup(caller, at, path, true)?) } else { None };
             Ok((stat, place))
         };
-        let (stat, magic) = self.on_path(dir, path, len, work).await?;
+        let (stat, magic) = self.on_path_through(dir, path, len, follow, work).await?;
         match magic {
             None => Ok(stat),
             Some(place) => {
@@ -103,22 +105,22 @@ impl Call<'_> {
     /// What an open file is.
     pub(crate) async fn stat_file(&self, file: &Arc<OpenFile>) -> Result<Stat> {
         let caller = self.process().caller();
-        match &**file {
-            OpenFile::Tree(_) => {
+        match file.in_tree() {
+            Some(file) => {
                 let work = move |tree: &mut Tree, handle: &mut Handle| tree.stat_handle(&caller, handle);
-                self.machine().on_file(file, work).await
+                self.machine().on_file(&file, work).await
             }
-            OpenFile::Terminal(..) => Ok(crate::tty::stat()),
-            _ => Ok(pipe_stat()),
+            None if matches!(&**file, OpenFile::Terminal(..)) => Ok(crate::tty::stat()),
+            None => Ok(pipe_stat(file.pipe().map_or(0, |pipe| pipe.id()))),
         }
     }
 }
 
 /// What a pipe or a stream looks like to `fstat`.
-fn pipe_stat() -> Stat {
+fn pipe_stat(ino: u64) -> Stat {
     Stat {
         dev: 0,
-        ino: 0,
+        ino,
         kind: FileKind::Fifo,
         mode: 0o600,
         nlink: 1,
@@ -144,6 +146,7 @@ async fn chmod(call: &mut Call<'_>, dir: u32, path: u32, len: u32, flags: u32, m
 
 async fn fchmod(call: &mut Call<'_>, fd: u32, mode: u32) -> Outcome {
     let file = call.file(fd)?;
+    let file = file.in_tree().unwrap_or(file);
     let caller = call.process().caller();
     let work = move |tree: &mut Tree, handle: &mut Handle| tree.chmod_handle(&caller, handle, mode & 0o7777);
     match call.machine().clone().on_file(&file, work).await {
@@ -169,6 +172,9 @@ async fn chown(
 }
 
 async fn access(call: &mut Call<'_>, dir: u32, path: u32, len: u32, mode: u32) -> Outcome {
+    if mode > 7 {
+        return Err(Errno::EINVAL.into());
+    }
     let mut wanted = Access::empty();
     wanted.set(Access::R, mode & 4 != 0);
     wanted.set(Access::W, mode & 2 != 0);
@@ -193,8 +199,11 @@ async fn open(call: &mut Call<'_>, dir: u32, path: u32, len: u32, flags: u32, mo
     call.bytes(fd, 4)?;
     let (at, path) = (call.directory(dir).await?, call.path(path, len)?);
     let opened = call.open_path(at, path, unix_flags(flags)?, mode & 0o7777).await?;
+    call.process().fds.lock().get_mut(opened)?.cloexec = flags & O_CLOEXEC != 0;
     Ok(call.put_u32(fd, opened)?)
 }
+
+const O_CLOEXEC: u32 = 0o2_000_000;
 
 /// Linux's `O_*` bits.
 fn unix_flags(bits: u32) -> Result<OpenFlags> {

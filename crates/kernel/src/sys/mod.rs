@@ -4,16 +4,14 @@ mod descriptor;
 mod file;
 mod process;
 
-use wasmtime::Linker;
-
-use crate::instance::Ctx;
+use crate::imports::Imports;
 
 /// The import module's name.
 pub(crate) const MODULE: &str = "wardian";
 
 /// Defines every call.
-pub(crate) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
-    process::add_to_linker(linker)?;
-    descriptor::add_to_linker(linker)?;
-    file::add_to_linker(linker)
+pub(crate) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
+    process::add_to_linker(imports)?;
+    descriptor::add_to_linker(imports)?;
+    file::add_to_linker(imports)
 }

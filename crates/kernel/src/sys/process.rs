@@ -1,28 +1,34 @@
 //! Processes: fork, spawn, exec, wait, kill and what belongs to them.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use wardian_vfs::{Errno, Result};
-use wasmtime::{Caller, Linker};
+use wasmtime::Caller;
 
 use super::MODULE;
 use crate::call::{Call, Fail, Outcome, quick_calls, waiting_calls};
+use crate::cwd::Cwd;
+use crate::fd::{Allowance, OpenFile};
+use crate::foreign;
+use crate::imports::Imports;
 use crate::instance::{Ctx, Stop};
 use crate::proc::Pid;
 use crate::signal::{self, Disposition};
 use crate::spawn::{FdMove, Group, MAX_ARGUMENTS, Request};
 use crate::{fork as forking, spawn as spawning, wait as waiting};
 
-pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
-    waiting_calls! { linker, MODULE;
+pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
+    waiting_calls! { imports, MODULE;
         fork(entry: u32, data: u32, pid: u32);
         spawn(request: u32, pid: u32);
         exec(request: u32);
+        exec_wasi(request: u32, preopens: u32, count: u32);
         wait(target: i32, flags: u32, status: u32, pid: u32);
         kill(target: i32, signal: i32);
     }
-    quick_calls! { linker, MODULE;
+    quick_calls! { imports, MODULE;
         getpgid(pid: u32, group: u32);
         setpgid(pid: u32, group: u32);
         sigaction(signal: i32, disposition: i32, old: u32);
@@ -32,8 +38,10 @@ pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
         getrlimit(which: u32, out: u32);
         setrlimit(which: u32, limits: u32);
     }
-    linker.func_wrap(MODULE, "getpid", |caller: Caller<'_, Ctx>| caller.data().process.pid)?;
-    linker.func_wrap(MODULE, "getppid", |caller: Caller<'_, Ctx>| {
+    imports.note(MODULE, "getpid", &[]);
+    imports.linker.func_wrap(MODULE, "getpid", |caller: Caller<'_, Ctx>| caller.data().process.pid)?;
+    imports.note(MODULE, "getppid", &[]);
+    imports.linker.func_wrap(MODULE, "getppid", |caller: Caller<'_, Ctx>| {
         let ctx = caller.data();
         ctx.machine.table().get(ctx.process.pid).map_or(0, |entry| entry.parent)
     })?;
@@ -50,10 +58,7 @@ async fn spawn(call: &mut Call<'_>, request: u32, pid: u32) -> Outcome {
     call.bytes(pid, 4)?;
     let words = RequestWords::read(call, request)?;
     let moves = words.moves(call)?;
-    let cwd = match words.cwd {
-        (_, 0) => None,
-        (ptr, len) => Some(call.working_directory(ptr, len).await?),
-    };
+    let cwd = words.cwd(call).await?;
     let group = words.group(call)?;
     let request = words.find(call).await?;
     let (machine, process) = (call.machine().clone(), call.process().clone());
@@ -64,19 +69,48 @@ async fn spawn(call: &mut Call<'_>, request: u32, pid: u32) -> Outcome {
 async fn exec(call: &mut Call<'_>, request: u32) -> Outcome {
     let words = RequestWords::read(call, request)?;
     let moves = words.moves(call)?;
-    let cwd = match words.cwd {
-        (_, 0) => None,
-        (ptr, len) => Some(call.working_directory(ptr, len).await?),
-    };
+    let cwd = words.cwd(call).await?;
     let request = words.find(call).await?;
+    replace(call, request, &moves, cwd)
+}
+
+/// As `exec`, for a WASI program that is to reach the directories given and nothing else.
+async fn exec_wasi(call: &mut Call<'_>, request: u32, preopens: u32, count: u32) -> Outcome {
+    let words = RequestWords::read(call, request)?;
+    let moves = words.moves(call)?;
+    let preopens = preopen_list(call, preopens, count)?;
+    let cwd = words.cwd(call).await?;
+    let mut request = words.find(call).await?;
+    if request.program.native {
+        return Err(Errno::EINVAL.into());
+    }
+    let (machine, process) = (call.machine().clone(), call.process().clone());
+    request.preopens = Some(foreign::given(&machine, &process, preopens).await?);
+    replace(call, request, &moves, cwd)
+}
+
+/// The directories of `exec_wasi`: three words each, a descriptor and a name.
+fn preopen_list(call: &mut Call<'_>, at: u32, count: u32) -> Result<Vec<(Arc<OpenFile>, Vec<u8>)>> {
+    let raw = call.copy(at, count.checked_mul(12).ok_or(Errno::EFAULT)?)?;
+    let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+    let one = |words: &[u8]| {
+        let name = call.path(word(&words[4..8]), word(&words[8..]))?;
+        Ok((call.file(word(&words[..4]))?, name))
+    };
+    raw.chunks_exact(12).map(one).collect()
+}
+
+/// The point from which there is no way back: the process is the new program's.
+fn replace(call: &mut Call<'_>, request: Request, moves: &[FdMove], cwd: Option<Cwd>) -> Outcome {
     let process = call.process();
-    let fds = spawning::inherited(&process.fds.lock(), &moves)?;
+    let fds = spawning::inherited(&process.fds.lock(), moves)?;
     *process.fds.lock() = fds;
     if let Some(cwd) = cwd {
         *process.cwd.lock() = cwd;
     }
     let signals = process.signals.lock().for_new_program();
     *process.signals.lock() = signals;
+    process.runs_own_program.store(true, Ordering::Relaxed);
     Err(Fail::Stop(Stop::Exec(Box::new(request))))
 }
 
@@ -127,6 +161,13 @@ impl RequestWords {
                 if exists { Ok(Group::Existing(group)) } else { Err(Errno::EPERM) }
             }
             _ => Err(Errno::EINVAL),
+        }
+    }
+
+    async fn cwd(&self, call: &mut Call<'_>) -> Result<Option<Cwd>> {
+        match self.cwd {
+            (_, 0) => Ok(None),
+            (ptr, len) => Ok(Some(call.working_directory(ptr, len).await?)),
         }
     }
 
@@ -196,9 +237,15 @@ fn setpgid(call: &mut Call<'_>, pid: u32, group: u32) -> Outcome {
     let me = call.process().pid;
     let pid = if pid == 0 { me } else { pid };
     let group = if group == 0 { pid } else { group };
+    if (group as i32) < 0 {
+        return Err(Errno::EINVAL.into());
+    }
     let mut table = call.machine().table();
     let exists = group == pid || table.iter().any(|(_, entry)| entry.group == group);
     let entry = table.get_mut(pid).filter(|e| pid == me || e.parent == me).ok_or(Errno::ESRCH)?;
+    if pid != me && entry.process.runs_own_program.load(Ordering::Relaxed) {
+        return Err(Errno::EACCES.into());
+    }
     if !exists {
         return Err(Errno::EPERM.into());
     }
@@ -207,14 +254,14 @@ fn setpgid(call: &mut Call<'_>, pid: u32, group: u32) -> Outcome {
 }
 
 fn sigaction(call: &mut Call<'_>, signal: i32, disposition: i32, old: u32) -> Outcome {
+    call.bytes(old, 4)?;
     let signal = signal::checked(signal)?;
     let before = call.process().signals.lock().disposition(signal);
-    call.put_u32(old, before.to_abi())?;
     if disposition != -1 {
         let disposition = Disposition::from_abi(disposition)?;
         call.process().signals.lock().set(signal, disposition)?;
     }
-    Ok(())
+    Ok(call.put_u32(old, before.to_abi())?)
 }
 
 fn sigpending(call: &mut Call<'_>, mask: u32) -> Outcome {
@@ -248,29 +295,35 @@ const RLIMIT_AS: u32 = 9;
 const RLIMIT_FSIZE: u32 = 1;
 
 fn getrlimit(call: &mut Call<'_>, which: u32, out: u32) -> Outcome {
-    let limits = call.machine().limits();
-    let (soft, hard) = match which {
-        RLIMIT_FSIZE => (u64::MAX, u64::MAX),
-        RLIMIT_NPROC => (limits.processes as u64, limits.processes as u64),
-        RLIMIT_NOFILE => (call.process().fds.lock().limit() as u64, limits.open_files as u64),
-        RLIMIT_AS => (limits.memory_bytes, limits.memory_bytes),
-        _ => return Err(Errno::EINVAL.into()),
-    };
     call.bytes(out, 16)?;
+    let Allowance { soft, hard } = rlimit(call, which)?;
     call.put_u64(out, soft)?;
     Ok(call.put_u64(out + 8, hard)?)
 }
 
-/// Only the number of descriptors can be lowered by a guest; the rest belongs to the sandbox.
+fn rlimit(call: &Call<'_>, which: u32) -> Result<Allowance> {
+    let limits = call.machine().limits();
+    let fixed = |limit: u64| Allowance { soft: limit, hard: limit };
+    Ok(match which {
+        RLIMIT_FSIZE => call.process().fds.lock().file_size,
+        RLIMIT_NOFILE => call.process().fds.lock().open,
+        RLIMIT_NPROC => fixed(limits.processes as u64),
+        RLIMIT_AS => fixed(limits.memory_bytes),
+        _ => return Err(Errno::EINVAL),
+    })
+}
+
+/// Descriptors and the size of files are the process's own; the rest belongs to the sandbox.
 fn setrlimit(call: &mut Call<'_>, which: u32, limits: u32) -> Outcome {
     let raw = call.copy(limits, 16)?;
-    let soft = u64::from_le_bytes(raw[..8].try_into().expect("eight bytes"));
+    let half = |at: usize| u64::from_le_bytes(raw[at..at + 8].try_into().expect("eight bytes"));
+    let wanted = Allowance { soft: half(0), hard: half(8) };
+    let current = rlimit(call, which)?;
+    let mut fds = call.process().fds.lock();
     match which {
-        RLIMIT_NOFILE if soft <= call.machine().limits().open_files as u64 => {
-            call.process().fds.lock().set_limit(soft as usize);
-            Ok(())
-        }
-        RLIMIT_FSIZE | RLIMIT_NPROC | RLIMIT_NOFILE | RLIMIT_AS => Err(Errno::EPERM.into()),
-        _ => Err(Errno::EINVAL.into()),
+        RLIMIT_FSIZE => Ok(fds.file_size.set(wanted)?),
+        RLIMIT_NOFILE => Ok(fds.open.set(wanted)?),
+        _ if wanted == current => Ok(()),
+        _ => Err(Errno::EPERM.into()),
     }
 }

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use wardian_vfs::{Device, DirEntry, Errno, FileKind, OpenFlags, Result, Seek, SetTime, Stat};
-use wasmtime::Linker;
+use wardian_vfs::{Device, DirEntry, Errno, FileKind, Handle, OpenFlags, Result, Seek, SetTime, Stat, Tree};
 
 use super::{MODULE, filetype};
 use crate::call::{CWD_FD, Call, Outcome, ROOT_FD, quick_calls, waiting_calls};
 use crate::fd::OpenFile;
-use crate::instance::Ctx;
+use crate::imports::Imports;
 use crate::io::describe;
 
-pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
-    waiting_calls! { linker, MODULE;
+pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
+    waiting_calls! { imports, MODULE;
         fd_read(fd: u32, iovs: u32, count: u32, out: u32);
         fd_write(fd: u32, iovs: u32, count: u32, out: u32);
         fd_pread(fd: u32, iovs: u32, count: u32, offset: u64, out: u32);
@@ -31,7 +30,7 @@ pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
         sock_send(fd: u32, iovs: u32, count: u32, flags: u32, out: u32);
         sock_shutdown(fd: u32, how: u32);
     }
-    quick_calls! { linker, MODULE;
+    quick_calls! { imports, MODULE;
         fd_close(fd: u32);
         fd_renumber(from: u32, to: u32);
         fd_advise(fd: u32, offset: u64, len: u64, advice: u32);
@@ -88,9 +87,11 @@ async fn fd_tell(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
 
 async fn fd_allocate(call: &mut Call<'_>, fd: u32, offset: u64, len: u64) -> Outcome {
     let file = call.file(fd)?;
-    let machine = call.machine().clone();
-    let done = machine.on_file(&file, move |tree, handle| tree.allocate(handle, offset, len)).await;
-    Ok(done.inspect_err(|errno| call.note_full(*errno))?)
+    if i64::try_from(offset).is_err() || i64::try_from(len).is_err() {
+        return Err(Errno::EINVAL.into());
+    }
+    let end = offset.saturating_add(len);
+    grow(call, &file, end, move |tree, handle| tree.allocate(handle, offset, len)).await
 }
 
 async fn fd_filestat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
@@ -118,9 +119,27 @@ pub(super) fn encode_filestat(stat: &Stat) -> [u8; 64] {
 
 async fn fd_filestat_set_size(call: &mut Call<'_>, fd: u32, size: u64) -> Outcome {
     let file = call.file(fd)?;
-    let machine = call.machine().clone();
-    match machine.on_file(&file, move |tree, handle| tree.truncate(handle, size)).await {
-        Err(Errno::ESPIPE) => Err(Errno::EINVAL.into()),
+    if !matches!(&*file, OpenFile::Tree(_)) {
+        return Err(Errno::EINVAL.into());
+    }
+    grow(call, &file, size, move |tree, handle| tree.truncate(handle, size)).await
+}
+
+/// Does what may make a file as large as `end`, unless the process may not.
+async fn grow<F>(call: &mut Call<'_>, file: &Arc<OpenFile>, end: u64, work: F) -> Outcome
+where
+    F: FnOnce(&mut Tree, &mut Handle) -> Result<()> + Send + 'static,
+{
+    let (machine, caller) = (call.machine().clone(), call.process().caller());
+    let largest = call.process().fds.lock().file_size.soft;
+    let work = move |tree: &mut Tree, handle: &mut Handle| {
+        if end > largest && i64::try_from(end).is_ok() && end > tree.stat_handle(&caller, handle)?.size {
+            return Err(Errno::EFBIG);
+        }
+        work(tree, handle)
+    };
+    match machine.on_file(file, work).await {
+        Err(Errno::EFBIG) => Err(call.too_large()),
         done => Ok(done.inspect_err(|errno| call.note_full(*errno))?),
     }
 }
@@ -185,8 +204,10 @@ fn encode_entry(entry: &DirEntry, out: &mut Vec<u8>) {
 }
 
 async fn fd_sync(call: &mut Call<'_>, fd: u32) -> Outcome {
-    call.file(fd)?;
-    Ok(())
+    match &*call.file(fd)? {
+        OpenFile::Tree(_) => Ok(()),
+        _ => Err(Errno::EINVAL.into()),
+    }
 }
 
 async fn fd_datasync(call: &mut Call<'_>, fd: u32) -> Outcome {
@@ -224,15 +245,14 @@ fn fd_advise(call: &mut Call<'_>, fd: u32, _offset: u64, _len: u64, advice: u32)
 
 const ALL_RIGHTS: u64 = (1 << 30) - 1;
 const SEEK_AND_TELL: u64 = 1 << 2 | 1 << 5;
+const FD_READ: u64 = 1 << 1;
+const FD_WRITE: u64 = 1 << 6;
+const FDFLAGS: u32 = 0b1_1111;
 const FDFLAGS_APPEND: u16 = 1;
 const FDFLAGS_NONBLOCK: u16 = 4;
 
 fn fd_fdstat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
-    // libc asks for a directory's rights before it opens anything in it, also when the directory is a constant.
-    let (kind, flags) = match fd {
-        ROOT_FD | CWD_FD if call.is_native() => (FileKind::Dir, OpenFlags::READ),
-        _ => describe(&call.file(fd)?)?,
-    };
+    let (kind, flags) = kind_and_flags(call, fd)?;
     let mut fdflags = 0;
     if flags.contains(OpenFlags::APPEND) {
         fdflags |= FDFLAGS_APPEND;
@@ -240,12 +260,7 @@ fn fd_fdstat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
     if flags.contains(OpenFlags::NONBLOCK) {
         fdflags |= FDFLAGS_NONBLOCK;
     }
-    let rights = match kind {
-        // A character device that cannot be sought is how libc knows a terminal.
-        FileKind::Device(Device::Tty) => ALL_RIGHTS & !SEEK_AND_TELL,
-        FileKind::File | FileKind::Dir | FileKind::Device(_) => ALL_RIGHTS,
-        _ => ALL_RIGHTS & !SEEK_AND_TELL,
-    };
+    let rights = rights(kind, flags);
     let mut fdstat = [0; 24];
     fdstat[0] = filetype(kind);
     fdstat[2..4].copy_from_slice(&fdflags.to_le_bytes());
@@ -254,24 +269,58 @@ fn fd_fdstat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
     Ok(call.put(out, &fdstat)?)
 }
 
+fn kind_and_flags(call: &Call<'_>, fd: u32) -> Result<(FileKind, OpenFlags)> {
+    match fd {
+        // libc asks for a directory's rights before it opens anything in it, also when the directory is a constant.
+        ROOT_FD | CWD_FD if call.is_native() => Ok((FileKind::Dir, OpenFlags::READ)),
+        _ => describe(&call.file(fd)?),
+    }
+}
+
+/// What may be done with a descriptor. A directory has all rights, for what is opened in it.
+fn rights(kind: FileKind, flags: OpenFlags) -> u64 {
+    let mut rights = match kind {
+        FileKind::Dir => return ALL_RIGHTS,
+        // A character device that cannot be sought is how libc knows a terminal.
+        FileKind::Device(Device::Tty) => ALL_RIGHTS & !SEEK_AND_TELL,
+        FileKind::File | FileKind::Device(_) => ALL_RIGHTS,
+        _ => ALL_RIGHTS & !SEEK_AND_TELL,
+    };
+    if !flags.contains(OpenFlags::READ) {
+        rights &= !FD_READ;
+    }
+    if !flags.contains(OpenFlags::WRITE) {
+        rights &= !FD_WRITE;
+    }
+    rights
+}
+
 fn fd_fdstat_set_flags(call: &mut Call<'_>, fd: u32, flags: u32) -> Outcome {
+    let file = call.file(fd)?;
+    if flags & !FDFLAGS != 0 {
+        return Err(Errno::EINVAL.into());
+    }
     let mut wanted = OpenFlags::empty();
     wanted.set(OpenFlags::APPEND, flags & u32::from(FDFLAGS_APPEND) != 0);
     wanted.set(OpenFlags::NONBLOCK, flags & u32::from(FDFLAGS_NONBLOCK) != 0);
-    match &*call.file(fd)? {
+    match &*file {
         OpenFile::Tree(file) => Ok(file.with(|handle| {
             handle.set_flags(wanted);
             Ok(())
         })?),
-        // A pipe's ends wait; a program that asks for the contrary must not believe it got it.
-        _ if wanted.contains(OpenFlags::NONBLOCK) => Err(Errno::ENOTSUP.into()),
-        _ => Ok(()),
+        other => Ok(other.set_nonblocking(wanted.contains(OpenFlags::NONBLOCK))?),
     }
 }
 
-fn fd_fdstat_set_rights(call: &mut Call<'_>, fd: u32, _base: u64, _inheriting: u64) -> Outcome {
-    call.file(fd)?;
-    Ok(())
+/// Rights can only be given up, and nothing here would remember that: who tries is told.
+fn fd_fdstat_set_rights(call: &mut Call<'_>, fd: u32, base: u64, inheriting: u64) -> Outcome {
+    let (kind, flags) = kind_and_flags(call, fd)?;
+    let held = rights(kind, flags);
+    match () {
+        () if base & !held != 0 || inheriting & !ALL_RIGHTS != 0 => Err(Errno::ENOTCAPABLE.into()),
+        () if base == held && inheriting == ALL_RIGHTS => Ok(()),
+        () => Err(Errno::ENOTSUP.into()),
+    }
 }
 
 fn preopen_name(call: &Call<'_>, fd: u32) -> Result<Vec<u8>> {

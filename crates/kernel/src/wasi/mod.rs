@@ -6,18 +6,17 @@ mod poll;
 mod process;
 
 use wardian_vfs::{Errno, FileKind};
-use wasmtime::Linker;
 
-use crate::instance::Ctx;
+use crate::imports::Imports;
 
 const MODULE: &str = "wasi_snapshot_preview1";
 
 /// Defines every function.
-pub(crate) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
-    process::add_to_linker(linker)?;
-    fd::add_to_linker(linker)?;
-    path::add_to_linker(linker)?;
-    poll::add_to_linker(linker)
+pub(crate) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
+    process::add_to_linker(imports)?;
+    fd::add_to_linker(imports)?;
+    path::add_to_linker(imports)?;
+    poll::add_to_linker(imports)
 }
 
 /// WASI's number of an errno.

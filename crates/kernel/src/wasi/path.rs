@@ -1,12 +1,12 @@
 //! Calls on paths.
 
 use wardian_vfs::{Errno, OpenFlags, Result, Tree};
-use wasmtime::Linker;
 
 use super::MODULE;
 use super::fd::{encode_filestat, set_times};
 use crate::call::{Call, Outcome, waiting_calls};
-use crate::instance::Ctx;
+use crate::imports::Imports;
+use crate::procfs;
 
 /// WASI's look-up flag that follows a final symbolic link.
 const FOLLOW: u32 = 1;
@@ -14,8 +14,8 @@ const FOLLOW: u32 = 1;
 const FILE_MODE: u32 = 0o666;
 const DIR_MODE: u32 = 0o777;
 
-pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
-    waiting_calls! { linker, MODULE;
+pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
+    waiting_calls! { imports, MODULE;
         path_open(
             dir: u32, lookup: u32, path: u32, len: u32, oflags: u32, rights: u64, inheriting: u64,
             fdflags: u32, out: u32
@@ -116,7 +116,7 @@ async fn path_filestat_set_times(
     let work = move |tree: &mut Tree, caller: &_, at: &_, path: &_| {
         tree.utimes(caller, at, path, follow, atime, mtime)
     };
-    Ok(call.on_path(dir, path, len, work).await?)
+    Ok(call.on_path_through(dir, path, len, follow, work).await?)
 }
 
 async fn path_readlink(
@@ -130,7 +130,14 @@ async fn path_readlink(
 ) -> Outcome {
     call.bytes(buf, buf_len)?;
     call.bytes(out, 4)?;
-    let work = |tree: &mut Tree, caller: &_, at: &_, path: &_| tree.read_link(caller, at, path);
+    let machine = call.machine().clone();
+    let work = move |tree: &mut Tree, caller: &_, at: &_, path: &_| {
+        let mut target = tree.read_link(caller, at, path)?;
+        if procfs::is_deleted(&machine, tree, &tree.lookup(caller, at, path, false)?) {
+            target.extend(b" (deleted)");
+        }
+        Ok(target)
+    };
     let mut target = call.on_path(dir, path, len, work).await?;
     target.truncate(buf_len as usize);
     call.put(buf, &target)?;
@@ -146,6 +153,9 @@ async fn path_symlink(
     len: u32,
 ) -> Outcome {
     let target = call.copy(target, target_len)?;
+    if target.contains(&0) {
+        return Err(Errno::EINVAL.into());
+    }
     let work = move |tree: &mut Tree, caller: &_, at: &_, path: &_| tree.symlink(caller, &target, at, path);
     Ok(call.on_path(dir, path, len, work).await?)
 }
@@ -162,9 +172,13 @@ async fn path_link(
     to_len: u32,
 ) -> Outcome {
     let follow = lookup & FOLLOW != 0;
-    two_paths(call, (from_dir, from, from_len), (to_dir, to, to_len), move |tree, caller, from, to| {
-        tree.link(caller, from.0, from.1, follow, to.0, to.1)
-    })
+    two_paths(
+        call,
+        (from_dir, from, from_len),
+        follow,
+        (to_dir, to, to_len),
+        move |tree, caller, from, to| tree.link(caller, from.0, from.1, follow, to.0, to.1),
+    )
     .await
 }
 
@@ -177,7 +191,7 @@ async fn path_rename(
     to: u32,
     to_len: u32,
 ) -> Outcome {
-    two_paths(call, (from_dir, from, from_len), (to_dir, to, to_len), |tree, caller, from, to| {
+    two_paths(call, (from_dir, from, from_len), false, (to_dir, to, to_len), |tree, caller, from, to| {
         tree.rename(caller, from.0, from.1, to.0, to.1)
     })
     .await
@@ -186,7 +200,13 @@ async fn path_rename(
 type Spot<'a> = (&'a wardian_vfs::Place, &'a [u8]);
 
 /// Does something that takes two paths; it may block if either lies on the host.
-async fn two_paths<F>(call: &mut Call<'_>, from: (u32, u32, u32), to: (u32, u32, u32), work: F) -> Outcome
+async fn two_paths<F>(
+    call: &mut Call<'_>,
+    from: (u32, u32, u32),
+    follow: bool,
+    to: (u32, u32, u32),
+    work: F,
+) -> Outcome
 where
     F: FnOnce(&mut Tree, &wardian_vfs::Caller, Spot<'_>, Spot<'_>) -> Result<()> + Send + 'static,
 {
@@ -194,7 +214,12 @@ where
     let (to_at, to) = (call.directory(to.0).await?, call.path(to.1, to.2)?);
     let caller = call.process().caller();
     let (source, target) = ((from_at.clone(), from.clone()), (to_at.clone(), to.clone()));
-    let work = move |tree: &mut Tree| work(tree, &caller, (&from_at, &from), (&to_at, &to));
+    let (guard, guard_of_target) = (call.guard(follow), call.guard(false));
+    let work = move |tree: &mut Tree| {
+        let from = guard.path(tree, &caller, &from_at, from)?;
+        let to = guard_of_target.path(tree, &caller, &to_at, to)?;
+        work(tree, &caller, (&from_at, &from), (&to_at, &to))
+    };
     let paths: [Spot<'_>; 2] = [(&source.0, &source.1), (&target.0, &target.1)];
     let done = call.machine().clone().at_paths(&paths, work).await;
     Ok(done.inspect_err(|errno: &Errno| call.note_full(*errno))?)

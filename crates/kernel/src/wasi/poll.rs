@@ -6,17 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wardian_vfs::{Errno, Result};
-use wasmtime::Linker;
 
 use super::MODULE;
 use super::process::now;
 use crate::call::{Call, Outcome, waiting_calls};
 use crate::fd::OpenFile;
-use crate::instance::Ctx;
+use crate::imports::Imports;
 use crate::pipe::Readiness;
 
-pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
-    waiting_calls! { linker, MODULE;
+pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
+    waiting_calls! { imports, MODULE;
         poll_oneoff(subscriptions: u32, events: u32, count: u32, out: u32);
     }
     Ok(())

@@ -4,18 +4,19 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use wardian_vfs::{Errno, Result};
-use wasmtime::{Caller, Linker};
+use wasmtime::Caller;
 
 use super::MODULE;
 use crate::call::{Call, Fail, Outcome, quick_calls, waiting_calls};
+use crate::imports::{Import, Imports};
 use crate::instance::{Ctx, Stop};
 use crate::signal;
 
 /// Bytes of randomness made without a pause.
 const RANDOM_AT_ONCE: usize = 1 << 20;
 
-pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
-    quick_calls! { linker, MODULE;
+pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
+    quick_calls! { imports, MODULE;
         args_get(pointers: u32, block: u32);
         args_sizes_get(count: u32, size: u32);
         environ_get(pointers: u32, block: u32);
@@ -23,14 +24,17 @@ pub(super) fn add_to_linker(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
         clock_res_get(clock: u32, out: u32);
         clock_time_get(clock: u32, precision: u64, out: u32);
     }
-    waiting_calls! { linker, MODULE;
+    waiting_calls! { imports, MODULE;
         random_get(ptr: u32, len: u32);
         proc_raise(signal: u32);
         sched_yield();
     }
-    linker.func_wrap(MODULE, "proc_exit", |_: Caller<'_, Ctx>, code: u32| -> wasmtime::Result<()> {
-        Err(Stop::Exit(code as u8).into())
-    })?;
+    imports.list.push(Import { module: MODULE, name: "proc_exit", params: "i".to_owned(), answers: false });
+    imports.linker.func_wrap(
+        MODULE,
+        "proc_exit",
+        |_: Caller<'_, Ctx>, code: u32| -> wasmtime::Result<()> { Err(Stop::Exit(code as u8).into()) },
+    )?;
     Ok(())
 }
 

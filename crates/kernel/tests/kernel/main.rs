@@ -1,6 +1,7 @@
 //! The kernel with real guests: programs from `guests/testing`, run on real worker threads.
 
 mod hostile;
+mod interface;
 mod kill;
 mod leaks;
 mod memory;
@@ -8,3 +9,4 @@ mod processes;
 mod room;
 mod support;
 mod templates;
+mod usertests;

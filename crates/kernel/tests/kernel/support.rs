@@ -15,6 +15,7 @@ pub static KERNEL: LazyLock<Kernel> = LazyLock::new(|| {
 pub struct Programs {
     testing: Arc<Program>,
     foreign: Arc<Program>,
+    usertests: Arc<Program>,
 }
 
 static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| Programs::load(&KERNEL));
@@ -46,18 +47,25 @@ fn program(kernel: &Kernel, name: &'static str) -> Arc<Program> {
 
 impl Programs {
     pub fn load(kernel: &Kernel) -> Programs {
-        Programs { testing: program(kernel, "testing"), foreign: program(kernel, "foreign") }
+        Programs {
+            testing: program(kernel, "testing"),
+            foreign: program(kernel, "foreign"),
+            usertests: program(kernel, "usertests"),
+        }
     }
 
-    /// A tree with `/bin/testing`, `/bin/foreign` and a `/tmp`.
+    /// A tree with these programs in `/bin`, a `/dev` and a `/tmp`.
     pub fn tree(&self, kernel: &Kernel) -> Tree {
         let mut tree = Tree::new(Quota { bytes: 64 << 20, inodes: 10_000 });
-        for (name, program) in [("testing", &self.testing), ("foreign", &self.foreign)] {
+        let all = [("testing", &self.testing), ("foreign", &self.foreign), ("usertests", &self.usertests)];
+        for (name, program) in all {
             let content = Content::Bytes(Arc::from(&b"\0asm"[..]));
             let version = tree.install(format!("/bin/{name}").as_bytes(), 0o755, content).expect("installs");
             kernel.register(version, program.clone());
         }
         tree.install_dir(b"/tmp", 0o1777).expect("installs");
+        tree.install_dev().expect("installs");
+        tree.install(b"/etc/passwd", 0o644, Content::Bytes(Arc::from(&b""[..]))).expect("installs");
         tree
     }
 }

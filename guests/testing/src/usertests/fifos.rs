@@ -177,6 +177,6 @@ tests! {
         });
         std::thread::sleep(MOMENT);
         finish(pid);
-        assert_eq!(open("fifo", o::WRONLY | o::NONBLOCK), Err(Errno::NXIO));
+        eventually(|| open("fifo", o::WRONLY | o::NONBLOCK) == Err(Errno::NXIO));
     }
 }

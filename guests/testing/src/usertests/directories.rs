@@ -163,7 +163,7 @@ tests! {
             assert_eq!(abi::chdir(Dir::CWD, path.as_bytes()), Err(errno), "{path}");
         }
         assert_eq!(abi::chdir(Dir(opened("file", o::RDONLY)), b""), Err(Errno::NOTDIR));
-        assert_eq!(std::env::set_current_dir("").map_err(|error| abi::Errno::from(error)), Err(Errno::NOENT));
+        assert_eq!(std::env::set_current_dir("").map_err(Errno::from), Err(Errno::NOENT));
     }
 
     fn a_removed_directory_is_nowhere() {

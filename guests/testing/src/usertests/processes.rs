@@ -185,7 +185,7 @@ tests! {
     }
 
     fn what_a_child_borrows_is_valid_there() {
-        let words = vec!["one".to_owned(), "two".to_owned()];
+        let words = ["one".to_owned(), "two".to_owned()];
         let slice = &words[1];
         let pid = child(|| assert_eq!(slice, "two"));
         succeeded(pid);

@@ -75,6 +75,8 @@ const CHOOSE: &str = "n=0; for ((i=0;i<100000;i++)); do \
 /// The best of several is the least disturbed by whatever else the machine does.
 const ROUNDS: usize = 2;
 const WARM: usize = 500;
+/// What takes another shell longer than this is not waited for.
+const PEER_SECONDS: &str = "60";
 
 pub(crate) async fn measure() -> Result<Table> {
     let columns = &["what", "ours", "native bash", "faster", "bashkit", "faster"];
@@ -154,11 +156,11 @@ impl Files {
         Ok(elapsed)
     }
 
-    /// The times bashkit takes, shortest first; none where it cannot run the script, or is not built.
+    /// The times bashkit takes, shortest first; none where it cannot run the script in time, or is not built.
     fn in_peer(&self, script: &str, times: usize) -> Vec<Duration> {
         let Some(peer) = peer_binary() else { return Vec::new() };
-        let mut command = Command::new(peer);
-        command.args([script, &times.to_string()]);
+        let mut command = Command::new("timeout");
+        command.arg(PEER_SECONDS).arg(peer).args([script, &times.to_string()]);
         command.args(["lines", "text"].map(|name| self.directory.join(name)));
         let Ok(output) = command.output() else { return Vec::new() };
         if !output.status.success() {

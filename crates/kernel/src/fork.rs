@@ -59,6 +59,7 @@ fn add_child(machine: &Machine, parent: &Process) -> Result<Arc<Process>> {
         umask: parent.umask.load(Ordering::Relaxed),
         signals: parent.signals.lock().for_fork(),
         argv: parent.argv.lock().clone(),
+        exe: parent.exe.lock().clone(),
     };
     let mut table = machine.table();
     let group = table.get(parent.pid).map(|entry| entry.group);

@@ -58,6 +58,8 @@ pub(crate) struct Process {
     pub(crate) signals: Mutex<Signals>,
     /// The arguments, for `/proc` and `ps`.
     pub(crate) argv: Mutex<Arc<Vec<Vec<u8>>>>,
+    /// What the program's file was called when it started, for `/proc`.
+    pub(crate) exe: Mutex<Arc<[u8]>>,
     /// Someone this process may wait for changed state.
     pub(crate) child_changed: Notify,
     /// A flagged signal came in.
@@ -90,6 +92,7 @@ pub(crate) struct Seed {
     pub(crate) umask: u32,
     pub(crate) signals: Signals,
     pub(crate) argv: Arc<Vec<Vec<u8>>>,
+    pub(crate) exe: Arc<[u8]>,
 }
 
 impl Process {
@@ -102,6 +105,7 @@ impl Process {
             umask: AtomicU32::new(seed.umask),
             signals: Mutex::new(seed.signals),
             argv: Mutex::new(seed.argv),
+            exe: Mutex::new(seed.exe),
             child_changed: Notify::new(),
             interrupted: Notify::new(),
             task: Mutex::new(Arc::new(Task::new())),

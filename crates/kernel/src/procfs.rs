@@ -31,6 +31,8 @@ enum Node {
     OfProcess(Pid, &'static str),
     /// The link to the working directory.
     Cwd(Pid),
+    /// The link to the program's file.
+    Exe(Pid),
     Descriptors(Pid),
     Descriptor(Pid, u32),
 }
@@ -70,6 +72,7 @@ fn parse(path: &[u8]) -> Option<Node> {
         [name] if ABOUT.contains(&name) => Node::About(ABOUT.into_iter().find(|n| *n == name)?),
         [pid] => Node::Process(number(pid)?),
         [pid, "cwd"] => Node::Cwd(number(pid)?),
+        [pid, "exe"] => Node::Exe(number(pid)?),
         [pid, "fd"] => Node::Descriptors(number(pid)?),
         [pid, "fd", fd] => Node::Descriptor(number(pid)?, number(fd)?),
         [pid, name] => Node::OfProcess(number(pid)?, OF_PROCESS.into_iter().find(|n| *n == name)?),
@@ -95,7 +98,11 @@ impl ProcFs {
         let node = parse(path).ok_or(Errno::ENOENT)?;
         match node {
             Node::Root | Node::About(_) | Node::Own => {}
-            Node::Process(pid) | Node::OfProcess(pid, _) | Node::Cwd(pid) | Node::Descriptors(pid) => {
+            Node::Process(pid)
+            | Node::OfProcess(pid, _)
+            | Node::Cwd(pid)
+            | Node::Exe(pid)
+            | Node::Descriptors(pid) => {
                 self.process(pid)?;
             }
             Node::Descriptor(pid, fd) => {
@@ -235,7 +242,8 @@ impl Virtual for ProcFs {
             }
             Node::Process(_) => {
                 let files = OF_PROCESS.into_iter().map(|name| named(name, FileKind::File));
-                files.chain([named("cwd", FileKind::Symlink), named("fd", FileKind::Dir)]).collect()
+                let links = ["cwd", "exe"].map(|name| named(name, FileKind::Symlink));
+                files.chain(links).chain([named("fd", FileKind::Dir)]).collect()
             }
             Node::Descriptors(pid) => {
                 let process = self.process(pid)?;
@@ -260,6 +268,7 @@ impl Virtual for ProcFs {
             Node::Own if who.pid != 0 => Ok(who.pid.to_string().into_bytes()),
             Node::Own => Err(Errno::ENOENT),
             Node::Cwd(pid) => Ok(self.process(pid)?.cwd.lock().name().to_vec()),
+            Node::Exe(pid) => Ok(self.process(pid)?.exe.lock().to_vec()),
             Node::Descriptor(pid, fd) => {
                 let entry = self.process(pid)?.fd(fd).map_err(|_| Errno::ENOENT)?;
                 Ok(link_text(&entry.file))
@@ -277,7 +286,7 @@ impl Virtual for ProcFs {
             Node::Process(_) => (FileKind::Dir, 0o555, UID),
             Node::Descriptors(_) => (FileKind::Dir, 0o500, UID),
             Node::OfProcess(..) => (FileKind::File, 0o444, UID),
-            Node::Cwd(_) => (FileKind::Symlink, 0o777, UID),
+            Node::Cwd(_) | Node::Exe(_) => (FileKind::Symlink, 0o777, UID),
             Node::Descriptor(..) => (FileKind::Symlink, 0o700, UID),
         };
         let magic = matches!(node, Node::Descriptor(..));

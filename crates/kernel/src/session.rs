@@ -421,6 +421,7 @@ fn add_process(machine: &Arc<Machine>, program: &Program, cwd: Cwd) -> Result<Ar
         umask: 0o022,
         signals: Signals::default(),
         argv: session_argv(program),
+        exe: Arc::from(&b"/bin/bash"[..]),
     };
     machine.table().add_resident(seed)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use wardian_vfs::{Access, Errno, FileKind, OpenFlags, Result};
+use wardian_vfs::{Access, Caller, Errno, FileKind, OpenFlags, Place, Result, Tree};
 
 use crate::cwd::Cwd;
 use crate::fd::{Fd, FdTable};
@@ -30,6 +30,8 @@ pub(crate) struct Request {
     pub(crate) env: Arc<Vec<Vec<u8>>>,
     /// The only directories a WASI program is to have, if somebody said so.
     pub(crate) preopens: Option<Vec<Fd>>,
+    /// The absolute path of its file, links followed.
+    pub(crate) exe: Arc<[u8]>,
 }
 
 impl std::fmt::Debug for Request {
@@ -69,8 +71,8 @@ pub(crate) async fn find(
     let mut path = path;
     for _ in 0..=MAX_INTERPRETERS {
         match load(machine, process, &path).await? {
-            Loaded::Program(program) => {
-                return Ok(Request { program, argv: Arc::new(argv), env: Arc::new(env), preopens: None });
+            Loaded::Program(program, exe) => {
+                return Ok(Request { program, argv: Arc::new(argv), env: Arc::new(env), exe, preopens: None });
             }
             Loaded::Script { interpreter, argument } => {
                 argv = interpreter_arguments(&interpreter, argument, path, argv);
@@ -95,7 +97,7 @@ fn interpreter_arguments(
 }
 
 enum Loaded {
-    Program(Arc<Program>),
+    Program(Arc<Program>, Arc<[u8]>),
     Script { interpreter: Vec<u8>, argument: Option<Vec<u8>> },
 }
 
@@ -111,7 +113,7 @@ async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8]) -> Result<
                 _ => return Err(Errno::EACCES),
             }
             if let Some(program) = kernel.program(stat.version) {
-                return Ok(Opened::Known(program));
+                return Ok(Opened::Known(program, real_path(tree, &caller, cwd, known)?));
             }
             if stat.size > MAX_PROGRAM {
                 return Err(Errno::ENOEXEC);
@@ -127,21 +129,46 @@ async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8]) -> Result<
             }
             tree.close(handle);
             bytes.truncate(filled);
-            Ok(Opened::Unknown { version: stat.version, bytes })
+            let exe = real_path(tree, &caller, cwd, known)?;
+            Ok(Opened::Unknown { version: stat.version, bytes, exe })
         })
         .await?;
     match opened {
-        Opened::Known(program) => Ok(Loaded::Program(program)),
-        Opened::Unknown { version, bytes } => identify(machine, version, bytes).await,
+        Opened::Known(program, exe) => Ok(Loaded::Program(program, exe)),
+        Opened::Unknown { version, bytes, exe } => identify(machine, version, bytes, exe).await,
     }
 }
 
 enum Opened {
-    Known(Arc<Program>),
-    Unknown { version: u64, bytes: Vec<u8> },
+    Known(Arc<Program>, Arc<[u8]>),
+    Unknown { version: u64, bytes: Vec<u8>, exe: Arc<[u8]> },
 }
 
-async fn identify(machine: &Arc<Machine>, version: u64, bytes: Vec<u8>) -> Result<Loaded> {
+/// The absolute path of a file that is there, with the links it is reached by followed.
+fn real_path(tree: &Tree, who: &Caller, at: Place, path: Vec<u8>) -> Result<Arc<[u8]>> {
+    let (mut at, mut path) = (at, path);
+    loop {
+        let start = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+        let name = path.split_off(start);
+        let parent = if path.is_empty() { b".".to_vec() } else { path };
+        at = tree.lookup(who, &at, &parent, true)?;
+        match tree.read_link(who, &at, &name) {
+            Ok(target) => path = target,
+            Err(_) => {
+                let directory = tree.path_of(&at)?;
+                let separator: &[u8] = if directory == b"/" { b"" } else { b"/" };
+                return Ok([&directory[..], separator, &name].concat().into());
+            }
+        }
+    }
+}
+
+async fn identify(
+    machine: &Arc<Machine>,
+    version: u64,
+    bytes: Vec<u8>,
+    exe: Arc<[u8]>,
+) -> Result<Loaded> {
     if let Some(line) = bytes.strip_prefix(b"#!") {
         return interpreter(line).ok_or(Errno::ENOEXEC);
     }
@@ -153,7 +180,7 @@ async fn identify(machine: &Arc<Machine>, version: u64, bytes: Vec<u8>) -> Resul
     let compiled =
         machine.kernel().runtime().spawn_blocking(move || kernel.compile_user(version, &bytes)).await;
     match compiled {
-        Ok(Ok(program)) => Ok(Loaded::Program(program)),
+        Ok(Ok(program)) => Ok(Loaded::Program(program, exe)),
         Ok(Err(error)) => {
             tracing::debug!(%error, "cannot compile");
             Err(Errno::ENOEXEC)
@@ -191,6 +218,7 @@ pub(crate) fn spawn(
         umask: parent.umask.load(Ordering::Relaxed),
         signals: parent.signals.lock().for_new_program(),
         argv: request.argv.clone(),
+        exe: request.exe.clone(),
     };
     let child = {
         let mut table = machine.table();
@@ -251,6 +279,7 @@ pub(crate) async fn run_to_end(
 ) -> (Status, Option<Instance>) {
     loop {
         *process.argv.lock() = request.argv.clone();
+        *process.exe.lock() = request.exe.clone();
         match run_once(machine, process, &request, berth).await {
             (Ending::Exec(next), Some(instance)) => {
                 request = *next;

@@ -88,6 +88,7 @@ impl Machine {
             umask: 0o022,
             signals: Signals::default(),
             argv: Arc::new(start.argv.clone()),
+            exe: Arc::from(&start.path[..]),
         };
         let process = self.table().add(0, None, seed)?;
         if let Some(terminal) = &start.terminal {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
@@ -60,6 +61,7 @@ pub(crate) struct Process {
     pub(crate) argv: Mutex<Arc<Vec<Vec<u8>>>>,
     /// What the program's file was called when it started, for `/proc`.
     pub(crate) exe: Mutex<Arc<[u8]>>,
+    pub(crate) started: Instant,
     /// Someone this process may wait for changed state.
     pub(crate) child_changed: Notify,
     /// A flagged signal came in.
@@ -106,6 +108,7 @@ impl Process {
             signals: Mutex::new(seed.signals),
             argv: Mutex::new(seed.argv),
             exe: Mutex::new(seed.exe),
+            started: Instant::now(),
             child_changed: Notify::new(),
             interrupted: Notify::new(),
             task: Mutex::new(Arc::new(Task::new())),

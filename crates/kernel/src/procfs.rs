@@ -145,7 +145,7 @@ impl ProcFs {
             "cmdline" if matches!(entry.life, Life::Zombie(_)) => Vec::new(),
             "cmdline" => argv.iter().flat_map(|arg| [&arg[..], b"\0"].concat()).collect(),
             "comm" => [command(&entry.process).as_bytes(), b"\n"].concat(),
-            "stat" => stat_line(pid, entry).into_bytes(),
+            "stat" => stat_line(pid, entry, self.started).into_bytes(),
             "status" => status_lines(pid, entry).into_bytes(),
             _ => return Err(Errno::ENOENT),
         })
@@ -178,14 +178,15 @@ fn state_letter(life: Life) -> char {
 /// A clock tick of `/proc`: a hundredth of a second.
 const TICK_NANOS: u64 = 10_000_000;
 
-fn stat_line(pid: Pid, entry: &Entry) -> String {
+fn stat_line(pid: Pid, entry: &Entry, boot: Instant) -> String {
     let process = &entry.process;
     let (name, state) = (command(process), state_letter(entry.life));
     let ticks = process.task().cpu_nanos() / TICK_NANOS;
+    let started = process.started.saturating_duration_since(boot).as_millis() / 10;
     let memory = process.charged.load(std::sync::atomic::Ordering::Relaxed);
     let (parent, group) = (entry.parent, entry.group);
     format!(
-        "{pid} ({name}) {state} {parent} {group} {group} 0 -1 0 0 0 0 0 {ticks} 0 0 0 20 0 1 0 0 {memory} {}{}\n",
+        "{pid} ({name}) {state} {parent} {group} {group} 0 -1 0 0 0 0 0 {ticks} 0 0 0 20 0 1 0 {started} {memory} {}{}\n",
         memory / 4096,
         " 0".repeat(28)
     )

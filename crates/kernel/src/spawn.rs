@@ -163,12 +163,7 @@ fn real_path(tree: &Tree, who: &Caller, at: Place, path: Vec<u8>) -> Result<Arc<
     }
 }
 
-async fn identify(
-    machine: &Arc<Machine>,
-    version: u64,
-    bytes: Vec<u8>,
-    exe: Arc<[u8]>,
-) -> Result<Loaded> {
+async fn identify(machine: &Arc<Machine>, version: u64, bytes: Vec<u8>, exe: Arc<[u8]>) -> Result<Loaded> {
     if let Some(line) = bytes.strip_prefix(b"#!") {
         return interpreter(line).ok_or(Errno::ENOEXEC);
     }

@@ -93,6 +93,11 @@ pub fn chown(dir: Dir, path: &[u8], follow: bool, uid: Option<u32>, gid: Option<
     sys::chown(dir, path, follow, uid, gid)
 }
 
+/// Sets the times of last access and change, in nanoseconds since 1970; `None` leaves one as it is.
+pub fn set_times(dir: Dir, path: &[u8], follow: bool, atime: Option<i64>, mtime: Option<i64>) -> Result<()> {
+    sys::set_times(dir, path, follow, atime, mtime)
+}
+
 /// Whether the process may do something with a file: bits 4 read, 2 write, 1 execute; 0 asks if it exists.
 pub fn access(dir: Dir, path: &[u8], mode: u32) -> Result<()> {
     sys::access(dir, path, mode)

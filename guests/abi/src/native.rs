@@ -488,6 +488,19 @@ pub fn chown(dir: Dir, path: &[u8], follow: bool, uid: Option<u32>, gid: Option<
     call!(libc::fchownat(dirfd(dir), path.as_ptr(), uid, gid, no_follow(follow))).map(drop)
 }
 
+pub fn set_times(dir: Dir, path: &[u8], follow: bool, atime: Option<i64>, mtime: Option<i64>) -> Result<()> {
+    let path = path_at(dir, path)?;
+    let moment = |nanos: Option<i64>| match nanos {
+        Some(nanos) => libc::timespec {
+            tv_sec: nanos.div_euclid(1_000_000_000),
+            tv_nsec: nanos.rem_euclid(1_000_000_000),
+        },
+        None => libc::timespec { tv_sec: 0, tv_nsec: libc::UTIME_OMIT },
+    };
+    let times = [moment(atime), moment(mtime)];
+    call!(libc::utimensat(dirfd(dir), path.as_ptr(), times.as_ptr(), no_follow(follow))).map(drop)
+}
+
 pub fn access(dir: Dir, path: &[u8], mode: u32) -> Result<()> {
     let path = path_at(dir, path)?;
     call!(libc::faccessat(dirfd(dir), path.as_ptr(), mode as c_int, 0)).map(drop)

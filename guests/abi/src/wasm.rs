@@ -153,6 +153,15 @@ mod wasi {
             count: usize,
             events: *mut usize,
         ) -> i32;
+        pub fn path_filestat_set_times(
+            dir: i32,
+            lookup: i32,
+            path: *const u8,
+            len: usize,
+            atime: i64,
+            mtime: i64,
+            flags: i32,
+        ) -> i32;
         pub fn proc_exit(code: i32) -> !;
         pub fn args_sizes_get(count: *mut usize, size: *mut usize) -> i32;
         pub fn args_get(pointers: *mut *mut u8, bytes: *mut u8) -> i32;
@@ -460,6 +469,12 @@ pub fn fchmod(fd: Fd, mode: u32) -> Result<()> {
 pub fn chown(dir: Dir, path: &[u8], follow: bool, uid: Option<u32>, gid: Option<u32>) -> Result<()> {
     let number = |id: Option<u32>| id.map_or(-1, |id| id as i32);
     call!(wardian::chown(dir.0, path.as_ptr(), path.len(), follow.into(), number(uid), number(gid)))
+}
+
+pub fn set_times(dir: Dir, path: &[u8], follow: bool, atime: Option<i64>, mtime: Option<i64>) -> Result<()> {
+    let flags = i32::from(atime.is_some()) | i32::from(mtime.is_some()) << 2;
+    let (atime, mtime) = (atime.unwrap_or(0), mtime.unwrap_or(0));
+    call!(wasi::path_filestat_set_times(dir.0, follow.into(), path.as_ptr(), path.len(), atime, mtime, flags))
 }
 
 pub fn access(dir: Dir, path: &[u8], mode: u32) -> Result<()> {

@@ -3,36 +3,86 @@
 //! One program, because its compiled code is then loaded and shared once; `/bin` holds a link to it for each line of
 //! `NAMES`. Called as `tools NAME ARGUMENT…` it does the same, for those who have no links.
 
+mod cal;
 mod cat;
 mod chmod;
+mod chown;
+mod cmp;
+mod column;
+mod cp;
+mod dd;
+mod df;
+mod diff;
+mod dos2unix;
+mod du;
 mod env;
+mod envsubst;
 mod find;
+mod getconf;
+mod getopt;
+mod hexdump;
 mod id;
+mod install;
 mod kill;
 mod ls;
+mod mkdir;
 mod mkfifo;
+mod mv;
 mod nice;
 mod nohup;
+mod patch;
+mod pgrep;
+mod ps;
 mod quick;
+mod rev;
+mod sponge;
 mod stat;
+mod strings;
 mod support;
+mod sync;
+mod tac;
+mod tail;
+mod terminal;
 mod time;
 mod timeout;
+mod tree;
+mod uname;
+mod uptime;
+mod uuidgen;
+#[cfg(target_os = "wasi")]
+mod uutils;
 mod wasi;
+mod watch;
 mod which;
 mod xargs;
+mod xxd;
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 
 /// A tool: its arguments, its name first, in; its exit code out.
 type Main = fn(support::Arguments) -> i32;
 
-/// Whose work a tool is: uutils' want to be prepared.
+/// Whose work a tool is: uutils' want to be prepared, and are not there in a native build.
 enum Tool {
     Ours(Main),
+    #[cfg(target_os = "wasi")]
     Theirs(Main),
+    #[cfg(not(target_os = "wasi"))]
+    Theirs,
+}
+
+macro_rules! tool {
+    (Ours($main:path)) => {
+        Tool::Ours($main)
+    };
+    (Theirs($main:path)) => {{
+        #[cfg(target_os = "wasi")]
+        let tool = Tool::Theirs($main);
+        #[cfg(not(target_os = "wasi"))]
+        let tool = Tool::Theirs;
+        tool
+    }};
 }
 
 /// Lets a name run its tool, and holds the list against the one that the kernel makes links from.
@@ -40,7 +90,7 @@ macro_rules! tools {
     ($($name:literal => $whose:ident($main:path)),* $(,)?) => {
         fn tool_named(name: &str) -> Option<Tool> {
             Some(match name {
-                $($name => Tool::$whose($main),)*
+                $($name => tool!($whose($main)),)*
                 _ => return None,
             })
         }
@@ -60,20 +110,32 @@ tools! {
     "base64" => Theirs(uu_base64::uumain),
     "basename" => Theirs(uu_basename::uumain),
     "basenc" => Theirs(uu_basenc::uumain),
+    "cal" => Ours(cal::main),
     "cat" => Ours(cat::main),
+    "chgrp" => Ours(chown::chgrp),
     "chmod" => Ours(chmod::main),
+    "chown" => Ours(chown::main),
     "cksum" => Theirs(uu_cksum::uumain),
+    "clear" => Ours(terminal::clear),
+    "cmp" => Ours(cmp::main),
+    "column" => Ours(column::main),
     "comm" => Theirs(uu_comm::uumain),
-    "cp" => Theirs(uu_cp::uumain),
+    "cp" => Ours(cp::main),
     "csplit" => Theirs(uu_csplit::uumain),
     "cut" => Theirs(uu_cut::uumain),
     "date" => Theirs(uu_date::uumain),
+    "dd" => Ours(dd::main),
+    "df" => Ours(df::main),
+    "diff" => Ours(diff::main),
     "dir" => Ours(ls::dir),
     "dircolors" => Theirs(uu_dircolors::uumain),
     "dirname" => Theirs(uu_dirname::uumain),
+    "dos2unix" => Ours(dos2unix::main),
+    "du" => Ours(du::main),
     "echo" => Theirs(uu_echo::uumain),
     "egrep" => Theirs(uu_grep::uumain),
     "env" => Ours(env::main),
+    "envsubst" => Ours(envsubst::main),
     "expand" => Theirs(uu_expand::uumain),
     "expr" => Theirs(uu_expr::uumain),
     "factor" => Theirs(uu_factor::uumain),
@@ -82,20 +144,27 @@ tools! {
     "find" => Ours(find::main),
     "fmt" => Theirs(uu_fmt::uumain),
     "fold" => Theirs(uu_fold::uumain),
+    "free" => Ours(uptime::free),
+    "getconf" => Ours(getconf::main),
+    "getopt" => Ours(getopt::main),
     "grep" => Theirs(uu_grep::uumain),
     "groups" => Ours(id::groups),
+    "hd" => Ours(hexdump::hd),
     "head" => Theirs(uu_head::uumain),
+    "hexdump" => Ours(hexdump::main),
+    "hostname" => Ours(uname::hostname),
     "id" => Ours(id::main),
+    "install" => Ours(install::main),
     "join" => Theirs(uu_join::uumain),
     "kill" => Ours(kill::main),
     "link" => Theirs(uu_link::uumain),
     "ln" => Theirs(uu_ln::uumain),
     "ls" => Ours(ls::main),
     "md5sum" => Theirs(uu_md5sum::uumain),
-    "mkdir" => Theirs(uu_mkdir::uumain),
+    "mkdir" => Ours(mkdir::main),
     "mkfifo" => Ours(mkfifo::main),
     "mktemp" => Theirs(uu_mktemp::uumain),
-    "mv" => Theirs(uu_mv::uumain),
+    "mv" => Ours(mv::main),
     "nice" => Ours(nice::main),
     "nl" => Theirs(uu_nl::uumain),
     "nohup" => Ours(nohup::main),
@@ -103,14 +172,19 @@ tools! {
     "numfmt" => Theirs(uu_numfmt::uumain),
     "od" => Theirs(uu_od::uumain),
     "paste" => Theirs(uu_paste::uumain),
+    "patch" => Ours(patch::main),
     "pathchk" => Theirs(uu_pathchk::uumain),
+    "pgrep" => Ours(pgrep::main),
+    "pkill" => Ours(pgrep::pkill),
     "pr" => Theirs(uu_pr::uumain),
     "printenv" => Theirs(uu_printenv::uumain),
     "printf" => Theirs(uu_printf::uumain),
+    "ps" => Ours(ps::main),
     "ptx" => Theirs(uu_ptx::uumain),
     "pwd" => Theirs(uu_pwd::uumain),
     "readlink" => Theirs(uu_readlink::uumain),
     "realpath" => Theirs(uu_realpath::uumain),
+    "rev" => Ours(rev::main),
     "rm" => Theirs(uu_rm::uumain),
     "rmdir" => Theirs(uu_rmdir::uumain),
     "sed" => Theirs(sed::sed::uumain),
@@ -125,29 +199,40 @@ tools! {
     "sleep" => Theirs(uu_sleep::uumain),
     "sort" => Theirs(uu_sort::uumain),
     "split" => Theirs(uu_split::uumain),
+    "sponge" => Ours(sponge::main),
     "stat" => Ours(stat::main),
+    "strings" => Ours(strings::main),
     "sum" => Theirs(uu_sum::uumain),
-    "tail" => Theirs(uu_tail::uumain),
+    "sync" => Ours(sync::main),
+    "tac" => Ours(tac::main),
+    "tail" => Ours(tail::main),
     "tee" => Theirs(uu_tee::uumain),
     "test" => Theirs(uu_test::uumain),
     "time" => Ours(time::main),
     "timeout" => Ours(timeout::main),
     "touch" => Theirs(uu_touch::uumain),
+    "tput" => Ours(terminal::tput),
     "tr" => Theirs(uu_tr::uumain),
+    "tree" => Ours(tree::main),
     "true" => Theirs(uu_true::uumain),
     "truncate" => Theirs(uu_truncate::uumain),
     "tsort" => Theirs(uu_tsort::uumain),
     "tty" => Theirs(uu_tty::uumain),
-    "uname" => Theirs(uu_uname::uumain),
+    "uname" => Ours(uname::main),
     "unexpand" => Theirs(uu_unexpand::uumain),
     "uniq" => Theirs(uu_uniq::uumain),
+    "unix2dos" => Ours(dos2unix::unix2dos),
     "unlink" => Theirs(uu_unlink::uumain),
+    "uptime" => Ours(uptime::main),
+    "uuidgen" => Ours(uuidgen::main),
     "vdir" => Ours(ls::vdir),
     "wasi" => Ours(wasi::main),
+    "watch" => Ours(watch::main),
     "wc" => Theirs(uu_wc::uumain),
     "which" => Ours(which::main),
     "whoami" => Ours(id::whoami),
     "xargs" => Ours(xargs::main),
+    "xxd" => Ours(xxd::main),
     "yes" => Theirs(uu_yes::uumain),
 }
 
@@ -168,35 +253,29 @@ fn main() -> ExitCode {
     if name == "tools" && arguments.len() > 1 {
         arguments.remove(0);
         name = name_of(&arguments);
+        #[cfg(target_os = "wasi")]
         uucore::set_utility_is_second_arg();
     }
-    if let Some(code) = quick::answer(&name, &arguments[1..]) {
+    // One called by another name (`exec -a`, a symbolic link) goes by that of its file.
+    if tool_named(&name).is_none() {
+        name = name_of_file().unwrap_or(name);
+    }
+    if let Some(code) = quick::answer(&name, arguments.get(1..).unwrap_or_default()) {
         return ExitCode::from(code);
     }
-    let Some(tool) = tool_named(&name) else {
-        eprintln!("{name}: not one of these tools");
-        return ExitCode::from(127);
-    };
-    let code = match tool {
-        Tool::Ours(main) => return ExitCode::from(main(arguments.into_iter()) as u8),
-        Tool::Theirs(main) => {
-            prepare(&name);
-            main(arguments.into_iter())
-        }
-    };
-    match std::io::stdout().flush() {
-        // A tool that failed has said why.
-        Err(error) if code == 0 => {
-            eprintln!("{name}: write error: {}", without_number(&error.to_string()));
-            ExitCode::FAILURE
-        }
-        _ => ExitCode::from(code as u8),
+    match tool_named(&name) {
+        Some(Tool::Ours(main)) => ExitCode::from(main(arguments.into_iter()) as u8),
+        #[cfg(target_os = "wasi")]
+        Some(Tool::Theirs(main)) => uutils::run(&name, main, arguments.into_iter()),
+        #[cfg(not(target_os = "wasi"))]
+        Some(Tool::Theirs) => cannot_be(&name, "a tool of uutils', which only a sandbox has"),
+        None => cannot_be(&name, "not one of these tools"),
     }
 }
 
-/// An error as C prints it: Rust adds its number.
-fn without_number(error: &str) -> &str {
-    error.split(" (os error").next().unwrap_or_default()
+fn cannot_be(name: &str, why: &str) -> ExitCode {
+    support::complain(name, why);
+    ExitCode::from(127)
 }
 
 fn name_of(arguments: &[OsString]) -> String {
@@ -204,25 +283,7 @@ fn name_of(arguments: &[OsString]) -> String {
     path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-/// What uutils' own `main`s do before a tool runs.
-fn prepare(name: &str) {
-    // Neither can fail: the messages are part of this program (see standins/fluent).
-    let _ = uucore::locale::setup_localization(name);
-    if name.ends_with("grep") {
-        let _ = uucore_of_grep::locale::setup_localization(name);
-    }
-    explain_write_errors(name.to_owned());
-}
-
-/// `println!` panics where GNU's tools say "write error"; a full disk is no bug of the tool's.
-fn explain_write_errors(name: String) {
-    let default = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        let message = panic.payload().downcast_ref::<String>().map(String::as_str).unwrap_or_default();
-        if let Some(error) = message.strip_prefix("failed printing to stdout: ") {
-            eprintln!("{name}: write error: {}", without_number(error));
-            std::process::exit(1);
-        }
-        default(panic);
-    }));
+fn name_of_file() -> Option<String> {
+    let file = std::fs::read_link("/proc/self/exe").ok()?;
+    Some(file.file_name()?.to_str()?.to_owned())
 }

@@ -27,7 +27,13 @@ pub fn main(arguments: Arguments) -> i32 {
             return 1;
         }
     };
-    let mut finder = Finder::new(Out::new("find"));
+    let mut finder = match Finder::new(Out::new("find"), &command) {
+        Ok(finder) => finder,
+        Err(message) => {
+            complain("find", message);
+            return 1;
+        }
+    };
     for start in &command.starts {
         walk_from(start, &command, &mut finder);
     }

@@ -18,6 +18,10 @@ pub struct Command {
     pub max_depth: usize,
     pub depth_first: bool,
     pub one_system: bool,
+    /// Days are counted from midnight, not from now.
+    pub from_midnight: bool,
+    /// The files that `-fprint` and its kin write to.
+    pub written: Vec<Vec<u8>>,
 }
 
 pub enum Expression {
@@ -80,6 +84,9 @@ pub enum Test {
     Links(Count),
     Inode(Count),
     SameFile(u64, u64),
+    /// Days between the last change of the inode and the last access.
+    Used(Count),
+    SystemKind(Vec<u8>),
     Prune,
     Quit,
     Print {
@@ -87,10 +94,16 @@ pub enum Test {
     },
     Printf(Vec<Piece>),
     Ls,
+    /// What another action prints, into one of the files of the command.
+    Written {
+        to: usize,
+        action: Box<Test>,
+    },
     Delete,
     Exec {
         command: Vec<Vec<u8>>,
         in_directory: bool,
+        asks: bool,
     },
     /// A command for many files at once, with the number of the batch they wait in.
     ExecMany {
@@ -139,14 +152,16 @@ Operators, by decreasing precedence: ( EXPR )   ! EXPR   -not EXPR
       EXPR1 , EXPR2
 Options: -depth -maxdepth LEVELS -mindepth LEVELS -mount -xdev -regextype TYPE
 Tests: -amin N -anewer FILE -atime N -cmin N -cnewer FILE -ctime N -empty
-      -executable -false -gid N -group NAME -ilname PATTERN -iname PATTERN
+      -executable -false -fstype TYPE -gid N -group NAME -ilname PATTERN -iname PATTERN
       -inum N -ipath PATTERN -iregex PATTERN -links N -lname PATTERN -mmin N
       -mtime N -name PATTERN -newer FILE -newerXY FILE -nogroup -nouser
       -path PATTERN -perm [-/]MODE -readable -regex PATTERN -samefile FILE
-      -size N[bcwkMG] -true -type [bcdpfls] -uid N -user NAME -writable
+      -size N[bcwkMG] -true -type [bcdpfls] -uid N -used N -user NAME
+      -writable
       -xtype [bcdpfls]
 Actions: -delete -exec COMMAND ; -exec COMMAND {} + -execdir COMMAND ;
-      -ls -print -print0 -printf FORMAT -prune -quit
+      -fls FILE -fprint FILE -fprint0 FILE -fprintf FILE FORMAT -ls
+      -ok COMMAND ; -okdir COMMAND ; -print -print0 -printf FORMAT -prune -quit
 ";
 
 impl Command {
@@ -161,6 +176,8 @@ impl Command {
             max_depth: usize::MAX,
             depth_first: false,
             one_system: false,
+            from_midnight: false,
+            written: Vec::new(),
         };
         let mut parser = Parser {
             words: &words,
@@ -318,9 +335,9 @@ impl Parser<'_> {
             "-nouser" => Ok(Test::Unnamed { group: false }),
             "-nogroup" => Ok(Test::Unnamed { group: true }),
             "-help" | "--help" | "-version" | "--version" => Err(about(name)),
-            "-print" | "-print0" | "-printf" | "-ls" | "-delete" | "-quit" | "-exec" | "-execdir" => {
-                self.action(name)
-            }
+            "-print" | "-print0" | "-printf" | "-ls" | "-delete" | "-quit" | "-exec" | "-execdir" | "-ok"
+            | "-okdir" => self.action(name),
+            "-fprint" | "-fprint0" | "-fprintf" | "-fls" => self.written(name),
             _ => self.test(name),
         }
     }
@@ -345,6 +362,7 @@ impl Parser<'_> {
             }
             "-depth" | "-d" => self.command.depth_first = true,
             "-mount" | "-xdev" => self.command.one_system = true,
+            "-daystart" => self.command.from_midnight = true,
             "-follow" => (self.command.follow_all, self.command.follow_operands) = (true, true),
             "-regextype" => {
                 let kind = self.argument(name)?;
@@ -378,15 +396,28 @@ impl Parser<'_> {
         }
     }
 
+    /// An action that prints into a file, which it makes even if nothing is printed.
+    fn written(&mut self, name: &str) -> Parsed<Test> {
+        let file = self.argument(name)?;
+        let known = self.command.written.iter().position(|known| *known == file);
+        let to = known.unwrap_or(self.command.written.len());
+        if known.is_none() {
+            self.command.written.push(file);
+        }
+        let action = self.action(&name.replacen("-f", "-", 1))?;
+        Ok(Test::Written { to, action: Box::new(action) })
+    }
+
     fn exec(&mut self, name: &str) -> Parsed<Test> {
-        let in_directory = name == "-execdir";
+        let in_directory = name.ends_with("dir");
+        let asks = name.starts_with("-ok");
         let mut command: Vec<Vec<u8>> = Vec::new();
         loop {
             let word = self.argument(name)?;
             if word == b";" {
                 break;
             }
-            if word == b"+" && command.last().is_some_and(|last| last == b"{}") {
+            if word == b"+" && !asks && command.last().is_some_and(|last| last == b"{}") {
                 command.pop();
                 if command.is_empty() {
                     return Err(format!("missing argument to `{name}'"));
@@ -399,7 +430,7 @@ impl Parser<'_> {
         if command.is_empty() {
             return Err(format!("invalid argument `;' to `{name}'"));
         }
-        Ok(Test::Exec { command, in_directory })
+        Ok(Test::Exec { command, in_directory, asks })
     }
 
     fn test(&mut self, name: &str) -> Parsed<Test> {
@@ -434,6 +465,8 @@ impl Parser<'_> {
             "-links",
             "-inum",
             "-samefile",
+            "-used",
+            "-fstype",
         ];
         let newer = name.strip_prefix("-newer").filter(|letters| letters.len() == 2);
         if !known.contains(&name) && newer.is_none() {
@@ -459,6 +492,8 @@ impl Parser<'_> {
             "uid" => count(name, &text).map(Test::UserCount),
             "gid" => count(name, &text).map(Test::GroupCount),
             "links" => count(name, &text).map(Test::Links),
+            "used" => count(name, &text).map(Test::Used),
+            "fstype" => Ok(Test::SystemKind(text)),
             "inum" => count(name, &text).map(Test::Inode),
             "newer" => stat(&text).map(|stat| Test::NewerThan(Which::Modified, stat.mtime)),
             "anewer" => stat(&text).map(|stat| Test::NewerThan(Which::Accessed, stat.mtime)),

@@ -2,14 +2,15 @@
 
 use super::File;
 use super::format;
-use super::parse::{Count, Expression, Test, Which};
+use super::parse::{Command, Count, Expression, Test, Which};
 use crate::support::clock::{self, Clock};
+use crate::support::mounts::{self, Mounted};
 use crate::support::names::Names;
 use crate::support::out::Out;
 use crate::support::{complain, files, glob, program, quote};
 use std::cmp::Ordering;
 use wardian_abi as abi;
-use wardian_abi::{Dir, Errno, Spawn, Stat};
+use wardian_abi::{Dir, Errno, Spawn, Stat, open_flags};
 
 /// Files that wait for `-exec … +`, all in one directory when that is where the command runs.
 #[derive(Default)]
@@ -33,22 +34,38 @@ pub struct Finder {
     now: i64,
     environment: Vec<Vec<u8>>,
     batches: Vec<Batch>,
+    /// The files of `-fprint` and its kin, open.
+    written: Vec<abi::Fd>,
+    mounted: Vec<Mounted>,
 }
 
 impl Finder {
-    pub fn new(out: Out) -> Self {
-        Finder {
+    /// The error is what to say.
+    pub fn new(out: Out, command: &Command) -> Result<Self, String> {
+        let mut written = Vec::new();
+        for file in &command.written {
+            let flags = open_flags::WRONLY | open_flags::CREAT | open_flags::TRUNC | open_flags::CLOEXEC;
+            let opened = abi::open(Dir::CWD, file, flags, 0o666);
+            written.push(opened.map_err(|error| format!("{}: {error}", quote::word(file)))?);
+        }
+        let (clock, mut now) = (Clock::new(), clock::now());
+        if command.from_midnight {
+            now = clock.end_of_day(now);
+        }
+        Ok(Finder {
             out,
             code: 0,
             prune: false,
             quit: false,
-            clock: Clock::new(),
+            clock,
             users: Names::users(),
             groups: Names::groups(),
-            now: clock::now(),
+            now,
             environment: abi::environ(),
             batches: Vec::new(),
-        }
+            written,
+            mounted: mounts::all(),
+        })
     }
 
     pub fn fail(&mut self, message: impl std::fmt::Display) {
@@ -107,6 +124,13 @@ impl Finder {
             Test::Links(count) => fits(*count, f64::from(stat.nlink)),
             Test::Inode(count) => fits(*count, stat.ino as f64),
             Test::SameFile(device, inode) => stat.dev == *device && stat.ino == *inode,
+            Test::Used(count) => {
+                let days = (stat.atime - stat.ctime) as f64 / 86_400e9;
+                stat.atime >= stat.ctime && fits(*count, days.ceil())
+            }
+            Test::SystemKind(kind) => {
+                mounts::of(file.path, &self.mounted).is_some_and(|mount| mount.kind.as_bytes() == kind)
+            }
             action => self.act(action, file),
         }
     }
@@ -125,17 +149,21 @@ impl Finder {
         match action {
             Test::Prune => self.prune = true,
             Test::Quit => self.quit = true,
-            Test::Print { end } => self.out.put([file.path, &[*end]].concat()),
-            Test::Printf(pieces) => {
-                let text = format::render(pieces, file, self);
+            Test::Print { .. } | Test::Printf(_) | Test::Ls => {
+                let text = self.printed(action, file);
                 self.out.put(text);
             }
-            Test::Ls => {
-                let line = format::ls_line(file, self);
-                self.out.put(line);
+            Test::Written { to, action } => {
+                let text = self.printed(action, file);
+                if let Err(error) = abi::write_all(self.written[*to], &text) {
+                    self.fail(format_args!("write error: {error}"));
+                }
             }
             Test::Delete => return self.delete(file),
-            Test::Exec { command, in_directory } => {
+            Test::Exec { command, in_directory, asks } => {
+                if *asks && !self.is_agreed(&command[0], file.path) {
+                    return false;
+                }
                 let (directory, name) = place(file.path, *in_directory);
                 let words: Vec<Vec<u8>> = command.iter().map(|word| replace(word, &name)).collect();
                 return self.run(&words, &directory) == Some(0);
@@ -146,6 +174,25 @@ impl Finder {
             _ => {}
         }
         true
+    }
+
+    /// What an action prints of a file.
+    fn printed(&self, action: &Test, file: &File<'_>) -> Vec<u8> {
+        match action {
+            Test::Print { end } => [file.path, &[*end]].concat(),
+            Test::Printf(pieces) => format::render(pieces, file, self),
+            _ => format::ls_line(file, self).into_bytes(),
+        }
+    }
+
+    /// Asks whether a command is to run.
+    fn is_agreed(&mut self, command: &[u8], path: &[u8]) -> bool {
+        self.out.flush();
+        let question = [b"< ", command, b" ... ", path, b" > ? "].concat();
+        // Whoever cannot see the question cannot say yes to it either.
+        let _ = abi::write_all(2, &question);
+        let mut answer = String::new();
+        std::io::stdin().read_line(&mut answer).is_ok() && answer.starts_with(['y', 'Y'])
     }
 
     fn delete(&mut self, file: &File<'_>) -> bool {

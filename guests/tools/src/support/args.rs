@@ -1,6 +1,6 @@
 //! Options as GNU's `getopt_long` takes them, and its words for what is wrong with them.
 
-use super::{Arguments, complain_of_usage};
+use super::{Arguments, complain_of_usage, quote};
 use std::ffi::OsString;
 
 /// A tool's command line.
@@ -158,6 +158,17 @@ impl Tool {
                 1
             }
         }
+    }
+
+    /// Says that a word is none of those an option takes. Words that mean the same stand together, apart by blanks.
+    pub fn wrong_choice(&self, option: &str, given: &[u8], choices: &[&str]) -> i32 {
+        let mut message =
+            format!("invalid argument {} for '{option}'\nValid arguments are:", quote::word(given));
+        for choice in choices {
+            let words: Vec<String> = choice.split(' ').map(|word| format!("'{word}'")).collect();
+            message += &format!("\n  - {}", words.join(", "));
+        }
+        self.wrong(message)
     }
 
     /// Says what is wrong with the call; answers the exit code for it.

@@ -27,6 +27,13 @@ impl Clock {
             .to_zoned(self.0.clone())
     }
 
+    /// The first moment of the next day.
+    pub fn end_of_day(&self, nanos: i64) -> i64 {
+        let day = self.at(nanos);
+        let next = day.tomorrow().and_then(|next| next.start_of_day());
+        next.map_or(nanos, |next| i64::try_from(next.timestamp().as_nanosecond()).unwrap_or(nanos))
+    }
+
     /// By a format of `strftime`.
     pub fn format(&self, nanos: i64, format: &str) -> String {
         self.at(nanos).strftime(format).to_string()

@@ -22,6 +22,20 @@ pub fn names_in(directory: &[u8]) -> Result<Vec<Vec<u8>>, Errno> {
     Ok(names)
 }
 
+/// Everything that a descriptor still has to give.
+pub fn read_fd(fd: wardian_abi::Fd) -> Result<Vec<u8>, Errno> {
+    let mut content = Vec::new();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        match wardian_abi::read(fd, &mut buffer) {
+            Ok(0) => return Ok(content),
+            Ok(count) => content.extend_from_slice(&buffer[..count]),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// Where a symbolic link points.
 pub fn link_target(link: &[u8]) -> Result<Vec<u8>, Errno> {
     let target = std::fs::read_link(path(link)).map_err(Errno::from)?;

@@ -1,15 +1,22 @@
 //! What the front ends of ours share: options, quoting, output, modes, names, times, and starting programs.
 
 pub mod args;
+pub mod backup;
 pub mod clock;
+pub mod copy;
 pub mod files;
 pub mod glob;
+pub mod input;
 pub mod mode;
+pub mod mounts;
 pub mod names;
 pub mod out;
+pub mod processes;
 pub mod program;
 pub mod quote;
 pub mod size;
+pub mod table;
+pub mod target;
 
 /// Arguments of a tool, its name first.
 pub type Arguments = std::vec::IntoIter<std::ffi::OsString>;
@@ -23,5 +30,7 @@ pub fn complain(name: &str, message: impl std::fmt::Display) {
 
 /// Says what is wrong with the way the tool was called, as GNU's do.
 pub fn complain_of_usage(name: &str, message: impl std::fmt::Display) {
-    complain(name, format_args!("{message}\nTry '{name} --help' for more information."));
+    // The tools of diffutils say their name twice.
+    let again = if matches!(name, "cmp" | "diff") { format!("{name}: ") } else { String::new() };
+    complain(name, format_args!("{message}\n{again}Try '{name} --help' for more information."));
 }

@@ -1,0 +1,377 @@
+//! `tail`: the end of files, and what comes after it.
+
+use crate::support::args::{Tool, bytes_of};
+use crate::support::out::Out;
+use crate::support::program::duration;
+use crate::support::{Arguments, complain, files, input, quote};
+use std::io::{Read, Seek, SeekFrom};
+use std::time::Duration;
+use wardian_abi as abi;
+use wardian_abi::{Dir, Errno, Who};
+
+const TOOL: Tool = Tool {
+    name: "tail",
+    short: "c:fFn:qs:vz",
+    long: &[
+        ("bytes=", 'c'),
+        ("follow[=", 'W'),
+        ("lines=", 'n'),
+        ("max-unchanged-stats=", 'u'),
+        ("pid=", 'p'),
+        ("quiet", 'q'),
+        ("silent", 'q'),
+        ("retry", 'r'),
+        ("sleep-interval=", 's'),
+        ("verbose", 'v'),
+        ("zero-terminated", 'z'),
+    ],
+    help: "\
+Usage: tail [OPTION]... [FILE]...
+Print the last 10 lines of each FILE to standard output.
+With more than one FILE, precede each with a header giving the file name.
+
+With no FILE, or when FILE is -, read standard input.
+
+  -c, --bytes=[+]NUM       output the last NUM bytes; or use -c +NUM to
+                             output starting with byte NUM of each file
+  -f, --follow[={name|descriptor}]
+                           output appended data as the file grows
+  -F                       same as --follow=name --retry
+  -n, --lines=[+]NUM       output the last NUM lines, instead of the last 10;
+                             or use -n +NUM to skip NUM-1 lines at the start
+      --pid=PID            with -f, terminate after process ID, PID dies
+  -q, --quiet, --silent    never output headers giving file names
+      --retry              keep trying to open a file if it is inaccessible
+  -s, --sleep-interval=N   with -f, sleep for approximately N seconds
+                             (default 1.0) between iterations
+  -v, --verbose            always output headers giving file names
+  -z, --zero-terminated    line delimiter is NUL, not newline
+      --help        display this help and exit
+      --version     output version information and exit
+",
+    misuse: 1,
+};
+
+#[derive(Clone, Copy, PartialEq)]
+enum Follow {
+    No,
+    Descriptor,
+    Name,
+}
+
+/// Which part of a file is printed.
+#[derive(Clone, Copy)]
+struct Part {
+    in_lines: bool,
+    /// Counted from the start, not from the end.
+    from_start: bool,
+    count: u64,
+}
+
+struct Tail {
+    part: Part,
+    follow: Follow,
+    retry: bool,
+    pid: Option<i32>,
+    pause: Duration,
+    headers: bool,
+    end: u8,
+    out: Out,
+    code: i32,
+    /// The file whose output is the last that was printed.
+    last: Option<usize>,
+}
+
+/// A file that is followed.
+struct Followed {
+    name: Vec<u8>,
+    file: Option<std::fs::File>,
+    identity: Option<(u64, u64)>,
+    place: u64,
+}
+
+pub fn main(arguments: Arguments) -> i32 {
+    run(bytes_of(arguments)).unwrap_or_else(|code| code)
+}
+
+fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
+    let parsed = TOOL.parse(modern(arguments))?;
+    let mut tail = Tail {
+        part: Part { in_lines: true, from_start: false, count: 10 },
+        follow: Follow::No,
+        retry: false,
+        pid: None,
+        pause: Duration::from_secs(1),
+        headers: parsed.operands.len() > 1,
+        end: b'\n',
+        out: Out::new("tail"),
+        code: 0,
+        last: None,
+    };
+    let mut headers = None;
+    for (letter, text) in parsed.options {
+        let text = text.unwrap_or_default();
+        match letter {
+            'c' | 'n' => tail.part = part(&text, letter == 'n')?,
+            'f' => tail.follow = Follow::Descriptor,
+            'F' => (tail.follow, tail.retry) = (Follow::Name, true),
+            'W' => {
+                tail.follow = match text.as_slice() {
+                    b"" | b"descriptor" => Follow::Descriptor,
+                    b"name" => Follow::Name,
+                    _ => return Err(TOOL.wrong_choice("--follow", &text, &["descriptor", "name"])),
+                }
+            }
+            'p' => tail.pid = Some(number(&text, "PID")?),
+            'q' => headers = Some(false),
+            'v' => headers = Some(true),
+            'r' => tail.retry = true,
+            's' => {
+                let nanos = duration(&text).ok_or_else(|| {
+                    complain("tail", format_args!("invalid number of seconds: {}", quote::word(&text)));
+                    1
+                })?;
+                tail.pause = Duration::from_nanos(nanos.unsigned_abs());
+            }
+            'z' => tail.end = 0,
+            _ => {}
+        }
+    }
+    tail.headers = headers.unwrap_or(tail.headers);
+    tail.run(&input::or_stdin(parsed.operands));
+    Ok(tail.code)
+}
+
+/// `-5`, `+5`, `-5f` and `-c5` of old, written as today.
+fn modern(mut words: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    let Some(first) = words.first() else { return words };
+    let is_old = matches!(first.as_slice(), [b'-' | b'+', digit, ..] if digit.is_ascii_digit());
+    if !is_old {
+        return words;
+    }
+    let sign: &[u8] = if first[0] == b'+' { b"+" } else { b"" };
+    let digits = first[1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (count, letters) = first[1..].split_at(digits);
+    let option: &[u8] = if letters.starts_with(b"c") { b"-c" } else { b"-n" };
+    let mut replaced = vec![[option, sign, count].concat()];
+    if letters.ends_with(b"f") {
+        replaced.push(b"-f".to_vec());
+    }
+    words.splice(..1, replaced);
+    words
+}
+
+fn number(text: &[u8], what: &str) -> Result<i32, i32> {
+    input::number(text).ok_or_else(|| {
+        complain("tail", format_args!("invalid {what}: {}", quote::word(text)));
+        1
+    })
+}
+
+fn part(text: &[u8], in_lines: bool) -> Result<Part, i32> {
+    let (from_start, digits) = match text {
+        [b'+', digits @ ..] => (true, digits),
+        [b'-', digits @ ..] => (false, digits),
+        digits => (false, digits),
+    };
+    let what = if in_lines { "lines" } else { "bytes" };
+    let count = match crate::support::size::Scale::parse(digits) {
+        Some(crate::support::size::Scale::Blocks(size, _)) => u64::try_from(size).ok(),
+        _ => input::number(digits),
+    };
+    let count = count.filter(|_| digits.first().is_some_and(u8::is_ascii_digit)).ok_or_else(|| {
+        complain("tail", format_args!("invalid number of {what}: {}", quote::word(text)));
+        1
+    })?;
+    Ok(Part { in_lines, from_start, count })
+}
+
+impl Tail {
+    fn run(&mut self, operands: &[Vec<u8>]) {
+        let mut followed = Vec::new();
+        for (at, operand) in operands.iter().enumerate() {
+            let opened = self.show(at, operand);
+            let is_pipe = operand == b"-" && abi::fstat(0).is_ok_and(|stat| stat.is_fifo());
+            if self.follow != Follow::No && !is_pipe && (opened.file.is_some() || self.retry) {
+                followed.push((at, opened));
+            }
+        }
+        self.out.flush();
+        if self.follow == Follow::No {
+            return;
+        }
+        if followed.is_empty() {
+            if self.code != 0 {
+                complain("tail", "no files remaining");
+            }
+            return;
+        }
+        self.follow(&mut followed);
+    }
+
+    /// Prints the end of a file; answers it as it is then.
+    fn show(&mut self, at: usize, operand: &[u8]) -> Followed {
+        let mut opened = Followed { name: operand.to_vec(), file: None, identity: None, place: 0 };
+        let place: &[u8] = if operand == b"-" { b"/dev/stdin" } else { operand };
+        let mut file = match std::fs::File::open(files::path(place)) {
+            Ok(file) => file,
+            Err(error) => {
+                let why = Errno::from(error);
+                self.fail(format_args!("cannot open {} for reading: {why}", quote::always(operand)));
+                return opened;
+            }
+        };
+        self.header(at, operand);
+        let stat = abi::stat(Dir::CWD, place, true).ok();
+        if stat.is_some_and(|stat| stat.is_dir()) {
+            self.fail(format_args!("error reading {}: Is a directory", quote::always(operand)));
+            return opened;
+        }
+        let is_file = stat.is_some_and(|stat| stat.is_file()) && operand != b"-";
+        let content = match self.read_part(&mut file, is_file) {
+            Ok(content) => content,
+            Err(error) => {
+                let why = Errno::from(error);
+                self.fail(format_args!("error reading {}: {why}", quote::always(operand)));
+                return opened;
+            }
+        };
+        self.out.put(content);
+        opened.place = file.stream_position().unwrap_or(0);
+        opened.identity = stat.map(|stat| (stat.dev, stat.ino));
+        opened.file = Some(file);
+        opened
+    }
+
+    /// Only as much of a long file is read as can be wanted of it.
+    fn read_part(&self, file: &mut std::fs::File, is_file: bool) -> std::io::Result<Vec<u8>> {
+        let mut content = Vec::new();
+        if is_file && !self.part.from_start {
+            let length = file.seek(SeekFrom::End(0))?;
+            let mut window = if self.part.in_lines { 64 * 1024 } else { self.part.count.max(1) };
+            loop {
+                let start = length.saturating_sub(window);
+                file.seek(SeekFrom::Start(start))?;
+                content.clear();
+                file.read_to_end(&mut content)?;
+                if start == 0 || !self.part.in_lines || self.lines_in(&content) > self.part.count {
+                    break;
+                }
+                window = window.saturating_mul(4);
+            }
+        } else {
+            file.read_to_end(&mut content)?;
+        }
+        let cut = self.start_of_part(&content);
+        Ok(content.split_off(cut))
+    }
+
+    fn lines_in(&self, content: &[u8]) -> u64 {
+        content.iter().filter(|byte| **byte == self.end).count() as u64
+    }
+
+    fn start_of_part(&self, content: &[u8]) -> usize {
+        let Part { in_lines, from_start, count } = self.part;
+        let wanted = usize::try_from(count).unwrap_or(usize::MAX);
+        let ends = |byte: &u8| *byte == self.end;
+        match (in_lines, from_start) {
+            (false, false) => content.len().saturating_sub(wanted),
+            (false, true) => content.len().min(wanted.saturating_sub(1)),
+            (true, true) if wanted <= 1 => 0,
+            (true, true) => {
+                let place = content.iter().enumerate().filter(|(_, byte)| ends(byte)).nth(wanted - 2);
+                place.map_or(content.len(), |(at, _)| at + 1)
+            }
+            (true, false) if wanted == 0 => content.len(),
+            (true, false) => {
+                let body = content.strip_suffix(&[self.end]).unwrap_or(content);
+                let place = body.iter().enumerate().rev().filter(|(_, byte)| ends(byte)).nth(wanted - 1);
+                place.map_or(0, |(at, _)| at + 1)
+            }
+        }
+    }
+
+    fn header(&mut self, at: usize, operand: &[u8]) {
+        if !self.headers || self.last == Some(at) {
+            return;
+        }
+        let name = if operand == b"-" { "standard input".into() } else { String::from_utf8_lossy(operand) };
+        let separator = if self.last.is_some() { "\n" } else { "" };
+        self.out.put(format!("{separator}==> {name} <==\n"));
+        self.last = Some(at);
+    }
+
+    /// Looks again and again, until the process it waits for is gone.
+    fn follow(&mut self, followed: &mut [(usize, Followed)]) {
+        loop {
+            // What was written before the process ended is still printed.
+            let is_over = self.pid.is_some_and(|pid| abi::kill(Who::Child(pid), 0) == Err(Errno::SRCH));
+            for (at, file) in followed.iter_mut() {
+                self.reopen(file);
+                self.print_new(*at, file);
+            }
+            self.out.flush();
+            if is_over {
+                return;
+            }
+            std::thread::sleep(self.pause);
+        }
+    }
+
+    /// By name, a file that was replaced is opened anew.
+    fn reopen(&mut self, followed: &mut Followed) {
+        if self.follow != Follow::Name && followed.file.is_some() || followed.name == b"-" {
+            return;
+        }
+        let name = quote::always(&followed.name);
+        let stat = abi::stat(Dir::CWD, &followed.name, true);
+        match stat {
+            Ok(stat) if followed.identity == Some((stat.dev, stat.ino)) => {}
+            Ok(stat) => {
+                let message = match followed.identity {
+                    Some(_) => format!("{name} has been replaced;  following new file"),
+                    None => format!("{name} has appeared;  following new file"),
+                };
+                followed.file = std::fs::File::open(files::path(&followed.name)).ok();
+                (followed.identity, followed.place) = (Some((stat.dev, stat.ino)), 0);
+                self.say(message);
+            }
+            Err(error) if followed.identity.take().is_some() => {
+                followed.file = None;
+                self.say(format!("{name} has become inaccessible: {error}"));
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn print_new(&mut self, at: usize, followed: &mut Followed) {
+        let Some(file) = &mut followed.file else { return };
+        let length = file.metadata().map_or(followed.place, |data| data.len());
+        if length < followed.place && followed.name != b"-" {
+            followed.place = 0;
+            let message = format!("{}: file truncated", quote::if_needed(&followed.name));
+            let _ = file.seek(SeekFrom::Start(0));
+            self.out.flush();
+            complain("tail", message);
+        }
+        let mut content = Vec::new();
+        let Some(file) = &mut followed.file else { return };
+        if file.read_to_end(&mut content).is_ok() && !content.is_empty() {
+            followed.place += content.len() as u64;
+            let name = followed.name.clone();
+            self.header(at, &name);
+            self.out.put(content);
+        }
+    }
+
+    fn say(&mut self, message: String) {
+        self.out.flush();
+        complain("tail", message);
+    }
+
+    fn fail(&mut self, message: impl std::fmt::Display) {
+        self.out.flush();
+        complain("tail", message);
+        self.code = 1;
+    }
+}

@@ -15,6 +15,7 @@ mod tests {
             "cli" => "crates/cli/tests/cli",
             "guests/sh" => "guests/sh/tests",
             "guests/testing" => "guests/testing/tests",
+            "guests/tools" => "guests/tools/tests",
             other => panic!("SPECIFICATION.md speaks of tests in '{other}'"),
         }
     }

@@ -17,6 +17,7 @@ mod dos2unix;
 mod du;
 mod env;
 mod envsubst;
+mod file;
 mod find;
 mod getconf;
 mod getopt;
@@ -141,6 +142,7 @@ tools! {
     "factor" => Theirs(uu_factor::uumain),
     "false" => Theirs(uu_false::uumain),
     "fgrep" => Theirs(uu_grep::uumain),
+    "file" => Ours(file::main),
     "find" => Ours(find::main),
     "fmt" => Theirs(uu_fmt::uumain),
     "fold" => Theirs(uu_fold::uumain),

@@ -213,7 +213,7 @@ pub fn jobs(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         {
             continue;
         }
-        job.known = job.status.is_some();
+        job.known = job.status.is_some() || job.stopped.is_some();
         // Of a job that a signal ended the shell has spoken already.
         if job.status.is_some_and(|code| code > 128 && crate::jobs::death_text(code - 128).is_some()) {
             continue;

@@ -5,6 +5,7 @@
 mod kill;
 mod language;
 mod processes;
+mod sandbox;
 mod shell;
 mod start;
 mod table;
@@ -19,6 +20,7 @@ fn main() -> Result<()> {
     let table = match suite.as_deref() {
         None | Some("core") => runtime.block_on(core())?,
         Some("shell") => runtime.block_on(language::measure())?,
+        Some("sandbox") => runtime.block_on(sandbox::measure())?,
         Some(other) => bail!("no benchmarks are called '{other}'"),
     };
     table.print();

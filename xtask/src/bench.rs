@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 const SUITES: &[(&str, &str, &str)] = &[
     ("core", "bench/results/core.md", "target/release/wardian-bench"),
     ("shell", "bench/results/shell.md", "target/release/wardian-bench shell"),
+    ("sandbox", "bench/results/sandbox.md", "target/release/wardian-bench sandbox"),
     ("vfs", "bench/results/vfs.txt", "cargo bench --quiet --profile release --workspace --bench files"),
 ];
 

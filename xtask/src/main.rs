@@ -21,8 +21,9 @@ cargo xtask CHORE
   guests [NAME…] [--force]   rebuild the guest programs whose sources changed, into guests/dist
   guests --check             fail if guests/dist does not belong to the sources
   test                       everything that must pass before a change goes in
-  bench [core|shell|vfs]     measure, against native in the same run, into bench/results
-  soak [vfs|kernel]          the long versions of the property and leak tests
+  bench [core|shell|sandbox|vfs]
+                             measure, against native in the same run, into bench/results
+  soak [vfs|kernel|sandbox]  the long versions of the property and leak tests
   fuzz [TARGET…] [--seconds N]
                              the fuzz targets, one after the other
   shell-record [PATH…]       record the shell's cases anew from bash 5.2

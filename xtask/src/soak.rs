@@ -11,6 +11,12 @@ const SOAKS: &[(&str, &str, &str, &str)] = &[
         "20000",
         "cargo test --release --workspace --test kernel leaks -- --ignored",
     ),
+    (
+        "sandbox",
+        "WARDIAN_SOAK_RUNS",
+        "50000",
+        "cargo test --release --workspace --test sandbox soak -- --ignored",
+    ),
 ];
 
 /// Runs all soaks, or those named.

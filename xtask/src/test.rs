@@ -13,6 +13,7 @@ const STEPS: &[&str] = &[
     "cargo test --release --manifest-path guests/Cargo.toml --package wardian-abi --package wardian-sh --package testing --package tools",
     // These look at the whole process, so nothing else may run in it.
     "cargo test --release --workspace --test kernel -- --ignored --test-threads 1",
+    "cargo test --release --workspace --test sandbox -- --ignored --test-threads 1",
 ];
 
 /// Runs every step and stops at the first that fails.

@@ -1,5 +1,6 @@
 //! The `wardian` command. Thin: it reads flags, calls the library and shows what came of it.
 
+mod audit;
 mod completions;
 mod duration;
 mod mount;
@@ -31,6 +32,8 @@ enum Command {
     Shell(shell::Arguments),
     /// Print completions for your own shell.
     Completions(completions::Arguments),
+    /// Look after audit logs.
+    Audit(audit::Arguments),
 }
 
 /// What was typed. Help goes to standard output; a mistake is one line, not a page.
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::main(arguments),
         Command::Shell(arguments) => shell::main(arguments),
         Command::Completions(arguments) => completions::main(arguments, Arguments::command()),
+        Command::Audit(arguments) => audit::main(arguments),
     };
     let code = outcome.unwrap_or_else(|error| {
         eprintln!("wardian: {error:#}");

@@ -51,7 +51,7 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
 async fn run(arguments: Arguments) -> Result<u8> {
     let (script, stdin) = script(&arguments)?;
     let mut builder = Sandbox::builder()
-        .limits(Limits { command_bytes: usize::MAX, ..Limits::default() })
+        .limits(limits(arguments.json))
         .timeout((!arguments.timeout.is_zero()).then_some(arguments.timeout))
         .progress(|step| eprintln!("wardian: {step}"));
     for pair in &arguments.env {
@@ -64,6 +64,12 @@ async fn run(arguments: Arguments) -> Result<u8> {
     let sandbox = builder.build().await?;
     let run = Run::new(script).stdin(stdin);
     if arguments.json { print_json(&sandbox, run).await } else { pass_through(&sandbox, run).await }
+}
+
+/// Output that only passes through needs no cap.
+fn limits(kept: bool) -> Limits {
+    let limits = Limits { command_bytes: usize::MAX, ..Limits::default() };
+    if kept { limits } else { Limits { stdout_bytes: usize::MAX, stderr_bytes: usize::MAX, ..limits } }
 }
 
 /// The script and what is left for it to read.

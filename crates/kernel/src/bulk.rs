@@ -271,7 +271,11 @@ mod tests {
         let mut roll = || {
             dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let rolled = (dice >> 33) as u32;
-            if rolled % 3 == 0 { edges[rolled as usize / 3 % edges.len()] } else { rolled % (5 << 20) }
+            if rolled.is_multiple_of(3) {
+                edges[rolled as usize / 3 % edges.len()]
+            } else {
+                rolled % (5 << 20)
+            }
         };
         for round in 0..400 {
             let (which, to, from, count) = (round % 2, roll(), roll(), roll());

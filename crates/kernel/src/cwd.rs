@@ -15,7 +15,7 @@ pub(crate) struct Cwd {
     handle: Handle,
     /// What it was called when it became that, for `/proc`.
     name: Arc<[u8]>,
-    _hold: Arc<OpenFile>,
+    hold: Arc<OpenFile>,
 }
 
 impl Cwd {
@@ -33,7 +33,7 @@ impl Cwd {
         let place = handle.place();
         tree.access(who, &place, b".", Access::X)?;
         let name = tree.path_of(&place).unwrap_or_else(|_| b"(deleted)".to_vec()).into();
-        Ok(Cwd { handle, name, _hold: hold })
+        Ok(Cwd { handle, name, hold })
     }
 
     /// Where it is.
@@ -51,9 +51,19 @@ impl Cwd {
         &self.handle
     }
 
-    /// The same directory in another machine, whose tree is a clone made while it was open here.
-    pub(crate) fn moved_to(&self, machine: &Machine) -> Cwd {
-        let hold = machine.tree_fd(self.handle.clone(), Vec::new()).file;
-        Cwd { handle: self.handle.clone(), name: self.name.clone(), _hold: hold }
+    /// The directory that `handle` of the machine's tree has open, called `name`.
+    pub(crate) fn held(machine: &Machine, handle: Handle, name: Arc<[u8]>) -> Cwd {
+        let hold = machine.tree_fd(handle.clone(), Vec::new()).file;
+        Cwd { handle, name, hold }
+    }
+
+    /// Its name, for those who keep it.
+    pub(crate) fn shared_name(&self) -> Arc<[u8]> {
+        self.name.clone()
+    }
+
+    /// What holds it open.
+    pub(crate) fn hold(&self) -> &Arc<OpenFile> {
+        &self.hold
     }
 }

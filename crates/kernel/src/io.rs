@@ -70,21 +70,18 @@ impl Call<'_> {
         let (machine, process) = (self.machine().clone(), self.process().clone());
         let data: &[u8] = self.bytes(ptr, len)?;
         let written = write_file(&machine, &process, &file, data, offset).await;
-        self.account(written)
+        self.account(written).await
     }
 
-    fn account(&self, written: Result<usize>) -> Outcome<usize> {
-        match written {
+    async fn account(&self, written: Result<usize>) -> Outcome<usize> {
+        match self.noted(written).await {
             Ok(n) => {
                 self.process().run.lock().count_written(n);
                 Ok(n)
             }
             Err(Errno::EPIPE) => Err(self.signalled(SIGPIPE, Errno::EPIPE)),
             Err(Errno::EFBIG) => Err(self.too_large()),
-            Err(errno) => {
-                self.note_full(errno);
-                Err(errno.into())
-            }
+            Err(errno) => Err(errno.into()),
         }
     }
 
@@ -105,10 +102,12 @@ impl Call<'_> {
     }
 
     /// A full disk is a limit of the sandbox, and the caller of the run hears of it.
-    pub(crate) fn note_full(&self, errno: Errno) {
-        if errno == Errno::ENOSPC {
-            self.process().run.lock().hit("fsLimitBytes");
+    pub(crate) async fn noted<T>(&self, done: Result<T>) -> Result<T> {
+        if matches!(done, Err(Errno::ENOSPC)) {
+            let limit = self.machine().which_is_full().await;
+            self.process().run.lock().hit(limit);
         }
+        done
     }
 
     /// Reads into the parts of a scatter list one after another, and waits only for the first.
@@ -159,7 +158,7 @@ impl Call<'_> {
         }
         let (file, machine, process) = (self.file(fd)?, self.machine().clone(), self.process().clone());
         let written = write_file(&machine, &process, &file, &data, offset).await;
-        self.account(written)
+        self.account(written).await
     }
 
     fn parts(&mut self, iovs: u32, count: u32) -> Result<Vec<(u32, u32)>> {
@@ -172,7 +171,8 @@ impl Call<'_> {
     }
 }
 
-async fn write_file(
+/// Writes what fits, wherever it goes.
+pub(crate) async fn write_file(
     machine: &Machine,
     process: &Process,
     file: &Arc<OpenFile>,

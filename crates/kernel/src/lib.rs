@@ -15,17 +15,21 @@
 //! (`docs/abi.md`).
 //!
 //! Reading order: `kernel`, `machine`, `proc`, `task`; then what a process does: `spawn`, `fork`, `wait`, `signal`,
-//! `fd`, `pipe`, `tty`, `open`, `io`; then `pages`, `template`, `image` and `session`; `wasi` and `sys` are the system calls
-//! themselves.
+//! `fd`, `pipe`, `tty`, `open`, `io`; then `pages`, `template`, `image`, `at_rest` and `session`; `wasi` and `sys` are the
+//! system calls themselves.
 
 mod alarm;
+mod allowlist;
 mod artifact;
+mod at_rest;
 mod bulk;
 mod call;
 mod cwd;
 mod fd;
 mod foreign;
 mod fork;
+mod gate;
+mod host_program;
 mod image;
 mod imports;
 mod instance;
@@ -55,17 +59,20 @@ mod tty;
 mod wait;
 mod wasi;
 
+pub use allowlist::Allowlist;
+pub use at_rest::{AtRest, Packed, PackedFd, PackedFile, PackedPlace};
+pub use host_program::{HostCall, HostInput, HostOutput, HostProgram, HostRun};
 pub use image::Image;
 pub use imports::Import;
 pub use kernel::{Kernel, KernelConfig, KernelError};
 pub use limits::Limits;
-pub use machine::{Census, Machine};
+pub use machine::{Census, HostPrograms, Machine, Rules};
 pub use pages::Page;
 pub use proc::{Pid, Status};
 pub use program::{Program, ProgramSource};
 pub use run::Usage;
-pub use session::{AtRest, Command, Finished, Session, Verdict};
+pub use session::{Command, Finished, Session, Verdict};
 pub use signal::{SIGKILL, Signal};
 pub use start::{Start, Started};
-pub use stream::{Input, Output, Source, SourceRead, Standard};
+pub use stream::{Ended, Input, Output, Source, SourceRead, Standard};
 pub use tty::{Mode, Terminal};

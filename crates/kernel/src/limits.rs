@@ -49,6 +49,11 @@ impl Meter {
         self.used.fetch_sub(bytes, Ordering::SeqCst);
     }
 
+    /// Begins to look for the highest use anew.
+    pub(crate) fn reset_peak(&self) {
+        self.peak.store(self.used(), Ordering::SeqCst);
+    }
+
     pub(crate) fn used(&self) -> u64 {
         self.used.load(Ordering::SeqCst)
     }

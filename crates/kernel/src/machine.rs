@@ -1,6 +1,6 @@
 //! A running sandbox: its files, its processes, its limits.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
@@ -8,7 +8,10 @@ use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 use wardian_vfs::{Errno, Handle, Mount, Place, Result, Tree};
 
+use crate::allowlist::Allowlist;
 use crate::fd::{Fd, OpenFile, ReleaseBin, TreeFile};
+use crate::gate::Gate;
+use crate::host_program::HostProgram;
 use crate::kernel::{Kernel, KernelInner};
 use crate::limits::{Limits, Meter};
 use crate::pipe::Pipe;
@@ -29,8 +32,24 @@ pub struct Machine {
     table: Mutex<Table>,
     meter: Meter,
     limits: Limits,
+    rules: Rules,
+    gate: Arc<Gate>,
     /// FIFOs that somebody has open, by inode.
     fifos: Mutex<HashMap<u64, Weak<Pipe>>>,
+}
+
+/// Programs of the host's, by the version of the file that stands for each in the tree.
+pub type HostPrograms = BTreeMap<u64, Arc<dyn HostProgram>>;
+
+/// What a machine's processes may do, besides its limits.
+#[derive(Clone, Default)]
+pub struct Rules {
+    /// The only programs that can be started, if not all.
+    pub allowed: Option<Arc<Allowlist>>,
+    /// Programs that are functions of the host.
+    pub host_programs: Arc<HostPrograms>,
+    /// From 0 to 19: how often others go first when processors are short.
+    pub nice: u8,
 }
 
 /// What is alive in a machine, for tests and statistics.
@@ -48,7 +67,12 @@ pub struct Census {
 
 impl Machine {
     /// A machine over `tree` with no process in it.
-    pub fn new(kernel: &Kernel, mut tree: Tree, limits: Limits) -> Arc<Machine> {
+    pub fn new(kernel: &Kernel, tree: Tree, limits: Limits) -> Arc<Machine> {
+        Machine::with_rules(kernel, tree, limits, Rules::default())
+    }
+
+    /// The same, with rules for its processes.
+    pub fn with_rules(kernel: &Kernel, mut tree: Tree, limits: Limits, rules: Rules) -> Arc<Machine> {
         Arc::new_cyclic(|machine| {
             let proc = Mount::Virtual(ProcFs::new(machine.clone()));
             // Over the one of the machine that this tree comes from, if any.
@@ -56,13 +80,16 @@ impl Machine {
             if let Err(error) = tree.mount(b"/proc", proc) {
                 tracing::warn!(%error, "there will be no /proc");
             }
+            let gate = Arc::new(Gate::new(rules.nice));
             Machine {
                 kernel: kernel.inner().clone(),
                 tree: Arc::new(AsyncMutex::new(tree)),
                 released: Arc::default(),
-                table: Mutex::new(Table::new(limits.processes)),
+                table: Mutex::new(Table::new(limits.processes, gate.clone())),
                 meter: Meter::new(limits.memory_bytes),
                 limits,
+                rules,
+                gate,
                 fifos: Mutex::default(),
             }
         })
@@ -77,6 +104,32 @@ impl Machine {
         &self.limits
     }
 
+    /// The rules it was made with.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// Stops every process where it is, those to come too, until [`Machine::resume`]. They cannot tell.
+    pub fn suspend(&self) {
+        self.gate.set_closed(true);
+    }
+
+    /// Lets all processes go on.
+    pub fn resume(&self) {
+        self.gate.set_closed(false);
+        let tasks: Vec<_> = self.table().iter().map(|(_, entry)| entry.process.task()).collect();
+        tasks.iter().for_each(|task| task.wake());
+    }
+
+    /// Whether it is suspended.
+    pub fn is_suspended(&self) -> bool {
+        self.gate.is_closed()
+    }
+
     pub(crate) fn meter(&self) -> &Meter {
         &self.meter
     }
@@ -85,7 +138,7 @@ impl Machine {
         self.table.lock()
     }
 
-    /// The most memory its processes had at once.
+    /// The most memory its processes had at once since the last command began.
     pub fn peak_memory(&self) -> u64 {
         self.meter.peak()
     }
@@ -101,7 +154,7 @@ impl Machine {
 
     /// Does `work` on the files at `path`: here where that touches memory only, else on a thread that may block.
     /// Others of the same sandbox wait without holding a worker.
-    pub(crate) async fn at_path<T, F>(&self, at: &Place, path: &[u8], work: F) -> Result<T>
+    pub async fn at_path<T, F>(&self, at: &Place, path: &[u8], work: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&mut Tree) -> Result<T> + Send + 'static,
@@ -110,7 +163,7 @@ impl Machine {
     }
 
     /// The same for work on several paths: it may block if any of them lies on the host.
-    pub(crate) async fn at_paths<T, F>(&self, paths: &[(&Place, &[u8])], work: F) -> Result<T>
+    pub async fn at_paths<T, F>(&self, paths: &[(&Place, &[u8])], work: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&mut Tree) -> Result<T> + Send + 'static,
@@ -118,6 +171,47 @@ impl Machine {
         let tree = self.tree().await;
         let blocking = paths.iter().any(|(at, path)| tree.touches_host(at, path));
         self.with_tree(tree, blocking, work).await
+    }
+
+    /// Does `work` on the files on a thread that may block or take its time.
+    pub async fn aside<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Tree) -> Result<T> + Send + 'static,
+    {
+        let tree = self.tree().await;
+        self.with_tree(tree, true, work).await
+    }
+
+    /// Goes back to the files as they were. Nothing but what is in a descriptor table may be open.
+    pub(crate) async fn go_back_to(&self, earlier: Tree) {
+        let mut tree = self.tree().await;
+        let processes: Vec<_> = self.table().iter().map(|(_, entry)| entry.process.clone()).collect();
+        let mut open: Vec<Arc<OpenFile>> = Vec::new();
+        for process in processes {
+            let cwd = process.cwd.lock().hold().clone();
+            let files: Vec<_> = process.fds.lock().iter().map(|(_, fd)| fd.file.clone()).collect();
+            for file in files.into_iter().chain([cwd]) {
+                if !open.iter().any(|known| Arc::ptr_eq(known, &file)) {
+                    open.push(file);
+                }
+            }
+        }
+        let handles: Vec<Handle> = open
+            .iter()
+            .filter_map(|file| match &**file {
+                OpenFile::Tree(file) => file.with(|handle| Ok(handle.clone())).ok(),
+                _ => None,
+            })
+            .collect();
+        tree.go_back_to(earlier, handles.iter());
+    }
+
+    /// Which limit a full disk has hit.
+    pub(crate) async fn which_is_full(&self) -> &'static str {
+        let tree = self.tree().await;
+        let (used, quota) = (tree.usage(), tree.quota());
+        if used.inodes >= quota.inodes { "fileCount" } else { "fsLimitBytes" }
     }
 
     /// Does `work` on the files with an open file, as [`Machine::at_path`] does.

@@ -31,7 +31,7 @@ impl Call<'_> {
             Ok((handle, name))
         };
         let opened = self.machine().clone().at_path(&at, &path, work).await;
-        let (handle, name) = opened.inspect_err(|errno| self.note_full(*errno))?;
+        let (handle, name) = self.noted(opened).await?;
         let entry = match handle.kind() {
             FileKind::Fifo => self.open_fifo(handle, name).await?,
             FileKind::Symlink => self.open_descriptor(handle, flags).await?,
@@ -148,7 +148,7 @@ impl Call<'_> {
             work(tree, &caller, &from, &name)
         };
         let done = self.machine().clone().at_path(&at, &path, work).await;
-        done.inspect_err(|errno| self.note_full(*errno))
+        self.noted(done).await
     }
 }
 

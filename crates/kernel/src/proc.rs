@@ -12,6 +12,7 @@ use wardian_vfs::{Caller, Errno, Place, Result};
 use crate::alarm::Alarm;
 use crate::cwd::Cwd;
 use crate::fd::{Fd, FdTable};
+use crate::gate::Gate;
 use crate::run::Run;
 use crate::signal::{Disposition, SIGCHLD, Signal, Signals};
 use crate::task::Task;
@@ -67,6 +68,7 @@ pub(crate) struct Process {
     /// A flagged signal came in.
     pub(crate) interrupted: Notify,
     task: Mutex<Arc<Task>>,
+    gate: Arc<Gate>,
     /// When SIGALRM is due.
     pub(crate) alarm: Mutex<Option<Alarm>>,
     /// What the sandbox's meter is charged for it.
@@ -98,9 +100,11 @@ pub(crate) struct Seed {
 }
 
 impl Process {
-    fn new(pid: Pid, seed: Seed, resident: bool) -> Process {
+    fn new(pid: Pid, seed: Seed, resident: bool, gate: Arc<Gate>) -> Process {
         Process {
             pid,
+            task: Mutex::new(Arc::new(Task::new(gate.clone(), seed.run.clone()))),
+            gate,
             run: Mutex::new(seed.run),
             fds: Mutex::new(seed.fds),
             cwd: Mutex::new(seed.cwd),
@@ -111,7 +115,6 @@ impl Process {
             started: Instant::now(),
             child_changed: Notify::new(),
             interrupted: Notify::new(),
-            task: Mutex::new(Arc::new(Task::new())),
             alarm: Mutex::new(None),
             charged: AtomicU64::new(0),
             children_cpu: AtomicU64::new(0),
@@ -158,8 +161,11 @@ impl Process {
         self.task.lock().clone()
     }
 
-    pub(crate) fn set_task(&self, task: Arc<Task>) {
-        *self.task.lock() = task;
+    /// A fresh slot for the next command of a resident process.
+    pub(crate) fn new_task(&self) -> Arc<Task> {
+        let task = Arc::new(Task::new(self.gate.clone(), self.run()));
+        *self.task.lock() = task.clone();
+        task
     }
 
     /// Marks it as ended by a signal, while its own code may still be on the stack.
@@ -214,14 +220,15 @@ pub(crate) struct Table {
     entries: BTreeMap<Pid, Entry>,
     next: Pid,
     limit: usize,
+    gate: Arc<Gate>,
 }
 
 /// Numbers start again after this one.
 const MAX_PID: Pid = 32_767;
 
 impl Table {
-    pub(crate) fn new(limit: usize) -> Table {
-        Table { entries: BTreeMap::new(), next: 1, limit }
+    pub(crate) fn new(limit: usize, gate: Arc<Gate>) -> Table {
+        Table { entries: BTreeMap::new(), next: 1, limit, gate }
     }
 
     /// Adds a process. EAGAIN when the sandbox has as many as it may, or its run is being ended.
@@ -247,7 +254,7 @@ impl Table {
 
     fn insert(&mut self, parent: Pid, group: Option<Pid>, seed: Seed, resident: bool) -> Arc<Process> {
         let pid = self.free_pid();
-        let process = Arc::new(Process::new(pid, seed, resident));
+        let process = Arc::new(Process::new(pid, seed, resident, self.gate.clone()));
         let group = group.unwrap_or(pid);
         let entry = Entry { process: process.clone(), parent, group, life: Life::Running };
         self.entries.insert(pid, entry);

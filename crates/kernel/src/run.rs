@@ -1,17 +1,26 @@
 //! One command's run, as far as its processes must know: who belongs to it, whether it is over, which limit it hit.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use crate::tty::Terminal;
+
+/// How many refused programs are remembered by name.
+const DENIED_KEPT: usize = 16;
 
 /// Shared by the processes that one command started.
 #[derive(Default)]
 pub(crate) struct Run {
     over: AtomicBool,
     limit: Mutex<Option<&'static str>>,
+    /// A process could not go on for want of what the limit allows.
+    cut_short: AtomicBool,
+    denied: Mutex<Vec<Vec<u8>>>,
+    alive: AtomicUsize,
+    deserted: Notify,
     processes: AtomicU64,
     cpu_nanos: AtomicU64,
     bytes_read: AtomicU64,
@@ -48,6 +57,49 @@ impl Run {
         *self.limit.lock()
     }
 
+    /// Notes that a process was ended because a limit left it no way on.
+    pub(crate) fn cut_short(&self) {
+        self.cut_short.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn was_cut_short(&self) -> bool {
+        self.cut_short.load(Ordering::Relaxed)
+    }
+
+    /// Notes a program that may not be started here.
+    pub(crate) fn deny(&self, program: &[u8]) {
+        let mut denied = self.denied.lock();
+        if denied.len() < DENIED_KEPT && !denied.iter().any(|known| known == program) {
+            denied.push(program.to_vec());
+        }
+    }
+
+    pub(crate) fn denied(&self) -> Vec<Vec<u8>> {
+        self.denied.lock().clone()
+    }
+
+    /// Counts a body of one of its processes, until the answer is dropped.
+    pub(crate) fn enter(self: &Arc<Run>) -> Alive {
+        self.alive.fetch_add(1, Ordering::SeqCst);
+        Alive(self.clone())
+    }
+
+    /// Waits until no body of its processes is left, not even one that is being taken down.
+    pub(crate) async fn deserted(&self) {
+        loop {
+            let mut deserted = std::pin::pin!(self.deserted.notified());
+            deserted.as_mut().enable();
+            if self.alive.load(Ordering::SeqCst) == 0 {
+                return;
+            }
+            deserted.await;
+        }
+    }
+
+    pub(crate) fn is_deserted(&self) -> bool {
+        self.alive.load(Ordering::SeqCst) == 0
+    }
+
     pub(crate) fn count_process(&self) {
         self.processes.fetch_add(1, Ordering::Relaxed);
     }
@@ -70,6 +122,17 @@ impl Run {
             processes: self.processes.load(Ordering::Relaxed),
             bytes_read: self.bytes_read.load(Ordering::Relaxed),
             bytes_written: self.bytes_written.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// A body of a process of a run.
+pub(crate) struct Alive(Arc<Run>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        if self.0.alive.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.0.deserted.notify_waiters();
         }
     }
 }

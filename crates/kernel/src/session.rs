@@ -10,26 +10,32 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
-use wardian_vfs::{Caller, Errno, Handle, Tree};
+use wardian_vfs::{Caller, Errno, Handle};
 
+use crate::at_rest::{AtRest, Rest, Resting, RestingFd};
 use crate::cwd::Cwd;
 use crate::fd::{Fd, FdTable, OpenFile};
 use crate::image::Image;
 use crate::instance::{Ending, Instance};
 use crate::machine::Machine;
+use crate::pipe::pipe;
 use crate::proc::{Process, Seed, Status};
 use crate::program::Program;
 use crate::run::{Run, Usage};
 use crate::signal::Signals;
-use crate::spawn;
 use crate::stream::{Input, Output, Standard};
-use crate::task::{self, Task};
 use crate::tty::Terminal;
+use crate::{spawn, task};
+
+/// How long the program may take to look up or set a variable.
+const ENVIRONMENT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A command for a session to run.
 pub struct Command {
     /// The script.
     pub script: Vec<u8>,
+    /// Scripts of the host's own to run before and after it. Where the one before fails, nothing else is run.
+    pub around: Option<(Vec<u8>, Vec<u8>)>,
     /// Descriptor 0.
     pub input: Arc<Input>,
     /// Descriptor 1.
@@ -40,27 +46,12 @@ pub struct Command {
     pub terminal: Option<Arc<Terminal>>,
     /// How long it may take.
     pub timeout: Option<Duration>,
+    /// How long what it leaves running in the background may go on after it.
+    pub background: Option<Duration>,
     /// Notified to end it early.
     pub cancel: Arc<Notify>,
-}
-
-impl Command {
-    /// What stands for one of the three streams.
-    fn stream(&self, which: Standard) -> OpenFile {
-        match (&self.terminal, which) {
-            (Some(terminal), which) => OpenFile::Terminal(terminal.clone(), which),
-            (None, Standard::Input) => OpenFile::Input(self.input.clone()),
-            (None, Standard::Output) => OpenFile::Output(self.stdout.clone(), Standard::Output),
-            (None, Standard::Error) => OpenFile::Output(self.stderr.clone(), Standard::Error),
-        }
-    }
-}
-
-/// What of a session program is called.
-#[derive(Clone, Copy)]
-enum Export {
-    Run,
-    Ask,
+    /// If it is ended early, the files go back to what they were before it.
+    pub rolls_back: bool,
 }
 
 /// How a command ended.
@@ -77,36 +68,28 @@ pub enum Verdict {
 }
 
 /// What came of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
     /// How it ended.
     pub verdict: Verdict,
     /// The first limit it ran into.
     pub limit: Option<&'static str>,
+    /// Whether that limit left one of its processes no way on.
+    pub cut_short: bool,
+    /// Programs it was refused.
+    pub denied: Vec<Vec<u8>>,
     /// What it used.
     pub usage: Usage,
 }
 
-/// A session program's state between commands: a value.
-#[derive(Clone)]
-pub struct AtRest {
-    image: Arc<Image>,
-    env: Arc<Vec<Vec<u8>>>,
-    cwd: Cwd,
-    umask: u32,
-    signals: Signals,
-    fds: Vec<(u32, FdAtRest)>,
-}
-
-/// A descriptor between commands.
-#[derive(Clone)]
-enum FdAtRest {
+/// A descriptor between commands, in the machine it was opened in.
+enum HeldFd {
     /// A file of the tree, at its offset.
     File { open: Arc<OpenFile>, handle: Handle, cloexec: bool },
     /// A stream of whichever command runs next.
     Stream(Standard, bool),
     /// The end of a pipe. Held loosely: a copy kept here must not keep a pipe open that the shell has closed.
-    Pipe { open: Weak<OpenFile>, cloexec: bool },
+    Pipe { open: Weak<OpenFile>, reads: bool, writes: bool, cloexec: bool },
 }
 
 /// A resident program in a machine.
@@ -114,8 +97,18 @@ pub struct Session {
     machine: Arc<Machine>,
     process: Arc<Process>,
     program: Arc<Program>,
-    rest: AtRest,
+    rest: Rest,
+    cwd: Cwd,
+    fds: Vec<(u32, HeldFd)>,
     warm: Option<Instance>,
+}
+
+/// What a session's program can be asked to do.
+enum Job {
+    Script { script: Vec<u8>, around: Option<(Vec<u8>, Vec<u8>)> },
+    Ask(Vec<u8>),
+    GetEnv(Vec<u8>),
+    SetEnv(Vec<u8>),
 }
 
 impl Session {
@@ -136,25 +129,42 @@ impl Session {
         let template = program.template.get_or_try_init(|| take_template(machine, &process, program));
         let image = template.await?.clone();
         let (umask, signals) = (process.umask.load(Ordering::Relaxed), Signals::default());
-        let fds = save_fds(&process.fds.lock());
-        let rest = AtRest { image, env, cwd, umask, signals, fds };
+        let fds = hold_fds(&process.fds.lock());
+        let rest = Rest { image, env, umask, signals };
         let (machine, program) = (machine.clone(), program.clone());
-        Ok(Session { machine, process, program, rest, warm: None })
+        Ok(Session { machine, process, program, rest, cwd, fds, warm: None })
     }
 
-    /// Puts a session at rest into another machine, whose tree must be a clone of the tree it rested on.
-    pub fn restore(machine: &Arc<Machine>, program: &Arc<Program>, rest: &AtRest) -> Result<Session, Errno> {
-        let rest = rest.moved_to(machine);
-        let process = add_process(machine, program, rest.cwd.clone())?;
-        let session =
-            Session { machine: machine.clone(), process, program: program.clone(), rest, warm: None };
+    /// Puts a session at rest into a machine whose tree is a clone of the tree it rested on (see
+    /// [`AtRest::take_along`]).
+    pub fn restore(
+        machine: &Arc<Machine>,
+        program: &Arc<Program>,
+        at_rest: &AtRest,
+    ) -> Result<Session, Errno> {
+        let rest = at_rest.rest.clone();
+        let cwd = Cwd::held(machine, at_rest.cwd.clone(), at_rest.cwd_name.clone());
+        let process = add_process(machine, program, cwd.clone())?;
+        let fds = wake_fds(&at_rest.fds, machine);
+        let (machine, program) = (machine.clone(), program.clone());
+        let session = Session { machine, process, program, rest, cwd, fds, warm: None };
         session.return_to_rest();
         Ok(session)
     }
 
     /// Its state between commands.
-    pub fn at_rest(&self) -> &AtRest {
-        &self.rest
+    pub fn at_rest(&self) -> AtRest {
+        AtRest {
+            rest: self.rest.clone(),
+            cwd: self.cwd.handle().clone(),
+            cwd_name: self.cwd.shared_name(),
+            fds: rest_fds(&self.fds),
+        }
+    }
+
+    /// Whether an instance is kept for the next command.
+    pub fn is_warm(&self) -> bool {
+        self.warm.is_some()
     }
 
     /// Drops the running instance; the next command starts from the image.
@@ -165,58 +175,120 @@ impl Session {
 
     /// Runs a command to its end, its deadline or its cancellation. Must be called on the kernel's runtime.
     pub async fn run(&mut self, command: Command) -> Finished {
-        self.perform(command, Export::Run).await.0
+        let job = |command: &mut Command| Job::Script {
+            script: std::mem::take(&mut command.script),
+            around: command.around.take(),
+        };
+        self.perform(command, job).await.0
     }
 
     /// Asks the program something (`wardian_ask` in docs/abi.md): the command's script is the question. It runs as any
     /// command does, since answering may run the user's own code. `None` where it has no answer, or did not come to it.
     pub async fn ask(&mut self, question: Command) -> (Finished, Option<Vec<u8>>) {
-        self.perform(question, Export::Ask).await
+        self.perform(question, |question| Job::Ask(std::mem::take(&mut question.script))).await
     }
 
-    async fn perform(&mut self, command: Command, export: Export) -> (Finished, Option<Vec<u8>>) {
+    async fn perform(
+        &mut self,
+        mut command: Command,
+        job: impl FnOnce(&mut Command) -> Job,
+    ) -> (Finished, Option<Vec<u8>>) {
         let run = Arc::new(Run::at(command.terminal.clone()));
+        let before = if command.rolls_back { Some(self.machine.tree().await.clone()) } else { None };
+        let job = job(&mut command);
+        let Command { input, stdout, stderr, terminal, timeout, cancel, background, .. } = command;
+        let streams = Streams { input, stdout, stderr, terminal };
+        let (verdict, answer) = self.work(&run, job, &streams, timeout, &cancel).await;
+        match (verdict, before) {
+            (Verdict::Exited(_), _) => self.limit_background(&run, background),
+            (_, Some(before)) => {
+                // What is being taken down may still hold files open.
+                run.deserted().await;
+                self.machine.go_back_to(before).await;
+            }
+            _ => {}
+        }
+        run.count_cpu(self.process.task().cpu_nanos());
+        let finished = Finished {
+            verdict,
+            limit: run.limit_hit(),
+            cut_short: run.was_cut_short(),
+            denied: run.denied(),
+            usage: run.usage(),
+        };
+        (finished, answer)
+    }
+
+    /// The value of a variable of the program's. Must be called on the kernel's runtime.
+    pub async fn get_env(&mut self, name: &[u8]) -> Result<Option<Vec<u8>>, Errno> {
+        self.inquire(Job::GetEnv(name.to_vec())).await
+    }
+
+    /// Sets and exports a variable of the program's. Must be called on the kernel's runtime.
+    pub async fn set_env(&mut self, name: &[u8], value: &[u8]) -> Result<(), Errno> {
+        self.inquire(Job::SetEnv([name, b"=", value].concat())).await.map(drop)
+    }
+
+    async fn inquire(&mut self, job: Job) -> Result<Option<Vec<u8>>, Errno> {
+        let (input, stdout, stderr) = (Input::empty(), closed_output(), closed_output());
+        let streams = Streams { input, stdout, stderr, terminal: None };
+        let (run, never) = (Arc::default(), Notify::new());
+        match self.work(&run, job, &streams, Some(ENVIRONMENT_TIMEOUT), &never).await {
+            (Verdict::Exited(_), answer) => Ok(answer),
+            _ if run.limit_hit().is_some() => Err(Errno::ENOMEM),
+            _ => Err(Errno::EIO),
+        }
+    }
+
+    /// Does a job in a run of its own, and leaves the session at rest whatever comes of it.
+    async fn work(
+        &mut self,
+        run: &Arc<Run>,
+        job: Job,
+        streams: &Streams,
+        timeout: Option<Duration>,
+        cancel: &Notify,
+    ) -> (Verdict, Option<Vec<u8>>) {
         *self.process.run.lock() = run.clone();
+        self.machine.meter().reset_peak();
         // A signal that came while it rested had no command to end.
         self.process.survive();
-        self.attach(&command);
-        let (verdict, answer) = match self.instance(&command.cancel).await {
-            Ok(Some(instance)) => self.execute(&run, instance, &command, export).await,
+        self.attach(streams);
+        let done = match self.instance(cancel).await {
+            Ok(Some(instance)) => self.execute(run, instance, job, timeout, cancel).await,
             Ok(None) => (Verdict::Cancelled, None),
             Err(_) => (Verdict::Killed(crate::signal::SIGKILL), None),
         };
-        command.stdout.close();
-        command.stderr.close();
-        if !matches!(verdict, Verdict::Exited(_)) {
-            self.machine.kill_run(&run, Some(self.process.pid));
+        streams.stdout.close();
+        streams.stderr.close();
+        if !matches!(done.0, Verdict::Exited(_)) {
+            self.machine.kill_run(run, Some(self.process.pid));
             self.return_to_rest();
         }
-        run.count_cpu(self.process.task().cpu_nanos());
-        (Finished { verdict, limit: run.limit_hit(), usage: run.usage() }, answer)
+        done
     }
 
     async fn execute(
         &mut self,
         run: &Arc<Run>,
         instance: Instance,
-        command: &Command,
-        export: Export,
+        job: Job,
+        timeout: Option<Duration>,
+        cancel: &Notify,
     ) -> (Verdict, Option<Vec<u8>>) {
         let (done, mut result) = oneshot::channel();
         let task = self.process.new_task();
-        let script = command.script.clone();
         let (machine, process) = (self.machine.clone(), self.process.clone());
         let body = async move {
-            let ended = run_script(&machine, &process, instance, &script, export).await;
+            let ended = do_job(&machine, &process, instance, job).await;
             let _ = done.send(ended);
         };
         task::launch(self.machine.kernel(), &task, Box::pin(body));
-        let deadline = command.timeout.map(|timeout| tokio::time::Instant::now() + timeout);
         let early = tokio::select! {
             biased;
             ended = &mut result => return self.settle(ended.ok()),
-            () = command.cancel.notified() => Verdict::Cancelled,
-            () = sleep_until(deadline) => Verdict::TimedOut,
+            () = cancel.notified() => Verdict::Cancelled,
+            () = sleep(&self.machine, timeout) => Verdict::TimedOut,
         };
         self.machine.kill_run(run, None);
         // The body is gone when its sender is; only then may another use its process.
@@ -226,40 +298,55 @@ impl Session {
         (early, None)
     }
 
+    /// What a command left running has a deadline of its own.
+    fn limit_background(&self, run: &Arc<Run>, after: Option<Duration>) {
+        let Some(after) = after else { return };
+        if run.is_deserted() {
+            return;
+        }
+        let (machine, run) = (Arc::downgrade(&self.machine), run.clone());
+        self.machine.kernel().runtime().spawn(async move {
+            tokio::select! {
+                () = run.deserted() => {}
+                () = tokio::time::sleep(after) => {
+                    if let Some(machine) = machine.upgrade() {
+                        machine.kill_run(&run, None);
+                    }
+                }
+            }
+        });
+    }
+
     /// Takes the session to its new rest after a command that ended by itself.
     fn settle(&mut self, ended: Option<Ended>) -> (Verdict, Option<Vec<u8>>) {
         let status = match ended {
-            Some(Ended::Returned(answer, mut instance)) => {
+            Some(Ended::Returned { code, answer, mut instance }) => {
                 self.come_to_rest(&mut instance);
                 self.warm = Some(*instance);
-                return match answer {
-                    Answer::Code(code) => (Verdict::Exited(code), None),
-                    Answer::Text(text) => (Verdict::Exited(0), text),
-                };
+                return (Verdict::Exited(code), answer);
             }
             Some(Ended::Left(status)) if !self.process.is_doomed() => status,
             _ => Status::Signaled(self.process.survive()),
         };
         self.cool();
-        let verdict = match status {
+        match status {
             Status::Exited(code) => {
                 self.return_to_rest();
-                Verdict::Exited(code)
+                (Verdict::Exited(code), None)
             }
-            Status::Signaled(signal) => Verdict::Killed(signal),
-        };
-        (verdict, None)
+            Status::Signaled(signal) => (Verdict::Killed(signal), None),
+        }
     }
 
     fn come_to_rest(&mut self, instance: &mut Instance) {
         let process = &self.process;
-        self.rest = AtRest {
+        self.fds = hold_fds(&process.fds.lock());
+        self.cwd = process.cwd.lock().clone();
+        self.rest = Rest {
             image: Arc::new(Image::capture(instance, Some(&self.rest.image))),
             env: self.rest.env.clone(),
-            cwd: process.cwd.lock().clone(),
             umask: process.umask.load(Ordering::Relaxed),
             signals: process.signals.lock().clone(),
-            fds: save_fds(&process.fds.lock()),
         };
     }
 
@@ -267,23 +354,21 @@ impl Session {
     fn return_to_rest(&self) {
         let process = &self.process;
         let mut table = FdTable::new(self.machine.limits().open_files);
-        for (number, saved) in &self.rest.fds {
-            if let Some(fd) = saved.reopen() {
-                // The number was in the table before, so it is within the limit.
-                let _ = table.put(*number, fd);
-            }
+        for (number, held) in &self.fds {
+            // The number was in the table before, so it is within the limit.
+            let _ = table.put(*number, held.reopen());
         }
         let before = std::mem::replace(&mut *process.fds.lock(), table);
         drop(before);
-        *process.cwd.lock() = self.rest.cwd.clone();
+        *process.cwd.lock() = self.cwd.clone();
         *process.argv.lock() = session_argv(&self.program);
         process.umask.store(self.rest.umask, Ordering::Relaxed);
         *process.signals.lock() = self.rest.signals.clone();
     }
 
     /// Points every descriptor that was the last command's stream to this command's.
-    fn attach(&self, command: &Command) {
-        if let Some(terminal) = &command.terminal {
+    fn attach(&self, streams: &Streams) {
+        if let Some(terminal) = &streams.terminal {
             let group = self.machine.table().get(self.process.pid).map(|entry| entry.group);
             terminal.attach(&self.machine, group.unwrap_or(self.process.pid));
         }
@@ -293,7 +378,7 @@ impl Session {
                 OpenFile::Output(_, which) | OpenFile::Terminal(_, which) => *which,
                 _ => continue,
             };
-            fd.file = Arc::new(command.stream(which));
+            fd.file = Arc::new(streams.stream(which));
         }
     }
 
@@ -334,36 +419,62 @@ async fn take_template(
     started.map(|()| Arc::new(image)).map_err(|_| Errno::ENOEXEC)
 }
 
-async fn sleep_until(deadline: Option<tokio::time::Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
+async fn sleep(machine: &Machine, timeout: Option<Duration>) {
+    match timeout {
+        Some(timeout) => machine.gate().sleep_open(timeout).await,
         None => std::future::pending().await,
     }
 }
 
-/// How a script ended that was not killed.
+/// A command's three streams.
+struct Streams {
+    input: Arc<Input>,
+    stdout: Arc<Output>,
+    stderr: Arc<Output>,
+    /// What the three of them are instead, if it runs at a terminal.
+    terminal: Option<Arc<Terminal>>,
+}
+
+impl Streams {
+    /// What stands for one of the three.
+    fn stream(&self, which: Standard) -> OpenFile {
+        match (&self.terminal, which) {
+            (Some(terminal), which) => OpenFile::Terminal(terminal.clone(), which),
+            (None, Standard::Input) => OpenFile::Input(self.input.clone()),
+            (None, Standard::Output) => OpenFile::Output(self.stdout.clone(), Standard::Output),
+            (None, Standard::Error) => OpenFile::Output(self.stderr.clone(), Standard::Error),
+        }
+    }
+}
+
+fn closed_output() -> Arc<Output> {
+    let output = Output::new(0, None);
+    output.close();
+    output
+}
+
+/// How a job ended that was not killed.
 enum Ended {
     /// The program returned, and can run the next.
-    Returned(Answer, Box<Instance>),
+    Returned { code: u8, answer: Option<Vec<u8>>, instance: Box<Instance> },
     /// It left by `exit`, `exec` or a trap: the command is over, the session is as it was before it.
     Left(Status),
 }
 
-/// What a call of the program came to.
-enum Answer {
-    Code(u8),
-    Text(Option<Vec<u8>>),
-}
-
-async fn run_script(
-    machine: &Arc<Machine>,
-    process: &Arc<Process>,
-    mut instance: Instance,
-    script: &[u8],
-    export: Export,
-) -> Ended {
-    match call_export(&mut instance, script, export).await {
-        Ok(answer) => Ended::Returned(answer, Box::new(instance)),
+async fn do_job(machine: &Arc<Machine>, process: &Arc<Process>, mut instance: Instance, job: Job) -> Ended {
+    let done = match &job {
+        Job::Script { script, around: None } => {
+            run_script(&mut instance, script).await.map(|code| (code, None))
+        }
+        Job::Script { script, around: Some((before, after)) } => {
+            run_around(&mut instance, before, script, after).await.map(|code| (code, None))
+        }
+        Job::SetEnv(pair) => pass(&mut instance, "wardian_setenv", pair).await.map(|()| (0, None)),
+        Job::GetEnv(name) => answer(&mut instance, "wardian_getenv", name).await.map(|text| (0, text)),
+        Job::Ask(question) => answer(&mut instance, "wardian_ask", question).await.map(|text| (0, text)),
+    };
+    match done {
+        Ok((code, answer)) => Ended::Returned { code, answer, instance: Box::new(instance) },
         Err(Ending::Status(status)) => Ended::Left(status),
         Err(Ending::Exec(request)) => {
             let berth = instance.make_way();
@@ -372,48 +483,61 @@ async fn run_script(
     }
 }
 
-/// Hands the script or question over and has it run or answered.
-async fn call_export(instance: &mut Instance, script: &[u8], export: Export) -> Result<Answer, Ending> {
-    let len = script.len() as u32;
+async fn run_script(instance: &mut Instance, script: &[u8]) -> Result<u8, Ending> {
+    Ok(pass::<i32>(instance, "wardian_run", script).await? as u8)
+}
+
+async fn run_around(
+    instance: &mut Instance,
+    before: &[u8],
+    script: &[u8],
+    after: &[u8],
+) -> Result<u8, Ending> {
+    match run_script(instance, before).await? {
+        0 => {}
+        // As if it had exited there: the session goes back to what it was.
+        code => return Err(Ending::Status(Status::Exited(code))),
+    }
+    let code = run_script(instance, script).await?;
+    run_script(instance, after).await?;
+    Ok(code)
+}
+
+/// The answer of an export, at `pointer << 32 | length`; none for -1 or a place that is not in the program's memory.
+async fn answer(instance: &mut Instance, export: &str, question: &[u8]) -> Result<Option<Vec<u8>>, Ending> {
+    let place: i64 = pass(instance, export, question).await?;
+    let found = || {
+        let place = u64::try_from(place).ok()?;
+        let (ptr, len) = ((place >> 32) as usize, (place & 0xffff_ffff) as usize);
+        let memory = instance.store.data().memory?;
+        Some(memory.data(&instance.store).get(ptr..)?.get(..len)?.to_vec())
+    };
+    Ok(found())
+}
+
+/// Hands `argument` over and calls the export with it.
+async fn pass<R>(instance: &mut Instance, export: &str, argument: &[u8]) -> Result<R, Ending>
+where
+    R: wasmtime::WasmResults + Sync,
+{
+    let len = argument.len() as u32;
     let ptr = instance.call::<u32, u32>("wardian_alloc", len).await?;
     let memory = instance.store.data().memory;
     let place = memory
         .map(|memory| memory.data_mut(&mut instance.store))
-        .and_then(|bytes| bytes.get_mut(ptr as usize..)?.get_mut(..script.len()));
+        .and_then(|bytes| bytes.get_mut(ptr as usize..)?.get_mut(..argument.len()));
     let Some(place) = place else {
         return Err(Ending::Status(Status::Signaled(crate::signal::SIGSEGV)));
     };
-    place.copy_from_slice(script);
-    match export {
-        Export::Run => {
-            let code = instance.call::<(u32, u32), i32>("wardian_run", (ptr, len)).await?;
-            Ok(Answer::Code(code as u8))
-        }
-        Export::Ask => {
-            let place = instance.call::<(u32, u32), i64>("wardian_ask", (ptr, len)).await?;
-            Ok(Answer::Text(answer_at(instance, place)))
-        }
-    }
-}
-
-/// The answer at `pointer << 32 | length`; none for -1 or a place that is not in the program's memory.
-fn answer_at(instance: &Instance, place: i64) -> Option<Vec<u8>> {
-    let place = u64::try_from(place).ok()?;
-    let (ptr, len) = ((place >> 32) as usize, (place & 0xffff_ffff) as usize);
-    let memory = instance.store.data().memory?;
-    Some(memory.data(&instance.store).get(ptr..)?.get(..len)?.to_vec())
+    place.copy_from_slice(argument);
+    instance.call::<(u32, u32), R>(export, (ptr, len)).await
 }
 
 fn add_process(machine: &Arc<Machine>, program: &Program, cwd: Cwd) -> Result<Arc<Process>, Errno> {
-    let closed = || {
-        let output = Output::new(0, None);
-        output.close();
-        output
-    };
     let mut fds = FdTable::new(machine.limits().open_files);
     fds.put(0, Fd::new(OpenFile::Input(Input::empty())))?;
-    fds.put(1, Fd::new(OpenFile::Output(closed(), Standard::Output)))?;
-    fds.put(2, Fd::new(OpenFile::Output(closed(), Standard::Error)))?;
+    fds.put(1, Fd::new(OpenFile::Output(closed_output(), Standard::Output)))?;
+    fds.put(2, Fd::new(OpenFile::Output(closed_output(), Standard::Error)))?;
     let seed = Seed {
         run: Arc::default(),
         fds,
@@ -430,30 +554,31 @@ fn session_argv(program: &Program) -> Arc<Vec<Vec<u8>>> {
     Arc::new(vec![program.name().as_bytes().to_vec()])
 }
 
-fn save_fds(table: &FdTable) -> Vec<(u32, FdAtRest)> {
-    table.iter().filter_map(|(number, fd)| Some((number, FdAtRest::save(fd)?))).collect()
+fn hold_fds(table: &FdTable) -> Vec<(u32, HeldFd)> {
+    table.iter().filter_map(|(number, fd)| Some((number, HeldFd::hold(fd)?))).collect()
 }
 
-impl FdAtRest {
-    fn save(fd: &Fd) -> Option<FdAtRest> {
-        let cloexec = fd.cloexec;
-        Some(match &*fd.file {
+impl HeldFd {
+    fn hold(fd: &Fd) -> Option<HeldFd> {
+        let (open, cloexec) = (&fd.file, fd.cloexec);
+        let end = |reads, writes| HeldFd::Pipe { open: Arc::downgrade(open), reads, writes, cloexec };
+        Some(match &**open {
             OpenFile::Tree(file) => {
                 let handle = file.with(|handle| Ok(handle.clone())).ok()?;
-                FdAtRest::File { open: fd.file.clone(), handle, cloexec }
+                HeldFd::File { open: open.clone(), handle, cloexec }
             }
-            OpenFile::Input(_) => FdAtRest::Stream(Standard::Input, cloexec),
-            OpenFile::Output(_, which) | OpenFile::Terminal(_, which) => FdAtRest::Stream(*which, cloexec),
-            OpenFile::Reader(_) | OpenFile::Writer(_) | OpenFile::Both(..) => {
-                FdAtRest::Pipe { open: Arc::downgrade(&fd.file), cloexec }
-            }
+            OpenFile::Input(_) => HeldFd::Stream(Standard::Input, cloexec),
+            OpenFile::Output(_, which) | OpenFile::Terminal(_, which) => HeldFd::Stream(*which, cloexec),
+            OpenFile::Reader(_) => end(true, false),
+            OpenFile::Writer(_) => end(false, true),
+            OpenFile::Both(..) => end(true, true),
         })
     }
 
     /// The descriptor as it was, in the same machine.
-    fn reopen(&self) -> Option<Fd> {
+    fn reopen(&self) -> Fd {
         let (file, cloexec) = match self {
-            FdAtRest::File { open, handle, cloexec } => {
+            HeldFd::File { open, handle, cloexec } => {
                 if let OpenFile::Tree(file) = &**open {
                     let _ = file.with(|live| {
                         live.clone_from(handle);
@@ -462,68 +587,77 @@ impl FdAtRest {
                 }
                 (open.clone(), *cloexec)
             }
-            FdAtRest::Stream(Standard::Input, cloexec) => {
-                (Arc::new(OpenFile::Input(Input::empty())), *cloexec)
+            HeldFd::Stream(Standard::Input, cloexec) => (Arc::new(OpenFile::Input(Input::empty())), *cloexec),
+            HeldFd::Stream(which, cloexec) => (Arc::new(OpenFile::Output(closed_output(), *which)), *cloexec),
+            HeldFd::Pipe { open, reads, writes, cloexec } => {
+                let open = open.upgrade().unwrap_or_else(|| Arc::new(ended_pipe(*reads, *writes)));
+                (open, *cloexec)
             }
-            FdAtRest::Stream(which, cloexec) => {
-                (Arc::new(OpenFile::Output(Output::new(0, None), *which)), *cloexec)
-            }
-            FdAtRest::Pipe { open, cloexec } => (open.upgrade()?, *cloexec),
         };
-        Some(Fd { file, cloexec })
-    }
-
-    /// The same descriptor over another machine's clone of the tree. Copies of one description stay copies of one.
-    fn moved_to(&self, machine: &Machine, moved: &mut Vec<(Arc<OpenFile>, Arc<OpenFile>)>) -> FdAtRest {
-        let FdAtRest::File { open, handle, cloexec } = self else {
-            return match self {
-                // The other end stays behind with the original: here the pipe is at its end.
-                FdAtRest::Pipe { cloexec, .. } => FdAtRest::Pipe { open: Weak::new(), cloexec: *cloexec },
-                other => other.clone(),
-            };
-        };
-        let known = moved.iter().find(|(old, _)| Arc::ptr_eq(old, open)).map(|(_, new)| new.clone());
-        let open = known.unwrap_or_else(|| {
-            let name = match &**open {
-                OpenFile::Tree(file) => file.name().to_vec(),
-                _ => Vec::new(),
-            };
-            let new = machine.tree_fd(handle.clone(), name).file;
-            moved.push((open.clone(), new.clone()));
-            new
-        });
-        FdAtRest::File { open, handle: handle.clone(), cloexec: *cloexec }
+        Fd { file, cloexec }
     }
 }
 
-impl AtRest {
-    fn moved_to(&self, machine: &Machine) -> AtRest {
-        let mut moved = Vec::new();
-        let fds = self.fds.iter().map(|(number, fd)| (*number, fd.moved_to(machine, &mut moved))).collect();
-        AtRest { fds, cwd: self.cwd.moved_to(machine), ..self.clone() }
-    }
-
-    /// Makes a clone of the tree it rests on fit for it: what only processes that stay behind have open is closed.
-    pub fn take_along(&self, tree: &mut Tree) {
-        let mut seen: Vec<&Arc<OpenFile>> = Vec::new();
-        let mut handles = vec![self.cwd.handle()];
-        for (_, fd) in &self.fds {
-            if let FdAtRest::File { open, handle, .. } = fd
-                && !seen.iter().any(|other| Arc::ptr_eq(other, open))
-            {
-                seen.push(open);
-                handles.push(handle);
-            }
-        }
-        tree.close_all_but(handles.into_iter());
+/// An end of a pipe whose other end is gone: it reads as empty, and writing to it is a broken pipe.
+fn ended_pipe(reads: bool, writes: bool) -> OpenFile {
+    let (reader, writer) = pipe();
+    match (reads, writes) {
+        (true, true) => OpenFile::Both(reader, writer),
+        (true, false) => OpenFile::Reader(reader),
+        _ => OpenFile::Writer(writer),
     }
 }
 
-impl Process {
-    /// A fresh task for the next command.
-    fn new_task(&self) -> Arc<Task> {
-        let task = Arc::new(Task::new());
-        self.set_task(task.clone());
-        task
+/// Descriptors as a value. Those that share an open file are numbered alike.
+fn rest_fds(held: &[(u32, HeldFd)]) -> Vec<(u32, RestingFd)> {
+    let mut descriptions: Vec<&Arc<OpenFile>> = Vec::new();
+    let mut resting = Vec::with_capacity(held.len());
+    for (number, fd) in held {
+        let (what, cloexec) = match fd {
+            HeldFd::File { open, handle, cloexec } => {
+                let known = descriptions.iter().position(|other| Arc::ptr_eq(other, open));
+                let description = known.unwrap_or(descriptions.len()) as u32;
+                if known.is_none() {
+                    descriptions.push(open);
+                }
+                let name = match &**open {
+                    OpenFile::Tree(file) => file.name().to_vec(),
+                    _ => Vec::new(),
+                };
+                (Resting::File { description, handle: handle.clone(), name }, *cloexec)
+            }
+            HeldFd::Stream(which, cloexec) => (Resting::Stream(*which), *cloexec),
+            HeldFd::Pipe { reads, writes, cloexec, .. } => {
+                (Resting::Pipe { reads: *reads, writes: *writes }, *cloexec)
+            }
+        };
+        resting.push((*number, RestingFd { what, cloexec }));
     }
+    resting
+}
+
+/// Opens resting descriptors in a machine.
+fn wake_fds(resting: &[(u32, RestingFd)], machine: &Machine) -> Vec<(u32, HeldFd)> {
+    let mut opened: Vec<(u32, Arc<OpenFile>)> = Vec::new();
+    let mut held = Vec::with_capacity(resting.len());
+    for (number, fd) in resting {
+        let cloexec = fd.cloexec;
+        let woken = match &fd.what {
+            Resting::File { description, handle, name } => {
+                let known = opened.iter().find(|(other, _)| other == description);
+                let open = known.map(|(_, open)| open.clone()).unwrap_or_else(|| {
+                    let open = machine.tree_fd(handle.clone(), name.clone()).file;
+                    opened.push((*description, open.clone()));
+                    open
+                });
+                HeldFd::File { open, handle: handle.clone(), cloexec }
+            }
+            Resting::Stream(which) => HeldFd::Stream(*which, cloexec),
+            Resting::Pipe { reads, writes } => {
+                HeldFd::Pipe { open: Weak::new(), reads: *reads, writes: *writes, cloexec }
+            }
+        };
+        held.push((*number, woken));
+    }
+    held
 }

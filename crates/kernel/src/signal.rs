@@ -167,6 +167,25 @@ impl Signals {
     }
 }
 
+impl Signals {
+    /// The dispositions by signal number, to be kept elsewhere.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        self.dispositions.iter().map(|disposition| disposition.to_abi() as u8).collect()
+    }
+
+    /// The same back.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Signals> {
+        let mut signals = Signals::default();
+        if bytes.len() != signals.dispositions.len() {
+            return Err(Errno::EINVAL);
+        }
+        for (disposition, byte) in signals.dispositions.iter_mut().zip(bytes) {
+            *disposition = Disposition::from_abi(i32::from(*byte))?;
+        }
+        Ok(signals)
+    }
+}
+
 /// Checks a signal number that came from a guest.
 pub(crate) fn checked(signal: i32) -> Result<Signal> {
     match signal {

@@ -7,14 +7,15 @@ use wardian_vfs::{Access, Caller, Errno, FileKind, OpenFlags, Place, Result, Tre
 
 use crate::cwd::Cwd;
 use crate::fd::{Fd, FdTable};
-use crate::foreign;
+
+use crate::host_program::HostProgram;
 use crate::instance::{Ending, Instance};
 use crate::machine::Machine;
 use crate::proc::{Pid, Process, Seed, Status};
 use crate::program::Program;
 use crate::room::Berth;
 use crate::signal::SIGKILL;
-use crate::task;
+use crate::{foreign, host_program, task};
 
 /// Arguments and environment together may not be larger.
 pub(crate) const MAX_ARGUMENTS: usize = 2 << 20;
@@ -23,9 +24,25 @@ const MAX_PROGRAM: u64 = 32 << 20;
 /// Scripts may name an interpreter that is a script, but not for ever.
 const MAX_INTERPRETERS: usize = 5;
 
+/// What a process can run.
+#[derive(Clone)]
+pub(crate) enum Executable {
+    /// WebAssembly.
+    Guest(Arc<Program>),
+    /// A function of the host's.
+    Host(Arc<dyn HostProgram>),
+}
+
+impl Executable {
+    /// An ordinary WASI program, which knows nothing of us.
+    pub(crate) fn is_wasi(&self) -> bool {
+        matches!(self, Executable::Guest(program) if !program.native)
+    }
+}
+
 /// A program, found and compiled, with what it is to be given.
 pub(crate) struct Request {
-    pub(crate) program: Arc<Program>,
+    pub(crate) program: Executable,
     pub(crate) argv: Arc<Vec<Vec<u8>>>,
     pub(crate) env: Arc<Vec<Vec<u8>>>,
     /// The only directories a WASI program is to have, if somebody said so.
@@ -36,7 +53,7 @@ pub(crate) struct Request {
 
 impl std::fmt::Debug for Request {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Request").field("program", &self.program.name()).finish_non_exhaustive()
+        f.debug_struct("Request").field("argv", &self.argv).finish_non_exhaustive()
     }
 }
 
@@ -70,9 +87,16 @@ pub(crate) async fn find(
     }
     let mut path = path;
     for _ in 0..=MAX_INTERPRETERS {
-        match load(machine, process, &path).await? {
+        let called = argv.first().map_or(&path[..], |name| name);
+        match load(machine, process, &path, called).await? {
             Loaded::Program(program, exe) => {
-                return Ok(Request { program, argv: Arc::new(argv), env: Arc::new(env), exe, preopens: None });
+                return Ok(Request {
+                    program,
+                    argv: Arc::new(argv),
+                    env: Arc::new(env),
+                    exe,
+                    preopens: None,
+                });
             }
             Loaded::Script { interpreter, argument } => {
                 argv = interpreter_arguments(&interpreter, argument, path, argv);
@@ -97,14 +121,14 @@ fn interpreter_arguments(
 }
 
 enum Loaded {
-    Program(Arc<Program>, Arc<[u8]>),
+    Program(Executable, Arc<[u8]>),
     Script { interpreter: Vec<u8>, argument: Option<Vec<u8>> },
 }
 
-async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8]) -> Result<Loaded> {
-    let (caller, cwd) = (process.caller(), process.place());
-    let kernel = machine.kernel().clone();
-    let known = path.to_vec();
+async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8], called: &[u8]) -> Result<Loaded> {
+    let (caller, cwd, run) = (process.caller(), process.place(), process.run());
+    let (kernel, rules) = (machine.kernel().clone(), machine.rules().clone());
+    let (known, called) = (path.to_vec(), called.to_vec());
     let opened = machine
         .at_path(&cwd.clone(), path, move |tree| {
             let stat = tree.stat(&caller, &cwd, &known, true)?;
@@ -112,8 +136,20 @@ async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8]) -> Result<
                 FileKind::File => tree.access(&caller, &cwd, &known, Access::X)?,
                 _ => return Err(Errno::EACCES),
             }
-            if let Some(program) = kernel.program(stat.version) {
-                return Ok(Opened::Known(program, real_path(tree, &caller, cwd, known)?));
+            let program = match rules.host_programs.get(&stat.version) {
+                Some(program) => Some(Executable::Host(program.clone())),
+                None => kernel.program(stat.version).map(Executable::Guest),
+            };
+            let exe = real_path(tree, &caller, cwd.clone(), known.clone())?;
+            if let Some(allowed) = rules.allowed.as_deref()
+                && (program.is_some() || !is_script(tree, &caller, &cwd, &known)?)
+                && let Some(refused) = allowed.refuses(&exe, &called)
+            {
+                run.deny(refused);
+                return Err(Errno::EACCES);
+            }
+            if let Some(program) = program {
+                return Ok(Opened::Known(program, exe));
             }
             if stat.size > MAX_PROGRAM {
                 return Err(Errno::ENOEXEC);
@@ -139,8 +175,17 @@ async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8]) -> Result<
     }
 }
 
+/// A script is not a program: its interpreter is, and must be allowed.
+fn is_script(tree: &mut Tree, caller: &Caller, cwd: &Place, path: &[u8]) -> Result<bool> {
+    let mut handle = tree.open(caller, cwd, path, OpenFlags::READ, 0)?;
+    let mut start = [0; 2];
+    let read = tree.read(&mut handle, &mut start);
+    tree.close(handle);
+    Ok(read.is_ok() && start == *b"#!")
+}
+
 enum Opened {
-    Known(Arc<Program>, Arc<[u8]>),
+    Known(Executable, Arc<[u8]>),
     Unknown { version: u64, bytes: Vec<u8>, exe: Arc<[u8]> },
 }
 
@@ -175,7 +220,7 @@ async fn identify(machine: &Arc<Machine>, version: u64, bytes: Vec<u8>, exe: Arc
     let compiled =
         machine.kernel().runtime().spawn_blocking(move || kernel.compile_user(version, &bytes)).await;
     match compiled {
-        Ok(Ok(program)) => Ok(Loaded::Program(program, exe)),
+        Ok(Ok(program)) => Ok(Loaded::Program(Executable::Guest(program), exe)),
         Ok(Err(error)) => {
             tracing::debug!(%error, "cannot compile");
             Err(Errno::ENOEXEC)
@@ -292,15 +337,22 @@ async fn run_once(
     request: &Request,
     berth: Berth,
 ) -> (Ending, Option<Instance>) {
+    let program = match &request.program {
+        Executable::Guest(program) => program,
+        Executable::Host(program) => {
+            return (Ending::Status(host_program::run(machine, process, program, request).await), None);
+        }
+    };
     process.confined.store(request.preopens.is_some(), Ordering::Relaxed);
-    if !request.program.native
+    if !program.native
         && let Err(errno) = foreign::prepare(machine, process, request.preopens.as_deref()).await
     {
         tracing::debug!(%errno, "cannot prepare descriptors");
         return (Ending::Status(Status::Exited(126)), None);
     }
-    let instance = Instance::new(machine, process, &request.program, request.env.clone(), berth).await;
+    let instance = Instance::new(machine, process, program, request.env.clone(), berth).await;
     let Ok(mut instance) = instance else {
+        process.run().cut_short();
         return (Ending::Status(Status::Signaled(SIGKILL)), None);
     };
     let ending = match instance.call::<(), ()>("_start", ()).await {

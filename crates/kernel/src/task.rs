@@ -9,31 +9,50 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use crate::gate::Gate;
 use crate::kernel::KernelInner;
+use crate::run::{Alive, Run};
 
 type Body = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// A turn this long was ended by the clock, not by the process.
+const WHOLE_TICK: Duration = Duration::from_micros(800);
+
 /// The slot of one process's future.
 pub(crate) struct Task {
-    body: Mutex<Option<Body>>,
+    work: Mutex<Option<Work>>,
+    gate: Arc<Gate>,
+    run: Arc<Run>,
     doomed: AtomicBool,
     stopped: AtomicBool,
+    /// Turns still to be given away.
+    yields: AtomicU8,
     waker: Mutex<Option<Waker>>,
     cpu_nanos: AtomicU64,
 }
 
+/// A body, and the word to its run that it is gone: in this order.
+struct Work {
+    body: Body,
+    _alive: Alive,
+}
+
 impl Task {
-    pub(crate) fn new() -> Task {
+    /// An empty slot behind the sandbox's gate, for a process of this run.
+    pub(crate) fn new(gate: Arc<Gate>, run: Arc<Run>) -> Task {
         Task {
-            body: Mutex::new(None),
+            work: Mutex::new(None),
+            gate,
+            run,
             doomed: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
+            yields: AtomicU8::new(0),
             waker: Mutex::new(None),
             cpu_nanos: AtomicU64::new(0),
         }
@@ -51,9 +70,9 @@ impl Task {
     #[must_use]
     pub(crate) fn doom(&self) -> Option<Doomed> {
         self.doomed.store(true, Ordering::SeqCst);
-        let body = self.body.try_lock().and_then(|mut slot| slot.take());
+        let work = self.work.try_lock().and_then(|mut slot| slot.take());
         self.wake();
-        body.map(Doomed)
+        work.map(Doomed)
     }
 
     /// Stops the body where it is, or lets it go on.
@@ -71,7 +90,22 @@ impl Task {
         }
     }
 
-    fn wake(&self) {
+    fn count_turn(&self, time: Duration) {
+        self.cpu_nanos.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
+        if time >= WHOLE_TICK {
+            self.yields.store(self.gate.nice(), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether those behind it in the queue go first, this time.
+    fn gives_turn_away(&self) -> bool {
+        let left = self.yields.load(Ordering::Relaxed);
+        self.yields.store(left.saturating_sub(1), Ordering::Relaxed);
+        left > 0
+    }
+
+    /// Lets it look again whether it may run.
+    pub(crate) fn wake(&self) {
         if let Some(waker) = self.waker.lock().take() {
             waker.wake();
         }
@@ -79,11 +113,11 @@ impl Task {
 }
 
 /// A future taken from its process, to be dropped.
-pub(crate) struct Doomed(#[allow(dead_code)] Body);
+pub(crate) struct Doomed(#[allow(dead_code)] Work);
 
 /// Runs `body` as the task's future on the kernel's runtime.
 pub(crate) fn launch(kernel: &Arc<KernelInner>, task: &Arc<Task>, body: Body) {
-    *task.body.lock() = Some(body);
+    *task.work.lock() = Some(Work { body, _alive: task.run.enter() });
     let driver = Driver { kernel: kernel.clone(), task: task.clone() };
     kernel.runtime().spawn(driver);
 }
@@ -101,29 +135,35 @@ impl Future for Driver {
         let task = &self.task;
         // Left before anything is looked at, so that whoever dooms or continues the task afterwards finds it.
         *task.waker.lock() = Some(cx.waker().clone());
-        if task.stopped.load(Ordering::SeqCst) && !task.doomed.load(Ordering::SeqCst) {
-            return Poll::Pending;
+        if !task.doomed.load(Ordering::SeqCst) {
+            if task.stopped.load(Ordering::SeqCst) || task.gate.is_closed() {
+                return Poll::Pending;
+            }
+            if task.gives_turn_away() {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
         }
-        let mut slot = task.body.lock();
-        let Some(body) = slot.as_mut() else { return Poll::Ready(()) };
+        let mut slot = task.work.lock();
+        let Some(work) = slot.as_mut() else { return Poll::Ready(()) };
         let ready = if task.doomed.load(Ordering::SeqCst) {
             true
         } else {
             let _running = self.kernel.ticker().enter();
             let start = Instant::now();
             // A fault of ours in a system call ends that process, not the worker, and nobody waits for it in vain.
-            let polled = catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(cx).is_ready()));
+            let polled = catch_unwind(AssertUnwindSafe(|| work.body.as_mut().poll(cx).is_ready()));
             let ready = polled.unwrap_or_else(|_| {
                 tracing::error!("a system call panicked; its process is ended");
                 true
             });
-            task.cpu_nanos.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+            task.count_turn(start.elapsed());
             ready
         };
         if ready || task.doomed.load(Ordering::SeqCst) {
-            let body = slot.take();
+            let work = slot.take();
             drop(slot);
-            drop(body);
+            drop(work);
             return Poll::Ready(());
         }
         Poll::Pending

@@ -9,7 +9,8 @@ use wardian_kernel::Terminal;
 
 use crate::error::Error;
 use crate::result::RunResult;
-use crate::sandbox::{Run, Sandbox};
+use crate::run::Run;
+use crate::sandbox::Sandbox;
 
 /// A sandbox whose shell is interactive, at a terminal.
 pub struct Interactive {

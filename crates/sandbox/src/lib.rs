@@ -16,17 +16,44 @@
 //! # Ok(()) }
 //! ```
 
+mod archive;
+mod audit;
+pub mod blocking;
+mod env;
 mod error;
+mod extension;
+mod files;
+mod history;
 mod interactive;
+mod mounts;
 mod options;
+mod pool;
 mod programs;
 mod result;
+mod run;
 mod sandbox;
+mod snapshot;
 mod system;
 
+pub use archive::ArchiveError;
+#[doc(hidden)]
+pub use archive::try_archive;
+pub use audit::{AuditError, AuditLog, AuditRecord, Rotation, Verified, VerifyError, verify_audit};
 pub use error::Error;
+pub use extension::{
+    Answer, Extension, ExtensionCall, ExtensionSpec, Invocation, PYTHON_PACKAGES, PythonPackage,
+};
+pub use files::{Entry, Metadata};
+pub use history::HistoryEntry;
 pub use interactive::{Completion, Interactive, Line, Prompt};
-pub use options::{Builder, Limits, MountMode};
+pub use mounts::MountMode;
+pub use options::{Builder, Limits, Network, OnKill};
+pub use pool::PoolOptions;
 pub use result::{ErrorClass, RunResult, Truncated, Usage};
-pub use sandbox::{Run, Sandbox};
-pub use wardian_kernel::{Input, Mode, Source, SourceRead, Terminal};
+pub use run::Run;
+pub use sandbox::Sandbox;
+pub use snapshot::Snapshot;
+#[doc(hidden)]
+pub use system::guest_tasks;
+pub use wardian_kernel::{HostInput, HostOutput, Input, Mode, Source, SourceRead, Terminal};
+pub use wardian_vfs::{Change, Errno, FileKind, What};

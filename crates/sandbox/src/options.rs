@@ -1,20 +1,26 @@
 //! What a sandbox is made with.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use wardian_vfs::{Errno, HostAccess, Mount, Quota, Tree};
+use wardian_kernel::{Allowlist, Rules};
+use wardian_vfs::{Quota, Tree};
 
-use crate::error::Error;
+use crate::audit::AuditLog;
+use crate::error::{Error, lost};
+use crate::extension::{self, Extension};
+use crate::mounts::{HostMount, MountMode, NewMount};
+use crate::pool::PoolOptions;
 use crate::sandbox::Sandbox;
 use crate::system::System;
 
 /// What a sandbox may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of standard output kept from a run.
+    /// Bytes of standard output taken from a run.
     pub stdout_bytes: usize,
-    /// Bytes of standard error kept from a run.
+    /// Bytes of standard error taken from a run.
     pub stderr_bytes: usize,
     /// The longest command.
     pub command_bytes: usize,
@@ -57,35 +63,59 @@ impl Limits {
             open_files: self.open_files,
         }
     }
+
+    /// The value of a limit, by its name in the protocol.
+    pub(crate) fn value(&self, name: &str) -> u64 {
+        match name {
+            "stdoutBytes" => self.stdout_bytes as u64,
+            "stderrBytes" => self.stderr_bytes as u64,
+            "commandBytes" => self.command_bytes as u64,
+            "fsLimitBytes" => self.fs_bytes,
+            "fileCount" => self.file_count,
+            "memoryBytes" => self.memory_bytes,
+            "processes" => self.processes as u64,
+            "openFiles" => self.open_files as u64,
+            _ => 0,
+        }
+    }
 }
 
-/// What may be done to a mounted host directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MountMode {
-    /// Read it.
-    ReadOnly,
-    /// Change it, on the host.
-    ReadWrite,
-    /// Change a copy that stays in the sandbox.
-    Overlay,
+/// What becomes of the files when a command is ended before it is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnKill {
+    /// What it wrote stays: every write it completed, and none by half.
+    #[default]
+    Keep,
+    /// They are as they were before it. Host directories mounted read-write are beyond that.
+    Rollback,
 }
 
-/// A host directory in the sandbox.
-#[derive(Clone, Debug)]
-struct HostMount {
-    host: PathBuf,
-    path: String,
-    mode: MountMode,
+/// Which hosts may be reached. No version of this library can, yet: asking for it is an error.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Network {
+    /// Only these.
+    pub allowed_hosts: Vec<String>,
+    /// All but these.
+    pub blocked_hosts: Vec<String>,
 }
 
 /// Makes a sandbox. Every option has a default.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Builder {
-    pub(crate) limits: Limits,
-    pub(crate) timeout: Option<Duration>,
+    limits: Limits,
+    timeout: Option<Duration>,
+    background_timeout: Option<Duration>,
+    on_kill: OnKill,
     env: Vec<(String, String)>,
     cwd: String,
-    mounts: Vec<HostMount>,
+    mounts: Vec<NewMount>,
+    writable_paths: Option<Vec<String>>,
+    tool_allowlist: Option<Vec<String>>,
+    extensions: Vec<Extension>,
+    nice: u8,
+    audit: Option<AuditLog>,
+    pool: Option<PoolOptions>,
+    unsupported: Option<&'static str>,
     progress: Option<fn(&str)>,
 }
 
@@ -94,9 +124,18 @@ impl Default for Builder {
         Builder {
             limits: Limits::default(),
             timeout: Some(Duration::from_secs(30)),
+            background_timeout: Some(Duration::from_secs(600)),
+            on_kill: OnKill::default(),
             env: Vec::new(),
             cwd: "/home/user".to_owned(),
             mounts: Vec::new(),
+            writable_paths: None,
+            tool_allowlist: None,
+            extensions: Vec::new(),
+            nice: 0,
+            audit: None,
+            pool: None,
+            unsupported: None,
             progress: None,
         }
     }
@@ -115,13 +154,25 @@ impl Builder {
         self
     }
 
+    /// How long processes left in the background go on after their command; 10 minutes by default, `None` for ever.
+    pub fn background_timeout(mut self, timeout: Option<Duration>) -> Builder {
+        self.background_timeout = timeout;
+        self
+    }
+
+    /// What becomes of the files when a command is ended early; kept by default.
+    pub fn on_kill(mut self, on_kill: OnKill) -> Builder {
+        self.on_kill = on_kill;
+        self
+    }
+
     /// An environment variable.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Builder {
         self.env.push((name.into(), value.into()));
         self
     }
 
-    /// The directory the shell starts in; `/home/user` by default.
+    /// The directory the shell starts in, and file calls with relative paths start from; `/home/user` by default.
     pub fn cwd(mut self, cwd: impl Into<String>) -> Builder {
         self.cwd = cwd.into();
         self
@@ -129,7 +180,75 @@ impl Builder {
 
     /// Shows a host directory at `path`.
     pub fn mount(mut self, host: impl Into<PathBuf>, path: impl Into<String>, mode: MountMode) -> Builder {
-        self.mounts.push(HostMount { host: host.into(), path: path.into(), mode });
+        self.mounts.push(NewMount::Host(HostMount { host: host.into(), path: path.into(), mode }));
+        self
+    }
+
+    /// Shows these files at `path`, given by their paths below it; read-only unless `writable`.
+    pub fn mount_files<N: Into<String>, B: Into<Vec<u8>>>(
+        mut self,
+        path: impl Into<String>,
+        files: impl IntoIterator<Item = (N, B)>,
+        writable: bool,
+    ) -> Builder {
+        self.mounts.push(NewMount::files(path, files, writable));
+        self
+    }
+
+    /// Makes everything outside these absolute paths read-only.
+    pub fn writable_paths<P: Into<String>>(mut self, paths: impl IntoIterator<Item = P>) -> Builder {
+        self.writable_paths = Some(paths.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Only these programs can be started, each a name in `/bin` or `/usr/bin` or an absolute path. What the shell
+    /// does by itself (`echo`, `cd`, `[ ]`) is not a program.
+    pub fn tool_allowlist<N: Into<String>>(mut self, tools: impl IntoIterator<Item = N>) -> Builder {
+        self.tool_allowlist = Some(tools.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// A function of the host's as a command.
+    pub fn extension(mut self, extension: Extension) -> Builder {
+        self.extensions.push(extension);
+        self
+    }
+
+    /// From 0 to 19: how often other sandboxes go first when processors are short.
+    pub fn nice(mut self, nice: u8) -> Builder {
+        self.nice = nice;
+        self
+    }
+
+    /// Where what it does is recorded.
+    pub fn audit(mut self, log: &AuditLog) -> Builder {
+        self.audit = Some(log.clone());
+        self
+    }
+
+    /// How many shells are kept ready for sandboxes to come, in the whole program.
+    pub fn pool(mut self, pool: PoolOptions) -> Builder {
+        self.pool = Some(pool);
+        self
+    }
+
+    /// Which hosts may be reached; none by default. Not supported yet: [`Builder::build`] answers an error.
+    pub fn network(mut self, _network: Network) -> Builder {
+        self.unsupported = Some("network");
+        self
+    }
+
+    /// Directories for Python to look for modules in. Not supported yet: [`Builder::build`] answers an error.
+    pub fn python_path<P: Into<String>>(mut self, paths: impl IntoIterator<Item = P>) -> Builder {
+        if paths.into_iter().next().is_some() {
+            self.unsupported = Some("pythonPath");
+        }
+        self
+    }
+
+    /// Storage for state to go to and come from. Not supported yet: [`Builder::build`] answers an error.
+    pub fn storage(mut self) -> Builder {
+        self.unsupported = Some("storage");
         self
     }
 
@@ -141,23 +260,63 @@ impl Builder {
 
     /// Makes it.
     pub async fn build(self) -> Result<Sandbox, Error> {
-        let progress = self.progress.unwrap_or(|_| ());
-        // Compiling takes seconds the first time: not on the caller's runtime.
-        let starting = tokio::task::spawn_blocking(move || System::get(&progress));
-        let system = starting.await.map_err(|e| Error::Lost(e.to_string()))??;
-        let mut tree = system.tree(self.limits.quota());
-        for mount in &self.mounts {
-            mount.add_to(&mut tree)?;
-        }
-        Sandbox::start(system, tree, &self).await
+        let system = match System::started() {
+            Some(system) => system,
+            None => {
+                let progress = self.progress.unwrap_or(|_| ());
+                // Compiling takes seconds the first time: not on the caller's runtime.
+                tokio::task::spawn_blocking(move || System::get(&progress)).await.map_err(lost)??
+            }
+        };
+        let env = self.environment()?;
+        let (setup, tree) = self.set_up(&system).await?;
+        Sandbox::start(system, setup, tree, env).await
     }
 
-    pub(crate) fn cwd_bytes(&self) -> &[u8] {
-        self.cwd.as_bytes()
+    /// The files and everything else but the shell.
+    pub(crate) async fn set_up(self, system: &Arc<System>) -> Result<(Setup, Tree), Error> {
+        if let Some(option) = self.unsupported {
+            return Err(Error::Unsupported(option));
+        }
+        if self.nice > 19 {
+            return Err(Error::Option(format!("nice is from 0 to 19, not {}", self.nice)));
+        }
+        if let Some(pool) = self.pool {
+            system.pool.configure(pool)?;
+        }
+        let mut tree = system.tree(self.limits.quota());
+        let host_programs = extension::install(&mut tree, system, &self.extensions)?;
+        if self.mounts.iter().any(NewMount::is_host) {
+            let mounts = self.mounts;
+            let mounting = tokio::task::spawn_blocking(move || {
+                mounts.iter().try_for_each(|mount| mount.add_to(&mut tree)).map(|()| tree)
+            });
+            tree = mounting.await.map_err(lost)??;
+        } else {
+            self.mounts.iter().try_for_each(|mount| mount.add_to(&mut tree))?;
+        }
+        if let Some(paths) = self.writable_paths {
+            tree.set_writable_paths(Some(paths.into_iter().map(String::into_bytes).collect()));
+        }
+        let setup = Setup {
+            limits: self.limits,
+            timeout: self.timeout,
+            background_timeout: self.background_timeout,
+            on_kill: self.on_kill,
+            cwd: self.cwd,
+            rules: Rules {
+                allowed: self.tool_allowlist.map(|tools| Arc::new(Allowlist::new(tools))),
+                host_programs,
+                nice: self.nice,
+            },
+            audit: self.audit,
+            fresh: tree.clone(),
+        };
+        Ok((setup, tree))
     }
 
     /// The environment the shell starts with.
-    pub(crate) fn environment(&self) -> Result<Vec<Vec<u8>>, Error> {
+    fn environment(&self) -> Result<Vec<Vec<u8>>, Error> {
         let defaults = [
             ("HOME", "/home/user"),
             ("USER", "user"),
@@ -169,9 +328,7 @@ impl Builder {
         let defaults = defaults.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let mut all: Vec<(String, String)> = defaults.into();
         for (name, value) in &self.env {
-            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-                return Err(Error::Option(format!("not an environment variable: {name:?}")));
-            }
+            check_variable(name, value)?;
             all.retain(|(other, _)| other != name);
             all.push((name.clone(), value.clone()));
         }
@@ -179,16 +336,25 @@ impl Builder {
     }
 }
 
-impl HostMount {
-    fn add_to(&self, tree: &mut Tree) -> Result<(), Error> {
-        let access = match self.mode {
-            MountMode::ReadOnly => HostAccess::ReadOnly,
-            MountMode::ReadWrite => HostAccess::ReadWrite,
-            MountMode::Overlay => HostAccess::Overlay,
-        };
-        let mount = Mount::host(&self.host, access)
-            .map_err(|errno| Error::Option(format!("cannot mount {}: {errno}", self.host.display())))?;
-        tree.mount(self.path.as_bytes(), mount)
-            .map_err(|errno: Errno| Error::Option(format!("cannot mount at {}: {errno}", self.path)))
+/// An environment variable that a shell can have.
+pub(crate) fn check_variable(name: &str, value: &str) -> Result<(), Error> {
+    let mut letters = name.chars();
+    let begins = letters.next().is_some_and(|c| c == '_' || c.is_ascii_alphabetic());
+    if !begins || !letters.all(|c| c == '_' || c.is_ascii_alphanumeric()) || value.contains('\0') {
+        return Err(Error::Option(format!("not an environment variable: {name:?}")));
     }
+    Ok(())
+}
+
+/// What stays the same for a sandbox and all its forks.
+pub(crate) struct Setup {
+    pub(crate) limits: Limits,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) background_timeout: Option<Duration>,
+    pub(crate) on_kill: OnKill,
+    pub(crate) cwd: String,
+    pub(crate) rules: Rules,
+    pub(crate) audit: Option<AuditLog>,
+    /// The files it was made with.
+    pub(crate) fresh: Tree,
 }

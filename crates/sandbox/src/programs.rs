@@ -42,6 +42,11 @@ impl Shipped {
         Ok(Recorded { size: size.parse().map_err(|_| wrong())?, sha256, links })
     }
 
+    /// The hash of its WebAssembly.
+    pub(crate) fn sha256(&self) -> Result<&'static str, KernelError> {
+        Ok(self.recorded()?.sha256)
+    }
+
     /// What it is called in `/bin`: the names it was built with, whatever its sources say by now.
     pub(crate) fn links(&self) -> Result<Vec<&'static str>, KernelError> {
         Ok(self.recorded()?.links)

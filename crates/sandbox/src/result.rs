@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use wardian_kernel::{Finished, Verdict};
+
+use crate::options::Limits;
+
 /// What came of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunResult {
@@ -13,9 +17,9 @@ pub struct RunResult {
     pub stderr: Vec<u8>,
     /// How long it took.
     pub duration: Duration,
-    /// Which outputs are longer than what was kept.
+    /// Which outputs are longer than what was kept or handed on.
     pub truncated: Truncated,
-    /// What kept it from running to its own end.
+    /// What kept it from running as it was meant to.
     pub error_class: Option<ErrorClass>,
     /// The first limit that was hit, by its name in the protocol.
     pub limit: Option<&'static str>,
@@ -32,7 +36,7 @@ pub struct Truncated {
     pub stderr: bool,
 }
 
-/// Why a run did not end by itself.
+/// Why a run did not go as it was meant to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
     /// Its time was up.
@@ -41,7 +45,7 @@ pub enum ErrorClass {
     Cancelled,
     /// A limit was passed and we had to end it, or it never ran.
     LimitExceeded,
-    /// Something it may not do.
+    /// It tried something it may not do.
     CapabilityDenied,
 }
 
@@ -62,7 +66,7 @@ impl ErrorClass {
 pub struct Usage {
     /// Milliseconds on a processor.
     pub cpu_ms: u64,
-    /// The most memory the sandbox's processes had at once, ever.
+    /// The most memory the sandbox's processes had at once during the run, as the limit counts it.
     pub peak_memory_bytes: u64,
     /// Processes started.
     pub processes: u64,
@@ -72,41 +76,62 @@ pub struct Usage {
     pub bytes_written: u64,
 }
 
-/// Cuts a text back to the end of its last whole character, if it ends inside one.
-pub(crate) fn cut_at_character(bytes: &mut Vec<u8>) {
-    let tail = bytes.iter().rev().take(4).position(|&b| b & 0xc0 != 0x80);
-    let Some(back) = tail else { return };
-    let start = bytes.len() - 1 - back;
-    let needed = match bytes[start] {
-        0xc0..=0xdf => 2,
-        0xe0..=0xef => 3,
-        0xf0..=0xf7 => 4,
-        _ => 1,
-    };
-    if back + 1 < needed {
-        bytes.truncate(start);
+impl RunResult {
+    /// A command that is too long to be run.
+    pub(crate) fn too_long(len: usize, limit: usize) -> RunResult {
+        RunResult {
+            exit_code: 1,
+            stdout: Vec::new(),
+            stderr: format!("wardian: command too long ({len} bytes, limit {limit})\n").into_bytes(),
+            duration: Duration::ZERO,
+            truncated: Truncated::default(),
+            error_class: Some(ErrorClass::LimitExceeded),
+            limit: Some("commandBytes"),
+            usage: Usage::default(),
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::cut_at_character;
+/// The exit code and class that the end of a command comes to.
+pub(crate) fn judge(finished: &Finished) -> (u8, Option<ErrorClass>) {
+    let limited = finished.cut_short && finished.limit.is_some();
+    let lesser = if limited {
+        Some(ErrorClass::LimitExceeded)
+    } else {
+        (!finished.denied.is_empty()).then_some(ErrorClass::CapabilityDenied)
+    };
+    match finished.verdict {
+        Verdict::Exited(code) => (code, lesser),
+        Verdict::TimedOut => (124, Some(ErrorClass::Timeout)),
+        Verdict::Cancelled => (125, Some(ErrorClass::Cancelled)),
+        Verdict::Killed(_) if finished.limit.is_some() => (137, Some(ErrorClass::LimitExceeded)),
+        Verdict::Killed(signal) => (128 + signal, lesser),
+    }
+}
 
-    #[test]
-    fn only_half_a_character_is_cut() {
-        let text = "aé€😀";
-        for end in 0..=text.len() {
-            let mut cut = text.as_bytes()[..end].to_vec();
-            cut_at_character(&mut cut);
-            let whole = (0..=end).rev().find(|&i| text.is_char_boundary(i)).unwrap();
-            assert_eq!(cut, &text.as_bytes()[..whole], "cut at {end}");
+/// What we have to say about a command at the end of its standard error.
+pub(crate) fn note(finished: &Finished, timeout: Option<Duration>, limits: &Limits) -> Option<String> {
+    let mut lines: Vec<String> = finished
+        .denied
+        .iter()
+        .map(|tool| format!("wardian: tool not allowed: {}", String::from_utf8_lossy(tool)))
+        .collect();
+    let reached = |limit| format!("{limit} limit of {} reached", limits.value(limit));
+    match (finished.verdict, finished.limit) {
+        (Verdict::TimedOut, _) => {
+            lines.push(format!("wardian: timed out after {} ms", timeout.unwrap_or_default().as_millis()));
         }
+        (Verdict::Cancelled, _) => lines.push("wardian: cancelled".to_owned()),
+        (Verdict::Killed(_), Some(limit)) => {
+            lines.push(format!("wardian: the shell was ended: {}", reached(limit)));
+        }
+        (Verdict::Killed(signal), None) => {
+            lines.push(format!("wardian: the shell was ended by signal {signal}"));
+        }
+        (Verdict::Exited(_), Some(limit)) if finished.cut_short => {
+            lines.push(format!("wardian: a process was ended: {}", reached(limit)));
+        }
+        (Verdict::Exited(_), _) => {}
     }
-
-    #[test]
-    fn bytes_that_are_no_text_are_left_alone() {
-        let mut bytes = vec![0x80; 9];
-        cut_at_character(&mut bytes);
-        assert_eq!(bytes, vec![0x80; 9]);
-    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }

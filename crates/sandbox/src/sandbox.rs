@@ -1,90 +1,63 @@
 //! A sandbox: a current value and, while a command runs, the machine that turns it into the next.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use tokio::sync::{Mutex as AsyncMutex, Notify, mpsc};
-use wardian_kernel::{Command, Finished, Input, Machine, Output, Session, Terminal, Verdict};
-use wardian_vfs::Tree;
+use tokio::sync::{Mutex as AsyncMutex, Notify, OwnedMappedMutexGuard, OwnedMutexGuard};
+use wardian_kernel::{AtRest, Machine, Session};
+use wardian_vfs::{Quota, Tree};
 
-use crate::error::Error;
-use crate::options::{Builder, Limits};
-use crate::result::{ErrorClass, RunResult, Truncated, Usage, cut_at_character};
+use crate::audit::Event;
+use crate::error::{Error, lost};
+use crate::history::History;
+use crate::options::{Builder, Limits, Setup};
 use crate::system::System;
 
-/// A command with everything one can say about it.
-pub struct Run {
-    command: Vec<u8>,
-    stdin: Arc<Input>,
-    timeout: Option<Option<Duration>>,
-    on_stdout: Option<mpsc::Sender<Vec<u8>>>,
-    on_stderr: Option<mpsc::Sender<Vec<u8>>>,
-    terminal: Option<Arc<Terminal>>,
-}
-
-impl Run {
-    /// This script, without input.
-    pub fn new(command: impl Into<Vec<u8>>) -> Run {
-        Run {
-            command: command.into(),
-            stdin: Input::empty(),
-            timeout: None,
-            on_stdout: None,
-            on_stderr: None,
-            terminal: None,
-        }
-    }
-
-    /// Its standard input.
-    pub fn stdin(mut self, input: Arc<Input>) -> Run {
-        self.stdin = input;
-        self
-    }
-
-    /// How long it may take, instead of what the sandbox was made with; `None` for ever.
-    pub fn timeout(mut self, timeout: Option<Duration>) -> Run {
-        self.timeout = Some(timeout);
-        self
-    }
-
-    /// Gets standard output as it comes; a full channel makes the guest wait.
-    pub fn on_stdout(mut self, listener: mpsc::Sender<Vec<u8>>) -> Run {
-        self.on_stdout = Some(listener);
-        self
-    }
-
-    /// Gets standard error as it comes; a full channel makes the guest wait.
-    pub fn on_stderr(mut self, listener: mpsc::Sender<Vec<u8>>) -> Run {
-        self.on_stderr = Some(listener);
-        self
-    }
-
-    /// Runs it at a terminal, which is then its input and both its outputs.
-    pub fn terminal(mut self, terminal: Arc<Terminal>) -> Run {
-        self.terminal = Some(terminal);
-        self
-    }
-}
-
-/// A sandbox. Cloning the handle shares it; [`Sandbox::fork`] makes another.
+/// A sandbox. Cloning the handle shares it; [`Sandbox::fork`] makes another. It ends with its last handle.
 #[derive(Clone)]
 pub struct Sandbox(Arc<Inner>);
 
-struct Inner {
-    system: Arc<System>,
-    machine: Arc<Machine>,
-    limits: Limits,
-    timeout: Option<Duration>,
-    /// Locked by whoever runs or forks: commands queue here, in order.
-    session: Arc<AsyncMutex<Session>>,
+pub(crate) struct Inner {
+    id: String,
+    pub(crate) system: Arc<System>,
+    pub(crate) setup: Arc<Setup>,
+    /// Another one after [`Sandbox::restore`]: what ran on the old one is gone with it.
+    machine: Mutex<Arc<Machine>>,
+    /// Locked by whoever runs or forks: commands queue here, in order. `None` once destroyed.
+    session: Arc<AsyncMutex<Option<Session>>>,
     /// How to end the command that runs.
-    running: Arc<Mutex<Option<Arc<Notify>>>>,
+    pub(crate) running: Arc<Mutex<Option<Arc<Notify>>>>,
+    pub(crate) history: Mutex<History>,
+    destroyed: AtomicBool,
+}
+
+/// The shell, while nobody else has it.
+pub(crate) type SessionGuard = OwnedMappedMutexGuard<Option<Session>, Session>;
+
+impl Inner {
+    /// Gives back the shell's instance, unless somebody is about to use it.
+    pub(crate) fn cool(&self) {
+        if let Ok(mut session) = self.session.try_lock()
+            && let Some(session) = session.as_mut()
+        {
+            session.cool();
+        }
+    }
+
+    pub(crate) fn record(&self, event: Event) {
+        if let Some(audit) = &self.setup.audit {
+            audit.record(&self.id, event);
+        }
+    }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.machine.kill_all();
+        self.machine.get_mut().kill_all();
+        if !*self.destroyed.get_mut() {
+            self.record(Event::Destroy);
+        }
     }
 }
 
@@ -94,137 +67,126 @@ impl Sandbox {
         Builder::default()
     }
 
-    pub(crate) async fn start(system: Arc<System>, tree: Tree, builder: &Builder) -> Result<Sandbox, Error> {
-        let machine = Machine::new(&system.kernel, tree, builder.limits.kernel());
-        let (env, cwd) = (builder.environment()?, builder.cwd_bytes().to_vec());
-        let starting = {
-            let (machine, shell, cwd) = (machine.clone(), system.shell.clone(), cwd.clone());
-            system.kernel.handle().spawn(async move { Session::start(&machine, &shell, env, &cwd).await })
+    /// The first command's shell, in a fresh machine.
+    pub(crate) async fn start(
+        system: Arc<System>,
+        setup: Setup,
+        tree: Tree,
+        env: Vec<Vec<u8>>,
+    ) -> Result<Sandbox, Error> {
+        let setup = Arc::new(setup);
+        let machine = new_machine(&system, &setup, tree);
+        let cwd = setup.cwd.clone().into_bytes();
+        let session = match system.pool.session(&system, &machine, env, &cwd).await.map_err(lost)? {
+            Ok(session) => session,
+            Err(errno) => return Err(Error::refused(errno, &cwd)),
         };
-        let session = starting.await.map_err(lost)?.map_err(|errno| Error::refused(errno, &cwd))?;
-        Ok(Sandbox::over(system, machine, session, builder.limits, builder.timeout))
+        let sandbox = Sandbox::over(system, setup, machine, session, History::default());
+        sandbox.check_audit()?;
+        sandbox.inner().record(Event::Create);
+        Ok(sandbox)
     }
 
     fn over(
         system: Arc<System>,
+        setup: Arc<Setup>,
         machine: Arc<Machine>,
         session: Session,
-        limits: Limits,
-        timeout: Option<Duration>,
+        history: History,
     ) -> Sandbox {
-        let session = Arc::new(AsyncMutex::new(session));
-        Sandbox(Arc::new(Inner { system, machine, limits, timeout, session, running: Arc::default() }))
+        Sandbox(Arc::new(Inner {
+            id: new_id(),
+            system,
+            setup,
+            machine: Mutex::new(machine),
+            session: Arc::new(AsyncMutex::new(Some(session))),
+            running: Arc::default(),
+            history: Mutex::new(history),
+            destroyed: AtomicBool::new(false),
+        }))
     }
 
-    /// Runs a script.
-    pub async fn run(&self, command: impl Into<Vec<u8>>) -> Result<RunResult, Error> {
-        self.run_with(Run::new(command)).await
+    /// Another sandbox of the same system and setup, over this value.
+    pub(crate) fn beside(&self, tree: Tree, rest: &AtRest, history: History) -> Result<Sandbox, Error> {
+        let (system, setup) = (self.0.system.clone(), self.0.setup.clone());
+        let (machine, session) = put_in_machine(&system, &setup, tree, rest)?;
+        Ok(Sandbox::over(system, setup, machine, session, history))
     }
 
-    /// Runs a script with its input, timeout and listeners. Dropping the future ends the command.
-    pub async fn run_with(&self, run: Run) -> Result<RunResult, Error> {
-        let inner = &self.0;
-        if run.command.len() > inner.limits.command_bytes {
-            return Ok(too_long(run.command.len(), inner.limits.command_bytes));
-        }
-        let mut session = inner.session.clone().lock_owned().await;
-        let stdout = Output::new(keep(&run.on_stdout, inner.limits.stdout_bytes), run.on_stdout);
-        let stderr = Output::new(keep(&run.on_stderr, inner.limits.stderr_bytes), run.on_stderr);
-        let timeout = run.timeout.unwrap_or(inner.timeout);
-        let cancel = Arc::new(Notify::new());
-        let running = Running::begin(&inner.running, &cancel);
-        let dropped = CancelOnDrop(Some(cancel.clone()));
-        let command = Command {
-            script: run.command,
-            input: run.stdin,
-            stdout: stdout.clone(),
-            stderr: stderr.clone(),
-            terminal: run.terminal,
-            timeout,
-            cancel,
-        };
-        let start = Instant::now();
-        let task = inner.system.kernel.handle().spawn(async move {
-            let _running = running;
-            session.run(command).await
-        });
-        let finished = task.await.map_err(lost)?;
-        dropped.disarm();
-        let result = self.report(finished, &stdout, &stderr, timeout, start.elapsed()).await;
-        stdout.hang_up();
-        stderr.hang_up();
-        Ok(result)
-    }
-
-    /// Asks the shell something, at a terminal (`wardian_ask` in docs/abi.md). Waits for a command in progress.
-    pub(crate) async fn ask(
+    /// Becomes this value. Whatever ran is ended.
+    pub(crate) fn become_value(
         &self,
-        question: Vec<u8>,
-        terminal: &Arc<Terminal>,
-    ) -> Result<Option<Vec<u8>>, Error> {
-        let inner = &self.0;
-        let mut session = inner.session.clone().lock_owned().await;
-        let cancel = Arc::new(Notify::new());
-        let running = Running::begin(&inner.running, &cancel);
-        let dropped = CancelOnDrop(Some(cancel.clone()));
-        let question = Command {
-            script: question,
-            input: Input::empty(),
-            stdout: Output::new(0, None),
-            stderr: Output::new(0, None),
-            terminal: Some(terminal.clone()),
-            timeout: None,
-            cancel,
-        };
-        let task = inner.system.kernel.handle().spawn(async move {
-            let _running = running;
-            session.ask(question).await
-        });
-        let (_, answer) = task.await.map_err(lost)?;
-        dropped.disarm();
-        Ok(answer)
+        mut session: SessionGuard,
+        tree: Tree,
+        rest: &AtRest,
+        history: History,
+    ) -> Result<(), Error> {
+        let (machine, new) = put_in_machine(&self.0.system, &self.0.setup, tree, rest)?;
+        let old = std::mem::replace(&mut *self.0.machine.lock(), machine);
+        old.kill_all();
+        *session = new;
+        *self.0.history.lock() = history;
+        Ok(())
     }
 
-    async fn report(
-        &self,
-        finished: Finished,
-        stdout: &Output,
-        stderr: &Output,
-        timeout: Option<Duration>,
-        duration: Duration,
-    ) -> RunResult {
-        let (exit_code, error_class) = judge(&finished);
-        let (mut out, out_total) = stdout.take();
-        let out_cut = out_total > out.len() as u64 && !stdout.is_streamed();
-        if out_cut {
-            cut_at_character(&mut out);
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.0
+    }
+
+    /// The runtime that guests run on.
+    pub(crate) fn kernel(&self) -> &tokio::runtime::Handle {
+        self.0.system.kernel.handle()
+    }
+
+    /// What no other sandbox is called.
+    pub fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    /// What it may use.
+    pub fn limits(&self) -> &Limits {
+        &self.0.setup.limits
+    }
+
+    /// Waits for the shell.
+    pub(crate) async fn session(&self) -> Result<SessionGuard, Error> {
+        let session = self.0.session.clone().lock_owned().await;
+        OwnedMutexGuard::try_map(session, Option::as_mut).map_err(|_| Error::Destroyed)
+    }
+
+    /// The machine it runs on, for those who want to count what is alive in it.
+    pub fn machine(&self) -> Arc<Machine> {
+        self.0.machine.lock().clone()
+    }
+
+    /// The same, unless the sandbox was destroyed.
+    pub(crate) fn live(&self) -> Result<Arc<Machine>, Error> {
+        if self.0.destroyed.load(Ordering::SeqCst) {
+            return Err(Error::Destroyed);
         }
-        let (mut err, err_total) = stderr.take();
-        let err_cut = err_total > err.len() as u64 && !stderr.is_streamed();
-        if err_cut {
-            cut_at_character(&mut err);
+        Ok(self.machine())
+    }
+
+    /// A path from outside, made absolute.
+    pub(crate) fn absolute(&self, path: impl AsRef<[u8]>) -> Vec<u8> {
+        match path.as_ref() {
+            // An empty path is nowhere, not here.
+            path if path.is_empty() || path.starts_with(b"/") => path.to_vec(),
+            path => [self.0.setup.cwd.as_bytes(), b"/", path].concat(),
         }
-        if let Some(message) = message(&finished, timeout) {
-            stderr.note(&message).await;
-            err.extend(stderr.take().0);
+    }
+
+    /// Nothing is done that could not be recorded.
+    pub(crate) fn check_audit(&self) -> Result<(), Error> {
+        match &self.0.setup.audit {
+            Some(audit) => Ok(audit.check()?),
+            None => Ok(()),
         }
-        let cut_limit = if out_cut { Some("stdoutBytes") } else { err_cut.then_some("stderrBytes") };
-        RunResult {
-            exit_code,
-            stdout: out,
-            stderr: err,
-            duration,
-            truncated: Truncated { stdout: out_cut, stderr: err_cut },
-            error_class,
-            limit: finished.limit.or(cut_limit),
-            usage: Usage {
-                cpu_ms: finished.usage.cpu_nanos / 1_000_000,
-                peak_memory_bytes: self.0.machine.peak_memory(),
-                processes: finished.usage.processes,
-                bytes_read: finished.usage.bytes_read,
-                bytes_written: finished.usage.bytes_written,
-            },
-        }
+    }
+
+    /// Whether a command runs.
+    pub fn is_running(&self) -> bool {
+        self.0.running.lock().is_some()
     }
 
     /// Ends the command that runs; `false` when none does.
@@ -238,100 +200,55 @@ impl Sandbox {
         }
     }
 
-    /// A second sandbox that is as this one is now. Waits for a command in progress; background processes stay
-    /// behind.
-    pub async fn fork(&self) -> Result<Sandbox, Error> {
-        let inner = &self.0;
-        let session = inner.session.lock().await;
-        let mut tree = inner.machine.tree().await.clone();
-        session.at_rest().take_along(&mut tree);
-        let machine = Machine::new(&inner.system.kernel, tree, inner.limits.kernel());
-        let copy = Session::restore(&machine, &inner.system.shell, session.at_rest())
-            .map_err(|errno| Error::refused(errno, b"fork"))?;
-        Ok(Sandbox::over(inner.system.clone(), machine, copy, inner.limits, inner.timeout))
+    /// Stops all its processes where they are; they cannot tell. A running command's clock stands still.
+    pub fn suspend(&self) -> Result<(), Error> {
+        self.live()?.suspend();
+        Ok(())
     }
 
-    /// The machine it runs on, for those who want to count what is alive in it.
-    pub fn machine(&self) -> &Arc<Machine> {
-        &self.0.machine
+    /// Lets them go on.
+    pub fn resume(&self) -> Result<(), Error> {
+        self.live()?.resume();
+        Ok(())
     }
-}
 
-/// Says that a command runs, until it does not: also when nobody waits for it any more.
-struct Running(Arc<Mutex<Option<Arc<Notify>>>>);
-
-impl Running {
-    fn begin(slot: &Arc<Mutex<Option<Arc<Notify>>>>, cancel: &Arc<Notify>) -> Running {
-        *slot.lock() = Some(cancel.clone());
-        Running(slot.clone())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.lock().take();
-    }
-}
-
-/// Ends the command when its caller stops waiting for it.
-struct CancelOnDrop(Option<Arc<Notify>>);
-
-impl CancelOnDrop {
-    fn disarm(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        if let Some(cancel) = &self.0 {
-            cancel.notify_one();
+    /// Ends everything in it and gives back what it holds, whoever else has a handle: all later calls answer
+    /// [`Error::Destroyed`]. A command in progress answers as if it were cancelled.
+    pub async fn destroy(&self) {
+        if self.0.destroyed.swap(true, Ordering::SeqCst) {
+            return;
         }
+        self.cancel();
+        let machine = self.machine();
+        // Those that wait to run find no shell when it is their turn.
+        let session = self.0.session.lock().await.take();
+        drop(session);
+        machine.kill_all();
+        *machine.tree().await = Tree::new(Quota::NONE);
+        self.0.record(Event::Destroy);
     }
 }
 
-/// A run whose output is handed on as it comes keeps none of it.
-fn keep(listener: &Option<mpsc::Sender<Vec<u8>>>, cap: usize) -> usize {
-    if listener.is_some() { 0 } else { cap }
+fn new_machine(system: &System, setup: &Setup, tree: Tree) -> Arc<Machine> {
+    Machine::with_rules(&system.kernel, tree, setup.limits.kernel(), setup.rules.clone())
 }
 
-fn lost(error: tokio::task::JoinError) -> Error {
-    Error::Lost(error.to_string())
+fn put_in_machine(
+    system: &System,
+    setup: &Setup,
+    tree: Tree,
+    rest: &AtRest,
+) -> Result<(Arc<Machine>, Session), Error> {
+    let machine = new_machine(system, setup, tree);
+    let session = Session::restore(&machine, &system.shell, rest);
+    Ok((machine, session.map_err(|errno| Error::refused(errno, b"shell"))?))
 }
 
-fn too_long(len: usize, limit: usize) -> RunResult {
-    RunResult {
-        exit_code: 1,
-        stdout: Vec::new(),
-        stderr: format!("wardian: command too long ({len} bytes, limit {limit})\n").into_bytes(),
-        duration: Duration::ZERO,
-        truncated: Truncated::default(),
-        error_class: Some(ErrorClass::LimitExceeded),
-        limit: Some("commandBytes"),
-        usage: Usage::default(),
+/// 64 random bits, in hexadecimal. Where there is no randomness left, the clock has to do.
+fn new_id() -> String {
+    let mut bytes = [0; 8];
+    if getrandom::fill(&mut bytes).is_err() {
+        bytes = crate::history::now_ms().to_le_bytes();
     }
-}
-
-fn judge(finished: &Finished) -> (u8, Option<ErrorClass>) {
-    match finished.verdict {
-        Verdict::Exited(code) => (code, None),
-        Verdict::TimedOut => (124, Some(ErrorClass::Timeout)),
-        Verdict::Cancelled => (125, Some(ErrorClass::Cancelled)),
-        Verdict::Killed(_) if finished.limit.is_some() => (137, Some(ErrorClass::LimitExceeded)),
-        Verdict::Killed(signal) => (128 + signal, None),
-    }
-}
-
-fn message(finished: &Finished, timeout: Option<Duration>) -> Option<String> {
-    match finished.verdict {
-        Verdict::Exited(_) => None,
-        Verdict::TimedOut => {
-            Some(format!("wardian: timed out after {} ms", timeout.unwrap_or_default().as_millis()))
-        }
-        Verdict::Cancelled => Some("wardian: cancelled".to_owned()),
-        Verdict::Killed(signal) => Some(match finished.limit {
-            Some(limit) => format!("wardian: the shell was ended: {limit} used up"),
-            None => format!("wardian: the shell was ended by signal {signal}"),
-        }),
-    }
+    format!("{:016x}", u64::from_le_bytes(bytes))
 }

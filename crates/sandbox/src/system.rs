@@ -3,16 +3,23 @@
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use wardian_kernel::{Kernel, KernelConfig, Program};
+use wardian_kernel::{HostPrograms, Kernel, KernelConfig, Program};
 use wardian_vfs::{Caller, Content, Device, Errno, Quota, Tree};
 
 use crate::error::Error;
+use crate::extension;
+use crate::pool::Pool;
 use crate::programs::{SHELL, Shipped, TOOLS};
 
 /// Shared by all sandboxes of a program.
 pub(crate) struct System {
     pub(crate) kernel: Kernel,
     pub(crate) shell: Arc<Program>,
+    /// What identifies the shell's program: its state means nothing to another.
+    pub(crate) programs_hash: String,
+    pub(crate) pool: Pool,
+    /// What every sandbox has without extensions of its own.
+    pub(crate) host_programs: Arc<HostPrograms>,
     base: Tree,
 }
 
@@ -20,6 +27,11 @@ static SYSTEM: OnceLock<Arc<System>> = OnceLock::new();
 static STARTING: Mutex<()> = Mutex::new(());
 
 impl System {
+    /// The one system of this program, if it was started.
+    pub(crate) fn started() -> Option<Arc<System>> {
+        SYSTEM.get().cloned()
+    }
+
     /// The one system of this program, started on first use. `progress` hears of programs that must be compiled.
     pub(crate) fn get(progress: &dyn Fn(&str)) -> Result<Arc<System>, Error> {
         let _one_at_a_time = STARTING.lock();
@@ -34,8 +46,10 @@ impl System {
         let kernel = Kernel::new(KernelConfig::default())?;
         let shell = SHELL.load(&kernel, progress)?;
         let tools = TOOLS.load(&kernel, progress)?;
-        let base = base_tree(&kernel, &shell, &tools)?;
-        Ok(System { kernel, shell, base })
+        let mut base = base_tree(&kernel, &shell, &tools)?;
+        let host_programs = Arc::new(extension::install_listing(&mut base)?);
+        let programs_hash = SHELL.sha256()?.to_owned();
+        Ok(System { kernel, shell, programs_hash, pool: Pool::default(), host_programs, base })
     }
 
     /// A fresh tree, with nothing in it that counts against `quota`.
@@ -151,4 +165,10 @@ fn install_etc(tree: &mut Tree) -> Installed {
         tree.install(path.as_bytes(), 0o644, content).map_err(|errno| (errno, path.to_owned()))?;
     }
     Ok(())
+}
+
+/// How many tasks of guests there are in this program, for those who look for leaks.
+#[doc(hidden)]
+pub fn guest_tasks() -> usize {
+    SYSTEM.get().map_or(0, |system| system.kernel.handle().metrics().num_alive_tasks())
 }

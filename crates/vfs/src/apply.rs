@@ -2,10 +2,11 @@
 //!
 //! ```text
 //! 1  write all new contents to a directory of their own      nothing is changed yet; most failures are here
-//! 2  remove what is deleted, deepest first
+//! 2  move what is deleted aside, deepest first
 //! 3  make directories and links, move the contents in place
 //! 4  set modes, forget the overlay's changes: they are the directory now
 //! ```
+//! Each step says how it is undone. When one fails, those before it are undone, the last first.
 
 use crate::diff::{Change, What};
 use crate::handle::OpenFlags;
@@ -27,8 +28,12 @@ impl Tree {
         let (id, point) = self.mount_with_root(&top).ok_or(Errno::EINVAL)?;
         let Source::Overlay { dir: host, root } = point.source else { return Err(Errno::EINVAL) };
         let changes = self.diff(path)?;
-        let mut apply = Apply { tree: self, host: &host, top, stage: stage_name(&host)? };
+        let mut apply = Apply { tree: self, host: &host, top, stage: stage_name(&host)?, undo: Vec::new() };
         let done = apply.run(&changes);
+        if done.is_err() && !apply.undo_all() {
+            // What could not be put back is still in the stage: better there than lost.
+            return Err(Errno::EIO);
+        }
         // Whatever is left of it; what was moved in place is not.
         apply.clean_up();
         done?;
@@ -41,14 +46,35 @@ impl Tree {
         self.copied.insert(spot, root);
         Ok(changes)
     }
+
+    /// What [`Tree::apply`] would do, or why it would refuse; nothing is done.
+    pub fn check_apply(&self, path: &[u8]) -> Result<Vec<Change>> {
+        let top = self.lookup(&Caller::ROOT, &self.root(), path, true)?;
+        let (_, point) = self.mount_with_root(&top).ok_or(Errno::EINVAL)?;
+        let Source::Overlay { dir: host, .. } = point.source else { return Err(Errno::EINVAL) };
+        let changes = self.diff(path)?;
+        let apply = Apply { tree: self, host: &host, top, stage: Vec::new(), undo: Vec::new() };
+        changes.iter().try_for_each(|change| apply.check(change).map(drop))?;
+        Ok(changes)
+    }
+}
+
+/// How a step is undone.
+enum Undo {
+    Rename { from: Vec<u8>, to: Vec<u8> },
+    Remove(Vec<u8>),
+    MakeDir { path: Vec<u8>, mode: u32 },
+    MakeLink { target: Vec<u8>, path: Vec<u8> },
+    SetMode { path: Vec<u8>, mode: u32 },
 }
 
 struct Apply<'t> {
     tree: &'t Tree,
     host: &'t Arc<HostDir>,
     top: Place,
-    /// Where new contents wait.
+    /// Where new contents wait, and old ones until all is done.
     stage: Vec<u8>,
+    undo: Vec<Undo>,
 }
 
 impl Apply<'_> {
@@ -61,9 +87,9 @@ impl Apply<'_> {
                 self.stage_content(number, change)?;
             }
         }
-        for change in changes.iter().rev() {
-            if matches!(change.what, What::Deleted { .. }) {
-                self.host.remove(&change.path)?;
+        for (number, change) in changes.iter().enumerate().rev() {
+            if let What::Deleted { mode } = change.what {
+                self.take_away(number, change, mode)?;
             }
         }
         for (number, (change, target)) in changes.iter().zip(&targets).enumerate() {
@@ -101,6 +127,50 @@ impl Apply<'_> {
         join(&self.stage, number.to_string().as_bytes())
     }
 
+    /// The old content of what a change takes away or replaces.
+    fn aside(&self, number: usize) -> Vec<u8> {
+        join(&self.stage, format!("old-{number}").as_bytes())
+    }
+
+    fn take_away(&mut self, number: usize, change: &Change, mode: u32) -> Result<()> {
+        let path = change.path.clone();
+        let undo = match change.kind {
+            FileKind::Dir => {
+                self.host.remove(&path)?;
+                Undo::MakeDir { path, mode }
+            }
+            FileKind::Symlink => {
+                let target = self.host.read_link(&path)?;
+                self.host.remove(&path)?;
+                Undo::MakeLink { target, path }
+            }
+            _ => {
+                self.host.rename(&path, &self.aside(number))?;
+                Undo::Rename { from: self.aside(number), to: path }
+            }
+        };
+        self.undo.push(undo);
+        Ok(())
+    }
+
+    /// Undoes what was done so far; false where even that fails.
+    fn undo_all(&mut self) -> bool {
+        let mut all = true;
+        while let Some(undo) = self.undo.pop() {
+            let undone = match undo {
+                Undo::Rename { from, to } => self.host.rename(&from, &to),
+                Undo::Remove(path) => self.host.remove(&path),
+                Undo::MakeDir { path, mode } => {
+                    self.host.mkdir(&path, 0o700).and_then(|()| self.host.chmod(&path, mode & 0o1777))
+                }
+                Undo::MakeLink { target, path } => self.host.symlink(&target, &path),
+                Undo::SetMode { path, mode } => self.host.chmod(&path, mode & 0o1777),
+            };
+            all &= undone.is_ok();
+        }
+        all
+    }
+
     fn stage_content(&self, number: usize, change: &Change) -> Result<()> {
         let mut tree = self.tree.clone();
         let place = self.place(change)?;
@@ -119,26 +189,46 @@ impl Apply<'_> {
         }
     }
 
-    fn put_in_place(&self, number: usize, change: &Change, target: &[u8]) -> Result<()> {
+    fn put_in_place(&mut self, number: usize, change: &Change, target: &[u8]) -> Result<()> {
+        let path = change.path.clone();
         match (change.kind, change.what) {
-            (FileKind::File, _) if brings_content(change) => {
-                self.host.rename(&self.staged(number), &change.path)
+            (FileKind::File, What::Modified) => {
+                let old = self.aside(number);
+                self.host.link(&path, &old)?;
+                self.host.rename(&self.staged(number), &path)?;
+                self.undo.push(Undo::Rename { from: old, to: path });
             }
-            (FileKind::Dir, What::Added { .. }) => self.host.mkdir(&change.path, 0o700),
-            (FileKind::Symlink, What::Added { .. }) => self.host.symlink(target, &change.path),
+            (FileKind::File, What::Added { .. }) => {
+                self.host.rename(&self.staged(number), &path)?;
+                self.undo.push(Undo::Remove(path));
+            }
+            (FileKind::Dir, What::Added { .. }) => {
+                self.host.mkdir(&path, 0o700)?;
+                self.undo.push(Undo::Remove(path));
+            }
+            (FileKind::Symlink, What::Added { .. }) => {
+                self.host.symlink(target, &path)?;
+                self.undo.push(Undo::Remove(path));
+            }
             (FileKind::Symlink, What::Modified) => {
-                self.host.remove(&change.path)?;
-                self.host.symlink(target, &change.path)
+                let old = self.host.read_link(&path)?;
+                self.host.remove(&path)?;
+                self.undo.push(Undo::MakeLink { target: old, path: path.clone() });
+                self.host.symlink(target, &path)?;
+                self.undo.push(Undo::Remove(path));
             }
-            _ => Ok(()),
+            _ => {}
         }
+        Ok(())
     }
 
-    fn set_mode(&self, change: &Change) -> Result<()> {
+    fn set_mode(&mut self, change: &Change) -> Result<()> {
         match (change.kind, change.what) {
-            (FileKind::Dir, What::Added { mode })
-            | (FileKind::File | FileKind::Dir, What::Mode { to: mode, .. }) => {
-                self.host.chmod(&change.path, mode)
+            (FileKind::Dir, What::Added { mode }) => self.host.chmod(&change.path, mode),
+            (FileKind::File | FileKind::Dir, What::Mode { from, to }) => {
+                self.host.chmod(&change.path, to)?;
+                self.undo.push(Undo::SetMode { path: change.path.clone(), mode: from });
+                Ok(())
             }
             _ => Ok(()),
         }

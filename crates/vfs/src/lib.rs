@@ -37,6 +37,7 @@
 mod apply;
 mod attr;
 mod caller;
+mod conflict;
 mod content;
 mod dev;
 mod diff;

@@ -210,6 +210,15 @@ impl Tree {
         Ok(names.iter().rev().flat_map(|name| [b"/", &name[..]].concat()).collect())
     }
 
+    /// The absolute path, without any link in it, of the file that a path leads to.
+    pub fn real_path(&self, who: &Caller, at: &Place, path: &[u8]) -> Result<Vec<u8>> {
+        match self.real_parent(who, at, path, true) {
+            Ok((dir, name)) => Ok(crate::name::join(&self.path_of(&dir)?, &name)),
+            Err(Errno::EISDIR) => self.path_of(&self.lookup(who, at, path, true)?),
+            Err(errno) => Err(errno),
+        }
+    }
+
     /// Could this path run into a host directory, so that the call may have to wait for a disk? False at
     /// once where none is mounted; may err on the side of true.
     pub fn touches_host(&self, at: &Place, path: &[u8]) -> bool {

@@ -23,6 +23,8 @@ use std::sync::Arc;
 pub enum Mount {
     /// Files given as paths below the mount and contents; they belong to the user.
     Files(Vec<(Vec<u8>, Content)>),
+    /// The same, but every change is `EROFS`.
+    ReadOnlyFiles(Vec<(Vec<u8>, Content)>),
     /// A directory of the host: see [`Mount::host`].
     Host(HostMount),
     /// Files that are computed when asked for.
@@ -95,6 +97,8 @@ pub(crate) struct Mounts {
     by_id: BTreeMap<MountId, MountPoint>,
     last_id: MountId,
     host: usize,
+    /// How many are in-memory files that must not change.
+    frozen: usize,
 }
 
 #[derive(Clone)]
@@ -106,7 +110,7 @@ pub(crate) struct MountPoint {
 
 #[derive(Clone)]
 pub(crate) enum Source {
-    Files { root: Ino },
+    Files { root: Ino, writable: bool },
     Host { dir: Arc<HostDir>, writable: bool },
     Overlay { dir: Arc<HostDir>, root: Ino },
     Virtual(Arc<dyn Virtual>),
@@ -118,6 +122,10 @@ impl Source {
             Source::Host { dir, .. } | Source::Overlay { dir, .. } => Some(dir),
             Source::Files { .. } | Source::Virtual(_) => None,
         }
+    }
+
+    fn is_frozen(&self) -> bool {
+        matches!(self, Source::Files { writable: false, .. })
     }
 }
 
@@ -137,7 +145,12 @@ impl Tree {
         let id = self.mounts.last_id + 1;
         let (source, files) = match mount {
             Mount::Virtual(files) => (Source::Virtual(files), Vec::new()),
-            Mount::Files(files) => (Source::Files { root: self.files_root(covered, id)? }, files),
+            Mount::Files(files) => {
+                (Source::Files { root: self.files_root(covered, id)?, writable: true }, files)
+            }
+            Mount::ReadOnlyFiles(files) => {
+                (Source::Files { root: self.files_root(covered, id)?, writable: false }, files)
+            }
             Mount::Host(HostMount { dir, access: HostAccess::Overlay }) => {
                 let spot = MountSpot { mount: id, path: [].into() };
                 let root = self.overlay_root(&dir, covered, spot.clone())?;
@@ -152,6 +165,7 @@ impl Tree {
         let mounts = Arc::make_mut(&mut self.mounts);
         mounts.last_id = id;
         mounts.host += usize::from(source.host_dir().is_some());
+        mounts.frozen += usize::from(source.is_frozen());
         mounts.by_id.insert(id, MountPoint { covered, source });
         self.dir_mut(covered)?.covered_by = Some(id);
         if let Err(errno) = self.fill_mount(path, files) {
@@ -190,7 +204,7 @@ impl Tree {
         if inside {
             return Err(Errno::EBUSY);
         }
-        if let Source::Files { root } | Source::Overlay { root, .. } = point.source {
+        if let Source::Files { root, .. } | Source::Overlay { root, .. } = point.source {
             self.remove_all_below(root)?;
             self.unlinked(root)?;
         }
@@ -198,6 +212,7 @@ impl Tree {
         self.dir_mut(point.covered)?.covered_by = None;
         let mounts = Arc::make_mut(&mut self.mounts);
         mounts.host -= usize::from(point.source.host_dir().is_some());
+        mounts.frozen -= usize::from(point.source.is_frozen());
         mounts.by_id.remove(&id);
         Ok(())
     }
@@ -218,6 +233,22 @@ impl Tree {
         described.collect()
     }
 
+    /// Is anything read-only besides what permission bits say?
+    pub(crate) fn may_be_frozen(&self) -> bool {
+        self.writable.is_some() || self.mounts.frozen > 0
+    }
+
+    /// May what is in memory at `ino` change, as far as the mount it is in goes?
+    pub(crate) fn check_files_writable(&self, ino: Ino) -> Result<()> {
+        if self.mounts.frozen == 0 {
+            return Ok(());
+        }
+        // An inode of the mount `id` is on the device `id + 1`.
+        let mount = self.inode(ino)?.dev.checked_sub(1);
+        let frozen = mount.and_then(|id| self.mounts.by_id.get(&id)).is_some_and(|at| at.source.is_frozen());
+        if frozen { Err(Errno::EROFS) } else { Ok(()) }
+    }
+
     pub(crate) fn mount_point(&self, id: MountId) -> Result<&MountPoint> {
         self.mounts.by_id.get(&id).ok_or(Errno::ENOENT)
     }
@@ -225,7 +256,7 @@ impl Tree {
     /// Where one is after stepping onto a directory that a mount covers.
     pub(crate) fn mount_root(&self, id: MountId) -> Result<Place> {
         Ok(match self.mount_point(id)?.source {
-            Source::Files { root } | Source::Overlay { root, .. } => Place::inode(root),
+            Source::Files { root, .. } | Source::Overlay { root, .. } => Place::inode(root),
             _ => Place::mounted(MountSpot { mount: id, path: [].into() }),
         })
     }
@@ -233,14 +264,14 @@ impl Tree {
     /// Is the inode the root of a mount in memory?
     pub(crate) fn is_mount_root(&self, ino: Ino) -> bool {
         self.mounts.by_id.values().any(|point| match point.source {
-            Source::Files { root } | Source::Overlay { root, .. } => root == ino,
+            Source::Files { root, .. } | Source::Overlay { root, .. } => root == ino,
             _ => false,
         })
     }
 
     pub(crate) fn mount_with_root(&self, place: &Place) -> Option<(MountId, MountPoint)> {
         let found = self.mounts.by_id.iter().find(|(id, point)| match (&place.0, &point.source) {
-            (Spot::Inode(ino), Source::Files { root } | Source::Overlay { root, .. }) => ino == root,
+            (Spot::Inode(ino), Source::Files { root, .. } | Source::Overlay { root, .. }) => ino == root,
             (Spot::Mount(spot), _) => spot.mount == **id && spot.path.is_empty(),
             _ => false,
         });

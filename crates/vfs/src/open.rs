@@ -27,7 +27,7 @@ impl Tree {
         mode: u32,
     ) -> Result<Handle> {
         let mut handle = self.open_checked(who, at, path, flags, mode)?;
-        if self.writable.is_some() && !flags.intersects(OpenFlags::WRITE | OpenFlags::TRUNC) {
+        if self.may_be_frozen() && !flags.intersects(OpenFlags::WRITE | OpenFlags::TRUNC) {
             let follow = !flags.contains(OpenFlags::NOFOLLOW);
             let place = handle.place();
             handle.frozen = self.check_place_writable(&place, at, path, follow, who) == Err(Errno::EROFS);

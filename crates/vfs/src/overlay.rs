@@ -56,6 +56,7 @@ impl Tree {
             return Err(Errno::ENOSPC);
         }
         self.copied.insert(spot.clone(), ino);
+        self.note_below_spot(spot);
         Ok(ino)
     }
 
@@ -109,6 +110,7 @@ impl Tree {
     pub(crate) fn forget_copies(&mut self, mount: MountId) {
         let kept = self.copied.iter().filter(|(spot, _)| spot.mount != mount);
         self.copied = kept.map(|(spot, ino)| (spot.clone(), *ino)).collect();
+        self.forget_below(mount);
     }
 
     /// Would a lower entry show through if `name` were taken out of `dir`?

@@ -1,11 +1,12 @@
 //! The tree itself: a value. Cloning it takes constant time, and no clone sees what another writes.
 
+use crate::conflict::Below;
 use crate::dir::{Dir, Target};
 use crate::inode::{Body, Inode};
 use crate::mount::Mounts;
 use crate::place::{Ino, MountSpot, Spot};
 use crate::quota::{Quota, Usage};
-use crate::{Caller, Errno, Place, Result};
+use crate::{Caller, Errno, Handle, Place, Result};
 use imbl::OrdMap;
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ pub struct Tree {
     pub(crate) mounts: Arc<Mounts>,
     /// Overlays: which lower files and directories have become inodes, whatever became of those since.
     pub(crate) copied: OrdMap<MountSpot, Ino>,
+    /// Overlays: what was below each name when it was first touched.
+    pub(crate) below: OrdMap<MountSpot, Below>,
 }
 
 impl Tree {
@@ -44,6 +47,7 @@ impl Tree {
             writable: None,
             mounts: Arc::default(),
             copied: OrdMap::new(),
+            below: OrdMap::new(),
         }
     }
 
@@ -68,8 +72,9 @@ impl Tree {
 
     /// May the entry `name` of `dir` come, go or change (`""`: the directory itself)?
     pub(crate) fn check_writable(&self, dir: &Place, name: &[u8]) -> Result<()> {
-        if let Spot::Mount(spot) = &dir.0 {
-            self.check_mount_writable(spot)?;
+        match &dir.0 {
+            Spot::Mount(spot) => self.check_mount_writable(spot)?,
+            Spot::Inode(ino) => self.check_files_writable(*ino)?,
         }
         let Some(allowed) = &self.writable else { return Ok(()) };
         let mut path = self.path_of(dir)?;
@@ -80,6 +85,15 @@ impl Tree {
             path.strip_prefix(&prefix[..]).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
         });
         if is_allowed { Ok(()) } else { Err(Errno::EROFS) }
+    }
+
+    /// Goes back to an earlier clone of this tree, of which only the handles in `kept` are open any more. Numbers
+    /// given out since are not given out again, so a handle on a file that is gone never finds another in its place.
+    pub fn go_back_to<'h>(&mut self, earlier: Tree, kept: impl Iterator<Item = &'h Handle>) {
+        let next_ino = self.next_ino.max(earlier.next_ino);
+        *self = earlier;
+        self.next_ino = next_ino;
+        self.close_all_but(kept);
     }
 
     pub(crate) fn inode(&self, ino: Ino) -> Result<&Inode> {
@@ -139,6 +153,7 @@ impl Tree {
 
     /// Gives `ino` the name `name` in `dir`, in place of what had it.
     pub(crate) fn enter(&mut self, dir: Ino, name: &[u8], ino: Ino) -> Result<()> {
+        self.note_below(dir, name);
         let is_dir = if let Body::Dir(child) = &mut self.inode_mut(ino)?.body {
             child.parent = dir;
             child.name = crate::name::Name::new(name);
@@ -157,6 +172,7 @@ impl Tree {
 
     /// Takes the name `name` out of `dir`, leaving a whiteout where a lower entry would show through.
     pub(crate) fn leave(&mut self, dir: Ino, name: &[u8], is_dir: bool) -> Result<()> {
+        self.note_below(dir, name);
         let hides = self.lower_has(dir, name);
         let parent = self.dir_mut(dir)?;
         parent.take(name);

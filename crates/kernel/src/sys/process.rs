@@ -81,7 +81,7 @@ async fn exec_wasi(call: &mut Call<'_>, request: u32, preopens: u32, count: u32)
     let preopens = preopen_list(call, preopens, count)?;
     let cwd = words.cwd(call).await?;
     let mut request = words.find(call).await?;
-    if request.program.native {
+    if !request.program.is_wasi() {
         return Err(Errno::EINVAL.into());
     }
     let (machine, process) = (call.machine().clone(), call.process().clone());

@@ -140,7 +140,7 @@ where
     };
     match machine.on_file(file, work).await {
         Err(Errno::EFBIG) => Err(call.too_large()),
-        done => Ok(done.inspect_err(|errno| call.note_full(*errno))?),
+        done => Ok(call.noted(done).await?),
     }
 }
 

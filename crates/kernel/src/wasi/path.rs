@@ -222,5 +222,5 @@ where
     };
     let paths: [Spot<'_>; 2] = [(&source.0, &source.1), (&target.0, &target.1)];
     let done = call.machine().clone().at_paths(&paths, work).await;
-    Ok(done.inspect_err(|errno: &Errno| call.note_full(*errno))?)
+    Ok(call.noted(done).await?)
 }

@@ -66,7 +66,7 @@ async fn a_deadline_ends_whatever_a_command_does() {
         let result = sandbox.run_with(run).await.unwrap();
         assert_eq!(result.exit_code, 124, "{script}: {result:?}");
         assert_eq!(output(&sandbox, "f; pwd").await, "1\n/tmp\n", "after {script}");
-        settled(sandbox.machine()).await;
+        settled(&sandbox.machine()).await;
     }
 }
 
@@ -94,7 +94,7 @@ async fn a_deadline_ends_work_on_a_directory_of_a_million() {
         let run = Run::new(script).timeout(Some(Duration::from_millis(60)));
         let result = sandbox.run_with(run).await.unwrap();
         assert_eq!(result.exit_code, 124, "{script}: {result:?}");
-        settled(sandbox.machine()).await;
+        settled(&sandbox.machine()).await;
     }
     assert!(sandbox.machine().tree().await.usage().inodes > 1_000_000);
 }

@@ -1,11 +1,19 @@
 //! The library as its users see it: real scripts in real sandboxes.
 
+mod adversarial;
+mod api;
+mod archives;
+mod audit;
+mod capabilities;
 mod cases;
+mod endings;
 mod forks;
+mod idle;
 mod jobs;
 mod kills;
 mod limits;
 mod mounts;
 mod scripts;
 mod session;
+mod soak;
 mod support;

@@ -1,0 +1,85 @@
+//! What sandboxes cost as values: making, forking, keeping many.
+
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use wardian::Sandbox;
+
+use crate::table::{Table, show};
+
+const TIMES: u32 = 500;
+const MANY: usize = 1_000;
+const IDLE: usize = 10_000;
+
+pub(crate) async fn measure() -> Result<Table> {
+    let mut table = Table::new("sandbox", &["what", "ours", "native bash", "faster", "goal"]);
+    let first = Sandbox::builder().build().await?;
+    first.run("echo hi").await?;
+    create(&mut table).await?;
+    fork(&mut table).await?;
+    many(&mut table).await?;
+    idle(&mut table).await?;
+    Ok(table)
+}
+
+async fn create(table: &mut Table) -> Result<()> {
+    let start = Instant::now();
+    for _ in 0..TIMES {
+        let sandbox = Sandbox::builder().build().await?;
+        ensure!(sandbox.run("echo hi").await?.stdout == b"hi\n");
+    }
+    table.note("create and `echo`", show(start.elapsed() / TIMES), "0.2 ms");
+    Ok(())
+}
+
+async fn fork(table: &mut Table) -> Result<()> {
+    let sandbox = Sandbox::builder().build().await?;
+    sandbox.run("for i in {1..10000}; do echo > /tmp/$i; done").await?;
+    let start = Instant::now();
+    for _ in 0..TIMES {
+        drop(sandbox.fork().await?);
+    }
+    table.note("fork of a sandbox with 10,000 files", show(start.elapsed() / TIMES), "20 µs");
+    Ok(())
+}
+
+async fn many(table: &mut Table) -> Result<()> {
+    let sandbox = Sandbox::builder().build().await?;
+    sandbox.run("x=1; f() { echo $x; }").await?;
+    let before = resident()?;
+    let start = Instant::now();
+    let forks = sandbox.fork_many(MANY).await?;
+    let kept = resident()?;
+    let tasks: Vec<_> =
+        forks.iter().cloned().map(|fork| tokio::spawn(async move { fork.run("f").await })).collect();
+    for task in tasks {
+        ensure!(task.await??.stdout == b"1\n");
+    }
+    table.note("1,000 forks that each run a command", show(start.elapsed()), "300 ms");
+    table.note(
+        "memory of a fork before it writes",
+        format!("{:.1} KiB", (kept - before) as f64 / MANY as f64),
+        "100 KiB",
+    );
+    Ok(())
+}
+
+async fn idle(table: &mut Table) -> Result<()> {
+    let before = resident()?;
+    let mut all = Vec::with_capacity(IDLE);
+    for _ in 0..IDLE {
+        let sandbox = Sandbox::builder().build().await?;
+        sandbox.run("echo hi").await?;
+        all.push(sandbox);
+    }
+    let mebibytes = resident()?.saturating_sub(before) as f64 / 1024.0;
+    table.note("10,000 idle sandboxes that have run a command", format!("{mebibytes:.0} MiB"), "1 GiB");
+    Ok(())
+}
+
+/// Kibibytes of this process that are in memory.
+fn resident() -> Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0");
+    Ok(line.trim().trim_end_matches(" kB").parse()?)
+}

@@ -1,0 +1,252 @@
+//! A session between commands, as a value: what a fork clones, a snapshot keeps, an archive writes out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use wardian_vfs::{Caller, Errno, FileKind, Handle, OpenFlags, Result, Seek, Tree};
+
+use crate::image::Image;
+use crate::pages::Page;
+use crate::signal::Signals;
+use crate::stream::Standard;
+
+/// What the kernel and the program keep for a process at rest, but for what it has open.
+#[derive(Clone)]
+pub(crate) struct Rest {
+    pub(crate) image: Arc<Image>,
+    pub(crate) env: Arc<Vec<Vec<u8>>>,
+    pub(crate) umask: u32,
+    pub(crate) signals: Signals,
+}
+
+/// A session program's state between commands. It belongs to the tree it rested on, and to clones of that.
+#[derive(Clone)]
+pub struct AtRest {
+    pub(crate) rest: Rest,
+    pub(crate) cwd: Handle,
+    pub(crate) cwd_name: Arc<[u8]>,
+    pub(crate) fds: Vec<(u32, RestingFd)>,
+}
+
+/// A descriptor between commands.
+#[derive(Clone)]
+pub(crate) struct RestingFd {
+    pub(crate) what: Resting,
+    pub(crate) cloexec: bool,
+}
+
+/// What a descriptor stands for.
+#[derive(Clone)]
+pub(crate) enum Resting {
+    /// A file of the tree, at its offset. Copies of one open file have the same `description`.
+    File { description: u32, handle: Handle, name: Vec<u8> },
+    /// A stream of whichever command runs next.
+    Stream(Standard),
+    /// The end of a pipe; its other end stays behind with the original.
+    Pipe { reads: bool, writes: bool },
+}
+
+impl AtRest {
+    /// Makes a clone of the tree it rests on fit for it: what only processes that stay behind have open is closed.
+    pub fn take_along(&self, tree: &mut Tree) {
+        let mut seen = Vec::new();
+        let handles = self.fds.iter().filter_map(|(_, fd)| match &fd.what {
+            Resting::File { description, handle, .. } if !seen.contains(description) => {
+                seen.push(*description);
+                Some(handle)
+            }
+            _ => None,
+        });
+        tree.close_all_but(std::iter::once(&self.cwd).chain(handles));
+    }
+}
+
+/// A session at rest without anything of this program's memory in it: what can be written out and read elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packed {
+    /// The environment it was started with.
+    pub env: Vec<Vec<u8>>,
+    /// The working directory.
+    pub cwd: Vec<u8>,
+    /// Permission bits new files do not get.
+    pub umask: u32,
+    /// What it wants done with each signal, by number, as the guest interface has it.
+    pub signals: Vec<u8>,
+    /// Its descriptors.
+    pub fds: Vec<PackedFd>,
+    /// Bytes of memory.
+    pub memory_size: u64,
+    /// Its stack pointer.
+    pub stack_pointer: u32,
+    /// The pages of its memory that differ from a fresh instance's.
+    pub pages: Vec<(u32, Arc<Page>)>,
+}
+
+/// A descriptor of a packed session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackedFd {
+    /// Its number.
+    pub number: u32,
+    /// Whether it closes on exec.
+    pub cloexec: bool,
+    /// What it stands for.
+    pub what: PackedFile,
+}
+
+/// What a packed descriptor stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PackedFile {
+    /// An open file. Copies of one opening have the same `description`.
+    File {
+        /// Which opening.
+        description: u32,
+        /// How it was opened: bits of [`OpenFlags`].
+        flags: u32,
+        /// Where the next read or write happens.
+        offset: u64,
+        /// Where the file is, or what is in it if it has no name any more.
+        place: PackedPlace,
+    },
+    /// 0, 1 or 2: a stream of the next command.
+    Stream(u8),
+    /// The end of a pipe.
+    Pipe {
+        /// One can read from it.
+        reads: bool,
+        /// One can write to it.
+        writes: bool,
+    },
+}
+
+/// Where an open file is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PackedPlace {
+    /// At this path.
+    Path(Vec<u8>),
+    /// Nowhere: it was removed, and only this content is left.
+    Orphan(Vec<u8>),
+}
+
+impl AtRest {
+    /// Packs it, with the tree it rests on at hand.
+    pub fn pack(&self, tree: &Tree) -> std::io::Result<Packed> {
+        let rest = &self.rest;
+        let (size, stack_pointer) = rest.image.shape();
+        Ok(Packed {
+            env: rest.env.to_vec(),
+            cwd: tree.path_of(&self.cwd.place()).unwrap_or_else(|_| b"/".to_vec()),
+            umask: rest.umask,
+            signals: rest.signals.to_bytes(),
+            fds: self
+                .fds
+                .iter()
+                .map(|(number, fd)| fd.pack(*number, tree))
+                .collect::<std::io::Result<_>>()?,
+            memory_size: size as u64,
+            stack_pointer,
+            pages: rest.image.flatten()?,
+        })
+    }
+
+    /// Unpacks it onto a tree, whose files it opens. EINVAL where the parts cannot belong together.
+    pub fn unpack(packed: Packed, tree: &mut Tree) -> Result<AtRest> {
+        let size = usize::try_from(packed.memory_size).map_err(|_| Errno::EINVAL)?;
+        let image = Image::rebuild(size, packed.stack_pointer, packed.pages).ok_or(Errno::EINVAL)?;
+        let (root, directory) = (tree.root(), OpenFlags::PATH | OpenFlags::DIRECTORY);
+        let cwd = tree.open(&Caller::USER, &root, &packed.cwd, directory, 0)?;
+        let mut opened = BTreeMap::new();
+        let mut fds = Vec::with_capacity(packed.fds.len());
+        for fd in packed.fds {
+            let what = fd.what.unpack(tree, &mut opened)?;
+            fds.push((fd.number, RestingFd { what, cloexec: fd.cloexec }));
+        }
+        let rest = Rest {
+            image: Arc::new(image),
+            env: Arc::new(packed.env),
+            umask: packed.umask & 0o777,
+            signals: Signals::from_bytes(&packed.signals)?,
+        };
+        Ok(AtRest { rest, cwd, cwd_name: packed.cwd.into(), fds })
+    }
+}
+
+impl RestingFd {
+    fn pack(&self, number: u32, tree: &Tree) -> std::io::Result<PackedFd> {
+        let what = match &self.what {
+            Resting::Stream(which) => PackedFile::Stream(*which as u8),
+            Resting::Pipe { reads, writes } => PackedFile::Pipe { reads: *reads, writes: *writes },
+            Resting::File { description, handle, name } => PackedFile::File {
+                description: *description,
+                flags: handle.flags().bits(),
+                offset: handle.offset(),
+                place: pack_place(tree, handle, name)?,
+            },
+        };
+        Ok(PackedFd { number, cloexec: self.cloexec, what })
+    }
+}
+
+/// The path of an open file, if the name it was opened by still leads to it; else what is in it.
+fn pack_place(tree: &Tree, handle: &Handle, name: &[u8]) -> std::io::Result<PackedPlace> {
+    let found = tree.lookup(&Caller::ROOT, &tree.root(), name, true);
+    if handle.kind() != FileKind::File || found.is_ok_and(|place| place == handle.place()) {
+        return Ok(PackedPlace::Path(name.to_vec()));
+    }
+    let failed = |errno: Errno| std::io::Error::other(format!("an open file without a name: {errno}"));
+    let size = tree.stat_handle(&Caller::ROOT, handle).map_err(failed)?.size;
+    let mut content = vec![0; usize::try_from(size).map_err(std::io::Error::other)?];
+    let mut filled = 0;
+    while filled < content.len() {
+        match tree.peek(handle, &mut content[filled..], filled as u64).map_err(failed)? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    content.truncate(filled);
+    Ok(PackedPlace::Orphan(content))
+}
+
+impl PackedFile {
+    fn unpack(self, tree: &mut Tree, opened: &mut BTreeMap<u32, (Handle, Vec<u8>)>) -> Result<Resting> {
+        Ok(match self {
+            PackedFile::Stream(0) => Resting::Stream(Standard::Input),
+            PackedFile::Stream(1) => Resting::Stream(Standard::Output),
+            PackedFile::Stream(2) => Resting::Stream(Standard::Error),
+            PackedFile::Stream(_) => return Err(Errno::EINVAL),
+            PackedFile::Pipe { reads, writes } => Resting::Pipe { reads, writes },
+            PackedFile::File { description, flags, offset, place } => {
+                if let std::collections::btree_map::Entry::Vacant(vacant) = opened.entry(description) {
+                    let (mut handle, name) = reopen(tree, flags, place)?;
+                    // A directory or device need not take it.
+                    let _ = tree.seek(&mut handle, Seek::Start(offset));
+                    vacant.insert((handle, name));
+                }
+                let (handle, name) = opened[&description].clone();
+                Resting::File { description, handle, name }
+            }
+        })
+    }
+}
+
+fn reopen(tree: &mut Tree, flags: u32, place: PackedPlace) -> Result<(Handle, Vec<u8>)> {
+    let made_once = OpenFlags::CREATE | OpenFlags::EXCL | OpenFlags::TRUNC;
+    let flags = OpenFlags::from_bits(flags).ok_or(Errno::EINVAL)? - made_once;
+    let (who, root) = (Caller::USER, tree.root());
+    match place {
+        PackedPlace::Path(path) => Ok((tree.open(&who, &root, &path, flags, 0)?, path)),
+        PackedPlace::Orphan(content) => {
+            let name = b"/tmp/.wardian-orphan".to_vec();
+            let fresh = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::EXCL;
+            let mut made = tree.open(&who, &root, &name, fresh, 0o600)?;
+            let mut left = &content[..];
+            while !left.is_empty() {
+                let count = tree.write(&mut made, left)?;
+                left = &left[count..];
+            }
+            let handle = tree.open(&who, &root, &name, flags, 0)?;
+            tree.close(made);
+            tree.unlink(&who, &root, &name)?;
+            Ok((handle, name))
+        }
+    }
+}

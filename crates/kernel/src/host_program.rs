@@ -1,0 +1,149 @@
+//! Programs whose body is the host's: a function instead of WebAssembly, behind a file like any other.
+//!
+//! ```text
+//!  /usr/bin/weather ──spawn──► Process (pid, descriptors, signals) ──► HostProgram::run(call)
+//!   a file whose version        waited for, killed and counted           a future of the host's,
+//!   the machine knows           as any other                             cancelled with its process
+//! ```
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tokio::task::AbortHandle;
+use wardian_vfs::{Errno, Result};
+
+use crate::fd::OpenFile;
+use crate::io::write_file;
+use crate::machine::Machine;
+use crate::proc::{Process, Status};
+use crate::signal::SIGABRT;
+use crate::spawn::Request;
+
+/// What a host program's run comes to: its exit code.
+pub type HostRun = Pin<Box<dyn Future<Output = u8> + Send>>;
+
+/// A program of the host's.
+pub trait HostProgram: Send + Sync {
+    /// Runs it. The future is dropped when its process is killed or the command's time is up.
+    fn run(&self, call: HostCall) -> HostRun;
+}
+
+/// One run of a host program: what it was given, and its three streams.
+pub struct HostCall {
+    /// Its arguments, the name it was called by first.
+    pub argv: Vec<Vec<u8>>,
+    /// Its environment, as `NAME=VALUE`.
+    pub env: Vec<Vec<u8>>,
+    /// The directory it runs in.
+    pub cwd: Vec<u8>,
+    /// Descriptor 0.
+    pub stdin: HostInput,
+    /// Descriptor 1.
+    pub stdout: HostOutput,
+    /// Descriptor 2.
+    pub stderr: HostOutput,
+}
+
+/// A descriptor of the program's process.
+struct Descriptor {
+    machine: Arc<Machine>,
+    process: Arc<Process>,
+    number: u32,
+}
+
+/// Where a host program reads.
+pub struct HostInput(Descriptor);
+
+/// Where a host program writes.
+pub struct HostOutput(Descriptor);
+
+impl HostInput {
+    /// At most `max` bytes; none at the end.
+    pub async fn read(&mut self, max: usize) -> Result<Vec<u8>> {
+        let Descriptor { machine, process, number } = &self.0;
+        let file = process.fd(*number)?.file;
+        let mut data = vec![0; max];
+        let count = match &*file {
+            OpenFile::Tree(_) => {
+                let reading = machine.on_file(&file, move |tree, handle| {
+                    let count = tree.read(handle, &mut data)?;
+                    data.truncate(count);
+                    Ok(data)
+                });
+                return reading.await.inspect(|data| process.run().count_read(data.len()));
+            }
+            OpenFile::Reader(pipe) | OpenFile::Both(pipe, _) => pipe.read(&mut data).await?,
+            OpenFile::Input(input) => input.read(&mut data).await?,
+            OpenFile::Terminal(tty, _) => tty.read(machine, process, &mut data).await?,
+            OpenFile::Writer(_) | OpenFile::Output(..) => return Err(Errno::EBADF),
+        };
+        process.run().count_read(count);
+        data.truncate(count);
+        Ok(data)
+    }
+
+    /// All there is, but EFBIG if that is more than `max` bytes.
+    pub async fn read_to_end(&mut self, max: usize) -> Result<Vec<u8>> {
+        let mut all = Vec::new();
+        loop {
+            let more = self.read(64 * 1024).await?;
+            if more.is_empty() {
+                return Ok(all);
+            }
+            all.extend(more);
+            if all.len() > max {
+                return Err(Errno::EFBIG);
+            }
+        }
+    }
+}
+
+impl HostOutput {
+    /// Writes all of it, waiting while the reader is slow. EPIPE when nobody reads any more.
+    pub async fn write_all(&mut self, mut data: &[u8]) -> Result<()> {
+        let Descriptor { machine, process, number } = &self.0;
+        let file = process.fd(*number)?.file;
+        while !data.is_empty() {
+            let written = write_file(machine, process, &file, data, None).await?;
+            process.run().count_written(written);
+            data = &data[written..];
+        }
+        Ok(())
+    }
+}
+
+/// Runs the function in `process` to its end.
+pub(crate) async fn run(
+    machine: &Arc<Machine>,
+    process: &Arc<Process>,
+    program: &Arc<dyn HostProgram>,
+    request: &Request,
+) -> Status {
+    let place = process.place();
+    let cwd = machine.tree().await.path_of(&place).unwrap_or_else(|_| process.cwd.lock().name().to_vec());
+    let descriptor = |number| Descriptor { machine: machine.clone(), process: process.clone(), number };
+    let call = HostCall {
+        argv: request.argv.to_vec(),
+        env: request.env.to_vec(),
+        cwd,
+        stdin: HostInput(descriptor(0)),
+        stdout: HostOutput(descriptor(1)),
+        stderr: HostOutput(descriptor(2)),
+    };
+    // A task of its own: a function that blocks or panics does not keep its process from being killed.
+    let task = machine.kernel().runtime().spawn(program.run(call));
+    let _cancelled_with_process = AbortOnDrop(task.abort_handle());
+    match task.await {
+        Ok(code) => Status::Exited(code),
+        Err(_) => Status::Signaled(SIGABRT),
+    }
+}
+
+struct AbortOnDrop(AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

@@ -1,0 +1,395 @@
+//! A whole sandbox as one file: out of one machine, into another.
+//!
+//! ```text
+//! "WARDIAN\0"  version  length  SHA-256 of what follows
+//! zstd ┬ the shell: which programs it belongs to, directory, descriptors, signals, its memory's pages
+//!      ├ the history
+//!      └ the files, as a tar
+//! ```
+//!
+//! An archive can come from anywhere, so nothing in it is believed: it is checked, unpacked beside the sandbox within
+//! its limits, and only when all of it is there does the sandbox become it.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use wardian_kernel::{AtRest, Packed, PackedFd, PackedFile, PackedPlace, Page};
+use wardian_vfs::{Caller, Errno, TarError, TarFormat, TarOptions, Tree};
+
+use crate::audit::Event;
+use crate::error::{Error, lost};
+use crate::history::{History, HistoryEntry};
+use crate::sandbox::Sandbox;
+use crate::snapshot::Value;
+
+const MAGIC: &[u8; 8] = b"WARDIAN\0";
+const VERSION: u32 = 1;
+/// Magic, version, length and hash.
+const HEADER: usize = 8 + 4 + 8 + 32;
+const COMPRESSION: i32 = 3;
+/// What unpacking may hold in memory for itself: 2 to this power bytes.
+const WINDOW_LOG: u32 = 27;
+/// What a shell's memory may measure beyond the sandbox's limit: what its program starts with.
+const PROGRAM_START: u64 = 64 << 20;
+/// The most of anything that is counted in an archive.
+const MANY: u32 = 1 << 20;
+
+/// Why an archive was not taken, or not written.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// It is not one of ours.
+    #[error("not an archive of a sandbox")]
+    Foreign,
+    /// A version that this library does not know.
+    #[error("an archive of version {0}; this library reads version {VERSION}")]
+    Version(u32),
+    /// Not all of it is there, or not as it was written.
+    #[error("damaged archive: {0}")]
+    Damaged(String),
+    /// It was made with other guest programs, so its shell cannot go on here.
+    #[error(
+        "the archive's shell belongs to other guest programs ({theirs}, here {ours}); its files alone can be imported"
+    )]
+    OtherPrograms {
+        /// The hash of the archive's.
+        theirs: String,
+        /// The hash of ours.
+        ours: String,
+    },
+    /// It does not fit into this sandbox.
+    #[error("the archive does not fit: {0}")]
+    TooLarge(String),
+    /// Its files were not taken.
+    #[error("files of the archive: {0}")]
+    Files(TarError),
+    /// It could not be written.
+    #[error("cannot write an archive: {0}")]
+    Write(std::io::Error),
+}
+
+impl From<std::io::Error> for ArchiveError {
+    fn from(error: std::io::Error) -> ArchiveError {
+        ArchiveError::Damaged(error.to_string())
+    }
+}
+
+fn damaged<T>(what: &str) -> Result<T, ArchiveError> {
+    Err(ArchiveError::Damaged(what.to_owned()))
+}
+
+impl Sandbox {
+    /// All of it as one archive: its own files, its shell, its history. Waits for a command in progress; mounts and
+    /// background processes are not part of it.
+    pub async fn export(&self) -> Result<Vec<u8>, Error> {
+        let session = self.session().await?;
+        self.check_audit()?;
+        let value = self.value(&session).await;
+        drop(session);
+        let programs = self.inner().system.programs_hash.clone();
+        let packing = self.kernel().spawn_blocking(move || pack(&value, &programs));
+        let archive = packing.await.map_err(lost)?.map_err(ArchiveError::Write)?;
+        self.inner().record(Event::Export { bytes: archive.len() });
+        Ok(archive)
+    }
+
+    /// Becomes what an archive holds, within its own options and limits. Waits for a command in progress; background
+    /// processes end. After an error it is as it was.
+    pub async fn import(&self, archive: Vec<u8>) -> Result<(), Error> {
+        let session = self.session().await?;
+        self.check_audit()?;
+        let bytes = archive.len();
+        let (fresh, limits, programs) = self.import_base();
+        let unpacking = self.kernel().spawn_blocking(move || unpack(&archive, fresh, limits, &programs));
+        let Value { tree, rest, history } = unpacking.await.map_err(lost)??;
+        self.become_value(session, tree, &rest, history)?;
+        self.inner().record(Event::Import { bytes, shell: true });
+        Ok(())
+    }
+
+    /// Takes only the files of an archive, whatever programs it was made with, over the files that are there. The shell
+    /// stays as it is. Waits for a command in progress; after an error nothing has changed.
+    pub async fn import_files(&self, archive: Vec<u8>) -> Result<(), Error> {
+        let _at_rest = self.session().await?;
+        self.check_audit()?;
+        let bytes = archive.len();
+        let (_, limits, _) = self.import_base();
+        let importing = move |tree: &mut Tree| Ok(unpack_files(&archive, tree, limits));
+        self.on_tree(importing).await.map_err(|errno| Error::refused(errno, b"import"))??;
+        self.inner().record(Event::Import { bytes, shell: false });
+        Ok(())
+    }
+
+    /// What an import starts from: the files the sandbox was made with.
+    fn import_base(&self) -> (Tree, u64, String) {
+        let inner = self.inner();
+        (inner.setup.fresh.clone(), inner.setup.limits.memory_bytes, inner.system.programs_hash.clone())
+    }
+}
+
+fn pack(value: &Value, programs: &str) -> std::io::Result<Vec<u8>> {
+    let mut archive = vec![0; HEADER];
+    let mut out = Encoder(zstd::stream::write::Encoder::new(&mut archive, COMPRESSION)?);
+    out.shell(&value.rest.pack(&value.tree)?, programs)?;
+    out.history(&value.history)?;
+    let options = TarOptions { format: TarFormat::Pax, own_only: true };
+    value.tree.export_tar(b"/", options, &mut out.0).map_err(std::io::Error::other)?;
+    out.0.finish()?;
+    let payload = &archive[HEADER..];
+    let header =
+        [&MAGIC[..], &VERSION.to_le_bytes(), &(payload.len() as u64).to_le_bytes(), &Sha256::digest(payload)];
+    let header = header.concat();
+    archive[..HEADER].copy_from_slice(&header);
+    Ok(archive)
+}
+
+/// The payload of a whole, undamaged archive.
+fn payload(archive: &[u8]) -> Result<&[u8], ArchiveError> {
+    let rest = archive.strip_prefix(MAGIC).ok_or(ArchiveError::Foreign)?;
+    let Some((header, payload)) = rest.split_at_checked(HEADER - MAGIC.len()) else {
+        return damaged("it ends in its header");
+    };
+    let (version, rest) = header.split_at(4);
+    let (length, hash) = rest.split_at(8);
+    match u32::from_le_bytes(version.try_into().expect("four bytes")) {
+        VERSION => {}
+        other => return Err(ArchiveError::Version(other)),
+    }
+    if u64::from_le_bytes(length.try_into().expect("eight bytes")) != payload.len() as u64 {
+        return damaged("it is not as long as it says");
+    }
+    if Sha256::digest(payload)[..] != *hash {
+        return damaged("its checksum does not match");
+    }
+    Ok(payload)
+}
+
+/// Reads an archive up to its files.
+fn open(archive: &[u8], memory_limit: u64) -> Result<(Decoder<'_>, Shell, History), ArchiveError> {
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(payload(archive)?)?;
+    decoder.window_log_max(WINDOW_LOG)?;
+    let mut input = Decoder(decoder);
+    let shell = input.shell(memory_limit)?;
+    let history = input.history()?;
+    Ok((input, shell, history))
+}
+
+fn unpack(archive: &[u8], mut tree: Tree, memory_limit: u64, programs: &str) -> Result<Value, ArchiveError> {
+    let (mut input, shell, history) = open(archive, memory_limit)?;
+    if shell.programs != programs {
+        return Err(ArchiveError::OtherPrograms { theirs: shell.programs, ours: programs.to_owned() });
+    }
+    input.files(&mut tree)?;
+    let rest = AtRest::unpack(shell.packed, &mut tree).map_err(|errno| match errno {
+        Errno::ENOSPC => ArchiveError::TooLarge("there is no room for a file the shell has open".to_owned()),
+        errno => ArchiveError::Damaged(format!("its shell cannot be put together: {errno}")),
+    })?;
+    Ok(Value { tree, rest, history })
+}
+
+fn unpack_files(archive: &[u8], tree: &mut Tree, memory_limit: u64) -> Result<(), ArchiveError> {
+    open(archive, memory_limit)?.0.files(tree)
+}
+
+/// Tries to unpack an archive without a sandbox: what a fuzzer calls.
+#[doc(hidden)]
+pub fn try_archive(archive: &[u8], mut tree: Tree) -> Result<Tree, ArchiveError> {
+    let memory_limit = 16 << 20;
+    unpack_files(archive, &mut tree.clone(), memory_limit)?;
+    let (mut input, shell, _) = open(archive, memory_limit)?;
+    input.files(&mut tree)?;
+    let mut with_shell = tree.clone();
+    match AtRest::unpack(shell.packed, &mut with_shell) {
+        Ok(_) => Ok(with_shell),
+        Err(errno) => Err(ArchiveError::Damaged(errno.to_string())),
+    }
+}
+
+/// A shell as it lies in an archive.
+struct Shell {
+    programs: String,
+    packed: Packed,
+}
+
+struct Encoder<W: Write>(zstd::stream::write::Encoder<'static, W>);
+
+impl<W: Write> Encoder<W> {
+    fn number(&mut self, number: u64) -> std::io::Result<()> {
+        self.0.write_all(&number.to_le_bytes())
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.number(bytes.len() as u64)?;
+        self.0.write_all(bytes)
+    }
+
+    fn shell(&mut self, packed: &Packed, programs: &str) -> std::io::Result<()> {
+        self.bytes(programs.as_bytes())?;
+        self.number(packed.env.len() as u64)?;
+        packed.env.iter().try_for_each(|pair| self.bytes(pair))?;
+        self.bytes(&packed.cwd)?;
+        self.number(u64::from(packed.umask))?;
+        self.bytes(&packed.signals)?;
+        self.number(packed.fds.len() as u64)?;
+        packed.fds.iter().try_for_each(|fd| self.descriptor(fd))?;
+        self.number(packed.memory_size)?;
+        self.number(u64::from(packed.stack_pointer))?;
+        self.number(packed.pages.len() as u64)?;
+        for (number, contents) in &packed.pages {
+            self.0.write_all(&number.to_le_bytes())?;
+            self.0.write_all(&contents[..])?;
+        }
+        Ok(())
+    }
+
+    fn descriptor(&mut self, fd: &PackedFd) -> std::io::Result<()> {
+        self.number(u64::from(fd.number))?;
+        self.number(u64::from(fd.cloexec))?;
+        match &fd.what {
+            PackedFile::Stream(which) => {
+                self.number(0)?;
+                self.number(u64::from(*which))
+            }
+            PackedFile::Pipe { reads, writes } => {
+                self.number(1)?;
+                self.number(u64::from(*reads) | u64::from(*writes) << 1)
+            }
+            PackedFile::File { description, flags, offset, place } => {
+                let (kind, bytes) = match place {
+                    PackedPlace::Path(path) => (2, path),
+                    PackedPlace::Orphan(content) => (3, content),
+                };
+                self.number(kind)?;
+                self.number(u64::from(*description))?;
+                self.number(u64::from(*flags))?;
+                self.number(*offset)?;
+                self.bytes(bytes)
+            }
+        }
+    }
+
+    fn history(&mut self, history: &History) -> std::io::Result<()> {
+        let (last, entries) = history.parts();
+        self.number(last)?;
+        self.number(entries.len() as u64)?;
+        for entry in entries {
+            self.number(entry.index)?;
+            self.number(entry.timestamp)?;
+            self.bytes(&entry.command)?;
+        }
+        Ok(())
+    }
+}
+
+struct Decoder<'a>(zstd::stream::read::Decoder<'static, &'a [u8]>);
+
+impl Decoder<'_> {
+    fn number(&mut self) -> Result<u64, ArchiveError> {
+        let mut bytes = [0; 8];
+        self.0.read_exact(&mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    fn small(&mut self) -> Result<u32, ArchiveError> {
+        u32::try_from(self.number()?).or_else(|_| damaged("a number is too large"))
+    }
+
+    fn count(&mut self) -> Result<u32, ArchiveError> {
+        match self.small()? {
+            count if count <= MANY => Ok(count),
+            _ => damaged("there is too much of something"),
+        }
+    }
+
+    /// Grows as the bytes come: a length is only a claim.
+    fn bytes(&mut self, max: u64) -> Result<Vec<u8>, ArchiveError> {
+        let length = self.number()?;
+        if length > max {
+            return Err(ArchiveError::TooLarge(format!("{length} bytes in one piece, of at most {max}")));
+        }
+        let mut bytes = Vec::new();
+        if self.0.by_ref().take(length).read_to_end(&mut bytes)? as u64 != length {
+            return damaged("it ends too early");
+        }
+        Ok(bytes)
+    }
+
+    fn shell(&mut self, memory_limit: u64) -> Result<Shell, ArchiveError> {
+        const TEXT: u64 = 4 << 20;
+        let programs = String::from_utf8_lossy(&self.bytes(TEXT)?).into_owned();
+        let mut env = Vec::new();
+        for _ in 0..self.count()? {
+            env.push(self.bytes(TEXT)?);
+        }
+        let cwd = self.bytes(TEXT)?;
+        let umask = self.small()?;
+        let signals = self.bytes(TEXT)?;
+        let mut fds = Vec::new();
+        for _ in 0..self.count()? {
+            fds.push(self.descriptor(memory_limit)?);
+        }
+        let memory_size = self.number()?;
+        if memory_size > memory_limit.saturating_add(PROGRAM_START) {
+            return Err(ArchiveError::TooLarge(format!("its shell has {memory_size} bytes of memory")));
+        }
+        let stack_pointer = self.small()?;
+        let pages = self.pages(memory_size)?;
+        let packed = Packed { env, cwd, umask, signals, fds, memory_size, stack_pointer, pages };
+        Ok(Shell { programs, packed })
+    }
+
+    fn pages(&mut self, memory_size: u64) -> Result<Vec<(u32, Arc<Page>)>, ArchiveError> {
+        let count = self.number()?;
+        if count > memory_size / size_of::<Page>() as u64 {
+            return damaged("its shell has more pages than memory");
+        }
+        let mut pages = Vec::new();
+        for _ in 0..count {
+            let (mut number, mut contents) = ([0; 4], [0; size_of::<Page>()]);
+            self.0.read_exact(&mut number)?;
+            self.0.read_exact(&mut contents)?;
+            pages.push((u32::from_le_bytes(number), Arc::new(contents)));
+        }
+        Ok(pages)
+    }
+
+    fn descriptor(&mut self, limit: u64) -> Result<PackedFd, ArchiveError> {
+        let (number, cloexec) = (self.small()?, self.number()? != 0);
+        let what = match self.number()? {
+            0 => PackedFile::Stream(self.small()?.min(255) as u8),
+            1 => {
+                let ends = self.number()?;
+                PackedFile::Pipe { reads: ends & 1 != 0, writes: ends & 2 != 0 }
+            }
+            kind @ (2 | 3) => {
+                let (description, flags, offset) = (self.small()?, self.small()?, self.number()?);
+                let bytes = self.bytes(limit)?;
+                let place = if kind == 2 { PackedPlace::Path(bytes) } else { PackedPlace::Orphan(bytes) };
+                PackedFile::File { description, flags, offset, place }
+            }
+            _ => return damaged("it has a descriptor of an unknown kind"),
+        };
+        Ok(PackedFd { number, cloexec, what })
+    }
+
+    fn history(&mut self) -> Result<History, ArchiveError> {
+        let last = self.number()?;
+        let mut entries = Vec::new();
+        for _ in 0..self.count()? {
+            let (index, timestamp) = (self.number()?, self.number()?);
+            entries.push(HistoryEntry { index, timestamp, command: self.bytes(64 << 20)? });
+        }
+        Ok(History::from_parts(last, entries))
+    }
+
+    /// The files, as the sandbox's own user: an archive cannot put anything where a guest could not.
+    fn files(&mut self, tree: &mut Tree) -> Result<(), ArchiveError> {
+        match tree.import_tar(&Caller::USER, b"/", &mut self.0) {
+            Ok(_) => Ok(()),
+            Err(TarError::File { name, errno: Errno::ENOSPC }) => {
+                Err(ArchiveError::TooLarge(format!("no room for {}", String::from_utf8_lossy(&name))))
+            }
+            Err(error) => Err(ArchiveError::Files(error)),
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! Functions of the host's as commands of the sandbox.
+//!
+//! An extension is an executable in the tree (`/usr/bin/NAME`), so `type`, `which`, `xargs` and pipes all see it. It
+//! runs under the command's timeout and is cancelled with it.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), wardian::Error> {
+//! use wardian::{Answer, Extension, ExtensionSpec, Sandbox};
+//!
+//! let spec = ExtensionSpec::new("shout", "Prints its input in capitals");
+//! let shout = Extension::function(spec, |invocation| async move {
+//!     Answer::stdout(String::from_utf8_lossy(&invocation.stdin).to_uppercase())
+//! });
+//! let sandbox = Sandbox::builder().extension(shout).build().await?;
+//! assert_eq!(sandbox.run("echo hello | shout | rev").await?.stdout, b"OLLEH\n");
+//! # Ok(()) }
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use wardian_kernel::{HostCall, HostInput, HostOutput, HostProgram, HostPrograms, HostRun};
+use wardian_vfs::{Caller, Content, Tree};
+
+use crate::error::Error;
+use crate::mounts::is_plain;
+use crate::system::System;
+
+/// Where Python looks for packages of the system's.
+pub const PYTHON_PACKAGES: &str = "/usr/lib/python3/site-packages";
+/// The name of the command that lists extensions.
+const LISTING: &str = "extensions";
+/// How much standard input a function that wants all of it at once is given.
+const STDIN_MAX: usize = 64 << 20;
+
+/// What an extension is called and what it does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExtensionSpec {
+    /// The command.
+    pub name: String,
+    /// What it does, in a line.
+    pub description: String,
+    /// How it is called; by default its name.
+    pub usage: String,
+    /// Calls to show in its help.
+    pub examples: Vec<String>,
+    /// What kind of thing it is, for `extensions list --category`.
+    pub category: String,
+    /// A Python package that comes with it.
+    pub python_package: Option<PythonPackage>,
+}
+
+/// Modules placed where Python finds them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PythonPackage {
+    /// Its version.
+    pub version: String,
+    /// What it is, in a line.
+    pub summary: String,
+    /// Its files, by their paths below the directory of packages.
+    pub files: BTreeMap<String, String>,
+}
+
+impl ExtensionSpec {
+    /// A command of this name.
+    pub fn new(name: impl Into<String>, description: impl Into<String>) -> ExtensionSpec {
+        ExtensionSpec { name: name.into(), description: description.into(), ..ExtensionSpec::default() }
+    }
+
+    fn usage(&self) -> &str {
+        if self.usage.is_empty() { &self.name } else { &self.usage }
+    }
+
+    /// What `NAME --help` and `extensions info NAME` print.
+    fn help(&self) -> String {
+        let mut text = format!("{} - {}\n\nUsage: {}\n", self.name, self.description, self.usage());
+        if !self.category.is_empty() {
+            text += &format!("Category: {}\n", self.category);
+        }
+        if !self.examples.is_empty() {
+            text += "\nExamples:\n";
+            self.examples.iter().for_each(|example| text += &format!("  {example}\n"));
+        }
+        text
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "description": self.description,
+            "usage": self.usage(),
+            "examples": self.examples,
+            "category": self.category,
+        })
+    }
+}
+
+/// One call of an extension, with its streams.
+pub struct ExtensionCall {
+    /// Its arguments, without its name.
+    pub args: Vec<String>,
+    /// Its environment.
+    pub env: BTreeMap<String, String>,
+    /// The directory it was called in.
+    pub cwd: String,
+    /// Standard input, to be read as it comes.
+    pub stdin: HostInput,
+    /// Standard output, passed on as it is written.
+    pub stdout: HostOutput,
+    /// Standard error.
+    pub stderr: HostOutput,
+}
+
+/// One call of an extension that wants all of its input at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invocation {
+    /// Its arguments, without its name.
+    pub args: Vec<String>,
+    /// All of its standard input.
+    pub stdin: Vec<u8>,
+    /// Its environment.
+    pub env: BTreeMap<String, String>,
+    /// The directory it was called in.
+    pub cwd: String,
+}
+
+/// What such a call comes to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// For standard output.
+    pub stdout: Vec<u8>,
+    /// For standard error.
+    pub stderr: Vec<u8>,
+    /// The exit code.
+    pub exit_code: u8,
+}
+
+impl Answer {
+    /// Success, and this on standard output.
+    pub fn stdout(text: impl Into<Vec<u8>>) -> Answer {
+        Answer { stdout: text.into(), ..Answer::default() }
+    }
+
+    /// A failure, with this on standard error.
+    pub fn failure(exit_code: u8, text: impl Into<Vec<u8>>) -> Answer {
+        Answer { stderr: text.into(), exit_code, ..Answer::default() }
+    }
+}
+
+type Handler = Arc<dyn Fn(ExtensionCall) -> HostRun + Send + Sync>;
+
+/// A function of the host's as a command.
+#[derive(Clone)]
+pub struct Extension {
+    spec: Arc<ExtensionSpec>,
+    /// None for one that is a Python package only.
+    handler: Option<Handler>,
+}
+
+impl Extension {
+    /// One that reads and writes its streams as it likes, and answers its exit code. It runs on threads that all
+    /// guests share: what blocks belongs into `spawn_blocking`.
+    pub fn new<F, R>(spec: ExtensionSpec, run: F) -> Extension
+    where
+        F: Fn(ExtensionCall) -> R + Send + Sync + 'static,
+        R: Future<Output = u8> + Send + 'static,
+    {
+        let handler: Handler = Arc::new(move |call| Box::pin(run(call)));
+        Extension { spec: Arc::new(spec), handler: Some(handler) }
+    }
+
+    /// One that takes all of its input at once, and answers all of its output.
+    pub fn function<F, R>(spec: ExtensionSpec, run: F) -> Extension
+    where
+        F: Fn(Invocation) -> R + Send + Sync + 'static,
+        R: Future<Output = Answer> + Send + 'static,
+    {
+        let (run, name) = (Arc::new(run), spec.name.clone());
+        Extension::new(spec, move |mut call| {
+            let (run, name) = (run.clone(), name.clone());
+            async move {
+                let answer = match call.stdin.read_to_end(STDIN_MAX).await {
+                    Ok(stdin) => {
+                        run(Invocation { args: call.args, stdin, env: call.env, cwd: call.cwd }).await
+                    }
+                    Err(errno) => Answer::failure(1, format!("{name}: standard input: {errno}\n")),
+                };
+                // Nobody reading it is the reader's business.
+                let _ = call.stdout.write_all(&answer.stdout).await;
+                let _ = call.stderr.write_all(&answer.stderr).await;
+                answer.exit_code
+            }
+        })
+    }
+
+    /// A Python package without a command.
+    pub fn package(spec: ExtensionSpec) -> Extension {
+        Extension { spec: Arc::new(spec), handler: None }
+    }
+}
+
+impl HostProgram for Extension {
+    fn run(&self, mut call: HostCall) -> HostRun {
+        let (spec, handler) = (self.spec.clone(), self.handler.clone());
+        let args = texts(call.argv.get(1..).unwrap_or_default());
+        if args == ["--help"] {
+            return Box::pin(async move { print(&mut call.stdout, &spec.help()).await });
+        }
+        let Some(handler) = handler else { return Box::pin(async { 127 }) };
+        let env = texts(&call.env).into_iter().filter_map(|pair| {
+            let (name, value) = pair.split_once('=')?;
+            Some((name.to_owned(), value.to_owned()))
+        });
+        handler(ExtensionCall {
+            args,
+            env: env.collect(),
+            cwd: String::from_utf8_lossy(&call.cwd).into_owned(),
+            stdin: call.stdin,
+            stdout: call.stdout,
+            stderr: call.stderr,
+        })
+    }
+}
+
+fn texts(bytes: &[Vec<u8>]) -> Vec<String> {
+    bytes.iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect()
+}
+
+async fn print(output: &mut HostOutput, text: &str) -> u8 {
+    u8::from(output.write_all(text.as_bytes()).await.is_err())
+}
+
+/// The command `extensions`.
+pub(crate) struct Listing(Vec<Arc<ExtensionSpec>>);
+
+const LISTING_USAGE: &str = "usage: extensions list [--json] [--category CATEGORY] | extensions info NAME\n";
+
+impl HostProgram for Listing {
+    fn run(&self, mut call: HostCall) -> HostRun {
+        let args = texts(call.argv.get(1..).unwrap_or_default());
+        let answer = self.answer(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        Box::pin(async move {
+            match answer {
+                Ok(text) => print(&mut call.stdout, &text).await,
+                Err((code, text)) => {
+                    print(&mut call.stderr, &text).await;
+                    code
+                }
+            }
+        })
+    }
+}
+
+impl Listing {
+    fn answer(&self, args: &[&str]) -> Result<String, (u8, String)> {
+        match args {
+            ["--help"] => Ok(LISTING_USAGE.to_owned()),
+            [] => Ok(self.list(false, None)),
+            ["list", options @ ..] => {
+                let (mut json, mut category) = (false, None);
+                let mut rest = options.iter();
+                while let Some(option) = rest.next() {
+                    match *option {
+                        "--json" => json = true,
+                        "--category" => {
+                            category = Some(*rest.next().ok_or((2, LISTING_USAGE.to_owned()))?);
+                        }
+                        _ => return Err((2, LISTING_USAGE.to_owned())),
+                    }
+                }
+                Ok(self.list(json, category))
+            }
+            ["info", name] => match self.0.iter().find(|spec| spec.name == *name) {
+                Some(spec) => Ok(spec.help()),
+                None => Err((1, format!("extensions: no extension is called '{name}'\n"))),
+            },
+            _ => Err((2, LISTING_USAGE.to_owned())),
+        }
+    }
+
+    fn list(&self, json: bool, category: Option<&str>) -> String {
+        let listed = self.0.iter().filter(|spec| category.is_none_or(|wanted| spec.category == wanted));
+        if json {
+            return format!("{}\n", Value::Array(listed.map(|spec| spec.json()).collect()));
+        }
+        let width = self.0.iter().map(|spec| spec.name.len()).max().unwrap_or(0);
+        listed.map(|spec| format!("{:width$}  {}\n", spec.name, spec.description)).collect()
+    }
+}
+
+/// What every sandbox has without extensions of its own: the command that says so.
+pub(crate) fn install_listing(tree: &mut Tree) -> Result<HostPrograms, Error> {
+    let mut programs = HostPrograms::new();
+    put_command(tree, LISTING, Arc::new(Listing(Vec::new())), &mut programs)?;
+    Ok(programs)
+}
+
+/// Puts extensions into a tree.
+pub(crate) fn install(
+    tree: &mut Tree,
+    system: &System,
+    extensions: &[Extension],
+) -> Result<Arc<HostPrograms>, Error> {
+    if extensions.is_empty() {
+        return Ok(system.host_programs.clone());
+    }
+    let mut programs = HostPrograms::new();
+    let specs = extensions.iter().map(|extension| extension.spec.clone()).collect();
+    put_command(tree, LISTING, Arc::new(Listing(specs)), &mut programs)?;
+    let mut names = BTreeSet::new();
+    for extension in extensions {
+        let name = &extension.spec.name;
+        check_name(tree, name)?;
+        if !names.insert(name) {
+            return Err(Error::Option(format!("two extensions are called '{name}'")));
+        }
+        if extension.handler.is_some() {
+            put_command(tree, name, Arc::new(extension.clone()), &mut programs)?;
+        }
+        if let Some(package) = &extension.spec.python_package {
+            put_package(tree, name, package)?;
+        }
+    }
+    Ok(Arc::new(programs))
+}
+
+fn check_name(tree: &Tree, name: &str) -> Result<(), Error> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
+    if name.is_empty() || name.starts_with(['.', '-']) || !name.chars().all(plain) {
+        return Err(Error::Option(format!("not a name for an extension: {name:?}")));
+    }
+    let tool = format!("/bin/{name}");
+    if tree.stat(&Caller::ROOT, &tree.root(), tool.as_bytes(), true).is_ok() {
+        return Err(Error::Option(format!(
+            "an extension cannot be called '{name}': {tool} would be found first"
+        )));
+    }
+    Ok(())
+}
+
+/// A file that stands for the function. Its text is for people; a copy of it asks for the original.
+fn put_command(
+    tree: &mut Tree,
+    name: &str,
+    program: Arc<dyn HostProgram>,
+    programs: &mut HostPrograms,
+) -> Result<(), Error> {
+    let path = format!("/usr/bin/{name}");
+    let text = format!("#!/bin/env {name}\n");
+    let version = put(tree, &path, 0o755, &text)?;
+    programs.insert(version, program);
+    Ok(())
+}
+
+fn put_package(tree: &mut Tree, name: &str, package: &PythonPackage) -> Result<(), Error> {
+    for (path, text) in &package.files {
+        if !is_plain(path.as_bytes()) {
+            return Err(Error::Option(format!("the Python package of '{name}' has a file at '{path}'")));
+        }
+        put(tree, &format!("{PYTHON_PACKAGES}/{path}"), 0o644, text)?;
+    }
+    let one_line = |text: &str| text.replace(['\n', '\r'], " ");
+    let version = if package.version.is_empty() { "0" } else { &package.version };
+    if !is_plain(version.as_bytes()) || version.contains('/') {
+        return Err(Error::Option(format!("the Python package of '{name}' has the version '{version}'")));
+    }
+    let info = format!("{PYTHON_PACKAGES}/{}-{version}.dist-info/METADATA", name.replace('-', "_"));
+    let summary = one_line(&package.summary);
+    put(
+        tree,
+        &info,
+        0o644,
+        &format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: {summary}\n"),
+    )
+    .map(drop)
+}
+
+fn put(tree: &mut Tree, path: &str, mode: u32, text: &str) -> Result<u64, Error> {
+    let content = Content::Bytes(Arc::from(text.as_bytes()));
+    tree.install(path.as_bytes(), mode, content).map_err(|errno| Error::refused(errno, path.as_bytes()))
+}

@@ -1,0 +1,244 @@
+//! The files of a sandbox, from outside.
+//!
+//! Calls act at once on the live tree, also while a command runs, as the sandbox's own user. Relative paths start from
+//! the directory the sandbox was made with.
+
+use wardian_vfs::{Caller, Errno, FileKind, OpenFlags, Place, Stat, Tree};
+
+use crate::error::Error;
+use crate::sandbox::Sandbox;
+
+const USER: Caller = Caller::USER;
+
+/// A name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The name.
+    pub name: Vec<u8>,
+    /// What it is; links are not followed.
+    pub kind: FileKind,
+    /// Bytes, of a file or of a link's target.
+    pub size: u64,
+}
+
+/// What is known about a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metadata {
+    /// The last part of its path.
+    pub name: Vec<u8>,
+    /// What it is; links are not followed.
+    pub kind: FileKind,
+    /// Bytes.
+    pub size: u64,
+    /// Permission bits.
+    pub mode: u32,
+    /// When its content last changed, in milliseconds since 1970.
+    pub mtime_ms: i64,
+}
+
+impl Sandbox {
+    /// A file's content.
+    pub async fn read_file(&self, path: impl AsRef<[u8]>) -> Result<Vec<u8>, Error> {
+        self.at(path, |tree, root, path| {
+            readable(tree.stat(&USER, root, path, true)?)?;
+            let handle = tree.open(&USER, root, path, OpenFlags::READ, 0)?;
+            let read = read_all(tree, &handle);
+            tree.close(handle);
+            read
+        })
+        .await
+    }
+
+    /// Makes a file with this content, or gives one that is there this content instead. All of it or nothing.
+    pub async fn write_file(&self, path: impl AsRef<[u8]>, content: impl Into<Vec<u8>>) -> Result<(), Error> {
+        let content = content.into();
+        self.at(path, move |tree, root, path| {
+            match tree.stat(&USER, root, path, true) {
+                Err(Errno::ENOENT) => {}
+                other => readable(other?)?,
+            }
+            // In memory a clone is free: without room for all of it the file stays as it was.
+            let before = (!tree.touches_host(root, path)).then(|| tree.clone());
+            let flags = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::TRUNC;
+            let mut handle = tree.open(&USER, root, path, flags, 0o666)?;
+            let mut left = &content[..];
+            let mut written = Ok(());
+            while !left.is_empty() && written.is_ok() {
+                written = tree.write(&mut handle, left).map(|count| left = &left[count..]);
+            }
+            tree.close(handle);
+            if let (Err(_), Some(before)) = (&written, before) {
+                *tree = before;
+            }
+            written
+        })
+        .await
+    }
+
+    /// The names in a directory, sorted.
+    pub async fn list(&self, path: impl AsRef<[u8]>) -> Result<Vec<Entry>, Error> {
+        self.at(path, |tree, root, path| {
+            let dir = tree.lookup(&USER, root, path, true)?;
+            let mut entries = Vec::new();
+            for name in names_in(tree, &dir)? {
+                // A name may go between being listed and being looked at only on the host.
+                if let Ok(stat) = tree.stat(&USER, &dir, &name, false) {
+                    entries.push(Entry { name, kind: stat.kind, size: stat.size });
+                }
+            }
+            entries.sort_by(|a, b| a.name.cmp(&b.name));
+            Ok(entries)
+        })
+        .await
+    }
+
+    /// Makes a directory and those above it. One that is there is fine.
+    pub async fn mkdir(&self, path: impl AsRef<[u8]>) -> Result<(), Error> {
+        self.at(path, |tree, root, path| {
+            let ends = path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+            for end in ends.chain([path.len()]) {
+                match tree.mkdir(&USER, root, &path[..end], 0o777) {
+                    Ok(()) => {}
+                    // Whatever the reason (also a read-only one above ours): all that counts is that it is there.
+                    Err(errno) => match tree.stat(&USER, root, &path[..end], true) {
+                        Ok(stat) if stat.kind == FileKind::Dir => {}
+                        Ok(_) if end < path.len() => return Err(Errno::ENOTDIR),
+                        _ => return Err(errno),
+                    },
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Removes a file, or a directory with all in it.
+    pub async fn rm(&self, path: impl AsRef<[u8]>) -> Result<(), Error> {
+        let path = self.absolute(path);
+        let at = path.clone();
+        let removing = move |tree: &mut Tree| {
+            let root = tree.root();
+            remove(tree, &root, &at)
+        };
+        self.live()?.aside(removing).await.map_err(|errno| Error::refused(errno, &path))
+    }
+
+    /// What is known about a file. A link is not followed.
+    pub async fn stat(&self, path: impl AsRef<[u8]>) -> Result<Metadata, Error> {
+        self.at(path, |tree, root, path| {
+            let stat = tree.stat(&USER, root, path, false)?;
+            let name = path.split(|&byte| byte == b'/').rfind(|name| !name.is_empty()).unwrap_or(b"/");
+            Ok(Metadata {
+                name: name.to_vec(),
+                kind: stat.kind,
+                size: stat.size,
+                mode: stat.mode,
+                mtime_ms: stat.mtime.div_euclid(1_000_000),
+            })
+        })
+        .await
+    }
+
+    /// Gives a file another name, in place of what has it.
+    pub async fn rename(&self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) -> Result<(), Error> {
+        let (from, to) = (self.absolute(from), self.absolute(to));
+        let machine = self.live()?;
+        let root = machine.tree().await.root();
+        let (old, new) = (from.clone(), to.clone());
+        let renaming = move |tree: &mut Tree| {
+            let root = tree.root();
+            tree.rename(&USER, &root, &old, &root, &new)
+        };
+        let done = machine.at_paths(&[(&root, &from), (&root, &to)], renaming).await;
+        done.map_err(|errno| Error::refused(errno, &from))
+    }
+
+    /// Sets permission bits.
+    pub async fn chmod(&self, path: impl AsRef<[u8]>, mode: u32) -> Result<(), Error> {
+        self.at(path, move |tree, root, path| tree.chmod(&USER, root, path, true, mode)).await
+    }
+
+    /// Makes a symbolic link at `path` that leads to `target`.
+    pub async fn symlink(&self, target: impl AsRef<[u8]>, path: impl AsRef<[u8]>) -> Result<(), Error> {
+        let target = target.as_ref().to_vec();
+        self.at(path, move |tree, root, path| tree.symlink(&USER, &target, root, path)).await
+    }
+
+    /// Does something at a path on the live tree; an error names the path.
+    async fn at<T, F>(&self, path: impl AsRef<[u8]>, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Tree, &Place, &[u8]) -> wardian_vfs::Result<T> + Send + 'static,
+    {
+        let path = self.absolute(path);
+        let machine = self.live()?;
+        let root = machine.tree().await.root();
+        let at = path.clone();
+        let working = move |tree: &mut Tree| {
+            let root = tree.root();
+            work(tree, &root, &at)
+        };
+        machine.at_path(&root, &path, working).await.map_err(|errno| Error::refused(errno, &path))
+    }
+}
+
+/// Only files that end can be read or written as a whole.
+fn readable(stat: Stat) -> wardian_vfs::Result<()> {
+    match stat.kind {
+        FileKind::File => Ok(()),
+        FileKind::Dir => Err(Errno::EISDIR),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+fn read_all(tree: &Tree, handle: &wardian_vfs::Handle) -> wardian_vfs::Result<Vec<u8>> {
+    const PIECE: usize = 64 * 1024;
+    let mut content = Vec::new();
+    loop {
+        let filled = content.len();
+        content.resize(filled + PIECE, 0);
+        let count = tree.pread(handle, &mut content[filled..], filled as u64)?;
+        content.truncate(filled + count);
+        if count == 0 {
+            return Ok(content);
+        }
+    }
+}
+
+fn names_in(tree: &mut Tree, dir: &Place) -> wardian_vfs::Result<Vec<Vec<u8>>> {
+    let flags = OpenFlags::READ | OpenFlags::DIRECTORY;
+    let handle = tree.open(&USER, dir, b".", flags, 0)?;
+    let entries = tree.read_dir(&USER, &handle, 0, usize::MAX);
+    tree.close(handle);
+    let names = entries?.into_iter().map(|entry| entry.name.to_vec());
+    Ok(names.filter(|name| !matches!(&name[..], b"." | b"..")).collect())
+}
+
+/// Removes all of it, the deepest first, by hand: trees can be deeper than stacks.
+fn remove(tree: &mut Tree, root: &Place, path: &[u8]) -> wardian_vfs::Result<()> {
+    if tree.stat(&USER, root, path, false)?.kind != FileKind::Dir {
+        return tree.unlink(&USER, root, path);
+    }
+    // Each directory on the way down, with the names still in it and its own in the one above.
+    let top = tree.lookup(&USER, root, path, false)?;
+    let mut way = vec![(top.clone(), names_in(tree, &top)?, Vec::new())];
+    while let Some((dir, names, _)) = way.last_mut() {
+        let Some(name) = names.pop() else {
+            let (_, _, own) = way.pop().expect("the loop looked at it");
+            match way.last() {
+                Some((above, ..)) => tree.rmdir(&USER, &above.clone(), &own)?,
+                None => tree.rmdir(&USER, root, path)?,
+            }
+            continue;
+        };
+        let dir = dir.clone();
+        if tree.stat(&USER, &dir, &name, false)?.kind == FileKind::Dir {
+            let below = tree.lookup(&USER, &dir, &name, false)?;
+            let names = names_in(tree, &below)?;
+            way.push((below, names, name));
+        } else {
+            tree.unlink(&USER, &dir, &name)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! The commands a sandbox was given.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use imbl::Vector;
+
+use crate::sandbox::Sandbox;
+
+/// How many commands are remembered.
+const KEPT: usize = 1000;
+
+/// One command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryEntry {
+    /// Its number, from 1.
+    pub index: u64,
+    /// The script.
+    pub command: Vec<u8>,
+    /// When it began, in milliseconds since 1970.
+    pub timestamp: u64,
+}
+
+/// The last commands, as a value.
+#[derive(Clone, Default)]
+pub(crate) struct History {
+    entries: Vector<HistoryEntry>,
+    last: u64,
+}
+
+impl History {
+    pub(crate) fn add(&mut self, command: &[u8]) {
+        self.last += 1;
+        let entry = HistoryEntry { index: self.last, command: command.to_vec(), timestamp: now_ms() };
+        self.entries.push_back(entry);
+        if self.entries.len() > KEPT {
+            self.entries.pop_front();
+        }
+    }
+}
+
+impl History {
+    /// The last number given, and the entries.
+    pub(crate) fn parts(&self) -> (u64, impl ExactSizeIterator<Item = &HistoryEntry>) {
+        (self.last, self.entries.iter())
+    }
+
+    /// The same back, as far as it is kept.
+    pub(crate) fn from_parts(last: u64, mut entries: Vec<HistoryEntry>) -> History {
+        let surplus = entries.len().saturating_sub(KEPT);
+        entries.drain(..surplus);
+        History { entries: entries.into(), last }
+    }
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+impl Sandbox {
+    /// The commands it was given, the last thousand, oldest first. A fork has its original's.
+    pub fn history(&self) -> Vec<HistoryEntry> {
+        self.inner().history.lock().entries.iter().cloned().collect()
+    }
+
+    /// Forgets them.
+    pub fn clear_history(&self) {
+        *self.inner().history.lock() = History::default();
+    }
+}

@@ -1,0 +1,171 @@
+//! Directories that come from elsewhere: the host's, and files given as bytes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use wardian_vfs::{Change, Content, Errno, HostAccess, Mount, Tree};
+
+use crate::error::Error;
+use crate::sandbox::Sandbox;
+
+/// What may be done to a mounted host directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MountMode {
+    /// Read it.
+    ReadOnly,
+    /// Change it, on the host.
+    ReadWrite,
+    /// Change a copy that stays in the sandbox: see [`Sandbox::diff`] and [`Sandbox::apply`].
+    Overlay,
+}
+
+/// A host directory in the sandbox.
+#[derive(Clone, Debug)]
+pub(crate) struct HostMount {
+    pub(crate) host: PathBuf,
+    pub(crate) path: String,
+    pub(crate) mode: MountMode,
+}
+
+/// Something to be mounted.
+#[derive(Clone, Debug)]
+pub(crate) enum NewMount {
+    Host(HostMount),
+    Files { path: String, files: Vec<(Vec<u8>, Content)>, writable: bool },
+}
+
+impl NewMount {
+    pub(crate) fn files<N: Into<String>, B: Into<Vec<u8>>>(
+        path: impl Into<String>,
+        files: impl IntoIterator<Item = (N, B)>,
+        writable: bool,
+    ) -> NewMount {
+        let content = |bytes: Vec<u8>| Content::Bytes(Arc::from(bytes));
+        let files = files.into_iter().map(|(name, bytes)| (name.into().into_bytes(), content(bytes.into())));
+        NewMount::Files { path: path.into(), files: files.collect(), writable }
+    }
+
+    /// Whether adding it may have to wait for a disk.
+    pub(crate) fn is_host(&self) -> bool {
+        matches!(self, NewMount::Host(_))
+    }
+
+    pub(crate) fn add_to(&self, tree: &mut Tree) -> Result<(), Error> {
+        let (path, mount) = match self {
+            NewMount::Host(mount) => (&mount.path, mount.open()?),
+            NewMount::Files { path, files, writable: true } => (path, Mount::Files(files.clone())),
+            NewMount::Files { path, files, writable: false } => (path, Mount::ReadOnlyFiles(files.clone())),
+        };
+        let refused = |errno: Errno| Error::Option(format!("cannot mount at {path}: {errno}"));
+        if !path.starts_with('/') || path.split('/').any(|name| name == "..") {
+            return Err(refused(Errno::EINVAL));
+        }
+        if let NewMount::Files { files, .. } = self
+            && files.iter().any(|(name, _)| !is_plain(name))
+        {
+            return Err(Error::Option(format!("a file to mount at {path} has a name that leads elsewhere")));
+        }
+        tree.mount(path.as_bytes(), mount).map_err(refused)
+    }
+}
+
+/// A relative path without `..` and the like.
+pub(crate) fn is_plain(path: &[u8]) -> bool {
+    path.split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b"..") && !name.contains(&0))
+}
+
+impl HostMount {
+    fn open(&self) -> Result<Mount, Error> {
+        let access = match self.mode {
+            MountMode::ReadOnly => HostAccess::ReadOnly,
+            MountMode::ReadWrite => HostAccess::ReadWrite,
+            MountMode::Overlay => HostAccess::Overlay,
+        };
+        Mount::host(&self.host, access)
+            .map_err(|errno| Error::Option(format!("cannot mount {}: {errno}", self.host.display())))
+    }
+}
+
+impl Sandbox {
+    /// Shows a host directory at `path`. Waits for a command in progress.
+    pub async fn mount(
+        &self,
+        host: impl Into<PathBuf>,
+        path: impl Into<String>,
+        mode: MountMode,
+    ) -> Result<(), Error> {
+        self.add_mount(NewMount::Host(HostMount { host: host.into(), path: path.into(), mode })).await
+    }
+
+    /// Shows these files at `path`; read-only unless `writable`. Waits for a command in progress.
+    pub async fn mount_files<N: Into<String>, B: Into<Vec<u8>>>(
+        &self,
+        path: impl Into<String>,
+        files: impl IntoIterator<Item = (N, B)>,
+        writable: bool,
+    ) -> Result<(), Error> {
+        self.add_mount(NewMount::files(path, files, writable)).await
+    }
+
+    async fn add_mount(&self, mount: NewMount) -> Result<(), Error> {
+        let _at_rest = self.session().await?;
+        self.on_tree(move |tree| Ok(mount.add_to(tree)))
+            .await
+            .map_err(|errno| Error::refused(errno, b"mount"))?
+    }
+
+    /// Takes a mount away, with what was written to it in memory. Waits for a command in progress.
+    pub async fn unmount(&self, path: &str) -> Result<(), Error> {
+        let _at_rest = self.session().await?;
+        let path = self.absolute(path);
+        let at = path.clone();
+        let unmount = move |tree: &mut Tree| {
+            // `/proc` is the machine's own.
+            let system = tree.real_path(&wardian_vfs::Caller::ROOT, &tree.root(), &at)? == b"/proc";
+            if system { Err(Errno::EPERM) } else { tree.unmount(&at) }
+        };
+        self.on_tree(unmount).await.map_err(|errno| Error::refused(errno, &path))
+    }
+
+    /// What the sandbox has changed in the overlay mounted at `path`.
+    pub async fn diff(&self, path: &str) -> Result<Vec<Change>, Error> {
+        let path = self.absolute(path);
+        let at = path.clone();
+        self.on_tree(move |tree| tree.diff(&at)).await.map_err(|errno| Error::refused(errno, &path))
+    }
+
+    /// The same as a patch that `git apply` takes.
+    pub async fn diff_text(&self, path: &str) -> Result<Vec<u8>, Error> {
+        let path = self.absolute(path);
+        let at = path.clone();
+        self.on_tree(move |tree| tree.diff_text(&at)).await.map_err(|errno| Error::refused(errno, &path))
+    }
+
+    /// Makes the changes of the overlay mounted at `path` in the host directory itself, all of them or none, and says
+    /// which they are. Refused (`EBUSY`, with the path) where the host has changed a file since the sandbox first
+    /// touched it. With `dry_run` everything is checked and nothing is done. Waits for a command in progress.
+    pub async fn apply(&self, path: &str, dry_run: bool) -> Result<Vec<Change>, Error> {
+        let _at_rest = self.session().await?;
+        let path = self.absolute(path);
+        let at = path.clone();
+        let applying = move |tree: &mut Tree| match tree.overlay_conflicts(&at)?.into_iter().next() {
+            Some(conflict) => Ok(Err(conflict)),
+            None if dry_run => tree.check_apply(&at).map(Ok),
+            None => tree.apply(&at).map(Ok),
+        };
+        match self.on_tree(applying).await {
+            Ok(Ok(changes)) => Ok(changes),
+            Ok(Err(conflict)) => Err(Error::refused(Errno::EBUSY, &conflict)),
+            Err(errno) => Err(Error::refused(errno, &path)),
+        }
+    }
+
+    /// Does `work` on the files where it may take its time.
+    pub(crate) async fn on_tree<T, F>(&self, work: F) -> wardian_vfs::Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Tree) -> wardian_vfs::Result<T> + Send + 'static,
+    {
+        self.machine().aside(work).await
+    }
+}

@@ -1,0 +1,333 @@
+//! Running a command: what it is given, and how its end becomes a result.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, mpsc};
+use wardian_kernel::{Command, Finished, Input, Machine, Output, Terminal};
+use wardian_vfs::{Caller, Errno, FileKind};
+
+use crate::audit::Event;
+use crate::env;
+use crate::error::{Error, lost};
+use crate::options::{OnKill, check_variable};
+use crate::result::{ErrorClass, RunResult, Truncated, Usage, judge, note};
+use crate::sandbox::{Sandbox, SessionGuard};
+
+/// How many pieces of output may wait for a callback before the guest does.
+const PIECES: usize = 4;
+
+/// A command with everything one can say about it.
+pub struct Run {
+    command: Vec<u8>,
+    stdin: Arc<Input>,
+    terminal: Option<Arc<Terminal>>,
+    timeout: Option<Option<Duration>>,
+    on_stdout: Option<Listener>,
+    on_stderr: Option<Listener>,
+    env: Vec<(String, String)>,
+    cwd: Option<String>,
+}
+
+/// Called with each piece of output.
+type Callback = Box<dyn FnMut(&[u8]) + Send>;
+
+/// Who gets output as it comes.
+enum Listener {
+    Channel(mpsc::Sender<Vec<u8>>),
+    Callback(Callback),
+}
+
+impl Run {
+    /// This script, without input.
+    pub fn new(command: impl Into<Vec<u8>>) -> Run {
+        Run {
+            command: command.into(),
+            stdin: Input::empty(),
+            terminal: None,
+            timeout: None,
+            on_stdout: None,
+            on_stderr: None,
+            env: Vec::new(),
+            cwd: None,
+        }
+    }
+
+    /// Its standard input.
+    pub fn stdin(mut self, input: Arc<Input>) -> Run {
+        self.stdin = input;
+        self
+    }
+
+    /// Runs it at a terminal, which is then its input and both its outputs.
+    pub fn terminal(mut self, terminal: Arc<Terminal>) -> Run {
+        self.terminal = Some(terminal);
+        self
+    }
+
+    /// How long it may take, instead of what the sandbox was made with; `None` for ever.
+    pub fn timeout(mut self, timeout: Option<Duration>) -> Run {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Gets standard output as it comes, up to the limit, in pieces of whole characters; the result then holds none.
+    /// A full channel makes the guest wait.
+    pub fn on_stdout(mut self, listener: mpsc::Sender<Vec<u8>>) -> Run {
+        self.on_stdout = Some(Listener::Channel(listener));
+        self
+    }
+
+    /// Gets standard error as [`Run::on_stdout`] gets standard output.
+    pub fn on_stderr(mut self, listener: mpsc::Sender<Vec<u8>>) -> Run {
+        self.on_stderr = Some(Listener::Channel(listener));
+        self
+    }
+
+    /// Calls `callback` with standard output as it comes, in the task that waits for the run. A slow callback makes the
+    /// guest wait.
+    pub fn on_stdout_call(mut self, callback: impl FnMut(&[u8]) + Send + 'static) -> Run {
+        self.on_stdout = Some(Listener::Callback(Box::new(callback)));
+        self
+    }
+
+    /// The same for standard error.
+    pub fn on_stderr_call(mut self, callback: impl FnMut(&[u8]) + Send + 'static) -> Run {
+        self.on_stderr = Some(Listener::Callback(Box::new(callback)));
+        self
+    }
+
+    /// An environment variable for this command alone.
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Run {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// The directory for this command alone.
+    pub fn cwd(mut self, cwd: impl Into<String>) -> Run {
+        self.cwd = Some(cwd.into());
+        self
+    }
+}
+
+/// Splits a listener into where output is sent, and what must be done for it to arrive.
+fn connect(listener: Option<Listener>) -> (Option<mpsc::Sender<Vec<u8>>>, impl Future<Output = ()> + Send) {
+    let (sender, pump) = match listener {
+        None => (None, None),
+        Some(Listener::Channel(sender)) => (Some(sender), None),
+        Some(Listener::Callback(callback)) => {
+            let (sender, pieces) = mpsc::channel(PIECES);
+            (Some(sender), Some((callback, pieces)))
+        }
+    };
+    let pumping = async move {
+        if let Some((mut callback, mut pieces)) = pump {
+            while let Some(piece) = pieces.recv().await {
+                callback(&piece);
+            }
+        }
+    };
+    (sender, pumping)
+}
+
+/// A command on its way, and what its result needs to know.
+struct InProgress {
+    sandbox: Sandbox,
+    machine: Arc<Machine>,
+    stdout: Arc<Output>,
+    stderr: Arc<Output>,
+    timeout: Option<Duration>,
+}
+
+impl Sandbox {
+    /// Runs a script.
+    pub async fn run(&self, command: impl Into<Vec<u8>>) -> Result<RunResult, Error> {
+        self.run_with(Run::new(command)).await
+    }
+
+    /// Runs a script with its input, timeout and listeners. Commands of one sandbox run one after the other, in the
+    /// order in which they came; the clock starts when a command does. Dropping the future ends the command.
+    pub async fn run_with(&self, run: Run) -> Result<RunResult, Error> {
+        let limits = *self.limits();
+        if run.command.len() > limits.command_bytes {
+            self.live()?;
+            self.inner().record(Event::LimitExceeded { limit: "commandBytes" });
+            return Ok(RunResult::too_long(run.command.len(), limits.command_bytes));
+        }
+        for (name, value) in &run.env {
+            check_variable(name, value)?;
+        }
+        let session = self.session().await?;
+        if let Some(cwd) = &run.cwd {
+            self.check_directory(cwd).await?;
+        }
+        self.check_audit()?;
+        let (stdout, pump_stdout) = connect(run.on_stdout);
+        let (stderr, pump_stderr) = connect(run.on_stderr);
+        let progress = InProgress {
+            sandbox: self.clone(),
+            machine: self.machine(),
+            stdout: Output::new(limits.stdout_bytes, stdout),
+            stderr: Output::new(limits.stderr_bytes, stderr),
+            timeout: run.timeout.unwrap_or(self.inner().setup.timeout),
+        };
+        let cancel = Arc::new(Notify::new());
+        let cwd = run.cwd.map(|cwd| String::from_utf8_lossy(&self.absolute(cwd)).into_owned());
+        let command = Command {
+            around: env::around(&run.env, cwd.as_deref()),
+            script: run.command,
+            input: run.stdin,
+            stdout: progress.stdout.clone(),
+            stderr: progress.stderr.clone(),
+            terminal: run.terminal,
+            timeout: progress.timeout,
+            background: self.inner().setup.background_timeout,
+            cancel: cancel.clone(),
+            rolls_back: self.inner().setup.on_kill == OnKill::Rollback,
+        };
+        let running = Running::begin(&self.inner().running, &cancel);
+        let dropped = CancelOnDrop(Some(cancel));
+        let task = self.kernel().spawn(progress.run(session, command, running));
+        let (result, (), ()) = tokio::join!(task, pump_stdout, pump_stderr);
+        dropped.disarm();
+        result.map_err(lost)
+    }
+
+    /// Asks the shell something, at a terminal (`wardian_ask` in docs/abi.md). Waits for a command in progress.
+    pub(crate) async fn ask(
+        &self,
+        question: Vec<u8>,
+        terminal: &Arc<Terminal>,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let mut session = self.session().await?;
+        let cancel = Arc::new(Notify::new());
+        let question = Command {
+            script: question,
+            around: None,
+            input: Input::empty(),
+            stdout: Output::new(0, None),
+            stderr: Output::new(0, None),
+            terminal: Some(terminal.clone()),
+            timeout: None,
+            background: None,
+            cancel: cancel.clone(),
+            rolls_back: false,
+        };
+        let running = Running::begin(&self.inner().running, &cancel);
+        let dropped = CancelOnDrop(Some(cancel));
+        let task = self.kernel().spawn(async move {
+            let _running = running;
+            session.ask(question).await
+        });
+        let (_, answer) = task.await.map_err(lost)?;
+        dropped.disarm();
+        Ok(answer)
+    }
+
+    async fn check_directory(&self, cwd: &str) -> Result<(), Error> {
+        let path = self.absolute(cwd);
+        let at = path.clone();
+        let machine = self.live()?;
+        let root = machine.tree().await.root();
+        let looking =
+            move |tree: &mut wardian_vfs::Tree| match tree.stat(&Caller::USER, &tree.root(), &at, true) {
+                Ok(stat) if stat.kind == FileKind::Dir => Ok(()),
+                Ok(_) => Err(Errno::ENOTDIR),
+                Err(errno) => Err(errno),
+            };
+        machine.at_path(&root, &path, looking).await.map_err(|errno| Error::refused(errno, &path))
+    }
+}
+
+impl InProgress {
+    /// On the kernel's runtime, so that it comes to its end also when nobody waits for it any more.
+    async fn run(self, mut session: SessionGuard, command: Command, running: Running) -> RunResult {
+        let inner = self.sandbox.inner();
+        inner.history.lock().add(&command.script);
+        inner.record(Event::CommandStart { command: &command.script });
+        let start = Instant::now();
+        let finished = session.run(command).await;
+        let duration = start.elapsed();
+        let peak_memory_bytes = self.machine.peak_memory();
+        drop(running);
+        self.record(&finished, duration);
+        drop(session);
+        inner.system.pool.note_warm(inner);
+        // Only now, since a listener may take its time and the next command need not wait for it.
+        self.report(finished, duration, peak_memory_bytes).await
+    }
+
+    fn record(&self, finished: &Finished, duration: Duration) {
+        let inner = self.sandbox.inner();
+        for tool in &finished.denied {
+            inner.record(Event::CapabilityDenied { tool });
+        }
+        if let Some(limit) = finished.limit {
+            inner.record(Event::LimitExceeded { limit });
+        }
+        let (exit_code, class) = judge(finished);
+        inner.record(match class {
+            Some(ErrorClass::Timeout) => Event::CommandTimeout { timeout: self.timeout.unwrap_or_default() },
+            Some(ErrorClass::Cancelled) => Event::CommandCancelled,
+            class => Event::CommandComplete { exit_code, duration, class, limit: finished.limit },
+        });
+    }
+
+    async fn report(&self, finished: Finished, duration: Duration, peak_memory_bytes: u64) -> RunResult {
+        let (exit_code, error_class) = judge(&finished);
+        let message = note(&finished, self.timeout, self.sandbox.limits());
+        let (stdout, stderr) = tokio::join!(self.stdout.end(None), self.stderr.end(message.as_deref()));
+        let cut = if stdout.cut { Some("stdoutBytes") } else { stderr.cut.then_some("stderrBytes") };
+        RunResult {
+            exit_code,
+            stdout: stdout.bytes,
+            stderr: stderr.bytes,
+            duration,
+            truncated: Truncated { stdout: stdout.cut, stderr: stderr.cut },
+            error_class,
+            limit: finished.limit.or(cut),
+            usage: Usage {
+                cpu_ms: finished.usage.cpu_nanos / 1_000_000,
+                peak_memory_bytes,
+                processes: finished.usage.processes,
+                bytes_read: finished.usage.bytes_read,
+                bytes_written: finished.usage.bytes_written,
+            },
+        }
+    }
+}
+
+/// Says that a command runs, until it does not: also when nobody waits for it any more.
+struct Running(Arc<Mutex<Option<Arc<Notify>>>>);
+
+impl Running {
+    fn begin(slot: &Arc<Mutex<Option<Arc<Notify>>>>, cancel: &Arc<Notify>) -> Running {
+        *slot.lock() = Some(cancel.clone());
+        Running(slot.clone())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.lock().take();
+    }
+}
+
+/// Ends the command when its caller stops waiting for it.
+struct CancelOnDrop(Option<Arc<Notify>>);
+
+impl CancelOnDrop {
+    fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if let Some(cancel) = &self.0 {
+            cancel.notify_one();
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! A sandbox as a value: fork, snapshot, restore.
+
+use std::sync::Arc;
+
+use wardian_kernel::AtRest;
+use wardian_vfs::Tree;
+
+use crate::audit::Event;
+use crate::error::Error;
+use crate::history::History;
+use crate::sandbox::{Sandbox, SessionGuard};
+
+/// A sandbox at rest: its files, its shell, its history. Cloning it is cheap, and so is keeping many: they share what
+/// they have in common.
+#[derive(Clone)]
+pub struct Snapshot(Arc<Value>);
+
+pub(crate) struct Value {
+    pub(crate) tree: Tree,
+    pub(crate) rest: AtRest,
+    pub(crate) history: History,
+}
+
+impl Sandbox {
+    /// A second sandbox that is as this one is now. Waits for a command in progress; background processes stay
+    /// behind.
+    pub async fn fork(&self) -> Result<Sandbox, Error> {
+        let session = self.session().await?;
+        self.fork_at_rest(&self.value(&session).await)
+    }
+
+    /// So many of them, all alike.
+    pub async fn fork_many(&self, count: usize) -> Result<Vec<Sandbox>, Error> {
+        let value = {
+            let session = self.session().await?;
+            self.value(&session).await
+        };
+        let mut forks = Vec::with_capacity(count);
+        for number in 0..count {
+            forks.push(self.fork_at_rest(&value)?);
+            if number % 64 == 63 {
+                // Many forks take a while: others on this thread have their turn in between.
+                tokio::task::yield_now().await;
+            }
+        }
+        Ok(forks)
+    }
+
+    fn fork_at_rest(&self, value: &Value) -> Result<Sandbox, Error> {
+        self.check_audit()?;
+        let fork = self.beside(value.tree.clone(), &value.rest, value.history.clone())?;
+        self.inner().record(Event::Fork { child: fork.id() });
+        Ok(fork)
+    }
+
+    /// What it is now, to come back to. Waits for a command in progress; background processes are not part of it.
+    pub async fn snapshot(&self) -> Result<Snapshot, Error> {
+        let session = self.session().await?;
+        Ok(Snapshot(Arc::new(self.value(&session).await)))
+    }
+
+    /// Becomes what it (or another of the same options) was. Waits for a command in progress; background processes
+    /// end.
+    pub async fn restore(&self, snapshot: &Snapshot) -> Result<(), Error> {
+        let session = self.session().await?;
+        let Value { tree, rest, history } = &*snapshot.0;
+        let mut tree = tree.clone();
+        tree.set_quota(self.limits().quota());
+        self.become_value(session, tree, rest, history.clone())
+    }
+
+    /// The value it is between two commands.
+    pub(crate) async fn value(&self, session: &SessionGuard) -> Value {
+        let mut tree = self.machine().tree().await.clone();
+        let rest = session.at_rest();
+        rest.take_along(&mut tree);
+        Value { tree, rest, history: self.inner().history.lock().clone() }
+    }
+}

@@ -209,9 +209,7 @@ impl Machine {
 
     /// Which limit a full disk has hit.
     pub(crate) async fn which_is_full(&self) -> &'static str {
-        let tree = self.tree().await;
-        let (used, quota) = (tree.usage(), tree.quota());
-        if used.inodes >= quota.inodes { "fileCount" } else { "fsLimitBytes" }
+        if self.tree().await.is_out_of_files() { "fileCount" } else { "fsLimitBytes" }
     }
 
     /// Does `work` on the files with an open file, as [`Machine::at_path`] does.

@@ -44,6 +44,11 @@ impl Tree {
         self.used
     }
 
+    /// Is it the number of files, or of their names, that leaves no room for another?
+    pub fn is_out_of_files(&self) -> bool {
+        self.used.inodes >= self.quota.inodes || self.extra_links >= self.quota.inodes
+    }
+
     /// What is in use, counted anew from the files themselves: what [`Tree::usage`] must always equal.
     pub fn recount(&self) -> Usage {
         let charged = self.inodes.values().filter(|inode| inode.charged);

@@ -242,7 +242,7 @@ async fn bombs() {
         ("sleeping for ever", "sleep infinity", TimesOut),
         ("a pipeline of a hundred stages", "eval \"echo x $(printf '| cat %.0s' $(seq 100))\"", Limit("processes")),
         ("a loop of aliases", "shopt -s expand_aliases\nalias a='b' b='a'\na", Fails("not found")),
-        ("a here-document without end", "cat <<E\nunfinished", Prints("unfinished")),
+        ("a here-document without end", "cat <<E\nunfinished", Prints("unfinished\n")),
         ("a builtin overwritten", "echo() { builtin echo mine; }; echo x", Prints("mine\n")),
         ("exit in every corner", "trap 'exit 5' EXIT; (exit 3); exit 4", Fails("")),
         ("a date beyond time", "touch -d @99999999999999 /tmp/f; echo end", Prints("end\n")),

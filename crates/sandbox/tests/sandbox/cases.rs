@@ -13,19 +13,11 @@ use wardian::{ErrorClass, Input, Run, Sandbox};
 /// Cases that need something the sandbox does not have yet, each with what it is.
 const MISSING: &[(&str, &str, &str)] = &[
     (
-        "builtins/basics",
-        "hash",
-        "our tools go by the name they are called with, so `hash -p /bin/echo myecho` finds none",
-    ),
-    ("compound/basics", "redirect", "diff"),
-    (
         "globs/basic",
         "brackets that are not closed or have odd members",
         "a `touch` that takes `-` for standard output",
     ),
     ("globs/basic", "classes", "a `touch` that takes `-` for standard output"),
-    ("mixed/edge", "process-subst", "diff"),
-    ("mixed/more", "shlvl", "cmp"),
 ];
 
 /// Every case with the name of its file.

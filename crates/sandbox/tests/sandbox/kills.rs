@@ -33,7 +33,7 @@ const ENDLESS: &[&str] = &[
     "trap 'echo no' TERM INT; while :; do sleep 0.01; done",
     "nohup sleep 1000",
     "timeout 1000 sleep 1000",
-    "find / -exec sleep 1000 {} ';'",
+    "find / -exec sh -c 'sleep 1000' ';'",
     "yes | xargs -n 1 sleep",
     // Processes that make processes.
     "f() { f | f & }; f; wait; sleep 1000",

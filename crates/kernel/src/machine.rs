@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 use wardian_vfs::{Errno, Handle, Mount, Place, Result, Tree};
 
 use crate::allowlist::Allowlist;
@@ -20,6 +19,7 @@ use crate::procfs::ProcFs;
 use crate::run::Run;
 use crate::signal::{Effect, SIGCHLD, SIGCONT, SIGKILL, Signal};
 use crate::task::Doomed;
+use crate::tree_lock::{TreeGuard, TreeLock};
 
 /// One sandbox as the kernel sees it.
 ///
@@ -27,7 +27,7 @@ use crate::task::Doomed;
 /// held while either is waited for.
 pub struct Machine {
     kernel: Arc<KernelInner>,
-    tree: Arc<AsyncMutex<Tree>>,
+    tree: TreeLock,
     released: Arc<ReleaseBin>,
     table: Mutex<Table>,
     meter: Meter,
@@ -83,7 +83,7 @@ impl Machine {
             let gate = Arc::new(Gate::new(rules.nice));
             Machine {
                 kernel: kernel.inner().clone(),
-                tree: Arc::new(AsyncMutex::new(tree)),
+                tree: TreeLock::new(tree),
                 released: Arc::default(),
                 table: Mutex::new(Table::new(limits.processes, gate.clone())),
                 meter: Meter::new(limits.memory_bytes),
@@ -144,8 +144,8 @@ impl Machine {
     }
 
     /// The files. Handles that were let go since are closed first, so that counts are exact for whoever looks.
-    pub async fn tree(&self) -> OwnedMutexGuard<Tree> {
-        let mut tree = self.tree.clone().lock_owned().await;
+    pub async fn tree(&self) -> TreeGuard {
+        let mut tree = self.tree.lock().await;
         for handle in self.released.drain() {
             tree.close(handle);
         }
@@ -228,7 +228,7 @@ impl Machine {
         self.with_tree(tree, blocking, work).await
     }
 
-    async fn with_tree<T, F>(&self, mut tree: OwnedMutexGuard<Tree>, blocking: bool, work: F) -> Result<T>
+    async fn with_tree<T, F>(&self, mut tree: TreeGuard, blocking: bool, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&mut Tree) -> Result<T> + Send + 'static,

@@ -17,3 +17,4 @@ mod scripts;
 mod session;
 mod soak;
 mod support;
+mod tools;

@@ -1,0 +1,65 @@
+//! The lock on a sandbox's files.
+//!
+//! Whoever waits for it may be stopped or suspended while it waits, so the lock is never handed to a waiter: it is let
+//! go, all who wait are woken, and the first of them that runs takes it. A fair lock given to a stopped process would be
+//! held until that process is continued, and nobody else could touch a file.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
+use wardian_vfs::Tree;
+
+/// A tree that one at a time may use.
+#[derive(Clone)]
+pub(crate) struct TreeLock {
+    tree: Arc<Mutex<Tree>>,
+    freed: Arc<Notify>,
+}
+
+/// The files of a sandbox, for as long as this is held.
+pub struct TreeGuard {
+    /// Gone only while it is dropped.
+    tree: Option<OwnedMutexGuard<Tree>>,
+    freed: Arc<Notify>,
+}
+
+impl TreeLock {
+    pub(crate) fn new(tree: Tree) -> TreeLock {
+        TreeLock { tree: Arc::new(Mutex::new(tree)), freed: Arc::default() }
+    }
+
+    pub(crate) async fn lock(&self) -> TreeGuard {
+        loop {
+            let freed = self.freed.notified();
+            tokio::pin!(freed);
+            // Listening before it is tried: what is let go in between is heard of.
+            freed.as_mut().enable();
+            if let Ok(tree) = self.tree.clone().try_lock_owned() {
+                return TreeGuard { tree: Some(tree), freed: self.freed.clone() };
+            }
+            freed.await;
+        }
+    }
+}
+
+impl Deref for TreeGuard {
+    type Target = Tree;
+
+    fn deref(&self) -> &Tree {
+        self.tree.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl DerefMut for TreeGuard {
+    fn deref_mut(&mut self) -> &mut Tree {
+        self.tree.as_mut().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for TreeGuard {
+    fn drop(&mut self) {
+        self.tree = None;
+        self.freed.notify_waiters();
+    }
+}

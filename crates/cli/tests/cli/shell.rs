@@ -133,7 +133,8 @@ fn commands_are_edited_completed_and_run() {
     tmux.keys(&["Enter"]);
     tmux.wait_for("wardian");
     // What the user said of a command of their own.
-    tmux.line("_d() { COMPREPLY=( $(compgen -W 'start stop' -- \"$2\") ); }; complete -F _d service");
+    tmux.line("_d() { COMPREPLY=( $(compgen -W 'start stop' -- \"$2\") ); }");
+    tmux.line("complete -F _d service");
     tmux.command(&["send-keys", "-l", "service sto"]);
     tmux.keys(&["Tab"]);
     tmux.wait_for_last("user@wardian:~$ service stop");

@@ -109,10 +109,12 @@ pub async fn finish(machine: &Arc<Machine>, start: Start) -> Done {
     Done { status, stdout: text(stdout.take().0), stderr: text(stderr.take().0), limit }
 }
 
-/// Waits until the machine is empty again: a task that was killed goes within a tick, not at once.
+/// Waits until the machine is empty again and owes no memory: a task that was killed goes within a tick, not at once,
+/// and may be growing its memory just then.
 pub async fn settled(machine: &Arc<Machine>) {
     for _ in 0..2_000 {
-        if machine.census().processes == 0 {
+        let census = machine.census();
+        if census.processes == 0 && census.memory_charged == 0 {
             return;
         }
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;

@@ -22,8 +22,9 @@ mod tests {
 
     /// `module::name`, `module::*` or the name of a test file.
     fn exists(directory: &Path, test: &str) -> bool {
-        let (module, name) = test.split_once("::").unwrap_or((test, "*"));
-        let Ok(source) = fs::read_to_string(directory.join(module).with_extension("rs")) else {
+        let (module, name) = test.rsplit_once("::").unwrap_or((test, "*"));
+        let Ok(source) = fs::read_to_string(directory.join(module.replace("::", "/")).with_extension("rs"))
+        else {
             return false;
         };
         name == "*" || source.contains(&format!("fn {name}("))

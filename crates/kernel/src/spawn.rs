@@ -140,7 +140,7 @@ async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8], called: &[
                 Some(program) => Some(Executable::Host(program.clone())),
                 None => kernel.program(stat.version).map(Executable::Guest),
             };
-            let exe = real_path(tree, &caller, cwd.clone(), known.clone())?;
+            let exe: Arc<[u8]> = tree.real_path(&caller, &cwd, &known)?.into();
             if let Some(allowed) = rules.allowed.as_deref()
                 && (program.is_some() || !is_script(tree, &caller, &cwd, &known)?)
                 && let Some(refused) = allowed.refuses(&exe, &called)
@@ -154,18 +154,7 @@ async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8], called: &[
             if stat.size > MAX_PROGRAM {
                 return Err(Errno::ENOEXEC);
             }
-            let mut handle = tree.open(&caller, &cwd, &known, OpenFlags::READ, 0)?;
-            let mut bytes = vec![0; stat.size as usize];
-            let mut filled = 0;
-            while filled < bytes.len() {
-                match tree.read(&mut handle, &mut bytes[filled..]) {
-                    Ok(0) | Err(_) => break,
-                    Ok(n) => filled += n,
-                }
-            }
-            tree.close(handle);
-            bytes.truncate(filled);
-            let exe = real_path(tree, &caller, cwd, known)?;
+            let bytes = beginning(tree, &caller, &cwd, &known, stat.size as usize)?;
             Ok(Opened::Unknown { version: stat.version, bytes, exe })
         })
         .await?;
@@ -177,35 +166,28 @@ async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8], called: &[
 
 /// A script is not a program: its interpreter is, and must be allowed.
 fn is_script(tree: &mut Tree, caller: &Caller, cwd: &Place, path: &[u8]) -> Result<bool> {
+    Ok(beginning(tree, caller, cwd, path, 2)? == b"#!")
+}
+
+/// The first bytes of a file, as many as there are and `most` at most.
+fn beginning(tree: &mut Tree, caller: &Caller, cwd: &Place, path: &[u8], most: usize) -> Result<Vec<u8>> {
     let mut handle = tree.open(caller, cwd, path, OpenFlags::READ, 0)?;
-    let mut start = [0; 2];
-    let read = tree.read(&mut handle, &mut start);
+    let mut bytes = vec![0; most];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match tree.read(&mut handle, &mut bytes[filled..]) {
+            Ok(0) | Err(_) => break,
+            Ok(n) => filled += n,
+        }
+    }
     tree.close(handle);
-    Ok(read.is_ok() && start == *b"#!")
+    bytes.truncate(filled);
+    Ok(bytes)
 }
 
 enum Opened {
     Known(Executable, Arc<[u8]>),
     Unknown { version: u64, bytes: Vec<u8>, exe: Arc<[u8]> },
-}
-
-/// The absolute path of a file that is there, with the links it is reached by followed.
-fn real_path(tree: &Tree, who: &Caller, at: Place, path: Vec<u8>) -> Result<Arc<[u8]>> {
-    let (mut at, mut path) = (at, path);
-    loop {
-        let start = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
-        let name = path.split_off(start);
-        let parent = if path.is_empty() { b".".to_vec() } else { path };
-        at = tree.lookup(who, &at, &parent, true)?;
-        match tree.read_link(who, &at, &name) {
-            Ok(target) => path = target,
-            Err(_) => {
-                let directory = tree.path_of(&at)?;
-                let separator: &[u8] = if directory == b"/" { b"" } else { b"/" };
-                return Ok([&directory[..], separator, &name].concat().into());
-            }
-        }
-    }
 }
 
 async fn identify(machine: &Arc<Machine>, version: u64, bytes: Vec<u8>, exe: Arc<[u8]>) -> Result<Loaded> {

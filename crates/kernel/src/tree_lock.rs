@@ -31,15 +31,23 @@ impl TreeLock {
 
     pub(crate) async fn lock(&self) -> TreeGuard {
         loop {
+            if let Some(tree) = self.try_lock() {
+                return tree;
+            }
             let freed = self.freed.notified();
             tokio::pin!(freed);
-            // Listening before it is tried: what is let go in between is heard of.
+            // It may have been let go before anybody listened.
             freed.as_mut().enable();
-            if let Ok(tree) = self.tree.clone().try_lock_owned() {
-                return TreeGuard { tree: Some(tree), freed: self.freed.clone() };
+            if let Some(tree) = self.try_lock() {
+                return tree;
             }
             freed.await;
         }
+    }
+
+    fn try_lock(&self) -> Option<TreeGuard> {
+        let tree = self.tree.clone().try_lock_owned().ok()?;
+        Some(TreeGuard { tree: Some(tree), freed: self.freed.clone() })
     }
 }
 

@@ -36,9 +36,7 @@ impl History {
             self.entries.pop_front();
         }
     }
-}
 
-impl History {
     /// The last number given, and the entries.
     pub(crate) fn parts(&self) -> (u64, impl ExactSizeIterator<Item = &HistoryEntry>) {
         (self.last, self.entries.iter())

@@ -1,0 +1,227 @@
+//! What can be set: by TOML, and over it by `WARDIAN_TOOLS_*`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::spec::Required;
+
+/// How programs are run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// By the workers of the pool.
+    #[default]
+    Worker,
+    /// Each by a helper process of its own, without queue or lanes.
+    ChildProcess,
+    /// Not at all: every call is refused.
+    Disabled,
+}
+
+/// Everything that can be set. Durations are in milliseconds, sizes in bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Whether the door is open. It is not unless someone says so.
+    pub enabled: bool,
+    /// How programs are run.
+    pub mode: Mode,
+    /// The directory they work in, and see.
+    pub jail: Option<PathBuf>,
+    /// A policy to use in place of the one that comes with us.
+    pub policy: Option<PathBuf>,
+    /// The log of what was asked and done.
+    pub audit: Option<PathBuf>,
+    /// How long a call may take that says nothing about it.
+    pub timeout_ms: u64,
+    /// How much is kept of each stream.
+    pub max_output: usize,
+    /// Variables of our environment that programs are given.
+    pub pass_env: Vec<String>,
+    /// Values that must not be seen in any output or record.
+    pub secrets: Vec<String>,
+    /// Files and directories programs may read besides the jail and the system's.
+    pub readable: Vec<PathBuf>,
+    /// Limits on what a program takes.
+    pub limits: ProgramLimits,
+    /// The workers.
+    pub pool: PoolConfig,
+    /// Run without landlock where there is none.
+    pub allow_without_landlock: bool,
+    /// Run without seccomp where there is none.
+    pub allow_without_seccomp: bool,
+    /// Run without `openat2` where there is none.
+    pub allow_without_openat2: bool,
+}
+
+/// Limits on what a program takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProgramLimits {
+    /// Bytes of address space.
+    pub memory: u64,
+    /// Open descriptors.
+    pub files: u64,
+    /// Processes of the user.
+    pub processes: u64,
+    /// Bytes of a file it writes.
+    pub file_size: u64,
+}
+
+/// The workers: how many, how long a queue, how patient.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PoolConfig {
+    /// The helper and its arguments; by default this very program with `__worker`.
+    pub worker: Vec<PathBuf>,
+    /// Workers for calls of agents and people; by default one less than there are cores, at most two, at least one.
+    pub interactive: Option<usize>,
+    /// Workers for housekeeping.
+    pub system: usize,
+    /// How many calls may wait in each lane.
+    pub queue_depth: usize,
+    /// From SIGTERM at the deadline to SIGKILL.
+    pub kill_grace_ms: u64,
+    /// How long a worker may take to confirm that a call has ended before it is replaced.
+    pub confirm_grace_ms: u64,
+    /// How long a shutdown may take.
+    pub shutdown_grace_ms: u64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            enabled: false,
+            mode: Mode::Worker,
+            jail: None,
+            policy: None,
+            audit: None,
+            timeout_ms: 30_000,
+            max_output: 1 << 20,
+            pass_env: Vec::new(),
+            secrets: Vec::new(),
+            readable: Vec::new(),
+            limits: ProgramLimits::default(),
+            pool: PoolConfig::default(),
+            allow_without_landlock: false,
+            allow_without_seccomp: false,
+            allow_without_openat2: false,
+        }
+    }
+}
+
+impl Default for ProgramLimits {
+    fn default() -> ProgramLimits {
+        ProgramLimits { memory: 2 << 30, files: 256, processes: 256, file_size: 256 << 20 }
+    }
+}
+
+impl Default for PoolConfig {
+    fn default() -> PoolConfig {
+        PoolConfig {
+            worker: Vec::new(),
+            interactive: None,
+            system: 1,
+            queue_depth: 10,
+            kill_grace_ms: 5_000,
+            confirm_grace_ms: 10_000,
+            shutdown_grace_ms: 10_000,
+        }
+    }
+}
+
+impl PoolConfig {
+    /// How many workers serve agents and people.
+    pub fn interactive_workers(&self) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        self.interactive.unwrap_or(cores.saturating_sub(1).min(2)).max(1)
+    }
+}
+
+/// A setting that makes no sense.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct ConfigError(pub(crate) String);
+
+impl Config {
+    /// The settings in a TOML file, with those of the environment over them.
+    pub fn from_file(file: &Path) -> Result<Config, ConfigError> {
+        let failed = |error: &dyn std::fmt::Display| ConfigError(format!("{}: {error}", file.display()));
+        let text = std::fs::read_to_string(file).map_err(|error| failed(&error))?;
+        let config: Config = toml::from_str(&text).map_err(|error| failed(&error))?;
+        config.with_environment(std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+        }))
+    }
+
+    /// These settings, with `WARDIAN_TOOLS_*` among `variables` over them.
+    pub fn with_environment(
+        mut self,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Config, ConfigError> {
+        for (name, value) in variables {
+            if let Some(setting) = name.strip_prefix("WARDIAN_TOOLS_") {
+                self.set(setting, &value).map_err(|why| ConfigError(format!("{name}={value}: {why}")))?;
+            }
+        }
+        Ok(self)
+    }
+
+    fn set(&mut self, setting: &str, value: &str) -> Result<(), String> {
+        match setting {
+            "ENABLED" => self.enabled = truth(value)?,
+            "MODE" => {
+                self.mode = match value {
+                    "worker" => Mode::Worker,
+                    "child_process" => Mode::ChildProcess,
+                    "disabled" => Mode::Disabled,
+                    _ => return Err("is not worker, child_process or disabled".to_owned()),
+                }
+            }
+            "JAIL" => self.jail = Some(value.into()),
+            "POLICY" => self.policy = Some(value.into()),
+            "AUDIT" => self.audit = Some(value.into()),
+            "TIMEOUT_MS" => self.timeout_ms = number(value)?,
+            "MAX_OUTPUT" => self.max_output = number(value)?,
+            "MEMORY" => self.limits.memory = number(value)?,
+            "FILES" => self.limits.files = number(value)?,
+            "PROCESSES" => self.limits.processes = number(value)?,
+            "FILE_SIZE" => self.limits.file_size = number(value)?,
+            "INTERACTIVE_WORKERS" => self.pool.interactive = Some(number(value)?),
+            "SYSTEM_WORKERS" => self.pool.system = number(value)?,
+            "QUEUE_DEPTH" => self.pool.queue_depth = number(value)?,
+            "KILL_GRACE_MS" => self.pool.kill_grace_ms = number(value)?,
+            "CONFIRM_GRACE_MS" => self.pool.confirm_grace_ms = number(value)?,
+            "SHUTDOWN_GRACE_MS" => self.pool.shutdown_grace_ms = number(value)?,
+            "ALLOW_WITHOUT_LANDLOCK" => self.allow_without_landlock = truth(value)?,
+            "ALLOW_WITHOUT_SECCOMP" => self.allow_without_seccomp = truth(value)?,
+            "ALLOW_WITHOUT_OPENAT2" => self.allow_without_openat2 = truth(value)?,
+            _ => return Err("there is no such setting".to_owned()),
+        }
+        Ok(())
+    }
+
+    /// How long a call may take that says nothing about it.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout_ms)
+    }
+
+    /// What must be in force before a program runs.
+    pub fn required(&self) -> Required {
+        Required { landlock: !self.allow_without_landlock, seccomp: !self.allow_without_seccomp }
+    }
+}
+
+fn number<N: std::str::FromStr>(value: &str) -> Result<N, String> {
+    value.parse().map_err(|_| "is not a number".to_owned())
+}
+
+fn truth(value: &str) -> Result<bool, String> {
+    match value {
+        "1" | "true" | "yes" | "on" => Ok(true),
+        "0" | "false" | "no" | "off" => Ok(false),
+        _ => Err("is neither true nor false".to_owned()),
+    }
+}

@@ -1,0 +1,19 @@
+//! The guarded door: native programs for an agent, without a shell and without trusting the agent.
+//!
+//! Nine stages, in this order; each can only say no, and whatever it says is on record.
+//!
+//! ```text
+//!  "git log -3" ─► gate ─► tokenize ─► policy ─► subcommand ─► flags ─► jail ─► ExecSpec
+//!                                                                                  │
+//!   what it wrote, without secrets ◄─ redact, audit ◄─ execute in the pool ◄─ audit ◄┘
+//! ```
+
+mod config;
+mod error;
+mod spec;
+
+pub use config::{Config, ConfigError, Mode, PoolConfig, ProgramLimits};
+pub use error::{Stage, ToolError};
+pub use spec::{
+    Confinement, Ended, ExecSpec, Finished, HeldDirectory, Lane, OutputChunk, OutputSink, Required, Stream,
+};

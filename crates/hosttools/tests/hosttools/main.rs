@@ -1,0 +1,3 @@
+//! The door, with real programs, real files and real processes.
+
+mod settings;

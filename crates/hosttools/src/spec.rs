@@ -11,6 +11,8 @@ use std::time::Duration;
 pub struct ExecSpec {
     /// The program: absolute, without symbolic links.
     pub program: PathBuf,
+    /// What it is called (`argv[0]`): one file may be many programs, told apart by this.
+    pub name: OsString,
     /// Its arguments, without its name.
     pub args: Vec<OsString>,
     /// Where it runs.

@@ -259,6 +259,8 @@ pub struct Substitution {
     pub list: List,
     /// `$(<file)`: the file's contents without a process.
     pub file: Option<Word>,
+    /// The text between backquotes, if it cannot be read.
+    pub unread: Option<Vec<u8>>,
 }
 
 /// `$name` or `${…}`.

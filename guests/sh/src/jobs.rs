@@ -9,6 +9,7 @@ use std::time::Duration;
 use wardian_abi as abi;
 
 pub const SIGINT: i32 = 2;
+pub const SIGCHLD: i32 = 17;
 const SIGCONT: i32 = 18;
 
 pub struct Job {
@@ -45,10 +46,10 @@ pub enum Lookup {
 #[derive(Default)]
 pub struct Jobs {
     pub list: Vec<Job>,
-    /// Exit codes of processes that ended, until somebody asks.
-    ended: HashMap<abi::Pid, i32>,
-    /// Children nobody waits for: reaped when they are met.
-    stray: Vec<abi::Pid>,
+    /// How processes ended, until somebody asks.
+    ended: HashMap<abi::Pid, abi::Status>,
+    /// Children that nobody waits for at once, as far as is known still running: jobs and process substitutions.
+    live: Vec<abi::Pid>,
     /// The list is that of the shell this one was copied from: to be shown, not waited for.
     pub foreign: bool,
     /// Jobs by when something was last done with them, the current one last.
@@ -86,6 +87,7 @@ impl Jobs {
         let id = self.list.iter().map(|job| job.id).max().unwrap_or(0) + 1;
         let job =
             Job { id, pids, group: None, text, status: None, signal: None, stopped: None, known: false };
+        self.live.extend(job.pids.iter().filter(|pid| !self.ended.contains_key(pid)));
         self.list.push(job);
         self.touch(id);
         id
@@ -101,30 +103,28 @@ impl Jobs {
         self.recent.push(id);
     }
 
-    pub fn note(&mut self, pid: abi::Pid, status: i32) {
-        self.stray.retain(|stray| *stray != pid);
+    /// Notes that a child ended.
+    fn note_end(&mut self, pid: abi::Pid, status: abi::Status) {
+        self.live.retain(|live| *live != pid);
         self.ended.insert(pid, status);
-        for job in &mut self.list {
-            if job.pids.contains(&pid) {
-                let all = job.pids.iter().all(|pid| self.ended.contains_key(pid));
-                if all {
-                    job.status = job.pids.last().and_then(|last| self.ended.get(last)).copied();
-                    job.stopped = None;
-                    job.known = false;
-                }
-            }
+        let Some(job) = self.list.iter_mut().find(|job| job.pids.contains(&pid)) else { return };
+        if job.pids.iter().all(|pid| self.ended.contains_key(pid)) {
+            let last = job.pids.last().and_then(|last| self.ended.get(last)).copied();
+            job.status = last.map(abi::Status::shell_code);
+            job.signal = last.and_then(abi::Status::signal);
+            job.stopped = None;
+            job.known = false;
         }
+    }
+
+    /// Notes that a child is none of ours, or no more.
+    pub fn note_lost(&mut self, pid: abi::Pid) {
+        self.note_end(pid, abi::Status(127 << 8));
     }
 
     /// Notes what `wait` said of a child: that it ended, or that it stopped.
     pub fn note_status(&mut self, pid: abi::Pid, status: abi::Status) {
-        let Some(signal) = status.stopped() else {
-            self.note(pid, status.shell_code());
-            if let Some(job) = self.list.iter_mut().find(|job| job.pids.last() == Some(&pid)) {
-                job.signal = status.signal();
-            }
-            return;
-        };
+        let Some(signal) = status.stopped() else { return self.note_end(pid, status) };
         let Some(job) = self.list.iter_mut().find(|job| job.pids.contains(&pid)) else { return };
         if job.stopped.replace(signal).is_none() {
             job.known = false;
@@ -134,32 +134,24 @@ impl Jobs {
     }
 
     pub fn ended(&self, pid: abi::Pid) -> Option<i32> {
-        self.ended.get(&pid).copied()
+        self.ended.get(&pid).map(|status| status.shell_code())
     }
 
-    pub fn remember_stray(&mut self, pid: abi::Pid) {
-        self.stray.push(pid);
+    /// A child nobody will wait for.
+    pub fn add_stray(&mut self, pid: abi::Pid) {
+        self.live.push(pid);
     }
 
-    /// Learns, without waiting, which children have ended or stopped.
-    pub fn poll(&mut self) {
-        if self.foreign {
-            return;
+    /// Whether children may end that nobody is waiting for.
+    pub fn has_live(&self) -> bool {
+        !self.live.is_empty()
+    }
+
+    /// A new child may have the number of one long gone.
+    fn forget_number(&mut self, pid: abi::Pid) {
+        if !self.ended.is_empty() {
+            self.ended.remove(&pid);
         }
-        let running: Vec<abi::Pid> = self.list.iter().flat_map(|job| job.pids.iter().copied()).collect();
-        let strays = self.stray.clone();
-        for pid in running.into_iter().chain(strays) {
-            if self.ended.contains_key(&pid) {
-                continue;
-            }
-            let flags = abi::WaitFlags { no_hang: true, stopped: true };
-            match abi::wait(abi::Who::Child(pid), flags) {
-                Ok(Some((pid, status))) => self.note_status(pid, status),
-                Err(abi::Errno::CHILD) => self.note(pid, 127),
-                _ => {}
-            }
-        }
-        self.stray.retain(|pid| !self.ended.contains_key(pid));
     }
 
     /// The current job and the one before: what was last stopped, then what was last started.
@@ -235,7 +227,7 @@ impl Jobs {
     /// In a new process: the parent's children are not ours.
     pub fn enter_child(&mut self) {
         self.ended.clear();
-        self.stray.clear();
+        self.live.clear();
         self.foreign = true;
     }
 }
@@ -280,24 +272,83 @@ impl Shell {
         &mut self,
         mut start: impl FnMut(&mut Shell) -> abi::Result<abi::Pid>,
     ) -> abi::Result<abi::Pid> {
+        if !self.interactive && !self.jobs.list.is_empty() {
+            self.jobs.forget_known();
+        }
         for pause in [0, 1, 2, 4, 8, 16, 32, 64] {
             match start(self) {
                 Err(abi::Errno::AGAIN) => {}
-                started => return started,
+                started => return started.inspect(|pid| self.jobs.forget_number(*pid)),
             }
-            self.jobs.poll();
+            self.reap_ended();
             std::thread::sleep(Duration::from_millis(pause));
         }
-        start(self)
+        start(self).inspect(|pid| self.jobs.forget_number(*pid))
+    }
+
+    /// Waits as the kernel's call does; a child that ended counts for its trap.
+    pub fn reap(
+        &mut self,
+        who: abi::Who,
+        flags: abi::WaitFlags,
+    ) -> abi::Result<Option<(abi::Pid, abi::Status)>> {
+        let answer = abi::wait(who, flags)?;
+        if let Some((pid, status)) = answer
+            && status.stopped().is_none()
+        {
+            self.traps.child_ended();
+            self.note_coproc(pid);
+        }
+        Ok(answer)
+    }
+
+    /// Learns, without waiting, which children have ended or stopped.
+    pub fn reap_ended(&mut self) {
+        while self.jobs.has_live() {
+            match self.reap(abi::Who::Any, abi::WaitFlags { no_hang: true, stopped: true }) {
+                Ok(Some((pid, status))) => self.jobs.note_status(pid, status),
+                Ok(None) => return,
+                Err(_) => {
+                    for pid in std::mem::take(&mut self.jobs.live) {
+                        self.jobs.note_lost(pid);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Learns of each child by itself which of them have ended: in a session that was copied or put back some are not
+    /// there any more.
+    pub fn reap_each(&mut self) {
+        for pid in self.jobs.live.clone() {
+            match self.reap(abi::Who::Child(pid), abi::WaitFlags { no_hang: true, stopped: true }) {
+                Ok(Some((pid, status))) => self.jobs.note_status(pid, status),
+                Ok(None) => {}
+                Err(_) => self.jobs.note_lost(pid),
+            }
+        }
     }
 
     /// Waits for a child to end; signals that arrive are left for later.
     pub fn wait_for(&mut self, pid: abi::Pid) -> i32 {
+        let status = self.wait_change(pid, false);
+        self.forget_coprocs();
+        self.report_death(status)
+    }
+
+    /// Waits until a child ends or, if asked, stops. Others that do so meanwhile are noted: somebody may be watching
+    /// their numbers.
+    fn wait_change(&mut self, pid: abi::Pid, stopped: bool) -> abi::Status {
         loop {
-            match abi::wait(abi::Who::Child(pid), abi::WaitFlags::default()) {
-                Ok(Some((_, status))) => return self.report_death(status),
+            if let Some(status) = self.jobs.ended.remove(&pid) {
+                return status;
+            }
+            let who = if self.jobs.has_live() { abi::Who::Any } else { abi::Who::Child(pid) };
+            match self.reap(who, abi::WaitFlags { no_hang: false, stopped }) {
+                Ok(Some((found, status))) if found == pid => return status,
+                Ok(Some((other, status))) => self.jobs.note_status(other, status),
                 Err(abi::Errno::INTR) | Ok(None) => self.note_signals(),
-                Err(_) => return self.jobs.ended(pid).unwrap_or(127),
+                Err(_) => return abi::Status(127 << 8),
             }
         }
     }
@@ -377,11 +428,7 @@ impl Shell {
         let before = self.terminal.and_then(|terminal| abi::tcgetattr(terminal).ok());
         let (mut statuses, mut stopped, mut died) = (Vec::new(), None, false);
         for &pid in pids {
-            if let Some(status) = self.jobs.ended(pid) {
-                statuses.push(status);
-                continue;
-            }
-            let status = self.wait_change(pid);
+            let status = self.wait_change(pid, true);
             match status.stopped() {
                 Some(signal) => stopped = Some(signal),
                 None => self.jobs.note_status(pid, status),
@@ -404,17 +451,6 @@ impl Shell {
             let _ = abi::tcsetattr(terminal, &before, false);
         }
         (statuses, stopped)
-    }
-
-    /// Waits until a child ends or stops.
-    fn wait_change(&mut self, pid: abi::Pid) -> abi::Status {
-        loop {
-            match abi::wait(abi::Who::Child(pid), abi::WaitFlags { no_hang: false, stopped: true }) {
-                Ok(Some((_, status))) => return status,
-                Err(abi::Errno::INTR) | Ok(None) => self.note_signals(),
-                Err(_) => return abi::Status(127 << 8),
-            }
-        }
     }
 
     pub fn take_terminal(&self) {
@@ -471,7 +507,7 @@ impl Shell {
 
     /// Before a prompt: what became of jobs since the last.
     pub fn tell_of_jobs(&mut self) {
-        self.jobs.poll();
+        self.reap_ended();
         let mut text = Vec::new();
         for at in 0..self.jobs.list.len() {
             let mark = self.jobs.mark(self.jobs.list[at].id);
@@ -493,6 +529,23 @@ impl Shell {
             let _ = abi::write_all(2, &[text.as_bytes(), b"\n"].concat());
         }
         status.shell_code()
+    }
+}
+
+/// While it is there, a child that ends interrupts calls that wait for something else.
+pub struct ChildWatch;
+
+impl ChildWatch {
+    /// A watch, if there is anything to watch.
+    pub fn over(jobs: &Jobs) -> Option<ChildWatch> {
+        let watch = jobs.has_live() && abi::sigaction(SIGCHLD, abi::Disposition::Flag).is_ok();
+        watch.then_some(ChildWatch)
+    }
+}
+
+impl Drop for ChildWatch {
+    fn drop(&mut self) {
+        let _ = abi::sigaction(SIGCHLD, abi::Disposition::Default);
     }
 }
 

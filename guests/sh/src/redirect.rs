@@ -95,7 +95,10 @@ impl Shell {
     /// The one word a target expands to.
     fn target(&mut self, word: &Word) -> Exec<Option<Vec<u8>>> {
         let mut fields = Vec::new();
-        self.expand_fields(word, &mut fields)?;
+        let words = self.options.braceexpand.then(|| crate::parser::expand_braces(word)).flatten();
+        for word in words.as_deref().unwrap_or(std::slice::from_ref(word)) {
+            self.expand_fields(word, &mut fields)?;
+        }
         match fields.len() {
             1 => Ok(fields.pop()),
             _ => {

@@ -149,7 +149,10 @@ impl Shell {
                         };
                     }
                 }
-                Ok(None) => break,
+                Ok(None) => {
+                    status = parser.given_up.unwrap_or(status);
+                    break;
+                }
                 Err(code) => {
                     status = code;
                     break;
@@ -447,7 +450,7 @@ impl abi::Session for ShellSession {
             if shell.interactive {
                 return shell.run_at_prompt(script.to_vec());
             }
-            shell.jobs.poll();
+            shell.reap_each();
             shell.line = 1;
             shell.depth = 0;
             shell.unchecked = 0;

@@ -2,6 +2,7 @@
 
 use crate::ast::{Function, List};
 use crate::completion::Completions;
+use crate::exec::Running;
 use crate::history::History;
 use crate::jobs::{Jobs, Launch};
 use crate::options::{Options, Shopt};
@@ -117,7 +118,9 @@ pub struct Shell {
     /// The text of the command being run, for `BASH_COMMAND`, made when asked for.
     pub command_text: Option<Rc<dyn Fn() -> Vec<u8>>>,
     /// Descriptors for process substitutions, closed when the command is done.
-    pub process_fds: Vec<(abi::Fd, abi::Pid)>,
+    pub process_fds: Vec<abi::Fd>,
+    /// Coprocesses that have not ended.
+    pub coprocs: Vec<Running>,
     /// Compiled arithmetic whose text is only known at run time.
     pub arith_cache: HashMap<Vec<u8>, Rc<crate::arith::Expr>>,
     pub disabled_builtins: Vec<Vec<u8>>,
@@ -207,6 +210,7 @@ impl Shell {
             getopts_index: 1,
             command_text: None,
             process_fds: Vec::new(),
+            coprocs: Vec::new(),
             arith_cache: HashMap::new(),
             disabled_builtins: Vec::new(),
             history: History::default(),
@@ -354,7 +358,7 @@ impl Shell {
                     }
                     status = self.run_list(&list)?;
                 }
-                Ok(None) => return Ok(status),
+                Ok(None) => return Ok(parser.given_up.unwrap_or(status)),
                 Err(status) => return Ok(status),
             }
         }
@@ -362,6 +366,36 @@ impl Shell {
 
     /// The next complete command; a syntax error is reported and becomes a status.
     pub fn next_list(&mut self, parser: &mut crate::parser::Parser) -> Result<Option<List>, i32> {
+        loop {
+            let error = match self.parse_next(parser) {
+                Ok(list) => {
+                    parser.given_up = parser.given_up.filter(|_| list.is_none());
+                    return Ok(list);
+                }
+                Err(error) => error,
+            };
+            let reading = self.reading;
+            for (line, message) in error.messages() {
+                self.complain_within(reading, line, &message);
+            }
+            match error {
+                SyntaxError::InArray(_) => self.status = if self.options.errexit { 2 } else { 1 },
+                SyntaxError::Condition { inside: true, .. } => self.status = 1,
+                // Bash ends a script here as if nothing had happened.
+                SyntaxError::Condition { .. } if matches!(reading, "" | "-c: ") && !self.is_sourcing() => {}
+                _ => self.status = 2,
+            }
+            let goes_on =
+                matches!(error, SyntaxError::InArray(_)) && !self.options.posix && !self.options.errexit;
+            if !goes_on {
+                return Err(self.status);
+            }
+            parser.given_up = Some(self.status);
+            parser.skip_line();
+        }
+    }
+
+    fn parse_next(&mut self, parser: &mut crate::parser::Parser) -> Result<Option<List>, SyntaxError> {
         let dialect = self.dialect();
         self.keeps_command |= parser.mentions_command;
         let parsed = parser.next_command(&dialect);
@@ -373,15 +407,11 @@ impl Shell {
         for (line, warning) in parser.warnings.drain(..) {
             self.complain_at(line, &warning);
         }
-        parsed.map_err(|error| {
-            let reading = self.reading;
-            for (line, message) in error.messages() {
-                self.complain_within(reading, line, &message);
-            }
-            if !matches!(error, SyntaxError::Condition { .. }) || reading == "eval: " {
-                self.status = 2;
-            }
-            self.status
-        })
+        parsed
+    }
+
+    /// Whether the text being read is a sourced file's.
+    fn is_sourcing(&self) -> bool {
+        self.frames.last().is_some_and(|frame| frame.function.is_none())
     }
 }

@@ -1,6 +1,6 @@
 //! Traps: commands run when a signal arrives, or when the shell exits, fails, steps or returns.
 
-use crate::jobs::SIGINT;
+use crate::jobs::{SIGCHLD, SIGINT};
 use crate::shell::{Exec, Flow, Shell};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,7 +45,9 @@ pub struct Traps {
     fatal: Vec<i32>,
     /// Signals that have arrived and were seen, their traps not yet run.
     arrived: u64,
-    /// The shell's own events whose traps are running: they do not run inside themselves.
+    /// Children that ended since the trap on that last ran.
+    children: u32,
+    /// Events whose traps are running and do not run inside themselves: the shell's own, and the end of a child.
     running: Vec<i32>,
     /// The shell is interactive, and endures what would end others.
     enduring: bool,
@@ -95,7 +97,8 @@ impl Traps {
         if self.ignored_from_start.contains(&signal) {
             return;
         }
-        if signal > 0 {
+        // The trap on the end of a child runs when the shell learns of it, not when the signal comes.
+        if signal > 0 && signal != SIGCHLD {
             let disposition =
                 if command.is_empty() { abi::Disposition::Ignore } else { abi::Disposition::Flag };
             let _ = abi::sigaction(signal, disposition);
@@ -119,7 +122,7 @@ impl Traps {
         if self.ignored_from_start.contains(&signal) {
             return;
         }
-        if self.commands.remove(&signal).is_some() && signal > 0 {
+        if self.commands.remove(&signal).is_some() && signal > 0 && signal != SIGCHLD {
             let endured = self.enduring && ENDURED.contains(&signal);
             let back = if endured { abi::Disposition::Flag } else { abi::Disposition::Default };
             let _ = abi::sigaction(signal, back);
@@ -152,6 +155,14 @@ impl Traps {
             || self.commands.iter().any(|(signal, command)| *signal > 0 && !command.is_empty());
         self.on_error = self.commands.get(&ERR).is_some_and(|command| !command.is_empty());
         self.on_step = self.commands.get(&DEBUG).is_some_and(|command| !command.is_empty());
+    }
+
+    /// Counts a child that ended, if a trap wants to know.
+    pub fn child_ended(&mut self) {
+        let trapped = self.commands.get(&SIGCHLD).is_some_and(|command| !command.is_empty());
+        if trapped && !self.running.contains(&SIGCHLD) {
+            self.children += 1;
+        }
     }
 
     /// Traps to list: in a subshell that set none, its parent's.
@@ -221,7 +232,7 @@ impl Traps {
             }
         }
         for (signal, command) in &self.commands {
-            if *signal > 0 && !command.is_empty() {
+            if *signal > 0 && *signal != SIGCHLD && !command.is_empty() {
                 let _ = abi::sigaction(*signal, abi::Disposition::Default);
             }
         }
@@ -232,6 +243,7 @@ impl Traps {
         });
         self.shown = shown;
         self.arrived = 0;
+        self.children = 0;
         self.watch();
     }
 }
@@ -252,10 +264,16 @@ impl Shell {
         if self.interrupted {
             return Err(Flow::Discard(128 + SIGINT));
         }
+        if pending >> SIGCHLD & 1 == 1 {
+            self.reap_ended();
+        }
+        for _ in 0..std::mem::take(&mut self.traps.children) {
+            self.run_trap(SIGCHLD)?;
+        }
         if pending == 0 {
             return Ok(None);
         }
-        for signal in (1..64).filter(|signal| pending >> signal & 1 == 1) {
+        for signal in (1..64).filter(|signal| *signal != SIGCHLD && pending >> signal & 1 == 1) {
             if self.traps.fatal.contains(&signal) {
                 self.die_of(signal);
             }
@@ -295,7 +313,7 @@ impl Shell {
         }
         let (status, line) = (self.status, self.line);
         let pipe_status = self.pipe_status.clone();
-        if signal < 0 {
+        if signal < 0 || signal == SIGCHLD {
             self.traps.running.push(signal);
         }
         let result = self.run_trap_text(command, (signal != DEBUG).then_some(status), line);

@@ -59,10 +59,11 @@ pub fn wait(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
 /// Waits for a child, giving way to traps: those end the wait with 128 plus the signal.
 fn wait_interruptibly(shell: &mut Shell, who: abi::Who) -> Exec<Result<(abi::Pid, i32), i32>> {
     loop {
-        match abi::wait(who, abi::WaitFlags::default()) {
+        match shell.reap(who, abi::WaitFlags::default()) {
             Ok(Some((pid, status))) => {
                 let code = status.shell_code();
                 shell.jobs.note_status(pid, status);
+                shell.forget_coprocs();
                 return Ok(Ok((pid, code)));
             }
             Ok(None) => return Ok(Err(127)),
@@ -77,7 +78,7 @@ fn wait_interruptibly(shell: &mut Shell, who: abi::Who) -> Exec<Result<(abi::Pid
 }
 
 fn wait_all(shell: &mut Shell) -> Exec {
-    shell.jobs.poll();
+    shell.reap_ended();
     let running: Vec<abi::Pid> = shell
         .jobs
         .list
@@ -91,7 +92,7 @@ fn wait_all(shell: &mut Shell) -> Exec {
         }
         match wait_interruptibly(shell, abi::Who::Child(pid))? {
             Ok(_) => {}
-            Err(127) => shell.jobs.note(pid, 127),
+            Err(127) => shell.jobs.note_lost(pid),
             Err(status) => return Ok(status),
         }
     }
@@ -133,14 +134,17 @@ fn wait_one(shell: &mut Shell, operand: &[u8]) -> Exec<(abi::Pid, i32)> {
             Err(status) => return Ok((0, status)),
         }
     }
-    shell.jobs.list.retain(|job| !(job.status.is_some() && job.pids.contains(&last.0)));
+    // It can be asked for by its job's number until another child is started.
+    for job in shell.jobs.list.iter_mut().filter(|job| job.pids.contains(&last.0)) {
+        job.known = job.status.is_some();
+    }
     Ok(last)
 }
 
 /// `wait -n`: the next job to end, of those named or of all.
 fn wait_any(shell: &mut Shell, operands: &[Vec<u8>]) -> Exec<(abi::Pid, i32)> {
     loop {
-        shell.jobs.poll();
+        shell.reap_ended();
         let wanted = |job: &crate::jobs::Job| {
             operands.is_empty()
                 || operands.iter().any(|operand| {
@@ -153,7 +157,7 @@ fn wait_any(shell: &mut Shell, operands: &[Vec<u8>]) -> Exec<(abi::Pid, i32)> {
         };
         let mut running = false;
         let mut done = None;
-        for job in shell.jobs.list.iter().filter(|job| wanted(job)) {
+        for job in shell.jobs.list.iter().filter(|job| wanted(job) && !(job.known && job.status.is_some())) {
             match job.status {
                 Some(status) => {
                     done = Some((job.id, job.pids.last().copied().unwrap_or(0), status));
@@ -192,7 +196,7 @@ pub fn jobs(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             }
         }
     }
-    shell.jobs.poll();
+    shell.reap_ended();
     let mut status = 0;
     let mut wanted = Vec::new();
     for spec in options.rest() {
@@ -206,7 +210,9 @@ pub fn jobs(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let mut text = Vec::new();
     for job in &mut shell.jobs.list {
         let chosen = all || wanted.contains(&job.id);
+        let over = job.known && job.status.is_some();
         if !chosen
+            || over
             || (news && job.known)
             || (running && job.state() != State::Running)
             || (stopped && job.state() != State::Stopped)
@@ -404,7 +410,7 @@ fn continued(shell: &mut Shell, name: &[u8], spec: Option<&Vec<u8>>) -> Result<u
     if !shell.options.monitor {
         return Err(fail(shell, name, &[b"no job control"], 1));
     }
-    shell.jobs.poll();
+    shell.reap_ended();
     let wanted = spec.map_or(&b"%+"[..], Vec::as_slice);
     match shell.jobs.find(wanted).map(|job| (job.id, job.status)) {
         Some((id, None)) => Ok(id),

@@ -2,6 +2,7 @@
 
 use super::{Options, fail, invalid_option, number};
 use crate::assign::ArrayItem;
+use crate::jobs::ChildWatch;
 use crate::shell::{Exec, Shell};
 use crate::vars::{Indexed, Value};
 use std::time::{Duration, Instant};
@@ -62,8 +63,12 @@ impl Reader {
     fn fill(&mut self) -> bool {
         if let Some(deadline) = self.deadline {
             let left = deadline.saturating_duration_since(Instant::now());
-            if !abi::poll_read(self.fd, Some(left)).unwrap_or(true) {
-                self.timed_out = true;
+            match abi::poll_read(self.fd, Some(left)) {
+                Ok(false) => self.timed_out = true,
+                Err(abi::Errno::INTR) => self.interrupted = true,
+                _ => {}
+            }
+            if self.timed_out || self.interrupted {
                 return false;
             }
         }
@@ -242,6 +247,7 @@ impl Request {
 
 /// `read -r [name]`, by which scripts go through files: a line, without a thought for each byte.
 fn read_plain(shell: &mut Shell, request: &Request, name: Option<&Vec<u8>>) -> Exec {
+    let _watch = ChildWatch::over(&shell.jobs);
     let mut reader = Reader::new(request.fd, request.timeout);
     let mut line = Vec::with_capacity(128);
     let mut status = 0;
@@ -271,6 +277,7 @@ type Line = Vec<Item>;
 
 /// Reads up to the delimiter or the count.
 fn take(shell: &mut Shell, request: &Request) -> Exec<(Line, i32)> {
+    let _watch = ChildWatch::over(&shell.jobs);
     let mut reader = Reader::new(request.fd, request.timeout);
     let mut line: Line = Vec::new();
     let utf8 = shell.utf8();

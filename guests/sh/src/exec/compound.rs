@@ -1,7 +1,7 @@
 //! Compound commands.
 
 use crate::arith::{Arith, ArithError};
-use crate::ast::{CaseArm, CaseEnd, Command, Compound, CompoundKind, Coproc, List, Word};
+use crate::ast::{CaseArm, CaseEnd, Command, Compound, CompoundKind, List, Word};
 use crate::jobs::Launch;
 use crate::shell::{Exec, Flow, Shell};
 use std::rc::Rc;
@@ -29,7 +29,7 @@ impl Shell {
         result
     }
 
-    fn run_kind(&mut self, compound: &Compound) -> Exec {
+    pub(super) fn run_kind(&mut self, compound: &Compound) -> Exec {
         match &compound.kind {
             CompoundKind::Group(list) => self.run_list(list),
             CompoundKind::Subshell(_) => self.run_subshell(compound),
@@ -372,49 +372,6 @@ impl Shell {
                 }
             }
         })
-    }
-
-    /// `coproc NAME command`: both its ends in an array.
-    pub(super) fn run_coproc(&mut self, coproc: &std::rc::Rc<Coproc>) -> Exec {
-        let (Ok(input), Ok(output)) = (abi::pipe(true), abi::pipe(true)) else {
-            self.complain(b"cannot make pipe for coproc");
-            return Ok(1);
-        };
-        let forked = abi::fork(|| {
-            let _ = abi::dup2(input.read, 0, false);
-            let _ = abi::dup2(output.write, 1, false);
-            for fd in [input.read, input.write, output.read, output.write] {
-                let _ = abi::close(fd);
-            }
-            self.enter_child();
-            self.run_child_command(&coproc.body)
-        });
-        let _ = abi::close(input.read);
-        let _ = abi::close(output.write);
-        let pid = match forked {
-            Ok(pid) => pid,
-            Err(errno) => {
-                self.complain_errno(b"fork", errno);
-                return Ok(254);
-            }
-        };
-        let high = |fd: abi::Fd, from: abi::Fd| match abi::dup(fd, from, true) {
-            Ok(copy) => {
-                let _ = abi::close(fd);
-                copy
-            }
-            Err(_) => fd,
-        };
-        let (read, write) = (high(output.read, 63), high(input.write, 60));
-        self.assign_index(&coproc.name, 0, read.to_string().into_bytes(), false)?;
-        self.assign_index(&coproc.name, 1, write.to_string().into_bytes(), false)?;
-        let pid_name = [&coproc.name, b"_PID".as_slice()].concat();
-        self.assign(&pid_name, pid.to_string().as_bytes())?;
-        self.last_background = Some(pid);
-        let text = crate::unparse::command_text(&crate::ast::Command::Coproc(coproc.clone()));
-        self.jobs.add(vec![pid], text);
-        self.status = 0;
-        Ok(0)
     }
 }
 

@@ -2,14 +2,16 @@
 
 mod compound;
 mod condition;
+mod coproc;
 mod function;
 mod pipeline;
 mod program;
 mod simple;
 
+pub use coproc::Running;
 pub use program::{lookup, lookup_all};
 
-use crate::ast::{AndOr, Command, CompoundKind, Connector, List};
+use crate::ast::{AndOr, Command, Compound, CompoundKind, Connector, List};
 use crate::shell::{Exec, Flow, Shell};
 use wardian_abi as abi;
 
@@ -89,6 +91,9 @@ impl Shell {
             self.complain(b"maximum nesting level exceeded");
             return Err(Flow::Discard(1));
         }
+        if self.jobs.has_live() {
+            self.reap_ended();
+        }
         let result = match command {
             Command::Simple(simple) => self.run_simple(simple),
             Command::Compound(compound) => self.run_compound(compound),
@@ -123,6 +128,7 @@ impl Shell {
         self.traps.enter_child(self.options.errtrace, self.options.functrace);
         self.jobs.enter_child();
         self.process_fds.clear();
+        self.coprocs.clear();
         self.pending_level = false;
         self.random.set(self.random.get() ^ (abi::getpid() as u32).wrapping_mul(2_654_435_761) >> 8);
     }
@@ -150,12 +156,28 @@ impl Shell {
             Command::Compound(compound) if matches!(compound.kind, CompoundKind::Subshell(_)) => {
                 return self.become_subshell(compound);
             }
-            // Loops outside are out of reach from inside a compound.
+            Command::Compound(compound) => return self.run_child_compound(compound),
             _ => self.loops = 0,
         }
         let result = self.run_command(command);
         let code = self.exit_code(result);
         self.run_exit_trap(code)
+    }
+
+    /// The same for a compound, whose redirections are the process's own.
+    fn run_child_compound(&mut self, compound: &Compound) -> i32 {
+        // Loops outside are out of reach from inside a compound.
+        self.loops = 0;
+        let code = match self.redirect_for_good(&compound.redirects) {
+            Ok(Ok(())) => {
+                let result = self.run_kind(compound);
+                self.exit_code(result)
+            }
+            Ok(Err(_)) => 1,
+            Err(flow) => self.exit_code(Err(flow)),
+        };
+        // As bash has it, only a group's process says goodbye.
+        if matches!(compound.kind, CompoundKind::Group(_)) { self.run_exit_trap(code) } else { code }
     }
 
     /// The exit code of a process that ended this way.

@@ -67,6 +67,9 @@ impl Shell {
             stages => {
                 let trapped = self.traps.on_error;
                 let status = self.run_pipes(stages)?;
+                if self.traps.watching {
+                    self.run_pending_traps()?;
+                }
                 if self.keeps_command && self.in_trap == 0 {
                     let text = stages.last().map(crate::unparse::command_text).unwrap_or_default();
                     self.command_text = Some(std::rc::Rc::new(move || text.clone()));
@@ -174,7 +177,6 @@ impl Shell {
                 Spawned::Err(status) => Stage::Failed(status),
             });
         }
-        self.jobs.poll();
         let forked = self.start_child(|shell| {
             abi::fork(|| {
                 if let Some(fd) = input {
@@ -256,15 +258,13 @@ impl Shell {
                     }
                     shell.loops = 0;
                     let result = shell.run_and_or(foreground);
-                    let code = shell.exit_code(result);
-                    shell.run_exit_trap(code)
+                    shell.exit_code(result)
                 })?]
             }
         })
     }
 
     fn fork_background(&mut self, mut run: impl FnMut(&mut Shell) -> i32) -> Exec<abi::Pid> {
-        self.jobs.poll();
         let forked = self.start_child(|shell| {
             abi::fork(|| {
                 shell.enter_job();

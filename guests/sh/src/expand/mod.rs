@@ -23,6 +23,7 @@ impl Shell {
         let mut out = Vec::with_capacity(words.len());
         for word in words {
             match word {
+                Arg::Word(word) if !self.options.braceexpand => self.expand_unbraced(word, &mut out)?,
                 Arg::Word(word) => self.expand_fields(word, &mut out)?,
                 Arg::Assignment(assignment) => {
                     let text = self.assignment_as_text(assignment)?;
@@ -39,6 +40,17 @@ impl Shell {
             self.expand_fields(word, &mut out)?;
         }
         Ok(out)
+    }
+
+    /// With `set +B`: a word whose braces were expanded when it was read is taken as it was written.
+    fn expand_unbraced(&mut self, word: &Word, out: &mut Vec<Vec<u8>>) -> Exec<()> {
+        let unbraced = match word.raw.as_deref() {
+            // One of the other words that the one before was made into.
+            Some(b"") => return Ok(()),
+            Some(raw) if raw.contains(&b'{') => crate::parser::unbraced(raw, &self.dialect()),
+            _ => None,
+        };
+        self.expand_fields(unbraced.as_ref().unwrap_or(word), out)
     }
 
     /// A word's fields: all expansions, then splitting, then file names.

@@ -1,6 +1,7 @@
 //! Command and process substitution.
 
 use crate::ast::{List, Substitution};
+use crate::jobs::ChildWatch;
 use crate::shell::{Exec, Flow, Shell};
 use wardian_abi as abi;
 
@@ -9,7 +10,7 @@ impl Shell {
     pub(super) fn substitute_command(&mut self, substitution: &Substitution) -> Exec<Vec<u8>> {
         let mut output = match &substitution.file {
             Some(word) => self.substitute_file(word)?,
-            None => self.output_of(&substitution.list)?,
+            None => self.output_of(substitution)?,
         };
         while output.last() == Some(&b'\n') {
             output.pop();
@@ -46,8 +47,9 @@ impl Shell {
         self.status = status;
     }
 
-    fn output_of(&mut self, list: &List) -> Exec<Vec<u8>> {
-        if list.items.is_empty() {
+    fn output_of(&mut self, substitution: &Substitution) -> Exec<Vec<u8>> {
+        let list = &substitution.list;
+        if list.items.is_empty() && substitution.unread.is_none() {
             self.finish_substitution(0);
             return Ok(Vec::new());
         }
@@ -61,9 +63,9 @@ impl Shell {
                 return Err(Flow::Discard(1));
             }
         };
-        let child = self.start_substitution(list, pipe);
+        let child = self.start_substitution(substitution, pipe);
         let _ = abi::close(pipe.write);
-        let output = read_all(pipe.read);
+        let output = self.read_substitution(pipe.read);
         let _ = abi::close(pipe.read);
         let status = match child? {
             Some(pid) => self.wait_for(pid),
@@ -71,6 +73,17 @@ impl Shell {
         };
         self.finish_substitution(status);
         Ok(output)
+    }
+
+    /// All that comes through a pipe. Background jobs that end meanwhile are noted: somebody may be watching.
+    fn read_substitution(&mut self, fd: abi::Fd) -> Vec<u8> {
+        let Some(_watch) = ChildWatch::over(&self.jobs) else { return read_all(fd) };
+        let mut output = Vec::new();
+        while let Err(abi::Errno::INTR) = read_more(fd, &mut output) {
+            crate::traps::collect();
+            self.reap_ended();
+        }
+        output
     }
 
     /// The output of a builtin that does nothing but print, without a process for it.
@@ -93,16 +106,16 @@ impl Shell {
     }
 
     /// Starts the commands with their output into the pipe. One plain program needs no copy of the shell.
-    fn start_substitution(&mut self, list: &List, pipe: abi::Pipe) -> Exec<Option<abi::Pid>> {
+    fn start_substitution(&mut self, substitution: &Substitution, pipe: abi::Pipe) -> Exec<Option<abi::Pid>> {
         // Part of the command it stands in, whichever job that is: its processes stay in the shell's own group.
         let launch = std::mem::take(&mut self.launch);
-        let started = self.start_inside(list, pipe);
+        let started = self.start_inside(substitution, pipe);
         self.launch = launch;
         started
     }
 
-    fn start_inside(&mut self, list: &List, pipe: abi::Pipe) -> Exec<Option<abi::Pid>> {
-        if let Some(simple) = self.only_program(list) {
+    fn start_inside(&mut self, substitution: &Substitution, pipe: abi::Pipe) -> Exec<Option<abi::Pid>> {
+        if let Some(simple) = self.only_program(&substitution.list) {
             let map = [abi::FdMap { to: 1, from: pipe.write }];
             return Ok(self.spawn_simple(simple, &map)?.ok());
         }
@@ -116,7 +129,10 @@ impl Shell {
                 if !shell.options.posix && !shell.shopt.get("inherit_errexit") {
                     shell.options.errexit = false;
                 }
-                shell.run_child_list(list)
+                match &substitution.unread {
+                    Some(text) => shell.run_unread(text),
+                    None => shell.run_child_list(&substitution.list),
+                }
             })
         });
         match forked {
@@ -126,6 +142,14 @@ impl Shell {
                 Err(Flow::Discard(254))
             }
         }
+    }
+
+    /// Runs as much of a text between backquotes as can be read.
+    fn run_unread(&mut self, text: &[u8]) -> i32 {
+        self.reading = "command substitution: ";
+        let result = self.run_text(text.to_vec(), self.line);
+        let code = self.exit_code(result);
+        self.run_exit_trap(code)
     }
 
     /// Starts commands at the other end of a pipe, and names this end as a file.
@@ -141,7 +165,7 @@ impl Shell {
                 let _ = abi::dup2(theirs, target, false);
                 let _ = abi::close(pipe.read);
                 let _ = abi::close(pipe.write);
-                for (fd, _) in std::mem::take(&mut shell.process_fds) {
+                for fd in std::mem::take(&mut shell.process_fds) {
                     let _ = abi::close(fd);
                 }
                 shell.enter_child();
@@ -163,15 +187,15 @@ impl Shell {
             }
             Err(_) => ours,
         };
-        self.process_fds.push((fd, pid));
+        self.jobs.add_stray(pid);
+        self.process_fds.push(fd);
         Ok(format!("/dev/fd/{fd}").into_bytes())
     }
 
     /// Closes the process substitutions made since `mark`.
     pub fn close_process_fds(&mut self, mark: usize) {
-        for (fd, pid) in self.process_fds.drain(mark..) {
+        for fd in self.process_fds.drain(mark..) {
             let _ = abi::close(fd);
-            self.jobs.remember_stray(pid);
         }
     }
 }
@@ -179,13 +203,19 @@ impl Shell {
 /// All there is to read.
 pub fn read_all(fd: abi::Fd) -> Vec<u8> {
     let mut all = Vec::new();
+    while let Err(abi::Errno::INTR) = read_more(fd, &mut all) {
+        crate::traps::collect();
+    }
+    all
+}
+
+/// Reads to the end, or until something is in the way.
+fn read_more(fd: abi::Fd, all: &mut Vec<u8>) -> abi::Result<()> {
     let mut buffer = [0; 8192];
     loop {
-        match abi::read(fd, &mut buffer) {
-            Ok(0) => return all,
-            Ok(n) => all.extend_from_slice(&buffer[..n]),
-            Err(abi::Errno::INTR) => crate::traps::collect(),
-            Err(_) => return all,
+        match abi::read(fd, &mut buffer)? {
+            0 => return Ok(()),
+            n => all.extend_from_slice(&buffer[..n]),
         }
     }
 }

@@ -7,13 +7,16 @@ impl Parser {
         self.expect(b"[[")?;
         let condition = self.condition_or()?;
         self.blanks_and_newlines()?;
-        if !self.keyword(b"]]") {
-            return Err(match self.peek() {
-                None => self.unexpected(),
-                Some(_) => self.wrong_condition("syntax error in conditional expression"),
-            });
+        if self.keyword(b"]]") {
+            return Ok(CompoundKind::Condition(condition));
         }
-        Ok(CompoundKind::Condition(condition))
+        Err(match self.condition_token() {
+            None => self.unexpected(),
+            Some(token) if token.starts_with(b")") => {
+                self.wrong_condition("syntax error in conditional expression: unexpected token `)'")
+            }
+            Some(_) => self.wrong_condition("syntax error in conditional expression"),
+        })
     }
 
     fn condition_or(&mut self) -> Parsed<Condition> {
@@ -50,7 +53,7 @@ impl Parser {
             let inner = self.condition_or()?;
             self.blanks_and_newlines()?;
             if !self.eat(b")") {
-                return Err(self.unexpected());
+                return Err(self.misplaced("unexpected token `", "', expected `)'"));
             }
             Condition::Group(Box::new(inner))
         } else {
@@ -62,38 +65,40 @@ impl Parser {
 
     fn condition_test(&mut self) -> Parsed<Condition> {
         if self.peek_keyword() == b"]]" {
-            return Err(self.unexpected());
+            return Err(self.wrong_condition(""));
         }
-        let Some(left) = self.condition_word()? else { return Err(self.unexpected()) };
-        let line = self.line;
-        self.blanks_and_newlines()?;
-        if let Some(operator) = left.as_plain().filter(|text| is_unary(text)).map(<[u8]>::to_vec)
-            && self.operand_follows()
-        {
-            return match self.condition_word()? {
+        let Some(left) = self.word()? else {
+            return Err(self.misplaced("unexpected token `", "' in conditional command"));
+        };
+        self.blanks();
+        let unary = left.as_plain().filter(|text| is_unary(text)).map(<[u8]>::to_vec);
+        if let Some(operator) = unary {
+            return match self.condition_operand()? {
                 Some(operand) => Ok(Condition::Unary(operator, operand)),
-                None => Err(self.unexpected()),
+                None => Err(self.misplaced("unexpected argument `", "' to conditional unary operator")),
             };
         }
-        if left.as_plain().is_some_and(is_unary) && self.peek_keyword() == b"]]" {
-            return Err(self.wrong_condition("unexpected argument `]]' to conditional unary operator"));
+        if self.test_ends() {
+            return Ok(Condition::Word(left));
         }
+        self.binary_test(left)
+    }
+
+    /// A test of two words, behind the first.
+    fn binary_test(&mut self, left: Word) -> Parsed<Condition> {
         let Some(operator) = self.binary_operator() else {
-            return if self.test_ends() {
-                Ok(Condition::Word(left))
-            } else if matches!(self.peek(), None | Some(b'\n')) {
-                let message = "unexpected token `newline', conditional binary operator expected".into();
-                Err(SyntaxError::Other { line, message })
-            } else {
-                Err(self.wrong_condition("conditional binary operator expected"))
-            };
+            let plain = self.word_follows();
+            return Err(match plain {
+                true => self.wrong_condition("conditional binary operator expected"),
+                false => self.misplaced("unexpected token `", "', conditional binary operator expected"),
+            });
         };
         self.blanks();
         let right = match operator.as_slice() {
             b"=~" => self.regex_word()?,
             _ => {
                 let saved = std::mem::replace(&mut self.pattern_parens, true);
-                let word = self.condition_word();
+                let word = self.condition_operand();
                 self.pattern_parens = saved;
                 word?
             }
@@ -101,20 +106,35 @@ impl Parser {
         match right {
             Some(right) if right.as_plain() != Some(b"]]") => Ok(Condition::Binary(left, operator, right)),
             Some(_) => Err(self.wrong_condition("unexpected argument `]]' to conditional binary operator")),
-            None => Err(self.unexpected()),
+            None => Err(self.misplaced("unexpected argument `", "' to conditional binary operator")),
         }
     }
 
-    fn condition_word(&mut self) -> Parsed<Option<Word>> {
-        self.word()
+    /// A word that is not the end of the command.
+    fn condition_operand(&mut self) -> Parsed<Option<Word>> {
+        if self.peek_keyword() == b"]]" { Ok(None) } else { self.word() }
     }
 
-    /// Whether something follows that a unary operator can act on, so that `[[ -f ]]` tests the word `-f`.
-    fn operand_follows(&mut self) -> bool {
-        !(self.peek_keyword() == b"]]"
-            || self.looking_at(b"&&")
-            || self.looking_at(b"||")
-            || self.peek() == Some(b')'))
+    /// The token that stands here.
+    fn condition_token(&mut self) -> Option<Vec<u8>> {
+        match self.unexpected() {
+            SyntaxError::Unexpected { token, .. } => Some(token),
+            _ => None,
+        }
+    }
+
+    /// The error of a token that may not stand here, which is named.
+    fn misplaced(&mut self, before: &str, after: &str) -> SyntaxError {
+        match self.condition_token() {
+            // The newline may be all that was left.
+            Some(token) if token == b"newline" && self.peek_at(1).is_none() => {
+                self.other(&format!("{before}newline{after}"))
+            }
+            Some(token) => {
+                self.wrong_condition(&format!("{before}{}{after}", String::from_utf8_lossy(&token)))
+            }
+            None => self.unexpected(),
+        }
     }
 
     /// Whether a word alone is a test here.
@@ -123,6 +143,10 @@ impl Parser {
             || self.looking_at(b"&&")
             || self.looking_at(b"||")
             || self.peek() == Some(b')')
+    }
+
+    fn word_follows(&mut self) -> bool {
+        self.peek().is_some_and(|byte| !is_meta(byte))
     }
 
     fn binary_operator(&mut self) -> Option<Vec<u8>> {

@@ -35,8 +35,11 @@ pub enum SyntaxError {
     Eof { line: u32 },
     /// The script ended inside a quotation or bracket.
     Unclosed { line: u32, what: &'static str },
-    /// A test of `[[ ]]` that is none; bash ends a script there without counting it as a failure.
-    Condition { line: u32, message: String },
+    /// A test of `[[ ]]` that is none; bash ends a script there without counting it as a failure, unless it stands
+    /// inside a substitution.
+    Condition { line: u32, message: String, inside: bool },
+    /// A token where none may stand in `name=( … )`: bash gives up the line, not the script.
+    InArray(Box<SyntaxError>),
     /// Anything else.
     Other { line: u32, message: String },
 }
@@ -50,11 +53,13 @@ impl SyntaxError {
                 let shown = [b"`", text.as_slice(), b"'"].concat();
                 vec![(*line, near), (*line, shown)]
             }
+            SyntaxError::InArray(error) => error.messages(),
             SyntaxError::Eof { line } => vec![(*line, b"syntax error: unexpected end of file".to_vec())],
             SyntaxError::Unclosed { line, what } => {
                 vec![(*line, format!("unexpected EOF while looking for matching `{what}'").into_bytes())]
             }
-            SyntaxError::Condition { line, message } | SyntaxError::Other { line, message } => {
+            SyntaxError::Condition { message, .. } if message.is_empty() => Vec::new(),
+            SyntaxError::Condition { line, message, .. } | SyntaxError::Other { line, message } => {
                 vec![(*line, message.clone().into_bytes())]
             }
         }
@@ -74,6 +79,8 @@ pub struct Parser {
     pending: Vec<Rc<HereDocument>>,
     dialect: Dialect,
     refill: Option<Refill>,
+    /// Up to where continued lines have been joined.
+    joined: usize,
     /// Aliases being expanded, with the end of their text: they are not expanded again inside it.
     expanding: Vec<(Vec<u8>, usize)>,
     /// Where a word starts that is to be tried as an alias because the last alias ended in a blank.
@@ -86,6 +93,8 @@ pub struct Parser {
     pub mentions_command: bool,
     /// How much of the text `set -v` has shown.
     shown: usize,
+    /// The status of the last command, if it could not be read but what follows can.
+    pub given_up: Option<i32>,
     /// What is to be said about the text although it can be run, with the lines it is about.
     pub warnings: Vec<(u32, Vec<u8>)>,
 }
@@ -101,11 +110,13 @@ impl Parser {
             pending: Vec::new(),
             dialect: Dialect::default(),
             refill: None,
+            joined: 0,
             expanding: Vec::new(),
             alias_next: None,
             pattern_parens: false,
             in_here: false,
             shown: 0,
+            given_up: None,
             warnings: Vec::new(),
         }
     }
@@ -145,6 +156,14 @@ impl Parser {
         Ok(Some(list))
     }
 
+    /// Gives up the line being read.
+    pub fn skip_line(&mut self) {
+        self.pending.clear();
+        while self.peek().is_some_and(|byte| byte != b'\n') {
+            self.at += 1;
+        }
+    }
+
     /// Takes what has not been parsed, and the line it begins on.
     pub fn take_rest(&mut self) -> (Vec<u8>, u32) {
         let rest = self.src.split_off(self.at.min(self.src.len()));
@@ -157,6 +176,7 @@ impl Parser {
             self.src.clear();
             self.at = 0;
             self.shown = 0;
+            self.joined = 0;
             self.expanding.clear();
         }
     }
@@ -334,25 +354,24 @@ impl Parser {
 
     /// The next byte; asks for more of the script at its end.
     fn peek(&mut self) -> Option<u8> {
-        if self.at >= self.src.len() {
-            let more = self.refill.as_mut().and_then(|refill| refill());
-            match more {
-                Some(more) => {
-                    self.mentions_command |= crate::pattern::find(&more, b"BASH_COMMAND").is_some();
-                    self.src.extend_from_slice(&more);
-                }
-                None => self.refill = None,
-            }
-        }
-        self.src.get(self.at).copied()
+        self.peek_at(0)
     }
 
     fn peek_at(&mut self, offset: usize) -> Option<u8> {
-        while self.at + offset >= self.src.len() {
-            let more = self.refill.as_mut().and_then(|refill| refill())?;
-            self.src.extend_from_slice(&more);
-        }
+        while self.at + offset >= self.src.len() && self.read_on() {}
         self.src.get(self.at + offset).copied()
+    }
+
+    /// Asks for more of the script.
+    fn read_on(&mut self) -> bool {
+        let Some(refill) = self.refill.as_mut() else { return false };
+        let Some(more) = refill() else {
+            self.refill = None;
+            return false;
+        };
+        self.mentions_command |= crate::pattern::find(&more, b"BASH_COMMAND").is_some();
+        self.src.extend_from_slice(&more);
+        true
     }
 
     fn next(&mut self) -> Option<u8> {
@@ -377,13 +396,11 @@ impl Parser {
         found
     }
 
-    /// Skips blanks, continued lines and a comment.
+    /// Skips blanks, continued lines and a comment. The token behind them is in one piece then.
     fn blanks(&mut self) {
         loop {
             match self.peek() {
-                Some(b' ' | b'\t' | b'\r') if self.peek() != Some(b'\r') || self.cr_before_newline() => {
-                    self.at += 1
-                }
+                Some(b' ' | b'\t') => self.at += 1,
                 Some(b'\\') if self.peek_at(1) == Some(b'\n') => {
                     self.at += 2;
                     self.line += 1;
@@ -393,14 +410,35 @@ impl Parser {
                         self.at += 1;
                     }
                 }
-                _ => return,
+                _ => return self.join_token(),
             }
         }
     }
 
-    /// A carriage return is an ordinary character in bash.
-    fn cr_before_newline(&self) -> bool {
-        false
+    /// Takes continued lines out of what stands here, up to a blank or a quote: they may split operators and names.
+    fn join_token(&mut self) {
+        let mut end = self.at.max(self.joined);
+        while let Some(&byte) = self.src.get(end) {
+            match byte {
+                b' ' | b'\t' | b'\n' | b'\'' | b'"' | b'`' => break,
+                b'\\' if end + 1 == self.src.len() && !self.read_on() => break,
+                b'\\' if self.src[end + 1] == b'\n' => self.join_line(end),
+                b'\\' => end += 2,
+                _ => end += 1,
+            }
+        }
+        self.joined = end;
+    }
+
+    /// Takes a backslash and the newline behind it out of the text.
+    fn join_line(&mut self, at: usize) {
+        self.src.drain(at..at + 2);
+        self.line += 1;
+        let ends = self.expanding.iter_mut().map(|(_, until)| until).chain(self.alias_next.as_mut());
+        ends.filter(|until| **until > at).for_each(|until| *until = until.saturating_sub(2));
+        if at == self.src.len() {
+            self.read_on();
+        }
     }
 
     fn blanks_and_newlines(&mut self) -> Parsed<()> {
@@ -468,7 +506,7 @@ impl Parser {
     }
 
     fn wrong_condition(&self, message: &str) -> SyntaxError {
-        SyntaxError::Condition { line: self.line, message: message.to_string() }
+        SyntaxError::Condition { line: self.line, message: message.to_string(), inside: false }
     }
 
     fn unclosed(&self, what: &'static str) -> SyntaxError {
@@ -539,4 +577,16 @@ pub fn parse_quoted(text: Vec<u8>, dialect: &Dialect) -> Parsed<Word> {
     let mut parser = Parser::new(text, 1);
     parser.dialect = dialect.clone();
     parser.here_word()
+}
+
+/// The words a word becomes by brace expansion, if it has braces and they do not become too many.
+pub fn expand_braces(word: &Word) -> Option<Vec<Word>> {
+    if brace::may_expand(word) { brace::expand(word.clone()).ok() } else { None }
+}
+
+/// The word that was written, before its braces were expanded.
+pub fn unbraced(raw: &[u8], dialect: &Dialect) -> Option<Word> {
+    let mut parser = Parser::new(raw.to_vec(), 1);
+    parser.dialect = Dialect { braces: false, ..dialect.clone() };
+    parser.word().ok().flatten()
 }

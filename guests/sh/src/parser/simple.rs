@@ -123,6 +123,7 @@ impl Parser {
         }
         let Some(text) = aliases.get(&name) else { return Ok(false) };
         self.src.splice(self.at..self.at + end, text.iter().copied());
+        self.joined = 0;
         let ends = self.expanding.iter_mut().map(|(_, until)| until).chain(self.alias_next.as_mut());
         for until in ends {
             *until = (*until + text.len()).saturating_sub(end);
@@ -173,7 +174,13 @@ impl Parser {
         }
         self.at += if append { 2 } else { 1 };
         let value = if self.peek() == Some(b'(') {
-            AssignedValue::Array(self.array_value()?)
+            let value = self.array_value().map_err(|error| match error {
+                SyntaxError::Unexpected { .. } | SyntaxError::Eof { .. } => {
+                    SyntaxError::InArray(Box::new(error))
+                }
+                other => other,
+            })?;
+            AssignedValue::Array(value)
         } else {
             AssignedValue::Scalar(self.value_word()?)
         };
@@ -236,6 +243,7 @@ impl Parser {
 
     /// `( … )` after `name=`.
     fn array_value(&mut self) -> Parsed<Vec<Element>> {
+        let line = self.line;
         self.at += 1;
         let mut elements = Vec::new();
         loop {
@@ -243,6 +251,10 @@ impl Parser {
             if self.peek() == Some(b')') {
                 self.at += 1;
                 return Ok(elements);
+            }
+            if self.peek().is_none() {
+                let unclosed = SyntaxError::Unclosed { line, what: ")" };
+                return Err(SyntaxError::InArray(Box::new(unclosed)));
             }
             if self.peek() == Some(b'[')
                 && let Some(subscript) = self.subscript_of_assignment()?

@@ -81,10 +81,8 @@ impl Parser {
             let raw = word.raw.clone().unwrap_or_else(|| word.as_literal().unwrap_or_default().into());
             let mut words = self.expand_braces(word)?;
             words.iter_mut().for_each(tilde_first);
-            if words.len() > 1 {
-                for (at, word) in words.iter_mut().enumerate() {
-                    word.raw = Some(if at == 0 { raw.clone() } else { Box::default() });
-                }
+            for (at, word) in words.iter_mut().enumerate() {
+                word.raw = Some(if at == 0 { raw.clone() } else { Box::default() });
             }
             return Ok(Some(words));
         }
@@ -398,6 +396,7 @@ impl Parser {
     /// An expansion, or a dollar sign that is none.
     fn dollar(&mut self, builder: &mut Builder, quoted: bool) -> Parsed<()> {
         self.enter()?;
+        self.join_token();
         let piece = match self.peek_at(1) {
             Some(b'(') => self.parenthesized()?,
             Some(b'{') => Piece::Param(Box::new(self.braced_param(quoted)?)),
@@ -454,7 +453,12 @@ impl Parser {
         let patterns = std::mem::replace(&mut self.pattern_parens, false);
         let here = std::mem::replace(&mut self.in_here, false);
         let outer = std::mem::take(&mut self.pending);
-        let list = self.list()?;
+        let list = self.list().map_err(|error| match error {
+            SyntaxError::Condition { line, message, .. } => {
+                SyntaxError::Condition { line, message, inside: true }
+            }
+            other => other,
+        })?;
         self.pattern_parens = patterns;
         self.in_here = here;
         self.blanks();
@@ -466,7 +470,7 @@ impl Parser {
         let inner = std::mem::replace(&mut self.pending, outer);
         self.pending.extend(inner);
         let file = file_only(&list);
-        Ok(Substitution { list, file })
+        Ok(Substitution { list, file, unread: None })
     }
 
     fn process_substitution(&mut self) -> Parsed<Piece> {
@@ -501,7 +505,24 @@ impl Parser {
                 None => return Err(SyntaxError::Unclosed { line: opened, what: "`" }),
             }
         }
-        let mut inner = Parser::new(text, opened);
+        let list = match self.inner_list(&text, opened) {
+            Err(error @ SyntaxError::Other { .. }) => return Err(error),
+            // Bash would only read it now: what is wrong is said when it is run.
+            Err(_) => {
+                let list = List::default();
+                builder.push(Piece::Command(Rc::new(Substitution { list, file: None, unread: Some(text) })));
+                return Ok(());
+            }
+            Ok(list) => list,
+        };
+        let file = file_only(&list);
+        builder.push(Piece::Command(Rc::new(Substitution { list, file, unread: None })));
+        Ok(())
+    }
+
+    /// The commands that all of a text is.
+    fn inner_list(&self, text: &[u8], line: u32) -> Parsed<List> {
+        let mut inner = Parser::new(text.to_vec(), line);
         inner.dialect = self.dialect.clone();
         inner.depth = self.depth;
         let list = inner.list()?;
@@ -509,9 +530,7 @@ impl Parser {
             return Err(inner.unexpected());
         }
         inner.read_pending_bodies()?;
-        let file = file_only(&list);
-        builder.push(Piece::Command(Rc::new(Substitution { list, file })));
-        Ok(())
+        Ok(list)
     }
 
     /// Arithmetic between double parentheses, `skip` bytes on; nothing consumed when it is not that.

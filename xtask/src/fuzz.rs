@@ -9,6 +9,9 @@ const TARGETS: &[&str] = &["shell_parse", "shell_cases", "vfs_operations", "vfs_
 /// Random scripts, which this shell and bash 5.2 run and must agree on: a test of the guests' workspace, run longer.
 const SHELL_RANDOM: &str = "shell_random";
 
+/// Archives of sandboxes that lie, imported and used: a test of this workspace, run longer.
+const ARCHIVE: &str = "archive";
+
 /// Fuzzes the named targets, or all, each for so many seconds (`--seconds N`, 60 by default).
 pub fn main(arguments: &[String]) -> Result<()> {
     let mut seconds = 60;
@@ -23,10 +26,11 @@ pub fn main(arguments: &[String]) -> Result<()> {
             target => named.push(target),
         }
     }
-    let targets = if named.is_empty() { [TARGETS, &[SHELL_RANDOM]].concat() } else { named };
+    let targets = if named.is_empty() { [TARGETS, &[SHELL_RANDOM, ARCHIVE]].concat() } else { named };
     for target in targets {
         match target {
             SHELL_RANDOM => shell_random(seconds)?,
+            ARCHIVE => archive(seconds)?,
             _ => fuzz(target, seconds)?,
         }
     }
@@ -36,6 +40,11 @@ pub fn main(arguments: &[String]) -> Result<()> {
 fn shell_random(seconds: u64) -> Result<()> {
     let run = "cargo test --quiet --manifest-path guests/Cargo.toml --package wardian-sh --test random -- --nocapture";
     crate::step(run, &[("WARDIAN_RANDOM_SECONDS", &seconds.to_string())])
+}
+
+fn archive(seconds: u64) -> Result<()> {
+    let run = "cargo test --release --workspace --test sandbox archives::archives_that_lie";
+    crate::step(run, &[("WARDIAN_FUZZ_SECONDS", &seconds.to_string())])
 }
 
 fn fuzz(target: &str, seconds: u64) -> Result<()> {

@@ -105,6 +105,9 @@ impl Instance {
         env: Arc<Vec<Vec<u8>>>,
         berth: Berth,
     ) -> Result<Instance, Errno> {
+        if let Some(spare) = machine.rules().spares.as_ref().and_then(|spares| spares.take(program)) {
+            return spare.given_to(machine, process, env, berth);
+        }
         let ctx = Ctx {
             machine: machine.clone(),
             process: process.clone(),
@@ -131,6 +134,27 @@ impl Instance {
         ctx.memory = memory;
         ctx.stack_pointer = stack_pointer;
         Ok(Instance { store, instance, berth })
+    }
+
+    /// A spare becomes a process's own, which is charged as if it had been made for it.
+    fn given_to(
+        mut self,
+        machine: &Arc<Machine>,
+        process: &Arc<Process>,
+        env: Arc<Vec<Vec<u8>>>,
+        berth: Berth,
+    ) -> Result<Instance, Errno> {
+        let gauge = Gauge { machine: machine.clone(), process: process.clone(), shared_start: true };
+        if !gauge.charge(FLAT_CHARGE) {
+            return Err(Errno::ENOMEM);
+        }
+        let ctx = self.store.data_mut();
+        ctx.machine = machine.clone();
+        ctx.process = process.clone();
+        ctx.env = env;
+        ctx.gauge = gauge;
+        self.berth = berth;
+        Ok(self)
     }
 
     /// Takes it down; its place is for the program that comes instead.

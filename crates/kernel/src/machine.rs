@@ -18,6 +18,7 @@ use crate::proc::{Entry, Life, Pid, Process, Status, Table};
 use crate::procfs::ProcFs;
 use crate::run::Run;
 use crate::signal::{Effect, SIGCHLD, SIGCONT, SIGKILL, Signal};
+use crate::spare::Spares;
 use crate::task::Doomed;
 use crate::tree_lock::{TreeGuard, TreeLock};
 
@@ -50,6 +51,8 @@ pub struct Rules {
     pub host_programs: Arc<HostPrograms>,
     /// From 0 to 19: how often others go first when processors are short.
     pub nice: u8,
+    /// Instances that lie ready for its processes.
+    pub spares: Option<Arc<Spares>>,
 }
 
 /// What is alive in a machine, for tests and statistics.

@@ -533,7 +533,11 @@ where
     instance.call::<(u32, u32), R>(export, (ptr, len)).await
 }
 
-fn add_process(machine: &Arc<Machine>, program: &Program, cwd: Cwd) -> Result<Arc<Process>, Errno> {
+pub(crate) fn add_process(
+    machine: &Arc<Machine>,
+    program: &Program,
+    cwd: Cwd,
+) -> Result<Arc<Process>, Errno> {
     let mut fds = FdTable::new(machine.limits().open_files);
     fds.put(0, Fd::new(OpenFile::Input(Input::empty())))?;
     fds.put(1, Fd::new(OpenFile::Output(closed_output(), Standard::Output)))?;

@@ -191,20 +191,6 @@ fn unpack_files(archive: &[u8], tree: &mut Tree, memory_limit: u64) -> Result<()
     open(archive, memory_limit)?.0.files(tree)
 }
 
-/// Tries to unpack an archive without a sandbox: what a fuzzer calls.
-#[doc(hidden)]
-pub fn try_archive(archive: &[u8], mut tree: Tree) -> Result<Tree, ArchiveError> {
-    let memory_limit = 16 << 20;
-    unpack_files(archive, &mut tree.clone(), memory_limit)?;
-    let (mut input, shell, _) = open(archive, memory_limit)?;
-    input.files(&mut tree)?;
-    let mut with_shell = tree.clone();
-    match AtRest::unpack(shell.packed, &mut with_shell) {
-        Ok(_) => Ok(with_shell),
-        Err(errno) => Err(ArchiveError::Damaged(errno.to_string())),
-    }
-}
-
 /// A shell as it lies in an archive.
 struct Shell {
     programs: String,

@@ -308,6 +308,7 @@ impl Builder {
                 allowed: self.tool_allowlist.map(|tools| Arc::new(Allowlist::new(tools))),
                 host_programs,
                 nice: self.nice,
+                spares: Some(system.pool.spares().clone()),
             },
             audit: self.audit,
             fresh: tree.clone(),

@@ -1,44 +1,56 @@
-//! Shells that are ready before they are asked for, and the bound on those kept afterwards.
+//! Instances that are ready before they are asked for, and the bound on those kept afterwards.
 //!
 //! A sandbox at rest is data; an instance of its shell is only a cache that saves the next command the start. So many
-//! are kept as the pool allows, those used last, and the rest is dropped.
+//! are kept as the pool allows, those used last, and the rest is dropped. And a few fresh ones lie ready for whoever
+//! needs one next, be it a new sandbox or a command that starts another.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use tokio::task::JoinError;
-use wardian_kernel::{Machine, Session};
+use wardian_kernel::{Machine, Session, Spares};
 use wardian_vfs::Errno;
 
 use crate::error::Error;
 use crate::sandbox::Inner;
 use crate::system::System;
 
-/// How many shells a program keeps ready.
+/// How many instances a program keeps ready, for all its sandboxes together. An instance takes some 40 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolOptions {
-    /// Fresh ones for sandboxes to come.
+    /// Fresh ones of the shell, and as many of the tools, for sandboxes and processes to come.
     pub min_size: usize,
-    /// All together, those of idle sandboxes included.
+    /// Shells in all, those of idle sandboxes included.
     pub max_size: usize,
 }
 
 impl Default for PoolOptions {
     fn default() -> PoolOptions {
-        PoolOptions { min_size: 0, max_size: 64 }
+        PoolOptions { min_size: 4, max_size: 64 }
     }
 }
 
-/// The warm shells of a program.
-#[derive(Default)]
+/// The instances of a program that nobody uses at the moment.
 pub(crate) struct Pool {
     options: Mutex<PoolOptions>,
+    spares: Arc<Spares>,
     /// Sandboxes whose shell was used, the latest at the back.
     warm: Mutex<VecDeque<Weak<Inner>>>,
 }
 
 impl Pool {
+    pub(crate) fn new(spares: Arc<Spares>) -> Pool {
+        let options = PoolOptions::default();
+        spares.keep(options.min_size);
+        Pool { options: Mutex::new(options), spares, warm: Mutex::default() }
+    }
+
+    /// The fresh ones.
+    pub(crate) fn spares(&self) -> &Arc<Spares> {
+        &self.spares
+    }
+
     pub(crate) fn configure(&self, options: PoolOptions) -> Result<(), Error> {
         if options.min_size > options.max_size {
             return Err(Error::Option(format!(
@@ -47,6 +59,7 @@ impl Pool {
             )));
         }
         *self.options.lock() = options;
+        self.spares.keep(options.min_size);
         Ok(())
     }
 
@@ -66,7 +79,10 @@ impl Pool {
 
     /// A sandbox's shell was used and is warm; the one that was used longest ago may have to cool.
     pub(crate) fn note_warm(&self, sandbox: &Arc<Inner>) {
-        let max = self.options.lock().max_size;
+        let max = {
+            let options = self.options.lock();
+            options.max_size - options.min_size
+        };
         let mut warm = self.warm.lock();
         let this = Arc::downgrade(sandbox);
         warm.retain(|other| other.strong_count() > 0 && !Weak::ptr_eq(other, &this));

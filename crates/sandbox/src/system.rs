@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use wardian_kernel::{HostPrograms, Kernel, KernelConfig, Program};
+use wardian_kernel::{HostPrograms, Kernel, KernelConfig, Program, Spares};
 use wardian_vfs::{Caller, Content, Device, Errno, Quota, Tree};
 
 use crate::error::Error;
@@ -49,7 +49,8 @@ impl System {
         let mut base = base_tree(&kernel, &shell, &tools)?;
         let host_programs = Arc::new(extension::install_listing(&mut base)?);
         let programs_hash = SHELL.sha256()?.to_owned();
-        Ok(System { kernel, shell, programs_hash, pool: Pool::default(), host_programs, base })
+        let pool = Pool::new(Spares::new(&kernel, [shell.clone(), tools]));
+        Ok(System { kernel, shell, programs_hash, pool, host_programs, base })
     }
 
     /// A fresh tree, with nothing in it that counts against `quota`.

@@ -1,8 +1,10 @@
 //! A sandbox out of one place and into another, and archives that lie.
 
-use wardian::{Error, Limits, Sandbox};
+use std::time::Duration;
 
-use crate::support::{output, run, sandbox};
+use wardian::{Error, Limits, Run, Sandbox};
+
+use crate::support::{output, random, run, sandbox};
 
 async fn original() -> Sandbox {
     let sandbox = sandbox().await;
@@ -72,24 +74,60 @@ fn resealed(archive: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     [&archive[..12], &(payload.len() as u64).to_le_bytes(), &Sha256::digest(&payload), &payload].concat()
 }
 
-#[tokio::test]
-async fn archives_that_lie_are_refused() {
-    let archive = original().await.export().await.unwrap();
-    let target = sandbox().await;
-    let usage = target.machine().tree().await.usage();
-    for number in 0..300 {
-        let lying = resealed(&archive, |body| {
-            let at = (number * 7919) % body.len().min(400_000);
-            body[at] = body[at].wrapping_add(1 + (number % 200) as u8);
-        });
-        // Some bytes mean nothing to us, a letter of a variable's value; but never a crash, and never half of it.
-        if target.import(lying).await.is_err() {
-            assert_eq!(target.machine().tree().await.usage(), usage);
-        } else {
-            run(&target, "echo whatever").await;
-            target.import(sandbox().await.export().await.unwrap()).await.unwrap();
+/// Changes a few places of an archive: the same for the same seed.
+fn garble(body: &mut Vec<u8>, seed: usize) {
+    for change in 0..=random(seed) % 3 {
+        let chance = random(seed * 8 + change);
+        // The shell and the first files: what lies behind is much of a kind.
+        let at = (chance >> 8) % body.len().min(400_000);
+        let end = (at + 1 + (chance >> 40) % 600).min(body.len());
+        match chance % 6 {
+            0 => body[at] = body[at].wrapping_add(1 + (chance >> 3) as u8 % 255),
+            1 => body.truncate(at.max(1)),
+            2 => drop(body.drain(at..end)),
+            3 => {
+                let again = body[at..end].to_vec();
+                body.splice(at..at, again);
+            }
+            4 => {
+                // A number, if there is one here, that is as large as can be, or nothing, or negative.
+                let number = [u64::MAX, 0, 1 << 63, 1 << 32][(chance >> 3) % 4].to_le_bytes();
+                let end = (at + 8).min(body.len());
+                body[at..end].copy_from_slice(&number[..end - at]);
+            }
+            _ => body[at..end].fill(b'/'),
         }
     }
+}
+
+/// `cargo xtask fuzz archive` goes on for longer.
+#[tokio::test]
+async fn archives_that_lie_are_refused() {
+    let seconds = std::env::var("WARDIAN_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
+    let archive = original().await.export().await.unwrap();
+    let good = sandbox().await.export().await.unwrap();
+    let target = sandbox().await;
+    let usage = target.machine().tree().await.usage();
+    let start = std::time::Instant::now();
+    let more = |number| match seconds {
+        Some(seconds) => start.elapsed().as_secs() < seconds,
+        None => number < 300,
+    };
+    let mut taken = 0;
+    for number in (0..).take_while(|number| more(*number)) {
+        let lying = resealed(&archive, |body| garble(body, number));
+        // Some bytes mean nothing to us, a letter of a variable's value; but never a crash, and never half of it.
+        if target.import(lying).await.is_err() {
+            assert_eq!(target.machine().tree().await.usage(), usage, "archive {number}");
+            continue;
+        }
+        taken += 1;
+        target.machine().tree().await.fsck().unwrap();
+        let run = Run::new("echo whatever").timeout(Some(Duration::from_secs(2)));
+        target.run_with(run).await.unwrap();
+        target.import(good.clone()).await.unwrap();
+    }
+    assert!(taken > 0 || seconds.is_some(), "all were refused: nothing was tried behind the first check");
     let huge = resealed(&archive, |body| body[..8].copy_from_slice(&u64::MAX.to_le_bytes()));
     assert!(matches!(target.import(huge).await, Err(Error::Archive(_))));
 }

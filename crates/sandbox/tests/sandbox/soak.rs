@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use wardian::{Run, Sandbox};
 
-use crate::support::sandbox;
+use crate::support::{random, sandbox};
 
 /// A twentieth of what `cargo xtask soak sandbox` asks for.
 fn runs() -> usize {
@@ -41,14 +41,6 @@ fn standing() -> Standing {
         mappings: std::fs::read_to_string("/proc/self/maps").unwrap().lines().count(),
         resident_kib: resident.trim().trim_end_matches(" kB").parse().unwrap(),
     }
-}
-
-/// The same numbers for the same seed (splitmix64).
-fn random(seed: usize) -> usize {
-    let mixed = (seed as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (mixed ^ mixed >> 31) as usize
 }
 
 async fn one(sandbox: Sandbox, round: usize) {

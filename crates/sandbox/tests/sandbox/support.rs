@@ -24,3 +24,11 @@ pub async fn output(sandbox: &Sandbox, script: &str) -> String {
 pub fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).expect("text")
 }
+
+/// The same numbers for the same seed (splitmix64).
+pub fn random(seed: usize) -> usize {
+    let mixed = (seed as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed ^ mixed >> 31) as usize
+}

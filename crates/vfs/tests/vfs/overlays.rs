@@ -258,6 +258,116 @@ fn what_is_not_for_a_host_is_not_taken_over() {
     }
 }
 
+/// A change that a directory nobody may write to, or a file of somebody else's, makes fail: each at another step.
+type Doomed = (&'static str, fn(&mut Tree, &str));
+
+const DOOMED: [Doomed; 7] = [
+    ("a file is deleted", |tree, at| {
+        tree.unlink(&Caller::ROOT, &tree.root(), format!("{at}/file").as_bytes()).unwrap()
+    }),
+    ("a link is deleted", |tree, at| {
+        tree.unlink(&Caller::ROOT, &tree.root(), format!("{at}/link").as_bytes()).unwrap()
+    }),
+    ("a directory is deleted", |tree, at| {
+        tree.rmdir(&Caller::ROOT, &tree.root(), format!("{at}/dir").as_bytes()).unwrap()
+    }),
+    ("a file is added", |tree, at| {
+        let flags = OpenFlags::CREATE | OpenFlags::WRITE;
+        let file =
+            tree.open(&Caller::ROOT, &tree.root(), format!("{at}/new").as_bytes(), flags, 0o644).unwrap();
+        tree.close(file);
+    }),
+    ("a directory is added", |tree, at| {
+        tree.mkdir(&Caller::ROOT, &tree.root(), format!("{at}/made").as_bytes(), 0o755).unwrap()
+    }),
+    ("a link is added", |tree, at| {
+        tree.symlink(&Caller::ROOT, b"file", &tree.root(), format!("{at}/soft").as_bytes()).unwrap()
+    }),
+    ("a file is changed", |tree, at| write(tree, &format!("{at}/file"), b"changed")),
+];
+
+/// `lower()` with two directories that may not be changed, one before all others and one behind them.
+fn partly_locked() -> TempDir {
+    let dir = lower();
+    for locked in ["0", "z"] {
+        let at = dir.path().join(locked);
+        fs::create_dir_all(at.join("dir")).unwrap();
+        fs::write(at.join("file"), "file\n").unwrap();
+        symlink("file", at.join("link")).unwrap();
+    }
+    let chowned = Command::new("chown").args(["-hR", "1000"]).arg(dir.path()).status().unwrap();
+    assert!(chowned.success() || !is_root());
+    lock(dir.path(), 0o555);
+    dir
+}
+
+fn lock(dir: &Path, mode: u32) {
+    for locked in ["0", "z"] {
+        fs::set_permissions(dir.join(locked), fs::Permissions::from_mode(mode)).unwrap();
+    }
+}
+
+fn is_root() -> bool {
+    // SAFETY: it only asks.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// Runs `work` as an ordinary user: root may write anywhere.
+fn as_ordinary_user(work: impl FnOnce() + Send) {
+    std::thread::scope(|scope| {
+        let user = scope.spawn(|| {
+            if is_root() {
+                // SAFETY: the bare system call changes this thread alone, which ends with the work.
+                assert_eq!(unsafe { libc::syscall(libc::SYS_setresuid, -1, 1000, -1) }, 0);
+            }
+            work();
+        });
+        user.join().unwrap();
+    });
+}
+
+#[test]
+fn a_takeover_that_fails_halfway_leaves_everything_as_it_was() {
+    for (what, doom) in DOOMED {
+        for locked in ["/w/0", "/w/z"] {
+            let dir = partly_locked();
+            let before = snapshot(dir.path());
+            let mut tree = overlay(dir.path());
+            change(&mut tree);
+            doom(&mut tree, locked);
+            let changes = tree.diff(b"/w").unwrap();
+            as_ordinary_user(|| {
+                assert_eq!(tree.apply(b"/w").unwrap_err(), Errno::EACCES, "{what} in {locked}");
+                assert_eq!(snapshot(dir.path()), before, "{what} in {locked}");
+                assert_eq!(tree.diff(b"/w").unwrap(), changes, "{what} in {locked}");
+                lock(dir.path(), 0o755);
+                tree.apply(b"/w").unwrap();
+                assert_eq!(tree.diff(b"/w").unwrap(), [], "{what} in {locked}, once it may be");
+            });
+            tree.fsck().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_takeover_that_fails_at_its_very_end_leaves_everything_as_it_was() {
+    if !is_root() {
+        // Only root can give a file away.
+        return;
+    }
+    let dir = partly_locked();
+    lock(dir.path(), 0o755);
+    std::os::unix::fs::chown(dir.path().join("0/file"), Some(0), None).unwrap();
+    let before = snapshot(dir.path());
+    let mut tree = overlay(dir.path());
+    change(&mut tree);
+    tree.chmod(&Caller::ROOT, &tree.root(), b"/w/0/file", true, 0o600).unwrap();
+    as_ordinary_user(|| {
+        assert_eq!(tree.apply(b"/w").unwrap_err(), Errno::EPERM);
+        assert_eq!(snapshot(dir.path()), before);
+    });
+}
+
 /// After any sequence, the list of changes turns the directory below into what the sandbox sees: taken over,
 /// there is no difference left, and the host shows what the sandbox showed.
 #[test]

@@ -20,6 +20,7 @@ const MOST: usize = 16_000;
 /// How many instances there may be.
 pub(crate) struct Room {
     free: Arc<Semaphore>,
+    all: usize,
 }
 
 /// Room for one instance, given back when it is dropped.
@@ -33,12 +34,20 @@ impl Room {
             let mappings = mappings.and_then(|text| text.trim().parse().ok()).unwrap_or(65_530_usize);
             (mappings.saturating_sub(MAPPINGS_KEPT) / MAPPINGS_EACH).clamp(64, MOST)
         });
-        Room { free: Arc::new(Semaphore::new(instances)) }
+        Room { free: Arc::new(Semaphore::new(instances)), all: instances }
     }
 
     /// Room for one more. EAGAIN when there is none.
     pub(crate) fn take(&self) -> Result<Berth, Errno> {
         self.free.clone().try_acquire_owned().map(Berth).map_err(|_| Errno::EAGAIN)
+    }
+
+    /// Room for one that nobody needs yet: only while there is plenty.
+    pub(crate) fn spare(&self) -> Result<Berth, Errno> {
+        match self.free.available_permits() > self.all / 2 {
+            true => self.take(),
+            false => Err(Errno::EAGAIN),
+        }
     }
 
     /// Waits for room, first come, first served.

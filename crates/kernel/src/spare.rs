@@ -95,7 +95,7 @@ impl Spares {
             match self.make(&shelf.program).await {
                 Ok(spare) => shelf.ready.lock().push(spare),
                 Err(_) => {
-                    // No room for it: those who need one now come first. The next who takes one tries again.
+                    // Those who need room now come first. The next who takes a spare tries again.
                     self.filling.store(false, Ordering::SeqCst);
                     return;
                 }
@@ -113,7 +113,7 @@ impl Spares {
     }
 
     async fn make(&self, program: &Arc<Program>) -> Result<Instance, Errno> {
-        let berth = self.kernel.inner().room().take()?;
+        let berth = self.kernel.inner().room().spare()?;
         let Nobody { machine, process } = self.nobody.get_or_try_init(|| self.nobody(program)).await?;
         Instance::new(machine, process, program, Arc::default(), berth).await
     }

@@ -7,6 +7,7 @@ mod leaks;
 mod memory;
 mod processes;
 mod room;
+mod spares;
 mod support;
 mod templates;
 mod usertests;

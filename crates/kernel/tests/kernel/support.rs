@@ -18,7 +18,7 @@ pub struct Programs {
     usertests: Arc<Program>,
 }
 
-static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| Programs::load(&KERNEL));
+pub static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| Programs::load(&KERNEL));
 
 /// The testing program as WebAssembly.
 pub fn wasm(name: &str) -> Vec<u8> {
@@ -52,6 +52,11 @@ impl Programs {
             foreign: program(kernel, "foreign"),
             usertests: program(kernel, "usertests"),
         }
+    }
+
+    /// The program that does what it is told.
+    pub fn testing(&self) -> &Arc<Program> {
+        &self.testing
     }
 
     /// A tree with these programs in `/bin`, a `/dev` and a `/tmp`.

@@ -5,6 +5,7 @@ mod completions;
 mod duration;
 mod mount;
 mod run;
+mod serve;
 mod shell;
 mod streams;
 
@@ -30,6 +31,8 @@ enum Command {
     Run(run::Arguments),
     /// Type at a shell in a new sandbox.
     Shell(shell::Arguments),
+    /// Serve sandboxes to other programs, by JSON-RPC.
+    Serve(serve::Arguments),
     /// Print completions for your own shell.
     Completions(completions::Arguments),
     /// Look after audit logs.
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
     let outcome = match arguments().command {
         Command::Run(arguments) => run::main(arguments),
         Command::Shell(arguments) => shell::main(arguments),
+        Command::Serve(arguments) => serve::main(arguments),
         Command::Completions(arguments) => completions::main(arguments, Arguments::command()),
         Command::Audit(arguments) => audit::main(arguments),
     };

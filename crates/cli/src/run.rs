@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use serde_json::{Map, Value, json};
-use wardian::{Input, Limits, Run, RunResult, Sandbox};
+use wardian::{Input, Limits, Run, Sandbox};
+use wardian_server::result_object;
 
 use crate::mount::Mount;
 use crate::streams::{Stdin, copy_to};
@@ -102,25 +102,4 @@ async fn print_json(sandbox: &Sandbox, run: Run) -> Result<u8> {
     let result = sandbox.run_with(run).await?;
     println!("{}", result_object(&result));
     Ok(result.exit_code)
-}
-
-/// The result object of the protocol.
-fn result_object(result: &RunResult) -> Value {
-    let mut object = Map::new();
-    object.insert("exitCode".into(), json!(result.exit_code));
-    object.insert("stdout".into(), json!(String::from_utf8_lossy(&result.stdout)));
-    object.insert("stderr".into(), json!(String::from_utf8_lossy(&result.stderr)));
-    object.insert("executionTimeMs".into(), json!(result.duration.as_secs_f64() * 1000.0));
-    let truncated = result.truncated;
-    if truncated.stdout || truncated.stderr {
-        let which = json!({ "stdout": truncated.stdout, "stderr": truncated.stderr });
-        object.insert("truncated".into(), which);
-    }
-    if let Some(class) = result.error_class {
-        object.insert("errorClass".into(), json!(class.name()));
-    }
-    if let Some(limit) = result.limit {
-        object.insert("limit".into(), json!(limit));
-    }
-    Value::Object(object)
 }

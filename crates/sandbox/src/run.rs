@@ -29,6 +29,7 @@ pub struct Run {
     on_stderr: Option<Listener>,
     env: Vec<(String, String)>,
     cwd: Option<String>,
+    cancel: Arc<Notify>,
 }
 
 /// Called with each piece of output.
@@ -52,6 +53,7 @@ impl Run {
             on_stderr: None,
             env: Vec::new(),
             cwd: None,
+            cancel: Arc::default(),
         }
     }
 
@@ -70,6 +72,13 @@ impl Run {
     /// How long it may take, instead of what the sandbox was made with; `None` for ever.
     pub fn timeout(mut self, timeout: Option<Duration>) -> Run {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// Ends it when `cancel` is notified (`notify_one`), as [`Sandbox::cancel`] does, but this one and no other: also
+    /// while it still waits for its turn.
+    pub fn cancelled_by(mut self, cancel: Arc<Notify>) -> Run {
+        self.cancel = cancel;
         self
     }
 
@@ -173,7 +182,7 @@ impl Sandbox {
             stderr: Output::new(limits.stderr_bytes, stderr),
             timeout: run.timeout.unwrap_or(self.inner().setup.timeout),
         };
-        let cancel = Arc::new(Notify::new());
+        let cancel = run.cancel;
         let cwd = run.cwd.map(|cwd| String::from_utf8_lossy(&self.absolute(cwd)).into_owned());
         let command = Command {
             around: env::around(&run.env, cwd.as_deref()),

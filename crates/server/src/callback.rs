@@ -1,0 +1,63 @@
+//! Calls from here to the client: `cb_1`, `cb_2`, ….
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use crate::outbox::Outbox;
+use crate::rpc;
+
+/// What the client answered; `Err` has its message.
+type Outcome = Result<Value, String>;
+
+/// The calls that wait for an answer.
+pub(crate) struct Callbacks {
+    outbox: Outbox,
+    last: AtomicU64,
+    waiting: Mutex<HashMap<String, oneshot::Sender<Outcome>>>,
+}
+
+impl Callbacks {
+    pub(crate) fn new(outbox: Outbox) -> Callbacks {
+        Callbacks { outbox, last: AtomicU64::new(0), waiting: Mutex::default() }
+    }
+
+    /// Asks the client and waits for its answer. Whoever stops waiting just drops this: a late answer is ignored.
+    pub(crate) async fn call(&self, method: &str, params: Value) -> Outcome {
+        let id = format!("cb_{}", self.last.fetch_add(1, Ordering::Relaxed) + 1);
+        let (sender, receiver) = oneshot::channel();
+        self.waiting.lock().insert(id.clone(), sender);
+        let waiting = Waiting { callbacks: self, id };
+        self.outbox.send(rpc::call(&waiting.id, method, params)).await;
+        receiver.await.unwrap_or_else(|_| Err("the client is gone".to_owned()))
+    }
+
+    /// Takes an answer from the client. One that nobody waits for is ignored.
+    pub(crate) fn answer(&self, id: &str, outcome: Outcome) {
+        match self.waiting.lock().remove(id) {
+            // Whoever waited may have stopped just now.
+            Some(sender) => drop(sender.send(outcome)),
+            None => tracing::debug!(id, "an answer that nobody asked for"),
+        }
+    }
+
+    /// No answers will come any more.
+    pub(crate) fn hang_up(&self) {
+        self.waiting.lock().clear();
+    }
+}
+
+/// Forgets a call when nobody waits for it any more.
+struct Waiting<'a> {
+    callbacks: &'a Callbacks,
+    id: String,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.callbacks.waiting.lock().remove(&self.id);
+    }
+}

@@ -1,0 +1,59 @@
+//! Turns, in the order in which they were asked for.
+//!
+//! Requests are served by tasks, and tasks start in any order. Whoever must go one after the other takes a turn while
+//! the lines are still being read one by one, and waits for it later.
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+/// Things that happen one after the other.
+#[derive(Default)]
+pub(crate) struct Lane(Mutex<Option<oneshot::Receiver<()>>>);
+
+/// A place in a lane. The next one's turn comes when this is dropped.
+pub(crate) struct Turn {
+    before: Option<oneshot::Receiver<()>>,
+    _done: oneshot::Sender<()>,
+}
+
+impl Lane {
+    /// The next place.
+    pub(crate) fn turn(&self) -> Turn {
+        let (done, next) = oneshot::channel();
+        Turn { before: self.0.lock().replace(next), _done: done }
+    }
+}
+
+impl Turn {
+    /// Waits until all before it are done.
+    pub(crate) async fn come(&mut self) {
+        if let Some(before) = &mut self.before {
+            // Nothing is ever sent: it ends when the one before is dropped.
+            let _ = before.await;
+        }
+        self.before = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[tokio::test]
+    async fn turns_come_in_the_order_they_were_taken_whoever_waits_first() {
+        let (lane, order) = (Lane::default(), Arc::new(Mutex::new(Vec::new())));
+        let turns: Vec<Turn> = (0..10).map(|_| lane.turn()).collect();
+        let tasks: Vec<_> = turns.into_iter().enumerate().rev().map(|(number, mut turn)| {
+            let order = order.clone();
+            tokio::spawn(async move {
+                turn.come().await;
+                order.lock().push(number);
+            })
+        });
+        for task in tasks.collect::<Vec<_>>() {
+            task.await.unwrap();
+        }
+        assert_eq!(*order.lock(), (0..10).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,102 @@
+//! Sandboxes for clients in any language: JSON-RPC 2.0, one message a line, over standard streams or a Unix socket.
+//!
+//! ```text
+//!  line ─► Lines ─► rpc::parse ─► methods::prepare ─► a task ──► the library
+//!                       │             │ in the order of the lines:    │
+//!                       │             └ params, whose turn it is      │
+//!                       └ answers to our own calls (callback)         ▼
+//!  line ◄──────────────────────── Outbox ◄──────────── answer, output, cb_N
+//! ```
+//!
+//! What a line asks for is decided in the order of the lines; what it takes is done beside everything else. This crate
+//! has no logic that the library lacks. The protocol is in docs/protocol.md.
+//!
+//! ```
+//! use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, split};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+//! let server = wardian_server::Server::new(wardian_server::Options::default());
+//! let (client, ours) = tokio::io::duplex(1024);
+//! let (input, output) = split(ours);
+//! let serving = tokio::spawn(async move { server.serve(input, output).await });
+//!
+//! let (answers, mut requests) = split(client);
+//! requests.write_all(b"{\"id\":1,\"method\":\"create\"}\n").await?;
+//! requests.write_all(b"{\"id\":2,\"method\":\"run\",\"params\":{\"command\":\"echo hi\"}}\n").await?;
+//! let mut answers = BufReader::new(answers).lines();
+//! assert!(answers.next_line().await?.unwrap().contains(r#""ok":true"#));
+//! assert!(answers.next_line().await?.unwrap().contains(r#""stdout":"hi\n""#));
+//!
+//! requests.shutdown().await?;
+//! serving.await?;
+//! # Ok(()) }
+//! ```
+
+mod callback;
+mod connection;
+mod lane;
+mod line;
+mod methods;
+mod outbox;
+mod params;
+mod rpc;
+mod session;
+mod socket;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
+
+pub use methods::result_object;
+pub use socket::SocketError;
+
+use session::Shared;
+
+/// How a server is set up.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where `persistence.export` and `persistence.import` find files; without it they have none.
+    pub state_dir: Option<PathBuf>,
+    /// How many named sandboxes and forks there may be, over all clients.
+    pub max_sandboxes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { state_dir: None, max_sandboxes: 4096 }
+    }
+}
+
+/// A server. Clones share its caps.
+#[derive(Clone)]
+pub struct Server(Arc<Shared>);
+
+impl Server {
+    /// A server without clients.
+    pub fn new(options: Options) -> Server {
+        let max_sandboxes = options.max_sandboxes.min(Semaphore::MAX_PERMITS);
+        Server(Arc::new(Shared {
+            state_dir: options.state_dir,
+            room: Arc::new(Semaphore::new(max_sandboxes)),
+            max_sandboxes,
+        }))
+    }
+
+    /// Serves one client until its input ends, it stops reading for good, or it says `kill`. All its sandboxes are ended
+    /// by then.
+    pub async fn serve(
+        &self,
+        input: impl AsyncRead + Unpin,
+        output: impl AsyncWrite + Unpin + Send + 'static,
+    ) {
+        connection::serve(self.0.clone(), input, output).await;
+    }
+}
+
+/// What a fuzzer calls: one line, as a client that has not created anything would send it.
+#[doc(hidden)]
+pub fn try_line(line: &[u8]) -> Option<Vec<u8>> {
+    connection::answer_without_sandbox(Server::new(Options::default()).0, line)
+}

@@ -1,0 +1,111 @@
+//! What a client can ask for.
+//!
+//! A method is a function that reads its params and takes its turn, at once, while the lines are in order; the work it
+//! answers is done beside everything else.
+
+mod create;
+mod env;
+mod extension;
+mod files;
+mod history;
+mod mount;
+mod persistence;
+mod run;
+mod sandboxes;
+mod snapshots;
+mod storage;
+mod suspend;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::params::Params;
+use crate::rpc::{INVALID_REQUEST, METHOD_NOT_FOUND, RpcError};
+use crate::session::{Entry, Session};
+
+pub use run::result_object;
+
+/// What a request comes to.
+pub(crate) type Work = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+
+/// The result of a method, or why there is none.
+pub(crate) type Outcome = Result<Value, RpcError>;
+
+/// Work, by what it waits for.
+pub(crate) enum Job {
+    /// Takes its own time only.
+    AtOnce(Work),
+    /// May wait for a run, and so for something the client has yet to say.
+    InTurn(Work),
+    /// The end of this client.
+    Kill,
+}
+
+type Prepared = Result<Job, RpcError>;
+
+impl Job {
+    fn at_once(work: impl Future<Output = Outcome> + Send + 'static) -> Prepared {
+        Ok(Job::AtOnce(Box::pin(work)))
+    }
+
+    fn in_turn(work: impl Future<Output = Outcome> + Send + 'static) -> Prepared {
+        Ok(Job::InTurn(Box::pin(work)))
+    }
+}
+
+/// Reads a request and takes its turn.
+pub(crate) fn prepare(
+    session: &Arc<Session>,
+    id: Option<&Value>,
+    method: &str,
+    mut params: Params,
+) -> Prepared {
+    if method != "create" && !session.is_created() {
+        return Err(RpcError::new(INVALID_REQUEST, "no sandbox yet: call create first"));
+    }
+    let params = &mut params;
+    match method {
+        "create" => create::create(session, params),
+        "kill" => Ok(Job::Kill),
+        "run" => run::run(session, id, params),
+        "cancel" => run::cancel(session, params),
+        "files.read" => files::read(session, params),
+        "files.write" => files::write(session, params),
+        "files.list" => files::list(session, params),
+        "files.mkdir" => files::mkdir(session, params),
+        "files.rm" => files::rm(session, params),
+        "files.stat" => files::stat(session, params),
+        "env.get" => env::get(session, params),
+        "env.set" => env::set(session, params),
+        "mount" => mount::mount(session, params),
+        "snapshot.create" => snapshots::create(session, params),
+        "snapshot.restore" => snapshots::restore(session, params),
+        "sandbox.fork" => sandboxes::fork(session, params),
+        "sandbox.destroy" => sandboxes::destroy(session, params),
+        "sandbox.create" => sandboxes::create(session, params),
+        "sandbox.list" => sandboxes::list(session),
+        "sandbox.remove" => sandboxes::remove(session, params),
+        "sandbox.suspend" => suspend::suspend(session, params),
+        "sandbox.resume" => suspend::resume(session, params),
+        "persistence.export" => persistence::export(session, params),
+        "persistence.import" => persistence::import(session, params),
+        "offload" => storage::offload(session, params),
+        "rehydrate" => storage::rehydrate(session, params),
+        "shell.history.list" => history::list(session, params),
+        "shell.history.clear" => history::clear(session, params),
+        _ => Err(RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {method}"))),
+    }
+}
+
+/// The sandbox that `sandboxId` names; the root where nothing is named.
+fn entry(session: &Session, params: &mut Params) -> Result<Arc<Entry>, RpcError> {
+    let id = params.string("sandboxId")?;
+    session.entry(id.as_deref())
+}
+
+fn ok() -> Outcome {
+    Ok(json!({ "ok": true }))
+}

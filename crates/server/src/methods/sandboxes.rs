@@ -1,0 +1,131 @@
+//! `sandbox.…`: forks and named sandboxes.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
+
+use super::{Job, Prepared, entry, ok};
+use crate::params::Params;
+use crate::rpc::{INVALID_REQUEST, RpcError};
+use crate::session::{Entry, Origin, Session};
+
+pub(super) fn fork(session: &Arc<Session>, params: &mut Params) -> Prepared {
+    let entry = entry(session, params)?;
+    let count = params.size("count")?;
+    if count == Some(0) {
+        return Err(RpcError::params("count must be at least 1"));
+    }
+    let room = session.room(count.unwrap_or(1))?;
+    let (mut turn, session) = (entry.in_turn(), session.clone());
+    Job::in_turn(async move {
+        let forks = turn.sandbox().await?.fork_many(room.len()).await?;
+        let add = |(sandbox, room)| session.add(Entry::over(Origin::Fork, sandbox, room));
+        let ids = forks.into_iter().zip(room).map(add).collect::<Result<Vec<_>, _>>()?;
+        let mut answer = json!({ "sandboxId": ids.first() });
+        if count.is_some() {
+            answer["sandboxIds"] = json!(ids);
+        }
+        Ok(answer)
+    })
+}
+
+pub(super) fn destroy(session: &Arc<Session>, params: &mut Params) -> Prepared {
+    let id = params.required_string("sandboxId")?;
+    end(session.remove(&id, |origin| matches!(origin, Origin::Fork))?)
+}
+
+pub(super) fn remove(session: &Arc<Session>, params: &mut Params) -> Prepared {
+    let id = params.required_string("sandboxId")?;
+    end(session.remove(&id, |_| true)?)
+}
+
+fn end(entry: Arc<Entry>) -> Prepared {
+    Job::at_once(async move {
+        entry.end().await;
+        ok()
+    })
+}
+
+pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
+    let label = params.string("label")?;
+    let mut room = session.room(1)?;
+    // Not before the root is there: only then are its options known to be good.
+    let (mut root, builder) = (session.entry(None)?.at_once(), session.builder());
+    let session = session.clone();
+    Job::in_turn(async move {
+        root.come().await;
+        drop(root);
+        let (true, Some(builder), Some(room)) = (session.is_created(), builder, room.pop()) else {
+            return Err(RpcError::new(INVALID_REQUEST, "the sandbox could not be created"));
+        };
+        let sandbox = builder.build().await?;
+        let id = session.add(Entry::over(Origin::Named { label }, sandbox, room))?;
+        Ok(json!({ "sandboxId": id }))
+    })
+}
+
+pub(super) fn list(session: &Arc<Session>) -> Prepared {
+    let session = session.clone();
+    Job::at_once(async move {
+        let named = session.named();
+        let listed = named.iter().filter_map(|(id, entry)| {
+            let Origin::Named { label } = &entry.origin else { return None };
+            Some(json!({ "sandboxId": id, "label": label, "createdAt": date(entry.created) }))
+        });
+        Ok(listed.collect())
+    })
+}
+
+/// A time as ISO 8601 has it: `2001-02-03T04:05:06.789Z`.
+fn date(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (days, seconds) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
+    let (year, month, day) = civil(days);
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let millis = since.subsec_millis();
+    format!("{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}.{millis:03}Z")
+}
+
+/// Year, month and day, so many days after 1 January 1970.
+fn civil(mut days: u64) -> (u64, u64, u64) {
+    let is_leap =
+        |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let mut year = 1970;
+    while days >= 365 + u64::from(is_leap(year)) {
+        days -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let february = 28 + u64::from(is_leap(year));
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    (year, month, days + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn dates_are_those_of_the_date_command() {
+        // date -u -d @N +%FT%T.000Z
+        let dates = [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399, "2000-02-28T23:59:59.000Z"),
+            (951_782_400, "2000-02-29T00:00:00.000Z"),
+            (1_709_164_800, "2024-02-29T00:00:00.000Z"),
+            (1_735_689_599, "2024-12-31T23:59:59.000Z"),
+            (4_107_542_400, "2100-03-01T00:00:00.000Z"),
+        ];
+        for (seconds, text) in dates {
+            assert_eq!(date(UNIX_EPOCH + Duration::from_secs(seconds)), text);
+        }
+    }
+}

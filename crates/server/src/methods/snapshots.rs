@@ -1,0 +1,29 @@
+//! `snapshot.create` and `snapshot.restore`.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{Job, Prepared, entry, ok};
+use crate::params::Params;
+use crate::session::Session;
+
+pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
+    let mut turn = entry(session, params)?.in_turn();
+    let session = session.clone();
+    Job::in_turn(async move {
+        let snapshot = turn.sandbox().await?.snapshot().await?;
+        Ok(json!({ "id": session.keep_snapshot(turn.entry(), snapshot)? }))
+    })
+}
+
+/// Any sandbox of the client's can become what another was: they all have the same options.
+pub(super) fn restore(session: &Arc<Session>, params: &mut Params) -> Prepared {
+    let entry = entry(session, params)?;
+    let snapshot = session.snapshot(&params.required_string("id")?)?;
+    let mut turn = entry.in_turn();
+    Job::in_turn(async move {
+        turn.sandbox().await?.restore(&snapshot).await?;
+        ok()
+    })
+}

@@ -1,0 +1,63 @@
+//! `offload` and `rehydrate`: a sandbox's state out to the client's storage, and back.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Job, Prepared, entry, ok};
+use crate::params::{Params, decode, encode};
+use crate::rpc::RpcError;
+use crate::session::Session;
+
+/// Saves the state with the client and gives back all that the sandbox holds here.
+pub(super) fn offload(session: &Arc<Session>, params: &mut Params) -> Prepared {
+    check_storage(session)?;
+    let mut turn = entry(session, params)?.in_turn();
+    let callbacks = session.callbacks.clone();
+    Job::in_turn(async move {
+        let sandbox = turn.sandbox().await?;
+        let state = sandbox.export().await?;
+        let params = json!({ "sandbox_id": sandbox.id(), "state": encode(&state) });
+        drop(state);
+        callbacks.call("storage.save", params).await.map_err(|message| failed("storage.save", &message))?;
+        if let Some(sandbox) = turn.entry().offload() {
+            sandbox.destroy().await;
+        }
+        ok()
+    })
+}
+
+/// Makes the sandbox anew from what the client has of it.
+pub(super) fn rehydrate(session: &Arc<Session>, params: &mut Params) -> Prepared {
+    check_storage(session)?;
+    let mut turn = entry(session, params)?.in_turn();
+    let session = session.clone();
+    Job::in_turn(async move {
+        turn.come().await;
+        let Some(name) = turn.entry().offloaded() else {
+            return Err(RpcError::params("the sandbox is not offloaded"));
+        };
+        let loaded = session.callbacks.call("storage.load", json!({ "sandbox_id": name })).await;
+        let state = match loaded.map_err(|message| failed("storage.load", &message))? {
+            Value::String(state) => decode(&state),
+            _ => None,
+        };
+        let state = state.ok_or_else(|| failed("storage.load", "the answer must be the state, as base64"))?;
+        let Some(builder) = session.builder() else {
+            return Err(RpcError::internal("nothing to make a sandbox from"));
+        };
+        let sandbox = builder.build().await?;
+        sandbox.import(state).await?;
+        turn.entry().fill(sandbox);
+        ok()
+    })
+}
+
+fn check_storage(session: &Session) -> Result<(), RpcError> {
+    if session.has_storage() { Ok(()) } else { Err(RpcError::params("storage was not asked for in create")) }
+}
+
+/// The client's storage said no.
+fn failed(call: &str, message: &str) -> RpcError {
+    RpcError::refused("EIO", format!("EIO: {call}: {message}"))
+}

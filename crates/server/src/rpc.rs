@@ -1,0 +1,175 @@
+//! JSON-RPC 2.0: what a line can be, and the lines we answer with.
+
+use serde_json::{Map, Value, json};
+use wardian::{ArchiveError, Error};
+
+/// Not JSON, or too much of it.
+pub(crate) const PARSE_ERROR: i64 = -32700;
+/// Not a request, or not at this time.
+pub(crate) const INVALID_REQUEST: i64 = -32600;
+/// No such method.
+pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
+/// A param is missing, ill-typed, or names what is not there.
+const INVALID_PARAMS: i64 = -32602;
+/// A fault of ours.
+const INTERNAL_ERROR: i64 = -32603;
+/// The sandbox said no.
+const REFUSED: i64 = 1;
+
+/// Why a request failed, as the client hears it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RpcError {
+    pub(crate) code: i64,
+    pub(crate) message: String,
+    /// The errno's name, where there is one.
+    errno: Option<&'static str>,
+}
+
+impl RpcError {
+    pub(crate) fn new(code: i64, message: impl Into<String>) -> RpcError {
+        RpcError { code, message: message.into(), errno: None }
+    }
+
+    pub(crate) fn params(message: impl Into<String>) -> RpcError {
+        RpcError::new(INVALID_PARAMS, message)
+    }
+
+    pub(crate) fn internal(message: impl Into<String>) -> RpcError {
+        RpcError::new(INTERNAL_ERROR, message)
+    }
+
+    /// The sandbox said no; the message starts with the errno's name.
+    pub(crate) fn refused(errno: &'static str, message: impl Into<String>) -> RpcError {
+        RpcError { code: REFUSED, message: message.into(), errno: Some(errno) }
+    }
+
+    fn object(&self) -> Value {
+        let mut object = json!({ "code": self.code, "message": self.message });
+        if let Some(errno) = self.errno {
+            object["data"] = json!({ "errno": errno });
+        }
+        object
+    }
+}
+
+impl From<Error> for RpcError {
+    fn from(error: Error) -> RpcError {
+        let message = error.to_string();
+        match error {
+            Error::Refused { errno, .. } => RpcError::refused(errno.name(), message),
+            Error::Archive(ArchiveError::TooLarge(_)) => {
+                RpcError::refused("ENOSPC", format!("ENOSPC: {message}"))
+            }
+            Error::Archive(ArchiveError::Write(_)) => RpcError::internal(message),
+            Error::Archive(_) | Error::Option(_) | Error::Unsupported(_) | Error::Destroyed => {
+                RpcError::params(message)
+            }
+            _ => RpcError::internal(message),
+        }
+    }
+}
+
+/// What a line turned out to be.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Message {
+    Request(Request),
+    /// An answer to a call of ours; `Err` has the client's message.
+    Answer {
+        id: String,
+        outcome: Result<Value, String>,
+    },
+}
+
+/// Something asked for.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Request {
+    /// None in a notification, which gets no answer.
+    pub(crate) id: Option<Value>,
+    pub(crate) method: String,
+    pub(crate) params: Map<String, Value>,
+}
+
+/// A line that is none of these, with the id to answer to, if it is to be answered.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Misfit {
+    pub(crate) id: Option<Value>,
+    pub(crate) error: RpcError,
+}
+
+/// Reads a line.
+pub(crate) fn parse(line: &[u8]) -> Result<Message, Misfit> {
+    let misfit =
+        |id: Value, code, message: &str| Misfit { id: Some(id), error: RpcError::new(code, message) };
+    let value: Value = serde_json::from_slice(line)
+        .map_err(|error| misfit(Value::Null, PARSE_ERROR, &format!("Parse error: {error}")))?;
+    let mut object = match value {
+        Value::Object(object) => object,
+        Value::Array(_) => {
+            return Err(misfit(
+                Value::Null,
+                INVALID_REQUEST,
+                "batches are not supported: one request a line",
+            ));
+        }
+        _ => return Err(misfit(Value::Null, INVALID_REQUEST, "not a request object")),
+    };
+    let id = object.remove("id");
+    if matches!(id, Some(Value::Bool(_) | Value::Array(_) | Value::Object(_))) {
+        return Err(misfit(Value::Null, INVALID_REQUEST, "id must be a string or a number"));
+    }
+    let shown = id.clone().unwrap_or_default();
+    // Clients that leave it out are understood all the same.
+    if object.get("jsonrpc").is_some_and(|version| version != "2.0") {
+        return Err(misfit(shown, INVALID_REQUEST, "jsonrpc must be \"2.0\""));
+    }
+    let method = match object.remove("method") {
+        Some(Value::String(method)) => method,
+        Some(_) => return Err(misfit(shown, INVALID_REQUEST, "method must be a string")),
+        None if object.contains_key("result") || object.contains_key("error") => {
+            return Ok(answer(shown, &mut object));
+        }
+        None => return Err(misfit(shown, INVALID_REQUEST, "method is missing")),
+    };
+    let params = match object.remove("params") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(params)) => params,
+        Some(_) => return Err(Misfit { id, error: RpcError::params("params must be an object") }),
+    };
+    Ok(Message::Request(Request { id, method, params }))
+}
+
+fn answer(id: Value, object: &mut Map<String, Value>) -> Message {
+    let outcome = match object.remove("error") {
+        None | Some(Value::Null) => Ok(object.remove("result").unwrap_or_default()),
+        Some(error) => match error.get("message").and_then(Value::as_str) {
+            Some(message) => Err(message.to_owned()),
+            None => Err("the client answered with an error".to_owned()),
+        },
+    };
+    let id = if let Value::String(id) = id { id } else { id.to_string() };
+    Message::Answer { id, outcome }
+}
+
+/// The line that answers a request.
+pub(crate) fn response(id: Value, outcome: Result<Value, RpcError>) -> Vec<u8> {
+    line(match outcome {
+        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+        Err(error) => json!({ "jsonrpc": "2.0", "id": id, "error": error.object() }),
+    })
+}
+
+/// The line that tells the client something it did not ask for just now.
+pub(crate) fn notification(method: &str, params: Value) -> Vec<u8> {
+    line(json!({ "jsonrpc": "2.0", "method": method, "params": params }))
+}
+
+/// The line that asks the client for something.
+pub(crate) fn call(id: &str, method: &str, params: Value) -> Vec<u8> {
+    line(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+}
+
+fn line(message: Value) -> Vec<u8> {
+    let mut line = message.to_string().into_bytes();
+    line.push(b'\n');
+    line
+}

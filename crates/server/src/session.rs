@@ -1,0 +1,364 @@
+//! A client's sandboxes: one table, one space of ids.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::SystemTime;
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use wardian::{Builder, Sandbox, Snapshot};
+
+use crate::callback::Callbacks;
+use crate::lane::{Lane, Turn};
+use crate::outbox::Outbox;
+use crate::rpc::{INVALID_REQUEST, RpcError};
+
+/// The most snapshots a client may keep: each is small, and there is no call that drops one.
+const SNAPSHOTS: usize = 4096;
+
+/// What all clients of a server share.
+pub(crate) struct Shared {
+    /// Where states are written that are larger than a line.
+    pub(crate) state_dir: Option<PathBuf>,
+    /// Room for sandboxes beside those that `create` makes.
+    pub(crate) room: Arc<Semaphore>,
+    pub(crate) max_sandboxes: usize,
+}
+
+/// What a client has.
+pub(crate) struct Session {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) outbox: Outbox,
+    pub(crate) callbacks: Arc<Callbacks>,
+    /// The longest line it may send.
+    line_limit: AtomicUsize,
+    table: Mutex<Table>,
+}
+
+/// The longest line a client may send that has not said otherwise.
+const LINE_LIMIT: usize = 8 << 20;
+
+#[derive(Default)]
+struct Table {
+    root: Option<Arc<Entry>>,
+    /// How `create` made the root: named sandboxes are made the same way.
+    builder: Option<Builder>,
+    /// Whether the client keeps states for us.
+    storage: bool,
+    others: BTreeMap<u64, Arc<Entry>>,
+    snapshots: BTreeMap<u64, (Arc<Entry>, Snapshot)>,
+    last_id: u64,
+    last_snapshot: u64,
+    closed: bool,
+}
+
+/// How a sandbox came to be.
+pub(crate) enum Origin {
+    Root,
+    Named { label: Option<String> },
+    Fork,
+}
+
+/// What there is of a sandbox.
+enum Slot {
+    /// It is being made, or could not be.
+    Empty,
+    Live(Sandbox),
+    /// Its state is with the client, under this name.
+    Offloaded(String),
+    Destroyed,
+}
+
+/// One sandbox, and who goes first in it.
+pub(crate) struct Entry {
+    slot: Mutex<Slot>,
+    pub(crate) origin: Origin,
+    pub(crate) created: SystemTime,
+    /// Runs and whatever waits for them.
+    commands: Lane,
+    /// File calls and the like, which never wait for a run.
+    calls: Lane,
+    /// How to end each run that is not over, in the order of their lines.
+    runs: Mutex<VecDeque<Arc<Notify>>>,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+impl Entry {
+    pub(crate) fn new(origin: Origin, room: Option<OwnedSemaphorePermit>) -> Arc<Entry> {
+        Arc::new(Entry {
+            slot: Mutex::new(Slot::Empty),
+            origin,
+            created: SystemTime::now(),
+            commands: Lane::default(),
+            calls: Lane::default(),
+            runs: Mutex::default(),
+            _room: room,
+        })
+    }
+
+    pub(crate) fn over(origin: Origin, sandbox: Sandbox, room: OwnedSemaphorePermit) -> Arc<Entry> {
+        let entry = Entry::new(origin, Some(room));
+        entry.fill(sandbox);
+        entry
+    }
+
+    pub(crate) fn fill(&self, sandbox: Sandbox) {
+        *self.slot.lock() = Slot::Live(sandbox);
+    }
+
+    /// Lets go of the sandbox, whose state the client now has under its id.
+    pub(crate) fn offload(&self) -> Option<Sandbox> {
+        let mut slot = self.slot.lock();
+        let Slot::Live(sandbox) = &*slot else { return None };
+        let sandbox = sandbox.clone();
+        *slot = Slot::Offloaded(sandbox.id().to_owned());
+        Some(sandbox)
+    }
+
+    /// The name under which the client has its state, if it is offloaded.
+    pub(crate) fn offloaded(&self) -> Option<String> {
+        if let Slot::Offloaded(name) = &*self.slot.lock() { Some(name.clone()) } else { None }
+    }
+
+    /// Ends it, whatever runs.
+    pub(crate) async fn end(&self) {
+        let slot = std::mem::replace(&mut *self.slot.lock(), Slot::Destroyed);
+        if let Slot::Live(sandbox) = slot {
+            sandbox.destroy().await;
+        }
+    }
+
+    /// The sandbox; whoever asks has waited for a turn, so one that is not there will not come by itself.
+    fn sandbox(&self) -> Result<Sandbox, RpcError> {
+        match &*self.slot.lock() {
+            Slot::Live(sandbox) => Ok(sandbox.clone()),
+            Slot::Empty => Err(RpcError::new(INVALID_REQUEST, "the sandbox could not be created")),
+            Slot::Destroyed => Err(wardian::Error::Destroyed.into()),
+            Slot::Offloaded(_) => {
+                Err(RpcError::refused("EBUSY", "EBUSY: the sandbox is offloaded: call rehydrate first"))
+            }
+        }
+    }
+
+    /// A turn for a call that does not wait for runs.
+    pub(crate) fn at_once(self: &Arc<Entry>) -> AtOnce {
+        AtOnce { entry: self.clone(), turn: self.calls.turn() }
+    }
+
+    /// A turn among the runs, after all that came before.
+    pub(crate) fn in_turn(self: &Arc<Entry>) -> InTurn {
+        InTurn { entry: self.clone(), calls: Some(self.calls.turn()), turn: self.commands.turn() }
+    }
+
+    /// Enters a run among those that [`Entry::cancel`] can end.
+    pub(crate) fn enter_run(self: &Arc<Entry>) -> EnteredRun {
+        let cancel = Arc::new(Notify::new());
+        self.runs.lock().push_back(cancel.clone());
+        EnteredRun { entry: self.clone(), cancel }
+    }
+
+    /// Ends the first run that is not over; `false` when there is none.
+    pub(crate) fn cancel(&self) -> bool {
+        let runs = self.runs.lock();
+        runs.front().inspect(|run| run.notify_one()).is_some()
+    }
+}
+
+/// A call that does not wait for runs, in the order of the lines all the same.
+pub(crate) struct AtOnce {
+    entry: Arc<Entry>,
+    turn: Turn,
+}
+
+impl AtOnce {
+    /// Waits for its turn.
+    pub(crate) async fn come(&mut self) {
+        self.turn.come().await;
+    }
+
+    pub(crate) async fn sandbox(&mut self) -> Result<Sandbox, RpcError> {
+        self.come().await;
+        self.entry.sandbox()
+    }
+}
+
+/// A run, or a call that waits for runs.
+pub(crate) struct InTurn {
+    entry: Arc<Entry>,
+    /// File calls that came before are done first; those that come later need not wait for this.
+    calls: Option<Turn>,
+    turn: Turn,
+}
+
+impl InTurn {
+    /// Waits for its turn.
+    pub(crate) async fn come(&mut self) {
+        if let Some(mut calls) = self.calls.take() {
+            calls.come().await;
+        }
+        self.turn.come().await;
+    }
+
+    pub(crate) async fn sandbox(&mut self) -> Result<Sandbox, RpcError> {
+        self.come().await;
+        self.entry.sandbox()
+    }
+
+    pub(crate) fn entry(&self) -> &Arc<Entry> {
+        &self.entry
+    }
+}
+
+/// A run that is not over. Dropping it is its end.
+pub(crate) struct EnteredRun {
+    entry: Arc<Entry>,
+    pub(crate) cancel: Arc<Notify>,
+}
+
+impl Drop for EnteredRun {
+    fn drop(&mut self) {
+        self.entry.runs.lock().retain(|other| !Arc::ptr_eq(other, &self.cancel));
+    }
+}
+
+fn unknown(id: &str) -> RpcError {
+    RpcError::params(format!("Unknown sandboxId: {id}"))
+}
+
+impl Session {
+    pub(crate) fn new(shared: Arc<Shared>, outbox: Outbox) -> Arc<Session> {
+        let callbacks = Arc::new(Callbacks::new(outbox.clone()));
+        let line_limit = AtomicUsize::new(LINE_LIMIT);
+        Arc::new(Session { shared, outbox, callbacks, line_limit, table: Mutex::default() })
+    }
+
+    /// The longest line to take from the client now.
+    pub(crate) fn line_limit(&self) -> usize {
+        self.line_limit.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_created(&self) -> bool {
+        self.table.lock().root.is_some()
+    }
+
+    /// Makes room for the root, to be filled.
+    pub(crate) fn begin_root(
+        &self,
+        builder: &Builder,
+        line_limit: Option<usize>,
+        storage: bool,
+    ) -> Arc<Entry> {
+        let root = Entry::new(Origin::Root, None);
+        let line_limit = line_limit.map_or(LINE_LIMIT, |bytes| bytes.clamp(1 << 10, 128 << 20));
+        self.line_limit.store(line_limit, Ordering::Relaxed);
+        let mut table = self.table.lock();
+        table.root = Some(root.clone());
+        table.builder = Some(builder.clone());
+        table.storage = storage;
+        root
+    }
+
+    /// It could not be made: another `create` may follow.
+    pub(crate) fn forget_root(&self) {
+        self.table.lock().root = None;
+    }
+
+    pub(crate) fn has_storage(&self) -> bool {
+        self.table.lock().storage
+    }
+
+    pub(crate) fn builder(&self) -> Option<Builder> {
+        self.table.lock().builder.clone()
+    }
+
+    /// The sandbox a request is about.
+    pub(crate) fn entry(&self, id: Option<&str>) -> Result<Arc<Entry>, RpcError> {
+        let table = self.table.lock();
+        let found = match id {
+            None => table.root.as_ref(),
+            Some(id) => number(id).and_then(|number| table.others.get(&number)),
+        };
+        found.cloned().ok_or_else(|| unknown(id.unwrap_or("null")))
+    }
+
+    /// Room for so many more sandboxes.
+    pub(crate) fn room(&self, count: usize) -> Result<Vec<OwnedSemaphorePermit>, RpcError> {
+        let take = || self.shared.room.clone().try_acquire_owned();
+        let room: Result<Vec<_>, _> = (0..count).map(|_| take()).collect();
+        room.map_err(|_| {
+            RpcError::params(format!("Maximum of {} sandboxes reached", self.shared.max_sandboxes))
+        })
+    }
+
+    /// Adds a sandbox to the table; answers its id.
+    pub(crate) fn add(&self, entry: Arc<Entry>) -> Result<String, RpcError> {
+        let mut table = self.table.lock();
+        if table.closed {
+            return Err(RpcError::internal("the server is about to end"));
+        }
+        table.last_id += 1;
+        let id = table.last_id;
+        table.others.insert(id, entry);
+        Ok(id.to_string())
+    }
+
+    /// Takes a sandbox out of the table, with its snapshots, if `wanted`.
+    pub(crate) fn remove(&self, id: &str, wanted: fn(&Origin) -> bool) -> Result<Arc<Entry>, RpcError> {
+        let mut table = self.table.lock();
+        let key = number(id).filter(|key| table.others.get(key).is_some_and(|entry| wanted(&entry.origin)));
+        let entry = key.and_then(|key| table.others.remove(&key)).ok_or_else(|| unknown(id))?;
+        table.snapshots.retain(|_, (owner, _)| !Arc::ptr_eq(owner, &entry));
+        Ok(entry)
+    }
+
+    /// The named sandboxes.
+    pub(crate) fn named(&self) -> Vec<(String, Arc<Entry>)> {
+        let table = self.table.lock();
+        let named = table.others.iter().filter(|(_, entry)| matches!(entry.origin, Origin::Named { .. }));
+        named.map(|(id, entry)| (id.to_string(), entry.clone())).collect()
+    }
+
+    pub(crate) fn keep_snapshot(&self, owner: &Arc<Entry>, snapshot: Snapshot) -> Result<String, RpcError> {
+        let mut table = self.table.lock();
+        if table.snapshots.len() >= SNAPSHOTS {
+            return Err(RpcError::params(format!("Maximum of {SNAPSHOTS} snapshots reached")));
+        }
+        table.last_snapshot += 1;
+        let id = table.last_snapshot;
+        table.snapshots.insert(id, (owner.clone(), snapshot));
+        Ok(id.to_string())
+    }
+
+    pub(crate) fn snapshot(&self, id: &str) -> Result<Snapshot, RpcError> {
+        let table = self.table.lock();
+        let found = number(id).and_then(|key| table.snapshots.get(&key));
+        found
+            .map(|(_, snapshot)| snapshot.clone())
+            .ok_or_else(|| RpcError::params(format!("Unknown snapshot: {id}")))
+    }
+
+    /// Ends every sandbox. What runs answers as cancelled.
+    pub(crate) async fn end(&self) {
+        let entries: Vec<Arc<Entry>> = {
+            let mut table = self.table.lock();
+            table.closed = true;
+            table.snapshots.clear();
+            let others = std::mem::take(&mut table.others);
+            others.into_values().chain(table.root.take()).collect()
+        };
+        self.callbacks.hang_up();
+        let mut ending = JoinSet::new();
+        for entry in entries {
+            ending.spawn(async move { entry.end().await });
+        }
+        ending.join_all().await;
+    }
+}
+
+/// The number of an id of ours; `01` and `+1` are none.
+fn number(id: &str) -> Option<u64> {
+    id.parse().ok().filter(|number: &u64| number.to_string() == id)
+}

@@ -1,0 +1,110 @@
+//! A Unix socket with many clients, each with its own sandboxes.
+
+use std::fs::Permissions;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::UnixStream as BlockingStream;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fs::Mode;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::Server;
+
+/// How many clients are served at once. Others wait to be let in.
+const CLIENTS: usize = 1024;
+
+/// Why there is no socket.
+#[derive(Debug, thiserror::Error)]
+pub enum SocketError {
+    /// Somebody listens there already.
+    #[error("{0} is in use by another server")]
+    InUse(PathBuf),
+    /// Something is there that is not a socket, or it cannot be made.
+    #[error("cannot listen at {path}: {error}")]
+    Io {
+        /// Where it would be.
+        path: PathBuf,
+        /// What went wrong.
+        error: io::Error,
+    },
+}
+
+impl Server {
+    /// Listens at `path`, for this user only, until `end`; then all clients are let go, and the socket is gone.
+    pub async fn serve_socket(&self, path: &Path, end: impl Future<Output = ()>) -> Result<(), SocketError> {
+        let listener = listen(path)?;
+        let mut end = pin!(end);
+        let mut clients = JoinSet::new();
+        let room = Arc::new(Semaphore::new(CLIENTS));
+        loop {
+            let client = tokio::select! {
+                () = &mut end => break,
+                client = accept(&listener, &room) => client,
+            };
+            let server = self.clone();
+            clients.spawn(async move {
+                let (stream, _place) = client;
+                let (input, output) = stream.into_split();
+                server.serve(input, output).await;
+            });
+            while clients.try_join_next().is_some() {}
+        }
+        // Nobody can knock any more; dropping a client's task ends its sandboxes.
+        let _ = std::fs::remove_file(path);
+        clients.shutdown().await;
+        Ok(())
+    }
+}
+
+/// The next client, when there is room for one.
+async fn accept(listener: &UnixListener, room: &Arc<Semaphore>) -> (UnixStream, impl Send + use<>) {
+    let place = room.clone().acquire_owned().await;
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return (stream, place),
+            Err(error) => {
+                // Out of descriptors, most likely: some will be free again.
+                tracing::warn!(%error, "a client could not be let in");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+/// A socket that nobody but this user can ever open.
+fn listen(path: &Path) -> Result<UnixListener, SocketError> {
+    let failed = |error| SocketError::Io { path: path.to_owned(), error };
+    remove_left_over(path)?;
+    // Not only afterwards: between the two somebody else could get in.
+    let before = rustix::process::umask(Mode::from_raw_mode(0o177));
+    let listener = UnixListener::bind(path);
+    rustix::process::umask(before);
+    let listener = listener.map_err(failed)?;
+    std::fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed)?;
+    Ok(listener)
+}
+
+/// Removes the socket of a server that is no more; never anything else.
+fn remove_left_over(path: &Path) -> Result<(), SocketError> {
+    let failed = |error| SocketError::Io { path: path.to_owned(), error };
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(error)),
+        Ok(found) if !found.file_type().is_socket() => {
+            return Err(failed(io::Error::new(ErrorKind::AlreadyExists, "something else is there")));
+        }
+        Ok(_) => {}
+    }
+    match BlockingStream::connect(path) {
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            std::fs::remove_file(path).map_err(failed)
+        }
+        _ => Err(SocketError::InUse(path.to_owned())),
+    }
+}

@@ -1,0 +1,66 @@
+"""A sandbox for AI agents: a shell, Unix tools and files, all of it in memory.
+
+::
+
+    from wardian import Sandbox
+
+    with Sandbox() as sandbox:
+        sandbox.files.write("/tmp/words", "pear\\napple\\n")
+        print(sandbox.run("sort /tmp/words").stdout)
+
+:class:`Sandbox` waits for each answer, :class:`AsyncSandbox` is for asyncio. :mod:`wardian.tools` makes a sandbox a tool of
+a language model, :mod:`wardian.extensions` makes functions of yours commands of a sandbox.
+"""
+
+from ._async import AsyncSandbox, AsyncStream
+from ._sync import Sandbox, Stream
+from .errors import (
+    BinaryNotFoundError,
+    CommandError,
+    CommandTimeoutError,
+    InvalidRequestError,
+    ProtocolError,
+    RequestTooLargeError,
+    SandboxClosedError,
+    SandboxError,
+    ServerDiedError,
+    ServerFaultError,
+    WardianError,
+)
+from .extensions import Extension, ExtensionResult
+from .files import read_directory
+from .options import Limits, Mount, Pool
+from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, SandboxInfo, Truncated
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AsyncSandbox",
+    "AsyncStream",
+    "BinaryNotFoundError",
+    "CommandError",
+    "CommandTimeoutError",
+    "Extension",
+    "ExtensionResult",
+    "FileEntry",
+    "FileStat",
+    "HistoryEntry",
+    "InvalidRequestError",
+    "Limits",
+    "Mount",
+    "Output",
+    "Pool",
+    "ProtocolError",
+    "RequestTooLargeError",
+    "RunResult",
+    "Sandbox",
+    "SandboxClosedError",
+    "SandboxError",
+    "SandboxInfo",
+    "ServerDiedError",
+    "ServerFaultError",
+    "Stream",
+    "Truncated",
+    "WardianError",
+    "read_directory",
+]

@@ -1,0 +1,375 @@
+"""The same sandbox for asyncio: every call is awaited, and cancelling a task that runs a command ends the command."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from types import TracebackType
+from typing import AsyncIterator, Callable, List, Mapping, Optional, Sequence, Type, TypeVar, Union, overload
+
+from . import _calls
+from ._calls import Call
+from ._handle import ENDINGS, Handle, Origin, PathLike, start
+from .errors import ProtocolError, SandboxClosedError, ServerDiedError
+from .extensions import ExtensionLike, Extensions
+from .files import Content
+from .options import Limits, Mount, Options, Pool
+from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, SandboxInfo
+
+T = TypeVar("T")
+
+
+class AsyncSandbox:
+    """A :class:`~wardian.Sandbox` whose calls are awaited. It takes the same options::
+
+        async with AsyncSandbox(timeout=10) as sandbox:
+            print((await sandbox.run("echo hello")).stdout)
+
+    Without ``async with``, call :meth:`start` first and :meth:`close` last. Extensions that are ``async`` functions run
+    in the loop it was started in.
+    """
+
+    def __init__(
+        self,
+        *,
+        timeout: Optional[float] = None,
+        fs_limit_bytes: Optional[int] = None,
+        limits: Limits = Limits(),
+        mounts: Sequence[Mount] = (),
+        env: Optional[Mapping[str, str]] = None,
+        extensions: Sequence[ExtensionLike] = (),
+        tool_allowlist: Optional[Sequence[str]] = None,
+        pool: Optional[Pool] = None,
+        nice: Optional[int] = None,
+        state_dir: Optional[PathLike] = None,
+        binary: Optional[PathLike] = None,
+    ) -> None:
+        self._options = Options(timeout, fs_limit_bytes, limits, mounts, env or {}, tool_allowlist, pool, nice)
+        self._extensions = Extensions(extensions)
+        self._binary = binary
+        self._state_dir = state_dir
+        self._started: Optional[Handle] = None
+
+    async def start(self) -> AsyncSandbox:
+        """Starts its server. ``async with`` does so by itself."""
+        if self._started is None:
+            self._extensions.loop = asyncio.get_running_loop()
+            self._started = await asyncio.to_thread(
+                start, self._options, self._extensions, self._binary, self._state_dir
+            )
+        return self
+
+    @property
+    def _handle(self) -> Handle:
+        if self._started is None:
+            raise SandboxClosedError("the sandbox has not been started: use 'async with', or await start()")
+        return self._started
+
+    def _beside(self, origin: Origin, id: str) -> AsyncSandbox:
+        """Another sandbox of the same server."""
+        sandbox = AsyncSandbox.__new__(AsyncSandbox)
+        sandbox._started = Handle(self._handle.server, origin, id)
+        return sandbox
+
+    async def _do(self, call: Call[T]) -> T:
+        return call.answer(await asyncio.wrap_future(self._handle.send(call).answer))
+
+    @property
+    def id(self) -> Optional[str]:
+        """Its id in the protocol; None for the server's first."""
+        return self._handle.id
+
+    @property
+    def pid(self) -> int:
+        """The process id of its server."""
+        return self._handle.server.connection.pid
+
+    @property
+    def files(self) -> AsyncFiles:
+        """Its files."""
+        return AsyncFiles(self)
+
+    @property
+    def env(self) -> AsyncEnv:
+        """Its variables."""
+        return AsyncEnv(self)
+
+    @property
+    def commands(self) -> AsyncCommands:
+        """Its commands: ``commands.run`` is :meth:`run`."""
+        return AsyncCommands(self)
+
+    def __repr__(self) -> str:
+        return "<AsyncSandbox>" if self._started is None else f"<AsyncSandbox {self.id or 'root'} of server {self.pid}>"
+
+    # -- running -------------------------------------------------------------------------------------------------
+
+    async def run(
+        self,
+        command: str,
+        *,
+        stdin: Optional[Content] = None,
+        timeout: Optional[float] = None,
+        check: bool = False,
+        on_stdout: Optional[Callable[[str], object]] = None,
+        on_stderr: Optional[Callable[[str], object]] = None,
+    ) -> RunResult:
+        """Runs a script, as :meth:`Sandbox.run` does. Listeners may be ``async`` functions."""
+        if on_stdout is None and on_stderr is None:
+            result = await self._run(_calls.run(command, stdin, timeout, stream=False))
+        else:
+            listeners = {"stdout": on_stdout, "stderr": on_stderr}
+            async with self.stream(command, stdin=stdin, timeout=timeout) as stream:
+                async for piece in stream:
+                    listener = listeners[piece.stream]
+                    heard = None if listener is None else listener(piece.data)
+                    if inspect.isawaitable(heard):
+                        await heard
+                result = await stream.result()
+        return result.check() if check else result
+
+    async def _run(self, call: Call[RunResult]) -> RunResult:
+        request = self._handle.send(call)
+        try:
+            return call.answer(await asyncio.wrap_future(request.answer))
+        except BaseException:
+            self._handle.abandon(request)
+            raise
+
+    def stream(self, command: str, *, stdin: Optional[Content] = None, timeout: Optional[float] = None) -> AsyncStream:
+        """Runs a script and hands its output on as it comes::
+
+            async with sandbox.stream("make") as stream:
+                async for piece in stream:
+                    print(piece.data, end="")
+            print((await stream.result()).exit_code)
+
+        Leaving before the end cancels the command.
+        """
+        return AsyncStream(self._handle, _calls.run(command, stdin, timeout, stream=True))
+
+    async def cancel(self) -> bool:
+        """Ends the command that runs; False when none does. It answers exit code 125."""
+        return await self._do(_calls.cancel())
+
+    async def suspend(self) -> None:
+        """Stops all its processes where they are. A running command's clock stands still."""
+        await self._do(_calls.suspend())
+
+    async def resume(self) -> None:
+        """Lets them go on."""
+        await self._do(_calls.resume())
+
+    async def history(self) -> List[HistoryEntry]:
+        """The commands that were run."""
+        return await self._do(_calls.history())
+
+    async def clear_history(self) -> None:
+        """Forgets them."""
+        await self._do(_calls.clear_history())
+
+    async def mount(self, path: str, files: Mapping[str, Content], *, writable: bool = False) -> None:
+        """Shows these files at ``path``. What the sandbox writes there, if it may, stays in the sandbox."""
+        await self._do(_calls.mount(path, files, writable))
+
+    # -- a sandbox is a value ------------------------------------------------------------------------------------
+
+    @overload
+    async def fork(self) -> AsyncSandbox: ...
+
+    @overload
+    async def fork(self, count: int) -> List[AsyncSandbox]: ...
+
+    async def fork(self, count: Optional[int] = None) -> Union[AsyncSandbox, List[AsyncSandbox]]:
+        """A sandbox that is like this one, or a list of ``count`` of them. They share everything until one writes."""
+        ids = await self._do(_calls.fork(1 if count is None else count))
+        forks = [self._beside(Origin.FORK, id) for id in ids]
+        return forks[0] if count is None else forks
+
+    async def sibling(self, label: str = "") -> AsyncSandbox:
+        """A fresh sandbox with the options of this one, in the same server."""
+        return self._beside(Origin.SIBLING, await self._do(_calls.create_sandbox(label)))
+
+    async def siblings(self) -> List[SandboxInfo]:
+        """The sandboxes that :meth:`sibling` made."""
+        return await self._do(_calls.list_sandboxes())
+
+    async def snapshot(self) -> str:
+        """Keeps what the sandbox is now, and answers a name for it."""
+        return await self._do(_calls.snapshot())
+
+    async def restore(self, snapshot: str) -> None:
+        """Becomes that again: files, shell and all. As often as you like."""
+        await self._do(_calls.restore(snapshot))
+
+    @overload
+    async def export_state(self) -> bytes: ...
+
+    @overload
+    async def export_state(self, *, file: str) -> None: ...
+
+    async def export_state(self, *, file: Optional[str] = None) -> Optional[bytes]:
+        """The whole sandbox as one archive; with ``file``, a name in ``state_dir``, written there by the server."""
+        if file is None:
+            return await self._do(_calls.export_state())
+        return await self._do(_calls.export_state_to(file))
+
+    @overload
+    async def import_state(self, data: bytes) -> None: ...
+
+    @overload
+    async def import_state(self, *, file: str) -> None: ...
+
+    async def import_state(self, data: Optional[bytes] = None, *, file: Optional[str] = None) -> None:
+        """Becomes what an archive holds. A damaged one is an error and changes nothing."""
+        if (data is None) == (file is None):
+            raise TypeError("either data or file")
+        await self._do(_calls.import_state(data) if data is not None else _calls.import_state_from(file or ""))
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    async def destroy(self) -> None:
+        """Ends this sandbox. With the first one its server ends, and so do all the others."""
+        if self._handle.origin is Origin.ROOT:
+            return await self.close()
+        if not self._handle.gone:
+            await self._do(ENDINGS[self._handle.origin]())
+            self._handle.gone = True
+
+    async def kill(self) -> None:
+        """Ends everything at once: this sandbox, all others of its server, and the server."""
+        await asyncio.to_thread(self._handle.server.connection.kill)
+
+    async def close(self) -> None:
+        """Ends the server and all its sandboxes, and waits until it has ended. May be called again."""
+        await asyncio.to_thread(self._handle.server.close)
+
+    async def __aenter__(self) -> AsyncSandbox:
+        return await self.start()
+
+    async def __aexit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        try:
+            await self.destroy()
+        except (ProtocolError, SandboxClosedError, ServerDiedError):
+            # Then it is gone, which is all that was asked for.
+            pass
+
+
+class AsyncCommands:
+    """A sandbox's commands, for those who look for them here."""
+
+    def __init__(self, sandbox: AsyncSandbox) -> None:
+        self.run = sandbox.run
+        self.stream = sandbox.stream
+        self.cancel = sandbox.cancel
+
+
+class AsyncFiles:
+    """A sandbox's files. These calls act at once, also while a command runs."""
+
+    def __init__(self, sandbox: AsyncSandbox) -> None:
+        self._sandbox = sandbox
+
+    async def read(self, path: str) -> bytes:
+        """A file's content."""
+        return await self._sandbox._do(_calls.read_file(path))
+
+    async def read_text(self, path: str) -> str:
+        """A file's content as text, which must be UTF-8."""
+        return (await self.read(path)).decode("utf-8")
+
+    async def write(self, path: str, content: Content) -> None:
+        """Writes a file, text as UTF-8."""
+        await self._sandbox._do(_calls.write_file(path, content))
+
+    async def list(self, path: str) -> List[FileEntry]:
+        """What is in a directory, sorted by name."""
+        return await self._sandbox._do(_calls.list_files(path))
+
+    async def mkdir(self, path: str) -> None:
+        """Makes a directory, and its parents where they are missing."""
+        await self._sandbox._do(_calls.mkdir(path))
+
+    async def rm(self, path: str) -> None:
+        """Removes a file, or a directory with all that is in it."""
+        await self._sandbox._do(_calls.rm(path))
+
+    async def stat(self, path: str) -> FileStat:
+        """What is at a path."""
+        return await self._sandbox._do(_calls.stat(path))
+
+
+class AsyncEnv:
+    """The shell's variables. These calls wait for a command in progress."""
+
+    def __init__(self, sandbox: AsyncSandbox) -> None:
+        self._sandbox = sandbox
+
+    async def get(self, name: str, default: Optional[str] = None) -> Optional[str]:
+        """A variable's value."""
+        value = await self._sandbox._do(_calls.get_env(name))
+        return default if value is None else value
+
+    async def set(self, name: str, value: str) -> None:
+        """Sets and exports a variable."""
+        await self._sandbox._do(_calls.set_env(name, value))
+
+
+class AsyncStream(AsyncIterator[Output]):
+    """A command's output as it comes, and then its result."""
+
+    def __init__(self, handle: Handle, call: Call[RunResult]) -> None:
+        # The connection must not hold on to this object, or nobody would hear that it was dropped.
+        pieces: asyncio.Queue[Optional[Output]] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def put(piece: Optional[Output]) -> None:
+            try:
+                loop.call_soon_threadsafe(pieces.put_nowait, piece)
+            except RuntimeError:
+                # The loop is closed: nobody listens any more.
+                pass
+
+        self._pieces = pieces
+        self._handle = handle
+        self._call = call
+        self._over = False
+        self._request = handle.send(call, lambda stream, data: put(Output(stream, data)))
+        self._request.answer.add_done_callback(lambda answer: put(None))
+
+    def __aiter__(self) -> AsyncStream:
+        return self
+
+    async def __anext__(self) -> Output:
+        piece = None if self._over else await self._pieces.get()
+        if piece is not None:
+            return piece
+        self._over = True
+        error = self._request.answer.exception()
+        if error is not None:
+            raise error
+        raise StopAsyncIteration
+
+    async def result(self) -> RunResult:
+        """What came of the command; waits for its end. Pieces that were not taken are dropped; the result has them."""
+        async for _ in self:
+            pass
+        return self._call.answer(self._request.answer.result())
+
+    def close(self) -> None:
+        """Cancels the command, unless it has ended."""
+        self._handle.abandon(self._request)
+
+    async def __aenter__(self) -> AsyncStream:
+        return self
+
+    async def __aexit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_request"):
+            self.close()

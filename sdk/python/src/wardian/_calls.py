@@ -1,0 +1,236 @@
+"""Each method of the protocol as a value: what to send, and how to read the answer.
+
+:class:`~wardian.Sandbox` and :class:`~wardian.AsyncSandbox` differ in how they wait, and in nothing else; what they have
+in common is here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Generic, List, Mapping, Optional, Type, TypeVar, Union
+
+from .errors import ProtocolError
+from .files import Content, decode, encode, encode_all
+from .options import milliseconds
+from .results import FileEntry, FileStat, HistoryEntry, RunResult, SandboxInfo, Truncated
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """A method, its params, and what its answer means."""
+
+    method: str
+    params: Dict[str, Any]
+    read: Callable[[Any], T]
+
+    def answer(self, result: Any) -> T:
+        """What the server answered; :class:`ProtocolError` for what it cannot have meant."""
+        try:
+            return self.read(result)
+        except (KeyError, TypeError, ValueError) as error:
+            shown = repr(result)[:200]
+            raise ProtocolError(f"the server answered {self.method} with {shown} ({error!r})") from None
+
+
+def run(command: str, stdin: Optional[Content], timeout: Optional[float], stream: bool) -> Call[RunResult]:
+    """A command. Its output travels as base64, so that bytes which are no text survive."""
+    params: Dict[str, Any] = {"command": command, "encoding": "base64"}
+    if stdin is not None:
+        params["stdin"] = encode(stdin)
+    if timeout is not None:
+        params["timeoutMs"] = milliseconds(timeout)
+    if stream:
+        params["stream"] = True
+    return Call("run", params, _run_result)
+
+
+def _run_result(result: Any) -> RunResult:
+    truncated = result.get("truncated") or {}
+    return RunResult(
+        exit_code=_get(result, "exitCode", int),
+        stdout_bytes=decode(_get(result, "stdout", str)),
+        stderr_bytes=decode(_get(result, "stderr", str)),
+        execution_time_ms=_number(result, "executionTimeMs"),
+        truncated=Truncated(bool(truncated.get("stdout")), bool(truncated.get("stderr"))),
+        error_class=_get(result, "errorClass", str) if result.get("errorClass") is not None else None,
+        limit=_get(result, "limit", str) if result.get("limit") is not None else None,
+    )
+
+
+def cancel() -> Call[bool]:
+    """Ends the command that runs."""
+    return Call("cancel", {}, lambda result: _get(result, "cancelled", bool))
+
+
+def read_file(path: str) -> Call[bytes]:
+    """A file's content."""
+    return Call("files.read", {"path": path}, lambda result: decode(_get(result, "data", str)))
+
+
+def write_file(path: str, content: Content) -> Call[None]:
+    """Writes a file."""
+    return _order("files.write", path=path, data=encode(content))
+
+
+def list_files(path: str) -> Call[List[FileEntry]]:
+    """What is in a directory."""
+
+    def read(result: Any) -> List[FileEntry]:
+        entries = _get(result, "entries", list)
+        return [FileEntry(_get(e, "name", str), _get(e, "type", str), _get(e, "size", int)) for e in entries]
+
+    return Call("files.list", {"path": path}, read)
+
+
+def mkdir(path: str) -> Call[None]:
+    """Makes a directory and its parents."""
+    return _order("files.mkdir", path=path)
+
+
+def rm(path: str) -> Call[None]:
+    """Removes a file or a directory."""
+    return _order("files.rm", path=path)
+
+
+def stat(path: str) -> Call[FileStat]:
+    """What a path leads to."""
+
+    def read(result: Any) -> FileStat:
+        return FileStat(
+            name=_get(result, "name", str),
+            type=_get(result, "type", str),
+            size=_get(result, "size", int),
+            mode=_get(result, "mode", int),
+            mtime_ms=_number(result, "mtimeMs"),
+        )
+
+    return Call("files.stat", {"path": path}, read)
+
+
+def set_env(name: str, value: str) -> Call[None]:
+    """Sets and exports a variable."""
+    return _order("env.set", name=name, value=value)
+
+
+def get_env(name: str) -> Call[Optional[str]]:
+    """A variable's value."""
+    return Call("env.get", {"name": name}, lambda result: None if result["value"] is None else _get(result, "value", str))
+
+
+def mount(path: str, files: Mapping[str, Content], writable: bool) -> Call[None]:
+    """Shows files at a path."""
+    return _order("mount", path=path, files=encode_all(files), writable=writable)
+
+
+def snapshot() -> Call[str]:
+    """Keeps the value of a sandbox."""
+    return Call("snapshot.create", {}, lambda result: _get(result, "id", str))
+
+
+def restore(snapshot: str) -> Call[None]:
+    """Comes back to one."""
+    return _order("snapshot.restore", id=snapshot)
+
+
+def fork(count: int) -> Call[List[str]]:
+    """The ids of new sandboxes that are like this one."""
+    if count < 1:
+        raise ValueError(f"cannot fork {count} times")
+
+    def read(result: Any) -> List[str]:
+        ids = _get(result, "sandboxIds", list)
+        if len(ids) != count or not all(isinstance(one, str) for one in ids):
+            raise ValueError(f"{count} ids were asked for")
+        return ids
+
+    return Call("sandbox.fork", {"count": count}, read)
+
+
+def destroy() -> Call[None]:
+    """Ends a fork."""
+    return _order("sandbox.destroy")
+
+
+def create_sandbox(label: str) -> Call[str]:
+    """The id of a fresh sandbox."""
+    return Call("sandbox.create", {"label": label}, lambda result: _get(result, "sandboxId", str))
+
+
+def list_sandboxes() -> Call[List[SandboxInfo]]:
+    """The sandboxes there are."""
+
+    def read(result: Any) -> List[SandboxInfo]:
+        return [SandboxInfo(_get(one, "sandboxId", str), one.get("label") or "", one["createdAt"]) for one in result]
+
+    return Call("sandbox.list", {}, read)
+
+
+def remove_sandbox() -> Call[None]:
+    """Ends a sandbox that ``sandbox.create`` made."""
+    return _order("sandbox.remove")
+
+
+def suspend() -> Call[None]:
+    """Stops processes where they are."""
+    return _order("sandbox.suspend")
+
+
+def resume() -> Call[None]:
+    """Lets them go on."""
+    return _order("sandbox.resume")
+
+
+def export_state() -> Call[bytes]:
+    """The whole sandbox as an archive."""
+    return Call("persistence.export", {}, lambda result: decode(_get(result, "data", str)))
+
+
+def export_state_to(file: str) -> Call[None]:
+    """The same, into the server's directory of states."""
+    return _order("persistence.export", file=file)
+
+
+def import_state(data: bytes) -> Call[None]:
+    """Becomes what an archive holds."""
+    return _order("persistence.import", data=encode(data))
+
+
+def import_state_from(file: str) -> Call[None]:
+    """The same, from the server's directory of states."""
+    return _order("persistence.import", file=file)
+
+
+def history() -> Call[List[HistoryEntry]]:
+    """The commands that were run."""
+
+    def read(result: Any) -> List[HistoryEntry]:
+        entries = _get(result, "entries", list)
+        return [HistoryEntry(_get(e, "index", int), _get(e, "command", str), e["timestamp"]) for e in entries]
+
+    return Call("shell.history.list", {}, read)
+
+
+def clear_history() -> Call[None]:
+    """Forgets them."""
+    return _order("shell.history.clear")
+
+
+def _order(method: str, **params: Any) -> Call[None]:
+    """A call whose answer says no more than that it was done."""
+    return Call(method, params, lambda result: None)
+
+
+def _get(result: Any, name: str, kind: Type[T]) -> T:
+    value = result[name]
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} is {value!r}")
+    return value
+
+
+def _number(result: Any, name: str) -> float:
+    value: Union[int, float] = result[name]
+    if not isinstance(value, (int, float)):
+        raise TypeError(f"{name} is {value!r}")
+    return float(value)

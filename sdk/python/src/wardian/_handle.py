@@ -1,0 +1,71 @@
+"""Which sandbox of which server: what a :class:`Sandbox` and an :class:`AsyncSandbox` are a face of."""
+
+from __future__ import annotations
+
+import enum
+import os
+from typing import Any, Callable, Dict, Mapping, Optional, Union
+
+from . import _binary
+from ._calls import Call, destroy, remove_sandbox
+from ._protocol import OnOutput, Request, Server
+from .errors import SandboxClosedError
+from .extensions import Extensions
+from .options import Options
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+class Origin(enum.Enum):
+    """Where a sandbox came from, which is how it is ended."""
+
+    ROOT = "the one its server was started for"
+    FORK = "a fork"
+    SIBLING = "a fresh one beside it"
+
+
+#: How those are ended that are not their server's first.
+ENDINGS: Mapping[Origin, Callable[[], Call[None]]] = {Origin.FORK: destroy, Origin.SIBLING: remove_sandbox}
+
+
+class Handle:
+    """A sandbox of a server's."""
+
+    def __init__(self, server: Server, origin: Origin, id: Optional[str] = None) -> None:
+        self.server = server
+        self.origin = origin
+        self.id = id
+        #: Set once it was destroyed.
+        self.gone = False
+
+    def send(self, call: Call[Any], on_output: Optional[OnOutput] = None) -> Request:
+        """Sends a call that is about this sandbox."""
+        if self.gone:
+            raise SandboxClosedError("the sandbox has been destroyed")
+        lane = (self.id or "") if call.method == "run" else None
+        return self.server.connection.request(call.method, {**call.params, **self._named()}, lane, on_output)
+
+    def abandon(self, request: Request) -> None:
+        """Ends a command whose answer nobody waits for any more."""
+        self.server.connection.abandon(request, self._named())
+
+    def _named(self) -> Dict[str, str]:
+        return {} if self.id is None else {"sandboxId": self.id}
+
+
+def start(
+    options: Options, extensions: Extensions, binary: Optional[PathLike], state_dir: Optional[PathLike]
+) -> Handle:
+    """Starts a server and has it make its first sandbox."""
+    command = [_binary.find(binary), "serve", "--stdio"]
+    if state_dir is not None:
+        command += ["--state-dir", os.path.abspath(state_dir)]
+    params = options.params(extensions.specs())
+    server = Server(command, extensions.invoke)
+    try:
+        server.connection.request("create", params).answer.result()
+        server.connection.allow_lines_of(params["limits"]["rpcBytes"])
+    except BaseException:
+        server.close()
+        raise
+    return Handle(server, Origin.ROOT)

@@ -1,0 +1,420 @@
+"""One server process, and everything that is under way with it.
+
+Requests of any thread become lines in a queue. A writer thread sends them, so that nobody waits on a full pipe; a reader
+thread hands each answer to the future that stands for it. Calls from the server (extensions) get a thread each::
+
+    any thread ── request() ──► queue ──► writer ──► wardian serve --stdio
+        ▲                                                     │
+        └── Future ◄── reader (answers, output) ◄─────────────┘
+                          └──► a thread per call of an extension ──► queue
+
+Whatever ends the connection (the server dies, answers nonsense, is closed) fails every future there is and every later
+request, each with an exception that says what happened. So no caller can be left waiting.
+
+Commands of one sandbox are sent one at a time, the next when the last was answered. The server would queue them, too; but
+``cancel`` ends whatever runs, and only so is that sure to be the one meant.
+"""
+
+from __future__ import annotations
+
+import collections
+import io
+import itertools
+import json
+import logging
+import os
+import signal
+import subprocess
+import threading
+import weakref
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from queue import SimpleQueue
+from typing import IO, Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence, cast
+
+from .errors import (
+    InvalidRequestError,
+    ProtocolError,
+    RequestTooLargeError,
+    SandboxClosedError,
+    SandboxError,
+    ServerDiedError,
+    ServerFaultError,
+    WardianError,
+)
+
+_log = logging.getLogger("wardian")
+
+#: What a server takes as a line before it has been told otherwise, and the bounds of what it can be told.
+_LINE_DEFAULT = 8 << 20
+_LINE_LEAST = 1 << 10
+_LINE_MOST = 128 << 20
+#: No answer is as long as this; a server that goes on without an end of line must not fill our memory.
+_ANSWER_MOST = 1 << 30
+#: How long a server may take to end after it was asked to.
+_GRACE_SECONDS = 5.0
+#: How long after a `cancel` that came too early the next one is sent.
+_CANCEL_AGAIN_SECONDS = 0.01
+#: How much of the server's log an exception shows.
+_LAST_WORDS = 20
+
+#: Takes a stream's name and a piece of it.
+OnOutput = Callable[[str, str], None]
+#: Takes the params of a call from the server and answers its result.
+OnCall = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
+class Request:
+    """A request on its way: its line, and the future that stands for its answer."""
+
+    def __init__(self, number: int, line: bytes, lane: Optional[str], on_output: Optional[OnOutput]) -> None:
+        self.number = number
+        self.line = line
+        #: The sandbox whose commands go one after the other; None for what is not a command.
+        self.lane = lane
+        self.on_output = on_output
+        self.answer: Future[Any] = Future()
+        # From now on nobody can cancel it but the one who answers: `abandon` is the way to give up.
+        self.answer.set_running_or_notify_cancel()
+
+
+class Connection:
+    """The process, its threads, and the requests under way. Not collected before it is closed: its threads have it."""
+
+    def __init__(self, command: Sequence[str], on_call: OnCall) -> None:
+        self._on_call = on_call
+        # Reentrant, for closing may come out of a garbage collection anywhere.
+        self._lock = threading.RLock()
+        self._numbers = itertools.count(1)
+        self._line_most = _LINE_DEFAULT
+        self._pending: Dict[int, Request] = {}
+        self._lanes: Dict[str, Deque[Request]] = {}
+        #: Why nothing can be asked any more. It makes an exception for each of those who ask.
+        self._failure: Optional[Callable[[], WardianError]] = None
+        self._killing = False
+        self._outgoing: SimpleQueue[Optional[bytes]] = SimpleQueue()
+        self._last_words: Deque[str] = collections.deque(maxlen=_LAST_WORDS)
+        # A session of its own: Ctrl-C at our terminal is for us to hear, not for the server to die of.
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+        self._owner = os.getpid()
+        self._threads = [
+            threading.Thread(target=work, name=f"wardian-{work.__name__.strip('_')}", daemon=True)
+            for work in (self._read, self._write, self._listen)
+        ]
+        for thread in self._threads:
+            thread.start()
+        _connections.add(self)
+
+    @property
+    def pid(self) -> int:
+        """The server's process id."""
+        return self._process.pid
+
+    # -- requests ------------------------------------------------------------------------------------------------
+
+    def request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        lane: Optional[str] = None,
+        on_output: Optional[OnOutput] = None,
+    ) -> Request:
+        """Sends a request. With a ``lane`` it waits for those that are in it already."""
+        if os.getpid() != self._owner:
+            raise SandboxClosedError("this sandbox belongs to the process that made it, not to a fork of that")
+        number = next(self._numbers)
+        line = _encode({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        if len(line) > self._line_most:
+            raise RequestTooLargeError(
+                f"{method}: {len(line)} bytes do not fit into one request, which has at most {self._line_most}"
+            )
+        request = Request(number, line, lane, on_output)
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure()
+            self._pending[number] = request
+            if lane is None:
+                self._outgoing.put(line)
+            else:
+                self._enter(lane, request)
+        return request
+
+    def allow_lines_of(self, size: int) -> None:
+        """Says what the server was told to take as a line."""
+        self._line_most = min(max(size, _LINE_LEAST), _LINE_MOST)
+
+    def _enter(self, lane: str, request: Request) -> None:
+        waiting = self._lanes.setdefault(lane, collections.deque())
+        waiting.append(request)
+        if len(waiting) == 1:
+            self._outgoing.put(request.line)
+
+    def _leave(self, lane: str) -> None:
+        """The first in a lane was answered: on with the next."""
+        waiting = self._lanes[lane]
+        waiting.popleft()
+        if waiting:
+            self._outgoing.put(waiting[0].line)
+        else:
+            del self._lanes[lane]
+
+    def abandon(self, request: Request, cancel: Mapping[str, Any]) -> None:
+        """Nobody waits for this command any more: it is not sent or, if it was, ended. ``cancel`` are that call's params."""
+        with self._lock:
+            if request.number not in self._pending or request.lane is None:
+                return
+            waiting = self._lanes[request.lane]
+            if waiting[0] is request:
+                cancelling = self.request("cancel", cancel)
+            else:
+                waiting.remove(request)
+                del self._pending[request.number]
+                request.answer.set_exception(SandboxClosedError("the command was given up before it began"))
+                return
+        cancelling.answer.add_done_callback(lambda answer: self._cancel_again(answer, request, cancel))
+
+    def _cancel_again(self, answer: Future[Any], request: Request, cancel: Mapping[str, Any]) -> None:
+        """A ``cancel`` can overtake the command that it is meant for: then it is sent again."""
+        told = None if answer.exception() else answer.result()
+        if isinstance(told, dict) and told.get("cancelled") is False:
+            timer = threading.Timer(_CANCEL_AGAIN_SECONDS, self.abandon, (request, cancel))
+            timer.daemon = True
+            timer.start()
+
+    # -- the threads ---------------------------------------------------------------------------------------------
+
+    def _write(self) -> None:
+        """Sends what is in the queue, and closes the server's standard input when that is over."""
+        with _raw(self._process.stdin) as stdin:
+            while True:
+                line = self._outgoing.get()
+                if line is None:
+                    return
+                rest = memoryview(line)
+                try:
+                    while rest:
+                        rest = rest[stdin.write(rest) or 0 :]
+                except OSError:
+                    return self._died()
+
+    def _read(self) -> None:
+        """Takes apart what the server says, until it says no more."""
+        with io.BufferedReader(_raw(self._process.stdout)) as stdout:
+            while True:
+                line = stdout.readline(_ANSWER_MOST)
+                if not line:
+                    return self._died()
+                try:
+                    self._take(line)
+                except Exception as error:
+                    message = str(error) if isinstance(error, ProtocolError) else f"cannot take an answer: {error!r}"
+                    return self._fail(lambda: ProtocolError(message))
+
+    def _listen(self) -> None:
+        """Passes the server's log on, and keeps its last lines for when it dies."""
+        with io.TextIOWrapper(io.BufferedReader(_raw(self._process.stderr)), "utf-8", "replace") as stderr:
+            for line in stderr:
+                self._last_words.append(line.rstrip()[:1000])
+                _log.info("%s", line.rstrip())
+
+    def _take(self, line: bytes) -> None:
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            raise _nonsense(line) from None
+        if not isinstance(message, dict):
+            raise _nonsense(line)
+        if "method" not in message:
+            return self._take_answer(message, line)
+        params = message.get("params")
+        if not isinstance(params, dict):
+            raise _nonsense(line)
+        if "id" in message:
+            self._take_call(message, params)
+        elif message["method"] == "output":
+            self._take_output(params, line)
+
+    def _take_answer(self, message: Dict[str, Any], line: bytes) -> None:
+        number, error = message.get("id"), message.get("error")
+        with self._lock:
+            if self._failure is not None:
+                return
+            request = self._pending.pop(number, None) if isinstance(number, int) else None
+            if request is not None and request.lane is not None:
+                self._leave(request.lane)
+        if request is None:
+            # An error without an id is the answer to one of ours that the server could not read.
+            raise _nonsense(line)
+        if "result" in message:
+            request.answer.set_result(message["result"])
+        elif isinstance(error, dict) and isinstance(error.get("code"), int):
+            request.answer.set_exception(_error(error))
+        else:
+            request.answer.set_exception(_nonsense(line))
+            raise _nonsense(line)
+
+    def _take_output(self, params: Dict[str, Any], line: bytes) -> None:
+        stream, data = params.get("stream"), params.get("data")
+        if stream not in ("stdout", "stderr") or not isinstance(data, str):
+            raise _nonsense(line)
+        request = self._pending.get(params.get("request_id", 0))
+        if request is not None and request.on_output is not None:
+            request.on_output(stream, data)
+
+    def _take_call(self, message: Dict[str, Any], params: Dict[str, Any]) -> None:
+        """A call from the server. In a thread of its own: it may take its time, and make requests itself."""
+        worker = threading.Thread(
+            target=self._answer_call, args=(message["id"], message["method"], params), name="wardian-call", daemon=True
+        )
+        worker.start()
+
+    def _answer_call(self, number: Any, method: Any, params: Dict[str, Any]) -> None:
+        answer: Dict[str, Any] = {"jsonrpc": "2.0", "id": number}
+        if method != "extension.invoke":
+            answer["error"] = {"code": -32601, "message": f"this client does not answer {method}"}
+        else:
+            answer["result"] = self._on_call(params)
+        try:
+            line = _encode(answer)
+        except (TypeError, ValueError) as error:
+            line = _encode(_refusal(number, f"the answer cannot be sent: {error}"))
+        if len(line) > self._line_most:
+            line = _encode(_refusal(number, f"the answer has {len(line)} bytes, at most {self._line_most} can be sent"))
+        self._outgoing.put(line)
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    def _died(self) -> None:
+        """The server is no longer there, or might as well not be."""
+        try:
+            self._process.wait(timeout=1)
+        except subprocess.TimeoutExpired:
+            how = "closed its streams"
+        else:
+            how = _ending(self._process.returncode)
+        self._threads[-1].join(timeout=1)
+        words = "".join(f"\n  {word}" for word in self._last_words)
+        self._fail(_closed if self._killing else lambda: ServerDiedError(f"the server {how}{words}"))
+
+    def _fail(self, failure: Callable[[], WardianError]) -> None:
+        """The end, for this reason: the server cannot be used any more, and everybody who waits hears of it."""
+        self._process.kill()
+        self._give_up(failure)
+
+    def _give_up(self, failure: Callable[[], WardianError]) -> None:
+        with self._lock:
+            if self._failure is None:
+                self._failure = failure
+            failure = self._failure
+            pending: List[Request] = list(self._pending.values())
+            self._pending.clear()
+            self._lanes.clear()
+        for request in pending:
+            request.answer.set_exception(failure())
+        # The writer closes the server's input, and that is how a server is asked to end.
+        self._outgoing.put(None)
+
+    def kill(self) -> None:
+        """Has the server end everything at once, and itself."""
+        self._killing = True
+        try:
+            self.request("kill", {}).answer.result(timeout=_GRACE_SECONDS)
+        except (WardianError, FutureTimeout):
+            # It is dead already, or will be: closing does not ask.
+            pass
+        self.close()
+
+    def close(self) -> None:
+        """Ends the server, and waits until it has. Whoever waits for an answer gets an exception. May be called again."""
+        if os.getpid() != self._owner:
+            return
+        self._give_up(_closed)
+        try:
+            self._process.wait(timeout=_GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join()
+
+    def let_go(self) -> None:
+        """In a forked child: gives up the server's input, or the server would not see its owner die."""
+        _raw(self._process.stdin).close()
+
+
+class Server:
+    """The handle that sandboxes share. When the last of them is collected, or Python exits, the server is ended."""
+
+    def __init__(self, command: Sequence[str], on_call: OnCall) -> None:
+        self.connection = Connection(command, on_call)
+        self._end = weakref.finalize(self, self.connection.close)
+
+    def close(self) -> None:
+        """Ends the server."""
+        self._end()
+        # Where another thread is ending it already, this waits until that is done.
+        self.connection.close()
+
+
+#: For what a forked child must let go of.
+_connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+
+
+def _let_go_in_child() -> None:
+    for connection in list(_connections):
+        connection.let_go()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)
+
+
+def _encode(message: Mapping[str, Any]) -> bytes:
+    """One line. Raises ValueError for text that has no UTF-8, which the server could not read."""
+    return json.dumps(message, ensure_ascii=False, allow_nan=False).encode("utf-8") + b"\n"
+
+
+def _refusal(number: Any, message: str) -> Dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number, "error": {"code": -32603, "message": message}}
+
+
+def _raw(pipe: Optional[IO[bytes]]) -> io.RawIOBase:
+    """A pipe of the process's as what it is: there is one, and it has no buffer."""
+    return cast(io.RawIOBase, pipe)
+
+
+def _closed() -> WardianError:
+    return SandboxClosedError("the sandbox has been closed")
+
+
+def _nonsense(line: bytes) -> ProtocolError:
+    shown = line[:200].decode("utf-8", "replace").rstrip()
+    return ProtocolError(f"the server said what is not in the protocol: {shown}")
+
+
+def _error(error: Dict[str, Any]) -> WardianError:
+    """What an error object of the protocol means."""
+    code, message = error["code"], str(error.get("message", ""))
+    if code == 1:
+        data = error.get("data")
+        errno = data.get("errno") if isinstance(data, dict) else None
+        return SandboxError(message, errno if isinstance(errno, str) else None)
+    if code == -32603:
+        return ServerFaultError(message)
+    return InvalidRequestError(message, code)
+
+
+def _ending(status: int) -> str:
+    if status >= 0:
+        return f"exited with status {status}"
+    try:
+        return f"was killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was killed by signal {-status}"

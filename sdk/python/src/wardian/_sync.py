@@ -1,0 +1,381 @@
+"""The sandbox for ordinary code: every call waits for its answer. Threads may share one."""
+
+from __future__ import annotations
+
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Callable, Iterator, List, Mapping, Optional, Sequence, Type, TypeVar, Union, overload
+
+from . import _calls
+from ._calls import Call
+from ._handle import ENDINGS, Handle, Origin, PathLike, start
+from .errors import ProtocolError, SandboxClosedError, ServerDiedError
+from .extensions import ExtensionLike, Extensions
+from .files import Content
+from .options import Limits, Mount, Options, Pool
+from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, SandboxInfo
+
+T = TypeVar("T")
+
+
+class Sandbox:
+    """A computer that cannot hurt anyone: a shell, the Unix tools, and files in memory.
+
+    Best used in a ``with`` statement, which ends it::
+
+        with Sandbox(timeout=10) as sandbox:
+            sandbox.run("x=1; cd /tmp")
+            print(sandbox.run("echo $x; pwd").stdout)
+
+    Args:
+        timeout: how many seconds a command may take; 30 by default.
+        fs_limit_bytes: how much its files may hold.
+        limits: what else it may use up.
+        mounts: files to start with.
+        env: variables to start with.
+        extensions: functions to be its commands, see :mod:`wardian.extensions`.
+        tool_allowlist: the only programs it may start.
+        pool: how many shells the server keeps warm.
+        nice: 0 to 19; the higher, the smaller its share of the CPU.
+        state_dir: where ``export_state(file=…)`` and ``import_state(file=…)`` have their files.
+        binary: the program, if not the one that came with this package.
+    """
+
+    def __init__(
+        self,
+        *,
+        timeout: Optional[float] = None,
+        fs_limit_bytes: Optional[int] = None,
+        limits: Limits = Limits(),
+        mounts: Sequence[Mount] = (),
+        env: Optional[Mapping[str, str]] = None,
+        extensions: Sequence[ExtensionLike] = (),
+        tool_allowlist: Optional[Sequence[str]] = None,
+        pool: Optional[Pool] = None,
+        nice: Optional[int] = None,
+        state_dir: Optional[PathLike] = None,
+        binary: Optional[PathLike] = None,
+    ) -> None:
+        options = Options(timeout, fs_limit_bytes, limits, mounts, env or {}, tool_allowlist, pool, nice)
+        self._handle = start(options, Extensions(extensions), binary, state_dir)
+
+    def _beside(self, origin: Origin, id: str) -> Sandbox:
+        """Another sandbox of the same server."""
+        sandbox = Sandbox.__new__(Sandbox)
+        sandbox._handle = Handle(self._handle.server, origin, id)
+        return sandbox
+
+    def _do(self, call: Call[T]) -> T:
+        return call.answer(self._handle.send(call).answer.result())
+
+    @property
+    def id(self) -> Optional[str]:
+        """Its id in the protocol; None for the server's first."""
+        return self._handle.id
+
+    @property
+    def pid(self) -> int:
+        """The process id of its server."""
+        return self._handle.server.connection.pid
+
+    @property
+    def files(self) -> Files:
+        """Its files."""
+        return Files(self)
+
+    @property
+    def env(self) -> Env:
+        """Its variables."""
+        return Env(self)
+
+    @property
+    def commands(self) -> Commands:
+        """Its commands: ``commands.run`` is :meth:`run`."""
+        return Commands(self)
+
+    def __repr__(self) -> str:
+        return f"<Sandbox {self.id or 'root'} of server {self.pid}>"
+
+    # -- running -------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        command: str,
+        *,
+        stdin: Optional[Content] = None,
+        timeout: Optional[float] = None,
+        check: bool = False,
+        on_stdout: Optional[Callable[[str], object]] = None,
+        on_stderr: Optional[Callable[[str], object]] = None,
+    ) -> RunResult:
+        """Runs a script. The shell lives from run to run: variables, functions and the directory stay.
+
+        A failure, a timeout or a limit is a result, not an exception, unless ``check`` is true. Commands of one
+        sandbox run one after the other. If this is interrupted (Ctrl-C), so is the command.
+
+        Args:
+            command: what to run; as long as you like, up to ``Limits.command_bytes``.
+            stdin: what it reads.
+            timeout: in seconds, for this command.
+            check: raise :class:`CommandError` unless it succeeds.
+            on_stdout: called here, in this thread, with each piece of output as it comes.
+            on_stderr: the same for standard error.
+        """
+        if on_stdout is None and on_stderr is None:
+            result = self._run(_calls.run(command, stdin, timeout, stream=False))
+        else:
+            listeners = {"stdout": on_stdout, "stderr": on_stderr}
+            with self.stream(command, stdin=stdin, timeout=timeout) as stream:
+                for piece in stream:
+                    listener = listeners[piece.stream]
+                    if listener is not None:
+                        listener(piece.data)
+                result = stream.result
+        return result.check() if check else result
+
+    def _run(self, call: Call[RunResult]) -> RunResult:
+        request = self._handle.send(call)
+        try:
+            return call.answer(request.answer.result())
+        except BaseException:
+            self._handle.abandon(request)
+            raise
+
+    def stream(self, command: str, *, stdin: Optional[Content] = None, timeout: Optional[float] = None) -> Stream:
+        """Runs a script and hands its output on as it comes::
+
+            with sandbox.stream("make") as stream:
+                for piece in stream:
+                    print(piece.data, end="")
+            print(stream.result.exit_code)
+
+        Leaving before the end cancels the command.
+        """
+        return Stream(self._handle, _calls.run(command, stdin, timeout, stream=True))
+
+    def cancel(self) -> bool:
+        """Ends the command that runs, from another thread; False when none does. It answers exit code 125."""
+        return self._do(_calls.cancel())
+
+    def suspend(self) -> None:
+        """Stops all its processes where they are. A running command's clock stands still."""
+        self._do(_calls.suspend())
+
+    def resume(self) -> None:
+        """Lets them go on."""
+        self._do(_calls.resume())
+
+    def history(self) -> List[HistoryEntry]:
+        """The commands that were run."""
+        return self._do(_calls.history())
+
+    def clear_history(self) -> None:
+        """Forgets them."""
+        self._do(_calls.clear_history())
+
+    def mount(self, path: str, files: Mapping[str, Content], *, writable: bool = False) -> None:
+        """Shows these files at ``path``. What the sandbox writes there, if it may, stays in the sandbox."""
+        self._do(_calls.mount(path, files, writable))
+
+    # -- a sandbox is a value ------------------------------------------------------------------------------------
+
+    @overload
+    def fork(self) -> Sandbox: ...
+
+    @overload
+    def fork(self, count: int) -> List[Sandbox]: ...
+
+    def fork(self, count: Optional[int] = None) -> Union[Sandbox, List[Sandbox]]:
+        """A sandbox that is like this one, or a list of ``count`` of them. They share everything until one writes."""
+        forks = [self._beside(Origin.FORK, id) for id in self._do(_calls.fork(1 if count is None else count))]
+        return forks[0] if count is None else forks
+
+    def sibling(self, label: str = "") -> Sandbox:
+        """A fresh sandbox with the options of this one, in the same server."""
+        return self._beside(Origin.SIBLING, self._do(_calls.create_sandbox(label)))
+
+    def siblings(self) -> List[SandboxInfo]:
+        """The sandboxes that :meth:`sibling` made."""
+        return self._do(_calls.list_sandboxes())
+
+    def snapshot(self) -> str:
+        """Keeps what the sandbox is now, and answers a name for it."""
+        return self._do(_calls.snapshot())
+
+    def restore(self, snapshot: str) -> None:
+        """Becomes that again: files, shell and all. As often as you like."""
+        self._do(_calls.restore(snapshot))
+
+    @overload
+    def export_state(self) -> bytes: ...
+
+    @overload
+    def export_state(self, *, file: str) -> None: ...
+
+    def export_state(self, *, file: Optional[str] = None) -> Optional[bytes]:
+        """The whole sandbox as one archive; with ``file``, a name in ``state_dir``, written there by the server."""
+        return self._do(_calls.export_state()) if file is None else self._do(_calls.export_state_to(file))
+
+    @overload
+    def import_state(self, data: bytes) -> None: ...
+
+    @overload
+    def import_state(self, *, file: str) -> None: ...
+
+    def import_state(self, data: Optional[bytes] = None, *, file: Optional[str] = None) -> None:
+        """Becomes what an archive holds. A damaged one is an error and changes nothing."""
+        if (data is None) == (file is None):
+            raise TypeError("either data or file")
+        self._do(_calls.import_state(data) if data is not None else _calls.import_state_from(file or ""))
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    def destroy(self) -> None:
+        """Ends this sandbox. With the first one its server ends, and so do all the others."""
+        if self._handle.origin is Origin.ROOT:
+            return self.close()
+        if not self._handle.gone:
+            self._do(ENDINGS[self._handle.origin]())
+            self._handle.gone = True
+
+    def kill(self) -> None:
+        """Ends everything at once: this sandbox, all others of its server, and the server."""
+        self._handle.server.connection.kill()
+
+    def close(self) -> None:
+        """Ends the server and all its sandboxes, and waits until it has ended. May be called again."""
+        self._handle.server.close()
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        try:
+            self.destroy()
+        except (ProtocolError, SandboxClosedError, ServerDiedError):
+            # Then it is gone, which is all that was asked for.
+            pass
+
+
+class Commands:
+    """A sandbox's commands, for those who look for them here."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.run = sandbox.run
+        self.stream = sandbox.stream
+        self.cancel = sandbox.cancel
+
+
+class Files:
+    """A sandbox's files. These calls act at once, also while a command runs."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    def read(self, path: str) -> bytes:
+        """A file's content."""
+        return self._sandbox._do(_calls.read_file(path))
+
+    def read_text(self, path: str) -> str:
+        """A file's content as text, which must be UTF-8."""
+        return self.read(path).decode("utf-8")
+
+    def write(self, path: str, content: Content) -> None:
+        """Writes a file, text as UTF-8."""
+        self._sandbox._do(_calls.write_file(path, content))
+
+    def list(self, path: str) -> List[FileEntry]:
+        """What is in a directory, sorted by name."""
+        return self._sandbox._do(_calls.list_files(path))
+
+    def mkdir(self, path: str) -> None:
+        """Makes a directory, and its parents where they are missing."""
+        self._sandbox._do(_calls.mkdir(path))
+
+    def rm(self, path: str) -> None:
+        """Removes a file, or a directory with all that is in it."""
+        self._sandbox._do(_calls.rm(path))
+
+    def stat(self, path: str) -> FileStat:
+        """What is at a path."""
+        return self._sandbox._do(_calls.stat(path))
+
+
+class Env:
+    """The shell's variables: ``env["NAME"] = "value"``. These calls wait for a command in progress."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    def get(self, name: str, default: Optional[str] = None) -> Optional[str]:
+        """A variable's value."""
+        value = self._sandbox._do(_calls.get_env(name))
+        return default if value is None else value
+
+    def set(self, name: str, value: str) -> None:
+        """Sets and exports a variable."""
+        self._sandbox._do(_calls.set_env(name, value))
+
+    def __getitem__(self, name: str) -> str:
+        value = self.get(name)
+        if value is None:
+            raise KeyError(name)
+        return value
+
+    def __setitem__(self, name: str, value: str) -> None:
+        self.set(name, value)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.get(name) is not None
+
+
+class Stream(Iterator[Output]):
+    """A command's output as it comes, and then its result. For one thread."""
+
+    def __init__(self, handle: Handle, call: Call[RunResult]) -> None:
+        # The connection must not hold on to this object, or nobody would hear that it was dropped.
+        pieces: SimpleQueue[Optional[Output]] = SimpleQueue()
+        self._pieces = pieces
+        self._handle = handle
+        self._call = call
+        self._over = False
+        self._request = handle.send(call, lambda stream, data: pieces.put(Output(stream, data)))
+        self._request.answer.add_done_callback(lambda answer: pieces.put(None))
+
+    def __iter__(self) -> Stream:
+        return self
+
+    def __next__(self) -> Output:
+        piece = None if self._over else self._pieces.get()
+        if piece is not None:
+            return piece
+        self._over = True
+        error = self._request.answer.exception()
+        if error is not None:
+            raise error
+        raise StopIteration
+
+    @property
+    def result(self) -> RunResult:
+        """What came of the command; waits for its end. Pieces that were not taken are dropped; the result has them."""
+        for _ in self:
+            pass
+        return self._call.answer(self._request.answer.result())
+
+    def close(self) -> None:
+        """Cancels the command, unless it has ended."""
+        self._handle.abandon(self._request)
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_request"):
+            self.close()

@@ -1,0 +1,105 @@
+"""What a new sandbox is told. Whatever is left out is the server's default."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Dict, Mapping, Optional, Sequence
+
+from .files import Content, encode_all
+
+#: The largest line a server can be told to take, and what the SDK tells it: the client is not the one to guard against.
+_RPC_BYTES = 128 << 20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a sandbox may use up. None: the default."""
+
+    stdout_bytes: Optional[int] = None
+    stderr_bytes: Optional[int] = None
+    command_bytes: Optional[int] = None
+    file_count: Optional[int] = None
+    rpc_bytes: Optional[int] = None
+    memory_bytes: Optional[int] = None
+    processes: Optional[int] = None
+    open_files: Optional[int] = None
+
+    def params(self) -> Dict[str, int]:
+        """As the protocol has them."""
+        named = {
+            "stdoutBytes": self.stdout_bytes,
+            "stderrBytes": self.stderr_bytes,
+            "commandBytes": self.command_bytes,
+            "fileCount": self.file_count,
+            "rpcBytes": _RPC_BYTES if self.rpc_bytes is None else self.rpc_bytes,
+            "memoryBytes": self.memory_bytes,
+            "processes": self.processes,
+            "openFiles": self.open_files,
+        }
+        return {name: value for name, value in named.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Mount:
+    """Files to show at a path. They live in memory; :func:`~wardian.files.read_directory` brings them from the host."""
+
+    path: str
+    #: Contents by name; a name may have directories in it.
+    files: Mapping[str, Content]
+    #: Whether the sandbox may change what it sees. What it writes stays in the sandbox.
+    writable: bool = False
+
+    def params(self) -> Dict[str, Any]:
+        """As the protocol has it."""
+        return {"path": self.path, "files": encode_all(self.files), "writable": self.writable}
+
+
+@dataclass(frozen=True)
+class Pool:
+    """How many shells the server keeps warm."""
+
+    min_size: int
+    max_size: int
+
+
+@dataclass(frozen=True)
+class Options:
+    """Everything ``Sandbox(…)`` takes that the server has to know."""
+
+    timeout: Optional[float]
+    fs_limit_bytes: Optional[int]
+    limits: Limits
+    mounts: Sequence[Mount]
+    env: Mapping[str, str]
+    tool_allowlist: Optional[Sequence[str]]
+    pool: Optional[Pool]
+    nice: Optional[int]
+
+    def params(self, extensions: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
+        """The params of ``create``."""
+        params: Dict[str, Any] = {"limits": self.limits.params()}
+        if self.timeout is not None:
+            params["timeoutMs"] = milliseconds(self.timeout)
+        if self.fs_limit_bytes is not None:
+            params["fsLimitBytes"] = self.fs_limit_bytes
+        if self.mounts:
+            params["mounts"] = [mount.params() for mount in self.mounts]
+        if self.env:
+            params["env"] = dict(self.env)
+        if extensions:
+            params["extensions"] = list(extensions)
+        if self.tool_allowlist is not None:
+            params["security"] = {"toolAllowlist": list(self.tool_allowlist)}
+        if self.pool is not None:
+            params["pool"] = {"minSize": self.pool.min_size, "maxSize": self.pool.max_size}
+        if self.nice is not None:
+            params["nice"] = self.nice
+        return params
+
+
+def milliseconds(seconds: float) -> int:
+    """A timeout as the protocol has it: whole milliseconds, never zero for what is not."""
+    if not seconds > 0 or math.isinf(seconds):
+        raise ValueError(f"a timeout is a positive number of seconds, not {seconds!r}")
+    return math.ceil(seconds * 1000)

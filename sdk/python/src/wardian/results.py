@@ -1,0 +1,136 @@
+"""What calls answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional
+
+from .errors import CommandError, CommandTimeoutError
+
+#: How much of standard error an exception shows.
+_SHOWN = 2000
+
+
+@dataclass(frozen=True)
+class Truncated:
+    """Which output was longer than its cap."""
+
+    stdout: bool = False
+    stderr: bool = False
+
+    def __bool__(self) -> bool:
+        return self.stdout or self.stderr
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What came of a command."""
+
+    #: The script's exit code; 124 after a timeout, 125 when it was cancelled.
+    exit_code: int
+    #: Standard output, up to ``Limits.stdout_bytes``, as it was written.
+    stdout_bytes: bytes
+    #: Standard error, up to ``Limits.stderr_bytes``.
+    stderr_bytes: bytes
+    #: How long it ran.
+    execution_time_ms: float
+    #: Which output was cut.
+    truncated: Truncated = Truncated()
+    #: ``TIMEOUT``, ``CANCELLED``, ``LIMIT_EXCEEDED`` or ``CAPABILITY_DENIED``, where one applies.
+    error_class: Optional[str] = None
+    #: The first limit it ran into, such as ``"stdoutBytes"``: where this is None, no limit changed the result.
+    limit: Optional[str] = None
+
+    @property
+    def stdout(self) -> str:
+        """Standard output as text; bytes that are not UTF-8 become U+FFFD."""
+        return self.stdout_bytes.decode("utf-8", "replace")
+
+    @property
+    def stderr(self) -> str:
+        """Standard error as text; bytes that are not UTF-8 become U+FFFD."""
+        return self.stderr_bytes.decode("utf-8", "replace")
+
+    @property
+    def ok(self) -> bool:
+        """Whether it exited with 0, in time and with nothing refused."""
+        return self.exit_code == 0 and self.error_class is None
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether it was ended by its timeout."""
+        return self.error_class == "TIMEOUT"
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it was ended by ``cancel()``."""
+        return self.error_class == "CANCELLED"
+
+    def check(self) -> RunResult:
+        """Itself if it is :attr:`ok`; else raises :class:`CommandError` (:class:`CommandTimeoutError`)."""
+        if self.ok:
+            return self
+        raise CommandTimeoutError(self) if self.timed_out else CommandError(self)
+
+    def describe(self) -> str:
+        """What happened, in a line, and the end of standard error."""
+        why = f", {self.error_class}" if self.error_class else ""
+        what = f"the command exited with {self.exit_code}{why}"
+        said = self.stderr.strip()
+        if len(said) > _SHOWN:
+            said = "…" + said[-_SHOWN:]
+        return f"{what}: {said}" if said else what
+
+
+@dataclass(frozen=True)
+class Output:
+    """A piece of output, as it came."""
+
+    #: ``"stdout"`` or ``"stderr"``.
+    stream: str
+    #: Never split inside a character.
+    data: str
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """A name in a directory."""
+
+    name: str
+    #: ``"file"``, ``"dir"`` or ``"symlink"``.
+    type: str
+    size: int
+
+
+@dataclass(frozen=True)
+class FileStat:
+    """What a path leads to."""
+
+    name: str
+    #: ``"file"``, ``"dir"`` or ``"symlink"``.
+    type: str
+    size: int
+    #: The permission bits.
+    mode: int
+    #: When it was last written, in milliseconds since 1970.
+    mtime_ms: float
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """A command that was run."""
+
+    index: int
+    command: str
+    #: When it was run, as the server tells it.
+    timestamp: float
+
+
+@dataclass(frozen=True)
+class SandboxInfo:
+    """A sandbox of the server's, as ``list()`` tells of it."""
+
+    id: str
+    label: str
+    #: When it was made, as the server tells it.
+    created_at: float

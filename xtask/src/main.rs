@@ -5,10 +5,12 @@ mod fuzz;
 mod guests;
 mod manifest;
 mod promises;
+mod python;
 mod shell_record;
 mod soak;
 mod test;
 mod toolchain;
+mod wheel;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -21,6 +23,8 @@ cargo xtask CHORE
   guests [NAME…] [--force]   rebuild the guest programs whose sources changed, into guests/dist
   guests --check             fail if guests/dist does not belong to the sources
   test                       everything that must pass before a change goes in
+  wheel                      the Python package with the program in it, into target/wheel
+  python                     the Python package's tests, with the wheel in a fresh environment
   bench [core|shell|sandbox|vfs]
                              measure, against native in the same run, into bench/results
   soak [vfs|kernel|sandbox]  the long versions of the property and leak tests
@@ -38,6 +42,8 @@ fn main() -> ExitCode {
     let outcome = match chore.as_str() {
         "guests" => guests::main(&rest),
         "test" => test::main(&rest),
+        "wheel" => wheel::main(&rest),
+        "python" => python::main(&rest),
         "bench" => bench::main(&rest),
         "soak" => soak::main(&rest),
         "fuzz" => fuzz::main(&rest),

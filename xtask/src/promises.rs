@@ -16,6 +16,7 @@ mod tests {
             "guests/sh" => "guests/sh/tests",
             "guests/testing" => "guests/testing/tests",
             "guests/tools" => "guests/tools/tests",
+            "sdk/python" => "sdk/python/tests",
             other => panic!("SPECIFICATION.md speaks of tests in '{other}'"),
         }
     }
@@ -23,11 +24,12 @@ mod tests {
     /// `module::name`, `module::*` or the name of a test file.
     fn exists(directory: &Path, test: &str) -> bool {
         let (module, name) = test.rsplit_once("::").unwrap_or((test, "*"));
-        let Ok(source) = fs::read_to_string(directory.join(module.replace("::", "/")).with_extension("rs"))
-        else {
-            return false;
-        };
-        name == "*" || source.contains(&format!("fn {name}("))
+        let file = directory.join(module.replace("::", "/"));
+        // Rust's tests, or Python's.
+        [("rs", "fn"), ("py", "def")].iter().any(|(extension, keyword)| {
+            let source = fs::read_to_string(file.with_extension(extension));
+            source.is_ok_and(|source| name == "*" || source.contains(&format!("{keyword} {name}(")))
+        })
     }
 
     #[test]

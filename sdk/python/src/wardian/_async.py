@@ -212,7 +212,8 @@ class AsyncSandbox:
         """The whole sandbox as one archive; with ``file``, a name in ``state_dir``, written there by the server."""
         if file is None:
             return await self._do(_calls.export_state())
-        return await self._do(_calls.export_state_to(file))
+        await self._do(_calls.export_state_to(file))
+        return None
 
     @overload
     async def import_state(self, data: bytes) -> None: ...

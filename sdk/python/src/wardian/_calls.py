@@ -29,7 +29,7 @@ class Call(Generic[T]):
         """What the server answered; :class:`ProtocolError` for what it cannot have meant."""
         try:
             return self.read(result)
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             shown = repr(result)[:200]
             raise ProtocolError(f"the server answered {self.method} with {shown} ({error!r})") from None
 

@@ -42,6 +42,7 @@ from .errors import (
     ServerFaultError,
     WardianError,
 )
+from .files import decode
 
 _log = logging.getLogger("wardian")
 
@@ -53,13 +54,11 @@ _LINE_MOST = 128 << 20
 _ANSWER_MOST = 1 << 30
 #: How long a server may take to end after it was asked to.
 _GRACE_SECONDS = 5.0
-#: How long after a `cancel` that came too early the next one is sent.
-_CANCEL_AGAIN_SECONDS = 0.01
 #: How much of the server's log an exception shows.
 _LAST_WORDS = 20
 
 #: Takes a stream's name and a piece of it.
-OnOutput = Callable[[str, str], None]
+OnOutput = Callable[[str, bytes], None]
 #: Takes the params of a call from the server and answers its result.
 OnCall = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
@@ -172,21 +171,11 @@ class Connection:
                 return
             waiting = self._lanes[request.lane]
             if waiting[0] is request:
-                cancelling = self.request("cancel", cancel)
-            else:
-                waiting.remove(request)
-                del self._pending[request.number]
-                request.answer.set_exception(SandboxClosedError("the command was given up before it began"))
+                self.request("cancel", cancel)
                 return
-        cancelling.answer.add_done_callback(lambda answer: self._cancel_again(answer, request, cancel))
-
-    def _cancel_again(self, answer: Future[Any], request: Request, cancel: Mapping[str, Any]) -> None:
-        """A ``cancel`` can overtake the command that it is meant for: then it is sent again."""
-        told = None if answer.exception() else answer.result()
-        if isinstance(told, dict) and told.get("cancelled") is False:
-            timer = threading.Timer(_CANCEL_AGAIN_SECONDS, self.abandon, (request, cancel))
-            timer.daemon = True
-            timer.start()
+            waiting.remove(request)
+            del self._pending[request.number]
+        request.answer.set_exception(SandboxClosedError("the command was given up before it began"))
 
     # -- the threads ---------------------------------------------------------------------------------------------
 
@@ -261,10 +250,14 @@ class Connection:
             raise _nonsense(line)
 
     def _take_output(self, params: Dict[str, Any], line: bytes) -> None:
-        stream, data = params.get("stream"), params.get("data")
-        if stream not in ("stdout", "stderr") or not isinstance(data, str):
-            raise _nonsense(line)
         request = self._pending.get(params.get("request_id", 0))
+        try:
+            # All our commands ask for base64.
+            stream, data = str(params["stream"]), decode(params["data"])
+        except (KeyError, TypeError, ValueError):
+            raise _nonsense(line) from None
+        if stream not in ("stdout", "stderr"):
+            raise _nonsense(line)
         if request is not None and request.on_output is not None:
             request.on_output(stream, data)
 

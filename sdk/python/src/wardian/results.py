@@ -89,7 +89,12 @@ class Output:
     #: ``"stdout"`` or ``"stderr"``.
     stream: str
     #: Never split inside a character.
-    data: str
+    data_bytes: bytes
+
+    @property
+    def data(self) -> str:
+        """The piece as text; bytes that are not UTF-8 become U+FFFD."""
+        return self.data_bytes.decode("utf-8", "replace")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,177 @@
+"""AsyncSandbox: the same calls, awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from typing import Any, Coroutine, List
+
+import pytest
+
+from wardian import AsyncSandbox, CommandError, Sandbox, SandboxClosedError, SandboxError, ServerDiedError
+from wardian._async import AsyncCommands, AsyncFiles
+from wardian._sync import Commands, Files
+
+
+def run(coroutine: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(coroutine)
+
+
+@pytest.mark.parametrize("here, there", [(Sandbox, AsyncSandbox), (Files, AsyncFiles), (Commands, AsyncCommands)])
+def test_it_mirrors_the_other(here: type, there: type) -> None:
+    def calls(kind: type) -> "dict[str, object]":
+        public = {name: value for name, value in vars(kind).items() if not name.startswith("_") and callable(value)}
+        return {name: list(inspect.signature(value).parameters) for name, value in public.items()}
+
+    mirrored = calls(there)
+    mirrored.pop("start", None)
+    assert mirrored == calls(here)
+    assert list(inspect.signature(here).parameters) == list(inspect.signature(there).parameters)
+
+
+def test_everything_once() -> None:
+    async def work() -> None:
+        async with AsyncSandbox(env={"X": "1"}) as sandbox:
+            assert (await sandbox.run("echo $X; cat", stdin="in")).stdout == "1\nin"
+            assert (await sandbox.commands.run("true")).ok
+            await sandbox.files.mkdir("/tmp/d")
+            await sandbox.files.write("/tmp/d/f", "text")
+            assert await sandbox.files.read("/tmp/d/f") == b"text"
+            assert await sandbox.files.read_text("/tmp/d/f") == "text"
+            assert [entry.name for entry in await sandbox.files.list("/tmp/d")] == ["f"]
+            assert (await sandbox.files.stat("/tmp/d/f")).size == 4
+            await sandbox.files.rm("/tmp/d")
+            with pytest.raises(SandboxError):
+                await sandbox.files.stat("/tmp/d")
+            await sandbox.env.set("Y", "2")
+            assert await sandbox.env.get("Y") == "2" and await sandbox.env.get("Z", "none") == "none"
+            await sandbox.mount("/m", {"f": "mounted"})
+            assert (await sandbox.run("cat /m/f")).stdout == "mounted"
+            snapshot = await sandbox.snapshot()
+            await sandbox.run("Y=3")
+            await sandbox.restore(snapshot)
+            assert await sandbox.env.get("Y") == "2"
+            state = await sandbox.export_state()
+            await sandbox.import_state(state)
+            await sandbox.suspend()
+            await sandbox.resume()
+            assert await sandbox.cancel() is False
+            assert len(await sandbox.history()) > 0
+            await sandbox.clear_history()
+            assert await sandbox.history() == []
+            with pytest.raises(CommandError):
+                await sandbox.run("false", check=True)
+
+    run(work())
+
+
+def test_forks_run_side_by_side() -> None:
+    async def work() -> None:
+        async with AsyncSandbox() as sandbox:
+            await sandbox.run("x=shared")
+            forks = await sandbox.fork(4)
+            results = await asyncio.gather(*(fork.run(f"echo $x {n}") for n, fork in enumerate(forks)))
+            assert [result.stdout for result in results] == [f"shared {n}\n" for n in range(4)]
+            async with await sandbox.fork() as one:
+                assert (await one.run("echo $x")).stdout == "shared\n"
+            with pytest.raises(SandboxClosedError):
+                await one.run("true")
+            sibling = await sandbox.sibling("other")
+            assert [info.label for info in await sandbox.siblings() if info.id == sibling.id] == ["other"]
+            await sibling.destroy()
+
+    run(work())
+
+
+def test_a_cancelled_task_ends_its_command() -> None:
+    async def work() -> None:
+        async with AsyncSandbox() as sandbox:
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(sandbox.run("while :; do :; done"), 0.2)
+            assert (await sandbox.run("echo free")).stdout == "free\n"
+
+    run(work())
+
+
+def test_giving_up_a_command_that_waits_leaves_the_one_that_runs_alone() -> None:
+    async def work() -> None:
+        async with AsyncSandbox() as sandbox:
+            async with sandbox.stream("echo begun; until [ -e /tmp/go ]; do sleep 0.01; done; echo finished") as running:
+                assert (await running.__anext__()).data == "begun\n"
+                waiting = asyncio.ensure_future(sandbox.run("echo never > /tmp/never"))
+                await asyncio.sleep(0)
+                waiting.cancel()
+                await asyncio.gather(waiting, return_exceptions=True)
+                await sandbox.files.write("/tmp/go", "")
+                assert (await running.result()).stdout == "begun\nfinished\n"
+            assert (await sandbox.run("test -e /tmp/never")).exit_code == 1
+
+    run(work())
+
+
+def test_streams() -> None:
+    async def work() -> None:
+        async with AsyncSandbox() as sandbox:
+            async with sandbox.stream("echo a; echo b >&2; exit 2") as stream:
+                pieces = [piece async for piece in stream]
+            assert sorted((piece.stream, piece.data) for piece in pieces) == [("stderr", "b\n"), ("stdout", "a\n")]
+            assert (await stream.result()).exit_code == 2
+            async with sandbox.stream("while :; do echo more; done") as stream:
+                assert (await stream.__anext__()).data.startswith("more")
+            assert (await stream.result()).cancelled
+
+    run(work())
+
+
+def test_callbacks_may_be_async() -> None:
+    heard: List[str] = []
+
+    async def listener(text: str) -> None:
+        await asyncio.sleep(0)
+        heard.append(text)
+
+    async def work() -> None:
+        async with AsyncSandbox() as sandbox:
+            result = await sandbox.run("echo out; echo err >&2", on_stdout=listener, on_stderr=heard.append)
+            assert sorted(heard) == ["err\n", "out\n"] and result.stdout == "out\n"
+
+    run(work())
+
+
+def test_async_extensions_run_in_the_loop() -> None:
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+
+        async def where() -> str:
+            return "here" if asyncio.get_running_loop() is loop else "elsewhere"
+
+        async def leave() -> None:
+            raise SystemExit(9)
+
+        async with AsyncSandbox(extensions=[where, leave]) as sandbox:
+            assert (await sandbox.run("where; leave; echo $?")).stdout == "here9\n"
+
+    run(work())
+
+
+def test_one_that_was_not_started_says_so() -> None:
+    async def work() -> None:
+        with pytest.raises(SandboxClosedError, match="async with"):
+            await AsyncSandbox().run("true")
+
+    run(work())
+
+
+def test_killed_means_an_exception() -> None:
+    async def work() -> None:
+        sandbox = await AsyncSandbox().start()
+        running = asyncio.ensure_future(sandbox.run("while :; do :; done"))
+        await sandbox.files.list("/")
+        await sandbox.kill()
+        outcome = (await asyncio.gather(running, return_exceptions=True))[0]
+        assert isinstance(outcome, (SandboxClosedError, ServerDiedError)) or getattr(outcome, "cancelled", False)
+        with pytest.raises(SandboxClosedError):
+            await sandbox.run("true")
+        await sandbox.close()
+
+    run(work())

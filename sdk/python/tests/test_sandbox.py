@@ -1,0 +1,270 @@
+"""Every call of a sandbox, against the real server."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from wardian import (
+    CommandError,
+    CommandTimeoutError,
+    FileEntry,
+    InvalidRequestError,
+    Limits,
+    Mount,
+    RequestTooLargeError,
+    Sandbox,
+    SandboxClosedError,
+    SandboxError,
+    read_directory,
+)
+
+
+def test_a_command_has_output_and_an_exit_code(sandbox: Sandbox) -> None:
+    result = sandbox.run("echo out; echo err >&2; exit 3")
+    assert (result.exit_code, result.stdout, result.stderr) == (3, "out\n", "err\n")
+    assert not result.ok and not result.truncated and result.error_class is None and result.limit is None
+    assert result.execution_time_ms >= 0
+
+
+def test_commands_run_is_run(sandbox: Sandbox) -> None:
+    assert sandbox.commands.run("cat", stdin="in").stdout == "in"
+
+
+def test_the_shell_lives_from_run_to_run(sandbox: Sandbox) -> None:
+    sandbox.run("x=1; cd /tmp; f() { echo f; }")
+    assert sandbox.run("echo $x; pwd; f").stdout == "1\n/tmp\nf\n"
+
+
+def test_any_byte_goes_in_and_comes_out(sandbox: Sandbox) -> None:
+    every = bytes(range(256)) * 100
+    assert sandbox.run("cat", stdin=every).stdout_bytes == every
+    assert sandbox.run(r"printf 'a\377b'").stdout == "a\ufffdb"
+    sandbox.files.write("/tmp/every", every)
+    assert sandbox.files.read("/tmp/every") == every
+
+
+def test_a_timeout_is_a_result(sandbox: Sandbox) -> None:
+    result = sandbox.run("echo begun; while :; do :; done", timeout=0.2)
+    assert result.timed_out and result.exit_code == 124 and result.stdout == "begun\n"
+    assert sandbox.run("echo goes on").stdout == "goes on\n"
+
+
+def test_check_raises_with_the_result(sandbox: Sandbox) -> None:
+    assert sandbox.run("true", check=True).ok
+    with pytest.raises(CommandError, match="exited with 7: it broke") as failed:
+        sandbox.run("echo it broke >&2; exit 7", check=True)
+    assert failed.value.result.exit_code == 7
+    with pytest.raises(CommandTimeoutError):
+        sandbox.run("sleep 60", timeout=0.05, check=True)
+
+
+def test_a_timeout_that_is_none_is_refused(sandbox: Sandbox) -> None:
+    for timeout in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="positive number of seconds"):
+            sandbox.run("true", timeout=timeout)
+
+
+def test_output_past_a_limit_is_said_to_be_cut() -> None:
+    with Sandbox(limits=Limits(stdout_bytes=10)) as sandbox:
+        result = sandbox.run("echo 0123456789abcdef")
+    assert result.stdout == "0123456789" and result.truncated.stdout and not result.truncated.stderr
+    assert result.limit == "stdoutBytes" and result.exit_code == 0
+
+
+def test_files(sandbox: Sandbox) -> None:
+    files = sandbox.files
+    files.mkdir("/tmp/a/b")
+    files.write("/tmp/a/text", "grün\n")
+    assert files.read("/tmp/a/text") == "grün\n".encode()
+    assert files.read_text("/tmp/a/text") == "grün\n"
+    assert files.list("/tmp/a") == [FileEntry("b", "dir", files.stat("/tmp/a/b").size), FileEntry("text", "file", 6)]
+    sandbox.run("chmod 640 /tmp/a/text")
+    stat = files.stat("/tmp/a/text")
+    assert (stat.name, stat.type, stat.size, stat.mode & 0o777) == ("text", "file", 6, 0o640)
+    assert stat.mtime_ms > 1_600_000_000_000
+    files.rm("/tmp/a")
+    assert sandbox.run("ls /tmp").stdout == ""
+
+
+def test_a_file_that_is_not_there(sandbox: Sandbox) -> None:
+    with pytest.raises(SandboxError, match="ENOENT") as missing:
+        sandbox.files.read("/nowhere")
+    assert missing.value.errno == "ENOENT"
+
+
+def test_env(sandbox: Sandbox) -> None:
+    sandbox.env["GREETING"] = "hello"
+    assert sandbox.run("env | grep ^GREETING").stdout == "GREETING=hello\n"
+    sandbox.run("export OTHER=1")
+    assert sandbox.env["OTHER"] == "1" and "OTHER" in sandbox.env
+    assert sandbox.env.get("NOT_SET") is None and sandbox.env.get("NOT_SET", "x") == "x" and "NOT_SET" not in sandbox.env
+    with pytest.raises(KeyError):
+        sandbox.env["NOT_SET"]
+
+
+def test_options_reach_the_sandbox() -> None:
+    mounts = [Mount("/data", {"a.txt": "A", "deep/b.bin": b"\xff"})]
+    with Sandbox(env={"X": "from outside"}, mounts=mounts, tool_allowlist=["cat"], timeout=0.2, nice=5) as sandbox:
+        assert sandbox.run("echo $X; cat /data/a.txt").stdout == "from outside\nA"
+        assert sandbox.files.read("/data/deep/b.bin") == b"\xff"
+        denied = sandbox.run("ls /")
+        assert denied.exit_code == 126 and denied.error_class == "CAPABILITY_DENIED"
+        assert sandbox.run("while :; do :; done").timed_out
+
+
+def test_mounts_are_read_only_unless_they_are_not(sandbox: Sandbox) -> None:
+    sandbox.mount("/ro", {"f": "1"})
+    sandbox.mount("/rw", {"f": "1"}, writable=True)
+    assert sandbox.run("echo 2 > /ro/f").exit_code != 0
+    assert sandbox.run("echo 2 > /rw/f").ok
+    assert (sandbox.files.read("/ro/f"), sandbox.files.read("/rw/f")) == (b"1", b"2\n")
+
+
+def test_a_directory_of_the_hosts_as_files(sandbox: Sandbox, tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "main.c").write_text("int main;\n")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text("secret")
+    (tmp_path / "passwd").symlink_to("/etc/passwd")
+    files = read_directory(tmp_path, keep=lambda path: path != ".git")
+    assert files == {"src/main.c": b"int main;\n"}
+    sandbox.mount("/work", files, writable=True)
+    assert sandbox.run("cd /work && find . -type f").stdout == "./src/main.c\n"
+
+
+def test_forks_do_not_see_each_other(sandbox: Sandbox) -> None:
+    sandbox.run("x=before; echo 1 > /tmp/f")
+    with sandbox.fork() as fork:
+        assert fork.run("echo $x; cat /tmp/f").stdout == "before\n1\n"
+        fork.run("x=after; echo 2 > /tmp/f")
+        assert sandbox.run("echo $x; cat /tmp/f").stdout == "before\n1\n"
+    with pytest.raises(SandboxClosedError):
+        fork.run("true")
+    fork.destroy()
+
+
+def test_many_forks(sandbox: Sandbox) -> None:
+    forks = sandbox.fork(5)
+    for number, fork in enumerate(forks):
+        fork.run(f"n={number}")
+    assert [fork.run("echo $n").stdout for fork in forks] == [f"{n}\n" for n in range(5)]
+    assert len({fork.id for fork in forks}) == 5
+    for fork in forks:
+        fork.destroy()
+    assert [fork.id is not None for fork in sandbox.fork(1)] == [True]
+    with pytest.raises(ValueError):
+        sandbox.fork(0)
+
+
+def test_siblings_are_fresh(sandbox: Sandbox) -> None:
+    sandbox.run("x=1")
+    sibling = sandbox.sibling("second")
+    assert sibling.run("echo [$x]").stdout == "[]\n"
+    assert [info.label for info in sandbox.siblings() if info.id == sibling.id] == ["second"]
+    sibling.destroy()
+    assert all(info.id != sibling.id for info in sandbox.siblings())
+
+
+def test_a_snapshot_can_be_come_back_to(sandbox: Sandbox) -> None:
+    sandbox.run("x=1; echo kept > /tmp/f")
+    snapshot = sandbox.snapshot()
+    for _ in range(2):
+        sandbox.run("x=2; rm /tmp/f")
+        sandbox.restore(snapshot)
+        assert sandbox.run("echo $x; cat /tmp/f").stdout == "1\nkept\n"
+    with pytest.raises((InvalidRequestError, SandboxError)):
+        sandbox.restore("no such snapshot")
+
+
+def test_state_moves_to_another_server(sandbox: Sandbox, tmp_path: Path) -> None:
+    sandbox.run("x=moved; cd /tmp; echo file > f")
+    state = sandbox.export_state()
+    with Sandbox(state_dir=tmp_path) as other:
+        other.import_state(state)
+        assert other.run("echo $x; pwd; cat f").stdout == "moved\n/tmp\nfile\n"
+        with pytest.raises((InvalidRequestError, SandboxError)):
+            other.import_state(state[: len(state) // 2])
+        assert other.run("echo $x").stdout == "moved\n"
+        other.export_state(file="kept")
+        assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+        other.run("x=changed")
+        other.import_state(file="kept")
+        assert other.run("echo $x").stdout == "moved\n"
+
+
+def test_history(sandbox: Sandbox) -> None:
+    sandbox.run("echo one")
+    sandbox.run("echo two")
+    assert [entry.command for entry in sandbox.history()] == ["echo one", "echo two"]
+    sandbox.clear_history()
+    assert sandbox.history() == []
+
+
+def test_cancel_ends_the_command_that_runs(sandbox: Sandbox) -> None:
+    assert sandbox.cancel() is False
+    begun = threading.Event()
+    results = []
+
+    def work() -> None:
+        results.append(sandbox.run("echo begun; while :; do :; done", on_stdout=lambda text: begun.set()))
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    assert begun.wait(60)
+    assert sandbox.cancel() is True
+    worker.join()
+    assert results[0].cancelled and results[0].exit_code == 125
+
+
+def test_a_suspended_sandbox_goes_on_when_resumed(sandbox: Sandbox) -> None:
+    sandbox.suspend()
+    sandbox.resume()
+    assert sandbox.run("echo on").stdout == "on\n"
+
+
+def test_threads_share_a_sandbox(sandbox: Sandbox) -> None:
+    wrong = []
+
+    def work(number: int) -> None:
+        for turn in range(10):
+            text = f"{number} {turn}"
+            sandbox.files.write(f"/tmp/{number}", text)
+            if sandbox.run(f"cat /tmp/{number}").stdout != text or sandbox.files.read_text(f"/tmp/{number}") != text:
+                wrong.append(text)
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert wrong == []
+
+
+def test_what_does_not_fit_into_a_line_is_not_sent() -> None:
+    with Sandbox(limits=Limits(rpc_bytes=4096)) as sandbox:
+        with pytest.raises(RequestTooLargeError, match="at most 4096"):
+            sandbox.files.write("/tmp/big", b"x" * 4096)
+        sandbox.files.write("/tmp/small", b"x" * 2048)
+        assert sandbox.files.stat("/tmp/small").size == 2048
+
+
+def test_large_files_travel(sandbox: Sandbox) -> None:
+    large = bytes(range(256)) * (64 << 10)
+    sandbox.files.write("/tmp/large", large)
+    assert sandbox.run("wc -c < /tmp/large").stdout.strip() == str(len(large))
+    assert sandbox.files.read("/tmp/large") == large
+
+
+def test_text_that_has_no_utf_8_is_refused_here(sandbox: Sandbox) -> None:
+    with pytest.raises(ValueError):
+        sandbox.run("echo \udc80")
+    assert sandbox.run("echo still here").ok
+
+
+def test_an_option_the_server_refuses_is_an_exception() -> None:
+    with pytest.raises(InvalidRequestError) as refused:
+        Sandbox(nice=100)
+    assert refused.value.code == -32602

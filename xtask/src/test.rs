@@ -24,7 +24,6 @@ pub fn main(arguments: &[String]) -> Result<()> {
     for step in STEPS {
         crate::step(step, &[])?;
     }
-    crate::python::main(&[])?;
     println!("==> all passed");
     Ok(())
 }

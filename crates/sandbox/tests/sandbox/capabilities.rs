@@ -37,6 +37,8 @@ async fn only_allowed_tools_start_whoever_starts_them() {
         "cd /bin; ./rm /tmp/f",
         "(exec -a rm ls /tmp/f)",
         "(exec -a tools ls rm /tmp/f)",
+        "exec -a rm ls /tmp/f",
+        "exec -a tools ls rm /tmp/f",
     ];
     for script in scripts {
         let result = run(&sandbox, script).await;

@@ -221,12 +221,7 @@ impl Shell {
             // A session is not replaced: the program runs, and its end is the script's end.
             self.run_replaced(&command)?
         } else {
-            let mut argv = command.args.to_vec();
-            let name = argv[0].clone();
-            if let Some(given) = &command.name {
-                argv[0].clone_from(given);
-            }
-            self.become_program(&argv, &name, command.clean)
+            self.become_command(&command)
         };
         self.undo_assignments(undo);
         self.restore(saved);
@@ -239,10 +234,18 @@ impl Shell {
     }
 
     fn run_replaced(&mut self, command: &builtins::ExecCommand<'_>) -> Exec {
-        match self.spawn_args(command.args, &[], &[])? {
+        match self.fork_into(|shell| shell.become_command(command)) {
             Spawned::Ok(pid) => Ok(self.wait_for(pid)),
             Spawned::Err(status) => Ok(status),
         }
+    }
+
+    fn become_command(&mut self, command: &builtins::ExecCommand<'_>) -> i32 {
+        let mut argv = command.args.to_vec();
+        if let Some(given) = &command.name {
+            argv[0].clone_from(given);
+        }
+        self.become_program(&argv, &command.args[0], command.clean)
     }
 
     fn run_program(&mut self, simple: &Simple, args: Vec<Vec<u8>>) -> Exec {
@@ -277,15 +280,20 @@ impl Shell {
 
     /// Starts a program whose redirections may change the shell or fail: they do so in its own process.
     fn fork_program(&mut self, simple: &Simple, args: &[Vec<u8>]) -> Spawned {
+        self.fork_into(|shell| match shell.redirect_for_good(&simple.redirects) {
+            Ok(Ok(())) => shell.become_program(args, &args[0], false),
+            Ok(Err(_)) => 1,
+            Err(flow) => shell.exit_code(Err(flow)),
+        })
+    }
+
+    /// Does something in a child of its own.
+    fn fork_into(&mut self, work: impl Fn(&mut Shell) -> i32) -> Spawned {
         let forked = self.start_child(|shell| {
             wardian_abi::fork(|| {
                 shell.enter_job();
                 shell.enter_child();
-                match shell.redirect_for_good(&simple.redirects) {
-                    Ok(Ok(())) => shell.become_program(args, &args[0], false),
-                    Ok(Err(_)) => 1,
-                    Err(flow) => shell.exit_code(Err(flow)),
-                }
+                work(shell)
             })
         });
         match forked {

@@ -16,6 +16,11 @@
 //! # Ok(()) }
 //! ```
 
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 mod archive;
 mod audit;
 pub mod blocking;

@@ -2,6 +2,7 @@
 
 mod audit;
 mod mounts;
+mod readme;
 mod run;
 mod shell;
 

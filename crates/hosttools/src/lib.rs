@@ -9,11 +9,16 @@
 //! ```
 
 mod config;
+mod confine;
 mod error;
+mod pool;
 mod spec;
+pub mod worker;
 
 pub use config::{Config, ConfigError, Mode, PoolConfig, ProgramLimits};
+pub use confine::{Check, State};
 pub use error::{Stage, ToolError};
+pub use pool::{Backoff, LaneStats, Stats, Totals, WorkerPool};
 pub use spec::{
     Confinement, Ended, ExecSpec, Finished, HeldDirectory, Lane, OutputChunk, OutputSink, Required, Stream,
 };

@@ -1,3 +1,5 @@
 //! The door, with real programs, real files and real processes.
 
+mod processes;
+mod rig;
 mod settings;

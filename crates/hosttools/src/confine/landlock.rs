@@ -1,0 +1,117 @@
+//! Files, by landlock: the jail, the system's programs and libraries, and nothing else.
+//!
+//! Landlock says nothing about a file's mode, owner and times; where nothing may be written, `seccomp` does.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use ::landlock::{
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, Scope,
+};
+use rustix::fs::{Mode, OFlags, open};
+
+use super::Rules;
+
+/// Linux 6.2: the first that also holds truncation, without which files elsewhere could be emptied.
+const NEEDED: ABI = ABI::V3;
+/// What is used where the kernel has it: devices' ioctls, signals and sockets of others.
+const WANTED: ABI = ABI::V9;
+
+/// Programs, libraries and their data.
+const PROGRAMS: [&str; 9] =
+    ["/usr", "/lib", "/lib64", "/lib32", "/libx32", "/bin", "/sbin", "/nix/store", "/gnu/store"];
+/// What programs look up about the system. Not all of /etc: there are secrets in it.
+const LOOKED_UP: [&str; 21] = [
+    "/etc/alternatives",
+    "/etc/group",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/locale.alias",
+    "/etc/localtime",
+    "/etc/mime.types",
+    "/etc/nsswitch.conf",
+    "/etc/os-release",
+    "/etc/passwd",
+    "/etc/protocols",
+    "/etc/services",
+    "/etc/terminfo",
+    "/etc/timezone",
+    "/proc/cpuinfo",
+    "/proc/filesystems",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/version",
+    // Its own alone: opened in the child, it is the child's.
+    "/proc/self",
+];
+/// What a program with network needs besides.
+const NETWORK: [&str; 7] = [
+    "/etc/ca-certificates",
+    "/etc/gai.conf",
+    "/etc/host.conf",
+    "/etc/hosts",
+    "/etc/pki/tls/certs",
+    "/etc/resolv.conf",
+    "/etc/ssl/certs",
+];
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// From here on this process and its children reach these files only. An error without errno: the kernel has no
+/// landlock, or too old a one.
+pub(super) fn restrict(rules: &Rules<'_>) -> io::Result<()> {
+    let ruleset = allow_all(handled().map_err(io::Error::other)?, rules)?;
+    ruleset.restrict_self().map_err(failed)?;
+    Ok(())
+}
+
+/// The kernel has landlock, so this is not its absence.
+fn failed(_: ::landlock::RulesetError) -> io::Error {
+    io::Error::from_raw_os_error(libc::EPERM)
+}
+
+fn handled() -> Result<RulesetCreated, ::landlock::RulesetError> {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(NEEDED))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(WANTED))?
+        .scope(Scope::from_all(WANTED))?
+        .create()
+}
+
+fn allow_all(ruleset: RulesetCreated, rules: &Rules<'_>) -> io::Result<RulesetCreated> {
+    let read = AccessFs::from_read(WANTED);
+    let mut ruleset = allow(ruleset, rules.jail.try_clone()?, in_jail(rules.write))?;
+    let network = if rules.network { &NETWORK[..] } else { &[] };
+    let looked_up = LOOKED_UP.iter().chain(network).map(|path| (OsStr::new(path), read & !AccessFs::Execute));
+    let programs = PROGRAMS.iter().map(|path| (OsStr::new(path), read));
+    let devices = DEVICES.iter().map(|path| (OsStr::new(path), AccessFs::ReadFile | AccessFs::WriteFile));
+    let more = rules.readable.iter().chain([rules.program]).map(|path| (path.as_os_str(), read));
+    for (path, access) in programs.chain(looked_up).chain(devices).chain(more) {
+        // What is not there, or not ours to open, is not the program's to open either.
+        if let Ok(found) = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+            ruleset = allow(ruleset, found, access)?;
+        }
+    }
+    Ok(ruleset)
+}
+
+/// Everything but device files, which would reach what no path leads to.
+fn in_jail(write: bool) -> BitFlags<AccessFs> {
+    let read = AccessFs::from_read(WANTED);
+    if !write {
+        return read;
+    }
+    read | (AccessFs::from_write(WANTED) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev))
+}
+
+fn allow(
+    ruleset: RulesetCreated,
+    beneath: OwnedFd,
+    access: BitFlags<AccessFs>,
+) -> io::Result<RulesetCreated> {
+    ruleset.add_rule(PathBeneath::new(beneath, access)).map_err(failed)
+}

@@ -1,0 +1,96 @@
+//! What the operating system holds a program to, whatever the policy let through: applied in the child of the worker's
+//! fork, in this order, before exec.
+//!
+//! | what | file | holds |
+//! |---|---|---|
+//! | privileges | `privileges` | no new ones by exec (`no_new_privs`), and of root's only those on files |
+//! | files | `landlock` | the jail to read and perhaps write, the system's programs to read, nothing else |
+//! | limits | `limits` | address space, descriptors, processes, size of a file, no core dumps |
+//! | calls | `seccomp` | no sockets unless granted; no tracing, mounting, modules, namespaces, … |
+//!
+//! `doctor` tries each here and says what it found.
+
+mod doctor;
+mod landlock;
+mod limits;
+mod privileges;
+mod seccomp;
+
+pub use doctor::{Check, State};
+pub(crate) use privileges::drop_privileges;
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use crate::worker::wire::Job;
+
+/// What one program is held to.
+pub(crate) struct Rules<'a> {
+    pub program: &'a OsString,
+    pub jail: &'a OwnedFd,
+    pub readable: &'a [OsString],
+    pub write: bool,
+    pub network: bool,
+    pub limits: limits::Limits,
+    pub require_landlock: bool,
+    pub require_seccomp: bool,
+}
+
+impl<'a> Rules<'a> {
+    pub fn of(job: &'a Job, jail: &'a OwnedFd) -> Rules<'a> {
+        Rules {
+            program: &job.program,
+            jail,
+            readable: &job.readable,
+            write: job.write,
+            network: job.network,
+            limits: limits::Limits {
+                memory: job.memory,
+                files: job.files,
+                processes: job.processes,
+                file_size: job.file_size,
+            },
+            require_landlock: job.require_landlock,
+            require_seccomp: job.require_seccomp,
+        }
+    }
+}
+
+/// What can be made ready before a fork, and used for many programs.
+#[derive(Default)]
+pub(crate) struct Prepared {
+    filters: seccomp::Filters,
+    others: limits::OtherProcesses,
+}
+
+impl Prepared {
+    pub fn prepare(&mut self, rules: &Rules<'_>) {
+        self.filters.prepare(rules.write, rules.network);
+        self.others.prepare();
+    }
+
+    /// When there is time.
+    pub fn refresh(&mut self) {
+        self.others.refresh();
+    }
+
+    pub fn restrict_files(&self, rules: &Rules<'_>) -> io::Result<()> {
+        match landlock::restrict(rules) {
+            // An error without errno: this kernel does not have it.
+            Err(error) if error.raw_os_error().is_none() && !rules.require_landlock => Ok(()),
+            result => result,
+        }
+    }
+
+    pub fn set_limits(&self, rules: &Rules<'_>) -> io::Result<()> {
+        limits::set(&rules.limits, &self.others)
+    }
+
+    pub fn restrict_calls(&self, rules: &Rules<'_>) -> io::Result<()> {
+        match self.filters.apply(rules.write, rules.network) {
+            Err(error) if error.raw_os_error().is_none() && !rules.require_seccomp => Ok(()),
+            result => result,
+        }
+    }
+}

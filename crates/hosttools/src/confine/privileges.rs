@@ -1,0 +1,57 @@
+//! Privileges: none can be gained, and of root's, those over files stay (what they reach is landlock's to say).
+
+use std::fs;
+use std::io;
+
+/// `linux/capability.h`: owners, permissions and set-id bits of files.
+const KEPT: [u32; 4] =
+    [0 /* CHOWN */, 1 /* DAC_OVERRIDE */, 3 /* FOWNER */, 4 /* FSETID */];
+
+/// The header and the two halves of `capset`, version 3.
+#[repr(C)]
+struct Header {
+    version: u32,
+    process: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Half {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+const VERSION_3: u32 = 0x2008_0522;
+
+/// From here on: nothing more by exec of a set-uid program, and no privilege but over files.
+pub(crate) fn drop_privileges() -> io::Result<()> {
+    no_new_privileges()?;
+    let had = permitted()?;
+    if had == 0 {
+        return Ok(());
+    }
+    for capability in (0..64).filter(|capability| !KEPT.contains(capability)) {
+        // SAFETY: takes a number; those the kernel does not have, and a set we may not touch, are errors. The latter
+        // is no loss: without the right to change it there is no right in `had` that matters.
+        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+    }
+    let kept = KEPT.iter().fold(0, |set, capability| set | 1 << capability) & had as u32;
+    let header = Header { version: VERSION_3, process: 0 };
+    let halves = [Half { effective: kept, permitted: kept, inheritable: 0 }, Half::default()];
+    // SAFETY: the structures are as version 3 of the call has them, and live until it returns.
+    let done = unsafe { libc::syscall(libc::SYS_capset, &header, halves.as_ptr()) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn no_new_privileges() -> io::Result<()> {
+    // SAFETY: sets a flag of this process.
+    let done = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn permitted() -> io::Result<u64> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("CapPrm:")).unwrap_or("0");
+    u64::from_str_radix(line.trim(), 16).map_err(io::Error::other)
+}

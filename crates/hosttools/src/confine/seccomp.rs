@@ -1,0 +1,232 @@
+//! System calls, by seccomp: everything works but what a tool has no use for, which fails as if it were forbidden.
+//!
+//! Not a list of what is allowed: tools are many, and an unknown call that kills a build is a fault nobody can find.
+//! What is listed is what reaches around landlock and the limits.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    sock_filter,
+};
+
+/// Other processes, other memory.
+const TRACING: &[i64] = &[
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+];
+/// Where files are, and roads to them that are not paths.
+const MOUNTING: &[i64] = &[
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_quotactl,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_fanotify_init,
+];
+/// The machine itself.
+const MACHINE: &[i64] = &[
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_reboot,
+    libc::SYS_bpf,
+    libc::SYS_acct,
+    libc::SYS_syslog,
+    libc::SYS_vhangup,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+];
+/// Namespaces, in which one is root again; and rings, whose entries seccomp does not see.
+const AROUND: &[i64] = &[
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+];
+#[cfg(target_arch = "x86_64")]
+const OF_THIS_MACHINE: &[i64] = &[
+    libc::SYS_kexec_file_load,
+    libc::SYS_iopl,
+    libc::SYS_ioperm,
+    libc::SYS_modify_ldt,
+    libc::SYS_uselib,
+    libc::SYS_ustat,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OF_THIS_MACHINE: &[i64] = &[libc::SYS_kexec_file_load];
+/// Mode, owner, times and attributes of files, which landlock does not hold: for those who may write nothing.
+const ATTRIBUTES: &[i64] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    SYS_FCHMODAT2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SYS_SETXATTRAT,
+    SYS_REMOVEXATTRAT,
+    SYS_FILE_SETATTR,
+];
+#[cfg(target_arch = "x86_64")]
+const OLD_ATTRIBUTES: &[i64] = &[
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD_ATTRIBUTES: &[i64] = &[];
+/// Numbers younger than the library that names them; the same on every architecture.
+const SYS_FCHMODAT2: i64 = 452;
+const SYS_SETXATTRAT: i64 = 463;
+const SYS_REMOVEXATTRAT: i64 = 466;
+const SYS_FILE_SETATTR: i64 = 469;
+
+/// The bits of `clone` that ask for a namespace of one's own: time, mount, cgroup, uts, ipc, user, pid, net.
+const NAMESPACES: [i32; 7] = [
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+];
+/// Device ioctls that type into a terminal.
+const TYPING: [u64; 2] = [libc::TIOCSTI as u64, 0x541C /* TIOCLINUX */];
+
+/// The four filters there are: with or without writing, with or without network. Each is compiled once.
+#[derive(Default)]
+pub(super) struct Filters {
+    compiled: BTreeMap<(bool, bool), Option<[BpfProgram; 2]>>,
+}
+
+impl Filters {
+    pub fn prepare(&mut self, write: bool, network: bool) {
+        self.compiled.entry((write, network)).or_insert_with(|| compile(write, network).ok());
+    }
+
+    /// From here on, the calls listed do not work in this process and its children. An error without errno: there is
+    /// no filter for this machine, or no seccomp in its kernel.
+    pub fn apply(&self, write: bool, network: bool) -> io::Result<()> {
+        let programs = self.compiled.get(&(write, network)).and_then(Option::as_ref);
+        for program in programs.ok_or_else(|| io::Error::other("no seccomp filter for this machine"))? {
+            seccompiler::apply_filter(program).map_err(|error| match error {
+                seccompiler::Error::Prctl(error) | seccompiler::Error::Seccomp(error)
+                    if error.raw_os_error() != Some(libc::EINVAL) =>
+                {
+                    error
+                }
+                other => io::Error::other(other),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// One filter for what is forbidden (EPERM), one for what is to look as if it did not exist (ENOSYS).
+fn compile(write: bool, network: bool) -> Result<[BpfProgram; 2], seccompiler::Error> {
+    let mut forbidden = Rules::new();
+    for call in [TRACING, MOUNTING, MACHINE, AROUND, OF_THIS_MACHINE].into_iter().flatten() {
+        forbidden.insert(*call, vec![]);
+    }
+    if !write {
+        forbidden.extend(ATTRIBUTES.iter().chain(OLD_ATTRIBUTES).map(|call| (*call, vec![])));
+    }
+    forbidden.insert(libc::SYS_socket, sockets(network)?);
+    forbidden.insert(libc::SYS_socketpair, vec![SeccompRule::new(vec![argument_is_not(0, libc::AF_UNIX)?])?]);
+    forbidden.insert(libc::SYS_ioctl, any(TYPING.iter().map(|code| argument(1, SeccompCmpOp::Eq, *code)))?);
+    let asks = |bit: &i32| {
+        let bit = *bit as u32 as u64;
+        argument(0, SeccompCmpOp::MaskedEq(bit), bit)
+    };
+    forbidden.insert(libc::SYS_clone, any(NAMESPACES.iter().map(asks))?);
+
+    // Its flags are in memory, where no filter looks; told that it is missing, libraries use `clone`.
+    let missing = Rules::from([(libc::SYS_clone3, vec![])]);
+    Ok([program(forbidden, libc::EPERM)?, program(missing, libc::ENOSYS)?])
+}
+
+/// None; or, with network, only of the internet, and to the kernel to ask for addresses. Never to a path: services of
+/// the machine listen there, which landlock does not hold before Linux 7.1.
+fn sockets(network: bool) -> Result<Vec<SeccompRule>, seccompiler::Error> {
+    if !network {
+        return Ok(vec![]);
+    }
+    let granted = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+    let conditions = granted.iter().map(|family| argument_is_not(0, *family)).collect::<Result<_, _>>()?;
+    Ok(vec![SeccompRule::new(conditions)?])
+}
+
+fn argument(number: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompCondition, seccompiler::Error> {
+    Ok(SeccompCondition::new(number, SeccompCmpArgLen::Dword, operator, value)?)
+}
+
+fn argument_is_not(number: u8, value: i32) -> Result<SeccompCondition, seccompiler::Error> {
+    argument(number, SeccompCmpOp::Ne, value as u64)
+}
+
+fn any(
+    conditions: impl Iterator<Item = Result<SeccompCondition, seccompiler::Error>>,
+) -> Result<Vec<SeccompRule>, seccompiler::Error> {
+    conditions.map(|condition| Ok(SeccompRule::new(vec![condition?])?)).collect()
+}
+
+fn program(rules: Rules, errno: i32) -> Result<BpfProgram, seccompiler::Error> {
+    let machine = std::env::consts::ARCH.try_into()?;
+    let denied = SeccompAction::Errno(errno as u32);
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, denied, machine)?;
+    let mut program = other_numbers();
+    program.extend(BpfProgram::try_from(filter)?);
+    Ok(program)
+}
+
+/// x86-64 knows most calls by a second number (x32), which a list of numbers would miss: none of those works.
+fn other_numbers() -> BpfProgram {
+    if !cfg!(target_arch = "x86_64") {
+        return BpfProgram::new();
+    }
+    const X32: u32 = 0x4000_0000;
+    let load_number = sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };
+    let skip_unless_x32 = sock_filter { code: 0x35, jt: 0, jf: 1, k: X32 };
+    let no_such_call =
+        sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32 };
+    vec![load_number, skip_unless_x32, no_such_call]
+}

@@ -1,0 +1,238 @@
+//! The pool: native programs for many callers, without blocking any of them.
+//!
+//! ```text
+//!             ┌ interactive: queue ─► slot ══ helper ─► program
+//!  run(…) ──► ┤                   └─► slot ══ helper
+//!             └ system:      queue ─► slot ══ helper      never serves the others
+//! ```
+//!
+//! A slot is a task of the caller's runtime with one helper process (see [`crate::worker`]) that runs one program at a
+//! time. The pool owns the deadlines: SIGTERM at the deadline, SIGKILL after a grace, and a helper that then does not
+//! confirm that everything is gone is replaced. A call ends when all that came of its program has ended: what is left
+//! when the program itself exits is killed at once, so nothing runs unwatched and nobody waits for it.
+//!
+//! Read `queue` (who is next), `slot` (a helper and its calls), `call` (one program from start to end), `helper`,
+//! `output`, then this file, which ties them together.
+
+mod call;
+mod helper;
+mod output;
+mod queue;
+mod retry;
+mod slot;
+mod stats;
+
+pub use retry::Backoff;
+pub use stats::{LaneStats, Stats, Totals};
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, oneshot, watch};
+
+use crate::config::{Mode, PoolConfig};
+use crate::error::ToolError;
+use crate::spec::{ExecSpec, Finished, Lane, OutputSink};
+use helper::{Command, Helper};
+use queue::Queue;
+use stats::Counters;
+
+/// Runs native programs. Cheap to clone: all clones are one pool, which ends with the last of them.
+#[derive(Clone)]
+pub struct WorkerPool {
+    shared: Arc<Shared>,
+    _last_one_ends_it: Arc<EndOnDrop>,
+}
+
+/// What the slots and the callers share.
+pub(crate) struct Shared {
+    mode: Mode,
+    command: Command,
+    patience: Patience,
+    interactive: LaneQueue,
+    system: LaneQueue,
+    counters: Counters,
+    helpers: Mutex<Vec<u32>>,
+    next_worker: AtomicU32,
+    phase: watch::Sender<Phase>,
+}
+
+/// From work to rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    Open,
+    /// Nothing new; what runs is asked to end.
+    Closing,
+    /// All helpers go, with whatever they have.
+    Closed,
+}
+
+/// Waits until the pool is that far.
+pub(crate) async fn reached(phase: &mut watch::Receiver<Phase>, far: Phase) {
+    // Without a sender there is no pool.
+    let _ = phase.wait_for(|phase| *phase >= far).await;
+}
+
+/// How long the pool waits for what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    pub kill: Duration,
+    pub confirm: Duration,
+    pub shutdown: Duration,
+}
+
+/// One lane: who waits, and what wakes a slot.
+struct LaneQueue {
+    slots: usize,
+    queue: Mutex<Queue<Call>>,
+    arrived: Notify,
+}
+
+/// A call that waits for a slot.
+pub(crate) struct Call {
+    pub spec: ExecSpec,
+    pub lane: Lane,
+    pub output: Option<OutputSink>,
+    pub answer: Answer,
+}
+
+/// Where the caller waits; closed when it has gone away.
+pub(crate) type Answer = oneshot::Sender<Result<Finished, ToolError>>;
+
+struct EndOnDrop(Arc<Shared>);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.phase.send_replace(Phase::Closed);
+    }
+}
+
+impl WorkerPool {
+    /// A pool on the runtime it is called in.
+    pub fn start(mode: Mode, config: &PoolConfig) -> Result<WorkerPool, ToolError> {
+        let shared = Arc::new(Shared {
+            mode,
+            command: Command::of(config)?,
+            patience: Patience {
+                kill: Duration::from_millis(config.kill_grace_ms),
+                confirm: Duration::from_millis(config.confirm_grace_ms),
+                shutdown: Duration::from_millis(config.shutdown_grace_ms),
+            },
+            interactive: LaneQueue::new(config.interactive_workers(), config.queue_depth),
+            system: LaneQueue::new(config.system.max(1), config.queue_depth),
+            counters: Counters::default(),
+            helpers: Mutex::default(),
+            next_worker: AtomicU32::new(1),
+            phase: watch::Sender::new(Phase::Open),
+        });
+        if mode == Mode::Worker {
+            for lane in [Lane::Interactive, Lane::System] {
+                for _ in 0..shared.lane(lane).slots {
+                    tokio::spawn(slot::serve(shared.clone(), lane));
+                }
+            }
+        }
+        Ok(WorkerPool { _last_one_ends_it: Arc::new(EndOnDrop(shared.clone())), shared })
+    }
+
+    /// Runs a program in its lane and returns when it and everything that came of it has ended. `session` is the caller
+    /// for whom: where many wait, each session gets its turn. Dropping the future ends the program.
+    pub async fn run(
+        &self,
+        spec: ExecSpec,
+        lane: Lane,
+        session: &str,
+        output: Option<OutputSink>,
+    ) -> Result<Finished, ToolError> {
+        let (answer, answered) = oneshot::channel();
+        let call = Call { spec, lane, output, answer };
+        match self.shared.mode {
+            Mode::Disabled => return Err(ToolError::Disabled("the mode is 'disabled'".to_owned())),
+            Mode::Worker => self.shared.lane(lane).enqueue(&self.shared, session, call)?,
+            Mode::ChildProcess if *self.shared.phase.borrow() > Phase::Open => {
+                return Err(ToolError::ShuttingDown);
+            }
+            Mode::ChildProcess => drop(tokio::spawn(slot::serve_one(self.shared.clone(), call))),
+        }
+        answered.await.unwrap_or(Err(ToolError::ShuttingDown))
+    }
+
+    /// Takes nothing new, turns away who waits, ends what runs; returns when all helpers are gone, or made to.
+    pub async fn shutdown(&self) {
+        let shared = &self.shared;
+        shared
+            .phase
+            .send_if_modified(|phase| std::mem::replace(phase, (*phase).max(Phase::Closing)) < *phase);
+        for lane in [&shared.interactive, &shared.system] {
+            for call in lane.queue.lock().drain() {
+                let _ = call.answer.send(Err(ToolError::ShuttingDown));
+            }
+        }
+        // The phase has a listener for as long as a slot serves.
+        let _ = tokio::time::timeout(shared.patience.shutdown, shared.phase.closed()).await;
+        shared.phase.send_replace(Phase::Closed);
+        shared.phase.closed().await;
+    }
+
+    /// What the pool does and did. Counting its processes reads `/proc`.
+    pub fn stats(&self) -> Stats {
+        self.shared.stats()
+    }
+}
+
+impl Shared {
+    fn lane(&self, lane: Lane) -> &LaneQueue {
+        match lane {
+            Lane::Interactive => &self.interactive,
+            Lane::System => &self.system,
+        }
+    }
+
+    /// A new helper, known by its number and counted until it goes.
+    async fn start_helper(self: &Arc<Shared>) -> std::io::Result<Helper> {
+        let number = self.next_worker.fetch_add(1, Ordering::Relaxed);
+        Helper::start(self.clone(), number).await
+    }
+}
+
+impl LaneQueue {
+    fn new(slots: usize, depth: usize) -> LaneQueue {
+        LaneQueue { slots, queue: Mutex::new(Queue::new(depth)), arrived: Notify::new() }
+    }
+
+    fn enqueue(&self, shared: &Shared, session: &str, call: Call) -> Result<(), ToolError> {
+        let mut queue = self.queue.lock();
+        // Looked at under the lock, so that a shutdown sees every call that came before it.
+        if *shared.phase.borrow() > Phase::Open {
+            return Err(ToolError::ShuttingDown);
+        }
+        let idle = self.slots.saturating_sub(shared.counters.active(call.lane));
+        // Who has gone away again does not keep others out.
+        queue.retain(|waiting| !waiting.answer.is_closed());
+        queue.push(session, call, idle).map_err(|queued| ToolError::WorkerUnavailable { queued })?;
+        drop(queue);
+        self.arrived.notify_one();
+        Ok(())
+    }
+
+    /// The next call, as soon as there is one. From then on its slot counts as busy.
+    async fn next(&self, shared: &Shared) -> Call {
+        loop {
+            let arrived = self.arrived.notified();
+            {
+                let mut queue = self.queue.lock();
+                if let Some(call) = queue.pop() {
+                    shared.counters.begin(call.lane);
+                    if queue.len() > 0 {
+                        // One wake-up may have stood for two arrivals.
+                        self.arrived.notify_one();
+                    }
+                    return call;
+                }
+            }
+            arrived.await;
+        }
+    }
+}

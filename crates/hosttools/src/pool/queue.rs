@@ -1,0 +1,115 @@
+//! Who is next: in order of arrival while there is room; once the queue is more than half full, the sessions take turns.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What waits in one lane.
+pub(super) struct Queue<T> {
+    depth: usize,
+    waiting: VecDeque<(Arc<str>, T)>,
+    /// The sessions that have had a turn, the most recent last.
+    served: Vec<Arc<str>>,
+}
+
+impl<T> Queue<T> {
+    pub fn new(depth: usize) -> Queue<T> {
+        Queue { depth, waiting: VecDeque::new(), served: Vec::new() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Adds what `session` waits for, or says how many wait already. Who will be taken at once, by one of `idle`
+    /// workers, does not wait.
+    pub fn push(&mut self, session: &str, item: T, idle: usize) -> Result<(), usize> {
+        if self.waiting.len() >= self.depth + idle {
+            return Err(self.waiting.len());
+        }
+        self.waiting.push_back((session.into(), item));
+        Ok(())
+    }
+
+    pub fn pop(&mut self) -> Option<T> {
+        let crowded = self.waiting.len() * 2 > self.depth;
+        let next = if crowded { self.longest_without_a_turn() } else { 0 };
+        let (session, item) = self.waiting.remove(next)?;
+        self.served.retain(|other| *other != session);
+        // Only who still waits is worth remembering, so a name lives no longer than its calls.
+        self.served.retain(|other| self.waiting.iter().any(|(waiting, _)| waiting == other));
+        self.served.push(session);
+        Some(item)
+    }
+
+    /// The place of the first call of the session whose last turn is the longest ago; who never had one comes first.
+    fn longest_without_a_turn(&self) -> usize {
+        let turn = |session: &Arc<str>| {
+            self.served.iter().position(|served| served == session).map_or(0, |at| at + 1)
+        };
+        let places = self.waiting.iter().enumerate();
+        places.min_by_key(|(place, (session, _))| (turn(session), *place)).map_or(0, |(place, _)| place)
+    }
+
+    pub fn retain(&mut self, keep: impl Fn(&T) -> bool) {
+        self.waiting.retain(|(_, item)| keep(item));
+    }
+
+    pub fn drain(&mut self) -> Vec<T> {
+        self.waiting.drain(..).map(|(_, item)| item).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(depth: usize, sessions: &str) -> Queue<String> {
+        let mut queue = Queue::new(depth);
+        for (number, session) in sessions.chars().enumerate() {
+            queue.push(&session.to_string(), format!("{session}{number}"), 0).expect("there is room");
+        }
+        queue
+    }
+
+    fn order(mut queue: Queue<String>) -> String {
+        std::iter::from_fn(|| queue.pop()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn half_full_is_served_in_order_of_arrival() {
+        assert_eq!(order(filled(10, "aaaab")), "a0 a1 a2 a3 b4");
+    }
+
+    #[test]
+    fn above_half_full_sessions_take_turns() {
+        // Six to five wait: turns; from five on, order of arrival again.
+        assert_eq!(order(filled(10, "aaaaaaaabc")), "a0 b8 c9 a1 a2 a3 a4 a5 a6 a7");
+    }
+
+    #[test]
+    fn a_session_that_has_just_been_served_waits_for_the_others() {
+        let mut queue = filled(4, "aabb");
+        assert_eq!(queue.pop().as_deref(), Some("a0"));
+        assert_eq!(queue.pop().as_deref(), Some("b2"));
+        queue.push("b", "b4".to_owned(), 0).expect("there is room");
+        assert_eq!(queue.pop().as_deref(), Some("a1"), "b had its turn");
+    }
+
+    #[test]
+    fn beyond_its_depth_it_takes_only_what_idle_workers_will_take() {
+        let mut queue = filled(2, "ab");
+        assert_eq!(queue.push("c", "c".to_owned(), 0), Err(2));
+        assert_eq!(queue.push("c", "c".to_owned(), 1), Ok(()));
+        assert_eq!(queue.push("d", "d".to_owned(), 1), Err(3));
+    }
+
+    #[test]
+    fn names_of_sessions_that_no_longer_wait_are_forgotten() {
+        let mut queue = Queue::new(10);
+        for number in 0..100 {
+            queue.push(&number.to_string(), number, 0).expect("there is room");
+            queue.pop();
+        }
+        assert!(queue.served.len() <= 1, "{:?}", queue.served);
+    }
+}

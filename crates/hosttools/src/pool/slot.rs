@@ -1,0 +1,86 @@
+//! A slot: one helper, and one call after the other on it. A helper that is lost is replaced.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::call::{self, Outcome};
+use super::helper::Helper;
+use super::{Call, Phase, Shared, reached};
+use crate::error::ToolError;
+use crate::spec::Lane;
+
+/// Serves a lane until the pool closes.
+pub(super) async fn serve(shared: Arc<Shared>, lane: Lane) {
+    let mut phase = shared.phase.subscribe();
+    // Before anyone calls, so that the first does not wait for it. Where that fails, the first call is told why.
+    let mut helper = shared.start_helper().await.ok();
+    loop {
+        tokio::select! {
+            biased;
+            () = reached(&mut phase, Phase::Closing) => break,
+            () = loss(&mut helper) => helper = shared.start_helper().await.ok(),
+            mut call = shared.lane(lane).next(&shared) => {
+                let outcome = run(&shared, &mut helper, &mut call, &mut phase).await;
+                finish(&shared, call, outcome);
+            }
+        }
+    }
+}
+
+/// Serves one call with a helper of its own.
+pub(super) async fn serve_one(shared: Arc<Shared>, mut call: Call) {
+    let mut phase = shared.phase.subscribe();
+    shared.counters.begin(call.lane);
+    let mut outcome = run(&shared, &mut None, &mut call, &mut phase).await;
+    if let Ok(finished) = &mut outcome.result {
+        finished.worker = 0;
+    }
+    finish(&shared, call, outcome);
+}
+
+/// Waits until an idle helper is gone. Where there is none, forever: the next call will want one.
+async fn loss(helper: &mut Option<Helper>) {
+    match helper {
+        // An idle helper has nothing to say but its end; an answer that is late is dropped here.
+        Some(helper) => while helper.report().await.is_ok() {},
+        None => std::future::pending().await,
+    }
+}
+
+async fn run(
+    shared: &Arc<Shared>,
+    helper: &mut Option<Helper>,
+    call: &mut Call,
+    phase: &mut watch::Receiver<Phase>,
+) -> Outcome {
+    if helper.is_none() {
+        match shared.start_helper().await {
+            Ok(started) => *helper = Some(started),
+            Err(error) => {
+                return Outcome {
+                    result: Err(ToolError::WorkerLost(error.to_string())),
+                    helper_is_well: false,
+                };
+            }
+        }
+    }
+    let Some(ready) = helper else { unreachable!("it has just been started") };
+    let mut closed = phase.clone();
+    let outcome = tokio::select! {
+        outcome = call::run(ready, call, shared.patience, phase.clone()) => outcome,
+        () = reached(&mut closed, Phase::Closed) => {
+            Outcome { result: Err(ToolError::ShuttingDown), helper_is_well: false }
+        }
+    };
+    if !outcome.helper_is_well {
+        *helper = None;
+    }
+    outcome
+}
+
+fn finish(shared: &Shared, call: Call, outcome: Outcome) {
+    shared.counters.end(call.lane, &outcome.result);
+    // A caller that has gone away does not want to know.
+    let _ = call.answer.send(outcome.result);
+}

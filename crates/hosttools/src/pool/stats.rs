@@ -1,0 +1,140 @@
+//! What the pool does and did.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use rustix::process::Pid;
+use serde::Serialize;
+
+use super::Shared;
+use crate::error::ToolError;
+use crate::spec::{Finished, Lane};
+use crate::worker::descendants;
+
+/// More processes than this at once are unusual, and worth a warning.
+const MANY_CHILDREN: usize = 50;
+
+/// The pool at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stats {
+    /// The lane of agents and people.
+    pub interactive: LaneStats,
+    /// The lane of our own housekeeping.
+    pub system: LaneStats,
+    /// Since the pool was started.
+    pub totals: Totals,
+    /// Processes that programs are or have started, alive now.
+    pub children: usize,
+    /// What someone should look at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
+}
+
+/// One lane at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LaneStats {
+    /// Workers with a program.
+    pub active: usize,
+    /// Workers without.
+    pub idle: usize,
+    /// Calls that wait for a worker.
+    pub queued: usize,
+}
+
+/// What came of all calls that got a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Totals {
+    /// Programs that ran to their own end, whatever their exit code.
+    pub completed: u64,
+    /// Programs that were not started, or whose worker was lost.
+    pub failed: u64,
+    /// Programs that were ended at their deadline.
+    pub timed_out: u64,
+    /// How long those that completed ran, on average.
+    pub avg_exec_ms: f64,
+}
+
+#[derive(Default)]
+pub(super) struct Counters {
+    active: [AtomicUsize; 2],
+    completed: AtomicU64,
+    failed: AtomicU64,
+    timed_out: AtomicU64,
+    microseconds: AtomicU64,
+}
+
+impl Counters {
+    pub fn active(&self, lane: Lane) -> usize {
+        self.active[index(lane)].load(Relaxed)
+    }
+
+    pub fn begin(&self, lane: Lane) {
+        self.active[index(lane)].fetch_add(1, Relaxed);
+    }
+
+    pub fn end(&self, lane: Lane, result: &Result<Finished, ToolError>) {
+        self.active[index(lane)].fetch_sub(1, Relaxed);
+        match result {
+            Ok(finished) if finished.timed_out => self.timed_out.fetch_add(1, Relaxed),
+            Ok(finished) => {
+                self.microseconds.fetch_add(microseconds(finished.duration), Relaxed);
+                self.completed.fetch_add(1, Relaxed)
+            }
+            Err(_) => self.failed.fetch_add(1, Relaxed),
+        };
+    }
+
+    fn totals(&self) -> Totals {
+        let completed = self.completed.load(Relaxed);
+        let milliseconds = self.microseconds.load(Relaxed) as f64 / 1000.0;
+        Totals {
+            completed,
+            failed: self.failed.load(Relaxed),
+            timed_out: self.timed_out.load(Relaxed),
+            avg_exec_ms: if completed == 0 { 0.0 } else { milliseconds / completed as f64 },
+        }
+    }
+}
+
+fn index(lane: Lane) -> usize {
+    match lane {
+        Lane::Interactive => 0,
+        Lane::System => 1,
+    }
+}
+
+fn microseconds(duration: Duration) -> u64 {
+    duration.as_micros().try_into().unwrap_or(u64::MAX)
+}
+
+impl Shared {
+    pub(super) fn stats(&self) -> Stats {
+        let children = self.children();
+        let warning =
+            (children > MANY_CHILDREN).then(|| format!("{children} processes of programs are alive"));
+        if let Some(warning) = &warning {
+            tracing::warn!("{warning}");
+        }
+        Stats {
+            interactive: self.lane_stats(Lane::Interactive),
+            system: self.lane_stats(Lane::System),
+            totals: self.counters.totals(),
+            children,
+            warning,
+        }
+    }
+
+    fn lane_stats(&self, lane: Lane) -> LaneStats {
+        let (slots, active) = (self.lane(lane).slots, self.counters.active(lane));
+        LaneStats { active, idle: slots.saturating_sub(active), queued: self.lane(lane).queue.lock().len() }
+    }
+
+    /// Below each keeper is one worker, and below that what it has started.
+    fn children(&self) -> usize {
+        let helpers = self.helpers.lock().clone();
+        let keepers = helpers.into_iter().filter_map(|keeper| Pid::from_raw(keeper as i32));
+        keepers.map(|keeper| descendants(keeper).len().saturating_sub(1)).sum()
+    }
+}

@@ -1,0 +1,26 @@
+//! The keeper: the process that outlives a worker for the moment it takes to end what the worker cannot end any more.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::family;
+
+/// Waits until the lifeline is closed or the worker has ended; then nothing of it is left.
+pub(super) fn keep(lifeline: &OwnedFd, worker: Pid) -> io::Result<()> {
+    let worker = pidfd_open(worker, PidfdFlags::empty())?;
+    let mut ends =
+        [PollFd::new(lifeline.as_fd(), PollFlags::POLLIN), PollFd::new(worker.as_fd(), PollFlags::POLLIN)];
+    loop {
+        match poll(&mut ends, PollTimeout::NONE) {
+            Err(Errno::EINTR) => {}
+            // Whatever went wrong with waiting, the programs must not live on unwatched.
+            _ => break,
+        }
+    }
+    family::end_all(|_, _| {});
+    Ok(())
+}

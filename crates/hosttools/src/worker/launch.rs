@@ -1,0 +1,120 @@
+//! From an order to a running program: everything that can fail is prepared before the fork, and what remains is
+//! reported through a pipe that exec closes.
+
+use std::ffi::{CString, OsStr};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::process::{Pid, Signal, set_parent_process_death_signal, setsid};
+
+use super::fork_exec::{self, Side, Strings};
+use super::wire::{Descriptors, Job, Obstacle, Step};
+use crate::confine::{self, Rules};
+
+/// Starts programs, and keeps what does not change from one to the next.
+#[derive(Default)]
+pub(super) struct Launcher {
+    confine: confine::Prepared,
+}
+
+impl Launcher {
+    /// Starts a program and returns when it runs.
+    pub fn launch(&mut self, job: &Job, descriptors: &Descriptors<OwnedFd>) -> Result<Pid, Obstacle> {
+        let program = Program::new(job).map_err(|error| obstacle(Step::Prepare, &error))?;
+        let rules = Rules::of(job, &descriptors.jail);
+        self.confine.prepare(&rules);
+        let (mut trouble, report) = pipe().map_err(|error| obstacle(Step::Prepare, &error))?;
+        match fork_exec::fork().map_err(|error| obstacle(Step::Fork, &error))? {
+            Side::Child => {
+                let obstacle = program.become_it(&rules, &self.confine, descriptors);
+                let _ = File::from(report).write_all(&obstacle.to_bytes());
+                fork_exec::exit_child(127)
+            }
+            Side::Parent(process) => {
+                drop(report);
+                let mut bytes = [0; 5];
+                match trouble.read_exact(&mut bytes) {
+                    Ok(()) => Err(Obstacle::from_bytes(bytes)),
+                    Err(_) => Ok(process),
+                }
+            }
+        }
+    }
+
+    /// For the time between two jobs, when nobody waits.
+    pub fn rest(&mut self) {
+        self.confine.refresh();
+    }
+}
+
+fn pipe() -> io::Result<(File, OwnedFd)> {
+    let (read, write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
+    Ok((File::from(read), write))
+}
+
+/// A program as exec wants it.
+struct Program {
+    path: CString,
+    args: Strings,
+    env: Strings,
+}
+
+impl Program {
+    fn new(job: &Job) -> io::Result<Program> {
+        let string = |word: &OsStr| Ok::<_, io::Error>(CString::new(word.as_bytes())?);
+        let args = [&job.program].into_iter().chain(&job.args).map(|word| string(word));
+        let env = job.env.iter().map(|(name, value)| {
+            Ok::<_, io::Error>(CString::new([name.as_bytes(), b"=", value.as_bytes()].concat())?)
+        });
+        Ok(Program {
+            path: string(&job.program)?,
+            args: Strings::new(args.collect::<io::Result<_>>()?),
+            env: Strings::new(env.collect::<io::Result<_>>()?),
+        })
+    }
+
+    /// In the child: gives up everything, step by step, and becomes the program. Returns only what went wrong.
+    fn become_it(
+        &self,
+        rules: &Rules<'_>,
+        prepared: &confine::Prepared,
+        descriptors: &Descriptors<OwnedFd>,
+    ) -> Obstacle {
+        let all = || -> Result<(), Obstacle> {
+            let at = |step| move |error: io::Error| obstacle(step, &error);
+            own_session().map_err(at(Step::Session))?;
+            streams(descriptors).map_err(at(Step::Streams))?;
+            fork_exec::change_directory(descriptors.cwd.as_fd()).map_err(at(Step::Directory))?;
+            confine::drop_privileges().map_err(at(Step::Privileges))?;
+            prepared.restrict_files(rules).map_err(at(Step::Landlock))?;
+            prepared.set_limits(rules).map_err(at(Step::Limits))?;
+            prepared.restrict_calls(rules).map_err(at(Step::Seccomp))
+        };
+        match all() {
+            Err(obstacle) => obstacle,
+            Ok(()) => obstacle(Step::Exec, &fork_exec::exec(&self.path, &self.args, &self.env)),
+        }
+    }
+}
+
+/// A session and group of its own, no terminal; it does not outlive the worker even if the keeper is gone, too.
+fn own_session() -> io::Result<()> {
+    setsid()?;
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    fork_exec::reset_signals()
+}
+
+fn streams(descriptors: &Descriptors<OwnedFd>) -> io::Result<()> {
+    fork_exec::replace(&File::open("/dev/null")?, 0)?;
+    fork_exec::replace(&descriptors.stdout, 1)?;
+    fork_exec::replace(&descriptors.stderr, 2)?;
+    fork_exec::close_the_rest_on_exec()
+}
+
+/// An error of ours without an errno means that the kernel does not have what was asked for.
+fn obstacle(step: Step, error: &io::Error) -> Obstacle {
+    let prepared = if step == Step::Prepare { libc::EINVAL } else { 0 };
+    Obstacle { step, errno: error.raw_os_error().unwrap_or(prepared) }
+}

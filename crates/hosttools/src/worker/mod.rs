@@ -1,0 +1,81 @@
+//! The helper process: it starts one native program at a time and answers for all that comes of it.
+//!
+//! A thread of the host could not: a parent-death signal fires when the *thread* that forked ends, and what a program
+//! forks away belongs to nobody. So a helper is two small processes without threads, each able to end the other's work:
+//!
+//! ```text
+//!  pool ══ socket ══► worker ── fork, confine, exec ──► program ──► whatever it starts
+//!    ║                  ▲
+//!    ╚══ lifeline ═══► keeper
+//! ```
+//!
+//! Both are subreapers: an orphan of the program becomes a child of the worker, or of the keeper once the worker is
+//! gone. The worker ends all it has started when its socket closes or the keeper ends, the keeper when the lifeline
+//! closes or the worker ends, in whatever way. Only who kills both at once can leave anything behind, and not the
+//! program itself: it dies with the worker.
+//!
+//! Read `wire` (what is said), `serve` (the worker's loop), `launch` (from fork to exec), `family` (finding and ending
+//! all that came of a program), `keeper`. The unsafe calls are all in `fork_exec`.
+
+mod family;
+mod fork_exec;
+mod keeper;
+mod launch;
+mod serve;
+pub(crate) mod wire;
+
+pub(crate) use family::{descendants, end_tree};
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+use rustix::process::{PidfdFlags, pidfd_open};
+
+use fork_exec::Side;
+
+/// Is a helper until the pool is done with it. To be called first of all, before there is a thread or a runtime, by a
+/// process the pool has started: its standard input is the socket, its standard output the lifeline.
+pub fn main() -> ! {
+    // A panic must not unwind from the child of a fork into its parent's loop.
+    std::panic::set_hook(Box::new(|panic| {
+        eprintln!("wardian worker: {panic}");
+        std::process::abort();
+    }));
+    match help() {
+        Ok(()) => std::process::exit(0),
+        Err(error) => {
+            eprintln!("wardian worker: {error}");
+            std::process::exit(1);
+        }
+    }
+}
+
+fn help() -> io::Result<()> {
+    if std::fs::read_dir("/proc/self/task")?.count() != 1 {
+        return Err(io::Error::other("must be started before any thread"));
+    }
+    let socket = UnixStream::from(fork_exec::take_descriptor(0)?);
+    let lifeline = fork_exec::take_descriptor(1)?;
+    // Away from the terminal, whose Ctrl-C is for the pool's process, and its closing ends us.
+    let _ = rustix::process::setsid();
+    become_subreaper()?;
+    match fork_exec::fork()? {
+        Side::Child => work(socket, lifeline),
+        Side::Parent(worker) => {
+            drop(socket);
+            keeper::keep(&lifeline, worker)
+        }
+    }
+}
+
+fn work(socket: UnixStream, lifeline: OwnedFd) -> io::Result<()> {
+    drop(lifeline);
+    become_subreaper()?;
+    let keeper = rustix::process::getppid().ok_or_else(|| io::Error::other("the keeper is gone"))?;
+    serve::serve(socket, &pidfd_open(keeper, PidfdFlags::empty())?)
+}
+
+fn become_subreaper() -> io::Result<()> {
+    Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
+}

@@ -1,0 +1,208 @@
+//! What the pool and a worker say to each other: frames of a length (`u32`, little-endian) and a `postcard` message.
+//!
+//! A frame with a job brings descriptors along, in the order of [`Descriptors`], attached to its first byte.
+
+use std::ffi::OsString;
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+
+use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use uuid::Uuid;
+
+/// No message is longer: the kernel takes arguments and environment up to 2 MiB or so.
+const LONGEST: usize = 16 << 20;
+/// Bytes before each message.
+const HEADER: usize = 4;
+
+/// What a worker is told.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Order {
+    /// Start this.
+    Run(Box<Job>),
+    /// SIGTERM to the job and all that came of it.
+    Terminate(Uuid),
+    /// SIGKILL to the job and all that came of it.
+    Kill(Uuid),
+}
+
+/// What a worker answers.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Report {
+    /// The worker is there.
+    Ready,
+    /// The job has ended, and so has everything that came of it.
+    Ended(Uuid, Ending),
+    /// The job was not started.
+    NotStarted(Uuid, Obstacle),
+}
+
+/// How the program itself ended.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) enum Ending {
+    Exit(i32),
+    Signal(i32),
+}
+
+/// At which step, and with which errno (0: the kernel does not have it), a program could not be started.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Obstacle {
+    pub step: Step,
+    pub errno: i32,
+}
+
+/// From fork to exec, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Step {
+    Prepare,
+    Fork,
+    Session,
+    Streams,
+    Directory,
+    Privileges,
+    Landlock,
+    Limits,
+    Seccomp,
+    Exec,
+}
+
+impl Step {
+    const ALL: [Step; 10] = [
+        Step::Prepare,
+        Step::Fork,
+        Step::Session,
+        Step::Streams,
+        Step::Directory,
+        Step::Privileges,
+        Step::Landlock,
+        Step::Limits,
+        Step::Seccomp,
+        Step::Exec,
+    ];
+}
+
+impl Obstacle {
+    /// As the child of the fork writes it: without allocating.
+    pub fn to_bytes(self) -> [u8; 5] {
+        let errno = self.errno.to_le_bytes();
+        [self.step as u8, errno[0], errno[1], errno[2], errno[3]]
+    }
+
+    pub fn from_bytes(bytes: [u8; 5]) -> Obstacle {
+        let step = Step::ALL.get(usize::from(bytes[0])).copied().unwrap_or(Step::Fork);
+        Obstacle { step, errno: i32::from_le_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]) }
+    }
+}
+
+/// A program to start.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Job {
+    pub id: Uuid,
+    pub program: OsString,
+    pub args: Vec<OsString>,
+    pub env: Vec<(OsString, OsString)>,
+    /// The pool keeps the deadline; this is for a pool that does not.
+    pub ceiling_ms: u64,
+    pub readable: Vec<OsString>,
+    pub write: bool,
+    pub network: bool,
+    pub memory: u64,
+    pub files: u64,
+    pub processes: u64,
+    pub file_size: u64,
+    pub require_landlock: bool,
+    pub require_seccomp: bool,
+}
+
+/// What a job needs besides words.
+#[derive(Debug)]
+pub(crate) struct Descriptors<F> {
+    pub cwd: F,
+    pub jail: F,
+    pub stdout: F,
+    pub stderr: F,
+}
+
+impl<F: AsFd> Descriptors<F> {
+    fn numbers(&self) -> [RawFd; 4] {
+        [&self.cwd, &self.jail, &self.stdout, &self.stderr].map(|held| held.as_fd().as_raw_fd())
+    }
+}
+
+/// The frame of a message.
+pub(crate) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut frame = postcard::to_extend(message, vec![0; HEADER]).map_err(io::Error::other)?;
+    let length = frame.len() - HEADER;
+    if length > LONGEST {
+        return Err(io::Error::other("the message is too long"));
+    }
+    frame[..HEADER].copy_from_slice(&(length as u32).to_le_bytes());
+    Ok(frame)
+}
+
+/// The message at the start of `bytes`, which it is taken from; `None` until it is all there.
+pub(crate) fn unframe<M: DeserializeOwned>(bytes: &mut Vec<u8>) -> io::Result<Option<M>> {
+    let Some(header) = bytes.first_chunk::<HEADER>() else { return Ok(None) };
+    let end = HEADER + length(*header)?;
+    if bytes.len() < end {
+        return Ok(None);
+    }
+    let message = postcard::from_bytes(&bytes[HEADER..end]).map_err(io::Error::other)?;
+    bytes.drain(..end);
+    Ok(Some(message))
+}
+
+fn length(header: [u8; HEADER]) -> io::Result<usize> {
+    let length = u32::from_le_bytes(header) as usize;
+    if length > LONGEST { Err(io::Error::other("the message is too long")) } else { Ok(length) }
+}
+
+/// Sends the beginning of a frame with `descriptors`, and says how much of it was sent.
+pub(crate) fn send_with(
+    socket: &impl AsFd,
+    frame: &[u8],
+    descriptors: &Descriptors<impl AsFd>,
+) -> io::Result<usize> {
+    let numbers = descriptors.numbers();
+    let rights = [ControlMessage::ScmRights(&numbers)];
+    let bytes = [IoSlice::new(frame)];
+    Ok(sendmsg::<()>(socket.as_fd().as_raw_fd(), &bytes, &rights, MsgFlags::MSG_NOSIGNAL, None)?)
+}
+
+/// The next order, and the descriptors that came with it; `None` when the pool has closed the socket.
+pub(crate) fn receive(socket: &mut UnixStream) -> io::Result<Option<(Order, Option<Descriptors<OwnedFd>>)>> {
+    let mut header = [0; HEADER];
+    let (read, descriptors) = receive_with(socket, &mut header)?;
+    if read == 0 {
+        return Ok(None);
+    }
+    socket.read_exact(&mut header[read..])?;
+    let mut message = vec![0; length(header)?];
+    socket.read_exact(&mut message)?;
+    let order = postcard::from_bytes(&message).map_err(io::Error::other)?;
+    let descriptors: Option<[OwnedFd; 4]> = descriptors.try_into().ok();
+    let descriptors =
+        descriptors.map(|[cwd, jail, stdout, stderr]| Descriptors { cwd, jail, stdout, stderr });
+    Ok(Some((order, descriptors)))
+}
+
+fn receive_with(socket: &UnixStream, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    let mut space = nix::cmsg_space!([RawFd; 4]);
+    let mut bytes = [IoSliceMut::new(bytes)];
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+    let message = recvmsg::<()>(socket.as_raw_fd(), &mut bytes, Some(&mut space), flags)?;
+    let mut descriptors = Vec::new();
+    for control in message.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(numbers) = control {
+            // SAFETY: the kernel has just made these descriptors for us, and nobody else knows their numbers.
+            descriptors.extend(numbers.into_iter().map(|number| unsafe { OwnedFd::from_raw_fd(number) }));
+        }
+    }
+    Ok((message.bytes, descriptors))
+}
+
+/// Answers the pool.
+pub(crate) fn report(socket: &mut UnixStream, report: &Report) -> io::Result<()> {
+    socket.write_all(&frame(report)?)
+}

@@ -1,0 +1,42 @@
+//! A program with a pool, to be killed while a call runs: `host JAIL WORKER PROGRAM ARGS…`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::fs::{Mode, OFlags, open};
+use wardian_hosttools::{
+    Confinement, ExecSpec, HeldDirectory, Lane, Mode as ToolsMode, PoolConfig, Required, WorkerPool,
+};
+
+pub fn main(args: &[String]) {
+    let jail = PathBuf::from(&args[0]);
+    let held =
+        open(&jail, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).expect("the jail");
+    let jail = HeldDirectory::new(jail, held);
+    let spec = ExecSpec {
+        program: PathBuf::from(&args[2]),
+        args: args[3..].iter().map(Into::into).collect(),
+        cwd: jail.clone(),
+        env: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        timeout: Duration::from_secs(1000),
+        max_output: 1000,
+        confinement: Confinement {
+            jail,
+            readable: vec![],
+            write: true,
+            network: false,
+            memory: 1 << 30,
+            files: 100,
+            processes: 100,
+            file_size: 1 << 20,
+            required: Required::default(),
+        },
+    };
+    let config = PoolConfig { worker: vec![PathBuf::from(&args[1])], ..PoolConfig::default() };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let pool = WorkerPool::start(ToolsMode::Worker, &config).expect("a pool");
+        let result = pool.run(spec, Lane::Interactive, "host", None).await;
+        println!("{result:?}");
+    });
+}

@@ -56,6 +56,10 @@ fn arguments() -> Arguments {
 }
 
 fn main() -> ExitCode {
+    // First of all: a worker has neither threads nor a log.
+    if std::env::args_os().nth(1).is_some_and(|command| command == "__worker") {
+        wardian_hosttools::worker::main();
+    }
     let level = std::env::var("WARDIAN_LOG").ok().and_then(|level| level.parse().ok());
     let level: tracing::Level = level.unwrap_or(tracing::Level::WARN);
     tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).init();

@@ -117,7 +117,7 @@ const SYS_SETXATTRAT: i64 = 463;
 const SYS_REMOVEXATTRAT: i64 = 466;
 const SYS_FILE_SETATTR: i64 = 469;
 
-/// The bits of `clone` that ask for a namespace of one's own: time, mount, cgroup, uts, ipc, user, pid, net.
+/// The bits of `clone` that ask for a namespace of one's own: mount, cgroup, uts, ipc, user, pid, net.
 const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNS,
     libc::CLONE_NEWCGROUP,
@@ -128,7 +128,7 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNET,
 ];
 /// Device ioctls that type into a terminal.
-const TYPING: [u64; 2] = [libc::TIOCSTI as u64, 0x541C /* TIOCLINUX */];
+const TYPING: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
 
 /// The four filters there are: with or without writing, with or without network. Each is compiled once.
 #[derive(Default)]
@@ -148,7 +148,7 @@ impl Filters {
         for program in programs.ok_or_else(|| io::Error::other("no seccomp filter for this machine"))? {
             seccompiler::apply_filter(program).map_err(|error| match error {
                 seccompiler::Error::Prctl(error) | seccompiler::Error::Seccomp(error)
-                    if error.raw_os_error() != Some(libc::EINVAL) =>
+                    if !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) =>
                 {
                     error
                 }

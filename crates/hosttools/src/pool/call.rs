@@ -119,6 +119,7 @@ fn job(id: Uuid, spec: &ExecSpec, patience: Patience) -> Job {
     Job {
         id,
         program: spec.program.clone().into_os_string(),
+        name: spec.name.clone(),
         args: spec.args.clone(),
         env: spec.env.clone(),
         ceiling_ms: ceiling.as_millis().try_into().unwrap_or(u64::MAX),

@@ -14,13 +14,8 @@ pub(super) fn keep(lifeline: &OwnedFd, worker: Pid) -> io::Result<()> {
     let worker = pidfd_open(worker, PidfdFlags::empty())?;
     let mut ends =
         [PollFd::new(lifeline.as_fd(), PollFlags::POLLIN), PollFd::new(worker.as_fd(), PollFlags::POLLIN)];
-    loop {
-        match poll(&mut ends, PollTimeout::NONE) {
-            Err(Errno::EINTR) => {}
-            // Whatever went wrong with waiting, the programs must not live on unwatched.
-            _ => break,
-        }
-    }
+    // Whatever else goes wrong with waiting, the programs must not live on unwatched.
+    while poll(&mut ends, PollTimeout::NONE) == Err(Errno::EINTR) {}
     family::end_all(|_, _| {});
     Ok(())
 }

@@ -64,7 +64,7 @@ struct Program {
 impl Program {
     fn new(job: &Job) -> io::Result<Program> {
         let string = |word: &OsStr| Ok::<_, io::Error>(CString::new(word.as_bytes())?);
-        let args = [&job.program].into_iter().chain(&job.args).map(|word| string(word));
+        let args = [&job.name].into_iter().chain(&job.args).map(|word| string(word));
         let env = job.env.iter().map(|(name, value)| {
             Ok::<_, io::Error>(CString::new([name.as_bytes(), b"=", value.as_bytes()].concat())?)
         });

@@ -100,6 +100,8 @@ impl Obstacle {
 pub(crate) struct Job {
     pub id: Uuid,
     pub program: OsString,
+    /// What it is told it is called.
+    pub name: OsString,
     pub args: Vec<OsString>,
     pub env: Vec<(OsString, OsString)>,
     /// The pool keeps the deadline; this is for a pool that does not.

@@ -1,5 +1,6 @@
 //! The door, with real programs, real files and real processes.
 
+mod confinement;
 mod processes;
 mod rig;
 mod settings;

@@ -66,6 +66,17 @@ impl Place {
         }
     }
 
+    /// A pool whose workers are of an ordinary user where we are root; where we are not, they are ours.
+    pub fn pool_of_a_user(&self) -> WorkerPool {
+        let mut config = self.config();
+        if rustix::process::getuid().is_root() {
+            let become_nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "--"].map(PathBuf::from);
+            let setpriv = [PathBuf::from("/usr/bin/setpriv")];
+            config.worker = setpriv.into_iter().chain(become_nobody).chain([self.worker()]).collect();
+        }
+        WorkerPool::start(ToolsMode::Worker, &config).expect("a pool")
+    }
+
     pub fn pool(&self) -> WorkerPool {
         WorkerPool::start(ToolsMode::Worker, &self.config()).expect("a pool")
     }
@@ -73,6 +84,7 @@ impl Place {
     pub fn spec(&self, program: &Path, args: &[&str]) -> ExecSpec {
         ExecSpec {
             program: program.canonicalize().expect("the program"),
+            name: program.file_name().expect("a name").to_owned(),
             args: args.iter().map(Into::into).collect(),
             cwd: hold(&self.jail()),
             env: vec![("PATH".into(), "/usr/bin:/bin".into())],

@@ -15,6 +15,7 @@ pub fn main(args: &[String]) {
     let jail = HeldDirectory::new(jail, held);
     let spec = ExecSpec {
         program: PathBuf::from(&args[2]),
+        name: "program".into(),
         args: args[3..].iter().map(Into::into).collect(),
         cwd: jail.clone(),
         env: vec![("PATH".into(), "/usr/bin:/bin".into())],

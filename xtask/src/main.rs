@@ -11,6 +11,7 @@ mod soak;
 mod test;
 mod toolchain;
 mod wheel;
+mod zip;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};

@@ -4,19 +4,20 @@
 //! plain source, so nothing is built: the files are packed beside the program, which pip puts where scripts go.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use sha2::{Digest, Sha256};
-use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, ZipWriter};
+
+use crate::zip::Zip;
 
 /// The package's version: the workspace has one for all.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Where a wheel tells of itself.
+const INFO: &str = concat!("wardian-", env!("CARGO_PKG_VERSION"), ".dist-info");
 
 /// Builds the program, packs the wheel and says where it is.
 pub fn main(arguments: &[String]) -> Result<()> {
@@ -36,7 +37,8 @@ pub fn pack() -> Result<PathBuf> {
     let program = stripped(&target.join("release/wardian"), &output.join("wardian"))?;
     let tag = format!("py3-none-{}", platform(&program));
     let path = output.join(format!("wardian-{VERSION}-{tag}.whl"));
-    write(&path, &tag, &program).with_context(|| format!("cannot write {}", path.display()))?;
+    let wheel = contents(&tag, &program)?.finish(&format!("{INFO}/RECORD"))?;
+    fs::write(&path, wheel).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(path)
 }
 
@@ -73,53 +75,43 @@ fn newest_glibc(program: &[u8]) -> Option<u32> {
     minors.max()
 }
 
-/// The zip itself. Times are left out, so that the same content is the same wheel.
-fn write(path: &Path, tag: &str, program: &[u8]) -> Result<()> {
-    let mut wheel = Wheel { zip: ZipWriter::new(File::create(path)?), record: String::new() };
+/// Everything in the wheel but RECORD.
+fn contents(tag: &str, program: &[u8]) -> Result<Wheel> {
+    let mut wheel = Wheel::default();
     for (name, content) in modules(&crate::root().join("sdk/python/src/wardian"))? {
         wheel.add(&format!("wardian/{name}"), &content, 0o644)?;
     }
     wheel.add(&format!("wardian-{VERSION}.data/scripts/wardian"), program, 0o755)?;
-    let info = format!("wardian-{VERSION}.dist-info");
     for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
-        wheel.add(&format!("{info}/{licence}"), &fs::read(crate::root().join(licence))?, 0o644)?;
+        wheel.add(&format!("{INFO}/{licence}"), &fs::read(crate::root().join(licence))?, 0o644)?;
     }
-    wheel.add(&format!("{info}/METADATA"), metadata()?.as_bytes(), 0o644)?;
+    wheel.add(&format!("{INFO}/METADATA"), metadata()?.as_bytes(), 0o644)?;
     let about =
         format!("Wheel-Version: 1.0\nGenerator: xtask {VERSION}\nRoot-Is-Purelib: false\nTag: {tag}\n");
-    wheel.add(&format!("{info}/WHEEL"), about.as_bytes(), 0o644)?;
-    wheel.finish(&format!("{info}/RECORD"))
+    wheel.add(&format!("{INFO}/WHEEL"), about.as_bytes(), 0o644)?;
+    Ok(wheel)
 }
 
 /// A wheel that is being written, and what RECORD will say of it.
+#[derive(Default)]
 struct Wheel {
-    zip: ZipWriter<File>,
+    zip: Zip,
     record: String,
 }
 
 impl Wheel {
     fn add(&mut self, name: &str, content: &[u8], mode: u32) -> Result<()> {
-        self.put(name, content, mode)?;
+        self.zip.add(name, content, mode)?;
         let hash = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(content));
         writeln!(self.record, "{name},sha256={hash},{}", content.len())?;
         Ok(())
     }
 
     /// RECORD names itself, but cannot have its own hash.
-    fn finish(mut self, name: &str) -> Result<()> {
+    fn finish(mut self, name: &str) -> Result<Vec<u8>> {
         writeln!(self.record, "{name},,")?;
-        let record = std::mem::take(&mut self.record);
-        self.put(name, record.as_bytes(), 0o644)?;
-        self.zip.finish()?;
-        Ok(())
-    }
-
-    fn put(&mut self, name: &str, content: &[u8], mode: u32) -> Result<()> {
-        let options = SimpleFileOptions::default()
-            .compression_method(CompressionMethod::Deflated)
-            .unix_permissions(mode);
-        self.zip.start_file(name, options)?;
-        Ok(self.zip.write_all(content)?)
+        self.zip.add(name, self.record.as_bytes(), 0o644)?;
+        self.zip.finish()
     }
 }
 

@@ -208,3 +208,36 @@ fn receive_with(socket: &UnixStream, bytes: &mut [u8]) -> io::Result<(usize, Vec
 pub(crate) fn report(socket: &mut UnixStream, report: &Report) -> io::Result<()> {
     socket.write_all(&frame(report)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tests of the pool have a worker that is a script and writes these bytes.
+    #[test]
+    fn a_report_is_these_bytes() {
+        assert_eq!(frame(&Report::Ready).expect("a frame"), b"\x01\0\0\0\0");
+        let id = Uuid::from_bytes(*b"0123456789abcdef");
+        let ended = frame(&Report::Ended(id, Ending::Exit(0))).expect("a frame");
+        assert_eq!(ended, b"\x14\0\0\0\x01\x100123456789abcdef\0\0");
+    }
+
+    #[test]
+    fn a_message_is_read_when_it_is_all_there() {
+        let whole = frame(&Order::Kill(Uuid::from_u128(7))).expect("a frame");
+        let mut bytes = whole.clone();
+        bytes.truncate(whole.len() - 1);
+        assert!(unframe::<Order>(&mut bytes).expect("no error").is_none());
+        bytes.push(whole[whole.len() - 1]);
+        bytes.push(9);
+        let order = unframe(&mut bytes).expect("no error");
+        assert!(matches!(order, Some(Order::Kill(id)) if id == Uuid::from_u128(7)));
+        assert_eq!(bytes, [9]);
+    }
+
+    #[test]
+    fn nonsense_is_an_error() {
+        assert!(unframe::<Order>(&mut vec![0xff; 8]).is_err(), "too long");
+        assert!(unframe::<Order>(&mut vec![1, 0, 0, 0, 77]).is_err(), "there is no such order");
+    }
+}

@@ -15,6 +15,11 @@ fn main() {
         "family" => family(number(&rest[0])),
         "flood" => flood(number(&rest[0])),
         "host" => host::main(rest),
+        "linger" => {
+            daemon(&["/bin/sleep".to_owned(), rest[0].clone()]);
+            // SAFETY: waits for a signal.
+            unsafe { libc::pause() };
+        }
         "without" => without(&rest[0], &rest[1..]),
         what => println!("{}", attempts::attempt(what, rest)),
     }

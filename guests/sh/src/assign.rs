@@ -58,7 +58,7 @@ impl Shell {
             self.vars.set_raw(name, &text);
             return Ok(());
         }
-        let target = self.vars.resolve(name).into_owned();
+        let target = self.resolve_target(name)?;
         if let Some(open) = target.iter().position(|&byte| byte == b'[') {
             return self.assign_reference(&target, open, text, append);
         }
@@ -69,9 +69,8 @@ impl Shell {
         }
         let old = if append { self.vars.raw(&target).and_then(Var::text).cloned() } else { None };
         let value = self.shaped(&target, old, text)?;
-        if target == b"GLOBIGNORE" && !value.is_empty() {
-            // As in bash, names to leave out mean that all others are wanted, and it stays so.
-            self.shopt.by_name(b"dotglob").into_iter().for_each(|on| *on = true);
+        if target != b"GLOBIGNORE" || !value.is_empty() {
+            self.follow_variable(&target, true);
         }
         let export = self.options.allexport;
         let var = self.vars.entry(&target);
@@ -84,6 +83,31 @@ impl Shell {
             var.attrs.set(Attrs::EXPORT, true);
         }
         Ok(())
+    }
+
+    /// Sets the option that a variable stands for, when that is set or unset.
+    pub fn follow_variable(&mut self, name: &[u8], on: bool) {
+        match name {
+            // As in bash, names to leave out mean that all others are wanted, and it stays so.
+            b"GLOBIGNORE" => self.shopt.by_name(b"dotglob").into_iter().for_each(|option| *option = on),
+            b"IGNOREEOF" | b"ignoreeof" => self.options.ignoreeof = on,
+            b"POSIXLY_CORRECT" => drop(crate::builtins::set_named(self, b"posix", on)),
+            _ => {}
+        }
+    }
+
+    /// The variable a name stands for; the assignment is given up where namerefs go in circles.
+    fn resolve_target(&self, name: &[u8]) -> Exec<Vec<u8>> {
+        let target = self.vars.resolve(name).into_owned();
+        if target.is_empty() && !name.is_empty() {
+            self.warn_of_circle(name);
+            return Err(Flow::Discard(1));
+        }
+        Ok(target)
+    }
+
+    pub fn warn_of_circle(&self, name: &[u8]) {
+        self.complain_parts(&[b"warning: ", name, b": circular name reference"]);
     }
 
     fn check_writable(&self, name: &[u8]) -> Exec<()> {
@@ -124,7 +148,7 @@ impl Shell {
     /// An assignment through a name like `array[3]`, where `open` is its bracket.
     pub fn assign_reference(&mut self, target: &[u8], open: usize, text: Vec<u8>, append: bool) -> Exec<()> {
         let (name, subscript) = (&target[..open], target[open + 1..].strip_suffix(b"]").unwrap_or(b""));
-        let resolved = self.vars.resolve(name).into_owned();
+        let resolved = self.resolve_target(name)?;
         let subscript = self.expand_subscript(subscript)?;
         if self.is_assoc(&resolved) {
             return self.assign_key(&resolved, subscript, text, append);
@@ -150,7 +174,7 @@ impl Shell {
 
     /// `name[index]=value` of an indexed array, which a scalar becomes.
     pub fn assign_index(&mut self, name: &[u8], index: i64, text: Vec<u8>, append: bool) -> Exec<()> {
-        let name = &self.vars.resolve(name).into_owned();
+        let name = &self.resolve_target(name)?;
         self.check_writable(name)?;
         let (end, old) = match self.vars.raw(name).map(|var| &var.value) {
             Some(Value::Indexed(array)) => (array.end(), append.then(|| array.get(index).cloned()).flatten()),
@@ -195,7 +219,7 @@ impl Shell {
 
     /// `name[key]=value` of an associative array.
     pub fn assign_key(&mut self, name: &[u8], key: Vec<u8>, text: Vec<u8>, append: bool) -> Exec<()> {
-        let name = &self.vars.resolve(name).into_owned();
+        let name = &self.resolve_target(name)?;
         self.check_writable(name)?;
         if key.is_empty() {
             self.complain_parts(&[name, b"[]: bad array subscript"]);
@@ -258,7 +282,7 @@ impl Shell {
         text: Vec<u8>,
         append: bool,
     ) -> Exec<()> {
-        let resolved = self.vars.resolve(name).into_owned();
+        let resolved = self.resolve_target(name)?;
         if self.is_assoc(&resolved) {
             let key = self.expand_string(&subscript.word)?;
             return self.assign_key(&resolved, key, text, append);
@@ -299,7 +323,7 @@ impl Shell {
 
     /// `name=(…)` or `name+=(…)`.
     pub fn assign_array(&mut self, name: &[u8], items: Vec<ArrayItem>, append: bool) -> Exec<()> {
-        let name = &self.vars.resolve(name).into_owned();
+        let name = &self.resolve_target(name)?;
         self.check_writable(name)?;
         let export = self.options.allexport;
         let var = self.vars.entry(name);

@@ -9,10 +9,18 @@ impl Shell {
         if !self.shopt.get("promptvars") || !decoded.iter().any(|byte| matches!(byte, b'$' | b'`')) {
             return decoded;
         }
-        match crate::parser::parse_quoted(decoded.clone(), &self.dialect()) {
+        // A prompt may speak of itself.
+        self.depth += 20;
+        let expanded = match crate::parser::parse_quoted(decoded.clone(), &self.dialect()) {
+            Ok(_) if self.depth > crate::exec::MAX_DEPTH => {
+                self.complain(b"maximum prompt nesting level exceeded");
+                decoded
+            }
             Ok(word) => self.expand_string(&word).unwrap_or(decoded),
             Err(_) => decoded,
-        }
+        };
+        self.depth -= 20;
+        expanded
     }
 
     fn prompt_escapes(&self, text: &[u8]) -> Vec<u8> {

@@ -171,6 +171,10 @@ impl Shell {
         };
         let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<abi::Fd>().ok());
         let Some(from) = number else {
+            if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) {
+                self.complain_errno(&crate::unparse::word_text(word), abi::Errno::BADF);
+                return Ok(Err(Failed));
+            }
             if output && to == 1 && variable.is_none() {
                 let opened = self.open_path(&text, flags::WRONLY | flags::CREAT | flags::TRUNC);
                 return Ok(opened.map(|fd| vec![Step::Take { to: 1, fd }, Step::Copy { to: 2, from: 1 }]));

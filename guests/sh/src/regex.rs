@@ -1,5 +1,6 @@
 //! POSIX extended regular expressions for `[[ =~ ]]`: a machine that tries all ways at once, so that no pattern
-//! takes longer than its length times the text's. The match is the leftmost and longest.
+//! takes longer than its length times the text's. The match is the leftmost and longest. Only a pattern that refers
+//! back to its groups is tried one way after another, and not forever.
 
 use crate::pattern::{char_at, class_contains};
 
@@ -8,6 +9,7 @@ pub struct Regex {
     groups: usize,
     fold: bool,
     utf8: bool,
+    refers_back: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -18,6 +20,8 @@ enum Inst {
     Start,
     End,
     Word(u8),
+    /// What a group matched, again.
+    Back(usize),
     Save(usize),
     Split(usize, usize),
     Jump(usize),
@@ -43,6 +47,8 @@ enum Node {
 /// Programs longer than this come from counts too large to be meant.
 const MAX_PROGRAM: usize = 50_000;
 const MAX_DEPTH: usize = 200;
+/// Steps after which a pattern with references is taken not to match.
+const MAX_STEPS: usize = 1_000_000;
 
 type Captures = Vec<Option<usize>>;
 
@@ -57,7 +63,8 @@ impl Regex {
         let mut program = Vec::new();
         emit(&node, &mut program)?;
         program.push(Inst::Match);
-        Some(Regex { program, groups: parser.groups + 1, fold, utf8 })
+        let refers_back = program.iter().any(|inst| matches!(inst, Inst::Back(_)));
+        Some(Regex { program, groups: parser.groups + 1, fold, utf8, refers_back })
     }
 
     /// The first match: the bounds of the whole and of each group.
@@ -79,6 +86,9 @@ impl Regex {
     }
 
     fn match_at(&self, text: &[u8], start: usize) -> Option<Captures> {
+        if self.refers_back {
+            return self.match_by_trial(text, start);
+        }
         let mut best: Option<Captures> = None;
         let mut threads: Vec<(usize, Captures)> = Vec::new();
         let mut seen = vec![usize::MAX; self.program.len()];
@@ -114,6 +124,62 @@ impl Regex {
             threads = next;
             at = after;
         }
+    }
+
+    /// Tries one way after another, and keeps the longest match.
+    fn match_by_trial(&self, text: &[u8], start: usize) -> Option<Captures> {
+        let mut captures = vec![None; self.groups * 2];
+        captures[0] = Some(start);
+        let mut best: Option<Captures> = None;
+        // With each way, the branches it took since it last moved on: none twice, or a loop around nothing never ends.
+        let mut ways = vec![(0, start, captures, Vec::new())];
+        for _ in 0..MAX_STEPS {
+            let Some((pc, at, mut captures, mut branches)) = ways.pop() else { break };
+            match &self.program[pc] {
+                Inst::Match => {
+                    if best.as_ref().is_none_or(|best| best[1] < Some(at)) {
+                        captures[1] = Some(at);
+                        best = Some(captures);
+                    }
+                }
+                Inst::Jump(to) => ways.push((*to, at, captures, branches)),
+                Inst::Split(..) if branches.contains(&pc) => {}
+                Inst::Split(first, second) => {
+                    branches.push(pc);
+                    ways.push((*second, at, captures.clone(), branches.clone()));
+                    ways.push((*first, at, captures, branches));
+                }
+                Inst::Save(slot) => {
+                    captures[*slot] = Some(at);
+                    ways.push((pc + 1, at, captures, branches));
+                }
+                inst => {
+                    if let Some(after) = self.past(inst, text, at, &captures) {
+                        branches.retain(|_| after == at);
+                        ways.push((pc + 1, after, captures, branches));
+                    }
+                }
+            }
+        }
+        best
+    }
+
+    /// Where an instruction ends that matches here.
+    fn past(&self, inst: &Inst, text: &[u8], at: usize, captures: &Captures) -> Option<usize> {
+        let holds = match inst {
+            Inst::Start => at == 0,
+            Inst::End => at == text.len(),
+            Inst::Word(kind) => word_boundary(text, at, *kind),
+            Inst::Back(group) => {
+                let (from, to) = (captures[group * 2]?, captures[group * 2 + 1]?);
+                return text[at..].starts_with(&text[from..to]).then_some(at + to - from);
+            }
+            inst => {
+                let (c, len) = (at < text.len()).then(|| char_at(text, at, self.utf8))?;
+                return self.one(inst, c).then_some(at + len);
+            }
+        };
+        holds.then_some(at)
     }
 
     /// Adds a thread, through the instructions that take no character.
@@ -285,6 +351,8 @@ impl Parser<'_> {
         };
         let node = match byte {
             b'<' | b'>' | b'b' | b'B' => Node::Inst(Inst::Word(byte)),
+            b'1'..=b'9' if usize::from(byte - b'0') > self.groups => return None,
+            b'1'..=b'9' => Node::Inst(Inst::Back(usize::from(byte - b'0'))),
             b'w' => class(false, b"alnum"),
             b'W' => class(true, b"alnum"),
             b's' => class(false, b"space"),

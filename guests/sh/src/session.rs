@@ -73,6 +73,7 @@ impl Shell {
         self.vars.entry(b"SHLVL").attrs.set(Attrs::EXPORT, true);
         let here = crate::builtins::logical_directory(self);
         self.vars.set_raw(b"PWD", &here);
+        self.directory = Some(here);
         self.vars.entry(b"PWD").attrs.set(Attrs::EXPORT, true);
         if self.vars.raw(b"OLDPWD").is_none() {
             self.vars.insert(b"OLDPWD", Var { value: Value::Unset, attrs: Attrs::EXPORT });

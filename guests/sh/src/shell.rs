@@ -105,6 +105,8 @@ pub struct Shell {
     pub substitution_status: Option<i32>,
     /// What a builtin prints, while it runs as a command substitution without a process of its own.
     pub captured: Option<Vec<u8>>,
+    /// The working directory by the name it was reached by, whatever a script makes of `PWD`.
+    pub directory: Option<Vec<u8>>,
     pub directory_stack: Vec<Vec<u8>>,
     /// Remembered locations of programs, with how often they were used.
     pub hash: NameMap<(Vec<u8>, u32)>,
@@ -200,6 +202,7 @@ impl Shell {
             pipe_status: vec![0],
             substitution_status: None,
             captured: None,
+            directory: None,
             directory_stack: Vec::new(),
             hash: NameMap::default(),
             hash_version: 0,

@@ -325,11 +325,16 @@ impl Shell {
     }
 
     fn run_trap_text(&mut self, command: Vec<u8>, before: Option<i32>, line: u32) -> Exec {
+        // A trap may set itself off.
+        if self.depth + 20 > crate::exec::MAX_DEPTH {
+            self.complain(b"maximum trap nesting level exceeded");
+            return Err(Flow::Discard(1));
+        }
         let saved = std::mem::replace(&mut self.status_before_trap, before);
         let reading = std::mem::take(&mut self.reading);
-        self.in_trap += 1;
+        (self.in_trap, self.depth) = (self.in_trap + 1, self.depth + 20);
         let result = self.run_text(command, line);
-        self.in_trap -= 1;
+        (self.in_trap, self.depth) = (self.in_trap.saturating_sub(1), self.depth.saturating_sub(20));
         self.reading = reading;
         self.status_before_trap = saved;
         result

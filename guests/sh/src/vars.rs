@@ -292,7 +292,7 @@ impl Vars {
         }
     }
 
-    /// The name a chain of namerefs ends at. A loop ends it where it began.
+    /// The name a chain of namerefs ends at; empty when it goes in circles.
     pub fn resolve<'n>(&self, name: &'n [u8]) -> Cow<'n, [u8]> {
         let mut current = Cow::Borrowed(name);
         for _ in 0..16 {
@@ -302,10 +302,10 @@ impl Vars {
                 {
                     current = Cow::Owned(target.clone());
                 }
-                _ => break,
+                _ => return current,
             }
         }
-        current
+        Cow::Borrowed(b"")
     }
 
     pub fn get(&self, name: &[u8]) -> Option<&Var> {

@@ -32,7 +32,8 @@ fn normalize(path: &[u8]) -> Vec<u8> {
 
 /// The working directory by the name it was reached by, if that still is it.
 pub fn logical_directory(shell: &Shell) -> Vec<u8> {
-    let Some(pwd) = shell.vars.text(b"PWD") else { return abi::getcwd().unwrap_or_else(|_| b".".to_vec()) };
+    let known = shell.directory.as_ref().or(shell.vars.text(b"PWD"));
+    let Some(pwd) = known else { return abi::getcwd().unwrap_or_else(|_| b".".to_vec()) };
     // A directory that was removed has no other name than the one it had.
     let current = || abi::getcwd().unwrap_or_else(|_| pwd.clone());
     let place = |path: &[u8]| abi::stat(abi::Dir::CWD, path, true).map(|stat| (stat.dev, stat.ino));
@@ -44,11 +45,11 @@ pub fn logical_directory(shell: &Shell) -> Vec<u8> {
 
 /// Goes somewhere, and keeps PWD and OLDPWD.
 fn change(shell: &mut Shell, name: &[u8], target: &[u8], physical: bool) -> Exec {
-    let old = shell.vars.text(b"PWD").cloned().unwrap_or_else(|| abi::getcwd().unwrap_or_default());
     let absolute = if target.starts_with(b"/") {
         target.to_vec()
     } else {
-        [old.strip_suffix(b"/").unwrap_or(&old), b"/", target].concat()
+        let here = logical_directory(shell);
+        [here.strip_suffix(b"/").unwrap_or(&here), b"/", target].concat()
     };
     let logical = normalize(&absolute);
     let moved = if physical || target.is_empty() {
@@ -60,8 +61,12 @@ fn change(shell: &mut Shell, name: &[u8], target: &[u8], physical: bool) -> Exec
         return Ok(fail(shell, name, &[target, b": ", errno.message().as_bytes()], 1));
     }
     let new = if physical { abi::getcwd().unwrap_or(logical) } else { logical };
-    shell.assign(b"OLDPWD", &old)?;
+    match shell.vars.text(b"PWD").cloned() {
+        Some(old) => shell.assign(b"OLDPWD", &old)?,
+        None => drop(shell.vars.remove(b"OLDPWD")),
+    }
     shell.assign(b"PWD", &new)?;
+    shell.directory = Some(new);
     for name in [&b"OLDPWD"[..], b"PWD"] {
         if let Some(var) = shell.vars.raw_mut(name) {
             var.attrs.set(Attrs::EXPORT, true);

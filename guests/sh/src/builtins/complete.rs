@@ -199,9 +199,3 @@ pub fn compopt(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     }
     Ok(status)
 }
-
-/// Keys are bound by the host's line editor, not here.
-pub fn bind(shell: &mut Shell, _: &[Vec<u8>]) -> Exec {
-    shell.complain(b"bind: warning: line editing not enabled");
-    Ok(0)
-}

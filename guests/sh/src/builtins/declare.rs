@@ -357,7 +357,13 @@ fn apply_here(
                 1,
             ));
         }
-        if target == name && !shell.vars.in_function() {
+        if target == name && shell.vars.is_local(name) {
+            // It means the one outside, which then need not be hidden.
+            fail(shell, command, &[b"warning: ", name, b": circular name reference"], 0);
+            shell.vars.reveal(name);
+            return Ok(0);
+        }
+        if target == name {
             return Ok(fail(shell, command, &[name, b": nameref variable self references not allowed"], 1));
         }
     }
@@ -702,9 +708,7 @@ fn unset_variable(shell: &mut Shell, name: &[u8], nameref: bool, or_function: bo
             if shell.shopt.get("localvar_unset") || !shell.vars.reveal(&resolved) {
                 shell.vars.hide(&resolved);
             }
-            if resolved == b"GLOBIGNORE" {
-                shell.shopt.by_name(b"dotglob").into_iter().for_each(|on| *on = false);
-            }
+            shell.follow_variable(&resolved, false);
             Ok(0)
         }
         None if or_function => Ok(unset_function(shell, &resolved)),

@@ -228,11 +228,20 @@ fn range(shell: &Shell, operands: &[Vec<u8>], listing: bool) -> Option<(usize, u
         [] if listing => Some((count.saturating_sub(16), newest)),
         [] => Some((newest, newest)),
         [first] => {
-            let first = event(shell, first)?;
+            let first = if listing { first_listed(shell, first)? } else { event(shell, first)? };
             Some((first, if listing { newest } else { first }))
         }
+        [first, last, ..] if listing => Some((first_listed(shell, first)?, event(shell, last)?)),
         [first, last, ..] => Some((event(shell, first)?, event(shell, last)?)),
     }
+}
+
+/// Where a list begins: as in bash, a number beyond the last event means the very first.
+fn first_listed(shell: &Shell, operand: &[u8]) -> Option<usize> {
+    let beyond = number(operand).is_some_and(|wanted| {
+        wanted > 0 && wanted - shell.history.number(0) as i64 >= before_this(shell) as i64
+    });
+    if beyond { Some(0) } else { event(shell, operand) }
 }
 
 /// The event an operand names: by number, from the end, or by how it begins.

@@ -1,5 +1,6 @@
 //! The commands that are part of the shell.
 
+mod bind;
 mod cd;
 mod complete;
 mod control;
@@ -7,6 +8,7 @@ mod declare;
 mod echo;
 mod float;
 mod getopts;
+mod help;
 mod history;
 mod job;
 mod lookup;
@@ -45,7 +47,7 @@ const TABLE: &[(&str, Builtin)] = &[
     ("[", Builtin::Plain(test::bracket)),
     ("alias", Builtin::Plain(lookup::alias)),
     ("bg", Builtin::Plain(job::bg)),
-    ("bind", Builtin::Plain(complete::bind)),
+    ("bind", Builtin::Plain(bind::bind)),
     ("break", Builtin::Plain(control::break_loop)),
     ("builtin", Builtin::Declaring(control::builtin)),
     ("caller", Builtin::Plain(control::caller)),
@@ -69,7 +71,7 @@ const TABLE: &[(&str, Builtin)] = &[
     ("fg", Builtin::Plain(job::fg)),
     ("getopts", Builtin::Plain(getopts::getopts)),
     ("hash", Builtin::Plain(lookup::hash)),
-    ("help", Builtin::Plain(various::help)),
+    ("help", Builtin::Plain(help::help)),
     ("history", Builtin::Plain(history::history)),
     ("jobs", Builtin::Plain(job::jobs)),
     ("kill", Builtin::Plain(job::kill)),

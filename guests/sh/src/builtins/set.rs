@@ -67,6 +67,19 @@ pub fn set_named(shell: &mut Shell, name: &[u8], on: bool) -> Result<(), i32> {
         Some(option) => *option = on,
         None => return Err(fail(shell, b"set", &[name, b": invalid option name"], 2)),
     }
+    // Options that a variable stands for, and what it then says.
+    let followed: Option<(&[u8], &[u8])> = match name {
+        b"posix" => Some((b"POSIXLY_CORRECT", b"y")),
+        b"ignoreeof" => Some((b"IGNOREEOF", b"10")),
+        _ => None,
+    };
+    match followed {
+        Some((variable, value)) if on && shell.vars.raw(variable).is_none() => {
+            shell.vars.set_raw(variable, value)
+        }
+        Some((variable, _)) if !on => drop(shell.vars.remove(variable)),
+        _ => {}
+    }
     if name == b"posix" {
         let sets = [&b"inherit_errexit"[..], b"expand_aliases"];
         for name in sets {

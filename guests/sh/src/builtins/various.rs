@@ -231,32 +231,3 @@ pub fn times(shell: &mut Shell, _: &[Vec<u8>]) -> Exec {
     );
     Ok(output(shell, b"times", text.as_bytes()))
 }
-
-pub fn help(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
-    let Some(name) = args.iter().skip(1).find(|arg| !arg.starts_with(b"-")) else {
-        let mut text = "These shell commands are defined internally.\n".to_string();
-        for name in super::names() {
-            text += name;
-            text.push('\n');
-        }
-        return Ok(output(shell, b"help", text.as_bytes()));
-    };
-    if super::find(name).is_none() && !crate::parser::is_keyword(name) {
-        return Ok(fail(
-            shell,
-            b"help",
-            &[
-                b"no help topics match `",
-                name,
-                b"'.  Try `help help' or `man -k ",
-                name,
-                b"' or `info ",
-                name,
-                b"'.",
-            ],
-            1,
-        ));
-    }
-    let text = [name.as_slice(), b": ", name, b"\n    A command of the shell; see bash's manual.\n"].concat();
-    Ok(output(shell, b"help", &text))
-}

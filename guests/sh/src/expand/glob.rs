@@ -62,9 +62,11 @@ impl Shell {
             stars: self.shopt.get("globstar"),
             skip_dots: self.shopt.get("globskipdots"),
         };
-        let components: Vec<&[u8]> = pattern.split(|&byte| byte == b'/').collect();
+        let mut components: Vec<&[u8]> = pattern.split(|&byte| byte == b'/').collect();
+        // A second `**` finds nothing that the first does not.
+        components.dedup_by(|next, last| walk.stars && *next == b"**" && *last == b"**");
         let mut out = Vec::new();
-        walk.step(Vec::new(), &components, &mut out);
+        walk.step(Vec::new(), &components, false, &mut out);
         out.sort_unstable();
         out.dedup();
         out
@@ -100,19 +102,19 @@ struct Walk {
 }
 
 impl Walk {
-    /// Goes on below `base` with the components left.
-    fn step(&self, base: Vec<u8>, components: &[&[u8]], out: &mut Vec<Vec<u8>>) {
+    /// Goes on below `base` with the components left; `found` says that a pattern led there.
+    fn step(&self, base: Vec<u8>, components: &[&[u8]], found: bool, out: &mut Vec<Vec<u8>>) {
         let Some((&first, rest)) = components.split_first() else {
             out.push(base);
             return;
         };
         if first == b"**" && self.stars {
-            return self.all_below(&base, rest, out);
+            return self.all_below(&base, rest, found, out);
         }
         if !has_special(first) {
             let mut path = base;
             path.extend_from_slice(&unescape(first));
-            return self.descend(path, rest, true, out);
+            return self.descend(path, rest, found, true, out);
         }
         let pattern = Pattern::new(first, self.style);
         let dotted = first.starts_with(b".") || first.starts_with(b"\\.");
@@ -127,12 +129,12 @@ impl Walk {
             }
             let mut path = base.clone();
             path.extend_from_slice(&name);
-            self.descend(path, rest, false, out);
+            self.descend(path, rest, true, false, out);
         }
     }
 
     /// A component is done; with more to come it must be a directory. `check`: a plain name may not exist.
-    fn descend(&self, mut path: Vec<u8>, rest: &[&[u8]], check: bool, out: &mut Vec<Vec<u8>>) {
+    fn descend(&self, mut path: Vec<u8>, rest: &[&[u8]], found: bool, check: bool, out: &mut Vec<Vec<u8>>) {
         if rest.is_empty() {
             if !check || path.ends_with(b"/") || exists(&path) {
                 out.push(path);
@@ -144,15 +146,16 @@ impl Walk {
             return;
         }
         path.push(b'/');
-        self.step(path, rest, out);
+        self.step(path, rest, found, out);
     }
 
     /// `**`: this directory and all below it.
-    fn all_below(&self, base: &[u8], rest: &[&[u8]], out: &mut Vec<Vec<u8>>) {
+    fn all_below(&self, base: &[u8], rest: &[&[u8]], found: bool, out: &mut Vec<Vec<u8>>) {
         if !rest.is_empty() {
-            self.step(base.to_vec(), rest, out);
+            self.step(base.to_vec(), rest, true, out);
         } else if !base.is_empty() {
-            out.push(base.to_vec());
+            // As bash has it, a directory that a pattern found stands without its slash.
+            out.push(if found { base.strip_suffix(b"/").unwrap_or(base) } else { base }.to_vec());
         }
         for name in list_directory(base) {
             if name.starts_with(b".") && !self.dots {
@@ -169,7 +172,7 @@ impl Walk {
                 if rest.is_empty() {
                     self.entries_below(&below, out)
                 } else {
-                    self.all_below(&below, rest, out)
+                    self.all_below(&below, rest, true, out)
                 }
             }
         }

@@ -23,7 +23,6 @@ impl Shell {
         let mut out = Vec::with_capacity(words.len());
         for word in words {
             match word {
-                Arg::Word(word) if !self.options.braceexpand => self.expand_unbraced(word, &mut out)?,
                 Arg::Word(word) => self.expand_fields(word, &mut out)?,
                 Arg::Assignment(assignment) => {
                     let text = self.assignment_as_text(assignment)?;
@@ -50,11 +49,19 @@ impl Shell {
             Some(raw) if raw.contains(&b'{') => crate::parser::unbraced(raw, &self.dialect()),
             _ => None,
         };
-        self.expand_fields(unbraced.as_ref().unwrap_or(word), out)
+        self.expand_read(unbraced.as_ref().unwrap_or(word), out)
     }
 
     /// A word's fields: all expansions, then splitting, then file names.
     pub fn expand_fields(&mut self, word: &Word, out: &mut Vec<Vec<u8>>) -> Exec<()> {
+        if !self.options.braceexpand && word.raw.is_some() {
+            return self.expand_unbraced(word, out);
+        }
+        self.expand_read(word, out)
+    }
+
+    /// The same for a word as it was read.
+    fn expand_read(&mut self, word: &Word, out: &mut Vec<Vec<u8>>) -> Exec<()> {
         match word.pieces.as_slice() {
             [Piece::Quoted(text)] => {
                 out.push(text.clone());

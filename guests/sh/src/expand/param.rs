@@ -182,6 +182,9 @@ impl Shell {
 
     fn variable_base(&mut self, name: &Rc<[u8]>, subscript: &Option<ParamSubscript>) -> Exec<Base> {
         let resolved = self.vars.resolve(name).into_owned();
+        if resolved.is_empty() && !name.is_empty() {
+            self.warn_of_circle(name);
+        }
         if let Some(open) = resolved.iter().position(|&byte| byte == b'[')
             && subscript.is_none()
         {

@@ -179,14 +179,7 @@ impl Shell {
             return Err(Flow::Discard(254));
         };
         self.last_background = Some(pid);
-        // High up, where no script has its own, and open in the programs that get the name.
-        let fd = match abi::dup(ours, 63, false).or_else(|_| abi::dup(ours, 10, false)) {
-            Ok(fd) => {
-                let _ = abi::close(ours);
-                fd
-            }
-            Err(_) => ours,
-        };
+        let fd = high_up(ours);
         self.jobs.add_stray(pid);
         self.process_fds.push(fd);
         Ok(format!("/dev/fd/{fd}").into_bytes())
@@ -197,6 +190,23 @@ impl Shell {
         for fd in self.process_fds.drain(mark..) {
             let _ = abi::close(fd);
         }
+    }
+}
+
+/// Moves a descriptor high up, where no script has its own: to the first free number from 63 down. It stays open in
+/// the programs that get its name.
+fn high_up(fd: abi::Fd) -> abi::Fd {
+    let free = (10..64).rev().find(|number| abi::cloexec(*number).is_err());
+    let moved = match free {
+        Some(free) => abi::dup2(fd, free, false).map(|_| free),
+        None => abi::dup(fd, 64, false),
+    };
+    match moved {
+        Ok(moved) => {
+            let _ = abi::close(fd);
+            moved
+        }
+        Err(_) => fd,
     }
 }
 

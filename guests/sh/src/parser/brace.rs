@@ -9,6 +9,8 @@ const MAX_BYTES: usize = 8_000_000;
 /// Brace expressions after one another, and inside one another, in one word.
 const MAX_BESIDE: usize = 1000;
 const MAX_INSIDE: usize = 64;
+/// Nothing longer is a range of numbers.
+const MAX_SEQUENCE: usize = 200;
 
 /// A word would become more words than there is room for.
 pub struct TooMany;
@@ -149,6 +151,9 @@ fn split<'i>(items: &'i [Item], open: usize, close: usize, commas: &[usize]) -> 
 
 /// `1..5`, `a..e`, `01..10..2`.
 fn sequence(inside: &[Item]) -> Result<Option<Vec<Items>>, TooMany> {
+    if inside.len() > MAX_SEQUENCE {
+        return Ok(None);
+    }
     let byte = |item: &Item| match item {
         Item::Byte(byte) => Some(*byte),
         Item::Piece(_) => None,

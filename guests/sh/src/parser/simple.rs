@@ -277,8 +277,9 @@ impl Parser {
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let operator_at = |offset: usize| matches!(rest.get(offset), Some(b'<' | b'>'));
         let fd = if digits > 0 && operator_at(digits) {
-            let text = std::str::from_utf8(&rest[..digits]).unwrap_or("");
-            let number = text.parse().unwrap_or(i32::MAX);
+            let number = std::str::from_utf8(&rest[..digits]).ok().and_then(|text| text.parse().ok());
+            // A number too large for a descriptor is a word.
+            let Some(number) = number else { return Ok(None) };
             self.at += digits;
             RedirectFd::Number(number)
         } else if rest.first() == Some(&b'{') {

@@ -24,6 +24,25 @@ const NESTED: &[(&str, &str, &str)] = &[
     ("echo $((", "1", ""),
     ("echo \"${a:-", "x", ""),
     ("((", "", ""),
+    ("if false; then :; else ", "echo x", "; fi"),
+    ("while ", "false", "; do :; done"),
+    ("until false; do ", "break", "; done"),
+    ("select i in 1; do ", "break", "; done < /dev/null"),
+    ("case $(", "echo x", ") in x) ;; esac"),
+    ("for i in $(", "echo x", "); do :; done"),
+    ("function f { ", "echo x", "; }"),
+    ("f() ( ", "echo x", " )"),
+    ("coproc { ", "echo x", "; }"),
+    ("[[ $(", "echo x", ") ]]"),
+    ("echo `echo ", "x", "`"),
+    ("echo x > >(", "cat", ")"),
+    ("cat <<E\n$(", "echo x", ")\nE\n"),
+    ("echo $(cat <<E\n", "x", "\nE\n)"),
+    ("cat <<< $(", "echo x", ")"),
+    ("a=($(", "echo x", "))"),
+    ("a[$(", "echo 1", ")]=1"),
+    ("eval ", "echo x", ""),
+    ("time ", "true", ""),
 ];
 
 /// The same, with something before and after it all.
@@ -43,6 +62,21 @@ const NESTED_WITHIN: &[(&str, &str, &str, &str, &str)] = &[
     ("case x in ", "@(", "x", ")", ") :;; esac"),
     ("echo ", "{a,", "b", "}", " > /dev/null"),
     ("cat <<E\n", "$(echo ", "x", ")", "\nE\n"),
+    ("cat <<E\n", "${a:-", "x", "}", "\nE\n"),
+    ("echo \"", "${a:-\"", "x", "\"}", "\""),
+    ("a=1; echo ", "${a/x/", "x", "}", ""),
+    ("a=1; echo ", "${a:", "0", "}", ""),
+    ("echo ", "${a[", "0", "]}", ""),
+    ("echo ", "$[", "1", "]", ""),
+    ("echo $((", "1?(", "1", "):1", "))"),
+    ("echo $((", "a=", "1", "", "))"),
+    ("let \"", "(", "1", ")", "\""),
+    ("[ ", "\\( ", "a", " \\)", " ]"),
+    ("shopt -s extglob\n[[ x == ", "!(", "x", ")", " ]]"),
+    ("shopt -s extglob\n[[ x == ", "+(a|", "x", ")", " ]]"),
+    ("r='", "(", "x", ")", "'; [[ x =~ $r ]]"),
+    ("r='", "(", "x", "){2}", "'; [[ x =~ $r ]]"),
+    ("x='", "$(echo ", "x", ")", "'; echo ${x@P}"),
 ];
 
 const ENDLESS: &[&str] = &[
@@ -55,6 +89,15 @@ const ENDLESS: &[&str] = &[
     "a=a+1; echo $((a))",
     "a=b b=a; echo $((a))",
     "declare -n n=m m=n; echo $n",
+    "x='${x@P}'; echo \"${x@P}\"",
+    "trap 'kill -USR1 $$' USR1; kill -USR1 $$",
+    "f() { f; }; trap f DEBUG; f",
+    "f() { g; }; g() { f; }; trap g RETURN; f",
+    "f() { . ./f; }; echo f > f; f",
+    "x='eval \"$x\"'; eval \"$x\"",
+    "shopt -s expand_aliases\nalias a='b' b='a'\na",
+    "command_not_found_handle() { nosuch; }; nosuch",
+    "f() { mapfile -C f -c 1 a <<< x; }; f",
 ];
 
 /// Every such script, with a name to show for it.

@@ -10,13 +10,14 @@
 
 mod config;
 mod confine;
+mod doctor;
 mod error;
 mod pool;
 mod spec;
 pub mod worker;
 
 pub use config::{Config, ConfigError, Mode, PoolConfig, ProgramLimits};
-pub use confine::{Check, State};
+pub use doctor::{Check, State, doctor};
 pub use error::{Stage, ToolError};
 pub use pool::{Backoff, LaneStats, Stats, Totals, WorkerPool};
 pub use spec::{

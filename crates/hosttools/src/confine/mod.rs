@@ -8,16 +8,14 @@
 //! | limits | `limits` | address space, descriptors, processes, size of a file, no core dumps |
 //! | calls | `seccomp` | no sockets unless granted; no tracing, mounting, modules, namespaces, … |
 //!
-//! `doctor` tries each here and says what it found.
+//! `doctor` looks what is in force on a machine.
 
-mod doctor;
 mod landlock;
 mod limits;
 mod privileges;
 mod seccomp;
 
-pub use doctor::{Check, State};
-pub(crate) use privileges::drop_privileges;
+pub(crate) use privileges::{KEPT_CAPABILITIES, drop_privileges};
 
 use std::ffi::OsString;
 use std::io;

@@ -7,6 +7,9 @@ use std::io;
 const KEPT: [u32; 4] =
     [0 /* CHOWN */, 1 /* DAC_OVERRIDE */, 3 /* FOWNER */, 4 /* FSETID */];
 
+/// The same as a set.
+pub(crate) const KEPT_CAPABILITIES: u64 = 1 << KEPT[0] | 1 << KEPT[1] | 1 << KEPT[2] | 1 << KEPT[3];
+
 /// The header and the two halves of `capset`, version 3.
 #[repr(C)]
 struct Header {
@@ -36,7 +39,7 @@ pub(crate) fn drop_privileges() -> io::Result<()> {
         // is no loss: without the right to change it there is no right in `had` that matters.
         unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
     }
-    let kept = KEPT.iter().fold(0, |set, capability| set | 1 << capability) & had as u32;
+    let kept = (KEPT_CAPABILITIES & had) as u32;
     let header = Header { version: VERSION_3, process: 0 };
     let halves = [Half { effective: kept, permitted: kept, inheritable: 0 }, Half::default()];
     // SAFETY: the structures are as version 3 of the call has them, and live until it returns.

@@ -73,7 +73,13 @@ fn work(socket: UnixStream, lifeline: OwnedFd) -> io::Result<()> {
     drop(lifeline);
     become_subreaper()?;
     let keeper = rustix::process::getppid().ok_or_else(|| io::Error::other("the keeper is gone"))?;
-    serve::serve(socket, &pidfd_open(keeper, PidfdFlags::empty())?)
+    let served = serve::serve(socket, &pidfd_open(keeper, PidfdFlags::empty())?);
+    family::end_all(|_, _| {});
+    match served {
+        // Nobody is left who wants to know.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        served => served,
+    }
 }
 
 fn become_subreaper() -> io::Result<()> {

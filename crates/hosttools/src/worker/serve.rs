@@ -24,7 +24,7 @@ struct Running {
     ceiling: Option<Instant>,
 }
 
-/// Does what it is told until the socket closes or the keeper is gone, and leaves nothing behind.
+/// Does what it is told until the socket closes or the keeper is gone.
 pub(super) fn serve(mut socket: UnixStream, keeper: &OwnedFd) -> io::Result<()> {
     let mut launcher = Launcher::default();
     let mut running = None;
@@ -37,7 +37,7 @@ pub(super) fn serve(mut socket: UnixStream, keeper: &OwnedFd) -> io::Result<()> 
                 }
                 Ok(Some((order, _))) => obey(&order, running.as_ref()),
                 // The pool is gone or talks nonsense: either way it does not want this any more.
-                _ => break,
+                _ => return Ok(()),
             },
             Event::Ended => {
                 if let Some(job) = running.take() {
@@ -46,11 +46,9 @@ pub(super) fn serve(mut socket: UnixStream, keeper: &OwnedFd) -> io::Result<()> 
                     launcher.rest();
                 }
             }
-            Event::Orphaned => break,
+            Event::Orphaned => return Ok(()),
         }
     }
-    family::end_all(|_, _| {});
-    Ok(())
 }
 
 /// Starts a job's program, or says why not.

@@ -6,7 +6,9 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use rustix::process::getuid;
-use wardian_hosttools::{Confinement, Ended, ExecSpec, Mode, PoolConfig, Required, WorkerPool};
+use wardian_hosttools::{
+    Config, Confinement, Ended, ExecSpec, Mode, PoolConfig, Required, State, WorkerPool,
+};
 
 use crate::rig::{Place, run, text};
 
@@ -293,5 +295,28 @@ async fn where_landlock_or_seccomp_is_missing_nothing_runs_unless_someone_says_s
         let mut spec = place.shell("echo it ran");
         spec.confinement.required = Required { landlock: what != "landlock", seccomp: what != "seccomp" };
         assert_eq!(told_by(&pool, spec).await, "it ran");
+    }
+}
+
+#[tokio::test]
+async fn the_doctor_finds_what_holds_and_what_does_not() {
+    let place = Place::new();
+    let states = async |pool: PoolConfig| {
+        let checks =
+            wardian_hosttools::doctor(&Config { pool, ..Config::default() }).await.expect("it can be tried");
+        checks.into_iter().map(|check| (check.name, check.state)).collect::<Vec<_>>()
+    };
+    let here = states(place.config()).await;
+    assert_eq!(here.len(), 12);
+    for (name, state) in &here {
+        let root = *name == "processes" && getuid().is_root();
+        assert_eq!(*state, if root { State::Off } else { State::On }, "{name}");
+    }
+    for missing in ["landlock", "seccomp"] {
+        let worker = vec![place.probe(), "without".into(), missing.into(), place.worker()];
+        let there = states(PoolConfig { worker, ..place.config() }).await;
+        for (name, state) in there {
+            assert_eq!(state == State::Unavailable, name == missing, "{name}");
+        }
     }
 }

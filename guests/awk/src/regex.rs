@@ -1,0 +1,190 @@
+//! Extended regular expressions as gawk has them: the leftmost match, and of those the longest.
+//!
+//! The pattern is parsed here and becomes `regex_syntax`'s tree; what runs it is `regex_automata`'s lazy DFA. A plain
+//! text is looked for as such. One who only asks whether there is a match pays for one automaton; the bounds of a match
+//! take two more, groups a fourth, each made when it is first wanted.
+
+mod syntax;
+
+use memchr::memmem;
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::nfa::thompson::{self, NFA, WhichCaptures, pikevm::PikeVM};
+use regex_automata::util::prefilter::Prefilter;
+use regex_automata::{Anchored, Input, MatchKind, PatternID};
+use regex_syntax::hir::{Hir, HirKind};
+use std::cell::{OnceCell, RefCell};
+
+/// A compiled pattern.
+pub struct Regex {
+    source: Box<[u8]>,
+    groups: usize,
+    engine: Engine,
+}
+
+enum Engine {
+    Literal(Box<memmem::Finder<'static>>),
+    Byte(u8),
+    Automata(Box<Automata>),
+}
+
+struct Automata {
+    hir: Hir,
+    forward: Lazy,
+    bounds: OnceCell<Option<(Lazy, Lazy)>>,
+    captures: OnceCell<Option<(PikeVM, RefCell<regex_automata::nfa::thompson::pikevm::Cache>)>>,
+}
+
+/// A lazy DFA and the states it has found so far.
+struct Lazy {
+    dfa: DFA,
+    cache: RefCell<Cache>,
+}
+
+impl std::fmt::Debug for Regex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "/{}/", self.source.escape_ascii())
+    }
+}
+
+/// The bounds of a match and of its groups: from, to, or nothing for a group that took no part.
+pub type Groups = Vec<Option<(usize, usize)>>;
+
+impl Regex {
+    /// Compiles a pattern. The error says what is wrong with it.
+    pub fn new(pattern: &[u8], ignore_case: bool) -> Result<Regex, String> {
+        let (hir, groups) = syntax::parse(pattern, ignore_case)?;
+        let engine = match hir.kind() {
+            HirKind::Literal(literal) if literal.0.len() == 1 => Engine::Byte(literal.0[0]),
+            HirKind::Literal(literal) => {
+                Engine::Literal(Box::new(memmem::Finder::new(&literal.0).into_owned()))
+            }
+            _ => Engine::Automata(Box::new(Automata::new(hir)?)),
+        };
+        Ok(Regex { source: pattern.into(), groups, engine })
+    }
+
+    /// The pattern as it was written.
+    pub fn source(&self) -> &[u8] {
+        &self.source
+    }
+
+    /// How many groups it has.
+    pub fn groups(&self) -> usize {
+        self.groups
+    }
+
+    /// Whether it matches anywhere in a text.
+    #[inline]
+    pub fn is_match(&self, text: &[u8]) -> bool {
+        match &self.engine {
+            Engine::Byte(byte) => memchr::memchr(*byte, text).is_some(),
+            Engine::Literal(finder) => finder.find(text).is_some(),
+            Engine::Automata(automata) => {
+                let input = Input::new(text).earliest(true);
+                automata.forward.end(&input).is_some()
+            }
+        }
+    }
+
+    /// The bounds of the first match at or after a place.
+    #[inline]
+    pub fn find_at(&self, text: &[u8], start: usize) -> Option<(usize, usize)> {
+        match &self.engine {
+            Engine::Byte(byte) => {
+                memchr::memchr(*byte, &text[start..]).map(|at| (start + at, start + at + 1))
+            }
+            Engine::Literal(finder) => {
+                let length = finder.needle().len();
+                finder.find(&text[start..]).map(|at| (start + at, start + at + length))
+            }
+            Engine::Automata(automata) => automata.find_at(text, start),
+        }
+    }
+
+    /// The bounds of the first match at or after a place and those of its groups.
+    pub fn captures_at(&self, text: &[u8], start: usize) -> Option<Groups> {
+        let bounds = self.find_at(text, start)?;
+        let mut groups = vec![None; self.groups + 1];
+        if self.groups > 0
+            && let Engine::Automata(automata) = &self.engine
+        {
+            automata.groups(text, bounds, &mut groups);
+        }
+        groups[0] = Some(bounds);
+        Some(groups)
+    }
+}
+
+fn compile(hir: &Hir, captures: WhichCaptures, reverse: bool) -> Result<NFA, String> {
+    let config = thompson::Config::new()
+        .utf8(false)
+        .reverse(reverse)
+        .which_captures(captures)
+        .nfa_size_limit(Some(20 << 20));
+    thompson::Compiler::new()
+        .configure(config)
+        .build_from_hir(hir)
+        .map_err(|_| "regular expression too big".into())
+}
+
+impl Lazy {
+    fn new(nfa: NFA, kind: MatchKind, prefilter: Option<Prefilter>) -> Result<Lazy, String> {
+        let config = DFA::config().match_kind(kind).skip_cache_capacity_check(true).prefilter(prefilter);
+        let dfa = DFA::builder().configure(config).build_from_nfa(nfa).map_err(|error| error.to_string())?;
+        let cache = RefCell::new(dfa.create_cache());
+        Ok(Lazy { dfa, cache })
+    }
+
+    /// Where a match ends. The automaton was told never to give up, and quits at no byte.
+    #[inline]
+    fn end(&self, input: &Input<'_>) -> Option<usize> {
+        let found = self.dfa.try_search_fwd(&mut self.cache.borrow_mut(), input);
+        found.ok().flatten().map(|half| half.offset())
+    }
+
+    fn start(&self, input: &Input<'_>) -> Option<usize> {
+        let found = self.dfa.try_search_rev(&mut self.cache.borrow_mut(), input);
+        found.ok().flatten().map(|half| half.offset())
+    }
+}
+
+impl Automata {
+    fn new(hir: Hir) -> Result<Automata, String> {
+        let nfa = compile(&hir, WhichCaptures::None, false)?;
+        let prefilter = Prefilter::from_hir_prefix(MatchKind::LeftmostFirst, &hir);
+        let forward = Lazy::new(nfa, MatchKind::LeftmostFirst, prefilter)?;
+        Ok(Automata { hir, forward, bounds: OnceCell::new(), captures: OnceCell::new() })
+    }
+
+    /// From the end of a leftmost match back to where the leftmost begins, and from there to the longest.
+    fn find_at(&self, text: &[u8], start: usize) -> Option<(usize, usize)> {
+        let end = self.forward.end(&Input::new(text).range(start..))?;
+        let (backward, longest) = self.bounds.get_or_init(|| self.make_bounds().ok()).as_ref()?;
+        let from = backward.start(&Input::new(text).range(start..end).anchored(Anchored::Yes))?;
+        let to = longest.end(&Input::new(text).range(from..).anchored(Anchored::Yes))?;
+        Some((from, to))
+    }
+
+    fn make_bounds(&self) -> Result<(Lazy, Lazy), String> {
+        let backward = Lazy::new(compile(&self.hir, WhichCaptures::None, true)?, MatchKind::All, None)?;
+        let longest = Lazy::new(compile(&self.hir, WhichCaptures::None, false)?, MatchKind::All, None)?;
+        Ok((backward, longest))
+    }
+
+    fn groups(&self, text: &[u8], bounds: (usize, usize), groups: &mut Groups) {
+        let machine = self.captures.get_or_init(|| {
+            let nfa = compile(&self.hir, WhichCaptures::All, false).ok()?;
+            let config = PikeVM::config().match_kind(MatchKind::All);
+            let machine = PikeVM::builder().configure(config).build_from_nfa(nfa).ok()?;
+            let cache = RefCell::new(machine.create_cache());
+            Some((machine, cache))
+        });
+        let Some((machine, cache)) = machine else { return };
+        let mut captures = machine.create_captures();
+        let input = Input::new(text).range(bounds.0..).anchored(Anchored::Pattern(PatternID::ZERO));
+        machine.captures(&mut cache.borrow_mut(), input, &mut captures);
+        for (index, group) in groups.iter_mut().enumerate() {
+            *group = captures.get_group(index).map(|span| (span.start, span.end));
+        }
+    }
+}

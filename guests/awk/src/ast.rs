@@ -166,13 +166,21 @@ pub enum Expr {
     Index(Box<Expr>, Vec<Expr>),
     Assign(Box<Expr>, Box<Expr>),
     Update(Arith, Box<Expr>, Box<Expr>),
-    Step { target: Box<Expr>, up: bool, prefix: bool },
+    Step {
+        target: Box<Expr>,
+        up: bool,
+        prefix: bool,
+    },
     Cond(Box<Expr>, Box<Expr>, Box<Expr>),
     And(Box<Expr>, Box<Expr>),
     Or(Box<Expr>, Box<Expr>),
     Not(Box<Expr>),
     In(Vec<Expr>, Box<Expr>),
-    Match { negated: bool, subject: Box<Expr>, pattern: Box<Expr> },
+    Match {
+        negated: bool,
+        subject: Box<Expr>,
+        pattern: Box<Expr>,
+    },
     Compare(Relation, Box<Expr>, Box<Expr>),
     Concat(Vec<Expr>),
     Binary(Arith, Box<Expr>, Box<Expr>),
@@ -186,7 +194,10 @@ pub enum Expr {
     /// `@name(…)`: the function that a variable names.
     CallNamed(Name, Vec<Expr>),
     Builtin(Builtin, Vec<Expr>),
-    Getline { from: Source, var: Option<Box<Expr>> },
+    Getline {
+        from: Source,
+        var: Option<Box<Expr>>,
+    },
 }
 
 /// Where `getline` reads.

@@ -28,6 +28,8 @@ const VERSION: &str = concat!("awk (Wardian) ", env!("CARGO_PKG_VERSION"), ", th
 #[derive(Default)]
 struct Options {
     sources: Vec<Source>,
+    /// Whether a source is the program, not only what it includes.
+    has_program: bool,
     assignments: Vec<Vec<u8>>,
     field_separator: Option<Vec<u8>>,
     is_csv: bool,
@@ -61,7 +63,7 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32> {
             return Ok(0);
         }
     };
-    if options.sources.is_empty() {
+    if !options.has_program {
         if options.operands.is_empty() {
             let _ = abi::write_all(2, HELP.as_bytes());
             return Ok(1);
@@ -74,8 +76,6 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32> {
     argv.extend(options.operands);
     machine.set_arguments(&argv);
     if let Some(separator) = options.field_separator {
-        // As a special case, `t` is a tab.
-        let separator = if separator == b"t" { b"\\t".to_vec() } else { separator };
         machine.assign("FS", &separator)?;
     }
     for assignment in options.assignments {
@@ -85,9 +85,9 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32> {
             (Some(name), Some(at)) => machine.assign(&name, &assignment[at + 1..])?,
             _ => {
                 let shown = String::from_utf8_lossy(&assignment).into_owned();
-                return Err(Error::fatal(format_args!(
-                    "`{shown}' argument to `-v' not in `var=value' form"
-                )));
+                let code = if at.is_some() { 2 } else { 1 };
+                let message = format!("fatal: `{shown}' argument to `-v' not in `var=value' form");
+                return Err(Error { message, code });
             }
         }
     }
@@ -128,8 +128,9 @@ fn read_file(name: &[u8]) -> abi::Result<Vec<u8>> {
 
 fn source_file(name: &[u8]) -> Result<Source> {
     let shown = String::from_utf8_lossy(name).into_owned();
-    let text = read_file(name)
-        .map_err(|error| Error::fatal(format_args!("cannot open source file `{shown}' for reading: {error}")))?;
+    let text = read_file(name).map_err(|error| {
+        Error::fatal(format_args!("cannot open source file `{shown}' for reading: {error}"))
+    })?;
     Ok(Source { name: Some(shown), text })
 }
 
@@ -197,7 +198,10 @@ fn long_option(word: &[u8], rest: &mut Rest<'_>) -> Result<(char, Vec<u8>)> {
     let mut begun = LONG.iter().filter(|(name, ..)| name.starts_with(given));
     let found = exact.or_else(|| begun.next().filter(|_| begun.next().is_none()));
     let Some((_, letter, takes)) = found else {
-        return Err(Error { message: format!("unrecognized option '--{given}'\n{}", HELP.trim_end()), code: 1 });
+        return Err(Error {
+            message: format!("unrecognized option '--{given}'\n{}", HELP.trim_end()),
+            code: 1,
+        });
     };
     let attached = word.iter().position(|&byte| byte == b'=').map(|at| word[at + 1..].to_vec());
     let argument = match (attached, takes) {
@@ -240,8 +244,14 @@ impl Options {
     /// Takes one option over; answers what to print if that is what it asks for.
     fn take(&mut self, letter: char, argument: Vec<u8>) -> Result<Option<&'static str>> {
         match letter {
-            'f' | 'E' => self.sources.push(source_file(&argument)?),
-            'e' => self.sources.push(Source { name: None, text: argument }),
+            'f' | 'E' => {
+                self.sources.push(source_file(&argument)?);
+                self.has_program = true;
+            }
+            'e' => {
+                self.sources.push(Source { name: None, text: argument });
+                self.has_program = true;
+            }
             'i' if argument == b"inplace" => {
                 return Err(Error::fatal(
                     "-i inplace is not supported: write to another file and move it, or use sed -i",
@@ -257,12 +267,17 @@ impl Options {
             'k' => self.is_csv = true,
             'h' => return Ok(Some(HELP)),
             'V' => return Ok(Some(VERSION)),
-            'M' => return Err(Error::fatal("-M is not supported: numbers are doubles; use bc for more digits")),
+            'M' => {
+                return Err(Error::fatal("-M is not supported: numbers are doubles; use bc for more digits"));
+            }
             // These ask for what is so anyway, or for less than there is.
             'P' | 'c' | 'r' | 'N' | 'n' | 'O' | 's' | 't' => {}
             'b' | 'S' => return Err(Error::fatal(format_args!("-{letter} is not supported"))),
             letter => {
-                return Err(Error { message: format!("invalid option -- '{letter}'\n{}", HELP.trim_end()), code: 1 });
+                return Err(Error {
+                    message: format!("invalid option -- '{letter}'\n{}", HELP.trim_end()),
+                    code: 1,
+                });
             }
         }
         Ok(None)

@@ -52,8 +52,29 @@ pub struct FunctionCode {
 pub mod special {
     /// Their names, in order.
     pub const NAMES: &[&str] = &[
-        "NF", "NR", "FNR", "FS", "OFS", "ORS", "RS", "SUBSEP", "CONVFMT", "OFMT", "IGNORECASE", "FIELDWIDTHS", "FPAT",
-        "RT", "FILENAME", "RSTART", "RLENGTH", "ENVIRON", "ARGC", "ARGV", "ARGIND", "ERRNO", "PROCINFO",
+        "NF",
+        "NR",
+        "FNR",
+        "FS",
+        "OFS",
+        "ORS",
+        "RS",
+        "SUBSEP",
+        "CONVFMT",
+        "OFMT",
+        "IGNORECASE",
+        "FIELDWIDTHS",
+        "FPAT",
+        "RT",
+        "FILENAME",
+        "RSTART",
+        "RLENGTH",
+        "ENVIRON",
+        "ARGC",
+        "ARGV",
+        "ARGIND",
+        "ERRNO",
+        "PROCINFO",
     ];
     macro_rules! places {
         ($($name:ident)*) => { places!(@ 0; $($name)*); };
@@ -152,6 +173,8 @@ pub enum Op {
     /// A variable as an argument: it may become an array there.
     ArgGlobal(u32),
     ArgLocal(u32),
+    /// An element as an argument: it may be an array.
+    ArgElem(Place),
     Array(Place),
     SubArray(Place),
     JoinKeys(u32),
@@ -172,9 +195,18 @@ pub enum Op {
     CompareNum(Relation),
     Compare(Relation),
     Concat(u32),
-    Match { regex: u32, negated: bool },
-    MatchField { field: u32, regex: u32, negated: bool },
-    MatchDynamic { negated: bool },
+    Match {
+        regex: u32,
+        negated: bool,
+    },
+    MatchField {
+        field: u32,
+        regex: u32,
+        negated: bool,
+    },
+    MatchDynamic {
+        negated: bool,
+    },
     In(Place),
 
     // Stores.
@@ -214,12 +246,19 @@ pub enum Op {
     ForIn(Place),
     NextKey(u32),
     EndForIn,
-    Call { function: u32, args: u32 },
-    CallNamed { args: u32 },
+    Call {
+        function: u32,
+        args: u32,
+    },
+    CallNamed {
+        args: u32,
+    },
     Return,
     Next,
     NextFile,
-    Exit { with_code: bool },
+    Exit {
+        with_code: bool,
+    },
     Stop,
 
     // Input and output.
@@ -239,5 +278,8 @@ pub enum Op {
     Builtin(Builtin, u32),
     LengthField(u32),
     /// Leaves the changed text on the stack of values; goes on elsewhere if there was nothing to change.
-    Subst { global: bool, skip: u32 },
+    Subst {
+        global: bool,
+        skip: u32,
+    },
 }

@@ -93,8 +93,12 @@ impl Compiler {
         };
         for function in &program.functions {
             compiler.line = function.line;
-            if let Some(param) = function.params.iter().find(|param| compiler.functions.contains_key(*param)) {
-                let message = format!("function `{}': cannot use function name `{param}' as a parameter name", function.name);
+            if let Some(param) = function.params.iter().find(|param| compiler.functions.contains_key(*param))
+            {
+                let message = format!(
+                    "function `{}': cannot use function name `{param}' as a parameter name",
+                    function.name
+                );
                 return Err(compiler.error(&message));
             }
         }
@@ -108,7 +112,10 @@ impl Compiler {
 
     fn fatal(&self, message: &str) -> Error {
         let name = self.code.sources.get(self.line.source as usize).cloned().flatten();
-        Error { message: format!("{}fatal: {message}", place_name(name.as_deref(), self.line.number)), code: 2 }
+        Error {
+            message: format!("{}fatal: {message}", place_name(name.as_deref(), self.line.number)),
+            code: 2,
+        }
     }
 
     fn here(&self) -> u32 {
@@ -161,9 +168,8 @@ impl Compiler {
     }
 
     fn regex(&mut self, pattern: &[u8]) -> Result<u32> {
-        let regex = Regex::new(pattern, false).map_err(|error| {
-            self.fatal(&format!("{error}: /{}/", String::from_utf8_lossy(pattern)))
-        })?;
+        let regex = Regex::new(pattern, false)
+            .map_err(|error| self.error(&format!("{error}: /{}/", String::from_utf8_lossy(pattern))))?;
         self.code.regexes.push(Rc::new(regex));
         Ok(self.code.regexes.len() as u32 - 1)
     }

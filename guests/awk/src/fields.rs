@@ -3,7 +3,7 @@
 
 use crate::number;
 use crate::regex::Regex;
-use crate::text::{char_len, char_offset};
+use crate::text::{Str, char_len, char_offset};
 use crate::value::Value;
 use std::rc::Rc;
 
@@ -329,13 +329,13 @@ impl Record {
         }
     }
 
-    /// A field; one there is not has never been assigned.
+    /// A field; one there is not is empty.
     #[inline]
     pub fn value(&mut self, index: usize) -> Value {
         if index == 0 {
             return Value::outside(self.text());
         }
-        let Some((start, end)) = self.span(index) else { return Value::Uninit };
+        let Some((start, end)) = self.span(index) else { return Value::Strnum(Str::EMPTY) };
         match self.assigned_at(index) {
             Some(value) => value.clone(),
             None => Value::outside(&self.text[start..end]),

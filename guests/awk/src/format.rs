@@ -91,9 +91,8 @@ fn conversion(
     if spec.width > WIDEST || spec.precision.is_some_and(|precision| precision > WIDEST) {
         return Err(FormatError::TooWide);
     }
-    while matches!(format.get(at), Some(b'h' | b'l' | b'L' | b'q' | b'j' | b't')) {
-        at += 1;
-    }
+    // What a size is called in C says nothing here; twice it is no conversion.
+    at += usize::from(matches!(format.get(at), Some(b'h' | b'l' | b'L' | b'j' | b'z' | b't')));
     let Some(&letter) = format.get(at) else {
         out.extend_from_slice(&format[percent..]);
         return Ok(format.len());
@@ -211,7 +210,7 @@ impl Spec {
 
     fn integer(&self, out: &mut Vec<u8>, number: f64) {
         if !number.is_finite() {
-            return self.pad(out, number::infinite(number));
+            return out.extend_from_slice(number::infinite(number));
         }
         let whole = number.trunc();
         let mut digits = Vec::with_capacity(24);
@@ -235,12 +234,12 @@ impl Spec {
 
     fn unsigned(&self, out: &mut Vec<u8>, number: f64, letter: u8) {
         if !number.is_finite() {
-            return self.pad(out, number::infinite(number));
+            return out.extend_from_slice(number::infinite(number));
         }
         let whole = number.trunc();
-        let bits = if (0.0..1.844_674_407_370_955_2e19).contains(&whole) {
+        let bits = if (0.0..2f64.powi(64)).contains(&whole) {
             whole as u64
-        } else if (-9.223_372_036_854_775_8e18..0.0).contains(&whole) {
+        } else if (i64::MIN as f64..0.0).contains(&whole) {
             whole as i64 as u64
         } else {
             return self.float(out, whole, if letter == b'u' { b'd' } else { b'g' });
@@ -265,7 +264,7 @@ impl Spec {
             return self.integer(out, number);
         }
         if !number.is_finite() {
-            return self.pad(out, number::infinite(number));
+            return out.extend_from_slice(number::infinite(number));
         }
         let magnitude = number.abs();
         let mut digits = Vec::with_capacity(24);

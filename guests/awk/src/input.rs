@@ -98,7 +98,12 @@ impl Reader {
         }
     }
 
-    fn read_to_byte(&mut self, byte: u8, record: &mut Vec<u8>, terminator: &mut Vec<u8>) -> abi::Result<bool> {
+    fn read_to_byte(
+        &mut self,
+        byte: u8,
+        record: &mut Vec<u8>,
+        terminator: &mut Vec<u8>,
+    ) -> abi::Result<bool> {
         let mut seen = 0;
         loop {
             if let Some(at) = memchr::memchr(byte, &self.rest()[seen..]) {

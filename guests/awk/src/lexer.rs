@@ -301,7 +301,9 @@ impl Lexer {
     pub fn is_followed_by(&mut self, word: &str) -> bool {
         self.skip_blanks();
         let rest = self.text[self.at..].strip_prefix(word.as_bytes());
-        rest.is_some_and(|rest| !rest.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_'))
+        rest.is_some_and(|rest| {
+            !rest.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        })
     }
 
     /// The line that the last token stands in, and how many bytes of it stand before that.

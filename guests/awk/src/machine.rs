@@ -199,7 +199,7 @@ impl Machine {
     /// Assigns to a variable by its name, as `-v` and operands do. A name the program does not have has no effect.
     pub fn assign(&mut self, name: &str, text: &[u8]) -> Result<()> {
         if self.code.functions.iter().any(|function| &*function.name == name) {
-            return Err(Error::fatal(format_args!("cannot use function name `{name}' as variable name")));
+            return Err(Error::syntax(format!("error: cannot use function name `{name}' as variable name")));
         }
         let Some(slot) = self.code.globals.iter().position(|global| &**global == name) else { return Ok(()) };
         if let Value::Array(_) = self.globals[slot] {
@@ -222,7 +222,10 @@ impl Machine {
     fn execute_rules(&mut self) -> Result<()> {
         let code = Rc::clone(&self.code);
         let flow = code.begin.map_or(Ok(Flow::Done), |begin| self.run(begin))?;
-        let reads = code.rules.is_some() || code.end.is_some() || code.begin_file.is_some() || code.end_file.is_some();
+        let reads = code.rules.is_some()
+            || code.end.is_some()
+            || code.begin_file.is_some()
+            || code.end_file.is_some();
         if flow != Flow::Exit && reads {
             self.process_input(code.rules)?;
         }
@@ -414,7 +417,11 @@ impl Machine {
                 match self.splitter_of(&text)? {
                     Splitter::Byte(byte) if paragraph && byte != b'\n' => {
                         let mut both = b"[\n".to_vec();
-                        both.extend(if byte == b'\\' || byte == b'^' || byte == b']' { &b"\\"[..] } else { b"" });
+                        both.extend(if byte == b'\\' || byte == b'^' || byte == b']' {
+                            &b"\\"[..]
+                        } else {
+                            b""
+                        });
                         both.extend([byte, b']']);
                         Splitter::Regex(self.pattern(&both)?)
                     }
@@ -529,7 +536,7 @@ fn key_of<'a>(value: &'a Value, scratch: &'a mut Vec<u8>, convfmt: &[u8]) -> Key
             _ => {
                 scratch.clear();
                 number::append(scratch, *number, convfmt);
-                KeyRef::Text(scratch)
+                KeyRef::new(scratch)
             }
         },
         Value::Str(text) | Value::Strnum(text) => KeyRef::new(text.as_bytes()),

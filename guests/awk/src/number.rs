@@ -6,8 +6,8 @@ use std::io::Write;
 
 /// The powers of ten that a double holds exactly.
 const EXACT_POWERS: [f64; 23] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
-    1e20, 1e21, 1e22,
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+    1e19, 1e20, 1e21, 1e22,
 ];
 
 #[inline]
@@ -25,7 +25,8 @@ pub fn parse(text: &[u8]) -> f64 {
 #[inline]
 pub fn looks_numeric(text: &[u8]) -> Option<f64> {
     // Most text that is no number shows it by how it begins.
-    if !matches!(text.first()?, b'0'..=b'9' | b'+' | b'-' | b'.' | b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c) {
+    if !matches!(text.first()?, b'0'..=b'9' | b'+' | b'-' | b'.' | b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
+    {
         return None;
     }
     let (number, end) = scan(text);

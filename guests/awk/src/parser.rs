@@ -480,7 +480,9 @@ impl Parser<'_> {
             Token::Mark(">") => Some(RedirectKind::File),
             Token::Mark(">>") => Some(RedirectKind::Append),
             Token::Mark("|") => Some(RedirectKind::Command),
-            Token::Mark("|&") => return Err(self.error("`|&' is not supported: there are no coprocesses here")),
+            Token::Mark("|&") => {
+                return Err(self.error("`|&' is not supported: there are no coprocesses here"));
+            }
             _ => None,
         };
         let to = match kind {

@@ -23,6 +23,8 @@ pub enum Kind {
 struct Output {
     name: Str,
     kind: Kind,
+    /// How many streams were opened before it.
+    order: usize,
     fd: abi::Fd,
     child: Option<abi::Pid>,
     buffer: Vec<u8>,
@@ -34,6 +36,7 @@ struct Output {
 struct Input {
     name: Str,
     is_command: bool,
+    order: usize,
     child: Option<abi::Pid>,
     reader: Reader,
 }
@@ -43,12 +46,13 @@ pub struct Streams {
     stdout: Output,
     outputs: Vec<Output>,
     inputs: Vec<Input>,
+    opened: usize,
 }
 
 impl Output {
     fn new(name: &[u8], kind: Kind, fd: abi::Fd, child: Option<abi::Pid>) -> Output {
         let eager = fd == 2 || abi::isatty(fd);
-        Output { name: Str::new(name), kind, fd, child, buffer: Vec::new(), eager }
+        Output { name: Str::new(name), kind, order: 0, fd, child, buffer: Vec::new(), eager }
     }
 
     #[inline]
@@ -71,7 +75,7 @@ impl Streams {
     /// Standard output, and nothing else yet.
     pub fn new() -> Streams {
         let stdout = Output::new(b"/dev/stdout", Kind::File, 1, None);
-        Streams { stdout, outputs: Vec::new(), inputs: Vec::new() }
+        Streams { stdout, outputs: Vec::new(), inputs: Vec::new(), opened: 0 }
     }
 
     /// Writes to standard output.
@@ -86,14 +90,15 @@ impl Streams {
             return self.print(text);
         }
         let is_command = kind == Kind::Command;
-        let is_it = |output: &Output| {
-            output.name.as_bytes() == name && (output.kind == Kind::Command) == is_command
-        };
+        let is_it =
+            |output: &Output| output.name.as_bytes() == name && (output.kind == Kind::Command) == is_command;
         if let Some(output) = self.outputs.iter_mut().find(|output| is_it(output)) {
             return output.write(text);
         }
         let mut output = self.open_output(name, kind, env)?;
         let written = output.write(text);
+        self.opened += 1;
+        output.order = self.opened;
         self.outputs.push(output);
         written
     }
@@ -134,7 +139,9 @@ impl Streams {
         } else {
             (open_to_read(name)?, None)
         };
-        self.inputs.push(Input { name: Str::new(name), is_command, child, reader: Reader::new(fd) });
+        self.opened += 1;
+        let (name, reader) = (Str::new(name), Reader::new(fd));
+        self.inputs.push(Input { name, is_command, order: self.opened, child, reader });
         let last = self.inputs.len() - 1;
         Ok(&mut self.inputs[last].reader)
     }
@@ -158,18 +165,19 @@ impl Streams {
         Some(output.flush())
     }
 
-    /// Closes all that goes by a name; how the last of it ended, or nothing if there is none.
+    /// Closes what was opened last by a name; how it ended, or nothing if there is none.
     pub fn close(&mut self, name: &[u8]) -> Option<i32> {
-        let mut answer = None;
-        while let Some(at) = self.outputs.iter().position(|output| output.name.as_bytes() == name) {
-            answer = Some(close_output(self.outputs.remove(at)));
+        let output = self.outputs.iter().position(|output| output.name.as_bytes() == name);
+        let input = self.inputs.iter().position(|input| input.name.as_bytes() == name);
+        let order_of_input = input.map(|at| self.inputs[at].order);
+        match output.filter(|at| Some(self.outputs[*at].order) > order_of_input) {
+            Some(at) => Some(close_output(self.outputs.remove(at))),
+            None => {
+                let input = self.inputs.remove(input?);
+                input.reader.close();
+                Some(input.child.map_or(0, wait))
+            }
         }
-        while let Some(at) = self.inputs.iter().position(|input| input.name.as_bytes() == name) {
-            let input = self.inputs.remove(at);
-            input.reader.close();
-            answer = Some(input.child.map_or(0, wait));
-        }
-        answer
     }
 
     /// Closes everything, and waits for the commands. The answer is about standard output.
@@ -207,7 +215,8 @@ pub fn open_to_read(name: &[u8]) -> abi::Result<abi::Fd> {
 /// Starts a command in a shell.
 pub fn spawn(command: &[u8], fds: &[FdMap], env: &StringList) -> abi::Result<abi::Pid> {
     let argv: StringList = [b"sh".as_slice(), b"-c", command].into_iter().collect();
-    let request = Spawn { path: b"/bin/sh", argv: argv.as_bytes(), env: env.as_bytes(), fds, ..Spawn::default() };
+    let request =
+        Spawn { path: b"/bin/sh", argv: argv.as_bytes(), env: env.as_bytes(), fds, ..Spawn::default() };
     abi::spawn(&request)
 }
 

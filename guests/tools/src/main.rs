@@ -3,6 +3,7 @@
 //! One program, because its compiled code is then loaded and shared once; `/bin` holds a link to it for each line of
 //! `NAMES`. Called as `tools NAME ARGUMENT…` it does the same, for those who have no links.
 
+mod awk;
 mod cal;
 mod cat;
 mod chmod;
@@ -106,6 +107,7 @@ macro_rules! tools {
 tools! {
     "[" => Theirs(uu_test::uumain),
     "arch" => Theirs(uu_arch::uumain),
+    "awk" => Ours(awk::main),
     "b2sum" => Theirs(uu_b2sum::uumain),
     "base32" => Theirs(uu_base32::uumain),
     "base64" => Theirs(uu_base64::uumain),
@@ -147,6 +149,7 @@ tools! {
     "fmt" => Theirs(uu_fmt::uumain),
     "fold" => Theirs(uu_fold::uumain),
     "free" => Ours(uptime::free),
+    "gawk" => Ours(awk::main),
     "getconf" => Ours(getconf::main),
     "getopt" => Ours(getopt::main),
     "grep" => Theirs(uu_grep::uumain),

@@ -427,11 +427,11 @@ impl Compiler {
         let Some(&function) = self.functions.get(name) else {
             return Err(self.fatal(&format!("function `{name}' not defined")));
         };
-        if args.len() > self.code.functions[function as usize].params.len() {
-            return Err(self.fatal(&format!("function `{name}' called with more arguments than declared")));
-        }
+        let params = self.code.functions[function as usize].params.len();
         args.iter().try_for_each(|arg| self.argument(arg))?;
-        self.emit(Op::Call { function, args: args.len() as u32 });
+        // Those without a parameter are evaluated in vain.
+        args.iter().skip(params).for_each(|_| self.emit(Op::Drop));
+        self.emit(Op::Call { function, args: args.len().min(params) as u32 });
         Ok(())
     }
 
@@ -443,6 +443,12 @@ impl Compiler {
                 Var::Global(slot) => self.emit(Op::ArgGlobal(slot)),
                 Var::Special(_) => self.value(arg)?,
             }
+            return Ok(());
+        }
+        if let Expr::Index(array, keys) = arg {
+            let place = self.place(array)?;
+            self.keys(keys)?;
+            self.emit(Op::ArgElem(place));
             return Ok(());
         }
         self.value(arg)

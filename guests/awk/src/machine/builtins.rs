@@ -190,16 +190,11 @@ fn strtonum(value: &Value) -> f64 {
         other => return other.to_num(),
     };
     let start = text.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(text.len());
-    let (negative, digits) = match &text[start..] {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        rest => (false, rest),
-    };
     let in_base = |digits: &[u8], base: u32| {
         let digit = |byte: &u8| char::from(*byte).to_digit(base);
         digits.iter().map_while(digit).fold(0.0, |sum, digit| sum * f64::from(base) + f64::from(digit))
     };
-    let magnitude = match digits {
+    match &text[start..] {
         [b'0', b'x' | b'X', rest @ ..] => in_base(rest, 16),
         [b'0', rest @ ..]
             if rest.first().is_some_and(u8::is_ascii_digit)
@@ -207,7 +202,6 @@ fn strtonum(value: &Value) -> f64 {
         {
             in_base(rest, 8)
         }
-        _ => return number::parse(text),
-    };
-    if negative { -magnitude } else { magnitude }
+        _ => number::parse(text),
+    }
 }

@@ -108,7 +108,7 @@ impl Machine {
                     return Ok(false);
                 }
                 self.main.named_a_file = true;
-                return self.open_file(b"-", b"");
+                return self.open_file(b"-");
             };
             let text = argument.to_str(&self.convfmt).as_bytes().to_vec();
             if text.is_empty() {
@@ -119,7 +119,7 @@ impl Machine {
                 continue;
             }
             self.main.named_a_file = true;
-            if self.open_file(&text, &text)? {
+            if self.open_file(&text)? {
                 return Ok(true);
             }
         }
@@ -144,8 +144,8 @@ impl Machine {
         }
     }
 
-    fn open_file(&mut self, path: &[u8], shown: &[u8]) -> Result<bool> {
-        self.globals[special::FILENAME as usize] = Value::outside(shown);
+    fn open_file(&mut self, path: &[u8]) -> Result<bool> {
+        self.globals[special::FILENAME as usize] = Value::outside(path);
         self.fnr = 0.0;
         let opened = open_to_read(path);
         let mut skip = false;

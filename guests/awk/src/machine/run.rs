@@ -79,7 +79,8 @@ fn truth(holds: bool) -> f64 {
 impl Machine {
     /// Runs the code from a place to where it ends.
     pub(super) fn run(&mut self, entry: u32) -> Result<Flow> {
-        let marks = (self.values.len(), self.nums.len(), self.frames.len(), self.loops.len(), self.origins.len());
+        let marks =
+            (self.values.len(), self.nums.len(), self.frames.len(), self.loops.len(), self.origins.len());
         let base = self.base;
         let mut pc = entry as usize;
         let code = Rc::clone(&self.code);
@@ -184,6 +185,13 @@ impl Machine {
                     self.values.push(value);
                 }
                 Op::ArgGlobal(_) | Op::ArgLocal(_) => self.push_argument(op),
+                Op::ArgElem(place) => {
+                    let key = self.pop();
+                    let array = self.array(place)?;
+                    let value =
+                        array.borrow_mut().entry(key_of(&key, &mut self.scratch, &self.convfmt)).clone();
+                    self.values.push(value);
+                }
                 Op::Array(place) => {
                     let array = self.array(place)?;
                     self.values.push(Value::Array(array));
@@ -218,7 +226,9 @@ impl Machine {
                     let number = self.pop_num();
                     self.nums.push(-number);
                 }
-                Op::CompareNum(relation) => self.binary(|left, right| truth(holds_num(relation, left, right))),
+                Op::CompareNum(relation) => {
+                    self.binary(|left, right| truth(holds_num(relation, left, right)))
+                }
                 Op::Compare(relation) => {
                     let holds = self.compare(relation);
                     self.nums.push(truth(holds));
@@ -551,7 +561,9 @@ impl Machine {
             return Err(Error::fatal(format_args!("attempt to access field {}", number.trunc())));
         }
         if number > LAST_FIELD {
-            return Err(Error::fatal(format_args!("field {number} is too far: there is no memory for so many")));
+            return Err(Error::fatal(format_args!(
+                "field {number} is too far: there is no memory for so many"
+            )));
         }
         Ok(number as usize)
     }
@@ -719,7 +731,9 @@ impl Machine {
         let mut pc = entry;
         match self.steps(&code, &mut pc)? {
             Flow::Done => Ok(self.pop()),
-            _ => Err(Error::fatal("a function that compares cannot end the program or go to the next record")),
+            _ => {
+                Err(Error::fatal("a function that compares cannot end the program or go to the next record"))
+            }
         }
     }
 
@@ -728,7 +742,9 @@ impl Machine {
         let found = self.code.functions.iter().position(|function| function.name.as_bytes() == name);
         let index = found.ok_or_else(|| Error::fatal(format_args!("function `{shown}' not defined")))?;
         if args > self.code.functions[index].params.len() {
-            return Err(Error::fatal(format_args!("function `{shown}' called with more arguments than declared")));
+            return Err(Error::fatal(format_args!(
+                "function `{shown}' called with more arguments than declared"
+            )));
         }
         Ok(index as u32)
     }
@@ -738,9 +754,8 @@ impl Machine {
         if dest == Dest::Stdout {
             let written = self.streams.print(&self.line);
             self.line.clear();
-            return written.map_err(|error| {
-                Error::fatal(format_args!("print to \"standard output\" failed: {error}"))
-            });
+            return written
+                .map_err(|error| Error::fatal(format_args!("print to \"standard output\" failed: {error}")));
         }
         let line = std::mem::take(&mut self.line);
         let name = self.pop().to_str(&self.convfmt);
@@ -756,7 +771,10 @@ impl Machine {
         self.line = line;
         self.line.clear();
         written.map_err(|error| {
-            Error::fatal(format_args!("cannot {verb} `{}': {error}", String::from_utf8_lossy(name.as_bytes())))
+            Error::fatal(format_args!(
+                "cannot {verb} `{}': {error}",
+                String::from_utf8_lossy(name.as_bytes())
+            ))
         })
     }
 

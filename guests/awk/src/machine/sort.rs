@@ -11,8 +11,14 @@ use std::rc::Rc;
 
 /// An order: by what, as what, which way.
 enum Order {
-    Keys { numeric: bool, down: bool },
-    Values { by: By, down: bool },
+    Keys {
+        numeric: bool,
+        down: bool,
+    },
+    Values {
+        by: By,
+        down: bool,
+    },
     /// A function of the program's.
     Function(u32),
 }
@@ -74,8 +80,8 @@ impl Machine {
                     } else {
                         Ordering::Equal
                     };
-                    let order = by_number
-                        .then_with(|| left.0.to_str().as_bytes().cmp(right.0.to_str().as_bytes()));
+                    let order =
+                        by_number.then_with(|| left.0.to_str().as_bytes().cmp(right.0.to_str().as_bytes()));
                     if *down { order.reverse() } else { order }
                 });
             }

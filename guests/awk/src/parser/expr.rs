@@ -154,6 +154,7 @@ impl Parser<'_> {
     fn begins_operand(&self) -> bool {
         match self.token {
             Token::Number(_) | Token::Text(_) | Token::Name(_) | Token::Call(_) | Token::Builtin(_) => true,
+            Token::Word(word) => word == Word::Getline,
             Token::Mark(mark) => matches!(mark, "$" | "!" | "(" | "++" | "--" | "-" | "+" | "@"),
             _ => false,
         }
@@ -403,11 +404,8 @@ impl Parser<'_> {
     fn getline(&mut self) -> Result<Expr> {
         self.advance()?;
         let var = self.optional_target()?;
-        let from = if self.take("<")? {
-            Source::File(Box::new(self.nested(Self::primary)?))
-        } else {
-            Source::Main
-        };
+        let from =
+            if self.take("<")? { Source::File(Box::new(self.nested(Self::primary)?)) } else { Source::Main };
         Ok(Expr::Getline { from, var })
     }
 

@@ -70,7 +70,12 @@ impl Parser<'_> {
             // An operator with nothing to repeat stands for itself.
             if repeatable && let Some((least, most)) = self.repetition()? {
                 let last = parts.pop().unwrap_or_else(Hir::empty);
-                parts.push(Hir::repetition(Repetition { min: least, max: most, greedy: true, sub: Box::new(last) }));
+                parts.push(Hir::repetition(Repetition {
+                    min: least,
+                    max: most,
+                    greedy: true,
+                    sub: Box::new(last),
+                }));
                 continue;
             }
             let (part, can_repeat) = self.atom(byte)?;
@@ -223,12 +228,13 @@ impl Parser<'_> {
     /// The character that a backslash and what follows it stand for.
     fn escaped_unit(&mut self) -> Unit {
         self.at += 1;
-        let Some(byte) = self.peek() else { return Unit::Char('\\') };
+        if self.at == self.text.len() {
+            return Unit::Char('\\');
+        }
         if let Some((byte, length)) = crate::escape::byte_of(&self.text[self.at..]) {
             self.at += length;
             return if byte.is_ascii() { Unit::Char(char::from(byte)) } else { Unit::Byte(byte) };
         }
-        let _ = byte;
         self.unit()
     }
 
@@ -251,8 +257,8 @@ impl Parser<'_> {
                 }
                 Some(_) => {
                     let low = self.member()?;
-                    let is_range =
-                        self.peek() == Some(b'-') && self.text.get(self.at + 1).is_some_and(|byte| *byte != b']');
+                    let is_range = self.peek() == Some(b'-')
+                        && self.text.get(self.at + 1).is_some_and(|byte| *byte != b']');
                     let high = if is_range {
                         self.at += 1;
                         self.member()?
@@ -314,7 +320,9 @@ impl Set {
             "alnum" => r"[\p{Alphabetic}0-9]",
             "upper" => r"\p{Uppercase}",
             "lower" => r"\p{Lowercase}",
-            "space" => r"[\t\n\x0B\f\r \x{1680}\x{2000}-\x{2006}\x{2008}-\x{200A}\x{2028}\x{2029}\x{205F}\x{3000}]",
+            "space" => {
+                r"[\t\n\x0B\f\r \x{1680}\x{2000}-\x{2006}\x{2008}-\x{200A}\x{2028}\x{2029}\x{205F}\x{3000}]"
+            }
             "blank" => r"[\t \x{1680}\x{2000}-\x{2006}\x{2008}-\x{200A}\x{205F}\x{3000}]",
             "punct" => r"[!-/:-@\[-`{-~\p{P}\p{S}]",
             "cntrl" => r"\p{Cc}",

@@ -13,6 +13,7 @@ mod tests {
             "vfs" => "crates/vfs/tests/vfs",
             "wardian" => "crates/sandbox/tests/sandbox",
             "cli" => "crates/cli/tests/cli",
+            "guests/awk" => "guests/awk/tests",
             "guests/sh" => "guests/sh/tests",
             "guests/testing" => "guests/testing/tests",
             "guests/tools" => "guests/tools/tests",

@@ -5,11 +5,18 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-/// Packs the wheel, installs it with the test tools, and runs types, tests and examples.
+/// Builds the program, and tests the package around it.
 pub fn main(arguments: &[String]) -> Result<()> {
     if let Some(extra) = arguments.first() {
         bail!("python takes no arguments, got '{extra}'");
     }
+    crate::wheel::build()?;
+    check()
+}
+
+/// Packs the wheel around the program that was built last, installs it with the test tools, and runs types, tests and
+/// examples.
+pub fn check() -> Result<()> {
     let wheel = crate::wheel::pack()?;
     let venv = wheel.with_file_name("venv");
     println!("==> the wheel in a fresh environment");

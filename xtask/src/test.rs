@@ -24,6 +24,8 @@ pub fn main(arguments: &[String]) -> Result<()> {
     for step in STEPS {
         crate::step(step, &[])?;
     }
+    // The tests above have built the program.
+    crate::python::check()?;
     println!("==> all passed");
     Ok(())
 }

@@ -24,13 +24,18 @@ pub fn main(arguments: &[String]) -> Result<()> {
     if let Some(extra) = arguments.first() {
         bail!("wheel takes no arguments, got '{extra}'");
     }
+    build()?;
     println!("{}", pack()?.display());
     Ok(())
 }
 
-/// Builds the program and packs the wheel, into `target/wheel`.
+/// Builds the program.
+pub fn build() -> Result<()> {
+    crate::step("cargo build --release --workspace --bin wardian", &[])
+}
+
+/// Packs the wheel around the program that was built last, into `target/wheel`.
 pub fn pack() -> Result<PathBuf> {
-    crate::step("cargo build --release --workspace --bin wardian", &[])?;
     let target = target();
     let output = target.join("wheel");
     fs::create_dir_all(&output)?;

@@ -129,6 +129,7 @@ impl Patient {
             confinement: Confinement {
                 jail: held,
                 readable: vec![],
+                writable: vec![],
                 write: false,
                 network: false,
                 memory: config.limits.memory,

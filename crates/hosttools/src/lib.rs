@@ -12,6 +12,7 @@ mod config;
 mod confine;
 mod doctor;
 mod error;
+pub mod git_sync;
 mod pool;
 mod spec;
 pub mod worker;

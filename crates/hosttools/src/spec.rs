@@ -59,6 +59,8 @@ pub struct Confinement {
     pub jail: HeldDirectory,
     /// More files and directories it may read.
     pub readable: Vec<PathBuf>,
+    /// More directories it may read and change.
+    pub writable: Vec<PathBuf>,
     /// Whether it may change files in the jail.
     pub write: bool,
     /// Whether it may open sockets.

@@ -90,7 +90,8 @@ fn allow_all(ruleset: RulesetCreated, rules: &Rules<'_>) -> io::Result<RulesetCr
     let programs = PROGRAMS.iter().map(|path| (OsStr::new(path), read));
     let devices = DEVICES.iter().map(|path| (OsStr::new(path), AccessFs::ReadFile | AccessFs::WriteFile));
     let more = rules.readable.iter().chain([rules.program]).map(|path| (path.as_os_str(), read));
-    for (path, access) in programs.chain(looked_up).chain(devices).chain(more) {
+    let changed = rules.writable.iter().map(|path| (path.as_os_str(), in_jail(true)));
+    for (path, access) in programs.chain(looked_up).chain(devices).chain(more).chain(changed) {
         // What is not there, or not ours to open, is not the program's to open either.
         if let Ok(found) = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
             ruleset = allow(ruleset, found, access)?;

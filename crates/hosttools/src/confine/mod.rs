@@ -28,6 +28,7 @@ pub(crate) struct Rules<'a> {
     pub program: &'a OsString,
     pub jail: &'a OwnedFd,
     pub readable: &'a [OsString],
+    pub writable: &'a [OsString],
     pub write: bool,
     pub network: bool,
     pub limits: limits::Limits,
@@ -41,6 +42,7 @@ impl<'a> Rules<'a> {
             program: &job.program,
             jail,
             readable: &job.readable,
+            writable: &job.writable,
             write: job.write,
             network: job.network,
             limits: limits::Limits {

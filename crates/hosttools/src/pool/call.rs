@@ -124,6 +124,7 @@ fn job(id: Uuid, spec: &ExecSpec, patience: Patience) -> Job {
         env: spec.env.clone(),
         ceiling_ms: ceiling.as_millis().try_into().unwrap_or(u64::MAX),
         readable: confinement.readable.iter().map(|path| path.clone().into_os_string()).collect(),
+        writable: confinement.writable.iter().map(|path| path.clone().into_os_string()).collect(),
         write: confinement.write,
         network: confinement.network,
         memory: confinement.memory,

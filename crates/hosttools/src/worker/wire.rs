@@ -107,6 +107,7 @@ pub(crate) struct Job {
     /// The pool keeps the deadline; this is for a pool that does not.
     pub ceiling_ms: u64,
     pub readable: Vec<OsString>,
+    pub writable: Vec<OsString>,
     pub write: bool,
     pub network: bool,
     pub memory: u64,

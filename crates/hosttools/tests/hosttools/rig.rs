@@ -93,6 +93,7 @@ impl Place {
             confinement: Confinement {
                 jail: hold(&self.jail()),
                 readable: vec![],
+                writable: vec![],
                 write: true,
                 network: false,
                 memory: 1 << 30,

@@ -24,6 +24,7 @@ pub fn main(args: &[String]) {
         confinement: Confinement {
             jail,
             readable: vec![],
+            writable: vec![],
             write: true,
             network: false,
             memory: 1 << 30,

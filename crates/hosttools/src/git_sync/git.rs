@@ -1,0 +1,223 @@
+//! Running git on a user's repository: confined, in the system lane, without hooks or anyone's configuration but the
+//! repository's.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, open};
+
+use super::{GitOptions, SyncError};
+use crate::pool::WorkerPool;
+use crate::spec::{Confinement, Ended, ExecSpec, HeldDirectory, Lane, Required};
+
+/// Lists of files may be long; they are read into memory.
+const MAX_OUTPUT: usize = 256 << 20;
+
+/// Nobody is asked, nothing is shown, nothing is read but the repository's own.
+const ENVIRONMENT: [(&str, &str); 8] = [
+    ("PATH", "/usr/bin:/bin"),
+    ("LC_ALL", "C"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", "/bin/false"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+];
+
+/// What a repository's own configuration could make git run.
+const SETTINGS: [&str; 6] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "protocol.ext.allow=never",
+    "push.gpgSign=false",
+];
+
+/// Where a repository is.
+pub(super) struct Repository {
+    work_tree: HeldDirectory,
+    /// The directory all work trees share: objects, branches, configuration.
+    pub common: PathBuf,
+    /// This work tree's own part of it.
+    own: PathBuf,
+}
+
+impl Repository {
+    pub fn open(work_tree: &Path) -> Result<Repository, SyncError> {
+        let not_one = |why: &dyn std::fmt::Display| SyncError::NotARepository {
+            path: work_tree.to_owned(),
+            why: why.to_string(),
+        };
+        let path = work_tree.canonicalize().map_err(|error| not_one(&error))?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let held = open(&path, flags, Mode::empty()).map_err(|error| not_one(&error))?;
+        let dot_git = path.join(".git");
+        // A work tree beside the first has a file that says where its part is, and there one that says where the rest.
+        let own = match fs::read_to_string(&dot_git) {
+            Ok(link) => path.join(link.trim_end().strip_prefix("gitdir: ").unwrap_or_default()),
+            Err(_) => dot_git,
+        };
+        let common = match fs::read_to_string(own.join("commondir")) {
+            Ok(common) => own.join(common.trim_end()),
+            Err(_) => own.clone(),
+        };
+        let own = own.canonicalize().map_err(|error| not_one(&error))?;
+        let common = common.canonicalize().map_err(|error| not_one(&error))?;
+        if !common.join("objects").is_dir() {
+            return Err(not_one(&"it has no objects"));
+        }
+        Ok(Repository { work_tree: HeldDirectory::new(path, held), common, own })
+    }
+}
+
+/// Git, for one repository.
+pub(super) struct Git {
+    pool: WorkerPool,
+    pub repository: Repository,
+    pub options: GitOptions,
+}
+
+/// What is special about one command.
+#[derive(Default)]
+pub(super) struct Special<'a> {
+    /// More variables, over the usual ones.
+    pub env: Vec<(&'a str, OsString)>,
+    /// A directory to work in, and to write to, in place of the work tree.
+    pub inside: Option<&'a Path>,
+    /// A repository to write to.
+    pub remote: Option<&'a Path>,
+    pub network: bool,
+}
+
+/// What a command said and how it ended.
+pub(super) struct Said {
+    pub ended: Ended,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+}
+
+impl Git {
+    pub fn new(pool: WorkerPool, repository: Repository, options: GitOptions) -> Git {
+        Git { pool, repository, options }
+    }
+
+    pub fn work_tree(&self) -> &Path {
+        self.repository.work_tree.path()
+    }
+
+    /// A command on the user's repository.
+    pub async fn run(&self, step: &'static str, args: &[&str]) -> Result<String, SyncError> {
+        let said = self.say(step, args, Special::default()).await?;
+        Ok(String::from_utf8_lossy(&said.succeeded(step)?).into_owned())
+    }
+
+    /// What a name stands for, if for anything.
+    pub async fn look_up(&self, name: &str) -> Result<Option<String>, SyncError> {
+        let said = self
+            .say("rev-parse", &["--verify", "--quiet", "--end-of-options", name], Special::default())
+            .await?;
+        match said.ended {
+            Ended::Exit(0) => Ok(Some(String::from_utf8_lossy(&said.stdout).trim().to_owned())),
+            Ended::Exit(1) => Ok(None),
+            // A path in a tree that is not there.
+            Ended::Exit(128) if name.contains(':') => Ok(None),
+            _ => said.succeeded("rev-parse").map(|_| None),
+        }
+    }
+
+    /// Pushes forward, and says what git's table has to say about the branch.
+    pub async fn push(&self, remote: &str, branch: &str) -> Result<String, SyncError> {
+        let refspec = format!("refs/heads/{branch}:refs/heads/{branch}");
+        let on_disk = Path::new(remote).is_absolute().then(|| Path::new(remote));
+        let special = Special { network: on_disk.is_none(), remote: on_disk, ..Special::default() };
+        let args =
+            ["--porcelain", "--no-verify", "--no-recurse-submodules", "--end-of-options", remote, &refspec];
+        let said = self.say("push", &args, special).await?;
+        match (said.ended, String::from_utf8_lossy(&said.stdout).into_owned()) {
+            // Refused: the table says why.
+            (Ended::Exit(1), table) if table.contains("\n!\t") => Ok(table),
+            _ => Ok(String::from_utf8_lossy(&said.succeeded("push")?).into_owned()),
+        }
+    }
+
+    pub async fn say(
+        &self,
+        step: &'static str,
+        args: &[impl AsRef<OsStr>],
+        special: Special<'_>,
+    ) -> Result<Said, SyncError> {
+        let mut all: Vec<OsString> =
+            SETTINGS.iter().flat_map(|setting| ["-c", setting]).map(Into::into).collect();
+        all.push(step.into());
+        all.extend(args.iter().map(|arg| arg.as_ref().to_owned()));
+        let spec = self.spec(all, special)?;
+        let finished = self.pool.run(spec, Lane::System, "git-sync", None).await?;
+        if finished.timed_out {
+            return Err(SyncError::Git { step, why: format!("took longer than {:?}", self.options.timeout) });
+        }
+        if finished.truncated {
+            return Err(SyncError::Git { step, why: "said more than can be kept".to_owned() });
+        }
+        let stderr = String::from_utf8_lossy(&finished.stderr).trim().to_owned();
+        Ok(Said { ended: finished.status, stdout: finished.stdout, stderr })
+    }
+
+    fn spec(&self, args: Vec<OsString>, special: Special<'_>) -> Result<ExecSpec, SyncError> {
+        let cwd = match special.inside {
+            None => self.repository.work_tree.clone(),
+            Some(path) => {
+                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                let held = open(path, flags, Mode::empty()).map_err(std::io::Error::from)?;
+                HeldDirectory::new(path.to_owned(), held)
+            }
+        };
+        let mut env: Vec<(OsString, OsString)> =
+            ENVIRONMENT.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let (name, address) = &self.options.author;
+        for role in ["AUTHOR", "COMMITTER"] {
+            env.push((format!("GIT_{role}_NAME").into(), name.into()));
+            env.push((format!("GIT_{role}_EMAIL").into(), address.into()));
+        }
+        env.extend(special.env.into_iter().map(|(name, value)| (name.into(), value)));
+        let writable = [&self.repository.common, &self.repository.own].into_iter().map(PathBuf::as_path);
+        let writable = writable.chain(special.inside).chain(special.remote).map(Path::to_owned);
+        Ok(ExecSpec {
+            program: self.options.program.canonicalize()?,
+            name: "git".into(),
+            args,
+            cwd,
+            env,
+            timeout: self.options.timeout,
+            max_output: MAX_OUTPUT,
+            confinement: Confinement {
+                jail: self.repository.work_tree.clone(),
+                readable: vec![],
+                writable: writable.collect(),
+                write: true,
+                network: special.network,
+                memory: 8 << 30,
+                files: 1024,
+                processes: 256,
+                file_size: 16 << 30,
+                required: Required::default(),
+            },
+        })
+    }
+}
+
+impl Said {
+    /// What it wrote, if it ended well.
+    pub fn succeeded(self, step: &'static str) -> Result<Vec<u8>, SyncError> {
+        match self.ended {
+            Ended::Exit(0) => Ok(self.stdout),
+            Ended::Exit(code) if self.stderr.is_empty() => {
+                Err(SyncError::Git { step, why: format!("exit code {code}") })
+            }
+            Ended::Exit(_) => Err(SyncError::Git { step, why: self.stderr }),
+            Ended::Signal(signal) => Err(SyncError::Git { step, why: format!("ended by signal {signal}") }),
+        }
+    }
+}

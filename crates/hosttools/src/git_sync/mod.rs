@@ -1,0 +1,389 @@
+//! Git sync: snapshots of chosen paths of a work tree on a branch of their own, beside what the user does in it.
+//!
+//! ```text
+//!  work tree ── update-index ──► index of our own ── write-tree ──► tree ── commit-tree ──► commit
+//!                                                       + manifest.json                       │
+//!                                           branch, if it is still where it was ◄── update-ref ┘
+//! ```
+//!
+//! The user's index, HEAD and files are not touched: everything up to the last step happens in a git directory of our
+//! own (see `workshop`) that shares nothing with the user's but the objects. An interruption at any step leaves the
+//! branch where it was, or where it was to be. Every git command runs confined, in the pool's system lane.
+
+mod chosen;
+mod git;
+mod manifest;
+mod workshop;
+
+pub use manifest::{Manifest, ManifestFile};
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use crate::error::ToolError;
+use crate::pool::WorkerPool;
+use chosen::Chosen;
+use git::{Git, Repository};
+use workshop::Workshop;
+
+/// The directory of a snapshot's tree that holds the files.
+const FILES: &str = "files";
+/// The file beside it that says what they are.
+const MANIFEST: &str = "manifest.json";
+
+/// Keeps snapshots of a work tree on one branch.
+pub struct GitSync {
+    git: Git,
+    branch: String,
+}
+
+/// How to find and run git.
+#[derive(Clone, Debug)]
+pub struct GitOptions {
+    /// The program.
+    pub program: PathBuf,
+    /// How long one git command may take.
+    pub timeout: Duration,
+    /// Who is named as the author of commits.
+    pub author: (String, String),
+}
+
+impl Default for GitOptions {
+    fn default() -> GitOptions {
+        GitOptions {
+            program: PathBuf::from("/usr/bin/git"),
+            timeout: Duration::from_secs(120),
+            author: ("Wardian".to_owned(), "wardian@localhost".to_owned()),
+        }
+    }
+}
+
+/// A snapshot that was made, or found to be there already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Its commit.
+    pub commit: String,
+    /// False if nothing had changed since the last one, which this is.
+    pub new: bool,
+    /// What is in it.
+    pub manifest: Manifest,
+}
+
+/// What a push did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pushed {
+    /// The remote did not have the branch.
+    Created,
+    /// The remote's branch was an ancestor.
+    FastForward,
+    /// There was nothing to do.
+    UpToDate,
+}
+
+/// A change to commit: what a sandbox did to an overlay, for example. Paths are relative to the work tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileChange {
+    /// A file is new or has other contents.
+    Write {
+        /// Where.
+        path: PathBuf,
+        /// All of it.
+        contents: Vec<u8>,
+        /// Whether it is a program.
+        executable: bool,
+    },
+    /// A symbolic link is new or leads elsewhere.
+    Link {
+        /// Where.
+        path: PathBuf,
+        /// Where it leads.
+        target: PathBuf,
+    },
+    /// A file, or a directory with all in it, is gone.
+    Remove {
+        /// Where.
+        path: PathBuf,
+    },
+}
+
+impl FileChange {
+    fn path(&self) -> &Path {
+        match self {
+            FileChange::Write { path, .. } | FileChange::Link { path, .. } | FileChange::Remove { path } => {
+                path
+            }
+        }
+    }
+}
+
+/// Why a snapshot, push or restore did not come about.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    /// There is no repository.
+    #[error("{}: not the top of a git work tree: {why}", .path.display())]
+    NotARepository {
+        /// Where it was looked for.
+        path: PathBuf,
+        /// What was found.
+        why: String,
+    },
+    /// The name of the branch cannot be one.
+    #[error("'{0}' cannot be the name of a branch")]
+    BadBranch(String),
+    /// A path is none of the work tree.
+    #[error("'{}' is not a path inside the work tree", .0.display())]
+    BadPath(PathBuf),
+    /// Someone works on the branch: moving it would make their index wrong.
+    #[error("the branch '{0}' is checked out in a work tree; snapshots need one of their own")]
+    CheckedOut(String),
+    /// Someone else moved the branch meanwhile. Trying again helps.
+    #[error("the branch '{0}' was moved by someone else meanwhile: try again")]
+    Moved(String),
+    /// The remote's branch has commits that ours has not.
+    #[error("'{branch}' of {remote} has gone another way ({why}): fetch it, and decide")]
+    Diverged {
+        /// The branch.
+        branch: String,
+        /// Where.
+        remote: String,
+        /// What git said.
+        why: String,
+    },
+    /// There is no such snapshot.
+    #[error("'{0}' is not a snapshot")]
+    NoSuchSnapshot(String),
+    /// A snapshot is restored to a new or empty directory only.
+    #[error("{}: there is something already", .0.display())]
+    NotEmpty(PathBuf),
+    /// A git command failed.
+    #[error("git {step}: {why}")]
+    Git {
+        /// Which.
+        step: &'static str,
+        /// What it said.
+        why: String,
+    },
+    /// A git command could not be run.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// A file of our own could not be written or read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl GitSync {
+    /// Snapshots of the work tree whose top is `work_tree`, on `branch`, which need not exist yet.
+    pub fn new(
+        pool: WorkerPool,
+        work_tree: &Path,
+        branch: &str,
+        options: GitOptions,
+    ) -> Result<GitSync, SyncError> {
+        if !can_be_a_branch(branch) {
+            return Err(SyncError::BadBranch(branch.to_owned()));
+        }
+        let repository = Repository::open(work_tree)?;
+        Ok(GitSync { git: Git::new(pool, repository, options), branch: branch.to_owned() })
+    }
+
+    /// Takes a snapshot of all files in `paths`, ignored ones too.
+    pub async fn snapshot(&self, paths: &[&Path], message: &str) -> Result<Snapshot, SyncError> {
+        let paths = paths.iter().map(|path| inside(path)).collect::<Result<Vec<_>, _>>()?;
+        self.refuse_if_checked_out().await?;
+        let parent = self.tip().await?;
+        let workshop = Workshop::new(&self.git).await?;
+        let chosen = self.choose(&paths).await?;
+        workshop.add(&chosen.files).await?;
+        let files = workshop.write_tree().await?;
+        let head = self.git.look_up("HEAD^{commit}").await?;
+        let manifest = Manifest::of(&paths, head, &workshop.list(&files).await?, &chosen.skipped);
+        let tree = self.write_with_manifest(&workshop, &files, &manifest).await?;
+        if let Some(parent) = &parent
+            && self.git.look_up(&format!("{parent}^{{tree}}")).await?.as_ref() == Some(&tree)
+        {
+            return Ok(Snapshot { commit: parent.clone(), new: false, manifest });
+        }
+        let commit = workshop.commit(&tree, parent.as_deref(), message).await?;
+        self.move_branch(&commit, parent.as_deref()).await?;
+        Ok(Snapshot { commit, new: true, manifest })
+    }
+
+    /// Commits changes on top of the branch or, where there is none yet, of `base`. The tree is an ordinary one, to
+    /// merge or to look at; says which commit it is.
+    pub async fn commit_changes(
+        &self,
+        base: &str,
+        changes: &[FileChange],
+        message: &str,
+    ) -> Result<String, SyncError> {
+        for change in changes {
+            inside(change.path())?;
+        }
+        self.refuse_if_checked_out().await?;
+        let tip = self.tip().await?;
+        let parent = match &tip {
+            Some(tip) => tip.clone(),
+            None => {
+                let found = self.git.look_up(&format!("{base}^{{commit}}")).await?;
+                found.ok_or_else(|| SyncError::NoSuchSnapshot(base.to_owned()))?
+            }
+        };
+        let workshop = Workshop::new(&self.git).await?;
+        workshop.read_tree(&parent, None).await?;
+        workshop.apply(changes).await?;
+        let tree = workshop.write_tree().await?;
+        let commit = workshop.commit(&tree, Some(&parent), message).await?;
+        self.move_branch(&commit, tip.as_deref()).await?;
+        Ok(commit)
+    }
+
+    /// Pushes the branch to a remote: a name of the repository's configuration, an address, or the path of a
+    /// repository. Only ever forward.
+    pub async fn push(&self, remote: &str) -> Result<Pushed, SyncError> {
+        let said = self.git.push(remote, &self.branch).await?;
+        let result = said.lines().find(|line| line.contains('\t')).unwrap_or_default();
+        let reason = result.rsplit('\t').next().unwrap_or_default().to_owned();
+        match result.chars().next() {
+            Some('*') => Ok(Pushed::Created),
+            Some(' ') => Ok(Pushed::FastForward),
+            Some('=') => Ok(Pushed::UpToDate),
+            Some('!') if ["non-fast-forward", "fetch first"].iter().any(|word| reason.contains(word)) => {
+                Err(SyncError::Diverged {
+                    branch: self.branch.clone(),
+                    remote: remote.to_owned(),
+                    why: reason,
+                })
+            }
+            _ => Err(SyncError::Git { step: "push", why: if reason.is_empty() { said } else { reason } }),
+        }
+    }
+
+    /// Writes a snapshot's files to a new or empty directory: all of them or, if anything goes wrong, none.
+    pub async fn restore(&self, snapshot: &str, into: &Path) -> Result<(), SyncError> {
+        let missing = || SyncError::NoSuchSnapshot(snapshot.to_owned());
+        if snapshot.starts_with('-') {
+            return Err(missing());
+        }
+        self.git.look_up(&format!("{snapshot}:{MANIFEST}")).await?.ok_or_else(missing)?;
+        // A snapshot of nothing has no directory of files.
+        let files = self.git.look_up(&format!("{snapshot}:{FILES}")).await?;
+        if fs::read_dir(into).is_ok_and(|mut entries| entries.next().is_some()) || into.is_file() {
+            return Err(SyncError::NotEmpty(into.to_owned()));
+        }
+        let partial = Partial::beside(into)?;
+        if let Some(files) = files {
+            let workshop = Workshop::new(&self.git).await?;
+            workshop.read_tree(&files, None).await?;
+            workshop.check_out(&partial.path).await?;
+        }
+        // Over an empty directory, too: that is what rename does.
+        fs::rename(&partial.path, into)?;
+        Ok(())
+    }
+
+    /// The commit the branch is at.
+    pub async fn tip(&self) -> Result<Option<String>, SyncError> {
+        self.git.look_up(&format!("refs/heads/{}^{{commit}}", self.branch)).await
+    }
+
+    async fn refuse_if_checked_out(&self) -> Result<(), SyncError> {
+        let line = format!("branch refs/heads/{}", self.branch);
+        let trees = self.git.run("worktree", &["list", "--porcelain"]).await?;
+        match trees.lines().any(|said| said == line) {
+            true => Err(SyncError::CheckedOut(self.branch.clone())),
+            false => Ok(()),
+        }
+    }
+
+    /// Looks for the files, off the runtime: there may be many.
+    async fn choose(&self, paths: &[PathBuf]) -> Result<Chosen, SyncError> {
+        let (top, paths) = (self.git.work_tree().to_owned(), paths.to_owned());
+        let found = tokio::task::spawn_blocking(move || Chosen::find(&top, &paths)).await;
+        Ok(found.map_err(io::Error::other)??)
+    }
+
+    async fn write_with_manifest(
+        &self,
+        workshop: &Workshop<'_>,
+        files: &str,
+        manifest: &Manifest,
+    ) -> Result<String, SyncError> {
+        workshop.empty_index().await?;
+        workshop.read_tree(files, Some(FILES)).await?;
+        let change =
+            FileChange::Write { path: MANIFEST.into(), contents: manifest.to_json()?, executable: false };
+        workshop.apply(&[change]).await?;
+        workshop.write_tree().await
+    }
+
+    /// The last step, and the only one the user's repository sees: the branch moves if it is still where it was.
+    async fn move_branch(&self, commit: &str, from: Option<&str>) -> Result<(), SyncError> {
+        let reference = format!("refs/heads/{}", self.branch);
+        // Forty or sixty-four zeros: there must be none yet.
+        let nothing = "0".repeat(commit.len());
+        let expected = from.unwrap_or(&nothing);
+        match self.git.run("update-ref", &["-m", "wardian: snapshot", &reference, commit, expected]).await {
+            Err(SyncError::Git { why, .. }) if self.tip().await?.as_deref() != from => {
+                tracing::debug!("update-ref: {why}");
+                Err(SyncError::Moved(self.branch.clone()))
+            }
+            moved => moved.map(drop),
+        }
+    }
+}
+
+/// A directory beside the one to restore to, which goes unless it was renamed.
+struct Partial {
+    path: PathBuf,
+}
+
+impl Partial {
+    fn beside(into: &Path) -> io::Result<Partial> {
+        let mut name = OsString::from(".");
+        name.push(into.file_name().unwrap_or_default());
+        name.push(format!(".{}", uuid::Uuid::new_v4()));
+        let parent = into.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let path = parent.canonicalize()?.join(name);
+        fs::create_dir(&path)?;
+        Ok(Partial { path })
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// A path of the work tree, in its plain form.
+fn inside(path: &Path) -> Result<PathBuf, SyncError> {
+    let bad = || SyncError::BadPath(path.to_owned());
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::Normal(name) if name.as_bytes().eq_ignore_ascii_case(b".git") => return Err(bad()),
+            Component::Normal(name) => plain.push(name),
+            Component::CurDir => {}
+            _ => return Err(bad()),
+        }
+    }
+    Ok(plain)
+}
+
+/// Git's rules for names, as far as they keep a name from being something else.
+fn can_be_a_branch(name: &str) -> bool {
+    let parts_are_fine =
+        name.split('/').all(|part| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock"));
+    let forbidden = |character: char| character.is_control() || " ~^:?*[\\".contains(character);
+    let bad_bit = ["..", "@{"].iter().any(|bit| name.contains(bit)) || name.contains(forbidden);
+    parts_are_fine
+        && !bad_bit
+        && !name.starts_with('-')
+        && !name.ends_with('.')
+        && name != "@"
+        && name != "HEAD"
+}

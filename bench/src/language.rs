@@ -1,15 +1,16 @@
 //! The shell as a language: loops, strings, arrays, functions; against native bash and against bashkit.
 //!
-//! bashkit is another shell for agents, an interpreter inside the calling program whose commands are functions of its
-//! own. Where a row starts a process here and in bash, it does not: those rows say so.
+//! Where a row starts a process here and in bash, bashkit does not: those rows say so. Bash needs minutes to replace every
+//! `e` of a megabyte; nobody waits for that.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use wardian::Sandbox;
 
+use crate::peer::{self, PATIENCE};
 use crate::table::{Table, faster, show};
 
 /// Name, script, and whether a process is started for each round of its loop.
@@ -75,9 +76,6 @@ const CHOOSE: &str = "n=0; for ((i=0;i<100000;i++)); do \
 /// The best of several is the least disturbed by whatever else the machine does.
 const ROUNDS: usize = 2;
 const WARM: usize = 500;
-/// What takes another shell longer than this is not waited for. (Bash needs minutes to replace every `e` of a megabyte.)
-const PATIENCE: Duration = Duration::from_secs(30);
-
 pub(crate) async fn measure() -> Result<Table> {
     let columns = &["what", "ours", "native bash", "faster", "bashkit", "faster"];
     let mut table = Table::new("shell", columns);
@@ -178,26 +176,10 @@ impl Files {
 
     /// The times bashkit takes, shortest first; none where it cannot run the script, or is not built.
     fn in_peer(&self, script: &str, times: usize) -> Vec<Duration> {
-        let Some(peer) = peer_binary() else { return Vec::new() };
-        let mut command = Command::new("timeout");
-        command
-            .arg((PATIENCE * times as u32).as_secs().to_string())
-            .arg(peer)
-            .args([script, &times.to_string()]);
-        command.args(["lines", "text"].map(|name| self.directory.join(name)));
-        let Ok(output) = command.output() else { return Vec::new() };
-        if output.status.code() == Some(124) {
-            return vec![PATIENCE];
-        }
-        if !output.status.success() {
-            eprintln!("bashkit: {script}: {}", String::from_utf8_lossy(&output.stderr));
-            return Vec::new();
-        }
-        let seconds = String::from_utf8_lossy(&output.stdout);
-        let mut times: Vec<Duration> =
-            seconds.lines().filter_map(|line| line.parse().ok()).map(Duration::from_secs_f64).collect();
-        times.sort();
-        times
+        let mut words = vec!["run".into(), script.into(), times.to_string().into()];
+        words.extend(["lines", "text"].map(|name| self.directory.join(name).into_os_string()));
+        let seconds = peer::numbers(&words, PATIENCE * times.min(4) as u32).unwrap_or_default();
+        seconds.into_iter().map(Duration::from_secs_f64).collect()
     }
 }
 
@@ -205,11 +187,4 @@ impl Drop for Files {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.directory);
     }
-}
-
-/// The program that runs other shells; `cargo xtask bench` builds it, apart from this workspace.
-fn peer_binary() -> Option<PathBuf> {
-    let own = std::env::current_exe().ok()?;
-    let target: &Path = own.parent()?.parent()?;
-    Some(target.join("peers/release/wardian-bench-peers")).filter(|path| path.exists())
 }

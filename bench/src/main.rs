@@ -4,6 +4,7 @@
 
 mod kill;
 mod language;
+mod peer;
 mod processes;
 mod sandbox;
 mod shell;

@@ -1,18 +1,19 @@
 //! What sandboxes cost as values: making, forking, keeping many.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use wardian::Sandbox;
 
-use crate::table::{Table, show};
+use crate::peer::{self, PATIENCE};
+use crate::table::{Table, faster, show};
 
 const TIMES: u32 = 500;
 const MANY: usize = 1_000;
 const IDLE: usize = 10_000;
 
 pub(crate) async fn measure() -> Result<Table> {
-    let mut table = Table::new("sandbox", &["what", "ours", "native bash", "faster", "goal"]);
+    let mut table = Table::new("sandbox", &["what", "ours", "bashkit", "faster", "goal"]);
     let first = Sandbox::builder().build().await?;
     first.run("echo hi").await?;
     create(&mut table).await?;
@@ -28,7 +29,11 @@ async fn create(table: &mut Table) -> Result<()> {
         let sandbox = Sandbox::builder().build().await?;
         ensure!(sandbox.run("echo hi").await?.stdout == b"hi\n");
     }
-    table.note("create and `echo`", show(start.elapsed() / TIMES), "0.2 ms");
+    let ours = start.elapsed() / TIMES;
+    let peer = peer::numbers(&["create", &TIMES.to_string()], PATIENCE);
+    let peer = peer.and_then(|all| all.get(all.len() / 2).copied()).map(Duration::from_secs_f64);
+    let shown = peer.map_or_else(|| "–".to_owned(), show);
+    table.push(&["create and `echo`", &show(ours), &shown, &faster(ours, peer), "0.2 ms"]);
     Ok(())
 }
 
@@ -73,7 +78,15 @@ async fn idle(table: &mut Table) -> Result<()> {
         all.push(sandbox);
     }
     let mebibytes = resident()?.saturating_sub(before) as f64 / 1024.0;
-    table.note("10,000 idle sandboxes that have run a command", format!("{mebibytes:.0} MiB"), "1 GiB");
+    let peer = peer::numbers(&["idle", &IDLE.to_string()], PATIENCE).and_then(|all| all.first().copied());
+    let (peer, less) = match peer {
+        Some(kibibytes) => {
+            (format!("{:.0} MiB", kibibytes / 1024.0), format!("{:.2}x", kibibytes / 1024.0 / mebibytes))
+        }
+        None => ("–".to_owned(), "–".to_owned()),
+    };
+    let ours = format!("{mebibytes:.0} MiB");
+    table.push(&["10,000 idle sandboxes that have run a command", &ours, &peer, &less, "1 GiB"]);
     Ok(())
 }
 

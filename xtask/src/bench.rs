@@ -26,7 +26,7 @@ pub fn main(arguments: &[String]) -> Result<()> {
     crate::step("cargo build --release --workspace", &[])?;
     for (name, file, line) in SUITES {
         if arguments.is_empty() || arguments.iter().any(|wanted| wanted == name) {
-            if *name == "shell" {
+            if matches!(*name, "shell" | "sandbox") {
                 crate::step(PEERS, &[])?;
             }
             measure(file, line)?;

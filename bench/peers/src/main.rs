@@ -1,6 +1,10 @@
-//! Runs a script with another sandboxed shell, so often, and prints how many seconds each time took.
+//! Measures another sandboxed shell, and prints a number a line.
 //!
-//! `wardian-bench-peers SCRIPT TIMES [FILE]...`: the files are put into its home directory, where the script runs.
+//! ```text
+//! wardian-bench-peers run SCRIPT TIMES [FILE]...   seconds each time takes; the files are in the directory it runs in
+//! wardian-bench-peers create TIMES                 seconds to make a shell and run `echo hi` in it, each time
+//! wardian-bench-peers idle COUNT                   kibibytes that many shells take that have run `echo hi`
+//! ```
 
 use std::error::Error;
 use std::path::Path;
@@ -8,12 +12,21 @@ use std::time::{Duration, Instant};
 
 use bashkit::{Bash, ExecutionLimits, MemoryLimits, SessionLimits};
 
+type Done<T = ()> = Result<T, Box<dyn Error>>;
+
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> Done {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [script, times, files @ ..] = arguments.as_slice() else {
-        return Err("usage: wardian-bench-peers SCRIPT TIMES [FILE]...".into());
-    };
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["run", script, times, files @ ..] => run(script, times.parse()?, files).await,
+        ["create", times] => create(times.parse()?).await,
+        ["idle", count] => idle(count.parse()?).await,
+        _ => Err("usage: wardian-bench-peers run SCRIPT TIMES [FILE]... | create TIMES | idle COUNT".into()),
+    }
+}
+
+async fn run(script: &str, times: usize, files: &[&str]) -> Done {
     let mut bash = Bash::builder()
         .limits(boundless())
         .session_limits(SessionLimits::unlimited())
@@ -24,7 +37,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         bash.fs().write_file(&Path::new("/home/user").join(name), &std::fs::read(file)?).await?;
     }
     bash.exec("cd /home/user").await?;
-    for _ in 0..times.parse()? {
+    for _ in 0..times {
         let start = Instant::now();
         let result = bash.exec(script).await?;
         let elapsed = start.elapsed();
@@ -35,6 +48,41 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("{}", elapsed.as_secs_f64());
     }
     Ok(())
+}
+
+async fn create(times: usize) -> Done {
+    for _ in 0..times {
+        let start = Instant::now();
+        drop(greeting().await?);
+        println!("{}", start.elapsed().as_secs_f64());
+    }
+    Ok(())
+}
+
+async fn idle(count: usize) -> Done {
+    let before = resident()?;
+    let mut shells = Vec::with_capacity(count);
+    for _ in 0..count {
+        shells.push(greeting().await?);
+    }
+    println!("{}", resident()? - before);
+    Ok(())
+}
+
+/// A new shell that has said something.
+async fn greeting() -> Done<Bash> {
+    let mut bash = Bash::new();
+    match bash.exec("echo hi").await?.stdout.as_str() {
+        "hi\n" => Ok(bash),
+        other => Err(format!("printed {other:?}").into()),
+    }
+}
+
+/// Kibibytes of this process that are in memory.
+fn resident() -> Done<f64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+    Ok(line.trim().trim_end_matches(" kB").parse()?)
 }
 
 /// Limits that no benchmark reaches: what is measured is the shell, not where it stops.

@@ -9,6 +9,9 @@ const TARGETS: &[&str] = &["shell_parse", "shell_cases", "vfs_operations", "vfs_
 /// Random scripts, which this shell and bash 5.2 run and must agree on: a test of the guests' workspace, run longer.
 const SHELL_RANDOM: &str = "shell_random";
 
+/// Random programs, which our awk and gawk 5.2 run and must agree on; only where gawk is installed, so not by default.
+const AWK_RANDOM: &str = "awk_random";
+
 /// Archives of sandboxes that lie, imported and used: a test of this workspace, run longer.
 const ARCHIVE: &str = "archive";
 
@@ -30,6 +33,7 @@ pub fn main(arguments: &[String]) -> Result<()> {
     for target in targets {
         match target {
             SHELL_RANDOM => shell_random(seconds)?,
+            AWK_RANDOM => awk_random(seconds)?,
             ARCHIVE => archive(seconds)?,
             _ => fuzz(target, seconds)?,
         }
@@ -40,6 +44,11 @@ pub fn main(arguments: &[String]) -> Result<()> {
 fn shell_random(seconds: u64) -> Result<()> {
     let run = "cargo test --quiet --manifest-path guests/Cargo.toml --package wardian-sh --test random -- --nocapture";
     crate::step(run, &[("WARDIAN_RANDOM_SECONDS", &seconds.to_string())])
+}
+
+fn awk_random(seconds: u64) -> Result<()> {
+    let run = "cargo test --quiet --manifest-path guests/Cargo.toml --package wardian-awk --test random -- --ignored --nocapture";
+    crate::step(run, &[("WARDIAN_SECONDS", &seconds.to_string())])
 }
 
 fn archive(seconds: u64) -> Result<()> {

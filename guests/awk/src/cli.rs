@@ -56,6 +56,8 @@ pub fn main(arguments: Vec<Vec<u8>>) -> i32 {
 }
 
 fn run(arguments: Vec<Vec<u8>>) -> Result<i32> {
+    let path = arguments.first().map_or(&b"awk"[..], Vec::as_slice);
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path).to_vec();
     let mut options = match parse(arguments)? {
         Request::Run(options) => *options,
         Request::Print(text) => {
@@ -72,7 +74,7 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32> {
     }
     let (program, names) = parser::parse(options.sources, &include)?;
     let mut machine = Machine::new(compile(&program, names)?, options.is_csv);
-    let mut argv = vec![b"awk".to_vec()];
+    let mut argv = vec![name];
     argv.extend(options.operands);
     machine.set_arguments(&argv);
     if let Some(separator) = options.field_separator {

@@ -195,6 +195,8 @@ pub struct Record {
     assigned: Vec<Option<Value>>,
     /// Whether the text is not yet what the fields say.
     is_stale: bool,
+    /// Whether the text was put together from fields: then it is a string, and no number from outside.
+    is_rebuilt: bool,
     /// How it is cut.
     pub splitter: Splitter,
     /// What joins the fields.
@@ -213,6 +215,7 @@ impl Record {
             is_split: true,
             assigned: Vec::new(),
             is_stale: false,
+            is_rebuilt: false,
             splitter: Splitter::Blanks,
             ofs: b" ".to_vec(),
             convfmt: b"%.6g".to_vec(),
@@ -227,6 +230,7 @@ impl Record {
         self.next = 0;
         self.is_split = false;
         self.is_stale = false;
+        self.is_rebuilt = false;
         self.assigned.clear();
         &mut self.text
     }
@@ -333,7 +337,8 @@ impl Record {
     #[inline]
     pub fn value(&mut self, index: usize) -> Value {
         if index == 0 {
-            return Value::outside(self.text());
+            let text = Str::new(self.text());
+            return if self.is_rebuilt { Value::Str(text) } else { Value::Strnum(text) };
         }
         let Some((start, end)) = self.span(index) else { return Value::Strnum(Str::EMPTY) };
         match self.assigned_at(index) {
@@ -411,5 +416,6 @@ impl Record {
         }
         self.text = text;
         self.is_stale = false;
+        self.is_rebuilt = true;
     }
 }

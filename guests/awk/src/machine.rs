@@ -85,6 +85,8 @@ pub struct Machine {
     ors: Vec<u8>,
     subsep: Vec<u8>,
     separator: Separator,
+    /// The variable that says how fields are cut: `FS`, `FPAT` or `FIELDWIDTHS`, whichever was set last.
+    cut_by: u32,
     is_csv: bool,
     ignore_case: bool,
     /// The line that is being printed.
@@ -124,6 +126,7 @@ impl Machine {
             ors: b"\n".to_vec(),
             subsep: b"\x1c".to_vec(),
             separator: if is_csv { Separator::Csv } else { Separator::Byte(b'\n') },
+            cut_by: special::FS,
             is_csv,
             ignore_case: false,
             line: Vec::new(),
@@ -370,7 +373,7 @@ impl Machine {
             special::RS => {
                 if !self.is_csv {
                     self.separator = self.separator_of(&text)?;
-                    self.set_splitter(special::FS)?;
+                    self.set_splitter(self.cut_by)?;
                 }
             }
             special::IGNORECASE => self.set_ignore_case()?,
@@ -407,6 +410,7 @@ impl Machine {
         if self.is_csv {
             return Ok(());
         }
+        self.cut_by = slot;
         let text = self.special_text(slot);
         self.record.splitter = match slot {
             special::FIELDWIDTHS => Splitter::Widths(widths(&text)?),
@@ -437,7 +441,8 @@ impl Machine {
         Ok(match text {
             b" " => Splitter::Blanks,
             b"" => Splitter::Chars,
-            [byte] if !(self.ignore_case && byte.is_ascii_alphabetic()) => Splitter::Byte(*byte),
+            // A letter is that letter, whatever IGNORECASE says.
+            [byte] => Splitter::Byte(*byte),
             text => Splitter::Regex(self.pattern(text)?),
         })
     }
@@ -464,7 +469,7 @@ impl Machine {
         }
         let text = self.special_text(special::RS);
         self.separator = self.separator_of(&text)?;
-        self.set_splitter(special::FS)
+        self.set_splitter(self.cut_by)
     }
 
     /// The pattern that a text is, compiled once.
@@ -494,17 +499,17 @@ impl Machine {
             }
         }
     }
+}
 
-    /// The environment for commands: what `ENVIRON` holds.
-    fn environment(&self) -> abi::StringList {
-        let mut list = abi::StringList::new();
-        if let Value::Array(array) = &self.globals[special::ENVIRON as usize] {
-            for (key, value) in array.borrow().iter() {
-                list.push_pair(key.to_str().as_bytes(), value.to_str(&self.convfmt).as_bytes());
-            }
+/// The environment for commands: what `ENVIRON` holds.
+fn environment(globals: &[Value], convfmt: &[u8]) -> abi::StringList {
+    let mut list = abi::StringList::new();
+    if let Value::Array(array) = &globals[special::ENVIRON as usize] {
+        for (key, value) in array.borrow().iter() {
+            list.push_pair(key.to_str().as_bytes(), value.to_str(convfmt).as_bytes());
         }
-        list
     }
+    list
 }
 
 /// More fields than this no record can have.

@@ -115,12 +115,12 @@ impl Regex {
     }
 }
 
-fn compile(hir: &Hir, captures: WhichCaptures, reverse: bool) -> Result<NFA, String> {
-    let config = thompson::Config::new()
-        .utf8(false)
-        .reverse(reverse)
-        .which_captures(captures)
-        .nfa_size_limit(Some(20 << 20));
+/// The first automaton of a pattern may not be larger than this; those made of it later are about as large.
+const LARGEST: usize = 20 << 20;
+
+fn compile(hir: &Hir, captures: WhichCaptures, reverse: bool, limit: Option<usize>) -> Result<NFA, String> {
+    let config =
+        thompson::Config::new().utf8(false).reverse(reverse).which_captures(captures).nfa_size_limit(limit);
     thompson::Compiler::new()
         .configure(config)
         .build_from_hir(hir)
@@ -150,7 +150,7 @@ impl Lazy {
 
 impl Automata {
     fn new(hir: Hir) -> Result<Automata, String> {
-        let nfa = compile(&hir, WhichCaptures::None, false)?;
+        let nfa = compile(&hir, WhichCaptures::None, false, Some(LARGEST))?;
         let prefilter = Prefilter::from_hir_prefix(MatchKind::LeftmostFirst, &hir);
         let forward = Lazy::new(nfa, MatchKind::LeftmostFirst, prefilter)?;
         Ok(Automata { hir, forward, bounds: OnceCell::new(), captures: OnceCell::new() })
@@ -166,14 +166,14 @@ impl Automata {
     }
 
     fn make_bounds(&self) -> Result<(Lazy, Lazy), String> {
-        let backward = Lazy::new(compile(&self.hir, WhichCaptures::None, true)?, MatchKind::All, None)?;
-        let longest = Lazy::new(compile(&self.hir, WhichCaptures::None, false)?, MatchKind::All, None)?;
+        let backward = Lazy::new(compile(&self.hir, WhichCaptures::None, true, None)?, MatchKind::All, None)?;
+        let longest = Lazy::new(compile(&self.hir, WhichCaptures::None, false, None)?, MatchKind::All, None)?;
         Ok((backward, longest))
     }
 
     fn groups(&self, text: &[u8], bounds: (usize, usize), groups: &mut Groups) {
         let machine = self.captures.get_or_init(|| {
-            let nfa = compile(&self.hir, WhichCaptures::All, false).ok()?;
+            let nfa = compile(&self.hir, WhichCaptures::All, false, None).ok()?;
             let config = PikeVM::config().match_kind(MatchKind::All);
             let machine = PikeVM::builder().configure(config).build_from_nfa(nfa).ok()?;
             let cache = RefCell::new(machine.create_cache());

@@ -41,6 +41,9 @@ struct Input {
     reader: Reader,
 }
 
+/// What makes the environment for a command, if one is started.
+pub type Environment<'a> = &'a dyn Fn() -> StringList;
+
 /// All streams of a program.
 pub struct Streams {
     stdout: Output,
@@ -85,7 +88,13 @@ impl Streams {
     }
 
     /// Writes to a file or command, which is opened when it is first named.
-    pub fn print_to(&mut self, name: &[u8], kind: Kind, text: &[u8], env: &StringList) -> abi::Result<()> {
+    pub fn print_to(
+        &mut self,
+        name: &[u8],
+        kind: Kind,
+        text: &[u8],
+        env: Environment<'_>,
+    ) -> abi::Result<()> {
         if kind != Kind::Command && matches!(name, b"/dev/stdout" | b"-") {
             return self.print(text);
         }
@@ -103,12 +112,12 @@ impl Streams {
         written
     }
 
-    fn open_output(&mut self, name: &[u8], kind: Kind, env: &StringList) -> abi::Result<Output> {
+    fn open_output(&mut self, name: &[u8], kind: Kind, env: Environment<'_>) -> abi::Result<Output> {
         let flags = match kind {
             Kind::Command => {
                 self.flush_all()?;
                 let pipe = abi::pipe(true)?;
-                let child = spawn(name, &[FdMap { to: 0, from: pipe.read }], env);
+                let child = spawn(name, &[FdMap { to: 0, from: pipe.read }], &env());
                 let _ = abi::close(pipe.read);
                 return Ok(Output::new(name, kind, pipe.write, Some(child?)));
             }
@@ -125,7 +134,12 @@ impl Streams {
     }
 
     /// Something to read from, which is opened when it is first named.
-    pub fn reader(&mut self, name: &[u8], is_command: bool, env: &StringList) -> abi::Result<&mut Reader> {
+    pub fn reader(
+        &mut self,
+        name: &[u8],
+        is_command: bool,
+        env: Environment<'_>,
+    ) -> abi::Result<&mut Reader> {
         let is_it = |input: &Input| input.name.as_bytes() == name && input.is_command == is_command;
         if let Some(index) = self.inputs.iter().position(is_it) {
             return Ok(&mut self.inputs[index].reader);
@@ -133,7 +147,7 @@ impl Streams {
         let (fd, child) = if is_command {
             self.flush_all()?;
             let pipe = abi::pipe(true)?;
-            let child = spawn(name, &[FdMap { to: 1, from: pipe.write }], env);
+            let child = spawn(name, &[FdMap { to: 1, from: pipe.write }], &env());
             let _ = abi::close(pipe.write);
             (pipe.read, Some(child?))
         } else {
@@ -180,9 +194,8 @@ impl Streams {
         }
     }
 
-    /// Closes everything, and waits for the commands. The answer is about standard output.
+    /// Closes everything: commands first, which are waited for, then standard output, which the answer is about.
     pub fn close_all(&mut self) -> abi::Result<()> {
-        let answer = self.stdout.flush();
         for output in self.outputs.drain(..) {
             close_output(output);
         }
@@ -190,7 +203,7 @@ impl Streams {
             input.reader.close();
             input.child.map(wait);
         }
-        answer
+        self.stdout.flush()
     }
 }
 

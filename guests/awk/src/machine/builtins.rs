@@ -15,6 +15,7 @@ impl Machine {
     pub(super) fn builtin(&mut self, builtin: Builtin, count: usize) -> Result<()> {
         let start = self.values.len() - count;
         let args = self.values.split_off(start);
+        self.forget_origins(start);
         if builtin.is_numeric() {
             let number = self.numeric_builtin(builtin, &args)?;
             self.nums.push(number);
@@ -126,7 +127,7 @@ impl Machine {
         let command = self.text_of(args, 0);
         let flushed = self.streams.flush_all();
         flushed.map_err(|error| Error::fatal(format_args!("error writing standard output: {error}")))?;
-        match streams::spawn(command.as_bytes(), &[], &self.environment()) {
+        match streams::spawn(command.as_bytes(), &[], &super::environment(&self.globals, &self.convfmt)) {
             Ok(child) => Ok(f64::from(streams::wait(child))),
             Err(error) => {
                 self.warn(&format!("system: cannot run the shell: {error}"));

@@ -206,7 +206,8 @@ impl Machine {
 
     fn read_named(&mut self, from: From, text: &mut Vec<u8>) -> Result<f64> {
         let name = self.pop().to_str(&self.convfmt);
-        let environment = self.environment();
+        let (globals, convfmt) = (&self.globals, &self.convfmt);
+        let environment = || super::environment(globals, convfmt);
         let reader = self.streams.reader(name.as_bytes(), from == From::Command, &environment);
         let read = reader.and_then(|reader| reader.read(&self.separator, text, &mut self.terminator));
         match read {

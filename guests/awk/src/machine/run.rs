@@ -85,11 +85,8 @@ impl Machine {
         let mut pc = entry as usize;
         let code = Rc::clone(&self.code);
         let flow = self.steps(&code, &mut pc);
-        // What ends in the middle leaves things behind; an answer for the machine itself stays.
-        let answers = usize::from(flow == Ok(Flow::Done) && self.values.len() > marks.0);
-        if answers == 0 {
-            self.values.truncate(marks.0);
-        }
+        // What ends in the middle leaves things behind.
+        self.values.truncate(marks.0);
         self.nums.truncate(marks.1);
         self.frames.truncate(marks.2);
         self.loops.truncate(marks.3);
@@ -578,6 +575,12 @@ impl Machine {
         if let (Some(left), Some(right)) = (left.numeric(), right.numeric()) {
             return holds_num(relation, left, right);
         }
+        if self.ignore_case {
+            let folded = |value: &Value| {
+                String::from_utf8_lossy(value.to_str(&self.convfmt).as_bytes()).to_lowercase()
+            };
+            return holds(relation, folded(&left).cmp(&folded(&right)));
+        }
         holds(relation, left.compare(&right, &self.convfmt))
     }
 
@@ -644,6 +647,13 @@ impl Machine {
         self.values.push(value);
     }
 
+    /// Forgets where values came from that are no longer on the stack.
+    pub(super) fn forget_origins(&mut self, from: usize) {
+        while self.origins.last().is_some_and(|origin| origin.param >= from) {
+            self.origins.pop();
+        }
+    }
+
     fn join_keys(&mut self, count: usize) {
         let mut key = Vec::new();
         let start = self.values.len() - count;
@@ -693,6 +703,7 @@ impl Machine {
         if self.frames.len() >= super::DEEPEST {
             return Err(Error::fatal("function calls are nested too deeply"));
         }
+        self.forget_origins(self.values.len());
         let called = &self.code.functions[function as usize];
         let (entry, params) = (called.entry as usize, called.params.len());
         let origins = self.origins.iter().rposition(|origin| origin.param + args < self.values.len());
@@ -767,7 +778,9 @@ impl Machine {
         if name.as_bytes().is_empty() {
             return Err(Error::fatal("expression for redirection has null string value"));
         }
-        let written = self.streams.print_to(name.as_bytes(), kind, &line, &self.environment());
+        let (globals, convfmt) = (&self.globals, &self.convfmt);
+        let environment = || super::environment(globals, convfmt);
+        let written = self.streams.print_to(name.as_bytes(), kind, &line, &environment);
         self.line = line;
         self.line.clear();
         written.map_err(|error| {

@@ -284,12 +284,8 @@ fn group_pieces_of(replacement: &[u8]) -> Vec<Piece> {
                 pieces.push(Piece::Group(usize::from(digit - b'0')));
                 at += 2;
             }
-            [b'\\', b'&', ..] => {
-                push_text(&mut pieces, b"&");
-                at += 2;
-            }
-            [b'\\', b'\\', ..] => {
-                push_text(&mut pieces, b"\\");
+            [b'\\', next, ..] => {
+                push_text(&mut pieces, &[*next]);
                 at += 2;
             }
             [b'&', ..] => {

@@ -14,8 +14,8 @@ pub fn main(arguments: &[String]) -> Result<()> {
     check()
 }
 
-/// Packs the wheel around the program that was built last, installs it with the test tools, and runs types, tests and
-/// examples.
+/// Packs the wheel around the program that was built last, installs it with the test tools, and runs formatting,
+/// lints, types, tests and examples.
 pub fn check() -> Result<()> {
     let wheel = crate::wheel::pack()?;
     let venv = wheel.with_file_name("venv");
@@ -34,6 +34,8 @@ pub fn check() -> Result<()> {
         &[&words("install --quiet --disable-pip-version-check -r tests/requirements.txt")[..], &[&wheel]]
             .concat(),
     )?;
+    run("ruff", &words("format --no-cache --check --quiet src tests examples"))?;
+    run("ruff", &words("check --no-cache --quiet src tests examples"))?;
     run("mypy", &words("--strict --no-incremental src tests examples"))?;
     run("python", &words("-B -m pytest -q"))
 }

@@ -20,7 +20,9 @@ def agent(create: Callable[..., Any], sandbox: Sandbox, task: str) -> str:
     tool = ShellTool(sandbox, max_timeout=20)
     messages: List[Dict[str, Any]] = [{"role": "user", "content": task}]
     while True:
-        response = create(model="claude-sonnet-4-5", max_tokens=4096, tools=[tool.anthropic_schema()], messages=messages)
+        response = create(
+            model="claude-sonnet-4-5", max_tokens=4096, tools=[tool.anthropic_schema()], messages=messages
+        )
         messages.append({"role": "assistant", "content": response.content})
         if response.stop_reason != "tool_use":
             return "".join(block.text for block in response.content if block.type == "text")

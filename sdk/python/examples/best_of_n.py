@@ -1,7 +1,7 @@
 """Best of N: try several continuations of one prepared sandbox at once, and keep the best.
 
-Preparing (installing, loading, computing) is done once; a fork costs next to nothing and sees all of it. The candidates here
-are written down; in earnest they would be a model's answers.
+Preparing (installing, loading, computing) is done once; a fork costs next to nothing and sees all of it. The candidates
+here are written down; in earnest they would be a model's answers.
 """
 
 from concurrent.futures import ThreadPoolExecutor

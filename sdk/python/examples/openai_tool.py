@@ -1,7 +1,7 @@
 """A sandbox as a tool of OpenAI's Chat Completions API: the whole loop of an agent.
 
-`create` is `openai.OpenAI().chat.completions.create`. Without a key, the model here is a script, which calls the tool as
-the real one would. (For the Responses API take `openai_responses_schema`; `openai_result` answers both.)
+`create` is `openai.OpenAI().chat.completions.create`. Without a key, the model here is a script, which calls the tool
+as the real one would. (For the Responses API take `openai_responses_schema`; `openai_result` answers both.)
 """
 
 import importlib

@@ -2,8 +2,8 @@
 
     python safe_edits.py [DIRECTORY SCRIPT]
 
-The directory's files are laid over the sandbox at /work. Whatever the script does to them stays in there; its changes come
-back as a list, are shown as a patch, and are made on the host if you say so, unless the host has changed meanwhile.
+The directory's files are laid over the sandbox at /work. Whatever the script does to them stays in there; its changes
+come back as a list, are shown as a patch, and are made on the host if you say so, unless that has changed meanwhile.
 """
 
 import difflib
@@ -29,7 +29,9 @@ class Change:
 
     def patch(self) -> str:
         """As a patch shows it."""
-        old, new = ((data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in (self.before, self.after))
+        old, new = (
+            (data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in (self.before, self.after)
+        )
         names = ("/dev/null" if self.before is None else self.path, "/dev/null" if self.after is None else self.path)
         return "".join(difflib.unified_diff(old, new, *names))
 

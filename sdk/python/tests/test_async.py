@@ -96,7 +96,9 @@ def test_a_cancelled_task_ends_its_command() -> None:
 def test_giving_up_a_command_that_waits_leaves_the_one_that_runs_alone() -> None:
     async def work() -> None:
         async with AsyncSandbox() as sandbox:
-            async with sandbox.stream("echo begun; until [ -e /tmp/go ]; do sleep 0.01; done; echo finished") as running:
+            async with sandbox.stream(
+                "echo begun; until [ -e /tmp/go ]; do sleep 0.01; done; echo finished"
+            ) as running:
                 assert (await running.__anext__()).data == "begun\n"
                 waiting = asyncio.ensure_future(sandbox.run("echo never > /tmp/never"))
                 await asyncio.sleep(0)

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Callable, List
 
 import pytest
-
 from conftest import FakeServer
+
 from wardian import (
     AsyncSandbox,
     BinaryNotFoundError,
@@ -251,7 +251,9 @@ def test_one_that_closes_its_output_is_as_good_as_dead(fake_server: FakeServer) 
         assert until(lambda: not is_there(sandbox.pid))
 
 
-def test_one_that_does_not_read_does_not_hold_up_close(fake_server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_does_not_read_does_not_hold_up_close(
+    fake_server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("wardian._protocol._GRACE_SECONDS", 0.1)
     with Sandbox(binary=fake_server("signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(3600)")) as sandbox:
         wait = outcome_in_thread(lambda: sandbox.files.write("/f", b"x" * (4 << 20)))
@@ -270,6 +272,7 @@ NONSENSE = [
     "sys.stdout.buffer.write(b'\\xff\\xfe\\n'); sys.stdout.flush()",
     "say('[' * 100000)",
     "say({'id': 4711, 'result': {}})",
+    "say({'id': request['id'] + 1, 'result': {}})",
     "say({'id': None, 'error': {'code': -32700, 'message': 'Request too large'}})",
     "say({'id': request['id']})",
     "say({'id': request['id'], 'error': 'no'})",
@@ -290,7 +293,9 @@ def test_nonsense_is_an_exception(fake_server: FakeServer, code: str) -> None:
         assert until(lambda: not is_there(sandbox.pid))
 
 
-@pytest.mark.parametrize("result", ["None", "[]", "'x'", "{'exitCode': 0}", "{'exitCode': '0', 'stdout': '', 'stderr': ''}"])
+@pytest.mark.parametrize(
+    "result", ["None", "[]", "'x'", "{'exitCode': 0}", "{'exitCode': '0', 'stdout': '', 'stderr': ''}"]
+)
 def test_an_answer_of_the_wrong_shape_is_an_exception_of_that_call(fake_server: FakeServer, result: str) -> None:
     with Sandbox(binary=fake_server(f"say({{'id': request['id'], 'result': {result}}})")) as sandbox:
         with pytest.raises(ProtocolError, match="answered run with"):
@@ -343,6 +348,14 @@ def test_a_program_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setenv("WARDIAN_BINARY", str(tmp_path))
     with pytest.raises(BinaryNotFoundError):
         Sandbox()
+
+
+def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:
+    program = tmp_path / "wardian"
+    program.write_bytes(b"\x7fELF of another machine")
+    program.chmod(0o755)
+    with pytest.raises(BinaryNotFoundError, match=r"cannot start .*wardian: .*Exec format error"):
+        Sandbox(binary=program)
 
 
 def test_every_exception_is_one_of_ours() -> None:

@@ -100,7 +100,9 @@ def test_env(sandbox: Sandbox) -> None:
     assert sandbox.run("env | grep ^GREETING").stdout == "GREETING=hello\n"
     sandbox.run("export OTHER=1")
     assert sandbox.env["OTHER"] == "1" and "OTHER" in sandbox.env
-    assert sandbox.env.get("NOT_SET") is None and sandbox.env.get("NOT_SET", "x") == "x" and "NOT_SET" not in sandbox.env
+    assert (
+        sandbox.env.get("NOT_SET") is None and sandbox.env.get("NOT_SET", "x") == "x" and "NOT_SET" not in sandbox.env
+    )
     with pytest.raises(KeyError):
         sandbox.env["NOT_SET"]
 

@@ -373,4 +373,4 @@ class AsyncStream(AsyncIterator[Output]):
 
     def __del__(self) -> None:
         if hasattr(self, "_request"):
-            self.close()
+            self._handle.abandon_soon(self._request)

@@ -1,7 +1,7 @@
 """Each method of the protocol as a value: what to send, and how to read the answer.
 
-:class:`~wardian.Sandbox` and :class:`~wardian.AsyncSandbox` differ in how they wait, and in nothing else; what they have
-in common is here.
+:class:`~wardian.Sandbox` and :class:`~wardian.AsyncSandbox` differ in how they wait, and in nothing else; what they
+have in common is here.
 """
 
 from __future__ import annotations
@@ -116,7 +116,9 @@ def set_env(name: str, value: str) -> Call[None]:
 
 def get_env(name: str) -> Call[Optional[str]]:
     """A variable's value."""
-    return Call("env.get", {"name": name}, lambda result: None if result["value"] is None else _get(result, "value", str))
+    return Call(
+        "env.get", {"name": name}, lambda result: None if result["value"] is None else _get(result, "value", str)
+    )
 
 
 def mount(path: str, files: Mapping[str, Content], writable: bool) -> Call[None]:

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Union
 from . import _binary
 from ._calls import Call, destroy, remove_sandbox
 from ._protocol import OnOutput, Request, Server
-from .errors import SandboxClosedError
+from .errors import BinaryNotFoundError, SandboxClosedError
 from .extensions import Extensions
 from .options import Options
 
@@ -49,6 +49,10 @@ class Handle:
         """Ends a command whose answer nobody waits for any more."""
         self.server.connection.abandon(request, self._named())
 
+    def abandon_soon(self, request: Request) -> None:
+        """The same, for finalizers."""
+        self.server.connection.abandon_soon(request, self._named())
+
     def _named(self) -> Dict[str, str]:
         return {} if self.id is None else {"sandboxId": self.id}
 
@@ -61,7 +65,10 @@ def start(
     if state_dir is not None:
         command += ["--state-dir", os.path.abspath(state_dir)]
     params = options.params(extensions.specs())
-    server = Server(command, extensions.invoke)
+    try:
+        server = Server(command, extensions.invoke)
+    except OSError as error:
+        raise BinaryNotFoundError(f"cannot start {command[0]}: {error}") from error
     try:
         server.connection.request("create", params).answer.result()
         server.connection.allow_lines_of(params["limits"]["rpcBytes"])

@@ -1,7 +1,7 @@
 """One server process, and everything that is under way with it.
 
-Requests of any thread become lines in a queue. A writer thread sends them, so that nobody waits on a full pipe; a reader
-thread hands each answer to the future that stands for it. Calls from the server (extensions) get a thread each::
+Requests of any thread become lines in a queue. A writer thread sends them, so that nobody waits on a full pipe; a
+reader thread hands each answer to the future that stands for it. Calls from the server (extensions) get a thread each::
 
     any thread ── request() ──► queue ──► writer ──► wardian serve --stdio
         ▲                                                     │
@@ -11,13 +11,14 @@ thread hands each answer to the future that stands for it. Calls from the server
 Whatever ends the connection (the server dies, answers nonsense, is closed) fails every future there is and every later
 request, each with an exception that says what happened. So no caller can be left waiting.
 
-Commands of one sandbox are sent one at a time, the next when the last was answered. The server would queue them, too; but
-``cancel`` ends whatever runs, and only so is that sure to be the one meant.
+Commands of one sandbox are sent one at a time, the next when the last was answered. The server would queue them, too;
+but ``cancel`` ends whatever runs, and only so is that sure to be the one meant.
 """
 
 from __future__ import annotations
 
 import collections
+import functools
 import io
 import itertools
 import json
@@ -30,7 +31,7 @@ import weakref
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from queue import SimpleQueue
-from typing import IO, Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence, cast
+from typing import IO, Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence, Union, cast
 
 from .errors import (
     InvalidRequestError,
@@ -91,7 +92,8 @@ class Connection:
         #: Why nothing can be asked any more. It makes an exception for each of those who ask.
         self._failure: Optional[Callable[[], WardianError]] = None
         self._killing = False
-        self._outgoing: SimpleQueue[Optional[bytes]] = SimpleQueue()
+        #: Lines to send, errands to run, and None for the end.
+        self._outgoing: SimpleQueue[Union[bytes, Callable[[], None], None]] = SimpleQueue()
         self._last_words: Deque[str] = collections.deque(maxlen=_LAST_WORDS)
         # A session of its own: Ctrl-C at our terminal is for us to hear, not for the server to die of.
         self._process = subprocess.Popen(
@@ -105,7 +107,7 @@ class Connection:
         self._owner = os.getpid()
         self._threads = [
             threading.Thread(target=work, name=f"wardian-{work.__name__.strip('_')}", daemon=True)
-            for work in (self._read, self._write, self._listen)
+            for work in (self._listen, self._write, self._read)
         ]
         for thread in self._threads:
             thread.start()
@@ -140,7 +142,7 @@ class Connection:
                 raise self._failure()
             self._pending[number] = request
             if lane is None:
-                self._outgoing.put(line)
+                self._send(request)
             else:
                 self._enter(lane, request)
         return request
@@ -149,23 +151,28 @@ class Connection:
         """Says what the server was told to take as a line."""
         self._line_most = min(max(size, _LINE_LEAST), _LINE_MOST)
 
+    def _send(self, request: Request) -> None:
+        self._outgoing.put(request.line)
+        # It may be large, and the request lives until it is answered.
+        request.line = b""
+
     def _enter(self, lane: str, request: Request) -> None:
         waiting = self._lanes.setdefault(lane, collections.deque())
         waiting.append(request)
         if len(waiting) == 1:
-            self._outgoing.put(request.line)
+            self._send(request)
 
     def _leave(self, lane: str) -> None:
         """The first in a lane was answered: on with the next."""
         waiting = self._lanes[lane]
         waiting.popleft()
         if waiting:
-            self._outgoing.put(waiting[0].line)
+            self._send(waiting[0])
         else:
             del self._lanes[lane]
 
     def abandon(self, request: Request, cancel: Mapping[str, Any]) -> None:
-        """Nobody waits for this command any more: it is not sent or, if it was, ended. ``cancel`` are that call's params."""
+        """Nobody waits for this command any more: it is not sent or, if it was, ended by `cancel` with these params."""
         with self._lock:
             if request.number not in self._pending or request.lane is None:
                 return
@@ -177,16 +184,23 @@ class Connection:
             del self._pending[request.number]
         request.answer.set_exception(SandboxClosedError("the command was given up before it began"))
 
+    def abandon_soon(self, request: Request, cancel: Mapping[str, Any]) -> None:
+        """The same out of a garbage collection, which may come upon a thread that holds any lock: so others do it."""
+        self._outgoing.put(functools.partial(self.abandon, request, cancel))
+
     # -- the threads ---------------------------------------------------------------------------------------------
 
     def _write(self) -> None:
         """Sends what is in the queue, and closes the server's standard input when that is over."""
         with _raw(self._process.stdin) as stdin:
             while True:
-                line = self._outgoing.get()
-                if line is None:
+                item = self._outgoing.get()
+                if item is None:
                     return
-                rest = memoryview(line)
+                if callable(item):
+                    item()
+                    continue
+                rest = memoryview(item)
                 try:
                     while rest:
                         rest = rest[stdin.write(rest) or 0 :]
@@ -204,7 +218,7 @@ class Connection:
                     self._take(line)
                 except Exception as error:
                     message = str(error) if isinstance(error, ProtocolError) else f"cannot take an answer: {error!r}"
-                    return self._fail(lambda: ProtocolError(message))
+                    return self._fail(functools.partial(ProtocolError, message))
 
     def _listen(self) -> None:
         """Passes the server's log on, and keeps its last lines for when it dies."""
@@ -235,12 +249,13 @@ class Connection:
         with self._lock:
             if self._failure is not None:
                 return
-            request = self._pending.pop(number, None) if isinstance(number, int) else None
-            if request is not None and request.lane is not None:
-                self._leave(request.lane)
-        if request is None:
+            request = self._pending.get(number) if isinstance(number, int) else None
             # An error without an id is the answer to one of ours that the server could not read.
-            raise _nonsense(line)
+            if request is None or request.line:
+                raise _nonsense(line)
+            del self._pending[request.number]
+            if request.lane is not None:
+                self._leave(request.lane)
         if "result" in message:
             request.answer.set_result(message["result"])
         elif isinstance(error, dict) and isinstance(error.get("code"), int):
@@ -292,7 +307,8 @@ class Connection:
             how = "closed its streams"
         else:
             how = _ending(self._process.returncode)
-        self._threads[-1].join(timeout=1)
+        # What it said last may still be on its way to us.
+        self._threads[0].join(timeout=1)
         words = "".join(f"\n  {word}" for word in self._last_words)
         self._fail(_closed if self._killing else lambda: ServerDiedError(f"the server {how}{words}"))
 
@@ -325,7 +341,19 @@ class Connection:
         self.close()
 
     def close(self) -> None:
-        """Ends the server, and waits until it has. Whoever waits for an answer gets an exception. May be called again."""
+        """Ends the server, and waits for it and the threads. May be called again."""
+        self.end()
+        if os.getpid() == self._owner:
+            for thread in self._threads:
+                if thread is not threading.current_thread():
+                    thread.join()
+
+    def end(self) -> None:
+        """Ends the server, and waits until it has. Whoever waits for an answer gets an exception.
+
+        This much can be done out of a garbage collection, too. The threads cannot be waited for there: one of them may
+        want a lock of logging's that this very thread holds.
+        """
         if os.getpid() != self._owner:
             return
         self._give_up(_closed)
@@ -334,9 +362,6 @@ class Connection:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        for thread in self._threads:
-            if thread is not threading.current_thread():
-                thread.join()
 
     def let_go(self) -> None:
         """In a forked child: gives up the server's input, or the server would not see its owner die."""
@@ -348,13 +373,12 @@ class Server:
 
     def __init__(self, command: Sequence[str], on_call: OnCall) -> None:
         self.connection = Connection(command, on_call)
-        self._end = weakref.finalize(self, self.connection.close)
+        self._end = weakref.finalize(self, self.connection.end)
 
     def close(self) -> None:
         """Ends the server."""
-        self._end()
-        # Where another thread is ending it already, this waits until that is done.
         self.connection.close()
+        self._end.detach()
 
 
 #: For what a forked child must let go of.

@@ -378,4 +378,4 @@ class Stream(Iterator[Output]):
 
     def __del__(self) -> None:
         if hasattr(self, "_request"):
-            self.close()
+            self._handle.abandon_soon(self._request)

@@ -47,7 +47,7 @@ class ServerDiedError(WardianError):
 
 
 class ProtocolError(WardianError):
-    """The server answered something that is not in the protocol. It has been ended: nothing it says can be relied on."""
+    """The server said what is not in the protocol. It has been ended, for nothing it says can be relied on."""
 
 
 class SandboxClosedError(WardianError):

@@ -1,7 +1,7 @@
 """Functions of yours as commands of the sandbox.
 
-A function becomes the program ``/usr/bin/NAME``, which pipes, ``xargs`` and ``type`` see like any other. Its arguments are
-the words of the command line::
+A function becomes the program ``/usr/bin/NAME``, which pipes, ``xargs`` and ``type`` see like any other. Its arguments
+are the words of the command line::
 
     def weather(city: str, days: str = "1") -> str:
         "Tells tomorrow's weather."
@@ -14,8 +14,8 @@ Parameters called ``stdin``, ``env`` and ``cwd`` are filled in if the function h
 
     def shout(*words: str, stdin: str) -> str: ...
 
-What it returns is its standard output; None is none, and :class:`ExtensionResult` says it all. An exception is exit code 1
-and a line on standard error; ``sys.exit(n)`` is exit code n. The function may be ``async``.
+What it returns is its standard output; None is none, and :class:`ExtensionResult` says it all. An exception is exit
+code 1 and a line on standard error; ``sys.exit(n)`` is exit code n. The function may be ``async``.
 
 It runs under the command's timeout: when that ends, its answer is not waited for any more, but Python cannot stop it.
 """
@@ -48,8 +48,10 @@ class ExtensionResult:
 
 @dataclass(frozen=True)
 class Extension:
-    """A function and what the sandbox tells of it in ``NAME --help`` and ``extensions list``. What is left out comes from
-    the function: its name, the first line of its docstring, its parameters."""
+    """A function and what the sandbox tells of it in ``NAME --help`` and ``extensions list``.
+
+    What is left out comes from the function: its name, the first line of its docstring, its parameters.
+    """
 
     function: Callable[..., object]
     name: str = ""

@@ -1,7 +1,7 @@
 """A sandbox as a tool of a language model, in the formats of OpenAI and Anthropic.
 
-A :class:`ShellTool` has the schema to send with a request, and answers the calls that come back, as plain dictionaries: no
-vendor's package is needed, and objects of theirs are understood as well::
+A :class:`ShellTool` has the schema to send with a request, and answers the calls that come back, as plain dictionaries:
+no vendor's package is needed, and objects of theirs are understood as well::
 
     tool = ShellTool(sandbox)
     response = client.messages.create(tools=[tool.anthropic_schema()], …)
@@ -172,8 +172,9 @@ class ShellTool(_Tool):
         return _anthropic(block, *self._answer(_field(block, "name"), _field(block, "input")))
 
     def openai_result(self, call: Any) -> Dict[str, Any]:
-        """Answers an entry of ``tool_calls`` with the ``tool`` message, and a ``function_call`` item of the Responses API
-        with its ``function_call_output``."""
+        """Answers an entry of ``tool_calls`` with the ``tool`` message; of the Responses API, a ``function_call`` item
+        with its ``function_call_output``.
+        """
         return _openai(call, self._answer(*_openai_call(call))[0])
 
     def _answer(self, name: Any, arguments: Any) -> Tuple[str, bool]:

@@ -91,7 +91,9 @@ def test_leaving_by_an_exception_does_too() -> None:
 def test_kill_ends_a_busy_server() -> None:
     sandbox = Sandbox()
     fork = sandbox.fork()
-    wait = outcome_in_thread(lambda: fork.run("while :; do :; done"))
+    stream = fork.stream("echo begun; while :; do :; done")
+    next(stream)
+    wait = outcome_in_thread(lambda: stream.result)
     fork.kill()
     assert not is_there(sandbox.pid)
     outcome = wait()

@@ -93,7 +93,10 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32> {
             }
         }
     }
-    machine.execute()
+    let code = machine.execute();
+    // The process is about to end: to take apart what it holds would be in vain.
+    std::mem::forget(machine);
+    code
 }
 
 fn is_name(name: &str) -> bool {

@@ -182,7 +182,6 @@ pub enum Op {
     // Between the stacks.
     Box,
     Unbox,
-    Truth,
     Drop,
     DropNum,
 

@@ -182,6 +182,17 @@ pub fn unquote(field: &[u8]) -> Option<Vec<u8>> {
     Some(meant)
 }
 
+/// What `$0` is when it is compared or asked whether it holds.
+#[derive(Clone, Copy)]
+enum Whole {
+    /// Text that was read.
+    Outside,
+    /// A string: assigned as one, or put together from fields.
+    Text,
+    /// A number that was assigned.
+    Number(f64),
+}
+
 /// A record: `$0`, `$1`, …, `NF`.
 pub struct Record {
     text: Vec<u8>,
@@ -195,8 +206,7 @@ pub struct Record {
     assigned: Vec<Option<Value>>,
     /// Whether the text is not yet what the fields say.
     is_stale: bool,
-    /// Whether the text was put together from fields: then it is a string, and no number from outside.
-    is_rebuilt: bool,
+    whole: Whole,
     /// How it is cut.
     pub splitter: Splitter,
     /// What joins the fields.
@@ -215,7 +225,7 @@ impl Record {
             is_split: true,
             assigned: Vec::new(),
             is_stale: false,
-            is_rebuilt: false,
+            whole: Whole::Outside,
             splitter: Splitter::Blanks,
             ofs: b" ".to_vec(),
             convfmt: b"%.6g".to_vec(),
@@ -230,7 +240,7 @@ impl Record {
         self.next = 0;
         self.is_split = false;
         self.is_stale = false;
-        self.is_rebuilt = false;
+        self.whole = Whole::Outside;
         self.assigned.clear();
         &mut self.text
     }
@@ -338,7 +348,11 @@ impl Record {
     pub fn value(&mut self, index: usize) -> Value {
         if index == 0 {
             let text = Str::new(self.text());
-            return if self.is_rebuilt { Value::Str(text) } else { Value::Strnum(text) };
+            return match self.whole {
+                Whole::Outside => Value::Strnum(text),
+                Whole::Text => Value::Str(text),
+                Whole::Number(number) => Value::Num(number),
+            };
         }
         let Some((start, end)) = self.span(index) else { return Value::Strnum(Str::EMPTY) };
         match self.assigned_at(index) {
@@ -374,6 +388,11 @@ impl Record {
             let convfmt = std::mem::take(&mut self.convfmt);
             value.append_to(self.renew(), &convfmt);
             self.convfmt = convfmt;
+            self.whole = match value {
+                Value::Num(number) => Whole::Number(number),
+                Value::Str(_) => Whole::Text,
+                _ => Whole::Outside,
+            };
             return;
         }
         self.split_all();
@@ -416,6 +435,6 @@ impl Record {
         }
         self.text = text;
         self.is_stale = false;
-        self.is_rebuilt = true;
+        self.whole = Whole::Text;
     }
 }

@@ -8,11 +8,13 @@ mod syntax;
 
 use memchr::memmem;
 use regex_automata::hybrid::dfa::{Cache, DFA};
-use regex_automata::nfa::thompson::{self, NFA, WhichCaptures, pikevm::PikeVM};
+use regex_automata::nfa::thompson::pikevm::{self, PikeVM};
+use regex_automata::nfa::thompson::{self, NFA, WhichCaptures};
 use regex_automata::util::prefilter::Prefilter;
-use regex_automata::{Anchored, Input, MatchKind, PatternID};
+use regex_automata::{Anchored, Input, MatchKind};
 use regex_syntax::hir::{Hir, HirKind};
 use std::cell::{OnceCell, RefCell};
+use syntax::Flags;
 
 /// A compiled pattern.
 pub struct Regex {
@@ -31,7 +33,16 @@ struct Automata {
     hir: Hir,
     forward: Lazy,
     bounds: OnceCell<Option<(Lazy, Lazy)>>,
-    captures: OnceCell<Option<(PikeVM, RefCell<regex_automata::nfa::thompson::pikevm::Cache>)>>,
+    captures: OnceCell<Option<Simulation>>,
+    /// What runs a pattern with word boundaries on a text beyond ASCII: the first match, and the longest from there.
+    wide: Option<Hir>,
+    wide_runs: OnceCell<Option<(Simulation, Simulation)>>,
+}
+
+/// An automaton that is walked through state by state: slower than a DFA, but it sees groups and all boundaries.
+struct Simulation {
+    machine: PikeVM,
+    cache: RefCell<pikevm::Cache>,
 }
 
 /// A lazy DFA and the states it has found so far.
@@ -52,13 +63,19 @@ pub type Groups = Vec<Option<(usize, usize)>>;
 impl Regex {
     /// Compiles a pattern. The error says what is wrong with it.
     pub fn new(pattern: &[u8], ignore_case: bool) -> Result<Regex, String> {
-        let (hir, groups) = syntax::parse(pattern, ignore_case)?;
+        let flags = Flags { ignore_case, wide_words: false };
+        let (hir, groups) = syntax::parse(pattern, flags)?;
+        let looks = hir.properties().look_set();
+        let wide = match looks.contains_word() {
+            true => Some(syntax::parse(pattern, Flags { wide_words: true, ..flags })?.0),
+            false => None,
+        };
         let engine = match hir.kind() {
             HirKind::Literal(literal) if literal.0.len() == 1 => Engine::Byte(literal.0[0]),
             HirKind::Literal(literal) => {
                 Engine::Literal(Box::new(memmem::Finder::new(&literal.0).into_owned()))
             }
-            _ => Engine::Automata(Box::new(Automata::new(hir)?)),
+            _ => Engine::Automata(Box::new(Automata::new(hir, wide)?)),
         };
         Ok(Regex { source: pattern.into(), groups, engine })
     }
@@ -80,6 +97,9 @@ impl Regex {
             Engine::Byte(byte) => memchr::memchr(*byte, text).is_some(),
             Engine::Literal(finder) => finder.find(text).is_some(),
             Engine::Automata(automata) => {
+                if automata.wide.is_some() && !text.is_ascii() {
+                    return automata.find_wide(text, 0).is_some();
+                }
                 let input = Input::new(text).earliest(true);
                 automata.forward.end(&input).is_some()
             }
@@ -149,20 +169,37 @@ impl Lazy {
 }
 
 impl Automata {
-    fn new(hir: Hir) -> Result<Automata, String> {
+    fn new(hir: Hir, wide: Option<Hir>) -> Result<Automata, String> {
         let nfa = compile(&hir, WhichCaptures::None, false, Some(LARGEST))?;
         let prefilter = Prefilter::from_hir_prefix(MatchKind::LeftmostFirst, &hir);
         let forward = Lazy::new(nfa, MatchKind::LeftmostFirst, prefilter)?;
-        Ok(Automata { hir, forward, bounds: OnceCell::new(), captures: OnceCell::new() })
+        let (bounds, captures, wide_runs) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Ok(Automata { hir, forward, bounds, captures, wide, wide_runs })
     }
 
     /// From the end of a leftmost match back to where the leftmost begins, and from there to the longest.
     fn find_at(&self, text: &[u8], start: usize) -> Option<(usize, usize)> {
+        if self.wide.is_some() && !text.is_ascii() {
+            return self.find_wide(text, start);
+        }
         let end = self.forward.end(&Input::new(text).range(start..))?;
         let (backward, longest) = self.bounds.get_or_init(|| self.make_bounds().ok()).as_ref()?;
         let from = backward.start(&Input::new(text).range(start..end).anchored(Anchored::Yes))?;
         let to = longest.end(&Input::new(text).range(from..).anchored(Anchored::Yes))?;
         Some((from, to))
+    }
+
+    fn find_wide(&self, text: &[u8], start: usize) -> Option<(usize, usize)> {
+        let hir = self.wide.as_ref()?;
+        let (first, longest) = self
+            .wide_runs
+            .get_or_init(|| {
+                let first = Simulation::new(hir, WhichCaptures::Implicit, MatchKind::LeftmostFirst)?;
+                Some((first, Simulation::new(hir, WhichCaptures::Implicit, MatchKind::All)?))
+            })
+            .as_ref()?;
+        let (from, _) = first.find(Input::new(text).range(start..))?;
+        longest.find(Input::new(text).range(from..).anchored(Anchored::Yes))
     }
 
     fn make_bounds(&self) -> Result<(Lazy, Lazy), String> {
@@ -172,19 +209,29 @@ impl Automata {
     }
 
     fn groups(&self, text: &[u8], bounds: (usize, usize), groups: &mut Groups) {
-        let machine = self.captures.get_or_init(|| {
-            let nfa = compile(&self.hir, WhichCaptures::All, false, None).ok()?;
-            let config = PikeVM::config().match_kind(MatchKind::All);
-            let machine = PikeVM::builder().configure(config).build_from_nfa(nfa).ok()?;
-            let cache = RefCell::new(machine.create_cache());
-            Some((machine, cache))
-        });
-        let Some((machine, cache)) = machine else { return };
-        let mut captures = machine.create_captures();
-        let input = Input::new(text).range(bounds.0..).anchored(Anchored::Pattern(PatternID::ZERO));
-        machine.captures(&mut cache.borrow_mut(), input, &mut captures);
+        let hir = self.wide.as_ref().unwrap_or(&self.hir);
+        let made = self.captures.get_or_init(|| Simulation::new(hir, WhichCaptures::All, MatchKind::All));
+        let Some(simulation) = made else { return };
+        let input = Input::new(text).range(bounds.0..).anchored(Anchored::Yes);
+        let mut captures = simulation.machine.create_captures();
+        simulation.machine.captures(&mut simulation.cache.borrow_mut(), input, &mut captures);
         for (index, group) in groups.iter_mut().enumerate() {
             *group = captures.get_group(index).map(|span| (span.start, span.end));
         }
+    }
+}
+
+impl Simulation {
+    fn new(hir: &Hir, captures: WhichCaptures, kind: MatchKind) -> Option<Simulation> {
+        let nfa = compile(hir, captures, false, None).ok()?;
+        let machine =
+            PikeVM::builder().configure(PikeVM::config().match_kind(kind)).build_from_nfa(nfa).ok()?;
+        let cache = RefCell::new(machine.create_cache());
+        Some(Simulation { machine, cache })
+    }
+
+    fn find(&self, input: Input<'_>) -> Option<(usize, usize)> {
+        let found = self.machine.find(&mut self.cache.borrow_mut(), input)?;
+        Some((found.start(), found.end()))
     }
 }

@@ -204,10 +204,6 @@ impl Machine {
                     let number = self.pop().to_num();
                     self.nums.push(number);
                 }
-                Op::Truth => {
-                    let holds = self.pop().is_true();
-                    self.nums.push(truth(holds));
-                }
                 Op::Drop => drop(self.pop()),
                 Op::DropNum => drop(self.pop_num()),
 

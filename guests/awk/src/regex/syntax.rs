@@ -11,9 +11,18 @@ const DEEPEST: usize = 200;
 /// The most an interval may repeat, as in GNU's matcher.
 const MOST: u32 = 32767;
 
+/// What is to be made of a pattern beyond what it says.
+#[derive(Clone, Copy)]
+pub struct Flags {
+    /// Letters match in either case.
+    pub ignore_case: bool,
+    /// Words may have letters beyond ASCII: the boundaries that a DFA cannot see.
+    pub wide_words: bool,
+}
+
 /// Reads a pattern: its tree and how many groups it has.
-pub fn parse(pattern: &[u8], ignore_case: bool) -> Result<(Hir, usize), String> {
-    let mut parser = Parser { text: pattern, at: 0, depth: 0, groups: 0, ignore_case };
+pub fn parse(pattern: &[u8], flags: Flags) -> Result<(Hir, usize), String> {
+    let mut parser = Parser { text: pattern, at: 0, depth: 0, groups: 0, flags };
     let hir = parser.alternation()?;
     match parser.peek() {
         Some(_) => Err("Unmatched ) or \\)".into()),
@@ -26,7 +35,7 @@ struct Parser<'t> {
     at: usize,
     depth: usize,
     groups: usize,
-    ignore_case: bool,
+    flags: Flags,
 }
 
 /// The members of a bracket expression: characters, and bytes that are none.
@@ -184,7 +193,7 @@ impl Parser<'_> {
 
     fn literal(&self, unit: Unit) -> Hir {
         match unit {
-            Unit::Char(char) if self.ignore_case => {
+            Unit::Char(char) if self.flags.ignore_case => {
                 let mut class = ClassUnicode::new([ClassUnicodeRange::new(char, char)]);
                 // Fails only where the tables of cases are left out, which they are not.
                 let _ = class.try_case_fold_simple();
@@ -201,6 +210,10 @@ impl Parser<'_> {
             return Err("Trailing backslash".into());
         };
         let look = match byte {
+            b'y' if self.flags.wide_words => Look::WordUnicode,
+            b'B' if self.flags.wide_words => Look::WordUnicodeNegate,
+            b'<' if self.flags.wide_words => Look::WordStartUnicode,
+            b'>' if self.flags.wide_words => Look::WordEndUnicode,
             b'y' => Look::WordAscii,
             b'B' => Look::WordAsciiNegate,
             b'<' => Look::WordStartAscii,
@@ -270,7 +283,7 @@ impl Parser<'_> {
             }
         }
         self.at += 1;
-        Ok(set.into_hir(negated, self.ignore_case))
+        Ok(set.into_hir(negated, self.flags.ignore_case))
     }
 
     /// One member of a bracket expression, or one end of a range.

@@ -35,7 +35,8 @@
 mod callback;
 mod connection;
 mod lane;
-mod line;
+#[doc(hidden)]
+pub mod line;
 mod methods;
 mod outbox;
 mod params;

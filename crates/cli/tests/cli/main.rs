@@ -4,6 +4,7 @@ mod audit;
 mod mounts;
 mod readme;
 mod run;
+mod serve;
 mod shell;
 
 use std::io::Write;

@@ -1,0 +1,151 @@
+//! `wardian serve`: the process around the server. What it answers is tested with the server itself.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::{shown, wardian};
+
+struct Server {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: Option<BufReader<ChildStdout>>,
+}
+
+impl Server {
+    fn start() -> Server {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_wardian"))
+            .args(["serve", "--stdio"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take().map(BufReader::new));
+        let mut server = Server { child, stdin, stdout };
+        server.send(1, "create", json!({ "limits": { "stdoutBytes": 1u64 << 40 } }));
+        assert_eq!(server.next()["result"], json!({ "ok": true }));
+        server
+    }
+
+    fn send(&mut self, id: u64, method: &str, params: Value) {
+        let line = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        writeln!(self.stdin.as_mut().expect("open"), "{line}").expect("the server reads");
+    }
+
+    fn next(&mut self) -> Value {
+        let mut line = String::new();
+        self.stdout.as_mut().expect("open").read_line(&mut line).expect("text");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+    }
+
+    /// What is left on its standard output, and its exit code.
+    fn end(mut self) -> (Vec<Value>, i32) {
+        let mut rest = String::new();
+        if let Some(mut stdout) = self.stdout.take() {
+            stdout.read_to_string(&mut rest).expect("text");
+        }
+        let messages = rest.lines().map(|line| serde_json::from_str(line).expect("protocol only")).collect();
+        (messages, self.child.wait().expect("it ends").code().expect("an exit code"))
+    }
+}
+
+#[test]
+fn the_end_of_the_input_ends_everything() {
+    let mut server = Server::start();
+    server.send(2, "run", json!({ "command": "while :; do :; done", "timeoutMs": 0 }));
+    server.send(3, "files.write", json!({ "path": "f", "data": "" }));
+    assert_eq!(server.next()["id"], 3);
+    server.stdin = None;
+    let (messages, code) = server.end();
+    assert_eq!(code, 0);
+    assert_eq!(messages.len(), 1, "{messages:?}");
+    assert_eq!((&messages[0]["id"], &messages[0]["result"]["errorClass"]), (&json!(2), &json!("CANCELLED")));
+}
+
+#[test]
+fn half_a_line_and_the_end() {
+    let mut server = Server::start();
+    server.stdin.as_mut().unwrap().write_all(b"{\"id\":2,\"method\":\"kil").unwrap();
+    server.stdin = None;
+    assert_eq!(server.end(), (vec![], 0));
+}
+
+#[test]
+fn kill_is_answered_and_the_process_ends() {
+    let mut server = Server::start();
+    server.send(2, "run", json!({ "command": "sleep 1000" }));
+    server.send(3, "kill", json!({}));
+    // The input stays open: it need not be closed.
+    let stdin = server.stdin.take();
+    let (messages, code) = server.end();
+    drop(stdin);
+    assert_eq!(code, 0);
+    assert_eq!(messages[0]["result"]["errorClass"], "CANCELLED");
+    assert_eq!(messages[1], json!({ "jsonrpc": "2.0", "id": 3, "result": { "ok": true } }));
+    assert_eq!(messages.len(), 2);
+}
+
+#[test]
+fn a_client_that_no_longer_reads_or_is_gone() {
+    let mut server = Server::start();
+    server.send(2, "run", json!({ "command": "yes", "stream": true, "timeoutMs": 0 }));
+    server.next();
+    // Alive but not reading, with the pipe full: the end of the input is the end all the same.
+    server.stdin = None;
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+
+    let mut server = Server::start();
+    server.send(2, "run", json!({ "command": "yes", "stream": true, "timeoutMs": 0 }));
+    server.next();
+    server.stdout = None;
+    assert_eq!(server.child.wait().unwrap().code(), Some(0), "with its input still open");
+}
+
+#[test]
+fn a_socket_for_this_user_until_the_process_is_told_to_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("socket");
+    let mut child =
+        Command::new(env!("CARGO_BIN_EXE_wardian")).arg("serve").arg("--socket").arg(&path).spawn().unwrap();
+    let connect = || loop {
+        match UnixStream::connect(&path) {
+            Ok(stream) => return stream,
+            Err(_) => std::thread::sleep(std::time::Duration::from_millis(5)),
+        }
+    };
+    let mut clients = [connect(), connect()];
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    for (number, client) in clients.iter_mut().enumerate() {
+        writeln!(client, r#"{{"id":1,"method":"create"}}"#).unwrap();
+        writeln!(client, r#"{{"id":2,"method":"run","params":{{"command":"echo {number} > f; cat f"}}}}"#)
+            .unwrap();
+        let mut lines = BufReader::new(&*client).lines();
+        assert!(lines.next().unwrap().unwrap().contains(r#""ok":true"#));
+        assert!(lines.next().unwrap().unwrap().contains(&format!(r#""stdout":"{number}\n""#)));
+    }
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(!path.exists());
+    assert_eq!(clients[0].read(&mut [0; 1]).unwrap(), 0, "its clients see the end");
+}
+
+#[test]
+fn bad_flags_are_one_clear_error_and_exit_2() {
+    let cases: [&[&str]; 5] = [
+        &["serve"],
+        &["serve", "--stdio", "--socket", "s"],
+        &["serve", "--stdio", "--max-sandboxes", "many"],
+        &["serve", "--stdio", "--state-dir", "/no/such/directory"],
+        &["serve", "--socket", "/no/such/directory/socket"],
+    ];
+    for words in cases {
+        let (code, stdout, stderr) = shown(wardian(words));
+        assert_eq!((code, stdout.as_str()), (2, ""), "{words:?}");
+        assert_eq!(stderr.lines().count(), 1, "{words:?}: {stderr}");
+        assert!(stderr.starts_with("wardian: "), "{words:?}: {stderr}");
+    }
+}

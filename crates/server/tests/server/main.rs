@@ -1,0 +1,11 @@
+//! The server as a client meets it: lines in, lines out. The process around it is tested with the command.
+
+mod callbacks;
+mod garbage;
+mod lines;
+mod load;
+mod order;
+mod outcomes;
+mod socket;
+mod support;
+mod table;

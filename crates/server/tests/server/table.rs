@@ -1,0 +1,429 @@
+//! Every row of the protocol: a request and its answer, to the letter.
+//!
+//! `"*"` in an expected answer stands for anything. Rows of one table are sent to one server, one after the other.
+
+use serde_json::{Value, json};
+use wardian_server::Options;
+
+use crate::support::{Client, base64};
+
+/// A request's method and params, and the answer's `result` or `error`.
+type Row = (&'static str, Value, Value);
+
+fn ok() -> Value {
+    json!({ "result": { "ok": true } })
+}
+
+fn result(result: Value) -> Value {
+    json!({ "result": result })
+}
+
+fn error(code: i64, message: &str) -> Value {
+    json!({ "error": { "code": code, "message": message } })
+}
+
+fn errno(errno: &str, message: &str) -> Value {
+    json!({ "error": { "code": 1, "message": message, "data": { "errno": errno } } })
+}
+
+fn matches(found: &Value, expected: &Value) -> bool {
+    match (found, expected) {
+        (_, Value::String(any)) if any == "*" => true,
+        (Value::Object(found), Value::Object(expected)) => {
+            found.len() == expected.len()
+                && expected.iter().all(|(name, value)| found.get(name).is_some_and(|f| matches(f, value)))
+        }
+        (Value::Array(found), Value::Array(expected)) => {
+            found.len() == expected.len() && found.iter().zip(expected).all(|(f, e)| matches(f, e))
+        }
+        (found, expected) => found == expected,
+    }
+}
+
+async fn check(client: &mut Client, rows: Vec<Row>) {
+    for (method, params, expected) in rows {
+        let mut answer = client.ask(method, params.clone()).await;
+        let members = answer.as_object_mut().expect("an object");
+        members.remove("jsonrpc");
+        members.remove("id");
+        assert!(matches(&answer, &expected), "{method} {params}\n  answers {answer}\n not      {expected}");
+    }
+}
+
+async fn table(rows: Vec<Row>) {
+    check(&mut Client::created(json!({})).await, rows).await;
+}
+
+#[tokio::test]
+async fn before_create_there_is_nothing() {
+    let first = "no sandbox yet: call create first";
+    let rows = vec![
+        ("run", json!({ "command": "echo" }), error(-32600, first)),
+        ("files.list", json!({ "path": "/" }), error(-32600, first)),
+        ("cancel", json!({}), error(-32600, first)),
+        ("kill", json!({}), error(-32600, first)),
+        ("no.such.method", json!({}), error(-32600, first)),
+        ("create", json!({ "nice": 20 }), error(-32602, "nice must be from 0 to 19")),
+        ("run", json!({ "command": "echo" }), error(-32600, first)),
+        ("create", json!({}), ok()),
+        ("create", json!({}), error(-32600, "the sandbox is already created")),
+        ("no.such.method", json!({}), error(-32601, "Method not found: no.such.method")),
+    ];
+    check(&mut Client::new(Options::default()), rows).await;
+}
+
+#[tokio::test]
+async fn a_create_that_fails_can_be_tried_again() {
+    let mut client = Client::new(Options::default());
+    let bad = client.send("create", json!({ "mounts": [{ "path": "relative", "files": {} }] })).await;
+    let run = client.send("run", json!({ "command": "echo" })).await;
+    assert_eq!(client.answer(bad).await["error"]["code"], -32602);
+    assert_eq!(client.answer(run).await["error"]["code"], -32600);
+    assert_eq!(client.call("create", json!({})).await, json!({ "ok": true }));
+    assert_eq!(client.stdout("echo there").await, "there\n");
+}
+
+#[tokio::test]
+async fn the_sandbox_a_request_is_about() {
+    table(vec![
+        ("files.mkdir", json!({ "path": "/tmp/a", "sandboxId": null }), ok()),
+        ("files.mkdir", json!({ "path": "/tmp/a", "sandboxId": "7" }), error(-32602, "Unknown sandboxId: 7")),
+        ("run", json!({ "command": "echo", "sandboxId": "x y" }), error(-32602, "Unknown sandboxId: x y")),
+        ("run", json!({ "command": "echo", "sandboxId": 1 }), error(-32602, "sandboxId must be a string")),
+        ("cancel", json!({ "sandboxId": [] }), error(-32602, "sandboxId must be a string")),
+        ("sandbox.fork", json!({}), result(json!({ "sandboxId": "1" }))),
+        ("sandbox.create", json!({ "label": "mine" }), result(json!({ "sandboxId": "2" }))),
+        ("sandbox.create", json!({}), result(json!({ "sandboxId": "3" }))),
+        (
+            "sandbox.fork",
+            json!({ "sandboxId": "2", "count": 2 }),
+            result(json!({ "sandboxId": "4", "sandboxIds": ["4", "5"] })),
+        ),
+        ("sandbox.fork", json!({ "count": 1 }), result(json!({ "sandboxId": "6", "sandboxIds": ["6"] }))),
+        ("sandbox.fork", json!({ "count": 0 }), error(-32602, "count must be at least 1")),
+        (
+            "sandbox.fork",
+            json!({ "count": "two" }),
+            error(-32602, "count must be a whole number, not negative"),
+        ),
+        (
+            "files.list",
+            json!({ "path": "/tmp", "sandboxId": "1" }),
+            result(json!({ "entries": [{ "name": "a", "type": "dir", "size": "*" }] })),
+        ),
+        ("files.list", json!({ "path": "/tmp", "sandboxId": "2" }), result(json!({ "entries": [] }))),
+        (
+            "sandbox.list",
+            json!({}),
+            result(json!([
+                { "sandboxId": "2", "label": "mine", "createdAt": "*" },
+                { "sandboxId": "3", "label": null, "createdAt": "*" },
+            ])),
+        ),
+        ("sandbox.destroy", json!({}), error(-32602, "Missing required param: sandboxId")),
+        ("sandbox.destroy", json!({ "sandboxId": "2" }), error(-32602, "Unknown sandboxId: 2")),
+        ("sandbox.destroy", json!({ "sandboxId": "1" }), ok()),
+        ("sandbox.destroy", json!({ "sandboxId": "1" }), error(-32602, "Unknown sandboxId: 1")),
+        ("files.list", json!({ "path": "/", "sandboxId": "1" }), error(-32602, "Unknown sandboxId: 1")),
+        ("sandbox.remove", json!({}), error(-32602, "Missing required param: sandboxId")),
+        ("sandbox.remove", json!({ "sandboxId": "2" }), ok()),
+        ("sandbox.remove", json!({ "sandboxId": "2" }), error(-32602, "Unknown sandboxId: 2")),
+        ("sandbox.list", json!({}), result(json!([{ "sandboxId": "3", "label": null, "createdAt": "*" }]))),
+        ("sandbox.create", json!({ "label": 1 }), error(-32602, "label must be a string")),
+        ("sandbox.create", json!({}), result(json!({ "sandboxId": "7" }))),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn running() {
+    let ran = |code: u8, stdout: &str, stderr: &str| json!({ "result": { "exitCode": code, "stdout": stdout, "stderr": stderr, "executionTimeMs": "*" } });
+    table(vec![
+        ("run", json!({ "command": "echo out; echo err >&2; exit 3" }), ran(3, "out\n", "err\n")),
+        ("run", json!({ "command": "x=1; cd /tmp", "no": "such param" }), ran(0, "", "")),
+        ("run", json!({ "command": "echo $x $PWD" }), ran(0, "1 /tmp\n", "")),
+        ("run", json!({ "command": "cat", "stdin": base64("a\0b") }), ran(0, "a\0b", "")),
+        ("run", json!({ "command": "cat", "stdin": "YQ" }), ran(0, "a", "")),
+        ("run", json!({ "command": "printf 'a\\xffb'" }), ran(0, "a\u{fffd}b", "")),
+        (
+            "run",
+            json!({ "command": "printf 'a\\xff'; printf e >&2", "encoding": "base64" }),
+            ran(0, &base64(b"a\xff"), &base64("e")),
+        ),
+        ("run", json!({ "command": "echo $0", "timeoutMs": 0 }), ran(0, "bash\n", "")),
+        ("run", json!({ "command": "echo hi", "stream": false }), ran(0, "hi\n", "")),
+        ("run", json!({}), error(-32602, "Missing required param: command")),
+        ("run", json!({ "command": null }), error(-32602, "Missing required param: command")),
+        ("run", json!({ "command": 7 }), error(-32602, "command must be a string")),
+        ("run", json!({ "command": "echo", "stream": "yes" }), error(-32602, "stream must be true or false")),
+        ("run", json!({ "command": "echo", "stdin": "*" }), error(-32602, "stdin must be base64")),
+        (
+            "run",
+            json!({ "command": "echo", "timeoutMs": "1" }),
+            error(-32602, "timeoutMs must be a number of milliseconds"),
+        ),
+        (
+            "run",
+            json!({ "command": "echo", "timeoutMs": -1 }),
+            error(-32602, "timeoutMs must be a number of milliseconds"),
+        ),
+        (
+            "run",
+            json!({ "command": "echo", "encoding": "utf-16" }),
+            error(-32602, "encoding must be \"utf-8\" or \"base64\""),
+        ),
+        ("cancel", json!({}), result(json!({ "ok": true, "cancelled": false }))),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn files() {
+    let missing = "ENOENT: no such file or directory: /tmp/no";
+    table(vec![
+        ("files.write", json!({ "path": "/tmp/f", "data": base64("hello") }), ok()),
+        ("files.read", json!({ "path": "/tmp/f" }), result(json!({ "data": base64("hello") }))),
+        ("files.write", json!({ "path": "rel", "data": "" }), ok()),
+        ("files.read", json!({ "path": "/home/user/rel" }), result(json!({ "data": "" }))),
+        ("files.mkdir", json!({ "path": "/tmp/d/e" }), ok()),
+        ("files.mkdir", json!({ "path": "/tmp/d/e" }), ok()),
+        ("run", json!({ "command": "ln -s f /tmp/l" }), json!({ "result": "*" })),
+        (
+            "files.list",
+            json!({ "path": "/tmp" }),
+            result(json!({ "entries": [
+            { "name": "d", "type": "dir", "size": "*" },
+            { "name": "f", "type": "file", "size": 5 },
+            { "name": "l", "type": "symlink", "size": 1 },
+        ] })),
+        ),
+        (
+            "files.stat",
+            json!({ "path": "/tmp/f" }),
+            result(json!({ "name": "f", "type": "file", "size": 5, "mode": 0o644, "mtimeMs": "*" })),
+        ),
+        (
+            "files.stat",
+            json!({ "path": "/tmp/l" }),
+            result(json!({ "name": "l", "type": "symlink", "size": 1, "mode": 0o777, "mtimeMs": "*" })),
+        ),
+        ("files.rm", json!({ "path": "/tmp/d" }), ok()),
+        ("files.rm", json!({ "path": "/tmp/f" }), ok()),
+        ("files.rm", json!({ "path": "/tmp/no" }), errno("ENOENT", missing)),
+        ("files.read", json!({ "path": "/tmp/no" }), errno("ENOENT", missing)),
+        ("files.list", json!({ "path": "/tmp/no" }), errno("ENOENT", missing)),
+        ("files.stat", json!({ "path": "/tmp/no" }), errno("ENOENT", missing)),
+        ("files.read", json!({ "path": "/tmp" }), errno("EISDIR", "EISDIR: is a directory: /tmp")),
+        (
+            "files.write",
+            json!({ "path": "/etc/f", "data": "" }),
+            errno("EACCES", "EACCES: permission denied: /etc/f"),
+        ),
+        (
+            "files.write",
+            json!({ "path": "/tmp/no/f", "data": "" }),
+            errno("ENOENT", "ENOENT: no such file or directory: /tmp/no/f"),
+        ),
+        (
+            "files.mkdir",
+            json!({ "path": "/etc/passwd/d" }),
+            errno("ENOTDIR", "ENOTDIR: not a directory: /etc/passwd/d"),
+        ),
+        ("files.read", json!({}), error(-32602, "Missing required param: path")),
+        ("files.write", json!({ "path": "/tmp/f" }), error(-32602, "Missing required param: data")),
+        ("files.write", json!({ "path": "/tmp/f", "data": "é" }), error(-32602, "data must be base64")),
+        ("files.write", json!({ "path": "/tmp/f", "data": 1 }), error(-32602, "data must be a string")),
+        ("files.list", json!({ "path": 1 }), error(-32602, "path must be a string")),
+        ("files.mkdir", json!({}), error(-32602, "Missing required param: path")),
+        ("files.rm", json!({ "path": {} }), error(-32602, "path must be a string")),
+        ("files.stat", json!({ "path": false }), error(-32602, "path must be a string")),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn variables_mounts_snapshots_and_history() {
+    table(vec![
+        ("env.set", json!({ "name": "A", "value": "it's" }), ok()),
+        ("env.get", json!({ "name": "A" }), result(json!({ "value": "it's" }))),
+        ("env.get", json!({ "name": "NONE" }), result(json!({ "value": null }))),
+        (
+            "env.set",
+            json!({ "name": "1A", "value": "" }),
+            error(-32602, "not an environment variable: \"1A\""),
+        ),
+        ("env.set", json!({ "name": "A" }), error(-32602, "Missing required param: value")),
+        ("env.get", json!({ "name": 1 }), error(-32602, "name must be a string")),
+        ("mount", json!({ "path": "/mnt/ro", "files": { "a/b": base64("x") } }), ok()),
+        ("mount", json!({ "path": "/mnt/rw", "files": {}, "writable": true }), ok()),
+        ("files.read", json!({ "path": "/mnt/ro/a/b" }), result(json!({ "data": base64("x") }))),
+        (
+            "files.write",
+            json!({ "path": "/mnt/ro/a/b", "data": "" }),
+            errno("EROFS", "EROFS: read-only file system: /mnt/ro/a/b"),
+        ),
+        ("files.write", json!({ "path": "/mnt/rw/c", "data": "" }), ok()),
+        ("mount", json!({ "path": "/m" }), error(-32602, "Missing required param: files")),
+        ("mount", json!({ "path": "/m", "files": { "a": 1 } }), error(-32602, "files.a must be a string")),
+        (
+            "mount",
+            json!({ "path": "/m", "files": { "../a": "" } }),
+            error(-32602, "a file to mount at /m has a name that leads elsewhere"),
+        ),
+        ("snapshot.create", json!({}), result(json!({ "id": "1" }))),
+        ("env.set", json!({ "name": "A", "value": "later" }), ok()),
+        ("files.rm", json!({ "path": "/mnt/rw/c" }), ok()),
+        ("snapshot.restore", json!({ "id": "1" }), ok()),
+        ("env.get", json!({ "name": "A" }), result(json!({ "value": "it's" }))),
+        ("files.read", json!({ "path": "/mnt/rw/c" }), result(json!({ "data": "" }))),
+        ("snapshot.restore", json!({ "id": "2" }), error(-32602, "Unknown snapshot: 2")),
+        ("snapshot.restore", json!({}), error(-32602, "Missing required param: id")),
+        ("shell.history.list", json!({}), result(json!({ "entries": [] }))),
+        ("run", json!({ "command": "true" }), json!({ "result": "*" })),
+        (
+            "shell.history.list",
+            json!({}),
+            result(json!({ "entries": [{ "index": 1, "command": "true", "timestamp": "*" }] })),
+        ),
+        ("shell.history.clear", json!({}), ok()),
+        ("shell.history.list", json!({}), result(json!({ "entries": [] }))),
+        ("sandbox.suspend", json!({}), ok()),
+        ("sandbox.resume", json!({}), ok()),
+        ("offload", json!({}), error(-32602, "storage was not asked for in create")),
+        ("rehydrate", json!({}), error(-32602, "storage was not asked for in create")),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn the_options_of_create() {
+    let refused = [
+        (
+            json!({ "network": { "allowedHosts": ["a"] } }),
+            "network is not supported yet: no host can be reached",
+        ),
+        (json!({ "pythonPath": ["/lib"] }), "pythonPath is not supported yet: there is no Python"),
+        (json!({ "pythonPath": "/lib" }), "pythonPath must be an array of strings"),
+        (json!({ "timeoutMs": true }), "timeoutMs must be a number of milliseconds"),
+        (json!({ "fsLimitBytes": 0.5 }), "fsLimitBytes must be a whole number, not negative"),
+        (json!({ "limits": [] }), "limits must be an object"),
+        (json!({ "limits": { "processes": -1 } }), "limits.processes must be a whole number, not negative"),
+        (json!({ "limits": { "rpcBytes": "8M" } }), "limits.rpcBytes must be a whole number, not negative"),
+        (json!({ "mounts": [{ "path": "/m" }] }), "Missing required param: mounts[0].files"),
+        (json!({ "mounts": [1] }), "mounts must be an array of objects"),
+        (json!({ "mounts": [{ "path": "/m", "files": { "f": "?" } }] }), "mounts[0].files.f must be base64"),
+        (json!({ "env": { "A": 1 } }), "env.A must be a string"),
+        (json!({ "env": { "A B": "" } }), "not an environment variable: \"A B\""),
+        (json!({ "extensions": [{}] }), "Missing required param: extensions[0].name"),
+        (
+            json!({ "extensions": [{ "name": "ls" }] }),
+            "an extension cannot be called 'ls': /bin/ls would be found first",
+        ),
+        (
+            json!({ "extensions": [{ "name": "a", "examples": [1] }] }),
+            "extensions[0].examples must be an array of strings",
+        ),
+        (
+            json!({ "security": { "toolAllowlist": "ls" } }),
+            "security.toolAllowlist must be an array of strings",
+        ),
+        (json!({ "pool": { "minSize": 5, "maxSize": 2 } }), "a pool of at least 5 and at most 2 shells"),
+        (json!({ "storage": "s3" }), "storage must be true or false"),
+    ];
+    for (params, message) in refused {
+        let mut client = Client::new(Options::default());
+        assert_eq!(client.failure("create", params.clone()).await, (-32602, message.to_owned()), "{params}");
+    }
+    let mut client = Client::created(json!({
+        "timeoutMs": 20_000.0,
+        "fsLimitBytes": 1000,
+        "limits": { "stdoutBytes": 4, "fileCount": 3 },
+        "mounts": [{ "path": "/m", "files": { "f": base64("x") } }],
+        "pythonPath": [],
+        "env": { "A": "given" },
+        "network": null,
+        "security": { "toolAllowlist": ["cat"] },
+        "pool": { "minSize": 0, "maxSize": 64 },
+        "nice": 3,
+        "wasmDir": "/anywhere",
+        "shellWasmPath": 17,
+        "unheard": { "of": [] },
+    }))
+    .await;
+    assert_eq!(client.stdout("cat /m/f; echo $A").await, "xgiv", "cut at four bytes");
+    let full = client.failure("files.write", json!({ "path": "f", "data": base64([0; 2000]) })).await;
+    assert_eq!(full, (1, "ENOSPC: no space left on device: /home/user/f".to_owned()));
+    let denied = client.call("run", json!({ "command": "ls" })).await;
+    assert_eq!((&denied["exitCode"], &denied["errorClass"]), (&json!(126), &json!("CAPABILITY_DENIED")));
+    // A named sandbox is made the same way, a fork has the same limits.
+    for (method, id) in [("sandbox.create", "1"), ("sandbox.fork", "2")] {
+        assert_eq!(client.call(method, json!({})).await, json!({ "sandboxId": id }));
+        let run = json!({ "command": "cat /m/f; echo $A", "sandboxId": id });
+        assert_eq!(client.call("run", run).await["stdout"], "xgiv");
+    }
+}
+
+#[tokio::test]
+async fn states() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut client =
+        Client::new(Options { state_dir: Some(directory.path().to_owned()), ..Options::default() });
+    client.call("create", json!({})).await;
+    client.stdout("x=exported; echo data > f").await;
+    let data = client.call("persistence.export", json!({})).await["data"].clone();
+    assert_eq!(
+        client.call("persistence.export", json!({ "file": "one.state" })).await,
+        json!({ "ok": true })
+    );
+    for params in [json!({ "data": data }), json!({ "file": "one.state" })] {
+        client.stdout("x=changed; rm -f f").await;
+        assert_eq!(client.call("persistence.import", params).await, json!({ "ok": true }));
+        assert_eq!(client.stdout("echo $x; cat f").await, "exported\ndata\n");
+    }
+    // Into another server, and nothing of a damaged one.
+    let mut other = Client::created(json!({})).await;
+    other.call("persistence.import", json!({ "data": data })).await;
+    assert_eq!(other.stdout("echo $x; cat f").await, "exported\ndata\n");
+    let rows = vec![
+        ("persistence.import", json!({}), error(-32602, "Missing required param: data")),
+        ("persistence.import", json!({ "data": base64("no") }), error(-32602, "not an archive of a sandbox")),
+        (
+            "persistence.import",
+            json!({ "data": "", "file": "one.state" }),
+            error(-32602, "data and file cannot both be given"),
+        ),
+        ("persistence.import", json!({ "file": "two" }), error(-32602, "file: there is no state two")),
+        ("persistence.export", json!({ "file": "../one" }), error(-32602, "file must be a plain file name")),
+        ("persistence.export", json!({ "file": ".." }), error(-32602, "file must be a plain file name")),
+        ("persistence.export", json!({ "file": "" }), error(-32602, "file must be a plain file name")),
+        ("persistence.export", json!({ "file": 1 }), error(-32602, "file must be a string")),
+    ];
+    check(&mut client, rows).await;
+    assert_eq!(client.stdout("echo $x").await, "exported\n");
+    let without = "file: the server was started without --state-dir";
+    check(&mut other, vec![("persistence.export", json!({ "file": "one" }), error(-32602, without))]).await;
+    let names: Vec<_> =
+        std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["one.state"]);
+}
+
+#[tokio::test]
+async fn no_more_sandboxes_than_there_may_be() {
+    let mut client = Client::new(Options { max_sandboxes: 3, ..Options::default() });
+    let full = "Maximum of 3 sandboxes reached";
+    let rows = vec![
+        ("create", json!({}), ok()),
+        ("sandbox.fork", json!({ "count": 4 }), error(-32602, full)),
+        ("sandbox.fork", json!({ "count": 2 }), json!({ "result": "*" })),
+        ("sandbox.create", json!({}), json!({ "result": "*" })),
+        ("sandbox.create", json!({}), error(-32602, full)),
+        ("sandbox.fork", json!({}), error(-32602, full)),
+        ("sandbox.fork", json!({ "count": 1u64 << 40 }), error(-32602, full)),
+        ("sandbox.destroy", json!({ "sandboxId": "1" }), ok()),
+        ("sandbox.fork", json!({ "sandboxId": "2" }), result(json!({ "sandboxId": "4" }))),
+        ("sandbox.remove", json!({ "sandboxId": "3" }), ok()),
+        ("sandbox.create", json!({}), result(json!({ "sandboxId": "5" }))),
+        ("sandbox.create", json!({}), error(-32602, full)),
+    ];
+    check(&mut client, rows).await;
+}

@@ -15,6 +15,9 @@ const AWK_RANDOM: &str = "awk_random";
 /// Archives of sandboxes that lie, imported and used: a test of this workspace, run longer.
 const ARCHIVE: &str = "archive";
 
+/// Lines to the server, from noise to nearly right: tests of this workspace, run longer.
+const SERVER_LINES: &str = "server_lines";
+
 /// Fuzzes the named targets, or all, each for so many seconds (`--seconds N`, 60 by default).
 pub fn main(arguments: &[String]) -> Result<()> {
     let mut seconds = 60;
@@ -29,12 +32,14 @@ pub fn main(arguments: &[String]) -> Result<()> {
             target => named.push(target),
         }
     }
-    let targets = if named.is_empty() { [TARGETS, &[SHELL_RANDOM, ARCHIVE]].concat() } else { named };
+    let targets =
+        if named.is_empty() { [TARGETS, &[SHELL_RANDOM, ARCHIVE, SERVER_LINES]].concat() } else { named };
     for target in targets {
         match target {
             SHELL_RANDOM => shell_random(seconds)?,
             AWK_RANDOM => awk_random(seconds)?,
             ARCHIVE => archive(seconds)?,
+            SERVER_LINES => server_lines(seconds)?,
             _ => fuzz(target, seconds)?,
         }
     }
@@ -53,6 +58,11 @@ fn awk_random(seconds: u64) -> Result<()> {
 
 fn archive(seconds: u64) -> Result<()> {
     let run = "cargo test --release --workspace --test sandbox archives::archives_that_lie";
+    crate::step(run, &[("WARDIAN_FUZZ_SECONDS", &seconds.to_string())])
+}
+
+fn server_lines(seconds: u64) -> Result<()> {
+    let run = "cargo test --release --workspace --test server lines::";
     crate::step(run, &[("WARDIAN_FUZZ_SECONDS", &seconds.to_string())])
 }
 

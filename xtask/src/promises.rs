@@ -12,6 +12,7 @@ mod tests {
             "kernel/src" => "crates/kernel/src",
             "vfs" => "crates/vfs/tests/vfs",
             "wardian" => "crates/sandbox/tests/sandbox",
+            "server" => "crates/server/tests/server",
             "cli" => "crates/cli/tests/cli",
             "guests/awk" => "guests/awk/tests",
             "guests/sh" => "guests/sh/tests",

@@ -56,16 +56,15 @@ impl NewMount {
             NewMount::Files { path, files, writable: true } => (path, Mount::Files(files.clone())),
             NewMount::Files { path, files, writable: false } => (path, Mount::ReadOnlyFiles(files.clone())),
         };
-        let refused = |errno: Errno| Error::Option(format!("cannot mount at {path}: {errno}"));
         if !path.starts_with('/') || path.split('/').any(|name| name == "..") {
-            return Err(refused(Errno::EINVAL));
+            return Err(Error::Option(format!("not a path to mount at: {path:?}")));
         }
         if let NewMount::Files { files, .. } = self
             && files.iter().any(|(name, _)| !is_plain(name))
         {
             return Err(Error::Option(format!("a file to mount at {path} has a name that leads elsewhere")));
         }
-        tree.mount(path.as_bytes(), mount).map_err(refused)
+        tree.mount(path.as_bytes(), mount).map_err(|errno| Error::refused(errno, path.as_bytes()))
     }
 }
 

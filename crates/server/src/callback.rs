@@ -31,7 +31,7 @@ impl Callbacks {
         let (sender, receiver) = oneshot::channel();
         self.waiting.lock().insert(id.clone(), sender);
         let waiting = Waiting { callbacks: self, id };
-        self.outbox.send(rpc::call(&waiting.id, method, params)).await;
+        self.outbox.tell(rpc::call(&waiting.id, method, params)).await;
         receiver.await.unwrap_or_else(|_| Err("the client is gone".to_owned()))
     }
 

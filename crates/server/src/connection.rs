@@ -58,9 +58,9 @@ pub(crate) async fn serve(
     let farewell = async {
         while connection.tasks.join_next().await.is_some() {}
         if let Some(Kill(Some(id))) = kill {
-            outbox.send(rpc::response(id, Ok(json!({ "ok": true })))).await;
+            outbox.answer(rpc::response(id, Ok(json!({ "ok": true })))).await;
         }
-        outbox.end().await;
+        outbox.end();
         if !writer.is_finished() {
             let _ = (&mut writer).await;
         }
@@ -148,7 +148,7 @@ impl Connection {
         self.tasks.spawn(async move {
             let outcome = survive(work).await;
             if let Some(id) = id {
-                outbox.send(rpc::response(id, outcome)).await;
+                outbox.answer(rpc::response(id, outcome)).await;
             }
             drop(holds);
         });
@@ -156,7 +156,7 @@ impl Connection {
 
     async fn answer(&self, id: Option<Value>, outcome: Result<Value, RpcError>) {
         if let Some(id) = id {
-            self.outbox.send(rpc::response(id, outcome)).await;
+            self.outbox.answer(rpc::response(id, outcome)).await;
         }
     }
 }

@@ -123,6 +123,10 @@ impl Entry {
         if let Slot::Offloaded(name) = &*self.slot.lock() { Some(name.clone()) } else { None }
     }
 
+    pub(crate) fn is_destroyed(&self) -> bool {
+        matches!(*self.slot.lock(), Slot::Destroyed)
+    }
+
     /// Ends it, whatever runs.
     pub(crate) async fn end(&self) {
         let slot = std::mem::replace(&mut *self.slot.lock(), Slot::Destroyed);

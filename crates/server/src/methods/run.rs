@@ -1,10 +1,11 @@
 //! `run` and `cancel`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
-use wardian::{Input, Run, RunResult, Sandbox};
+use wardian::{Error, ErrorClass, Input, Run, RunResult, Sandbox, Truncated, Usage};
 
 use super::{Job, Outcome, Prepared, entry};
 use crate::outbox::Outbox;
@@ -56,14 +57,34 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
     let (mut turn, entered) = (entry.in_turn(), entry.enter_run());
     let run = run.cancelled_by(entered.cancel.clone());
     Job::in_turn(async move {
-        let sandbox = turn.sandbox().await?;
-        let result = match stream {
-            Some(stream) => stream.run(&sandbox, run).await?,
-            None => sandbox.run_with(run).await?,
+        let result = match (turn.sandbox().await, stream) {
+            // Whether it had begun when its sandbox was ended makes no difference.
+            (Err(_), _) if turn.entry().is_destroyed() => Err(Error::Destroyed),
+            (Err(error), _) => return Err(error),
+            (Ok(sandbox), Some(stream)) => stream.run(&sandbox, run).await,
+            (Ok(sandbox), None) => sandbox.run_with(run).await,
         };
         drop(entered);
-        Ok(object(&result, encoding))
+        match result {
+            Ok(result) => Ok(object(&result, encoding)),
+            Err(Error::Destroyed) => Ok(object(&cancelled(), encoding)),
+            Err(error) => Err(error.into()),
+        }
     })
+}
+
+/// The result of a run that never began, and never will.
+fn cancelled() -> RunResult {
+    RunResult {
+        exit_code: 125,
+        stdout: Vec::new(),
+        stderr: b"wardian: cancelled\n".to_vec(),
+        duration: Duration::ZERO,
+        truncated: Truncated::default(),
+        error_class: Some(ErrorClass::Cancelled),
+        limit: None,
+        usage: Usage::default(),
+    }
 }
 
 pub(super) fn cancel(session: &Arc<Session>, params: &mut Params) -> Prepared {
@@ -79,7 +100,7 @@ struct Stream {
 }
 
 impl Stream {
-    async fn run(&self, sandbox: &Sandbox, run: Run) -> Result<RunResult, RpcError> {
+    async fn run(&self, sandbox: &Sandbox, run: Run) -> Result<RunResult, Error> {
         let (stdout, stdout_pieces) = mpsc::channel(PIECES);
         let (stderr, stderr_pieces) = mpsc::channel(PIECES);
         let running = sandbox.run_with(run.on_stdout(stdout).on_stderr(stderr));
@@ -120,7 +141,7 @@ impl Stream {
     async fn tell(&self, stream: &str, piece: &[u8]) {
         let data = self.encoding.string(piece);
         let params = json!({ "request_id": self.request, "stream": stream, "data": data });
-        self.outbox.send(rpc::notification("output", params)).await;
+        self.outbox.tell(rpc::notification("output", params)).await;
     }
 }
 

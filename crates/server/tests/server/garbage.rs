@@ -112,8 +112,8 @@ async fn a_line_that_is_too_long_is_dropped_and_the_next_is_taken() {
 
 #[tokio::test]
 async fn the_limit_on_lines_has_limits_itself() {
-    for (asked, limit) in [(1, 1024), (1 << 40, 128 << 20)] {
-        let mut client = Client::created(json!({ "limits": { "rpcBytes": asked as u64 } })).await;
+    for (asked, limit) in [(1u64, 1024), (1 << 40, 128 << 20)] {
+        let mut client = Client::created(json!({ "limits": { "rpcBytes": asked } })).await;
         for (length, code) in [(limit, -32700), (limit + 1, -32700)] {
             client.requests.raw(&vec![b' '; length - 1]).await;
             client.requests.raw(b"x\n").await;
@@ -174,6 +174,22 @@ async fn ten_thousand_requests_at_once() {
     }
     drop(sending.await.unwrap());
     serving.unwrap().await.unwrap();
+}
+
+#[tokio::test]
+async fn ten_thousand_requests_before_the_first_answer_is_read() {
+    const MANY: u64 = 10_000;
+    let mut client = Client::created(json!({})).await;
+    for number in 0..MANY {
+        let method = ["files.stat", "no.such.method"][number as usize % 2];
+        client.requests.send_as(json!(number), method, json!({ "path": "/tmp" })).await;
+    }
+    let mut seen = vec![false; MANY as usize];
+    for _ in 0..MANY {
+        let answer = client.answers.next().await.expect("an answer");
+        let number = answer["id"].as_u64().unwrap() as usize;
+        assert!(!std::mem::replace(&mut seen[number], true), "{number} was answered twice");
+    }
 }
 
 #[tokio::test]

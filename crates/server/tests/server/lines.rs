@@ -151,9 +151,9 @@ fn any_line_has_at_most_one_answer_and_that_is_a_message() {
         prop_assert_eq!(&answer["jsonrpc"], "2.0");
         let code = answer["error"]["code"].as_i64().expect("without a sandbox there are only errors");
         prop_assert!([-32700, -32600, -32602].contains(&code), "{}", answer);
-        // An id that could be read is the one that is answered.
+        // An id that could be read is the one that is answered. (Of fractions JSON promises nothing.)
         if let Ok(Value::Object(sent)) = serde_json::from_slice(&line)
-            && matches!(sent.get("id"), Some(Value::String(_) | Value::Number(_)))
+            && sent.get("id").is_some_and(|id| id.is_string() || id.is_i64() || id.is_u64())
         {
             prop_assert_eq!(answer.get("id"), sent.get("id"));
         }
@@ -172,7 +172,7 @@ fn any_request_to_a_live_server_has_one_answer() {
         runtime.block_on(async {
             let id = client.send(method, Value::Object(params.clone())).await;
             if method == "sandbox.suspend" {
-                client.call("sandbox.resume", json!({ "sandboxId": params.get("sandboxId") })).await;
+                client.ask("sandbox.resume", json!({ "sandboxId": params.get("sandboxId") })).await;
             }
             let answer = client.answers.to(&json!(id)).await;
             assert!(answer.get("result").is_some() != answer.get("error").is_some(), "{answer}");

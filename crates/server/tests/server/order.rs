@@ -162,10 +162,12 @@ async fn what_waits_in_a_destroyed_sandbox_is_answered() {
     }
     let env = client.send("env.get", json!({ "name": "x", "sandboxId": fork })).await;
     client.call("sandbox.destroy", json!({ "sandboxId": fork })).await;
-    assert_eq!(client.answer(runs[0]).await["result"]["errorClass"], "CANCELLED");
-    for id in [runs[1], runs[2], env] {
-        assert_eq!(client.answer(id).await["error"]["code"], -32602);
+    for id in runs {
+        let result = client.answer(id).await["result"].clone();
+        assert_eq!((&result["exitCode"], &result["errorClass"]), (&json!(125), &json!("CANCELLED")));
+        assert_eq!(result["stderr"], "wardian: cancelled\n");
     }
+    assert_eq!(client.answer(env).await["error"]["code"], -32602);
 }
 
 #[tokio::test]

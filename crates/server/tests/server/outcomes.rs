@@ -70,7 +70,7 @@ fn endings() -> Vec<Ending> {
             json!({ "command": "ls; echo $?; exit 9" }),
             9,
             "126\n",
-            "wardian: tool not allowed: /bin/ls\n",
+            "wardian: tool not allowed: ls\n",
             json!({ "errorClass": "CAPABILITY_DENIED" }),
         ),
         ending(

@@ -263,6 +263,12 @@ async fn variables_mounts_snapshots_and_history() {
             errno("EROFS", "EROFS: read-only file system: /mnt/ro/a/b"),
         ),
         ("files.write", json!({ "path": "/mnt/rw/c", "data": "" }), ok()),
+        (
+            "mount",
+            json!({ "path": "/etc/passwd", "files": {} }),
+            errno("ENOTDIR", "ENOTDIR: not a directory: /etc/passwd"),
+        ),
+        ("mount", json!({ "path": "m", "files": {} }), error(-32602, "not a path to mount at: \"m\"")),
         ("mount", json!({ "path": "/m" }), error(-32602, "Missing required param: files")),
         ("mount", json!({ "path": "/m", "files": { "a": 1 } }), error(-32602, "files.a must be a string")),
         (

@@ -38,6 +38,8 @@ pub fn build() -> Result<()> {
 pub fn pack() -> Result<PathBuf> {
     let target = target();
     let output = target.join("wheel");
+    // One wheel at a time, so that its name need not be known.
+    let _ = fs::remove_dir_all(&output);
     fs::create_dir_all(&output)?;
     let program = stripped(&target.join("release/wardian"), &output.join("wardian"))?;
     let tag = format!("py3-none-{}", platform(&program));

@@ -19,7 +19,7 @@ CANDIDATES = [
     "sort fruit | head -n 1",
     "sort fruit | uniq -c",
     "sort fruit | uniq -c | sort -rn | head -n 1 | tr -s ' ' | cut -d ' ' -f 3",
-    "while :; do :; done",
+    "sort /tmp/fruits",
 ]
 
 
@@ -27,7 +27,7 @@ def attempt(work: Tuple[Sandbox, str]) -> Tuple[int, str]:
     """Runs a candidate in a fork of its own, and says how good it was."""
     fork, candidate = work
     with fork:
-        result = fork.run(candidate, timeout=2)
+        result = fork.run(candidate, timeout=20)
         score = 2 * result.ok + 8 * (result.stdout.strip() == "fig")
         return score, candidate
 

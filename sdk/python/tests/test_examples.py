@@ -13,7 +13,7 @@ import pytest
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 SAYS = {
-    "best_of_n.py": ["  2  sort fruit | head -n 1\n", "  0  while :", "best: fig\n"],
+    "best_of_n.py": ["  2  sort fruit | head -n 1\n", "  0  sort /tmp/fruits", "best: fig\n"],
     "safe_edits.py": ["-world\n+Wardian\n", "changed: greeting.txt new/file old.txt\n", "hello\nWardian\n"],
     "anthropic_tool.py": ["It is 2.\n"],
     "openai_tool.py": ["It is 2.\n"],

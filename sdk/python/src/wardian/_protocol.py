@@ -259,7 +259,8 @@ class Connection:
         if "result" in message:
             request.answer.set_result(message["result"])
         elif isinstance(error, dict) and isinstance(error.get("code"), int):
-            request.answer.set_exception(_error(error))
+            # What a server says while it is killed only means that it is.
+            request.answer.set_exception(_closed() if self._killing else _error(error))
         else:
             request.answer.set_exception(_nonsense(line))
             raise _nonsense(line)

@@ -14,6 +14,7 @@ pub(crate) struct Arguments {
 #[derive(clap::Subcommand)]
 enum Command {
     /// Find any edit, gap or truncation in a log and its older parts; exits with 1 if there is one.
+    #[command(after_help = "Examples:\n  wardian audit verify /var/log/agent.jsonl && echo whole")]
     Verify {
         /// The log.
         file: PathBuf,

@@ -1,11 +1,11 @@
 //! `wardian run`: a script in a new sandbox.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use wardian::{Input, Limits, Run, Sandbox};
+use wardian::{Input, Limits, MountMode, Run, Sandbox};
 use wardian_server::result_object;
 
 use crate::mount::Mount;
@@ -20,6 +20,8 @@ Examples:
   wardian run --timeout 200ms 'while :; do :; done'      # exits with 124
   wardian run --mount .:/src:ro 'ls /src | head -3'
   wardian run --json 'echo hi'
+  wardian run --mount .:/src:overlay --diff 'sed -i s/colour/color/ /src/*.md'     # a patch; your files stay as they are
+  wardian run --mount .:/src:overlay --apply 'cd /src && sh fix.sh'     # all it changed if it succeeds, else nothing
   echo 'echo from standard input' | wardian run -")]
 pub(crate) struct Arguments {
     /// The script, or - to read it from standard input.
@@ -40,6 +42,12 @@ pub(crate) struct Arguments {
     /// Print the result as one JSON object instead of passing output through.
     #[arg(long)]
     json: bool,
+    /// Afterwards print what changed in overlays, as a patch.
+    #[arg(long, conflicts_with = "json")]
+    diff: bool,
+    /// Afterwards make the changes of overlays in the host directories, all or none of each, if the script exits with 0.
+    #[arg(long)]
+    apply: bool,
 }
 
 /// Runs it; answers the exit code.
@@ -50,6 +58,7 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
 
 async fn run(arguments: Arguments) -> Result<u8> {
     let (script, stdin) = script(&arguments)?;
+    let overlays = overlays(&arguments)?;
     let mut builder = Sandbox::builder()
         .limits(limits(arguments.json))
         .timeout((!arguments.timeout.is_zero()).then_some(arguments.timeout))
@@ -58,12 +67,38 @@ async fn run(arguments: Arguments) -> Result<u8> {
         let (name, value) = pair.split_once('=').with_context(|| format!("not NAME=VALUE: '{pair}'"))?;
         builder = builder.env(name, value);
     }
-    for mount in arguments.mounts {
+    for mount in arguments.mounts.iter().cloned() {
         builder = builder.mount(mount.host, mount.path, mount.mode);
     }
     let sandbox = builder.build().await?;
     let run = Run::new(script).stdin(stdin);
-    if arguments.json { print_json(&sandbox, run).await } else { pass_through(&sandbox, run).await }
+    let code =
+        if arguments.json { print_json(&sandbox, run).await? } else { pass_through(&sandbox, run).await? };
+    for path in &overlays {
+        if arguments.diff {
+            std::io::stdout().write_all(&sandbox.diff_text(path).await?)?;
+        }
+        if arguments.apply && code == 0 {
+            let changes =
+                sandbox.apply(path, false).await.with_context(|| format!("{path}: nothing was applied"))?;
+            let plural = if changes.len() == 1 { "" } else { "s" };
+            eprintln!("wardian: {path}: {} change{plural} applied", changes.len());
+        }
+    }
+    Ok(code)
+}
+
+/// Where overlays are, if something is to be done with their changes.
+fn overlays(arguments: &Arguments) -> Result<Vec<String>> {
+    if !arguments.diff && !arguments.apply {
+        return Ok(Vec::new());
+    }
+    let overlays = arguments.mounts.iter().filter(|mount| mount.mode == MountMode::Overlay);
+    let paths: Vec<String> = overlays.map(|mount| mount.path.clone()).collect();
+    if paths.is_empty() {
+        bail!("--diff and --apply need an overlay: --mount HOST:PATH:overlay");
+    }
+    Ok(paths)
 }
 
 /// Output that only passes through needs no cap.

@@ -109,7 +109,11 @@ fn read_limits(params: &mut Params, limits: Option<Params>) -> Result<Limits, Rp
 fn pool(params: &mut Params) -> Result<Option<PoolOptions>, RpcError> {
     let Some(mut pool) = params.object("pool")? else { return Ok(None) };
     let default = PoolOptions::default();
-    let min_size = pool.size("minSize")?.unwrap_or(default.min_size);
-    let max_size = pool.size("maxSize")?.unwrap_or(default.max_size.max(min_size));
+    // Who names one of the two does not quarrel with the other's default.
+    let (min_size, max_size) = match (pool.size("minSize")?, pool.size("maxSize")?) {
+        (Some(min), max) => (min, max.unwrap_or(default.max_size.max(min))),
+        (None, Some(max)) => (default.min_size.min(max), max),
+        (None, None) => (default.min_size, default.max_size),
+    };
     Ok(Some(PoolOptions { min_size, max_size }))
 }

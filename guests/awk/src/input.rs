@@ -17,8 +17,8 @@ pub enum Separator {
     Csv,
 }
 
-/// How much is read at once.
-const CHUNK: usize = 128 << 10;
+/// About how much is read at once.
+const CHUNK: usize = 64 << 10;
 
 /// A descriptor that is read record by record.
 pub struct Reader {
@@ -53,8 +53,8 @@ impl Reader {
             self.end -= self.start;
             self.start = 0;
         }
-        if self.buffer.len() - self.end < CHUNK {
-            let grown = (self.buffer.len() * 2).max(CHUNK * 2);
+        if self.buffer.len() - self.end < CHUNK / 2 {
+            let grown = (self.buffer.len() * 2).max(CHUNK);
             self.buffer.resize(grown, 0);
         }
         let count = loop {

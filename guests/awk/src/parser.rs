@@ -144,8 +144,8 @@ impl Parser<'_> {
     }
 
     fn item(&mut self) -> Result<()> {
-        let line = self.line();
-        match self.token.clone() {
+        let mut is_closed = true;
+        match self.token {
             Token::Word(Word::Begin) => {
                 let action = self.special_action()?;
                 self.program.begin.push(action);
@@ -164,16 +164,14 @@ impl Parser<'_> {
             }
             Token::Word(Word::Function) => self.function()?,
             Token::Mark("@") => return self.directive(),
-            _ => self.rule(line)?,
+            _ => is_closed = self.rule()?,
         }
-        if !matches!(self.token, Token::Newline | Token::End) && !self.is(";") {
-            // Rules may follow one another on a line where an action ends the first.
-            let ended_by_brace = !matches!(self.program.rules.last(), Some(Rule { action: None, line: at, .. }) if *at == line);
-            if !ended_by_brace {
-                return Err(self.unexpected());
-            }
+        // Only behind a brace may the next one follow on the same line.
+        if is_closed || self.is(";") || matches!(self.token, Token::Newline | Token::End) {
+            Ok(())
+        } else {
+            Err(self.unexpected())
         }
-        Ok(())
     }
 
     /// `@include "file"`.
@@ -240,7 +238,9 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn rule(&mut self, line: Line) -> Result<()> {
+    /// A pattern and its action; answers whether there is one.
+    fn rule(&mut self) -> Result<bool> {
+        let line = self.line();
         let pattern = if self.is("{") {
             Pattern::Always
         } else {
@@ -253,8 +253,9 @@ impl Parser<'_> {
             }
         };
         let action = if self.is("{") { Some(self.block()?) } else { None };
+        let has_action = action.is_some();
         self.program.rules.push(Rule { pattern, action, line });
-        Ok(())
+        Ok(has_action)
     }
 
     /// Statements in braces.
@@ -474,7 +475,7 @@ impl Parser<'_> {
             args = list;
         }
         if is_format && args.is_empty() {
-            return Err(self.error("printf: no format string"));
+            return Err(Error { code: 2, ..self.error("fatal: printf: no arguments") });
         }
         let kind = match self.token {
             Token::Mark(">") => Some(RedirectKind::File),

@@ -169,7 +169,7 @@ impl Machine {
             for piece in &pieces {
                 match piece {
                     Piece::Text(piece) => out.extend_from_slice(piece),
-                    _ => out.extend_from_slice(&text[bounds.0..bounds.1]),
+                    Piece::Group(_) => out.extend_from_slice(&text[bounds.0..bounds.1]),
                 }
             }
         });

@@ -1,5 +1,5 @@
 //! What the operating system holds a program to, whatever the policy let through: applied in the child of the worker's
-//! fork, in this order, before exec.
+//! fork, in this order, before exec; what is the same for all programs, in the worker, once.
 //!
 //! | what | file | holds |
 //! |---|---|---|
@@ -15,13 +15,14 @@ mod limits;
 mod privileges;
 mod seccomp;
 
-pub(crate) use privileges::{KEPT_CAPABILITIES, drop_privileges};
+pub(crate) use privileges::KEPT_CAPABILITIES;
 
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 
 use crate::worker::wire::Job;
+use privileges::Privileges;
 
 /// What one program is held to.
 pub(crate) struct Rules<'a> {
@@ -57,14 +58,25 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// What can be made ready before a fork, and used for many programs.
-#[derive(Default)]
+/// What is in force in the worker already, or made ready before a fork, for many programs.
 pub(crate) struct Prepared {
+    privileges: Privileges,
+    forbidden_for_all: io::Result<()>,
     filters: seccomp::Filters,
     others: limits::OtherProcesses,
 }
 
 impl Prepared {
+    /// Confines this process, too, as far as a worker can do without.
+    pub fn new() -> io::Result<Prepared> {
+        Ok(Prepared {
+            privileges: Privileges::limit()?,
+            forbidden_for_all: seccomp::forbid_for_all(),
+            filters: seccomp::Filters::default(),
+            others: limits::OtherProcesses::default(),
+        })
+    }
+
     pub fn prepare(&mut self, rules: &Rules<'_>) {
         self.filters.prepare(rules.write, rules.network);
         self.others.prepare();
@@ -73,6 +85,10 @@ impl Prepared {
     /// When there is time.
     pub fn refresh(&mut self) {
         self.others.refresh();
+    }
+
+    pub fn drop_privileges(&self) -> io::Result<()> {
+        self.privileges.drop()
     }
 
     pub fn restrict_files(&self, rules: &Rules<'_>) -> io::Result<()> {
@@ -88,7 +104,13 @@ impl Prepared {
     }
 
     pub fn restrict_calls(&self, rules: &Rules<'_>) -> io::Result<()> {
-        match self.filters.apply(rules.write, rules.network) {
+        let for_all = match &self.forbidden_for_all {
+            Ok(()) => Ok(()),
+            Err(error) => Err(error
+                .raw_os_error()
+                .map_or_else(|| io::Error::other("there is no seccomp"), io::Error::from_raw_os_error)),
+        };
+        match for_all.and_then(|()| self.filters.apply(rules.write, rules.network)) {
             Err(error) if error.raw_os_error().is_none() && !rules.require_seccomp => Ok(()),
             result => result,
         }

@@ -27,24 +27,35 @@ struct Half {
 
 const VERSION_3: u32 = 0x2008_0522;
 
-/// From here on: nothing more by exec of a set-uid program, and no privilege but over files.
-pub(crate) fn drop_privileges() -> io::Result<()> {
-    no_new_privileges()?;
-    let had = permitted()?;
-    if had == 0 {
-        return Ok(());
+/// What this process has; what it may start programs with is less from here on, and stays so.
+pub(super) struct Privileges {
+    had: u64,
+}
+
+impl Privileges {
+    pub fn limit() -> io::Result<Privileges> {
+        let had = permitted()?;
+        no_new_privileges()?;
+        for capability in (0..64).filter(|capability| had != 0 && !KEPT.contains(capability)) {
+            // SAFETY: takes a number; those the kernel does not have, and a set we may not touch, are errors. The
+            // latter is no loss: `drop` takes away what could be used of it.
+            unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+        }
+        Ok(Privileges { had })
     }
-    for capability in (0..64).filter(|capability| !KEPT.contains(capability)) {
-        // SAFETY: takes a number; those the kernel does not have, and a set we may not touch, are errors. The latter
-        // is no loss: without the right to change it there is no right in `had` that matters.
-        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+
+    /// In the child: no privilege but over files.
+    pub fn drop(&self) -> io::Result<()> {
+        if self.had == 0 {
+            return Ok(());
+        }
+        let kept = (KEPT_CAPABILITIES & self.had) as u32;
+        let header = Header { version: VERSION_3, process: 0 };
+        let halves = [Half { effective: kept, permitted: kept, inheritable: 0 }, Half::default()];
+        // SAFETY: the structures are as version 3 of the call has them, and live until it returns.
+        let done = unsafe { libc::syscall(libc::SYS_capset, &header, halves.as_ptr()) };
+        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
-    let kept = (KEPT_CAPABILITIES & had) as u32;
-    let header = Header { version: VERSION_3, process: 0 };
-    let halves = [Half { effective: kept, permitted: kept, inheritable: 0 }, Half::default()];
-    // SAFETY: the structures are as version 3 of the call has them, and live until it returns.
-    let done = unsafe { libc::syscall(libc::SYS_capset, &header, halves.as_ptr()) };
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn no_new_privileges() -> io::Result<()> {

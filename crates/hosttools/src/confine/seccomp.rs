@@ -130,58 +130,68 @@ const NAMESPACES: [i32; 7] = [
 /// Device ioctls that type into a terminal.
 const TYPING: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
 
-/// The four filters there are: with or without writing, with or without network. Each is compiled once.
+/// What no program may call, whatever else it may: applied to the worker itself, once, and so to all it starts. The
+/// kernel compiles a filter each time it is applied, which takes longer than all other confinement together.
+pub(super) fn forbid_for_all() -> io::Result<()> {
+    let compiled = for_all().map_err(io::Error::other)?;
+    compiled.iter().try_for_each(apply)
+}
+
+/// The four filters for what programs differ in: with or without writing, with or without network.
 #[derive(Default)]
 pub(super) struct Filters {
-    compiled: BTreeMap<(bool, bool), Option<[BpfProgram; 2]>>,
+    compiled: BTreeMap<(bool, bool), Option<BpfProgram>>,
 }
 
 impl Filters {
     pub fn prepare(&mut self, write: bool, network: bool) {
-        self.compiled.entry((write, network)).or_insert_with(|| compile(write, network).ok());
+        self.compiled.entry((write, network)).or_insert_with(|| for_one(write, network).ok());
     }
 
     /// From here on, the calls listed do not work in this process and its children. An error without errno: there is
     /// no filter for this machine, or no seccomp in its kernel.
     pub fn apply(&self, write: bool, network: bool) -> io::Result<()> {
-        let programs = self.compiled.get(&(write, network)).and_then(Option::as_ref);
-        for program in programs.ok_or_else(|| io::Error::other("no seccomp filter for this machine"))? {
-            seccompiler::apply_filter(program).map_err(|error| match error {
-                seccompiler::Error::Prctl(error) | seccompiler::Error::Seccomp(error)
-                    if !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) =>
-                {
-                    error
-                }
-                other => io::Error::other(other),
-            })?;
-        }
-        Ok(())
+        let program = self.compiled.get(&(write, network)).and_then(Option::as_ref);
+        apply(program.ok_or_else(|| io::Error::other("no seccomp filter for this machine"))?)
     }
+}
+
+fn apply(program: &BpfProgram) -> io::Result<()> {
+    seccompiler::apply_filter(program).map_err(|error| match error {
+        seccompiler::Error::Prctl(error) | seccompiler::Error::Seccomp(error)
+            if !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) =>
+        {
+            error
+        }
+        other => io::Error::other(other),
+    })
 }
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// One filter for what is forbidden (EPERM), one for what is to look as if it did not exist (ENOSYS).
-fn compile(write: bool, network: bool) -> Result<[BpfProgram; 2], seccompiler::Error> {
-    let mut forbidden = Rules::new();
-    for call in [TRACING, MOUNTING, MACHINE, AROUND, OF_THIS_MACHINE].into_iter().flatten() {
-        forbidden.insert(*call, vec![]);
-    }
-    if !write {
-        forbidden.extend(ATTRIBUTES.iter().chain(OLD_ATTRIBUTES).map(|call| (*call, vec![])));
-    }
-    forbidden.insert(libc::SYS_socket, sockets(network)?);
-    forbidden.insert(libc::SYS_socketpair, vec![SeccompRule::new(vec![argument_is_not(0, libc::AF_UNIX)?])?]);
+fn for_all() -> Result<[BpfProgram; 2], seccompiler::Error> {
+    let lists = [TRACING, MOUNTING, MACHINE, AROUND, OF_THIS_MACHINE].into_iter().flatten();
+    let mut forbidden: Rules = lists.map(|call| (*call, vec![])).collect();
     forbidden.insert(libc::SYS_ioctl, any(TYPING.iter().map(|code| argument(1, SeccompCmpOp::Eq, *code)))?);
     let asks = |bit: &i32| {
         let bit = *bit as u32 as u64;
         argument(0, SeccompCmpOp::MaskedEq(bit), bit)
     };
     forbidden.insert(libc::SYS_clone, any(NAMESPACES.iter().map(asks))?);
-
     // Its flags are in memory, where no filter looks; told that it is missing, libraries use `clone`.
     let missing = Rules::from([(libc::SYS_clone3, vec![])]);
     Ok([program(forbidden, libc::EPERM)?, program(missing, libc::ENOSYS)?])
+}
+
+fn for_one(write: bool, network: bool) -> Result<BpfProgram, seccompiler::Error> {
+    let mut forbidden = Rules::new();
+    if !write {
+        forbidden.extend(ATTRIBUTES.iter().chain(OLD_ATTRIBUTES).map(|call| (*call, vec![])));
+    }
+    forbidden.insert(libc::SYS_socket, sockets(network)?);
+    forbidden.insert(libc::SYS_socketpair, vec![SeccompRule::new(vec![argument_is_not(0, libc::AF_UNIX)?])?]);
+    program(forbidden, libc::EPERM)
 }
 
 /// None; or, with network, only of the internet, and to the kernel to ask for addresses. Never to a path: services of

@@ -17,10 +17,21 @@ use crate::error::ToolError;
 use crate::spec::{Ended, ExecSpec, Finished, Stream};
 use crate::worker::wire::{Descriptors, Ending, Job, Obstacle, Order, Report, Step};
 
-/// What came of a call, and whether its helper can take another.
+/// What came of a call, and of its helper.
 pub(super) struct Outcome {
     pub result: Result<Finished, ToolError>,
-    pub helper_is_well: bool,
+    pub helper: Health,
+}
+
+/// How a helper is after a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Health {
+    /// It can take another.
+    Well,
+    /// It is gone, and nobody knows how far it came.
+    Lost,
+    /// It was gone before it heard of the call, which another can run.
+    GoneBefore,
 }
 
 /// Runs a call's program on a helper.
@@ -34,18 +45,17 @@ pub(super) async fn run(
     let Call { spec, lane, output, answer } = call;
     let mut watched = Watch::new(Uuid::new_v4(), begun + spec.timeout, patience, phase);
     let (mut stdout, mut stderr) = (Kept::default(), Kept::default());
-    let report = match start(helper, watched.id, spec, patience).await {
-        Ok([out, err]) => {
-            let read = async {
-                tokio::join!(
-                    stdout.fill(out, Stream::Stdout, spec.max_output, output.as_ref()),
-                    stderr.fill(err, Stream::Stderr, spec.max_output, output.as_ref()),
-                );
-            };
-            to_the_end(read, watched.until_the_end(helper, answer), patience).await
-        }
-        Err(error) => Err(error),
+    let [out, err] = match start(helper, watched.id, spec, patience).await {
+        Ok(streams) => streams,
+        Err(error) => return lost(&error, Health::GoneBefore),
     };
+    let read = async {
+        tokio::join!(
+            stdout.fill(out, Stream::Stdout, spec.max_output, output.as_ref()),
+            stderr.fill(err, Stream::Stderr, spec.max_output, output.as_ref()),
+        );
+    };
+    let report = to_the_end(read, watched.until_the_end(helper, answer), patience).await;
     let result = match report {
         Ok(Report::Ended(_, ending)) if !watched.aborted => Ok(Finished {
             status: match ending {
@@ -62,9 +72,9 @@ pub(super) async fn run(
         }),
         Ok(Report::NotStarted(_, obstacle)) => Err(not_started(spec, obstacle)),
         Ok(_) => Err(ToolError::ShuttingDown),
-        Err(error) => return lost(&error),
+        Err(error) => return lost(&error, Health::Lost),
     };
-    Outcome { result, helper_is_well: true }
+    Outcome { result, helper: Health::Well }
 }
 
 /// Reads while the program runs, and then what is left in the pipes: whoever could write more is gone.
@@ -87,10 +97,10 @@ async fn to_the_end(
     Ok(report)
 }
 
-fn lost(error: &io::Error) -> Outcome {
+fn lost(error: &io::Error, helper: Health) -> Outcome {
     let why =
         if error.kind() == io::ErrorKind::UnexpectedEof { "it ended".to_owned() } else { error.to_string() };
-    Outcome { result: Err(ToolError::WorkerLost(why)), helper_is_well: false }
+    Outcome { result: Err(ToolError::WorkerLost(why)), helper }
 }
 
 /// Hands the job to the helper; what comes back are its standard output and error.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::call::{self, Outcome};
+use super::call::{self, Health, Outcome};
 use super::helper::Helper;
 use super::{Call, Phase, Shared, reached};
 use crate::error::ToolError;
@@ -48,33 +48,49 @@ async fn loss(helper: &mut Option<Helper>) {
     }
 }
 
+/// Runs a call on the slot's helper. One that turns out to be gone before it heard of the call is replaced first.
 async fn run(
     shared: &Arc<Shared>,
     helper: &mut Option<Helper>,
     call: &mut Call,
     phase: &mut watch::Receiver<Phase>,
 ) -> Outcome {
-    if helper.is_none() {
-        match shared.start_helper().await {
-            Ok(started) => *helper = Some(started),
+    if helper.is_some() {
+        let outcome = run_once(shared, helper, call, phase).await;
+        if outcome.helper != Health::GoneBefore {
+            return outcome;
+        }
+    }
+    run_once(shared, helper, call, phase).await
+}
+
+async fn run_once(
+    shared: &Arc<Shared>,
+    helper: &mut Option<Helper>,
+    call: &mut Call,
+    phase: &mut watch::Receiver<Phase>,
+) -> Outcome {
+    let mut ready = match helper.take() {
+        Some(ready) => ready,
+        None => match shared.start_helper().await {
+            Ok(started) => started,
             Err(error) => {
                 return Outcome {
                     result: Err(ToolError::WorkerLost(error.to_string())),
-                    helper_is_well: false,
+                    helper: Health::Lost,
                 };
             }
-        }
-    }
-    let Some(ready) = helper else { unreachable!("it has just been started") };
+        },
+    };
     let mut closed = phase.clone();
     let outcome = tokio::select! {
-        outcome = call::run(ready, call, shared.patience, phase.clone()) => outcome,
+        outcome = call::run(&mut ready, call, shared.patience, phase.clone()) => outcome,
         () = reached(&mut closed, Phase::Closed) => {
-            Outcome { result: Err(ToolError::ShuttingDown), helper_is_well: false }
+            Outcome { result: Err(ToolError::ShuttingDown), helper: Health::Lost }
         }
     };
-    if !outcome.helper_is_well {
-        *helper = None;
+    if outcome.helper == Health::Well {
+        *helper = Some(ready);
     }
     outcome
 }

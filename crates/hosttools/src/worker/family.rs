@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
@@ -31,10 +31,14 @@ fn every_process() -> impl Iterator<Item = (i32, i32)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| {
         let process = entry.file_name().to_str()?.parse().ok()?;
-        let stat = fs::read(entry.path().join("stat")).ok()?;
+        // What we want is at the beginning, and comes in one read.
+        let mut stat = [0; 256];
+        let read =
+            fs::File::open(entry.path().join("stat")).and_then(|mut file| file.read(&mut stat)).ok()?;
+        let stat = &stat[..read];
         // The second field is the program's name in parentheses, and may hold anything but its own end.
         let name_ends = stat.iter().rposition(|&byte| byte == b')')?;
-        let mut after = std::str::from_utf8(&stat[name_ends + 1..]).ok()?.split_ascii_whitespace();
+        let mut after = str::from_utf8(&stat[name_ends + 1..]).ok()?.split_ascii_whitespace();
         let state = after.next()?;
         let parent = after.next()?.parse().ok()?;
         (state != "Z").then_some((process, parent))

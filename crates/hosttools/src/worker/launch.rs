@@ -14,12 +14,15 @@ use super::wire::{Descriptors, Job, Obstacle, Step};
 use crate::confine::{self, Rules};
 
 /// Starts programs, and keeps what does not change from one to the next.
-#[derive(Default)]
 pub(super) struct Launcher {
     confine: confine::Prepared,
 }
 
 impl Launcher {
+    pub fn new() -> io::Result<Launcher> {
+        Ok(Launcher { confine: confine::Prepared::new()? })
+    }
+
     /// Starts a program and returns when it runs.
     pub fn launch(&mut self, job: &Job, descriptors: &Descriptors<OwnedFd>) -> Result<Pid, Obstacle> {
         let program = Program::new(job).map_err(|error| obstacle(Step::Prepare, &error))?;
@@ -87,7 +90,7 @@ impl Program {
             own_session().map_err(at(Step::Session))?;
             streams(descriptors).map_err(at(Step::Streams))?;
             fork_exec::change_directory(descriptors.cwd.as_fd()).map_err(at(Step::Directory))?;
-            confine::drop_privileges().map_err(at(Step::Privileges))?;
+            prepared.drop_privileges().map_err(at(Step::Privileges))?;
             prepared.restrict_files(rules).map_err(at(Step::Landlock))?;
             prepared.set_limits(rules).map_err(at(Step::Limits))?;
             prepared.restrict_calls(rules).map_err(at(Step::Seccomp))

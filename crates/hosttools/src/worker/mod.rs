@@ -57,8 +57,9 @@ fn help() -> io::Result<()> {
     }
     let socket = UnixStream::from(fork_exec::take_descriptor(0)?);
     let lifeline = fork_exec::take_descriptor(1)?;
-    // Away from the terminal, whose Ctrl-C is for the pool's process, and its closing ends us.
-    let _ = rustix::process::setsid();
+    // A group of our own: Ctrl-C at the terminal is for the pool's process, and its closing ends us. Not a session: the
+    // kernel's scheduler lets sessions wait for each other.
+    rustix::process::setpgid(None, None)?;
     become_subreaper()?;
     match fork_exec::fork()? {
         Side::Child => work(socket, lifeline),

@@ -26,7 +26,7 @@ struct Running {
 
 /// Does what it is told until the socket closes or the keeper is gone.
 pub(super) fn serve(mut socket: UnixStream, keeper: &OwnedFd) -> io::Result<()> {
-    let mut launcher = Launcher::default();
+    let mut launcher = Launcher::new()?;
     let mut running = None;
     wire::report(&mut socket, &Report::Ready)?;
     loop {

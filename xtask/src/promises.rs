@@ -14,6 +14,8 @@ mod tests {
             "wardian" => "crates/sandbox/tests/sandbox",
             "server" => "crates/server/tests/server",
             "cli" => "crates/cli/tests/cli",
+            "hosttools" => "crates/hosttools/tests/hosttools",
+            "hosttools/src" => "crates/hosttools/src",
             "guests/awk" => "guests/awk/tests",
             "guests/sh" => "guests/sh/tests",
             "guests/testing" => "guests/testing/tests",

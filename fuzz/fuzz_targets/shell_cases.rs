@@ -1,4 +1,4 @@
-//! `cargo fuzz run --features libfuzzer shell_cases`: what libFuzzer mutates is a choice of cases and of changes to them.
+//! `cargo xtask fuzz shell_cases`: what libFuzzer mutates is a choice of cases and of changes to them.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

@@ -1,4 +1,4 @@
-//! `cargo fuzz run --features libfuzzer shell_parse`
+//! `cargo xtask fuzz shell_parse`
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| wardian_fuzz::shell_parse(data));

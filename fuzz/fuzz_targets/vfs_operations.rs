@@ -1,4 +1,4 @@
-//! `cargo fuzz run --features libfuzzer vfs_operations`
+//! `cargo xtask fuzz vfs_operations`
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| wardian_fuzz::vfs_operations(data));

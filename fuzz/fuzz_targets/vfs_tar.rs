@@ -1,4 +1,4 @@
-//! `cargo fuzz run --features libfuzzer vfs_tar`
+//! `cargo xtask fuzz vfs_tar`
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| wardian_fuzz::vfs_tar(data));

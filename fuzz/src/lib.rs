@@ -1,7 +1,7 @@
 //! What the fuzzers try, as plain functions of bytes: a panic is a finding.
 //!
 //! ```text
-//! cargo fuzz run --features libfuzzer vfs_tar                  guided by coverage; needs cargo-fuzz
+//! cargo xtask fuzz vfs_tar --seconds 60                        guided by coverage; needs a C++ compiler
 //! cargo run --release -- vfs_tar --seconds 60                  random inputs; needs nothing
 //! cargo run --release -- vfs_tar artifacts/vfs_tar-0123abcd    once more what was found
 //! ```

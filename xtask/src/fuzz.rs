@@ -1,6 +1,6 @@
-//! `cargo xtask fuzz`: the fuzz targets, coverage-guided where cargo-fuzz is installed, else with random inputs.
+//! `cargo xtask fuzz`: the fuzz targets, guided by coverage where libFuzzer can be built, else with random inputs.
 
-use std::process::{Command, Stdio};
+use std::fs;
 
 use anyhow::{Context, Result};
 
@@ -66,22 +66,28 @@ fn server_lines(seconds: u64) -> Result<()> {
     crate::step(run, &[("WARDIAN_FUZZ_SECONDS", &seconds.to_string())])
 }
 
-fn fuzz(target: &str, seconds: u64) -> Result<()> {
-    if has_cargo_fuzz() {
-        let run = format!("cargo fuzz run --features libfuzzer {target} -- -max_total_time={seconds}");
-        // libFuzzer's instrumentation is behind unstable flags.
-        return crate::step(&run, &[("RUSTC_BOOTSTRAP", "1")]);
-    }
-    println!("cargo-fuzz is not installed (cargo install cargo-fuzz): random inputs instead");
-    let run = "cargo run --release --quiet --manifest-path fuzz/Cargo.toml --bin wardian-fuzz --";
-    crate::step(&format!("{run} {target} --seconds {seconds}"), &[])
-}
+/// Has the compiler count every branch taken, which is what guides libFuzzer. No unstable flag is needed for that.
+const COUNTED: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-fn has_cargo_fuzz() -> bool {
-    let asked = Command::new("cargo")
-        .args(["fuzz", "--version"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    asked.is_ok_and(|status| status.success())
+fn fuzz(target: &str, seconds: u64) -> Result<()> {
+    // For a target of its own, so that build scripts are not counted.
+    let with =
+        format!("--manifest-path fuzz/Cargo.toml --features libfuzzer --bin {target} --target host-tuple");
+    let counted = [("RUSTFLAGS", COUNTED)];
+    if crate::step(&format!("cargo build --release --quiet {with}"), &counted).is_err() {
+        println!("libFuzzer cannot be built here (it needs a C++ compiler): random inputs instead");
+        let run = "cargo run --release --quiet --manifest-path fuzz/Cargo.toml --bin wardian-fuzz --";
+        return crate::step(&format!("{run} {target} --seconds {seconds}"), &[]);
+    }
+    let corpus = format!("fuzz/corpus/{target}");
+    for kept in [&corpus, "fuzz/artifacts"] {
+        let path = crate::root().join(kept);
+        fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+    }
+    // The recorded cases are where the parser's corpus grows from.
+    let seeds = if target == "shell_parse" { " guests/sh/tests/cases" } else { "" };
+    let limits = format!("-max_total_time={seconds} -timeout=20 -artifact_prefix=fuzz/artifacts/{target}-");
+    crate::step(&format!("cargo run --release --quiet {with} -- {limits} {corpus}{seeds}"), &counted)
 }

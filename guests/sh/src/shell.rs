@@ -199,7 +199,7 @@ impl Shell {
             unchecked: 0,
             traps: Traps::default(),
             jobs: Jobs::default(),
-            pipe_status: vec![0],
+            pipe_status: Vec::new(),
             substitution_status: None,
             captured: None,
             directory: None,

@@ -475,6 +475,10 @@ impl Printer {
                 return self.text(&text);
             }
         };
+        let fd = match redirect.action {
+            ReadWrite(_) if fd.is_empty() => b"0".to_vec(),
+            _ => fd,
+        };
         // bash drops the number that an operator implies.
         let implied = matches!(
             (&redirect.action, fd.as_slice()),

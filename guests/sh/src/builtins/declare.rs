@@ -638,7 +638,11 @@ fn list_functions(shell: &mut Shell, request: &Request, operands: &[Vec<u8>]) ->
         };
         if request.function_names {
             if operands.is_empty() {
-                text.extend_from_slice(b"declare -f ");
+                text.extend_from_slice(b"declare -f");
+                let attrs = shell.function_attrs.get(name.as_slice()).copied().unwrap_or_default();
+                let letters = [(Attrs::READONLY, b'r'), (Attrs::TRACE, b't'), (Attrs::EXPORT, b'x')];
+                text.extend(letters.iter().filter(|(attr, _)| attrs.has(*attr)).map(|(_, letter)| *letter));
+                text.push(b' ');
             }
             text.extend_from_slice(&name);
             text.push(b'\n');

@@ -165,20 +165,9 @@ impl Shell {
         let argv: abi::StringList = args.iter().collect();
         let mut env = abi::StringList::new();
         self.environment(&mut env, &path);
-        let request = abi::Spawn {
-            path: &path,
-            argv: argv.as_bytes(),
-            env: env.as_bytes(),
-            fds: map,
-            group: self.launch.group(),
-            ..abi::Spawn::default()
-        };
-        match self.start_child(|_| abi::spawn(&request)) {
-            Ok(pid) => {
-                self.joined(pid);
-                Spawned::Ok(pid)
-            }
-            Err(Errno::NOEXEC) => self.spawn_script(args, &path, env.as_bytes(), map),
+        match self.launch_program(&path, &argv, &env, map) {
+            Ok(pid) => Spawned::Ok(pid),
+            Err(Errno::NOEXEC) => self.spawn_script(args, &path, &env, map),
             Err(errno) => {
                 self.hash.remove(&args[0]);
                 Spawned::Err(self.with_stderr(map, |shell| shell.report_unrunnable(&path, errno)))
@@ -187,7 +176,13 @@ impl Shell {
     }
 
     /// A file without `#!` is a script for this very shell.
-    fn spawn_script(&mut self, args: &[Vec<u8>], path: &[u8], env: &[u8], map: &[abi::FdMap]) -> Spawned {
+    fn spawn_script(
+        &mut self,
+        args: &[Vec<u8>],
+        path: &[u8],
+        env: &abi::StringList,
+        map: &[abi::FdMap],
+    ) -> Spawned {
         if looks_binary(path) {
             return Spawned::Err(self.with_stderr(map, |shell| {
                 shell.complain_parts(&[path, b": cannot execute binary file: Exec format error"]);
@@ -199,21 +194,26 @@ impl Shell {
         argv.push(path);
         args[1..].iter().for_each(|arg| argv.push(arg));
         let shell = self.own_path();
-        let request = abi::Spawn {
-            path: &shell,
-            argv: argv.as_bytes(),
-            env,
-            fds: map,
-            group: self.launch.group(),
-            ..abi::Spawn::default()
-        };
-        match self.start_child(|_| abi::spawn(&request)) {
-            Ok(pid) => {
-                self.joined(pid);
-                Spawned::Ok(pid)
-            }
+        match self.launch_program(&shell, &argv, env, map) {
+            Ok(pid) => Spawned::Ok(pid),
             Err(errno) => Spawned::Err(self.report_unrunnable(path, errno)),
         }
+    }
+
+    /// Starts a program as part of the job being launched.
+    fn launch_program(
+        &mut self,
+        path: &[u8],
+        argv: &abi::StringList,
+        env: &abi::StringList,
+        fds: &[abi::FdMap],
+    ) -> abi::Result<abi::Pid> {
+        let group = self.launch.group();
+        let (argv, env) = (argv.as_bytes(), env.as_bytes());
+        let request = abi::Spawn { path, argv, env, fds, group, ..abi::Spawn::default() };
+        let pid = self.start_child(|_| abi::spawn(&request))?;
+        self.joined(pid);
+        Ok(pid)
     }
 
     /// Where this shell's own program is.

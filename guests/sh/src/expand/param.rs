@@ -467,6 +467,10 @@ impl Shell {
     /// The word of `${x:-word}`. Unquoted, its own text is split like an expansion's result.
     fn expand_operand(&mut self, word: &Word, quoted: bool, sink: &mut Sink) -> Exec<()> {
         if quoted {
+            // An operand that is empty is still a field, as quotes around nothing are.
+            if word.pieces.is_empty() {
+                sink.start();
+            }
             return self.expand_pieces(&word.pieces, true, sink);
         }
         if sink.is_fields() && word.pieces.iter().any(is_unquoted_list) {

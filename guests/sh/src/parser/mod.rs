@@ -93,6 +93,8 @@ pub struct Parser {
     pub mentions_command: bool,
     /// How much of the text `set -v` has shown.
     shown: usize,
+    /// Pieces of the text that bash keeps in another spelling: from, to, and as what.
+    respelled: Vec<(usize, usize, Vec<u8>)>,
     /// The status of the last command, if it could not be read but what follows can.
     pub given_up: Option<i32>,
     /// What is to be said about the text although it can be run, with the lines it is about.
@@ -116,6 +118,7 @@ impl Parser {
             pattern_parens: false,
             in_here: false,
             shown: 0,
+            respelled: Vec::new(),
             given_up: None,
             warnings: Vec::new(),
         }
@@ -143,6 +146,7 @@ impl Parser {
     pub fn next_command(&mut self, dialect: &Dialect) -> Parsed<Option<List>> {
         self.dialect = dialect.clone();
         self.depth = 0;
+        self.respelled.clear();
         self.forget_consumed();
         loop {
             self.blanks();
@@ -434,6 +438,7 @@ impl Parser {
     fn join_line(&mut self, at: usize) {
         self.src.drain(at..at + 2);
         self.line += 1;
+        self.respelled.retain(|(_, to, _)| *to <= at);
         let ends = self.expanding.iter_mut().map(|(_, until)| until).chain(self.alias_next.as_mut());
         ends.filter(|until| **until > at).for_each(|until| *until = until.saturating_sub(2));
         if at == self.src.len() {

@@ -124,6 +124,7 @@ impl Parser {
         let Some(text) = aliases.get(&name) else { return Ok(false) };
         self.src.splice(self.at..self.at + end, text.iter().copied());
         self.joined = 0;
+        self.respelled.retain(|(_, to, _)| *to <= self.at);
         let ends = self.expanding.iter_mut().map(|(_, until)| until).chain(self.alias_next.as_mut());
         for until in ends {
             *until = (*until + text.len()).saturating_sub(end);

@@ -115,9 +115,24 @@ impl Parser {
     /// A word that is more than text also keeps how it was written.
     fn with_raw(&self, mut word: Word, start: usize) -> Word {
         if word.as_plain().is_none() {
-            word.raw = self.src.get(start..self.at).map(Into::into);
+            word.raw = self.src.get(start..self.at).map(|raw| self.respell(raw, start).into());
         }
         word
+    }
+
+    /// Text as bash keeps it: `$'…'` is the text it stands for, and `$"…"` has lost its dollar sign.
+    fn respell(&self, raw: &[u8], start: usize) -> Vec<u8> {
+        let mut text = Vec::with_capacity(raw.len());
+        let mut at = start;
+        for (from, to, spelling) in &self.respelled {
+            if *from >= at && *to <= start + raw.len() {
+                text.extend_from_slice(&raw[at - start..from - start]);
+                text.extend_from_slice(spelling);
+                at = *to;
+            }
+        }
+        text.extend_from_slice(&raw[at - start..]);
+        text
     }
 
     /// The word between brackets, with the closing one next.
@@ -269,6 +284,14 @@ impl Parser {
     }
 
     fn double_quoted(&mut self) -> Parsed<Vec<Piece>> {
+        self.quoted_by_steps(|parser, builder| parser.quoted_step(builder, b"$`\"\\"))
+    }
+
+    /// What stands between double quotes, taken step by step.
+    fn quoted_by_steps(
+        &mut self,
+        step: impl Fn(&mut Parser, &mut Builder) -> Parsed<()>,
+    ) -> Parsed<Vec<Piece>> {
         let opened = self.line;
         self.enter()?;
         self.at += 1;
@@ -276,7 +299,7 @@ impl Parser {
         loop {
             match self.peek() {
                 Some(b'"') => break,
-                Some(_) => self.quoted_step(&mut builder, b"$`\"\\")?,
+                Some(_) => step(self, &mut builder)?,
                 None => return Err(SyntaxError::Unclosed { line: opened, what: "\"" }),
             }
         }
@@ -322,24 +345,14 @@ impl Parser {
 
     /// `"…"` in the operand of `${x:-…}` inside double quotes: bash then takes every backslash away.
     fn quoted_again(&mut self) -> Parsed<Vec<Piece>> {
-        let opened = self.line;
-        self.enter()?;
-        self.at += 1;
-        let mut builder = Builder::default();
-        loop {
-            match self.peek() {
-                Some(b'"') => break,
-                Some(b'\\') if self.peek_at(1).is_some_and(|byte| byte != b'\n') => {
-                    self.at += 1;
-                    builder.text.extend(self.next());
-                }
-                Some(_) => self.quoted_step(&mut builder, b"")?,
-                None => return Err(SyntaxError::Unclosed { line: opened, what: "\"" }),
+        self.quoted_by_steps(|parser, builder| {
+            if parser.peek() == Some(b'\\') && parser.peek_at(1).is_some_and(|byte| byte != b'\n') {
+                parser.at += 1;
+                builder.text.extend(parser.next());
+                return Ok(());
             }
-        }
-        self.at += 1;
-        self.depth -= 1;
-        Ok(builder.finish().pieces)
+            parser.quoted_step(builder, b"")
+        })
     }
 
     /// The operand of `${x:-…}` inside double quotes.
@@ -409,10 +422,14 @@ impl Parser {
                 Piece::Arith(Box::new(Arith::new(word)))
             }
             Some(b'\'') if !quoted => {
+                let start = self.at;
                 self.at += 1;
-                Piece::Quoted(self.ansi_c_quoted()?)
+                let text = self.ansi_c_quoted()?;
+                self.respelled.push((start, self.at, crate::expand::quote::single(&text)));
+                Piece::Quoted(text)
             }
             Some(b'"') if !quoted => {
+                self.respelled.push((self.at, self.at + 1, Vec::new()));
                 self.at += 1;
                 Piece::Double(self.double_quoted()?)
             }

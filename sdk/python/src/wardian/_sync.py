@@ -28,7 +28,7 @@ class Sandbox:
             print(sandbox.run("echo $x; pwd").stdout)
 
     Args:
-        timeout: how many seconds a command may take; 30 by default.
+        timeout: how many seconds a command may take; 30 by default, ``math.inf`` for as long as it takes.
         fs_limit_bytes: how much its files may hold.
         limits: what else it may use up.
         mounts: files to start with.

@@ -99,7 +99,7 @@ class Options:
 
 
 def milliseconds(seconds: float) -> int:
-    """A timeout as the protocol has it: whole milliseconds, never zero for what is not."""
-    if not seconds > 0 or math.isinf(seconds):
+    """A timeout as the protocol has it: whole milliseconds, and zero for as long as it takes."""
+    if not seconds > 0:
         raise ValueError(f"a timeout is a positive number of seconds, not {seconds!r}")
-    return math.ceil(seconds * 1000)
+    return 0 if math.isinf(seconds) else math.ceil(seconds * 1000)

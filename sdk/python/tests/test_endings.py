@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -229,6 +231,39 @@ def test_a_server_that_is_killed_is_an_exception_for_everybody() -> None:
             assert isinstance(wait(), ServerDiedError)
         with pytest.raises(ServerDiedError, match="killed by SIGKILL"):
             sandbox.files.read("/x")
+
+
+@pytest.mark.parametrize("end", [Sandbox.close, Sandbox.kill, lambda sandbox: os.kill(sandbox.pid, signal.SIGKILL)])
+def test_whatever_threads_are_at_they_hear_of_the_end(end: Callable[[Sandbox], None]) -> None:
+    sandbox = Sandbox()
+    places = [sandbox, *sandbox.fork(3)]
+    turns: List[int] = []
+
+    def work(number: int) -> None:
+        choices = random.Random(number)
+        while True:
+            place, turn = choices.choice(places), choices.randrange(5)
+            if turn == 0:
+                place.run("while :; do :; done", timeout=0.01)
+            elif turn == 1:
+                with place.stream("for i in 1 2 3 4 5; do echo $i; done") as stream:
+                    next(stream, None)
+            elif turn == 2:
+                place.files.write(f"/tmp/{number}", bytes(100_000))
+                place.files.read(f"/tmp/{number}")
+            elif turn == 3:
+                place.cancel()
+            else:
+                with place.fork() as fork:
+                    fork.run("echo in a fork")
+            turns.append(turn)
+
+    waits = [outcome_in_thread(functools.partial(work, number)) for number in range(8)]
+    assert until(lambda: len(turns) > 50)
+    end(sandbox)
+    assert {type(wait()) for wait in waits} <= {SandboxClosedError, ServerDiedError}
+    sandbox.close()
+    assert not is_there(sandbox.pid)
 
 
 def test_its_last_words_are_told(fake_server: FakeServer) -> None:

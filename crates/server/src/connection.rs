@@ -13,14 +13,14 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::line::{Line, Lines};
-use crate::methods::{self, Job, Work};
+use crate::methods::{self, Job, Task, Work};
 use crate::outbox::Outbox;
 use crate::params::Params;
 use crate::rpc::{self, Message, Misfit, PARSE_ERROR, Request, RpcError};
 use crate::session::{Session, Shared};
 
 /// How many calls that take only their own time may be under way. No more lines are read until one is done.
-const CALLS: usize = 1024;
+const CALLS: usize = 256;
 /// How many requests may wait for a run to end, and how many KiB of lines they may hold. They wait for what a later
 /// line may bring (`cancel`, an answer to a callback), so reading goes on and more of them are refused.
 const WAITING: usize = 16 * 1024;
@@ -125,16 +125,16 @@ impl Connection {
         match methods::prepare(&self.session, id.as_ref(), &method, Params::new(params)) {
             Err(error) => self.answer(id, Err(error)).await,
             Ok(Job::Kill) => return Some(Kill(id)),
-            Ok(Job::AtOnce(work)) => {
+            Ok(Job::AtOnce(task)) => {
                 let place = self.calls.clone().acquire_owned().await;
-                self.start(id, work, place);
+                self.start(id, task, place);
             }
-            Ok(Job::InTurn(work)) => {
+            Ok(Job::InTurn(task)) => {
                 let kib = u32::try_from(size / 1024 + 1).unwrap_or(u32::MAX);
                 let place = self.waiting.clone().try_acquire_owned();
                 let room = self.waiting_kib.clone().try_acquire_many_owned(kib);
                 match (place, room) {
-                    (Ok(place), Ok(room)) => self.start(id, work, (place, room)),
+                    (Ok(place), Ok(room)) => self.start(id, task, (place, room)),
                     _ => self.answer(id, Err(RpcError::internal("Too many requests are waiting"))).await,
                 }
             }
@@ -143,14 +143,14 @@ impl Connection {
     }
 
     /// Does the work beside everything else; what it `holds` is free again when it is answered.
-    fn start(&mut self, id: Option<Value>, work: Work, holds: impl Send + 'static) {
+    fn start(&mut self, id: Option<Value>, task: Task, holds: impl Send + 'static) {
         let outbox = self.outbox.clone();
         self.tasks.spawn(async move {
-            let outcome = survive(work).await;
+            let outcome = survive(task.work).await;
             if let Some(id) = id {
                 outbox.answer(rpc::response(id, outcome)).await;
             }
-            drop(holds);
+            drop((task.hold, holds));
         });
     }
 

@@ -3,6 +3,8 @@
 //! Requests are served by tasks, and tasks start in any order. Whoever must go one after the other takes a turn while
 //! the lines are still being read one by one, and waits for it later.
 
+use std::sync::Arc;
+
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -10,21 +12,32 @@ use tokio::sync::oneshot;
 #[derive(Default)]
 pub(crate) struct Lane(Mutex<Option<oneshot::Receiver<()>>>);
 
-/// A place in a lane. The next one's turn comes when this is dropped.
+/// A place in a lane. The next one's turn comes when this and all that [`Turn::hold`] gave are dropped.
 pub(crate) struct Turn {
     before: Option<oneshot::Receiver<()>>,
-    _done: oneshot::Sender<()>,
+    hold: Hold,
+}
+
+/// Keeps the next one waiting.
+#[derive(Clone)]
+pub(crate) struct Hold {
+    _done: Arc<oneshot::Sender<()>>,
 }
 
 impl Lane {
     /// The next place.
     pub(crate) fn turn(&self) -> Turn {
         let (done, next) = oneshot::channel();
-        Turn { before: self.0.lock().replace(next), _done: done }
+        Turn { before: self.0.lock().replace(next), hold: Hold { _done: Arc::new(done) } }
     }
 }
 
 impl Turn {
+    /// Makes the next one wait also for the end of what comes after the turn itself.
+    pub(crate) fn hold(&self) -> Hold {
+        self.hold.clone()
+    }
+
     /// Waits until all before it are done.
     pub(crate) async fn come(&mut self) {
         if let Some(before) = &mut self.before {
@@ -38,7 +51,6 @@ impl Turn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
 
     #[tokio::test]
     async fn turns_come_in_the_order_they_were_taken_whoever_waits_first() {

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use wardian::{Builder, Sandbox, Snapshot};
 
 use crate::callback::Callbacks;
-use crate::lane::{Lane, Turn};
+use crate::lane::{Hold, Lane, Turn};
 use crate::outbox::Outbox;
 use crate::rpc::{INVALID_REQUEST, RpcError};
 
@@ -178,6 +178,10 @@ pub(crate) struct AtOnce {
 }
 
 impl AtOnce {
+    pub(crate) fn hold(&self) -> Hold {
+        self.turn.hold()
+    }
+
     /// Waits for its turn.
     pub(crate) async fn come(&mut self) {
         self.turn.come().await;
@@ -198,6 +202,10 @@ pub(crate) struct InTurn {
 }
 
 impl InTurn {
+    pub(crate) fn hold(&self) -> Hold {
+        self.turn.hold()
+    }
+
     /// Waits for its turn.
     pub(crate) async fn come(&mut self) {
         if let Some(mut calls) = self.calls.take() {

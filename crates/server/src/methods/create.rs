@@ -23,7 +23,7 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let root = session.begin_root(&builder, line_limit, storage);
     // Whatever comes next waits until it is there.
     let (session, mut commands, mut calls) = (session.clone(), root.in_turn(), root.at_once());
-    Job::in_turn(async move {
+    Job::in_turn(None, async move {
         commands.come().await;
         calls.come().await;
         match builder.build().await {

@@ -12,7 +12,7 @@ pub(super) fn get(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let name = params.required_string("name")?;
     let mut turn = entry.in_turn();
-    Job::in_turn(async move {
+    Job::in_turn(turn.hold(), async move {
         let value = turn.sandbox().await?.get_env(&name).await?;
         Ok(json!({ "value": value.map(|value| text(&value)) }))
     })
@@ -22,7 +22,7 @@ pub(super) fn set(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let (name, value) = (params.required_string("name")?, params.required_string("value")?);
     let mut turn = entry.in_turn();
-    Job::in_turn(async move {
+    Job::in_turn(turn.hold(), async move {
         turn.sandbox().await?.set_env(&name, &value).await?;
         ok()
     })

@@ -13,7 +13,7 @@ pub(super) fn read(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let path = params.required_string("path")?;
     let mut turn = entry.at_once();
-    Job::at_once(async move {
+    Job::at_once(turn.hold(), async move {
         let content = turn.sandbox().await?.read_file(path).await?;
         Ok(json!({ "data": encode(&content) }))
     })
@@ -23,7 +23,7 @@ pub(super) fn write(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let (path, data) = (params.required_string("path")?, params.required_bytes("data")?);
     let mut turn = entry.at_once();
-    Job::at_once(async move {
+    Job::at_once(turn.hold(), async move {
         turn.sandbox().await?.write_file(path, data).await?;
         ok()
     })
@@ -33,7 +33,7 @@ pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let path = params.required_string("path")?;
     let mut turn = entry.at_once();
-    Job::at_once(async move {
+    Job::at_once(turn.hold(), async move {
         let entries = turn.sandbox().await?.list(path).await?;
         let entry = |entry: &wardian::Entry| json!({ "name": text(&entry.name), "type": kind(entry.kind), "size": entry.size });
         Ok(json!({ "entries": entries.iter().map(entry).collect::<Vec<_>>() }))
@@ -44,7 +44,7 @@ pub(super) fn mkdir(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let path = params.required_string("path")?;
     let mut turn = entry.at_once();
-    Job::at_once(async move {
+    Job::at_once(turn.hold(), async move {
         turn.sandbox().await?.mkdir(path).await?;
         ok()
     })
@@ -54,7 +54,7 @@ pub(super) fn rm(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let path = params.required_string("path")?;
     let mut turn = entry.at_once();
-    Job::at_once(async move {
+    Job::at_once(turn.hold(), async move {
         turn.sandbox().await?.rm(path).await?;
         ok()
     })
@@ -64,7 +64,7 @@ pub(super) fn stat(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let path = params.required_string("path")?;
     let mut turn = entry.at_once();
-    Job::at_once(async move {
+    Job::at_once(turn.hold(), async move {
         let file = turn.sandbox().await?.stat(path).await?;
         Ok(json!({
             "name": text(&file.name),

@@ -10,7 +10,7 @@ use crate::session::Session;
 
 pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let mut turn = entry(session, params)?.at_once();
-    Job::at_once(async move {
+    Job::at_once(turn.hold(), async move {
         let history = turn.sandbox().await?.history();
         let entry = |entry: &wardian::HistoryEntry| json!({ "index": entry.index, "command": text(&entry.command), "timestamp": entry.timestamp });
         Ok(json!({ "entries": history.iter().map(entry).collect::<Vec<_>>() }))
@@ -19,7 +19,7 @@ pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
 
 pub(super) fn clear(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let mut turn = entry(session, params)?.at_once();
-    Job::at_once(async move {
+    Job::at_once(turn.hold(), async move {
         turn.sandbox().await?.clear_history();
         ok()
     })

@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::lane::Hold;
 use crate::params::Params;
 use crate::rpc::{INVALID_REQUEST, METHOD_NOT_FOUND, RpcError};
 use crate::session::{Entry, Session};
@@ -34,12 +35,19 @@ pub(crate) type Work = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 /// The result of a method, or why there is none.
 pub(crate) type Outcome = Result<Value, RpcError>;
 
-/// Work, by what it waits for.
+/// Work, and the turn it has until its answer is on its way: so a client that does not read has one answer waiting in
+/// each sandbox, and not thousands.
+pub(crate) struct Task {
+    pub(crate) work: Work,
+    pub(crate) hold: Option<Hold>,
+}
+
+/// A task, by what it waits for.
 pub(crate) enum Job {
     /// Takes its own time only.
-    AtOnce(Work),
+    AtOnce(Task),
     /// May wait for a run, and so for something the client has yet to say.
-    InTurn(Work),
+    InTurn(Task),
     /// The end of this client.
     Kill,
 }
@@ -47,12 +55,18 @@ pub(crate) enum Job {
 type Prepared = Result<Job, RpcError>;
 
 impl Job {
-    fn at_once(work: impl Future<Output = Outcome> + Send + 'static) -> Prepared {
-        Ok(Job::AtOnce(Box::pin(work)))
+    fn at_once(
+        hold: impl Into<Option<Hold>>,
+        work: impl Future<Output = Outcome> + Send + 'static,
+    ) -> Prepared {
+        Ok(Job::AtOnce(Task { work: Box::pin(work), hold: hold.into() }))
     }
 
-    fn in_turn(work: impl Future<Output = Outcome> + Send + 'static) -> Prepared {
-        Ok(Job::InTurn(Box::pin(work)))
+    fn in_turn(
+        hold: impl Into<Option<Hold>>,
+        work: impl Future<Output = Outcome> + Send + 'static,
+    ) -> Prepared {
+        Ok(Job::InTurn(Task { work: Box::pin(work), hold: hold.into() }))
     }
 }
 

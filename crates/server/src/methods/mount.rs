@@ -11,7 +11,7 @@ pub(super) fn mount(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let (path, files, writable) = files(params)?;
     let mut turn = entry.in_turn();
-    Job::in_turn(async move {
+    Job::in_turn(turn.hold(), async move {
         turn.sandbox().await?.mount_files(path, files, writable).await?;
         ok()
     })

@@ -16,7 +16,7 @@ pub(super) fn export(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let file = state_file(session, params)?;
     let mut turn = entry.in_turn();
-    Job::in_turn(async move {
+    Job::in_turn(turn.hold(), async move {
         let state = turn.sandbox().await?.export().await?;
         let Some(file) = file else { return Ok(json!({ "data": encode(&state) })) };
         file.write(state).await?;
@@ -33,7 +33,7 @@ pub(super) fn import(session: &Arc<Session>, params: &mut Params) -> Prepared {
     }
     let data = if file.is_none() { Some(params.required("data", data)?) } else { data };
     let mut turn = entry.in_turn();
-    Job::in_turn(async move {
+    Job::in_turn(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
         let state = match (data, file) {
             (Some(data), _) => data,

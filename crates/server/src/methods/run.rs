@@ -56,7 +56,7 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
     });
     let (mut turn, entered) = (entry.in_turn(), entry.enter_run());
     let run = run.cancelled_by(entered.cancel.clone());
-    Job::in_turn(async move {
+    Job::in_turn(turn.hold(), async move {
         let result = match (turn.sandbox().await, stream) {
             // Whether it had begun when its sandbox was ended makes no difference.
             (Err(_), _) if turn.entry().is_destroyed() => Err(Error::Destroyed),
@@ -89,7 +89,7 @@ fn cancelled() -> RunResult {
 
 pub(super) fn cancel(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let cancelled = entry(session, params)?.cancel();
-    Job::at_once(async move { Outcome::Ok(json!({ "ok": true, "cancelled": cancelled })) })
+    Job::at_once(None, async move { Outcome::Ok(json!({ "ok": true, "cancelled": cancelled })) })
 }
 
 /// A run whose output is told as it comes.

@@ -18,7 +18,7 @@ pub(super) fn fork(session: &Arc<Session>, params: &mut Params) -> Prepared {
     }
     let room = session.room(count.unwrap_or(1))?;
     let (mut turn, session) = (entry.in_turn(), session.clone());
-    Job::in_turn(async move {
+    Job::in_turn(turn.hold(), async move {
         let forks = turn.sandbox().await?.fork_many(room.len()).await?;
         let add = |(sandbox, room)| session.add(Entry::over(Origin::Fork, sandbox, room));
         let ids = forks.into_iter().zip(room).map(add).collect::<Result<Vec<_>, _>>()?;
@@ -41,7 +41,7 @@ pub(super) fn remove(session: &Arc<Session>, params: &mut Params) -> Prepared {
 }
 
 fn end(entry: Arc<Entry>) -> Prepared {
-    Job::at_once(async move {
+    Job::at_once(None, async move {
         entry.end().await;
         ok()
     })
@@ -53,7 +53,7 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
     // Not before the root is there: only then are its options known to be good.
     let (mut root, builder) = (session.entry(None)?.at_once(), session.builder());
     let session = session.clone();
-    Job::in_turn(async move {
+    Job::in_turn(None, async move {
         root.come().await;
         drop(root);
         let (true, Some(builder), Some(room)) = (session.is_created(), builder, room.pop()) else {
@@ -67,7 +67,7 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
 
 pub(super) fn list(session: &Arc<Session>) -> Prepared {
     let session = session.clone();
-    Job::at_once(async move {
+    Job::at_once(None, async move {
         let named = session.named();
         let listed = named.iter().filter_map(|(id, entry)| {
             let Origin::Named { label } = &entry.origin else { return None };

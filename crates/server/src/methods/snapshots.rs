@@ -11,7 +11,7 @@ use crate::session::Session;
 pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let mut turn = entry(session, params)?.in_turn();
     let session = session.clone();
-    Job::in_turn(async move {
+    Job::in_turn(turn.hold(), async move {
         let snapshot = turn.sandbox().await?.snapshot().await?;
         Ok(json!({ "id": session.keep_snapshot(turn.entry(), snapshot)? }))
     })
@@ -22,7 +22,7 @@ pub(super) fn restore(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let snapshot = session.snapshot(&params.required_string("id")?)?;
     let mut turn = entry.in_turn();
-    Job::in_turn(async move {
+    Job::in_turn(turn.hold(), async move {
         turn.sandbox().await?.restore(&snapshot).await?;
         ok()
     })

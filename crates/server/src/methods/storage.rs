@@ -14,7 +14,7 @@ pub(super) fn offload(session: &Arc<Session>, params: &mut Params) -> Prepared {
     check_storage(session)?;
     let mut turn = entry(session, params)?.in_turn();
     let callbacks = session.callbacks.clone();
-    Job::in_turn(async move {
+    Job::in_turn(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
         let state = sandbox.export().await?;
         let params = json!({ "sandbox_id": sandbox.id(), "state": encode(&state) });
@@ -32,7 +32,7 @@ pub(super) fn rehydrate(session: &Arc<Session>, params: &mut Params) -> Prepared
     check_storage(session)?;
     let mut turn = entry(session, params)?.in_turn();
     let session = session.clone();
-    Job::in_turn(async move {
+    Job::in_turn(turn.hold(), async move {
         turn.come().await;
         let Some(name) = turn.entry().offloaded() else {
             return Err(RpcError::params("the sandbox is not offloaded"));

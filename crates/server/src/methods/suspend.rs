@@ -8,7 +8,7 @@ use crate::session::Session;
 
 pub(super) fn suspend(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let mut turn = entry(session, params)?.at_once();
-    Job::at_once(async move {
+    Job::at_once(turn.hold(), async move {
         turn.sandbox().await?.suspend()?;
         ok()
     })
@@ -16,7 +16,7 @@ pub(super) fn suspend(session: &Arc<Session>, params: &mut Params) -> Prepared {
 
 pub(super) fn resume(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let mut turn = entry(session, params)?.at_once();
-    Job::at_once(async move {
+    Job::at_once(turn.hold(), async move {
         turn.sandbox().await?.resume()?;
         ok()
     })

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::io;
 use std::os::fd::AsFd;
 use std::pin::pin;
+use std::time::Duration;
 
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch;
@@ -34,6 +35,9 @@ pub(super) enum Health {
     GoneBefore,
 }
 
+/// Longer than anyone waits, and short enough to be added to any time.
+const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
 /// Runs a call's program on a helper.
 pub(super) async fn run(
     helper: &mut Helper,
@@ -43,7 +47,7 @@ pub(super) async fn run(
 ) -> Outcome {
     let begun = Instant::now();
     let Call { spec, lane, output, answer } = call;
-    let mut watched = Watch::new(Uuid::new_v4(), begun + spec.timeout, patience, phase);
+    let mut watched = Watch::new(Uuid::new_v4(), begun + spec.timeout.min(FOREVER), patience, phase);
     let (mut stdout, mut stderr) = (Kept::default(), Kept::default());
     let [out, err] = match start(helper, watched.id, spec, patience).await {
         Ok(streams) => streams,
@@ -125,7 +129,8 @@ async fn start(
 fn job(id: Uuid, spec: &ExecSpec, patience: Patience) -> Job {
     let confinement = &spec.confinement;
     // Twice the timeout, but never so early that it would cut short the grace between the two signals.
-    let ceiling = (spec.timeout * 2).max(spec.timeout + patience.kill + patience.confirm);
+    let timeout = spec.timeout.min(FOREVER);
+    let ceiling = (timeout * 2).max(timeout + patience.kill + patience.confirm);
     Job {
         id,
         program: spec.program.clone().into_os_string(),

@@ -83,6 +83,11 @@ pub(crate) struct Patience {
     pub shutdown: Duration,
 }
 
+/// A day is long enough for any of them, and can be added to any time.
+fn patience(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds).min(Duration::from_secs(24 * 3600))
+}
+
 /// One lane: who waits, and what wakes a slot.
 struct LaneQueue {
     slots: usize,
@@ -116,9 +121,9 @@ impl WorkerPool {
             mode,
             command: Command::of(config)?,
             patience: Patience {
-                kill: Duration::from_millis(config.kill_grace_ms),
-                confirm: Duration::from_millis(config.confirm_grace_ms),
-                shutdown: Duration::from_millis(config.shutdown_grace_ms),
+                kill: patience(config.kill_grace_ms),
+                confirm: patience(config.confirm_grace_ms),
+                shutdown: patience(config.shutdown_grace_ms),
             },
             interactive: LaneQueue::new(config.interactive_workers(), config.queue_depth),
             system: LaneQueue::new(config.system.max(1), config.queue_depth),
@@ -130,7 +135,7 @@ impl WorkerPool {
         if mode == Mode::Worker {
             for lane in [Lane::Interactive, Lane::System] {
                 for _ in 0..shared.lane(lane).slots {
-                    tokio::spawn(slot::serve(shared.clone(), lane));
+                    tokio::spawn(slot::serve(shared.clone(), lane, shared.phase.subscribe()));
                 }
             }
         }
@@ -154,7 +159,9 @@ impl WorkerPool {
             Mode::ChildProcess if *self.shared.phase.borrow() > Phase::Open => {
                 return Err(ToolError::ShuttingDown);
             }
-            Mode::ChildProcess => drop(tokio::spawn(slot::serve_one(self.shared.clone(), call))),
+            Mode::ChildProcess => {
+                drop(tokio::spawn(slot::serve_one(self.shared.clone(), call, self.shared.phase.subscribe())));
+            }
         }
         answered.await.unwrap_or(Err(ToolError::ShuttingDown))
     }

@@ -10,11 +10,14 @@ use super::{Call, Phase, Shared, reached};
 use crate::error::ToolError;
 use crate::spec::Lane;
 
-/// Serves a lane until the pool closes.
-pub(super) async fn serve(shared: Arc<Shared>, lane: Lane) {
-    let mut phase = shared.phase.subscribe();
+/// Serves a lane until the pool closes. A shutdown waits for whoever listens to `phase`.
+pub(super) async fn serve(shared: Arc<Shared>, lane: Lane, mut phase: watch::Receiver<Phase>) {
     // Before anyone calls, so that the first does not wait for it. Where that fails, the first call is told why.
-    let mut helper = shared.start_helper().await.ok();
+    let mut helper = tokio::select! {
+        biased;
+        () = reached(&mut phase, Phase::Closing) => return,
+        helper = shared.start_helper() => helper.ok(),
+    };
     loop {
         tokio::select! {
             biased;
@@ -29,8 +32,7 @@ pub(super) async fn serve(shared: Arc<Shared>, lane: Lane) {
 }
 
 /// Serves one call with a helper of its own.
-pub(super) async fn serve_one(shared: Arc<Shared>, mut call: Call) {
-    let mut phase = shared.phase.subscribe();
+pub(super) async fn serve_one(shared: Arc<Shared>, mut call: Call, mut phase: watch::Receiver<Phase>) {
     shared.counters.begin(call.lane);
     let mut outcome = run(&shared, &mut None, &mut call, &mut phase).await;
     if let Ok(finished) = &mut outcome.result {

@@ -279,6 +279,15 @@ async fn a_shutdown_refuses_rejects_and_ends() {
 }
 
 #[tokio::test]
+async fn a_shutdown_before_the_first_worker_has_started_leaves_none() {
+    let place = Place::new();
+    let pool = place.pool();
+    pool.shutdown().await;
+    assert_eq!(processes_with(place.worker().to_str().expect("a name")), [] as [i32; 0]);
+    assert_eq!(run(&pool, place.shell("true")).await.expect_err("too late").code(), "POOL_SHUTTING_DOWN");
+}
+
+#[tokio::test]
 async fn a_shutdown_has_a_hard_end() {
     let place = Place::new();
     // More patient with a call than with the shutdown.

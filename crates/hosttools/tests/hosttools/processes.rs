@@ -122,6 +122,27 @@ async fn a_long_line_of_descendants_is_ended() {
 }
 
 #[tokio::test]
+async fn a_fork_bomb_is_ended_to_the_last() {
+    let place = Place::new();
+    // The kernel does not hold root to a number of processes, and other tests count those of the usual user.
+    let pool = place.pool_of(65533);
+    let mut spec = short(place.shell("bomb() { bomb | bomb & }; bomb; sleep 1000"));
+    spec.confinement.processes = 60;
+    spec.max_output = 1000;
+    let finished = run(&pool, spec).await.expect("it runs");
+    assert!(finished.timed_out);
+    assert_eq!(pool.stats().children, 0);
+}
+
+#[tokio::test]
+async fn a_timeout_of_forever_is_one() {
+    let place = Place::new();
+    let mut spec = place.shell("exit 4");
+    spec.timeout = std::time::Duration::MAX;
+    assert_eq!(run(&place.pool(), spec).await.expect("it runs").status, Ended::Exit(4));
+}
+
+#[tokio::test]
 async fn one_that_closes_its_pipes_is_waited_for() {
     let place = Place::new();
     let pool = place.pool();

@@ -68,11 +68,16 @@ impl Place {
 
     /// A pool whose workers are of an ordinary user where we are root; where we are not, they are ours.
     pub fn pool_of_a_user(&self) -> WorkerPool {
+        self.pool_of(65534)
+    }
+
+    /// The same, for a user of this number.
+    pub fn pool_of(&self, user: u32) -> WorkerPool {
         let mut config = self.config();
         if rustix::process::getuid().is_root() {
-            let become_nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "--"].map(PathBuf::from);
-            let setpriv = [PathBuf::from("/usr/bin/setpriv")];
-            config.worker = setpriv.into_iter().chain(become_nobody).chain([self.worker()]).collect();
+            let words =
+                ["/usr/bin/setpriv", "--clear-groups", "--regid=65534", &format!("--reuid={user}"), "--"];
+            config.worker = words.iter().map(PathBuf::from).chain([self.worker()]).collect();
         }
         WorkerPool::start(ToolsMode::Worker, &config).expect("a pool")
     }

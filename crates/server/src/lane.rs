@@ -50,22 +50,36 @@ impl Turn {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[tokio::test]
     async fn turns_come_in_the_order_they_were_taken_whoever_waits_first() {
         let (lane, order) = (Lane::default(), Arc::new(Mutex::new(Vec::new())));
         let turns: Vec<Turn> = (0..10).map(|_| lane.turn()).collect();
-        let tasks: Vec<_> = turns.into_iter().enumerate().rev().map(|(number, mut turn)| {
+        let mut tasks = Vec::new();
+        for (number, mut turn) in turns.into_iter().enumerate().rev() {
             let order = order.clone();
-            tokio::spawn(async move {
+            tasks.push(tokio::spawn(async move {
                 turn.come().await;
                 order.lock().push(number);
-            })
-        });
-        for task in tasks.collect::<Vec<_>>() {
+            }));
+        }
+        for task in tasks {
             task.await.unwrap();
         }
         assert_eq!(*order.lock(), (0..10).collect::<Vec<_>>());
+    }
+
+    #[tokio::test]
+    async fn a_turn_that_is_held_is_not_over() {
+        let lane = Lane::default();
+        let (first, mut second) = (lane.turn(), lane.turn());
+        let hold = first.hold();
+        drop(first);
+        assert!(tokio::time::timeout(Duration::from_millis(10), second.come()).await.is_err());
+        drop(hold);
+        second.come().await;
     }
 }

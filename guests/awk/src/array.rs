@@ -65,7 +65,8 @@ impl Equivalent<Key> for KeyRef<'_> {
 }
 
 impl Key {
-    fn borrowed(&self) -> KeyRef<'_> {
+    /// The subscript, to look with.
+    pub fn borrowed(&self) -> KeyRef<'_> {
         match self {
             Key::Int(number) => KeyRef::Int(*number),
             Key::Text(text) => KeyRef::Text(text.as_bytes()),
@@ -100,7 +101,8 @@ impl<'a> KeyRef<'a> {
         }
     }
 
-    fn to_key(self) -> Key {
+    /// A subscript to keep.
+    pub fn to_key(self) -> Key {
         match self {
             KeyRef::Int(number) => Key::Int(number),
             KeyRef::Text(text) => Key::Text(Str::new(text)),

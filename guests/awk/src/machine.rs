@@ -58,10 +58,11 @@ struct Origin {
     from: OriginVar,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum OriginVar {
     Global(u32),
     Stack(usize),
+    Element(Array, Key),
 }
 
 /// A running program.
@@ -99,6 +100,8 @@ pub struct Machine {
     main: input::MainInput,
     streams: Streams,
     patterns: HashMap<Vec<u8>, Rc<Regex>>,
+    /// The last replacement of `sub` or `gsub`, taken apart.
+    replacement: text::Replacement,
     random: Random,
     exit_code: i32,
 }
@@ -136,6 +139,7 @@ impl Machine {
             main: input::MainInput::default(),
             streams: Streams::new(),
             patterns: HashMap::new(),
+            replacement: text::Replacement::default(),
             random: Random::new(1.0),
             exit_code: 0,
             code,
@@ -302,31 +306,36 @@ impl Machine {
         let mut at = index;
         for origin in self.origins.iter().rev() {
             if origin.param == at {
-                chain.push(origin.from);
+                chain.push(origin.from.clone());
                 match origin.from {
                     OriginVar::Stack(from) => at = from,
-                    OriginVar::Global(_) => break,
+                    OriginVar::Global(_) | OriginVar::Element(..) => break,
                 }
             }
         }
-        let existing = chain.iter().find_map(|var| match self.variable(*var) {
-            Value::Array(array) => Some(Rc::clone(array)),
+        let existing = chain.iter().find_map(|var| match self.origin_value(var) {
+            Value::Array(array) => Some(array),
             _ => None,
         });
         let array = existing.unwrap_or_else(new_array);
         for var in chain {
-            let variable = self.variable(var);
-            if let Value::Uninit = variable {
-                *variable = Value::Array(Rc::clone(&array));
+            if let Value::Uninit = self.origin_value(&var) {
+                let value = Value::Array(Rc::clone(&array));
+                match var {
+                    OriginVar::Global(slot) => self.globals[slot as usize] = value,
+                    OriginVar::Stack(index) => self.values[index] = value,
+                    OriginVar::Element(array, key) => array.borrow_mut().set(key.borrowed(), value),
+                }
             }
         }
         array
     }
 
-    fn variable(&mut self, var: OriginVar) -> &mut Value {
+    fn origin_value(&self, var: &OriginVar) -> Value {
         match var {
-            OriginVar::Global(slot) => &mut self.globals[slot as usize],
-            OriginVar::Stack(index) => &mut self.values[index],
+            OriginVar::Global(slot) => self.globals[*slot as usize].clone(),
+            OriginVar::Stack(index) => self.values[*index].clone(),
+            OriginVar::Element(array, key) => array.borrow().get(key.borrowed()).cloned().unwrap_or_default(),
         }
     }
 

@@ -182,13 +182,7 @@ impl Machine {
                     self.values.push(value);
                 }
                 Op::ArgGlobal(_) | Op::ArgLocal(_) => self.push_argument(op),
-                Op::ArgElem(place) => {
-                    let key = self.pop();
-                    let array = self.array(place)?;
-                    let value =
-                        array.borrow_mut().entry(key_of(&key, &mut self.scratch, &self.convfmt)).clone();
-                    self.values.push(value);
-                }
+                Op::ArgElem(place) => self.push_element(place)?,
                 Op::Array(place) => {
                     let array = self.array(place)?;
                     self.values.push(Value::Array(array));
@@ -641,6 +635,19 @@ impl Machine {
             self.origins.push(Origin { param: self.values.len(), from });
         }
         self.values.push(value);
+    }
+
+    fn push_element(&mut self, place: Place) -> Result<()> {
+        let key = self.pop();
+        let array = self.array(place)?;
+        let key = key_of(&key, &mut self.scratch, &self.convfmt);
+        let value = array.borrow_mut().entry(key).clone();
+        if let Value::Uninit = value {
+            let from = OriginVar::Element(Rc::clone(&array), key.to_key());
+            self.origins.push(Origin { param: self.values.len(), from });
+        }
+        self.values.push(value);
+        Ok(())
     }
 
     /// Forgets where values came from that are no longer on the stack.

@@ -161,12 +161,16 @@ impl Machine {
         let (text, replacement, pattern) = (self.pop(), self.pop(), self.pop());
         let regex = self.pattern_of(&pattern)?;
         let (text, replacement) = (text.to_str(&self.convfmt), replacement.to_str(&self.convfmt));
-        let pieces = pieces_of(replacement.as_bytes());
+        if self.replacement.text != replacement.as_bytes() {
+            self.replacement.text = replacement.as_bytes().to_vec();
+            self.replacement.pieces = pieces_of(replacement.as_bytes());
+        }
+        let pieces = &self.replacement.pieces;
         let mut changed = std::mem::take(&mut self.scratch);
         changed.clear();
         let which = if global { Which::All } else { Which::Number(1) };
         let count = replace(&regex, text.as_bytes(), which, &mut changed, |out, text, bounds| {
-            for piece in &pieces {
+            for piece in pieces {
                 match piece {
                     Piece::Text(piece) => out.extend_from_slice(piece),
                     Piece::Group(_) => out.extend_from_slice(&text[bounds.0..bounds.1]),
@@ -226,6 +230,13 @@ fn fill_separators(array: &Array, text: &[u8], between: &[fields::Span], outer: 
         }
         table.set(KeyRef::Int(index as i64), Value::text(&text[start..end]));
     }
+}
+
+/// A replacement and its parts.
+#[derive(Default)]
+pub(super) struct Replacement {
+    text: Vec<u8>,
+    pieces: Vec<Piece>,
 }
 
 /// A part of a replacement.

@@ -24,9 +24,18 @@ fn arith(op: Arith, left: f64, right: f64) -> Result<f64> {
         Arith::Div if right == 0.0 => return Err(Error::fatal("division by zero attempted")),
         Arith::Div => left / right,
         Arith::Mod if right == 0.0 => return Err(Error::fatal("division by zero attempted in `%'")),
-        Arith::Mod => left % right,
+        Arith::Mod => remainder(left, right),
         Arith::Pow => power(left, right),
     })
+}
+
+/// What C's `fmod` answers; of integers the machine knows it better than the library.
+#[inline]
+fn remainder(left: f64, right: f64) -> f64 {
+    match (number::as_integer(left), number::as_integer(right)) {
+        (Some(left), Some(right)) => (left % right) as f64,
+        _ => left % right,
+    }
 }
 
 /// By squaring for integers, which keeps what is exact exact.
@@ -76,6 +85,18 @@ fn truth(holds: bool) -> f64 {
     if holds { 1.0 } else { 0.0 }
 }
 
+/// The place in the code, kept where the processor has it at hand; the one who asked learns it at the end.
+struct Counter<'a> {
+    pc: usize,
+    place: &'a mut usize,
+}
+
+impl Drop for Counter<'_> {
+    fn drop(&mut self) {
+        *self.place = self.pc;
+    }
+}
+
 impl Machine {
     /// Runs the code from a place to where it ends.
     pub(super) fn run(&mut self, entry: u32) -> Result<Flow> {
@@ -116,10 +137,12 @@ impl Machine {
         }
     }
 
-    fn steps(&mut self, code: &Code, pc: &mut usize) -> Result<Flow> {
+    /// Operation after operation. Where it ended is in `place`, whatever ended it.
+    fn steps(&mut self, code: &Code, place: &mut usize) -> Result<Flow> {
+        let mut counter = Counter { pc: *place, place };
         loop {
-            let op = code.ops[*pc];
-            *pc += 1;
+            let op = code.ops[counter.pc];
+            counter.pc += 1;
             match op {
                 Op::Num(number) => self.nums.push(number),
                 Op::Const(index) => self.values.push(code.constants[index as usize].clone()),
@@ -400,32 +423,32 @@ impl Machine {
                 }
                 Op::DeleteAll(place) => self.array(place)?.borrow_mut().clear(),
 
-                Op::Jump(to) => *pc = to as usize,
+                Op::Jump(to) => counter.pc = to as usize,
                 Op::JumpNum(when, to) => {
                     if (self.pop_num() != 0.0) == when {
-                        *pc = to as usize;
+                        counter.pc = to as usize;
                     }
                 }
                 Op::JumpVal(when, to) => {
                     if self.pop().is_true() == when {
-                        *pc = to as usize;
+                        counter.pc = to as usize;
                     }
                 }
                 Op::JumpCompareNum(relation, when, to) => {
                     let right = self.pop_num();
                     let left = self.pop_num();
                     if holds_num(relation, left, right) == when {
-                        *pc = to as usize;
+                        counter.pc = to as usize;
                     }
                 }
                 Op::JumpCompare(relation, when, to) => {
                     if self.compare(relation) == when {
-                        *pc = to as usize;
+                        counter.pc = to as usize;
                     }
                 }
                 Op::JumpInRange(range, to) => {
                     if self.ranges[range as usize] {
-                        *pc = to as usize;
+                        counter.pc = to as usize;
                     }
                 }
                 Op::SetRange(range, inside) => self.ranges[range as usize] = inside,
@@ -433,7 +456,7 @@ impl Machine {
                     let case = self.pop();
                     let subject = self.pop();
                     if subject.compare(&case, &self.convfmt) == Ordering::Equal {
-                        *pc = to as usize;
+                        counter.pc = to as usize;
                     } else {
                         self.values.push(subject);
                     }
@@ -442,7 +465,7 @@ impl Machine {
                     let subject = self.pop();
                     let text = subject.to_str(&self.convfmt);
                     if self.regexes[regex as usize].is_match(text.as_bytes()) {
-                        *pc = to as usize;
+                        counter.pc = to as usize;
                     } else {
                         self.values.push(subject);
                     }
@@ -456,19 +479,21 @@ impl Machine {
                     Some(key) => self.values.push(key.to_value()),
                     None => {
                         self.loops.pop();
-                        *pc = end as usize;
+                        counter.pc = end as usize;
                     }
                 },
                 Op::EndForIn => drop(self.loops.pop()),
-                Op::Call { function, args } => *pc = self.enter(function, args as usize, *pc as u32)?,
+                Op::Call { function, args } => {
+                    counter.pc = self.enter(function, args as usize, counter.pc as u32)?
+                }
                 Op::CallNamed { args } => {
                     let name = self.pop().to_str(&self.convfmt);
                     let function = self.function_named(name.as_bytes(), args as usize)?;
-                    *pc = self.enter(function, args as usize, *pc as u32)?;
+                    counter.pc = self.enter(function, args as usize, counter.pc as u32)?;
                 }
                 Op::Return => match self.leave() {
                     super::OUTSIDE => return Ok(Flow::Done),
-                    back => *pc = back as usize,
+                    back => counter.pc = back as usize,
                 },
                 Op::Next => return Ok(Flow::Next),
                 Op::NextFile => return Ok(Flow::NextFile),
@@ -486,7 +511,7 @@ impl Machine {
                 }
                 Op::GetlineVar(from, skip) => {
                     if !self.getline_var(from)? {
-                        *pc = skip as usize;
+                        counter.pc = skip as usize;
                     }
                 }
                 Op::OutField(index) => self.line.extend_from_slice(self.record.bytes(index as usize)),
@@ -513,7 +538,7 @@ impl Machine {
                 Op::Builtin(builtin, args) => self.builtin(builtin, args as usize)?,
                 Op::Subst { global, skip } => {
                     if !self.substitute(global)? {
-                        *pc = skip as usize;
+                        counter.pc = skip as usize;
                     }
                 }
             }

@@ -232,6 +232,8 @@ impl Var {
 #[derive(Default)]
 pub struct Scope {
     hidden: Vec<(Vec<u8>, Option<Var>)>,
+    /// Those among them that the call itself hid, by `x=1 function`: unset, they show what they hid.
+    temporary: Vec<Vec<u8>>,
     /// The positional parameters and `$-` that `local -` keeps.
     pub saved_options: Option<crate::options::Options>,
 }
@@ -240,6 +242,8 @@ pub struct Scope {
 pub struct Vars {
     map: NameMap<Var>,
     scopes: Vec<Scope>,
+    /// What the assignments before a function's name hid: its scope will take it over.
+    pub temporaries: Vec<(Vec<u8>, Option<Var>)>,
     /// Counts changes to `PATH`, so that remembered locations are dropped.
     pub path_version: u64,
     /// What the locale's variables were found to say of text, while they stay as they are.
@@ -353,7 +357,9 @@ impl Vars {
     }
 
     pub fn push_scope(&mut self) {
-        self.scopes.push(Scope::default());
+        let hidden = std::mem::take(&mut self.temporaries);
+        let temporary = hidden.iter().map(|(name, _)| name.clone()).collect();
+        self.scopes.push(Scope { hidden, temporary, ..Scope::default() });
     }
 
     /// Leaves a function: what its locals hid comes back.
@@ -378,6 +384,11 @@ impl Vars {
 
     pub fn is_local(&self, name: &[u8]) -> bool {
         self.scopes.last().is_some_and(|scope| scope.hidden.iter().any(|(hidden, _)| hidden == name))
+    }
+
+    /// Whether a variable is only there for the call of the current function.
+    pub fn is_temporary(&self, name: &[u8]) -> bool {
+        self.scopes.last().is_some_and(|scope| scope.temporary.iter().any(|temporary| temporary == name))
     }
 
     /// Removes the innermost local of a name, of whatever function: what it hid comes back.
@@ -412,6 +423,9 @@ impl Vars {
     /// Makes a variable local to the current function; answers the one it hides, if it was not local already.
     pub fn make_local(&mut self, name: &[u8]) -> Option<Var> {
         if self.is_local(name) {
+            if let Some(scope) = self.scopes.last_mut() {
+                scope.temporary.retain(|temporary| temporary != name);
+            }
             return None;
         }
         let hidden = self.remove(name);

@@ -703,7 +703,7 @@ fn unset_variable(shell: &mut Shell, name: &[u8], nameref: bool, or_function: bo
         Some(var) if var.attrs.has(Attrs::READONLY) => {
             Ok(fail(shell, b"unset", &[&resolved, b": cannot unset: readonly variable"], 1))
         }
-        Some(_) if shell.vars.is_local(&resolved) => {
+        Some(_) if shell.vars.is_local(&resolved) && !shell.vars.is_temporary(&resolved) => {
             // A local stays local: unset, it still hides the one outside.
             shell.vars.insert(&resolved, Var::default());
             Ok(0)

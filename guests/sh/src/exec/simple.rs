@@ -65,9 +65,12 @@ impl Shell {
             && !(self.options.posix && builtins::is_special(name))
         {
             let function = function.clone();
-            return self.with_setup(simple, args, |shell, mut args| {
+            return self.with_setup(simple, args, |shell, undo, mut args| {
                 args.remove(0);
-                shell.call_function(&function, args)
+                shell.vars.temporaries = std::mem::take(undo);
+                let result = shell.call_function(&function, args);
+                *undo = std::mem::take(&mut shell.vars.temporaries);
+                result
             });
         }
         if let Some(builtin) = self.enabled_builtin(name) {
@@ -117,7 +120,7 @@ impl Shell {
         &mut self,
         simple: &Simple,
         args: Vec<Vec<u8>>,
-        run: impl FnOnce(&mut Shell, Vec<Vec<u8>>) -> Exec,
+        run: impl FnOnce(&mut Shell, &mut Undo, Vec<Vec<u8>>) -> Exec,
     ) -> Exec {
         let saved = if simple.redirects.is_empty() {
             None
@@ -132,7 +135,7 @@ impl Shell {
             }
         };
         let last = args.last().cloned().unwrap_or_default();
-        let undo = match self.assign_for_command(&simple.assignments, true) {
+        let mut undo = match self.assign_for_command(&simple.assignments, true) {
             Ok(undo) => undo,
             Err(flow) => {
                 if let Some(saved) = saved {
@@ -142,7 +145,7 @@ impl Shell {
             }
         };
         let keep = self.options.posix && builtins::is_special(&args[0]);
-        let result = run(self, args);
+        let result = run(self, &mut undo, args);
         if !keep {
             self.undo_assignments(undo);
         }
@@ -174,13 +177,13 @@ impl Shell {
             }
             return result;
         }
-        self.with_setup(simple, args, |shell, args| builtins::run(shell, builtin, &args, simple))
+        self.with_setup(simple, args, |shell, _, args| builtins::run(shell, builtin, &args, simple))
     }
 
     /// In POSIX mode a special builtin that is used wrongly ends the shell.
     fn run_special(&mut self, simple: &Simple, builtin: Builtin, args: Vec<Vec<u8>>) -> Exec {
         let result =
-            self.with_setup(simple, args, |shell, args| builtins::run(shell, builtin, &args, simple));
+            self.with_setup(simple, args, |shell, _, args| builtins::run(shell, builtin, &args, simple));
         match result {
             Ok(USAGE_ERROR) => Err(Flow::Exit(USAGE_ERROR)),
             other => other,
@@ -192,7 +195,7 @@ impl Shell {
         let command = match builtins::exec_command(args) {
             Ok(command) => command,
             Err(letter) => {
-                return self.with_setup(simple, args.to_vec(), |shell, _| {
+                return self.with_setup(simple, args.to_vec(), |shell, _, _| {
                     Ok(builtins::invalid_exec_option(shell, letter))
                 });
             }
@@ -252,7 +255,7 @@ impl Shell {
         if let Some(handler) = self.missing_handler(&args[0]) {
             let mut with_name = vec![b"command_not_found_handle".to_vec()];
             with_name.extend(args);
-            return self.with_setup(simple, with_name, |shell, mut args| {
+            return self.with_setup(simple, with_name, |shell, _, mut args| {
                 args.remove(0);
                 shell.call_function(&handler, args)
             });

@@ -50,6 +50,8 @@ pub struct Jobs {
     ended: HashMap<abi::Pid, abi::Status>,
     /// Children that nobody waits for at once, as far as is known still running: jobs and process substitutions.
     live: Vec<abi::Pid>,
+    /// Commands run while there were any.
+    commands: u8,
     /// The list is that of the shell this one was copied from: to be shown, not waited for.
     pub foreign: bool,
     /// Jobs by when something was last done with them, the current one last.
@@ -145,6 +147,17 @@ impl Jobs {
     /// Whether children may end that nobody is waiting for.
     pub fn has_live(&self) -> bool {
         !self.live.is_empty()
+    }
+
+    /// Whether jobs are running, as far as is known.
+    fn has_running(&self) -> bool {
+        self.has_live() && self.list.iter().any(|job| job.status.is_none())
+    }
+
+    /// Whether to look, before a command, for children that have ended. Process substitutions can wait a little.
+    pub fn is_time_to_look(&mut self) -> bool {
+        self.commands = self.commands.wrapping_add(1);
+        self.commands.is_multiple_of(64) || self.has_running()
     }
 
     /// A new child may have the number of one long gone.
@@ -538,7 +551,7 @@ pub struct ChildWatch;
 impl ChildWatch {
     /// A watch, if there is anything to watch.
     pub fn over(jobs: &Jobs) -> Option<ChildWatch> {
-        let watch = jobs.has_live() && abi::sigaction(SIGCHLD, abi::Disposition::Flag).is_ok();
+        let watch = jobs.has_running() && abi::sigaction(SIGCHLD, abi::Disposition::Flag).is_ok();
         watch.then_some(ChildWatch)
     }
 }

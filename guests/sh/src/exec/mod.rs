@@ -91,7 +91,7 @@ impl Shell {
             self.complain(b"maximum nesting level exceeded");
             return Err(Flow::Discard(1));
         }
-        if self.jobs.has_live() {
+        if self.jobs.has_live() && self.jobs.is_time_to_look() {
             self.reap_ended();
         }
         let result = match command {

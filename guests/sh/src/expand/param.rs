@@ -628,6 +628,9 @@ impl Shell {
                 {
                     return Ok(Base::Many(list, star));
                 }
+                if !positional && list.is_empty() {
+                    return Ok(Base::Many(list, star));
+                }
                 let mut offset = offset;
                 if positional {
                     // `${@:0}` starts with `$0`.
@@ -664,7 +667,7 @@ impl Shell {
         };
         let end = elements.last().map_or(0, |(at, _)| at.saturating_add(1));
         let from = if offset < 0 { offset.wrapping_add(end) } else { offset };
-        if from < 0 {
+        if from < 0 || from > end || elements.is_empty() {
             return Ok(Some(Vec::new()));
         }
         if let Some(length) = length

@@ -27,3 +27,8 @@ const MISSING: cases::Missing = &[
 async fn every_recorded_case_is_as_gnu_has_it() {
     cases::agree("guests/tools/tests/cases", MISSING, 20).await;
 }
+
+#[tokio::test]
+async fn every_recorded_case_of_awk_is_as_gawk_has_it() {
+    cases::agree("guests/awk/tests/cases", &[], 600).await;
+}

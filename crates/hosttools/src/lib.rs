@@ -8,19 +8,30 @@
 //!   what it wrote, without secrets ◄─ redact, audit ◄─ execute in the pool ◄─ audit ◄┘
 //! ```
 
+mod arguments;
 mod config;
 mod confine;
 mod doctor;
+mod environment;
 mod error;
+mod flags;
+mod gate;
 pub mod git_sync;
+mod jail;
+mod policy;
 mod pool;
+mod redact;
 mod spec;
+mod subcommand;
+mod tokenize;
 pub mod worker;
 
 pub use config::{Config, ConfigError, Mode, PoolConfig, ProgramLimits};
 pub use doctor::{Check, State, doctor};
 pub use error::{Stage, ToolError};
+pub use policy::{FlagRules, LeadingFlags, Notation, Policy, ProgramPolicy};
 pub use pool::{Backoff, LaneStats, Stats, Totals, WorkerPool};
+pub use redact::{REDACTED, Redactor, StreamRedactor};
 pub use spec::{
     Confinement, Ended, ExecSpec, Finished, HeldDirectory, Lane, OutputChunk, OutputSink, Required, Stream,
 };

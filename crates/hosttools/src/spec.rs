@@ -97,7 +97,8 @@ impl Default for Required {
 pub struct Finished {
     /// How it ended.
     pub status: Ended,
-    /// What it wrote, as far as it was kept.
+    /// What it wrote, as far as it was kept: from the pool, these bytes and nothing else (the door adds the marker that
+    /// says so, once secrets are out).
     pub stdout: Vec<u8>,
     /// The same for standard error.
     pub stderr: Vec<u8>,

@@ -1,0 +1,51 @@
+//! What a program finds in its environment: nothing of ours but what was asked for by name.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::policy::{PATH, ProgramPolicy};
+
+/// No colours, no pager, no questions, no configuration of the user's or the machine's.
+const QUIET: [(&str, &str); 14] = [
+    ("LANG", "C.UTF-8"),
+    ("TERM", "dumb"),
+    ("PAGER", "cat"),
+    ("MANPAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("EDITOR", "/bin/false"),
+    ("VISUAL", "/bin/false"),
+    ("GIT_EDITOR", "/bin/false"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_CONFIG_SYSTEM", "/dev/null"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", "/bin/false"),
+    ("SSH_ASKPASS", "/bin/false"),
+];
+
+/// All of a program's environment. What is fixed cannot be passed over: it comes last.
+pub(crate) fn environment(
+    passed: &[(String, OsString)],
+    policy: &ProgramPolicy,
+    jail: &Path,
+    cwd: &Path,
+) -> Vec<(OsString, OsString)> {
+    let mut all: BTreeMap<OsString, OsString> = BTreeMap::new();
+    all.extend(passed.iter().map(|(name, value)| (name.into(), value.clone())));
+    all.extend(QUIET.iter().map(|(name, value)| (name.into(), value.into())));
+    all.extend(policy.env.iter().map(|(name, value)| (name.into(), value.into())));
+    all.extend([
+        ("PATH".into(), PATH.into()),
+        ("HOME".into(), jail.into()),
+        ("PWD".into(), cwd.into()),
+        // A repository around the jail is not the jail's.
+        ("GIT_CEILING_DIRECTORIES".into(), jail.parent().unwrap_or(jail).into()),
+    ]);
+    all.into_iter().collect()
+}
+
+/// The variables of our environment that are to be passed on, as they are now.
+pub(crate) fn passed(names: &[String]) -> Vec<(String, OsString)> {
+    names.iter().filter_map(|name| Some((name.clone(), std::env::var_os(name)?))).collect()
+}

@@ -1,0 +1,102 @@
+//! Stage 3: the policy, a TOML file that names the programs an agent may ask for. What it does not name is denied.
+
+mod program;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::config::ConfigError;
+use crate::error::ToolError;
+
+pub use program::{FlagRules, LeadingFlags, Notation, ProgramPolicy};
+pub(crate) use program::{PATH, locate};
+
+/// The policy that comes with us.
+const STANDARD: &str = include_str!("default.toml");
+
+/// Which programs an agent may ask for, and how.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Policy {
+    /// By name.
+    pub programs: BTreeMap<String, ProgramPolicy>,
+    #[serde(skip)]
+    text: String,
+}
+
+impl Policy {
+    /// The policy that comes with us: programs that look, and change nothing.
+    pub fn standard() -> Policy {
+        Policy::parse(STANDARD).expect("the policy that comes with us is tested")
+    }
+
+    /// A policy in TOML.
+    pub fn parse(text: &str) -> Result<Policy, ConfigError> {
+        let mut policy: Policy = toml::from_str(text).map_err(|error| ConfigError(error.to_string()))?;
+        for (name, program) in &policy.programs {
+            program.check().map_err(|why| ConfigError(format!("programs.{name}: {why}")))?;
+        }
+        policy.text = text.to_owned();
+        Ok(policy)
+    }
+
+    /// A policy in a file.
+    pub fn from_file(file: &Path) -> Result<Policy, ConfigError> {
+        let failed = |error: &dyn std::fmt::Display| ConfigError(format!("{}: {error}", file.display()));
+        let text = std::fs::read_to_string(file).map_err(|error| failed(&error))?;
+        Policy::parse(&text).map_err(|error| failed(&error))
+    }
+
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What it says about a program. Only names count: a path, even to the same file, is denied.
+    pub(crate) fn program(&self, name: &str) -> Result<&ProgramPolicy, ToolError> {
+        self.programs.get(name).ok_or_else(|| ToolError::ProgramDenied {
+            program: name.to_owned(),
+            why: "is not a program the policy knows".to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_policy_that_comes_with_us_names_these_programs_and_no_others() {
+        let policy = Policy::standard();
+        let names: Vec<&str> = policy.programs.keys().map(String::as_str).collect();
+        assert_eq!(names, ["cat", "find", "git", "grep", "head", "ls", "tail", "wc"]);
+        assert!(policy.programs.values().all(|program| !program.write && !program.network));
+        let git: Vec<&str> = policy.programs["git"].subcommands.keys().map(String::as_str).collect();
+        assert_eq!(git, ["blame", "branch", "diff", "log", "ls-files", "rev-parse", "show", "status"]);
+    }
+
+    #[test]
+    fn unknown_programs_and_paths_are_denied() {
+        for name in ["sh", "", "/bin/ls", "./ls", "../bin/ls", "LS", "ls ", "l\u{73}\u{200b}", "gıt"] {
+            assert_eq!(Policy::standard().program(name).unwrap_err().code(), "PROGRAM_DENIED", "{name:?}");
+        }
+        assert!(Policy::standard().program("ls").is_ok());
+    }
+
+    #[test]
+    fn a_policy_that_makes_no_sense_is_an_error() {
+        for text in [
+            "[programs.x]\ndney = []",
+            "[programs.x]\nflags.deny = [\"output\"]",
+            "[programs.x]\nflags.deny = [\"-long\"]",
+            "[programs.x]\nflags.deny = [\"--a=b\"]",
+            "[programs.x]\npath = \"bin/x\"",
+            "[programs.x]\nenv = { \"A=B\" = \"\" }",
+            "programs = 3",
+        ] {
+            assert!(Policy::parse(text).is_err(), "{text}");
+        }
+    }
+}

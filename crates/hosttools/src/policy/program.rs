@@ -1,0 +1,148 @@
+//! What a policy says about one program, and where the program is.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::error::ToolError;
+
+/// Where programs are looked for, and all of `PATH` for those that run.
+pub(crate) const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// What a policy says about one program.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProgramPolicy {
+    /// What it may do, in a line.
+    pub about: String,
+    /// The file to run, where it is not the one of that name in the usual places.
+    pub path: Option<PathBuf>,
+    /// Whether it may change files in the jail.
+    pub write: bool,
+    /// Whether it may open sockets.
+    pub network: bool,
+    /// How long it may take, where that is not as for all.
+    pub timeout_ms: Option<u64>,
+    /// How it reads flags.
+    pub notation: Notation,
+    /// Variables it is given.
+    pub env: BTreeMap<String, String>,
+    /// How many of its first operands are text and not paths,
+    pub text_words: usize,
+    /// unless one of these flags is there.
+    pub text_words_unless: Vec<String>,
+    /// Its flags, or those of all its subcommands.
+    pub flags: FlagRules,
+    /// Flags before the subcommand.
+    pub before: LeadingFlags,
+    /// The subcommands that are allowed. Where there are none, it has none.
+    pub subcommands: BTreeMap<String, FlagRules>,
+}
+
+/// How a program reads flags.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Notation {
+    /// `--long=value`, abbreviations of long flags, bundles of short ones.
+    #[default]
+    Gnu,
+    /// Whole words after one dash, as `find` has them.
+    Words,
+}
+
+/// What is known and decided about flags.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FlagRules {
+    /// Refused in every form in which the program would understand them.
+    pub deny: Vec<String>,
+    /// Fine, although a denied one begins like that.
+    pub exact: Vec<String>,
+    /// Those that take a value.
+    pub values: Vec<String>,
+    /// Those that take a value which is text, not a path.
+    pub texts: Vec<String>,
+    /// Arguments put before the caller's.
+    pub insert: Vec<String>,
+}
+
+/// Flags that may stand before a subcommand.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LeadingFlags {
+    /// Those that may.
+    pub allow: Vec<String>,
+    /// Those that would take the next word as their value, needed to find the subcommand behind them.
+    pub values: Vec<String>,
+}
+
+impl FlagRules {
+    /// These rules and those.
+    pub(crate) fn and(&self, more: &FlagRules) -> FlagRules {
+        let both = |a: &Vec<String>, b: &Vec<String>| [a.as_slice(), b.as_slice()].concat();
+        FlagRules {
+            deny: both(&self.deny, &more.deny),
+            exact: both(&self.exact, &more.exact),
+            values: both(&self.values, &more.values),
+            texts: both(&self.texts, &more.texts),
+            insert: both(&self.insert, &more.insert),
+        }
+    }
+
+    fn check(&self, notation: Notation) -> Result<(), String> {
+        let named = [&self.deny, &self.exact, &self.values, &self.texts];
+        match named.into_iter().flatten().find(|flag| !is_flag(flag, notation)) {
+            Some(flag) => Err(format!("'{flag}' is not a flag of a program with this notation")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn is_flag(flag: &str, notation: Notation) -> bool {
+    let name = flag.trim_start_matches('-');
+    let dashes = flag.len() - name.len();
+    let plain = !name.is_empty() && !name.contains('=') && !name.contains(char::is_whitespace);
+    plain
+        && match notation {
+            Notation::Gnu => dashes == 2 || (dashes == 1 && name.chars().count() == 1),
+            Notation::Words => dashes == 1,
+        }
+}
+
+impl ProgramPolicy {
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.flags.check(self.notation)?;
+        for (name, rules) in &self.subcommands {
+            rules.check(self.notation).map_err(|why| format!("{name}: {why}"))?;
+        }
+        if self.path.as_ref().is_some_and(|path| !path.is_absolute()) {
+            return Err("path is not absolute".to_owned());
+        }
+        match self.env.keys().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
+            Some(name) => Err(format!("env: '{name}' is not a name")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The file of a program: absolute, without links, an executable, and not one the agent could have put there.
+pub(crate) fn locate(name: &str, policy: &ProgramPolicy, jail: &Path) -> Result<PathBuf, ToolError> {
+    let denied = |why: &str| ToolError::ProgramDenied { program: name.to_owned(), why: why.to_owned() };
+    let found = match &policy.path {
+        Some(path) => real_executable(path),
+        None => PATH.split(':').find_map(|directory| real_executable(&Path::new(directory).join(name))),
+    };
+    let program = found.ok_or_else(|| denied("is not installed"))?;
+    if program.starts_with(jail) {
+        return Err(denied("lies inside the jail, where it could have been changed"));
+    }
+    Ok(program)
+}
+
+fn real_executable(path: &Path) -> Option<PathBuf> {
+    let real = path.canonicalize().ok()?;
+    let metadata = real.metadata().ok()?;
+    (metadata.is_file() && metadata.permissions().mode() & 0o111 != 0).then_some(real)
+}

@@ -1,0 +1,86 @@
+//! Output that comes in pieces: a secret may be split between any two of them.
+//!
+//! Whole lines are passed on as they come, since no shape goes beyond a line. What is kept back: the line that has not
+//! ended, a private key that has not, and what could be the beginning of a secret of several lines.
+
+use std::ops::Range;
+
+use super::{Redactor, beginning_at_end, keys, replaced};
+
+/// A line that grows beyond this is passed on without its end;
+const LONGEST_LINE: usize = 64 << 10;
+/// this much is kept, more than any secret.
+const KEPT_OF_LINE: usize = 16 << 10;
+
+/// Takes secrets out of output that comes in pieces.
+#[derive(Debug)]
+pub struct StreamRedactor {
+    redactor: Redactor,
+    /// What has not been passed on. Its first `seen` bytes have been; they are there for what follows to be judged by.
+    held: Vec<u8>,
+    seen: usize,
+}
+
+impl StreamRedactor {
+    pub(super) fn new(redactor: Redactor) -> StreamRedactor {
+        StreamRedactor { redactor, held: Vec::new(), seen: 0 }
+    }
+
+    /// Takes a piece; answers what can be passed on by now.
+    pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
+        self.held.extend_from_slice(piece);
+        // Only the end of a line decides anything; looking at every byte of one again and again would be slow.
+        if !piece.contains(&b'\n') && self.held.len() < LONGEST_LINE {
+            return Vec::new();
+        }
+        let found = self.redactor.found(&self.held);
+        let end = outside(&found.known_by, self.decided());
+        self.pass_on(end, &found.secrets)
+    }
+
+    /// Answers the rest. If the output was cut, half a secret at its end goes, too.
+    pub fn finish(mut self, cut: bool) -> Vec<u8> {
+        let mut secrets = self.redactor.found(&self.held).secrets;
+        if let Some(start) = self.redactor.cut_at(&self.held).filter(|_| cut) {
+            secrets.push(start..self.held.len());
+            secrets = super::merged(secrets);
+        }
+        self.pass_on(self.held.len(), &secrets)
+    }
+
+    /// Up to where nothing that comes can make a difference.
+    fn decided(&self) -> usize {
+        let line = self.held.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let mut end = match self.held.len() - line {
+            0..LONGEST_LINE => line,
+            length => line + length - KEPT_OF_LINE,
+        };
+        let of_several_lines = self.redactor.secrets.iter().filter(|secret| secret.contains(&b'\n'));
+        let beginnings = of_several_lines.filter_map(|secret| beginning_at_end(&self.held, secret, 1));
+        for start in beginnings.chain(keys::open_at(&self.held)) {
+            end = end.min(start);
+        }
+        end
+    }
+
+    /// Passes on what lies before `end`.
+    fn pass_on(&mut self, end: usize, secrets: &[Range<usize>]) -> Vec<u8> {
+        let end = end.max(self.seen);
+        let before: Vec<Range<usize>> = secrets
+            .iter()
+            .filter(|secret| secret.end <= end && secret.start >= self.seen)
+            .map(|secret| secret.start - self.seen..secret.end - self.seen)
+            .collect();
+        let passed = replaced(&self.held[self.seen..end], &before);
+        // One byte stays, to tell whether a word begins behind it.
+        let kept = end.saturating_sub(1);
+        self.held.drain(..kept);
+        self.seen = end - kept;
+        passed
+    }
+}
+
+/// The same place, or the beginning of what it lies in.
+fn outside(ranges: &[Range<usize>], end: usize) -> usize {
+    ranges.iter().find(|range| range.start < end && end < range.end).map_or(end, |range| range.start)
+}

@@ -1,10 +1,10 @@
 //! What can go wrong outside a guest.
 
+use wardian_audit::AuditError;
 use wardian_kernel::KernelError;
 use wardian_vfs::Errno;
 
 use crate::archive::ArchiveError;
-use crate::audit::AuditError;
 
 /// An error of the library. What a script does wrong is not among them: that is in its
 /// [`RunResult`](crate::RunResult).

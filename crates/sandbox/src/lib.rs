@@ -41,6 +41,8 @@ mod snapshot;
 mod system;
 
 pub use archive::ArchiveError;
+#[doc(hidden)]
+pub use archive::try_archive;
 pub use audit::{AuditError, AuditLog, AuditRecord, Rotation, Verified, VerifyError, verify_audit};
 pub use error::Error;
 pub use extension::{
@@ -58,5 +60,6 @@ pub use sandbox::Sandbox;
 pub use snapshot::Snapshot;
 #[doc(hidden)]
 pub use system::guest_tasks;
+pub use wardian_audit::{AuditError, AuditLog, AuditRecord, Rotation, Verified, VerifyError, verify_audit};
 pub use wardian_kernel::{HostInput, HostOutput, Input, Mode, Source, SourceRead, Terminal};
 pub use wardian_vfs::{Change, Errno, FileKind, What};

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use wardian_audit::AuditLog;
 use wardian_kernel::{Allowlist, Rules};
 use wardian_vfs::{Quota, Tree};
 
-use crate::audit::AuditLog;
 use crate::error::{Error, lost};
 use crate::extension::{self, Extension};
 use crate::mounts::{HostMount, MountMode, NewMount};

@@ -8,7 +8,7 @@ use tokio::sync::{Mutex as AsyncMutex, Notify, OwnedMappedMutexGuard, OwnedMutex
 use wardian_kernel::{AtRest, Machine, Session};
 use wardian_vfs::{Quota, Tree};
 
-use crate::audit::Event;
+use crate::audit::{self, Event};
 use crate::error::{Error, lost};
 use crate::history::History;
 use crate::options::{Builder, Limits, Setup};
@@ -47,7 +47,7 @@ impl Inner {
 
     pub(crate) fn record(&self, event: Event) {
         if let Some(audit) = &self.setup.audit {
-            audit.record(&self.id, event);
+            audit::record(audit, &self.id, &event);
         }
     }
 }

@@ -49,3 +49,14 @@ pub(crate) fn environment(
 pub(crate) fn passed(names: &[String]) -> Vec<(String, OsString)> {
     names.iter().filter_map(|name| Some((name.clone(), std::env::var_os(name)?))).collect()
 }
+
+/// What must not be seen: what was said so, and the variables passed on whose names say so.
+pub(crate) fn secrets(said: &[String], passed: &[(String, OsString)]) -> Vec<Vec<u8>> {
+    const SECRET: [&str; 5] = ["TOKEN", "SECRET", "PASSW", "KEY", "CREDENTIAL"];
+    let named = passed.iter().filter(|(name, value)| {
+        let name = name.to_uppercase();
+        value.len() >= 8 && SECRET.iter().any(|word| name.contains(word))
+    });
+    let said = said.iter().map(|secret| secret.as_bytes().to_vec());
+    said.chain(named.map(|(_, value)| value.as_encoded_bytes().to_vec())).collect()
+}

@@ -97,8 +97,7 @@ impl Default for Required {
 pub struct Finished {
     /// How it ended.
     pub status: Ended,
-    /// What it wrote, as far as it was kept: from the pool, these bytes and nothing else (the door adds the marker that
-    /// says so, once secrets are out).
+    /// What it wrote, up to `max_output` bytes; if there was more, a marker behind them says so.
     pub stdout: Vec<u8>,
     /// The same for standard error.
     pub stderr: Vec<u8>,

@@ -1,8 +1,13 @@
 //! The door, with real programs, real files and real processes.
 
+mod adversarial;
 mod confinement;
+mod door;
 mod git_sync;
 mod lanes;
 mod processes;
+mod programs;
+mod races;
 mod rig;
 mod settings;
+mod yard;

@@ -1,0 +1,226 @@
+//! The door itself: nine stages, in order.
+
+use std::sync::Arc;
+
+use wardian_audit::{AuditLog, Rotation};
+
+use crate::arguments;
+use crate::audit::{Owed, Recorder};
+use crate::config::{Config, ConfigError};
+use crate::environment;
+use crate::error::ToolError;
+use crate::flags;
+use crate::gate;
+use crate::jail::Jail;
+use crate::output::{Relay, cleaned};
+use crate::policy::{Policy, ProgramPolicy, locate};
+use crate::pool::{Stats, WorkerPool};
+use crate::redact::Redactor;
+use crate::request::Request;
+use crate::spec::{Confinement, ExecSpec, Finished, HeldDirectory};
+use crate::subcommand;
+
+/// Runs native programs for an agent, as far as the policy goes. Cloning it shares it.
+#[derive(Clone)]
+pub struct ToolSandbox(Arc<Door>);
+
+struct Door {
+    config: Config,
+    policy: Policy,
+    redactor: Redactor,
+    recorder: Recorder,
+    passed_env: Vec<(String, std::ffi::OsString)>,
+    /// None where the gate is closed: then nothing needs them.
+    inside: Option<Inside>,
+}
+
+struct Inside {
+    jail: Jail,
+    pool: WorkerPool,
+}
+
+impl ToolSandbox {
+    /// A door with the policy and the audit log that the settings name. To be called inside a tokio runtime, which the
+    /// pool then lives on.
+    pub fn open(config: Config) -> Result<ToolSandbox, OpenError> {
+        let policy = match &config.policy {
+            Some(file) => Policy::from_file(file)?,
+            None => Policy::standard(),
+        };
+        let Some(file) = &config.audit else {
+            return Err(ConfigError("audit: a log is needed, nothing runs without a record".to_owned()).into());
+        };
+        let log = AuditLog::to_file(file, Rotation::default())
+            .map_err(|error| ToolError::AuditFailed(error.to_string()))?;
+        ToolSandbox::with(config, policy, log)
+    }
+
+    /// A door with this policy and this audit log.
+    pub fn with(config: Config, policy: Policy, log: AuditLog) -> Result<ToolSandbox, OpenError> {
+        let passed_env = environment::passed(&config.pass_env);
+        let redactor = Redactor::new(environment::secrets(&config.secrets, &passed_env))?;
+        let recorder = Recorder::new(log, redactor.clone());
+        let inside = match gate::open(&config) {
+            Ok(()) => Some(Inside::open(&config)?),
+            Err(_) => None,
+        };
+        Ok(ToolSandbox(Arc::new(Door { config, policy, redactor, recorder, passed_env, inside })))
+    }
+
+    /// What would be run: stages 1 to 6, without running or recording anything. It looks at files, so it blocks.
+    pub fn check(&self, request: &Request) -> Result<ExecSpec, ToolError> {
+        self.0.prepare(request)
+    }
+
+    /// Runs a program: all nine stages. Dropping the future ends the program, and that is on record, too.
+    pub async fn run(&self, request: Request) -> Result<Finished, ToolError> {
+        let (request, spec, owed) = self.admitted(request).await?;
+        let ran = self.execute(&request, spec).await;
+        let recorded = match &ran {
+            Ok(finished) => owed.complete(finished),
+            Err(error) => owed.failed(error),
+        };
+        recorded.map_err(|error| ToolError::RecordLost(error.to_string()))?;
+        ran
+    }
+
+    /// Stages 1 to 7. They wait for files, which must not keep the runtime waiting.
+    async fn admitted(&self, request: Request) -> Result<(Request, ExecSpec, Owed), ToolError> {
+        let door = self.0.clone();
+        let admit = move || {
+            let unrecorded = |error: wardian_audit::AuditError| ToolError::AuditFailed(error.to_string());
+            match door.prepare(&request) {
+                Ok(spec) => {
+                    let owed = door.recorder.start(&request, &spec).map_err(unrecorded)?;
+                    Ok((request, spec, owed))
+                }
+                Err(refusal) => {
+                    door.recorder.refused(&request, &refusal).map_err(unrecorded)?;
+                    Err(refusal)
+                }
+            }
+        };
+        let lost = |error: tokio::task::JoinError| ToolError::AuditFailed(error.to_string());
+        tokio::task::spawn_blocking(admit).await.map_err(lost)?
+    }
+
+    /// Stage 8, and of stage 9 what concerns the output.
+    async fn execute(&self, request: &Request, spec: ExecSpec) -> Result<Finished, ToolError> {
+        let pool = &self.0.inside()?.pool;
+        let max_output = spec.max_output;
+        let (sink, relay) = match &request.output {
+            Some(to) => {
+                let (sink, relay) = Relay::new(&self.0.redactor, max_output, to.clone());
+                (Some(sink), Some(relay))
+            }
+            None => (None, None),
+        };
+        let ran = pool.run(spec, request.lane, &request.session, sink).await;
+        if let Some(relay) = relay {
+            relay.finish().await;
+        }
+        Ok(cleaned(&self.0.redactor, ran?, max_output))
+    }
+
+    /// The policy in force.
+    pub fn policy(&self) -> &Policy {
+        &self.0.policy
+    }
+
+    /// What the pool does and did; nothing where the door is closed.
+    pub fn stats(&self) -> Option<Stats> {
+        self.0.inside.as_ref().map(|inside| inside.pool.stats())
+    }
+
+    /// The pool, for housekeeping of one's own; none where the door is closed.
+    pub fn pool(&self) -> Option<&WorkerPool> {
+        self.0.inside.as_ref().map(|inside| &inside.pool)
+    }
+
+    /// Takes nothing new, ends what runs.
+    pub async fn shutdown(&self) {
+        if let Some(inside) = &self.0.inside {
+            inside.pool.shutdown().await;
+        }
+    }
+}
+
+impl Inside {
+    fn open(config: &Config) -> Result<Inside, OpenError> {
+        let Some(jail) = &config.jail else {
+            return Err(ConfigError("jail: a directory to work in is needed".to_owned()).into());
+        };
+        Ok(Inside {
+            jail: Jail::open(jail, config.allow_without_openat2)?,
+            pool: WorkerPool::start(config.mode, &config.pool)?,
+        })
+    }
+}
+
+impl Door {
+    fn inside(&self) -> Result<&Inside, ToolError> {
+        self.inside.as_ref().ok_or_else(|| ToolError::Disabled("it was when it was set up".to_owned()))
+    }
+
+    /// Stages 1 to 6: each can only say no.
+    fn prepare(&self, request: &Request) -> Result<ExecSpec, ToolError> {
+        gate::open(&self.config)?;
+        let jail = &self.inside()?.jail;
+        let words = request.tokenized()?;
+        let (name, args) = words.split_first().ok_or_else(|| ToolError::Syntax("there is no command".to_owned()))?;
+        let policy = self.policy.program(name)?;
+        let program = locate(name, policy, jail.root().path())?;
+        let parts = subcommand::allowed(name, policy, args)?;
+        let rules = match parts.subcommand.and_then(|name| policy.subcommands.get(name)) {
+            Some(own) => policy.flags.and(own),
+            None => policy.flags.clone(),
+        };
+        flags::check(name, policy, &rules, &parts)?;
+        let cwd = jail.directory(&request.cwd)?;
+        for candidate in arguments::paths(policy, &rules, parts.rest)? {
+            jail.check(&cwd, &candidate)?;
+        }
+        let args = parts.before.iter().map(String::as_str).chain(parts.subcommand);
+        let args = args.chain(rules.insert.iter().map(String::as_str)).chain(parts.rest.iter().map(String::as_str));
+        Ok(ExecSpec {
+            program,
+            name: name.into(),
+            args: args.map(Into::into).collect(),
+            env: environment::environment(&self.passed_env, policy, jail.root().path(), cwd.path()),
+            timeout: request.timeout.unwrap_or_else(|| self.timeout(policy)),
+            max_output: self.config.max_output,
+            confinement: self.confinement(policy, jail.root()),
+            cwd,
+        })
+    }
+
+    fn timeout(&self, policy: &ProgramPolicy) -> std::time::Duration {
+        policy.timeout_ms.map_or(self.config.timeout(), std::time::Duration::from_millis)
+    }
+
+    fn confinement(&self, policy: &ProgramPolicy, jail: &HeldDirectory) -> Confinement {
+        let limits = &self.config.limits;
+        Confinement {
+            jail: jail.clone(),
+            readable: self.config.readable.clone(),
+            write: policy.write,
+            network: policy.network,
+            memory: limits.memory,
+            files: limits.files,
+            processes: limits.processes,
+            file_size: limits.file_size,
+            required: self.config.required(),
+        }
+    }
+}
+
+/// Why a door could not be set up.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum OpenError {
+    /// A setting or the policy makes no sense.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The jail, the log or the pool cannot be had.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+}

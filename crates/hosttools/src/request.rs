@@ -1,0 +1,116 @@
+//! One call, as it is asked for.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::error::ToolError;
+use crate::spec::{Lane, OutputSink};
+use crate::tokenize;
+
+/// More than this is not looked at.
+const MOST_BYTES: usize = 128 << 10;
+
+/// One call, as it is asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    command: Command,
+    pub(crate) cwd: PathBuf,
+    pub(crate) session: String,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) lane: Lane,
+    pub(crate) output: Option<OutputSink>,
+}
+
+#[derive(Clone, Debug)]
+enum Command {
+    Line(String),
+    Words(Vec<OsString>),
+}
+
+impl Request {
+    /// A line such as `git log -3`; quoting is the shell's.
+    pub fn line(line: impl Into<String>) -> Request {
+        Request::new(Command::Line(line.into()))
+    }
+
+    /// A program's name and arguments, as they are.
+    pub fn words(words: impl IntoIterator<Item = impl Into<OsString>>) -> Request {
+        Request::new(Command::Words(words.into_iter().map(Into::into).collect()))
+    }
+
+    fn new(command: Command) -> Request {
+        Request {
+            command,
+            cwd: PathBuf::new(),
+            session: String::new(),
+            timeout: None,
+            lane: Lane::Interactive,
+            output: None,
+        }
+    }
+
+    /// Where to run it, seen from the jail's root, which it is by default.
+    pub fn cwd(mut self, cwd: impl AsRef<Path>) -> Request {
+        self.cwd = cwd.as_ref().to_owned();
+        self
+    }
+
+    /// For whom: each session gets its turn, and records name it.
+    pub fn session(mut self, session: impl Into<String>) -> Request {
+        self.session = session.into();
+        self
+    }
+
+    /// How long it may take.
+    pub fn timeout(mut self, timeout: Duration) -> Request {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Which lane it takes.
+    pub fn lane(mut self, lane: Lane) -> Request {
+        self.lane = lane;
+        self
+    }
+
+    /// Who is given the output as it comes, without secrets.
+    pub fn output(mut self, sink: OutputSink) -> Request {
+        self.output = Some(sink);
+        self
+    }
+
+    /// Stage 2: its words.
+    pub(crate) fn tokenized(&self) -> Result<Vec<String>, ToolError> {
+        let refused = |what: &str| Err(ToolError::Syntax(what.to_owned()));
+        let words = match &self.command {
+            Command::Line(line) if line.len() > MOST_BYTES => return refused("it is too long"),
+            Command::Line(line) => tokenize::words(line)?,
+            Command::Words(words) => {
+                let text = |word: &OsString| word.clone().into_string();
+                match words.iter().map(text).collect::<Result<Vec<String>, OsString>>() {
+                    Ok(words) => words,
+                    Err(_) => return refused("an argument that is not UTF-8"),
+                }
+            }
+        };
+        if words.is_empty() {
+            return refused("there is no command");
+        }
+        if words.iter().any(|word| word.contains('\0')) {
+            return refused("a NUL character");
+        }
+        if words.iter().map(|word| word.len() + 1).sum::<usize>() > MOST_BYTES {
+            return refused("it is too long");
+        }
+        Ok(words)
+    }
+
+    /// What was asked for, to be put on record.
+    pub(crate) fn shown(&self) -> Vec<String> {
+        match &self.command {
+            Command::Line(line) => vec![line.clone()],
+            Command::Words(words) => words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        }
+    }
+}

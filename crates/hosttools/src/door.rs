@@ -48,7 +48,9 @@ impl ToolSandbox {
             None => Policy::standard(),
         };
         let Some(file) = &config.audit else {
-            return Err(ConfigError("audit: a log is needed, nothing runs without a record".to_owned()).into());
+            return Err(
+                ConfigError("audit: a log is needed, nothing runs without a record".to_owned()).into()
+            );
         };
         let log = AuditLog::to_file(file, Rotation::default())
             .map_err(|error| ToolError::AuditFailed(error.to_string()))?;
@@ -167,7 +169,8 @@ impl Door {
         gate::open(&self.config)?;
         let jail = &self.inside()?.jail;
         let words = request.tokenized()?;
-        let (name, args) = words.split_first().ok_or_else(|| ToolError::Syntax("there is no command".to_owned()))?;
+        let (name, args) =
+            words.split_first().ok_or_else(|| ToolError::Syntax("there is no command".to_owned()))?;
         let policy = self.policy.program(name)?;
         let program = locate(name, policy, jail.root().path())?;
         let parts = subcommand::allowed(name, policy, args)?;
@@ -181,7 +184,8 @@ impl Door {
             jail.check(&cwd, &candidate)?;
         }
         let args = parts.before.iter().map(String::as_str).chain(parts.subcommand);
-        let args = args.chain(rules.insert.iter().map(String::as_str)).chain(parts.rest.iter().map(String::as_str));
+        let args =
+            args.chain(rules.insert.iter().map(String::as_str)).chain(parts.rest.iter().map(String::as_str));
         Ok(ExecSpec {
             program,
             name: name.into(),

@@ -50,7 +50,8 @@ impl Relay {
     /// Where the pool is to write, and what passes that on.
     pub(crate) fn new(redactor: &Redactor, max_output: usize, to: OutputSink) -> (OutputSink, Relay) {
         let (from_pool, mut chunks) = mpsc::unbounded_channel::<OutputChunk>();
-        let mut streams = [Stream::Stdout, Stream::Stderr].map(|stream| (stream, Cleaning::new(redactor, max_output)));
+        let mut streams =
+            [Stream::Stdout, Stream::Stderr].map(|stream| (stream, Cleaning::new(redactor, max_output)));
         let task = tokio::spawn(async move {
             while let Some(chunk) = chunks.recv().await {
                 for (stream, cleaning) in streams.iter_mut().filter(|(stream, _)| *stream == chunk.stream) {

@@ -41,9 +41,6 @@ mod snapshot;
 mod system;
 
 pub use archive::ArchiveError;
-#[doc(hidden)]
-pub use archive::try_archive;
-pub use audit::{AuditError, AuditLog, AuditRecord, Rotation, Verified, VerifyError, verify_audit};
 pub use error::Error;
 pub use extension::{
     Answer, Extension, ExtensionCall, ExtensionSpec, Invocation, PYTHON_PACKAGES, PythonPackage,

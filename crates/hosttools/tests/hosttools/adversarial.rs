@@ -88,25 +88,148 @@ const PROGRAMS: &[(&str, &[&str])] = &[
     ("head", &["-n", "-c", "--lines", "--bytes", "-q", "-1"]),
     ("tail", &["-n", "-c", "-f", "-F", "--follow", "--retry", "--pid", "-n1f", "--lines"]),
     ("wc", &["-l", "-c", "--files0-from", "--files", "--total", "-L"]),
-    ("ls", &["-l", "-a", "-R", "-L", "-H", "-laRL", "--dereference", "--deref", "-I", "--hide", "-d", "--dereference-command-line"]),
+    (
+        "ls",
+        &[
+            "-l",
+            "-a",
+            "-R",
+            "-L",
+            "-H",
+            "-laRL",
+            "--dereference",
+            "--deref",
+            "-I",
+            "--hide",
+            "-d",
+            "--dereference-command-line",
+        ],
+    ),
     (
         "grep",
-        &["-r", "-R", "-e", "-f", "-rf", "-ef", "-fe", "--file", "--fil", "--regexp", "--include", "--exclude-from", "-A",
-          "-d", "-D", "--dereference-recursive", "--deref", "-h", "sings", "-rh", ".", "canary", "-c", "-z", "-a", "-L"],
+        &[
+            "-r",
+            "-R",
+            "-e",
+            "-f",
+            "-rf",
+            "-ef",
+            "-fe",
+            "--file",
+            "--fil",
+            "--regexp",
+            "--include",
+            "--exclude-from",
+            "-A",
+            "-d",
+            "-D",
+            "--dereference-recursive",
+            "--deref",
+            "-h",
+            "sings",
+            "-rh",
+            ".",
+            "canary",
+            "-c",
+            "-z",
+            "-a",
+            "-L",
+        ],
     ),
     (
         "find",
-        &["-L", "-H", "-P", "-D", "-O3", "-follow", "-name", "-path", "-newer", "-samefile", "-exec", "-execdir", "-ok",
-          "-delete", "-fprint", "-fprintf", "-fls", "-files0-from", "--exec", "-type", "f", "-printf", "%p", "-newermt",
-          "-o", "-anewer", "cat", ";", "{}", "+", "-maxdepth", "3", "-ls", "-newerat", "-lname", "-regex"],
+        &[
+            "-L",
+            "-H",
+            "-P",
+            "-D",
+            "-O3",
+            "-follow",
+            "-name",
+            "-path",
+            "-newer",
+            "-samefile",
+            "-exec",
+            "-execdir",
+            "-ok",
+            "-delete",
+            "-fprint",
+            "-fprintf",
+            "-fls",
+            "-files0-from",
+            "--exec",
+            "-type",
+            "f",
+            "-printf",
+            "%p",
+            "-newermt",
+            "-o",
+            "-anewer",
+            "cat",
+            ";",
+            "{}",
+            "+",
+            "-maxdepth",
+            "3",
+            "-ls",
+            "-newerat",
+            "-lname",
+            "-regex",
+        ],
     ),
     (
         "git",
-        &["log", "diff", "show", "status", "blame", "ls-files", "rev-parse", "branch", "-c", "-C", "--git-dir",
-          "--work-tree", "--exec-path", "--no-index", "--no-ind", "--output", "--outp", "--ext-diff", "--textconv", "-p",
-          "-O", "-S", "-G", "-L", "-X", "--contents", "--exclude-from", "--ignore-revs-file", "--pathspec-from-file",
-          "--resolve-git-dir", "--git-path", "-n", "HEAD", "--grep", "--format", "-m", "-D", "--relative", "--raw", "-u",
-          "alias.x=!cat", "core.pager=cat", "--no-pager", "push", "config", "--others", "-o", "--show-prefix", "file"],
+        &[
+            "log",
+            "diff",
+            "show",
+            "status",
+            "blame",
+            "ls-files",
+            "rev-parse",
+            "branch",
+            "-c",
+            "-C",
+            "--git-dir",
+            "--work-tree",
+            "--exec-path",
+            "--no-index",
+            "--no-ind",
+            "--output",
+            "--outp",
+            "--ext-diff",
+            "--textconv",
+            "-p",
+            "-O",
+            "-S",
+            "-G",
+            "-L",
+            "-X",
+            "--contents",
+            "--exclude-from",
+            "--ignore-revs-file",
+            "--pathspec-from-file",
+            "--resolve-git-dir",
+            "--git-path",
+            "-n",
+            "HEAD",
+            "--grep",
+            "--format",
+            "-m",
+            "-D",
+            "--relative",
+            "--raw",
+            "-u",
+            "alias.x=!cat",
+            "core.pager=cat",
+            "--no-pager",
+            "push",
+            "config",
+            "--others",
+            "-o",
+            "--show-prefix",
+            "file",
+        ],
     ),
 ];
 
@@ -120,14 +243,14 @@ enum Piece {
 }
 
 fn pieces() -> impl Strategy<Value = (usize, Vec<Piece>, bool)> {
-    let any = || any::<u16>().prop_map(usize::from);
+    let number = || any::<u16>().prop_map(usize::from);
     let piece = prop_oneof![
-        3 => any().prop_map(Piece::Flag),
-        3 => any().prop_map(Piece::Path),
-        2 => (any(), any(), any()).prop_map(|(flag, path, form)| Piece::Joined(flag, path, form)),
-        1 => any().prop_map(Piece::Long),
+        3 => number().prop_map(Piece::Flag),
+        3 => number().prop_map(Piece::Path),
+        2 => (number(), number(), number()).prop_map(|(flag, path, form)| Piece::Joined(flag, path, form)),
+        1 => number().prop_map(Piece::Long),
     ];
-    (any(), prop::collection::vec(piece, 1..6), any::<bool>())
+    (number(), prop::collection::vec(piece, 1..6), any::<bool>())
 }
 
 /// The words that the pieces stand for.
@@ -174,7 +297,8 @@ fn requests(yard: &Yard) -> Vec<(Vec<String>, Request)> {
     let parent = parent.to_str().unwrap();
     let request = |(program, pieces, in_sub): &(usize, Vec<Piece>, bool)| {
         let words = words(parent, *program, pieces);
-        let request = if pieces.len() % 2 == 0 { Request::words(&words) } else { Request::line(quoted(&words)) };
+        let request =
+            if pieces.len() % 2 == 0 { Request::words(&words) } else { Request::line(quoted(&words)) };
         (words, request.cwd(if *in_sub { "sub" } else { "" }))
     };
     LINES_TO_TRY.iter().map(request).collect()
@@ -235,8 +359,15 @@ fn without_the_door_many_of_them_get_out() {
     for (program, pieces, _) in LINES_TO_TRY.iter().take(300) {
         let words = words(parent.to_str().unwrap(), *program, pieces);
         // These would change or hang something.
-        let harmful = ["-delete", "-f", "-F", "--follow", "-exec", "-ok", "-fprint", "-fls", "--output", "--outp", "-L", "-R", "/"];
-        if words[0] == "git" || words.iter().any(|word| harmful.iter().any(|flag| word == flag || (flag.len() > 2 && word.starts_with(flag)))) {
+        let harmful = [
+            "-delete", "-f", "-F", "--follow", "-exec", "-ok", "-fprint", "-fls", "--output", "--outp", "-L",
+            "-R", "/",
+        ];
+        if words[0] == "git"
+            || words.iter().any(|word| {
+                harmful.iter().any(|flag| word == flag || (flag.len() > 2 && word.starts_with(flag)))
+            })
+        {
             continue;
         }
         let mut program = Command::new("timeout");

@@ -12,7 +12,12 @@ use crate::yard::{Yard, exists, output, refusal, run};
 async fn as_without_us(yard: &Yard, door: &ToolSandbox, line: &str) {
     let words: Vec<&str> = line.split(' ').collect();
     let mut plain = std::process::Command::new(words[0]);
-    plain.args(&words[1..]).current_dir(yard.jail()).env("LANG", "C.UTF-8").env_remove("LC_ALL").env("GIT_PAGER", "cat");
+    plain
+        .args(&words[1..])
+        .current_dir(yard.jail())
+        .env("LANG", "C.UTF-8")
+        .env_remove("LC_ALL")
+        .env("GIT_PAGER", "cat");
     let plain = plain.output().unwrap();
     let ours = door.run(Request::words(&words)).await.unwrap_or_else(|error| panic!("{line}: {error}"));
     assert_eq!(String::from_utf8_lossy(&ours.stdout), String::from_utf8_lossy(&plain.stdout), "{line}");
@@ -89,11 +94,50 @@ async fn nothing_leads_out() {
     let door = yard.door();
     let canary = yard.canary();
     let canary = canary.to_str().unwrap();
-    for path in ["../outside/canary", canary, "song", "out/canary", "abs/canary", "sub/up/../outside/canary", "sub/up/song"] {
-        for program in ["cat", "wc", "head", "tail", "ls", "find", "ls -l", "head -n 1", "grep sings", "grep -r sings", "git diff --", "git log --"] {
+    for path in [
+        "../outside/canary",
+        canary,
+        "song",
+        "out/canary",
+        "abs/canary",
+        "sub/up/../outside/canary",
+        "sub/up/song",
+    ] {
+        for program in [
+            "cat",
+            "wc",
+            "head",
+            "tail",
+            "ls",
+            "find",
+            "ls -l",
+            "head -n 1",
+            "grep sings",
+            "grep -r sings",
+            "git diff --",
+            "git log --",
+        ] {
             assert_eq!(refusal(&door, &format!("{program} {path}")).await, "PATH_DENIED", "{program} {path}");
         }
-        for line in ["grep -f{} file", "grep -f {} file", "grep --file={} file", "grep --exclude-from={} x file", "find . -newer {}", "find . -samefile {}", "git blame --contents={} file", "git blame --contents {} file", "git blame -S{} file", "git log -O{}", "git diff -O{}", "git ls-files -X{}", "git ls-files --exclude-from={}", "git rev-parse --resolve-git-dir {}", "cat @{}", "cat --x={}", "cat -x{}"] {
+        for line in [
+            "grep -f{} file",
+            "grep -f {} file",
+            "grep --file={} file",
+            "grep --exclude-from={} x file",
+            "find . -newer {}",
+            "find . -samefile {}",
+            "git blame --contents={} file",
+            "git blame --contents {} file",
+            "git blame -S{} file",
+            "git log -O{}",
+            "git diff -O{}",
+            "git ls-files -X{}",
+            "git ls-files --exclude-from={}",
+            "git rev-parse --resolve-git-dir {}",
+            "cat @{}",
+            "cat --x={}",
+            "cat -x{}",
+        ] {
             let line = line.replace("{}", path);
             assert_eq!(refusal(&door, &line).await, "PATH_DENIED", "{line}");
         }
@@ -111,7 +155,16 @@ async fn links_met_on_the_way_are_not_followed() {
         let text = String::from_utf8_lossy(&finished.stdout).into_owned();
         assert!(!text.contains(crate::yard::SONG) && !text.contains(crate::yard::UNSEEN), "{line}: {text}");
     }
-    for line in ["grep -R sings .", "grep -rR sings", "grep --deref sings .", "find -L . -type f", "find . -follow", "ls -L", "ls -lRL", "ls --dereference"] {
+    for line in [
+        "grep -R sings .",
+        "grep -rR sings",
+        "grep --deref sings .",
+        "find -L . -type f",
+        "find . -follow",
+        "ls -L",
+        "ls -lRL",
+        "ls --dereference",
+    ] {
         assert_eq!(refusal(&door, line).await, "FLAG_DENIED", "{line}");
     }
 }
@@ -159,7 +212,11 @@ async fn programs_named_by_the_repository_do_not_run() {
     let yard = Yard::with_repository();
     let jail = yard.jail();
     let evil = jail.join("evil");
-    fs::write(&evil, format!("#!/bin/sh\necho \"$0 $@\" >> {}\ncat 2>/dev/null\n", jail.join("ran").display())).unwrap();
+    fs::write(
+        &evil,
+        format!("#!/bin/sh\necho \"$0 $@\" >> {}\ncat 2>/dev/null\n", jail.join("ran").display()),
+    )
+    .unwrap();
     fs::set_permissions(&evil, fs::Permissions::from_mode(0o755)).unwrap();
     fs::create_dir(jail.join("hooks")).unwrap();
     for hook in ["post-index-change", "pre-commit", "fsmonitor-watchman"] {
@@ -193,8 +250,18 @@ async fn programs_named_by_the_repository_do_not_run() {
     let text = Policy::standard().text().replace("[programs.git]\n", "[programs.git]\nwrite = true\n");
     let door = yard.door_with(yard.config(), Policy::parse(&text).unwrap());
     for line in [
-        "git status", "git diff", "git diff HEAD~1", "git log -p", "git log '--format=%G?'", "git show", "git show HEAD:file",
-        "git blame file", "git branch", "git ls-files -m", "git rev-parse HEAD", "git diff --stat",
+        "git status",
+        "git diff",
+        "git diff 'HEAD~1'",
+        "git log -p",
+        "git log '--format=%G?'",
+        "git show",
+        "git show HEAD:file",
+        "git blame file",
+        "git branch",
+        "git ls-files -m",
+        "git rev-parse HEAD",
+        "git diff --stat",
     ] {
         run(&door, line).await;
         assert!(!exists(&jail.join("ran")), "{line}: {:?}", fs::read_to_string(jail.join("ran")));

@@ -82,11 +82,16 @@ impl Yard {
 
     /// Nothing outside has changed.
     pub fn assert_untouched(&self, what: &dyn std::fmt::Debug) {
-        let mut names: Vec<_> = fs::read_dir(self.outside()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let mut names: Vec<_> =
+            fs::read_dir(self.outside()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, ["canary", UNSEEN], "{what:?}");
         for name in names {
-            assert_eq!(fs::read_to_string(self.outside().join(name)).unwrap(), format!("{SONG}\n"), "{what:?}");
+            assert_eq!(
+                fs::read_to_string(self.outside().join(name)).unwrap(),
+                format!("{SONG}\n"),
+                "{what:?}"
+            );
         }
     }
 

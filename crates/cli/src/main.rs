@@ -7,7 +7,9 @@ mod mount;
 mod run;
 mod serve;
 mod shell;
+mod state;
 mod streams;
+mod tools;
 
 use std::process::ExitCode;
 
@@ -33,6 +35,8 @@ enum Command {
     Shell(shell::Arguments),
     /// Serve sandboxes to other programs, by JSON-RPC.
     Serve(serve::Arguments),
+    /// Run native programs through the guarded door.
+    Tools(tools::Arguments),
     /// Print completions for your own shell.
     Completions(completions::Arguments),
     /// Look after audit logs.
@@ -67,6 +71,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::main(arguments),
         Command::Shell(arguments) => shell::main(arguments),
         Command::Serve(arguments) => serve::main(arguments),
+        Command::Tools(arguments) => tools::main(arguments),
         Command::Completions(arguments) => completions::main(arguments, Arguments::command()),
         Command::Audit(arguments) => audit::main(arguments),
     };

@@ -1,16 +1,18 @@
 //! `wardian run`: a script in a new sandbox.
 
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use wardian::{Input, Limits, MountMode, Run, Sandbox};
+use wardian::{Builder, Input, Limits, MountMode, Run, Sandbox};
+use wardian_hosttools::ToolSandbox;
 use wardian_server::result_object;
 
 use crate::mount::Mount;
 use crate::streams::{Stdin, copy_to};
-use crate::{duration, mount};
+use crate::{duration, mount, tools};
 
 /// Run a script in a new sandbox and exit with its code.
 #[derive(clap::Args)]
@@ -19,6 +21,7 @@ Examples:
   wardian run 'echo hello | wc -c'
   wardian run --timeout 200ms 'while :; do :; done'      # exits with 124
   wardian run --mount .:/src:ro 'ls /src | head -3'
+  wardian run --mount .:/src --tool git 'cd /src; git log --oneline | head -3'
   wardian run --json 'echo hi'
   wardian run --mount .:/src:overlay --diff 'sed -i s/colour/color/ /src/*.md'     # a patch; your files stay as they are
   wardian run --mount .:/src:overlay --apply 'cd /src && sh fix.sh'     # all it changed if it succeeds, else nothing
@@ -36,6 +39,9 @@ pub(crate) struct Arguments {
     /// Show a host directory in the sandbox: HOST:PATH[:ro|rw|overlay].
     #[arg(long = "mount", value_name = "MOUNT", value_parser = mount::parse)]
     mounts: Vec<Mount>,
+    /// Make a native program a command, on the files of a mounted directory: NAME, or NAME@PATH where there are several.
+    #[arg(long = "tool", value_name = "TOOL")]
+    tools: Vec<String>,
     /// Set an environment variable: NAME=VALUE.
     #[arg(long = "env", value_name = "NAME=VALUE")]
     env: Vec<String>,
@@ -67,6 +73,7 @@ async fn run(arguments: Arguments) -> Result<u8> {
         let (name, value) = pair.split_once('=').with_context(|| format!("not NAME=VALUE: '{pair}'"))?;
         builder = builder.env(name, value);
     }
+    builder = with_tools(builder, &arguments.tools, &arguments.mounts)?;
     for mount in arguments.mounts.iter().cloned() {
         builder = builder.mount(mount.host, mount.path, mount.mode);
     }
@@ -99,6 +106,27 @@ fn overlays(arguments: &Arguments) -> Result<Vec<String>> {
         bail!("--diff and --apply need an overlay: --mount HOST:PATH:overlay");
     }
     Ok(paths)
+}
+
+/// Native programs as commands, each on the directory mounted for it.
+fn with_tools(mut builder: Builder, wanted: &[String], mounts: &[Mount]) -> Result<Builder> {
+    let mut doors: HashMap<&str, ToolSandbox> = HashMap::new();
+    for tool in wanted {
+        let (name, path) = match (tool.split_once('@'), mounts) {
+            (Some((name, path)), _) => (name, path),
+            (None, [only]) => (tool.as_str(), only.path.as_str()),
+            (None, []) => bail!("--tool {tool} needs a --mount to work on"),
+            (None, _) => bail!("--tool {tool}: say on which mount, as in {tool}@{}", mounts[0].path),
+        };
+        let mount = mounts.iter().find(|mount| mount.path == path);
+        let mount = mount.with_context(|| format!("--tool {tool}: nothing is mounted at {path}"))?;
+        let door = match doors.get(path) {
+            Some(door) => door,
+            None => doors.entry(path).or_insert(tools::door_to(&mount.host)?),
+        };
+        builder = builder.host_tool(door, name, path);
+    }
+    Ok(builder)
 }
 
 /// Output that only passes through needs no cap.

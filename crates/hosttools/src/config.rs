@@ -151,9 +151,12 @@ impl Config {
         let failed = |error: &dyn std::fmt::Display| ConfigError(format!("{}: {error}", file.display()));
         let text = std::fs::read_to_string(file).map_err(|error| failed(&error))?;
         let config: Config = toml::from_str(&text).map_err(|error| failed(&error))?;
-        config.with_environment(std::env::vars_os().filter_map(|(name, value)| {
-            Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
-        }))
+        config.with_environment(variables())
+    }
+
+    /// The settings of the environment.
+    pub fn from_environment() -> Result<Config, ConfigError> {
+        Config::default().with_environment(variables())
     }
 
     /// These settings, with `WARDIAN_TOOLS_*` among `variables` over them.
@@ -212,6 +215,12 @@ impl Config {
     pub fn required(&self) -> Required {
         Required { landlock: !self.allow_without_landlock, seccomp: !self.allow_without_seccomp }
     }
+}
+
+/// Our environment.
+fn variables() -> impl Iterator<Item = (String, String)> {
+    let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
+    std::env::vars_os().map(move |(name, value)| (text(name), text(value)))
 }
 
 fn number<N: std::str::FromStr>(value: &str) -> Result<N, String> {

@@ -1,5 +1,6 @@
 //! The door itself: nine stages, in order.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use wardian_audit::{AuditLog, Rotation};
@@ -121,12 +122,17 @@ impl ToolSandbox {
         if let Some(relay) = relay {
             relay.finish().await;
         }
-        Ok(cleaned(&self.0.redactor, ran?, max_output))
+        cleaned(&self.0.redactor, ran?, max_output).await
     }
 
     /// The policy in force.
     pub fn policy(&self) -> &Policy {
         &self.0.policy
+    }
+
+    /// The jail, without links; none where the door is closed.
+    pub fn jail(&self) -> Option<&Path> {
+        self.0.inside.as_ref().map(|inside| inside.jail.root().path())
     }
 
     /// What the pool does and did; nothing where the door is closed.

@@ -3,11 +3,28 @@
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use crate::error::ToolError;
 use crate::redact::{Redactor, StreamRedactor};
 use crate::spec::{Finished, OutputChunk, OutputSink, Stream};
 
+/// More than this is cleaned aside: it takes milliseconds that belong to others on the runtime.
+const MUCH: usize = 64 << 10;
+
 /// What is kept of a program's output, without secrets.
-pub(crate) fn cleaned(redactor: &Redactor, mut finished: Finished, max_output: usize) -> Finished {
+pub(crate) async fn cleaned(
+    redactor: &Redactor,
+    finished: Finished,
+    max_output: usize,
+) -> Result<Finished, ToolError> {
+    if finished.stdout.len() + finished.stderr.len() <= MUCH {
+        return Ok(cleaned_here(redactor, finished, max_output));
+    }
+    let redactor = redactor.clone();
+    let cleaning = tokio::task::spawn_blocking(move || cleaned_here(&redactor, finished, max_output));
+    cleaning.await.map_err(|error| ToolError::WorkerLost(error.to_string()))
+}
+
+fn cleaned_here(redactor: &Redactor, mut finished: Finished, max_output: usize) -> Finished {
     for stream in [&mut finished.stdout, &mut finished.stderr] {
         let mut cleaning = Cleaning::new(redactor, max_output);
         let mut clean = cleaning.push(stream);

@@ -29,6 +29,7 @@ mod error;
 mod extension;
 mod files;
 mod history;
+mod host_tool;
 mod interactive;
 mod mounts;
 mod options;

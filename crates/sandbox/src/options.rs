@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wardian_audit::AuditLog;
+use wardian_hosttools::ToolSandbox;
 use wardian_kernel::{Allowlist, Rules};
 use wardian_vfs::{Quota, Tree};
 
 use crate::error::{Error, lost};
 use crate::extension::{self, Extension};
+use crate::host_tool::HostTool;
 use crate::mounts::{HostMount, MountMode, NewMount};
 use crate::pool::PoolOptions;
 use crate::sandbox::Sandbox;
@@ -112,6 +114,7 @@ pub struct Builder {
     writable_paths: Option<Vec<String>>,
     tool_allowlist: Option<Vec<String>>,
     extensions: Vec<Extension>,
+    host_tools: Vec<HostTool>,
     nice: u8,
     audit: Option<AuditLog>,
     pool: Option<PoolOptions>,
@@ -132,6 +135,7 @@ impl Default for Builder {
             writable_paths: None,
             tool_allowlist: None,
             extensions: Vec::new(),
+            host_tools: Vec::new(),
             nice: 0,
             audit: None,
             pool: None,
@@ -214,6 +218,19 @@ impl Builder {
         self
     }
 
+    /// A native program as a command, through a guarded door: one that the door's policy knows by this name. Its files
+    /// are those of the host directory mounted at `mount`, which must be the door's jail, read-only or read-write: what
+    /// an overlay keeps in the sandbox, no native program could see.
+    pub fn host_tool(
+        mut self,
+        door: &ToolSandbox,
+        name: impl Into<String>,
+        mount: impl Into<String>,
+    ) -> Builder {
+        self.host_tools.push(HostTool::new(door, name.into(), mount.into()));
+        self
+    }
+
     /// From 0 to 19: how often other sandboxes go first when processors are short.
     pub fn nice(mut self, nice: u8) -> Builder {
         self.nice = nice;
@@ -274,7 +291,7 @@ impl Builder {
     }
 
     /// The files and everything else but the shell.
-    pub(crate) async fn set_up(self, system: &Arc<System>) -> Result<(Setup, Tree), Error> {
+    pub(crate) async fn set_up(mut self, system: &Arc<System>) -> Result<(Setup, Tree), Error> {
         if let Some(option) = self.unsupported {
             return Err(Error::Unsupported(option));
         }
@@ -283,6 +300,9 @@ impl Builder {
         }
         if let Some(pool) = self.pool {
             system.pool.configure(pool)?;
+        }
+        for tool in std::mem::take(&mut self.host_tools) {
+            self.extensions.push(tool.into_extension(&self.mounts)?);
         }
         let mut tree = system.tree(self.limits.quota());
         let host_programs = extension::install(&mut tree, system, &self.extensions)?;

@@ -245,7 +245,7 @@ fn put_in_machine(
 }
 
 /// 64 random bits, in hexadecimal. Where there is no randomness left, the clock has to do.
-fn new_id() -> String {
+pub(crate) fn new_id() -> String {
     let mut bytes = [0; 8];
     if getrandom::fill(&mut bytes).is_err() {
         bytes = crate::history::now_ms().to_le_bytes();

@@ -8,6 +8,8 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 
+use crate::state::state_directory;
+
 /// How many of the last commands a shell starts with.
 const REMEMBERED: usize = 1000;
 /// A longer file is cut back to what is remembered.
@@ -78,11 +80,8 @@ fn cut_back(path: &std::path::Path, lines: &[&str]) -> std::io::Result<()> {
     std::fs::rename(beside, path)
 }
 
-/// Where the history is: in `$XDG_STATE_HOME`, by default `~/.local/state`.
 fn path() -> Option<PathBuf> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
-    Some(state.join("wardian/history"))
+    Some(state_directory()?.join("history"))
 }
 
 fn encode(line: &str) -> String {

@@ -6,6 +6,7 @@ mod readme;
 mod run;
 mod serve;
 mod shell;
+mod tools;
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

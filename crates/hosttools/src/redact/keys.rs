@@ -70,5 +70,5 @@ pub(super) fn open_at(text: &[u8]) -> Option<usize> {
 }
 
 fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("every pattern is tried by a test")
+    Regex::new(&format!("(?-u){text}")).expect("every pattern is tried by a test")
 }

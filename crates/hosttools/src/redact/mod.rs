@@ -88,7 +88,7 @@ impl Redactor {
             }
         }
         let mut known_by = secrets.clone();
-        for shape in SHAPES.iter() {
+        for shape in SHAPES.present_in(text) {
             for captures in shape.whole.captures_iter(text) {
                 let secret = captures.iter().skip(1).flatten().next().or(captures.get(0));
                 secrets.extend(secret.map(|secret| secret.range()));
@@ -102,8 +102,7 @@ impl Redactor {
     fn cut_at(&self, text: &[u8]) -> Option<usize> {
         let beginnings = self.secrets.iter().filter_map(|secret| beginning_at_end(text, secret, SHORTEST));
         let line = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let shapes =
-            SHAPES.iter().filter_map(|shape| Some(line + shape.cut.as_ref()?.find(&text[line..])?.start()));
+        let shapes = SHAPES.cut_at(&text[line..]).map(|start| line + start);
         beginnings.chain(shapes).min()
     }
 }

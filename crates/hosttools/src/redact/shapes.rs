@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use regex::bytes::Regex;
+use regex::bytes::{Regex, RegexSet};
 
 /// One kind of secret. Where there is a group, that is the secret, else all of it.
 pub(super) struct Shape {
@@ -46,38 +46,63 @@ const NAMES: &str = concat!(
     r"|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|account[_-]?key|encryption[_-]?key)"
 );
 
+/// All shapes, and one look that says which of them are there at all: mostly none.
+pub(super) struct Shapes {
+    all: Vec<Shape>,
+    at_a_glance: RegexSet,
+}
+
+impl Shapes {
+    /// Those that are somewhere in the text.
+    pub(super) fn present_in<'a>(&'a self, text: &[u8]) -> impl Iterator<Item = &'a Shape> + use<'a> {
+        self.at_a_glance.matches(text).into_iter().map(|number| &self.all[number])
+    }
+
+    /// Where one of them begins that the end of the text has cut off.
+    pub(super) fn cut_at(&self, text: &[u8]) -> Option<usize> {
+        let cuts = self.all.iter().filter_map(|shape| shape.cut.as_ref());
+        cuts.filter_map(|cut| Some(cut.find(text)?.start())).min()
+    }
+}
+
 /// All shapes.
-pub(super) static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
-    let mut shapes: Vec<Shape> = TOKENS
-        .iter()
-        .map(|(beginning, class, least)| Shape {
-            whole: pattern(&format!(r"\b{beginning}{class}{{{least},}}")),
-            cut: Some(pattern(&format!(r"\b{beginning}{class}*$"))),
-        })
-        .collect();
-    // JSON web tokens: two JSON objects and a signature.
-    shapes.push(Shape {
-        whole: pattern(r"\beyJ[A-Za-z0-9_\-]{8,}\.eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]*"),
-        cut: Some(pattern(r"\beyJ[A-Za-z0-9_\-]*(?:\.(?:e(?:y(?:J[A-Za-z0-9_\-]*)?)?)?)?$")),
+pub(super) static SHAPES: LazyLock<Shapes> = LazyLock::new(|| {
+    let tokens = TOKENS.iter().map(|(beginning, class, least)| {
+        (format!(r"\b{beginning}{class}{{{least},}}"), Some(format!(r"\b{beginning}{class}*$")))
     });
-    shapes.extend(
-        [
-            // scheme://user:PASSWORD@host
-            r"(?i)\b[a-z][a-z0-9+.\-]*://[^\s/:@]*:([^\s/@]+)@".to_owned(),
-            r"(?i)\b(?:bearer|basic)[ \t]+([a-z0-9._~+/=\-]{16,})".to_owned(),
-            // password=VALUE, "password" = "VALUE"
-            format!(r#"(?i){NAMES}["']?[ \t]*=[ \t]*(?:"([^"\r\n]+)|'([^'\r\n]+)|([^\s"'=,;&][^\s"',;&]*))"#),
-            // "password": "VALUE", password: VALUE (a type or a word in a sentence is shorter)
-            format!(r#"(?i){NAMES}["']?[ \t]*:[ \t]*(?:"([^"\r\n]+)|'([^'\r\n]+)|([^\s"',;&]{{8,}}))"#),
-            // --password VALUE
-            format!(r#"(?i)--?{NAMES}[ \t]+(?:"([^"\r\n]+)|'([^'\r\n]+)|([^\s"'\-][^\s"']*))"#),
-        ]
-        .iter()
-        .map(|text| Shape { whole: pattern(text), cut: None }),
+    // JSON web tokens: two JSON objects and a signature.
+    let web_token = (
+        r"\beyJ[A-Za-z0-9_\-]{8,}\.eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]*".to_owned(),
+        Some(r"\beyJ[A-Za-z0-9_\-]*(?:\.(?:e(?:y(?:J[A-Za-z0-9_\-]*)?)?)?)?$".to_owned()),
     );
-    shapes
+    let named = [
+        // scheme://user:PASSWORD@host
+        r"(?i)\b[a-z][a-z0-9+.\-]*://[^\s/:@]*:([^\s/@]+)@".to_owned(),
+        r"(?i)\b(?:bearer|basic)[ \t]+([a-z0-9._~+/=\-]{16,})".to_owned(),
+        // password=VALUE, "password" = "VALUE"
+        format!(r#"(?i){NAMES}["']?[ \t]*=[ \t]*(?:"([^"\r\n]+)|'([^'\r\n]+)|([^\s"'=,;&][^\s"',;&]*))"#),
+        // "password": "VALUE", password: VALUE (a type or a word in a sentence is shorter)
+        format!(r#"(?i){NAMES}["']?[ \t]*:[ \t]*(?:"([^"\r\n]+)|'([^'\r\n]+)|([^\s"',;&]{{8,}}))"#),
+        // --password VALUE
+        format!(r#"(?i)--?{NAMES}[ \t]+(?:"([^"\r\n]+)|'([^'\r\n]+)|([^\s"'\-][^\s"']*))"#),
+    ];
+    let texts: Vec<(String, Option<String>)> =
+        tokens.chain([web_token]).chain(named.into_iter().map(|text| (text, None))).collect();
+    let at_a_glance = RegexSet::new(texts.iter().map(|(whole, _)| bytewise(whole)));
+    Shapes {
+        all: texts
+            .iter()
+            .map(|(whole, cut)| Shape { whole: pattern(whole), cut: cut.as_deref().map(pattern) })
+            .collect(),
+        at_a_glance: at_a_glance.expect("every shape is tried by a test"),
+    }
 });
 
+/// By bytes, not characters: output may be anything, and it is a lot faster.
+fn bytewise(text: &str) -> String {
+    format!("(?-u){text}")
+}
+
 fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("every shape is tried by a test")
+    Regex::new(&bytewise(text)).expect("every shape is tried by a test")
 }

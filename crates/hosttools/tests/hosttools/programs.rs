@@ -271,6 +271,25 @@ async fn programs_named_by_the_repository_do_not_run() {
     assert!(exists(&jail.join("ran")));
 }
 
+/// There is no switch for filters; what they do is confined.
+#[tokio::test]
+async fn a_filter_named_by_the_repository_reaches_nothing_outside() {
+    let yard = Yard::with_repository();
+    let (jail, canary) = (yard.jail(), yard.canary());
+    let evil = format!("cat {0} > seen; cat {0} >&2; echo x >> {0}; rm {0}; cat", canary.display());
+    yard.git(&["config", "filter.x.clean", &evil]);
+    fs::write(jail.join(".gitattributes"), "* filter=x\n").unwrap();
+    fs::write(jail.join("file"), "changed\n").unwrap();
+    let text = Policy::standard().text().replace("[programs.git]\n", "[programs.git]\nwrite = true\n");
+    let door = yard.door_with(yard.config(), Policy::parse(&text).unwrap());
+    let finished = run(&door, "git diff").await;
+    // It ran, which is what this is about.
+    assert_eq!(fs::read_to_string(jail.join("seen")).unwrap(), "");
+    let text = [finished.stdout, finished.stderr].concat();
+    assert!(!String::from_utf8_lossy(&text).contains(crate::yard::SONG));
+    yard.assert_untouched(&"filter");
+}
+
 /// A repository around the jail, or named by a file in it, is not the jail's.
 #[tokio::test]
 async fn other_repositories_are_not_found() {

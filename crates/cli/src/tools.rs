@@ -1,0 +1,223 @@
+//! `wardian tools`: native programs through the guarded door.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use wardian_hosttools::{Config, Policy, Request, Stream, ToolSandbox};
+
+use crate::duration;
+use crate::state::state_directory;
+
+/// The door said no.
+const REFUSED: u8 = 126;
+/// It took too long.
+const TIMED_OUT: u8 = 124;
+
+/// Run native programs through the guarded door.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  wardian tools run -- git status
+  wardian tools run --jail ~/project -- grep -rn TODO src
+  wardian tools check -- git -c x status      # says which stage would refuse it, and why
+  wardian tools policy show")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Run a program, if it is allowed, and exit with its code; 126 if it is not, 124 if it took too long.
+    Run {
+        #[command(flatten)]
+        door: Door,
+        /// End it after this long (200ms, 1.5s, 2m).
+        #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+        timeout: Option<Duration>,
+        #[command(flatten)]
+        called: Called,
+    },
+    /// Say whether a program would be run; exits with 1 if not.
+    Check {
+        #[command(flatten)]
+        door: Door,
+        #[command(flatten)]
+        called: Called,
+    },
+    /// Look at the policy.
+    Policy {
+        #[command(subcommand)]
+        command: PolicyCommand,
+    },
+}
+
+#[derive(clap::Subcommand)]
+enum PolicyCommand {
+    /// Print the policy in force.
+    Show {
+        #[command(flatten)]
+        door: Door,
+    },
+}
+
+/// Where the door stands. WARDIAN_TOOLS_* sets the rest.
+#[derive(clap::Args)]
+pub(crate) struct Door {
+    /// The directory programs work in and see; the current one by default.
+    #[arg(long, value_name = "DIR")]
+    jail: Option<PathBuf>,
+    /// The policy, in place of the one that comes with Wardian.
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// The log of calls; by default tools.jsonl in the user's state directory.
+    #[arg(long, value_name = "FILE")]
+    audit: Option<PathBuf>,
+    /// Settings, as TOML.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+struct Called {
+    /// The program and its arguments, or all of it as one word.
+    #[arg(required = true, trailing_var_arg = true, value_name = "WORD")]
+    words: Vec<OsString>,
+}
+
+/// Does it; answers the exit code.
+pub(crate) fn main(arguments: Arguments) -> Result<u8> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        match arguments.command {
+            Command::Run { door, timeout, called } => run(door.settings()?, timeout, called).await,
+            Command::Check { door, called } => check(door.settings()?, called),
+            Command::Policy { command: PolicyCommand::Show { door } } => show_policy(&door.settings()?),
+        }
+    })
+}
+
+impl Door {
+    /// The settings: of the file, over them the environment's, over them the command line's.
+    fn settings(self) -> Result<Config> {
+        let mut config = settings(self.config.as_deref())?;
+        config.jail = self.jail.or(config.jail).or(Some(PathBuf::from(".")));
+        config.policy = self.policy.or(config.policy);
+        config.audit = self.audit.or(config.audit);
+        Ok(config)
+    }
+}
+
+fn settings(file: Option<&Path>) -> Result<Config> {
+    let config = match file {
+        Some(file) => Config::from_file(file)?,
+        None => Config::from_environment()?,
+    };
+    // Whoever asks here has opened the door; WARDIAN_TOOLS_MODE=disabled keeps it closed.
+    Ok(Config { enabled: true, ..config })
+}
+
+/// A door whose jail is this directory, for a sandbox that has it mounted.
+pub(crate) fn door_to(jail: &Path) -> Result<ToolSandbox> {
+    open(Config { jail: Some(jail.to_owned()), ..settings(None)? })
+}
+
+fn open(mut config: Config) -> Result<ToolSandbox> {
+    if config.audit.is_none() {
+        config.audit = Some(default_log()?);
+    }
+    Ok(ToolSandbox::open(config)?)
+}
+
+/// The log in the user's state directory, which is made if need be.
+fn default_log() -> Result<PathBuf> {
+    let directory = state_directory().context("no place for a log of calls: name one with --audit")?;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
+    made.with_context(|| format!("cannot make {}", directory.display()))?;
+    Ok(directory.join("tools.jsonl"))
+}
+
+impl Called {
+    /// As it was asked for, from here if here is inside the jail.
+    fn request(self, config: &Config) -> Request {
+        let request = match <[OsString; 1]>::try_from(self.words) {
+            Ok([line]) => match line.into_string() {
+                Ok(line) => Request::line(line),
+                Err(word) => Request::words([word]),
+            },
+            Err(words) => Request::words(words),
+        };
+        let jail = config.jail.as_ref().and_then(|jail| jail.canonicalize().ok());
+        match (jail, std::env::current_dir().and_then(|here| here.canonicalize())) {
+            (Some(jail), Ok(here)) if here.starts_with(&jail) => request.cwd(here),
+            _ => request,
+        }
+    }
+}
+
+async fn run(config: Config, timeout: Option<Duration>, called: Called) -> Result<u8> {
+    let (sink, mut chunks) = tokio::sync::mpsc::unbounded_channel();
+    let mut request = called.request(&config).session("command line").output(sink);
+    if let Some(timeout) = timeout {
+        request = request.timeout(timeout);
+    }
+    let door = open(config)?;
+    let showing = async {
+        while let Some(chunk) = chunks.recv().await {
+            // Nobody reading it is the reader's business.
+            let _ = match chunk.stream {
+                Stream::Stdout => std::io::stdout().write_all(&chunk.bytes),
+                Stream::Stderr => std::io::stderr().write_all(&chunk.bytes),
+            };
+            let _ = std::io::stdout().flush();
+        }
+    };
+    let (ran, ()) = tokio::join!(door.run(request), showing);
+    door.shutdown().await;
+    match ran {
+        Ok(finished) if finished.timed_out => {
+            eprintln!("wardian: it took too long and was ended");
+            Ok(TIMED_OUT)
+        }
+        Ok(finished) => Ok(u8::try_from(finished.status.code()).unwrap_or(u8::MAX)),
+        Err(error) => {
+            eprintln!("wardian: {}: {error}", error.code());
+            Ok(REFUSED)
+        }
+    }
+}
+
+fn check(config: Config, called: Called) -> Result<u8> {
+    let request = called.request(&config);
+    let policy = policy(&config)?;
+    // Nothing is run, so nothing is recorded.
+    let door = ToolSandbox::with(config, policy, wardian::AuditLog::to_callback(|_| ()))?;
+    match door.check(&request) {
+        Ok(spec) => {
+            let args = spec.args.iter().map(|word| word.display().to_string());
+            let line: Vec<String> = std::iter::once(spec.program.display().to_string()).chain(args).collect();
+            println!("allowed: {} (in {})", line.join(" "), spec.cwd.path().display());
+            Ok(0)
+        }
+        Err(error) => {
+            println!("refused by stage '{}': {}: {error}", error.stage().name(), error.code());
+            Ok(1)
+        }
+    }
+}
+
+fn policy(config: &Config) -> Result<Policy> {
+    Ok(match &config.policy {
+        Some(file) => Policy::from_file(file)?,
+        None => Policy::standard(),
+    })
+}
+
+fn show_policy(config: &Config) -> Result<u8> {
+    print!("{}", policy(config)?.text());
+    Ok(0)
+}

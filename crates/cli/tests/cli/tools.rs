@@ -1,0 +1,154 @@
+//! Native programs through the door, from the command line and from inside a sandbox.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::shown;
+
+/// `wardian WORDS…` in this directory, with a state directory of its own.
+fn wardian_in(directory: &Path, words: &[&str]) -> Output {
+    let mut wardian = Command::new(env!("CARGO_BIN_EXE_wardian"));
+    wardian
+        .args(words)
+        .current_dir(directory)
+        .env("XDG_STATE_HOME", directory.parent().unwrap().join("state"));
+    wardian.output().expect("it starts")
+}
+
+fn git(directory: &Path, words: &[&str]) -> String {
+    let mut git = Command::new("git");
+    git.args(["-c", "user.name=A", "-c", "user.email=a@example.org"]).args(words).current_dir(directory);
+    let output = git.env("GIT_CONFIG_GLOBAL", "/dev/null").output().expect("git");
+    assert!(output.status.success(), "{words:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// A directory `project` with a repository, in a directory of its own with a file outside.
+fn project() -> (tempfile::TempDir, std::path::PathBuf) {
+    let root = tempfile::tempdir().expect("a directory");
+    let project = root.path().canonicalize().expect("a path").join("project");
+    std::fs::create_dir_all(project.join("sub")).expect("a directory");
+    std::fs::write(root.path().join("outside"), "not for you\n").expect("a file");
+    std::fs::write(project.join("file"), "one\n").expect("a file");
+    std::fs::write(project.join("sub/inner"), "two\n").expect("a file");
+    git(&project, &["init", "-q", "-b", "main"]);
+    git(&project, &["add", "."]);
+    git(&project, &["commit", "-q", "-m", "first"]);
+    (root, project)
+}
+
+#[test]
+fn what_is_allowed_runs_and_what_is_not_is_refused_by_name() {
+    let (_root, project) = project();
+    let run = |words: &[&str]| shown(wardian_in(&project, &[&["tools", "run"], words].concat()));
+    assert_eq!(run(&["--", "git", "log", "--format=%s"]), (0, "first\n".to_owned(), String::new()));
+    assert_eq!(run(&["git log --format='%s %%'"]), (0, "first %\n".to_owned(), String::new()));
+    assert_eq!(run(&["--", "grep", "nothing", "file"]).0, 1);
+    for (words, code) in [
+        (&["git", "push"][..], "SUBCOMMAND_DENIED"),
+        (&["git", "-c", "x", "status"], "FLAG_DENIED"),
+        (&["cat", "../outside"], "PATH_DENIED"),
+        (&["sh", "-c", "id"], "PROGRAM_DENIED"),
+        (&["git status; id"], "SYNTAX_DENIED"),
+    ] {
+        let (exit, out, err) = run(&[&["--"], words].concat());
+        assert_eq!((exit, out.as_str()), (126, ""), "{words:?}");
+        assert!(err.starts_with(&format!("wardian: {code}: ")), "{err}");
+    }
+    let log = project.parent().expect("a parent").join("state/wardian/tools.jsonl");
+    let (exit, out, _) = shown(wardian_in(&project, &["audit", "verify", log.to_str().expect("text")]));
+    assert_eq!(exit, 0, "{out}");
+    // Three ran, with a record at both ends; five were refused.
+    assert!(out.contains("records: 11,"), "{out}");
+}
+
+#[test]
+fn it_works_where_it_is_called_if_that_is_in_the_jail() {
+    let (root, project) = project();
+    let jail = project.to_str().expect("text");
+    let cat = ["tools", "run", "--jail", jail, "--", "cat", "inner", "../file"];
+    assert_eq!(shown(wardian_in(&project.join("sub"), &cat)).1, "two\none\n");
+    let cat = ["tools", "run", "--jail", jail, "--", "cat", "file"];
+    assert_eq!(shown(wardian_in(root.path(), &cat)).1, "one\n");
+}
+
+#[test]
+fn check_says_which_stage_would_refuse() {
+    let (_root, project) = project();
+    let check = |words: &[&str]| shown(wardian_in(&project, &[&["tools", "check", "--"], words].concat()));
+    let (exit, out, _) = check(&["git", "-c", "x", "status"]);
+    assert_eq!(exit, 1);
+    assert!(out.starts_with("refused by stage 'flags': FLAG_DENIED: git: -c is denied"), "{out}");
+    let (exit, out, _) = check(&["git", "status"]);
+    assert_eq!(exit, 0);
+    assert!(out.starts_with("allowed: /") && out.contains("git status"), "{out}");
+    assert!(!project.parent().expect("a parent").join("state").exists(), "nothing is recorded of it");
+}
+
+#[test]
+fn the_policy_can_be_shown_and_replaced() {
+    let (root, project) = project();
+    let (exit, text, _) = shown(wardian_in(&project, &["tools", "policy", "show"]));
+    assert_eq!(exit, 0);
+    assert!(text.contains("[programs.git]"));
+    let policy = root.path().join("policy.toml");
+    std::fs::write(&policy, "[programs.cat]\n").expect("a file");
+    let policy = policy.to_str().expect("text");
+    let run = |word| shown(wardian_in(&project, &["tools", "run", "--policy", policy, "--", word, "file"])).0;
+    assert_eq!((run("cat"), run("head")), (0, 126));
+    std::fs::write(policy, "[programs.cat]\nalow = 1\n").expect("a file");
+    assert_eq!(run("cat"), 2);
+}
+
+#[test]
+fn a_closed_door_stays_closed() {
+    let (_root, project) = project();
+    let mut wardian = Command::new(env!("CARGO_BIN_EXE_wardian"));
+    wardian.args(["tools", "run", "--audit", "../log", "--", "ls"]).current_dir(&project);
+    let output = wardian.env("WARDIAN_TOOLS_MODE", "disabled").output().expect("it starts");
+    let (exit, _, err) = shown(output);
+    assert_eq!(exit, 126);
+    assert!(err.starts_with("wardian: SANDBOX_DISABLED: "), "{err}");
+}
+
+#[test]
+fn a_tool_is_a_command_of_the_sandbox_on_the_files_it_has_mounted() {
+    let (_root, project) = project();
+    let run = |script| {
+        shown(wardian_in(&project, &["run", "--mount", ".:/src:rw", "--tool", "git", "--env", "x=1", script]))
+    };
+    assert_eq!(run("cd /src; git log --format=%s | tr a-z A-Z"), (0, "FIRST\n".to_owned(), String::new()));
+    assert_eq!(
+        run("cd /src/sub; git status --porcelain; echo three > new; git status --porcelain").1,
+        "?? new\n"
+    );
+    assert_eq!(run("cd /src/sub; git rev-parse --show-toplevel").1, "/src\n");
+    assert_eq!(run("cd /src/sub; git log --format=%s -- /src/file").1, "first\n");
+    assert_eq!(run("type git").1, "git is /usr/bin/git\n");
+    assert_eq!(run("cd /src; git log nothing 2>/dev/null; echo $?").1, "128\n");
+    let (exit, out, err) = run("cd /src; git push; echo $?");
+    assert_eq!((exit, out.as_str()), (0, "126\n"));
+    assert!(err.starts_with("git: SUBCOMMAND_DENIED: "), "{err}");
+    let (_, out, err) = run("cd /tmp; git status; echo $?");
+    assert_eq!((out.as_str(), err.contains("/src only")), ("126\n", true), "{err}");
+    let (_, out, err) = run("cd /src; git diff --no-ext-diff -- ../outside; echo $?");
+    assert_eq!((out.as_str(), err.contains("PATH_DENIED")), ("126\n", true), "{err}");
+}
+
+#[test]
+fn a_tool_that_would_see_other_files_than_the_sandbox_is_refused() {
+    let (_root, project) = project();
+    for (words, what) in [
+        (&["--mount", ".:/src:overlay", "--tool", "git"][..], "overlay"),
+        (&["--tool", "git"], "--mount"),
+        (&["--mount", ".:/a", "--mount", ".:/b", "--tool", "git"], "git@/a"),
+        (&["--mount", ".:/src", "--tool", "git@/other"], "/other"),
+        (&["--mount", ".:/src", "--tool", "sh"], "the policy does not know it"),
+    ] {
+        let (exit, _, err) = shown(wardian_in(&project, &[&["run"], words, &[":"]].concat()));
+        assert_eq!(exit, 2, "{words:?}");
+        assert!(err.contains(what), "{words:?}: {err}");
+    }
+    let two = ["run", "--mount", ".:/a", "--mount", ".:/b", "--tool", "git@/a", "cd /a; git log --format=%s"];
+    assert_eq!(shown(wardian_in(&project, &two)).1, "first\n");
+}

@@ -1,0 +1,227 @@
+//! Native programs as commands of the sandbox, through the guarded door (`wardian-hosttools`).
+//!
+//! ```text
+//!  $ cd /src/lib; git log ../README        sandbox: /src is /home/me/project, mounted
+//!      │  directory and paths below /src become the host's
+//!      ▼
+//!  ToolSandbox::run, nine stages           host: jail /home/me/project
+//!      │  the jail's name becomes /src
+//!      ▼
+//!  standard output, standard error, exit code
+//! ```
+//!
+//! A path is mapped where it is a whole argument or what follows a `=`; the door checks whatever is left. Standard input
+//! is empty.
+
+use tokio::sync::mpsc;
+use wardian_hosttools::{Finished, Request, Stream, ToolError, ToolSandbox};
+
+use crate::error::Error;
+use crate::extension::{Extension, ExtensionCall, ExtensionSpec};
+use crate::mounts::{HostMount, MountMode, NewMount};
+use crate::sandbox::new_id;
+
+/// The door said no: as a shell's exit code for what is there and may not be run.
+const REFUSED: u8 = 126;
+/// It took too long.
+const TIMED_OUT: u8 = 124;
+
+/// A native program that is to be a command.
+#[derive(Clone)]
+pub(crate) struct HostTool {
+    door: ToolSandbox,
+    name: String,
+    mount: String,
+}
+
+impl HostTool {
+    pub(crate) fn new(door: &ToolSandbox, name: String, mount: String) -> HostTool {
+        HostTool { door: door.clone(), name, mount }
+    }
+
+    /// The command, if the sandbox's files and the program's are the same.
+    pub(crate) fn into_extension(self, mounts: &[NewMount]) -> Result<Extension, Error> {
+        let about =
+            self.checked(mounts).map_err(|why| Error::Option(format!("host tool '{}': {why}", self.name)))?;
+        let spec = ExtensionSpec {
+            category: "host tool".to_owned(),
+            ..ExtensionSpec::new(&self.name, format!("{about} (a native program; sees {} alone)", self.mount))
+        };
+        let session = new_id();
+        let names = Names::new(&self)?;
+        Ok(Extension::new(spec, move |call| {
+            run(self.door.clone(), self.name.clone(), session.clone(), names.clone(), call)
+        }))
+    }
+
+    /// What the program does, in a line.
+    fn checked(&self, mounts: &[NewMount]) -> Result<String, String> {
+        let Some(policy) = self.door.policy().programs.get(&self.name) else {
+            return Err("the policy does not know it".to_owned());
+        };
+        let jail = self.door.jail().ok_or("the door is closed")?;
+        let Some(mount) = mounts.iter().find_map(|mount| self.host_mount(mount)) else {
+            return Err(format!("no host directory is mounted at {}", self.mount));
+        };
+        if mount.host.canonicalize().ok().as_deref() != Some(jail) {
+            return Err(format!("what is mounted at {} is not the door's jail", self.mount));
+        }
+        match mount.mode {
+            MountMode::Overlay => Err("it could not see what an overlay keeps in the sandbox".to_owned()),
+            MountMode::ReadOnly if policy.write => Err("it may write, but its mount is read-only".to_owned()),
+            _ if policy.about.is_empty() => Ok(self.name.clone()),
+            _ => Ok(policy.about.clone()),
+        }
+    }
+
+    fn host_mount<'a>(&self, mount: &'a NewMount) -> Option<&'a HostMount> {
+        match mount {
+            NewMount::Host(mount) if mount.path.trim_end_matches('/') == self.mount.trim_end_matches('/') => {
+                Some(mount)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The two names of the directory.
+#[derive(Clone)]
+struct Names {
+    jail: String,
+    mount: String,
+}
+
+impl Names {
+    fn new(tool: &HostTool) -> Result<Names, Error> {
+        let jail = tool.door.jail().and_then(|jail| jail.to_str());
+        let jail = jail.ok_or_else(|| Error::Option("the jail's name is not UTF-8".to_owned()))?.to_owned();
+        Ok(Names { jail, mount: tool.mount.trim_end_matches('/').to_owned() })
+    }
+
+    /// A path below the mount as the host has it.
+    fn on_host(&self, path: &str) -> Option<String> {
+        let rest = path.strip_prefix(&self.mount)?;
+        (rest.is_empty() || rest.starts_with('/')).then(|| format!("{}{rest}", self.jail))
+    }
+
+    fn argument(&self, word: String) -> String {
+        if let Some(path) = self.on_host(&word) {
+            return path;
+        }
+        let value = word.split_once('=').and_then(|(flag, value)| Some((flag, self.on_host(value)?)));
+        match value {
+            Some((flag, path)) => format!("{flag}={path}"),
+            None => word,
+        }
+    }
+}
+
+/// One call, from the sandbox to the host and back.
+async fn run(door: ToolSandbox, name: String, session: String, names: Names, call: ExtensionCall) -> u8 {
+    let ExtensionCall { args, cwd, mut stdout, mut stderr, .. } = call;
+    let Some(cwd) = names.on_host(&cwd) else {
+        let text = format!("{name}: works on the files in {} only, and {cwd} is elsewhere\n", names.mount);
+        let _ = stderr.write_all(text.as_bytes()).await;
+        return REFUSED;
+    };
+    let words = std::iter::once(name.clone()).chain(args.into_iter().map(|word| names.argument(word)));
+    let (sink, mut chunks) = mpsc::unbounded_channel();
+    let running = door.run(Request::words(words).cwd(cwd).session(session).output(sink));
+    let passing_on = async {
+        let mut renaming = [Renaming::new(&names), Renaming::new(&names)];
+        while let Some(chunk) = chunks.recv().await {
+            // Nobody reading it is the reader's business.
+            let _ = match chunk.stream {
+                Stream::Stdout => stdout.write_all(&renaming[0].push(&chunk.bytes)).await,
+                Stream::Stderr => stderr.write_all(&renaming[1].push(&chunk.bytes)).await,
+            };
+        }
+        let [out, err] = renaming.map(Renaming::finish);
+        let _ = stdout.write_all(&out).await;
+        let _ = stderr.write_all(&err).await;
+    };
+    let (ran, ()) = tokio::join!(running, passing_on);
+    let (code, word) = ending(&name, &names, ran);
+    let _ = stderr.write_all(word.as_bytes()).await;
+    code
+}
+
+/// The exit code, and a word about it where there is one to say.
+fn ending(name: &str, names: &Names, ran: Result<Finished, ToolError>) -> (u8, String) {
+    match ran {
+        Ok(finished) if finished.timed_out => (TIMED_OUT, format!("{name}: took too long and was ended\n")),
+        Ok(finished) => (u8::try_from(finished.status.code()).unwrap_or(u8::MAX), String::new()),
+        Err(error) => {
+            let text = format!("{name}: {}: {error}\n", error.code());
+            (REFUSED, text.replace(&names.jail, &names.mount))
+        }
+    }
+}
+
+/// Writes the jail's name as the mount's in output that comes in pieces.
+struct Renaming {
+    names: Names,
+    held: Vec<u8>,
+}
+
+impl Renaming {
+    fn new(names: &Names) -> Renaming {
+        Renaming { names: names.clone(), held: Vec::new() }
+    }
+
+    fn push(&mut self, piece: &[u8]) -> Vec<u8> {
+        self.held.extend_from_slice(piece);
+        let jail = self.names.jail.as_bytes();
+        let mut renamed = Vec::new();
+        while let Some(at) = self.held.windows(jail.len()).position(|window| window == jail) {
+            renamed.extend_from_slice(&self.held[..at]);
+            renamed.extend_from_slice(self.names.mount.as_bytes());
+            self.held.drain(..at + jail.len());
+        }
+        // The end may be the beginning of the name.
+        let kept = (0..jail.len()).rev().find(|length| self.held.ends_with(&jail[..*length])).unwrap_or(0);
+        renamed.extend(self.held.drain(..self.held.len() - kept));
+        renamed
+    }
+
+    fn finish(self) -> Vec<u8> {
+        self.held
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Names {
+        Names { jail: "/home/me/project".to_owned(), mount: "/src".to_owned() }
+    }
+
+    #[test]
+    fn paths_below_the_mount_are_mapped_and_no_others() {
+        for (word, mapped) in [
+            ("/src", "/home/me/project"),
+            ("/src/a b", "/home/me/project/a b"),
+            ("--file=/src/x", "--file=/home/me/project/x"),
+            ("/srcs/x", "/srcs/x"),
+            ("src/x", "src/x"),
+            ("/etc/passwd", "/etc/passwd"),
+            ("-C/src", "-C/src"),
+            ("a=b=/src", "a=b=/src"),
+        ] {
+            assert_eq!(names().argument(word.to_owned()), mapped);
+        }
+    }
+
+    #[test]
+    fn the_jails_name_is_the_mounts_wherever_output_is_cut() {
+        let text = b"/home/me/project\n/home/me/home/me/project/x /home/me/proj";
+        for at in 0..=text.len() {
+            let mut renaming = Renaming::new(&names());
+            let mut shown = renaming.push(&text[..at]);
+            shown.extend(renaming.push(&text[at..]));
+            shown.extend(renaming.finish());
+            assert_eq!(String::from_utf8_lossy(&shown), "/src\n/home/me/src/x /home/me/proj", "cut at {at}");
+        }
+    }
+}

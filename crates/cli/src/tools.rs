@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use wardian_hosttools::{Config, Policy, Request, Stream, ToolSandbox};
+use wardian_hosttools::{Config, Policy, Request, State, Stream, ToolSandbox, doctor};
 
 use crate::duration;
 use crate::state::state_directory;
@@ -24,7 +24,8 @@ Examples:
   wardian tools run -- git status
   wardian tools run --jail ~/project -- grep -rn TODO src
   wardian tools check -- git -c x status      # says which stage would refuse it, and why
-  wardian tools policy show")]
+  wardian tools policy show
+  wardian tools doctor")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -53,6 +54,11 @@ enum Command {
     Policy {
         #[command(subcommand)]
         command: PolicyCommand,
+    },
+    /// Say what programs are held to on this machine; exits with 1 if something is missing.
+    Doctor {
+        #[command(flatten)]
+        door: Door,
     },
 }
 
@@ -97,6 +103,7 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
             Command::Run { door, timeout, called } => run(door.settings()?, timeout, called).await,
             Command::Check { door, called } => check(door.settings()?, called),
             Command::Policy { command: PolicyCommand::Show { door } } => show_policy(&door.settings()?),
+            Command::Doctor { door } => show_health(&door.settings()?).await,
         }
     })
 }
@@ -220,4 +227,12 @@ fn policy(config: &Config) -> Result<Policy> {
 fn show_policy(config: &Config) -> Result<u8> {
     print!("{}", policy(config)?.text());
     Ok(0)
+}
+
+async fn show_health(config: &Config) -> Result<u8> {
+    let checks = doctor(config).await?;
+    for check in &checks {
+        println!("{:12} {:12} {}", check.name, check.state, check.detail);
+    }
+    Ok(u8::from(checks.iter().any(|check| check.state != State::On)))
 }

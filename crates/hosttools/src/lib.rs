@@ -31,7 +31,6 @@ mod tokenize;
 pub mod worker;
 
 pub use config::{Config, ConfigError, Mode, PoolConfig, ProgramLimits};
-pub use confine::{Check, State};
 pub use doctor::{Check, State, doctor};
 pub use door::{OpenError, ToolSandbox};
 pub use error::{Stage, ToolError};

@@ -55,7 +55,7 @@ enum Command {
         #[command(subcommand)]
         command: PolicyCommand,
     },
-    /// Say what programs are held to on this machine; exits with 1 if something is missing.
+    /// Say what programs are held to on this machine; exits with 1 if the machine lacks something.
     Doctor {
         #[command(flatten)]
         door: Door,
@@ -234,5 +234,5 @@ async fn show_health(config: &Config) -> Result<u8> {
     for check in &checks {
         println!("{:12} {:12} {}", check.name, check.state, check.detail);
     }
-    Ok(u8::from(checks.iter().any(|check| check.state != State::On)))
+    Ok(u8::from(checks.iter().any(|check| check.state == State::Unavailable)))
 }

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::config::{self, Config};
 use crate::error::ToolError;
+use crate::jail::openat2_works;
 use crate::pool::WorkerPool;
 use crate::spec::{Confinement, Ended, ExecSpec, HeldDirectory, Lane, Required};
 
@@ -172,6 +173,7 @@ impl Told {
                 "of root's powers, those over files alone",
             ),
             check("landlock", available(!self.reads_outside), "files outside the jail cannot be opened"),
+            check("openat2", available(openat2_works()), "paths are followed by the kernel, inside the jail"),
             check("seccomp", available(!self.changes_mode), "no sockets, tracing, mounts, namespaces"),
             check("memory", on(self.limit("Max address space", limits.memory)), "of each process"),
             check("open files", on(self.limit("Max open files", limits.files)), "of each process"),

@@ -213,6 +213,7 @@ impl Door {
         Confinement {
             jail: jail.clone(),
             readable: self.config.readable.clone(),
+            writable: Vec::new(),
             write: policy.write,
             network: policy.network,
             memory: limits.memory,

@@ -13,6 +13,7 @@ use rustix::fs::{Mode, OFlags, open};
 use crate::arguments::Candidate;
 use crate::error::ToolError;
 use crate::spec::HeldDirectory;
+pub(crate) use resolve::openat2_works;
 use resolve::{Place, Resolver};
 
 /// The longest path Linux takes, with its NUL.

@@ -14,8 +14,6 @@ mod tests {
             "wardian" => "crates/sandbox/tests/sandbox",
             "server" => "crates/server/tests/server",
             "audit" => "crates/audit/tests/audit",
-            "hosttools" => "crates/hosttools/tests/hosttools",
-            "hosttools/src" => "crates/hosttools/src",
             "cli" => "crates/cli/tests/cli",
             "hosttools" => "crates/hosttools/tests/hosttools",
             "hosttools/src" => "crates/hosttools/src",

@@ -120,7 +120,7 @@ fn a_tool_is_a_command_of_the_sandbox_on_the_files_it_has_mounted() {
     assert_eq!(run("cd /src; git log --format=%s | tr a-z A-Z"), (0, "FIRST\n".to_owned(), String::new()));
     assert_eq!(
         run("cd /src/sub; git status --porcelain; echo three > new; git status --porcelain").1,
-        "?? new\n"
+        "?? sub/new\n"
     );
     assert_eq!(run("cd /src/sub; git rev-parse --show-toplevel").1, "/src\n");
     assert_eq!(run("cd /src/sub; git log --format=%s -- /src/file").1, "first\n");

@@ -16,7 +16,8 @@ use super::Rules;
 
 /// Linux 6.2: the first that also holds truncation, without which files elsewhere could be emptied.
 const NEEDED: ABI = ABI::V3;
-/// What is used where the kernel has it: devices' ioctls, signals and sockets of others.
+/// What is used where the kernel has it: devices' ioctls (Linux 6.10), signals to others and their sockets without a path
+/// (6.12), sockets with one (7.1).
 const WANTED: ABI = ABI::V9;
 
 /// Programs, libraries and their data.

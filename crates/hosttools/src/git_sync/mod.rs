@@ -9,6 +9,21 @@
 //! The user's index, HEAD and files are not touched: everything up to the last step happens in a git directory of our
 //! own (see `workshop`) that shares nothing with the user's but the objects. An interruption at any step leaves the
 //! branch where it was, or where it was to be. Every git command runs confined, in the pool's system lane.
+//!
+//! ```no_run
+//! use std::path::Path;
+//! use wardian_hosttools::git_sync::{GitOptions, GitSync};
+//! use wardian_hosttools::{Mode, PoolConfig, WorkerPool};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let pool = WorkerPool::start(Mode::Worker, &PoolConfig::default())?;
+//! let sync = GitSync::new(pool, Path::new("/home/me/project"), "wardian/archive", GitOptions::default())?;
+//! let snapshot = sync.snapshot(&[Path::new("src"), Path::new("notes")], "before the refactoring").await?;
+//! sync.push("origin").await?;
+//! sync.restore(&snapshot.commit, Path::new("/home/me/as-it-was")).await?;
+//! # Ok(())
+//! # }
+//! ```
 
 mod chosen;
 mod git;

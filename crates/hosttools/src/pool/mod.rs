@@ -40,6 +40,16 @@ use queue::Queue;
 use stats::Counters;
 
 /// Runs native programs. Cheap to clone: all clones are one pool, which ends with the last of them.
+///
+/// Its helpers are this very program, called with `__worker`; one that does not answer to that names another in
+/// [`PoolConfig::worker`] (`wardian-worker` is built with this crate), or calls [`crate::worker::main`] itself:
+///
+/// ```no_run
+/// // First of all in `main`, before there is any thread or runtime.
+/// if std::env::args_os().nth(1).is_some_and(|word| word == "__worker") {
+///     wardian_hosttools::worker::main();
+/// }
+/// ```
 #[derive(Clone)]
 pub struct WorkerPool {
     shared: Arc<Shared>,

@@ -77,7 +77,10 @@ impl Helper {
         let mut helper =
             Helper { number, socket: UnixStream::from_std(ours)?, received: vec![], shared, process };
         match tokio::time::timeout(patience, helper.report()).await {
-            Ok(Ok(Report::Ready)) => Ok(helper),
+            Ok(Ok(Report::Ready(wire::VERSION))) => Ok(helper),
+            Ok(Ok(Report::Ready(_))) => {
+                Err(io::Error::other("the worker is of another version than this program"))
+            }
             Ok(Err(error)) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
             Ok(_) => Err(io::Error::other("the program that should be a worker is none")),
             Err(_) => Err(io::Error::other("the worker did not start in time")),

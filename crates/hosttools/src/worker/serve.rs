@@ -28,7 +28,7 @@ struct Running {
 pub(super) fn serve(mut socket: UnixStream, keeper: &OwnedFd) -> io::Result<()> {
     let mut launcher = Launcher::new()?;
     let mut running = None;
-    wire::report(&mut socket, &Report::Ready)?;
+    wire::report(&mut socket, &Report::Ready(wire::VERSION))?;
     loop {
         match wait(&socket, keeper, running.as_ref()) {
             Event::Order => match wire::receive(&mut socket) {

@@ -13,6 +13,8 @@ use uuid::Uuid;
 
 /// No message is longer: the kernel takes arguments and environment up to 2 MiB or so.
 const LONGEST: usize = 16 << 20;
+/// What `Ready` says. To be raised with every change of the messages: the two sides may be different files.
+pub(crate) const VERSION: u32 = 1;
 /// Bytes before each message.
 const HEADER: usize = 4;
 
@@ -30,8 +32,8 @@ pub(crate) enum Order {
 /// What a worker answers.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Report {
-    /// The worker is there.
-    Ready,
+    /// The worker is there, and speaks this version.
+    Ready(u32),
     /// The job has ended, and so has everything that came of it.
     Ended(Uuid, Ending),
     /// The job was not started.
@@ -217,7 +219,7 @@ mod tests {
     /// The tests of the pool have a worker that is a script and writes these bytes.
     #[test]
     fn a_report_is_these_bytes() {
-        assert_eq!(frame(&Report::Ready).expect("a frame"), b"\x01\0\0\0\0");
+        assert_eq!(frame(&Report::Ready(VERSION)).expect("a frame"), b"\x02\0\0\0\0\x01");
         let id = Uuid::from_bytes(*b"0123456789abcdef");
         let ended = frame(&Report::Ended(id, Ending::Exit(0))).expect("a frame");
         assert_eq!(ended, b"\x14\0\0\0\x01\x100123456789abcdef\0\0");

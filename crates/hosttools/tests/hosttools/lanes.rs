@@ -227,7 +227,7 @@ async fn an_idle_worker_that_is_killed_is_replaced_before_anyone_notices() {
 async fn an_answer_to_another_call_is_dropped() {
     let place = Place::new();
     let fake = place.jail().join("fake");
-    let ready = r"\001\000\000\000\000";
+    let ready = r"\002\000\000\000\000\001";
     let another = r"\024\000\000\000\001\0200123456789abcdef\000\000";
     fs::write(
         &fake,
@@ -241,6 +241,17 @@ async fn an_answer_to_another_call_is_dropped() {
     spec.timeout = SHORT;
     let error = run(&pool, spec).await.expect_err("nothing was heard of it");
     assert!(error.to_string().contains("did not confirm"), "{error}");
+}
+
+#[tokio::test]
+async fn a_worker_of_another_version_is_told_as_that() {
+    let place = Place::new();
+    let other = place.jail().join("other");
+    fs::write(&other, r"printf '\002\000\000\000\000\143' >&0; cat > /dev/null").expect("a script");
+    let config = PoolConfig { worker: vec!["/bin/sh".into(), other], ..place.config() };
+    let pool = WorkerPool::start(Mode::Worker, &config).expect("a pool");
+    let error = run(&pool, place.shell("true")).await.expect_err("they do not understand each other");
+    assert!(error.to_string().contains("another version"), "{error}");
 }
 
 #[tokio::test]

@@ -307,7 +307,7 @@ async fn the_doctor_finds_what_holds_and_what_does_not() {
         checks.into_iter().map(|check| (check.name, check.state)).collect::<Vec<_>>()
     };
     let here = states(place.config()).await;
-    assert_eq!(here.len(), 12);
+    assert_eq!(here.len(), 13);
     for (name, state) in &here {
         let root = *name == "processes" && getuid().is_root();
         assert_eq!(*state, if root { State::Off } else { State::On }, "{name}");

@@ -240,6 +240,8 @@ impl LaneQueue {
             let arrived = self.arrived.notified();
             {
                 let mut queue = self.queue.lock();
+                // Who has gone away again wants nothing run.
+                queue.retain(|waiting| !waiting.answer.is_closed());
                 if let Some(call) = queue.pop() {
                     shared.counters.begin(call.lane);
                     if queue.len() > 0 {

@@ -57,8 +57,8 @@ fn help() -> io::Result<()> {
     }
     let socket = UnixStream::from(fork_exec::take_descriptor(0)?);
     let lifeline = fork_exec::take_descriptor(1)?;
-    // A group of our own: Ctrl-C at the terminal is for the pool's process, and its closing ends us. Not a session: the
-    // kernel's scheduler lets sessions wait for each other.
+    // A group of our own: Ctrl-C at the terminal is for the pool's process, and its closing ends us. Not a session:
+    // on a busy machine calls took milliseconds longer with one, probably because the scheduler groups by session.
     rustix::process::setpgid(None, None)?;
     become_subreaper()?;
     match fork_exec::fork()? {

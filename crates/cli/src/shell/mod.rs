@@ -140,6 +140,7 @@ impl Repl {
 
     /// A line: one typed ahead, or one edited now.
     fn read_line(&mut self, prompt: &[u8]) -> Result<Typed> {
+        self.take_typed();
         if self.ahead.len() > 1 {
             let line = self.ahead.pop_front().unwrap_or_default();
             self.screen.show_line(prompt, &line)?;
@@ -154,12 +155,23 @@ impl Repl {
         let result = self.attend(async move { shell.run(command).await })?;
         // What the sandbox has to say of a command that did not end by itself.
         self.screen.show(&result.stderr)?;
-        let typed = self.shell.terminal().take_typed();
-        if !typed.is_empty() {
-            let text = String::from_utf8_lossy(&typed).replace('\r', "\n");
-            self.ahead.extend(text.split('\n').map(str::to_owned));
-        }
         Ok(())
+    }
+
+    /// What was typed while the sandbox had the terminal, for a command or for its prompt, and nobody read.
+    fn take_typed(&mut self) {
+        let typed = self.shell.terminal().take_typed();
+        if typed.is_empty() {
+            return;
+        }
+        let text = String::from_utf8_lossy(&typed).replace('\r', "\n");
+        // Keys that edit have nothing to edit yet.
+        let text = text.replace(|c: char| c.is_control() && c != '\n', "");
+        let mut lines = text.split('\n').map(str::to_owned);
+        if let Some(unfinished) = self.ahead.back_mut() {
+            unfinished.push_str(&lines.next().unwrap_or_default());
+        }
+        self.ahead.extend(lines);
     }
 
     fn attend<T>(&self, work: impl Future<Output = Result<T, wardian::Error>>) -> Result<T> {

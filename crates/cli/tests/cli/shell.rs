@@ -99,6 +99,22 @@ fn state() -> tempfile::TempDir {
 }
 
 #[test]
+fn what_is_typed_ahead_is_not_lost() {
+    let tmux = Tmux::start(state(), "");
+    tmux.line("read -r first; sleep 0.5");
+    // One line for the command, one for the shell, and the beginning of another.
+    for text in ["for the command", "echo \"$first, then this\""] {
+        tmux.command(&["send-keys", "-l", text]);
+        tmux.keys(&["Enter"]);
+    }
+    tmux.command(&["send-keys", "-l", "echo begun"]);
+    tmux.wait_for("for the command, then this");
+    tmux.wait_for_last("user@wardian:~$ echo begun");
+    tmux.keys(&["Enter"]);
+    tmux.wait_for("begun");
+}
+
+#[test]
 fn commands_are_edited_completed_and_run() {
     let tmux = Tmux::start(state(), "");
     tmux.line("echo hello | tr a-z A-Z");
@@ -113,6 +129,7 @@ fn commands_are_edited_completed_and_run() {
     tmux.wait_for("one");
     // Files, commands and variables complete.
     tmux.line("mkdir plants; touch plants/fern.txt 'plants/with blank'");
+    tmux.wait_for_last("user@wardian:~$");
     tmux.command(&["send-keys", "-l", "echo pl"]);
     tmux.keys(&["Tab"]);
     tmux.wait_for_last("user@wardian:~$ echo plants/");

@@ -100,7 +100,8 @@ async fn nesting_of_anything_ends_in_a_message() {
     let sandbox = sandbox().await;
     output(&sandbox, "kept=yes").await;
     for (name, script) in nesting::scripts() {
-        answers(&sandbox, &name, &script).await;
+        // A shell that has nested deeply keeps the memory it needed: the next one gets another.
+        answers(&sandbox.fork().await.expect("a fork"), &name, &script).await;
     }
 }
 
@@ -113,6 +114,6 @@ async fn answers(sandbox: &Sandbox, name: &str, script: &str) {
     let stderr = text(result.stderr);
     assert_eq!(result.error_class, None, "{name}: {stderr}");
     assert!(result.exit_code < 128, "{name}: exit {}: {stderr}", result.exit_code);
-    assert!(!stderr.contains("trap") && !stderr.contains("unreachable"), "{name}: {stderr}");
+    assert!(!stderr.contains("wasm trap") && !stderr.contains("unreachable"), "{name}: {stderr}");
     assert_eq!(output(sandbox, "echo $kept").await, "yes\n", "{name}");
 }

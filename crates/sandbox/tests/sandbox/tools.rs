@@ -4,22 +4,12 @@ use super::cases;
 
 /// Cases that differ in a sandbox, each with the reason.
 const MISSING: cases::Missing = &[
-    (
-        "diff",
-        "from process substitution",
-        "the shell numbers the second file of a process substitution upwards",
-    ),
     ("processes", "chown", "it was recorded by a user with another number"),
     ("processes", "time and sleep", "`sleep` without a number is refused in uutils' words"),
     (
         "system",
         "du counts bytes",
         "which name of a hard link comes first depends on the order of the directory",
-    ),
-    (
-        "text",
-        "tail follows",
-        "the shell reaps a background job when it next waits for one, so `--pid` sees it alive",
     ),
 ];
 

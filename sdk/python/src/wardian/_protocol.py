@@ -212,7 +212,8 @@ class Connection:
         with io.BufferedReader(_raw(self._process.stdout)) as stdout:
             while True:
                 line = stdout.readline(_ANSWER_MOST)
-                if not line:
+                # One that is killed may leave half a line behind.
+                if not line.endswith(b"\n") and len(line) < _ANSWER_MOST:
                     return self._died()
                 try:
                     self._take(line)

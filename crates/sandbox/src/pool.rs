@@ -1,8 +1,8 @@
 //! Instances that are ready before they are asked for, and the bound on those kept afterwards.
 //!
 //! A sandbox at rest is data; an instance of its shell is only a cache that saves the next command the start. So many
-//! are kept as the pool allows, those used last, and the rest is dropped. And a few fresh ones lie ready for whoever
-//! needs one next, be it a new sandbox or a command that starts another.
+//! are kept as the pool allows, those used last, and the rest is dropped. And where it was asked for, a few fresh ones
+//! lie ready for whoever needs one next, be it a new sandbox or a command that starts another.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -19,7 +19,8 @@ use crate::system::System;
 /// How many instances a program keeps ready, for all its sandboxes together. An instance takes some 40 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolOptions {
-    /// Fresh ones of the shell, and as many of the tools, for sandboxes and processes to come.
+    /// Fresh ones of the shell, and as many of the tools, for sandboxes and processes to come. They are replaced as they
+    /// are taken: worth it where sandboxes are made often and processors are to spare; none by default.
     pub min_size: usize,
     /// Shells in all, those of idle sandboxes included.
     pub max_size: usize,
@@ -27,7 +28,7 @@ pub struct PoolOptions {
 
 impl Default for PoolOptions {
     fn default() -> PoolOptions {
-        PoolOptions { min_size: 4, max_size: 64 }
+        PoolOptions { min_size: 0, max_size: 64 }
     }
 }
 

@@ -72,7 +72,8 @@ async fn idle(count: usize) -> Done {
 /// A new shell that has said something.
 async fn greeting() -> Done<Bash> {
     let mut bash = Bash::new();
-    match bash.exec("echo hi").await?.stdout.as_str() {
+    let result = bash.exec("echo hi").await?;
+    match &result.stdout[..] {
         "hi\n" => Ok(bash),
         other => Err(format!("printed {other:?}").into()),
     }

@@ -97,11 +97,11 @@ fn record(file: &Path, cases: &mut [Case], unsteady: &mut Vec<String>) -> Vec<St
 /// What bash makes of a case, if that is not what is recorded. It must do so twice: what depends on the time or on
 /// who comes first is no case.
 fn outcome(case: &Case) -> Result<Option<Outcome>, String> {
-    let outcome = run::run(Path::new(BASH), case)?;
+    let outcome = run::run(Path::new(BASH), &[], case)?;
     if case.recorded.as_ref() == Some(&outcome) {
         return Ok(None);
     }
-    if run::run(Path::new(BASH), case)? != outcome {
+    if run::run(Path::new(BASH), &[], case)? != outcome {
         return Err("it does not do the same twice".into());
     }
     Ok(Some(outcome))

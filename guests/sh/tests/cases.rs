@@ -39,7 +39,7 @@ fn cases_agree_with_bash() {
     let worker = || {
         let mut failures = Vec::new();
         while let Some((file, case)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-            failures.extend(case.difference(file, run::run(shell, case)));
+            failures.extend(case.difference(file, run::run(shell, &[], case)));
         }
         failures
     };
@@ -56,7 +56,7 @@ fn nesting_of_anything_ends_in_a_message() {
     for (name, script) in nesting::scripts() {
         let script = format!("{script}\n").into_bytes();
         let case = Case { name: String::new(), script, stdin: Vec::new(), recorded: None };
-        match run::run(shell, &case) {
+        match run::run(shell, &[], &case) {
             Ok(outcome) => assert!(outcome.code < 128, "{name}: exit {}", outcome.code),
             Err(error) => panic!("{name}: {error}"),
         }

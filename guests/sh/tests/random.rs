@@ -24,7 +24,7 @@ const SCRIPTS: u64 = 300;
 
 fn outcome(shell: &str, script: &str) -> Result<Outcome, String> {
     let script = script.as_bytes().to_vec();
-    run::run(Path::new(shell), &Case { name: String::new(), script, stdin: Vec::new(), recorded: None })
+    run::run(Path::new(shell), &[], &Case { name: String::new(), script, stdin: Vec::new(), recorded: None })
 }
 
 /// What both shells made of a script, if that is not the same. What even bash does not finish says nothing.

@@ -14,12 +14,16 @@ use super::sheet::{Case, Outcome};
 /// How long a case may take before it is taken for one that never ends.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Runs a case in an empty directory, where `bash` and `sh` are the given shell too.
-pub fn run(shell: &Path, case: &Case) -> Result<Outcome, String> {
+/// A program, and what a case calls it.
+pub type Named<'a> = (&'a str, &'a Path);
+
+/// Runs a case in an empty directory, where `bash` and `sh` are the given shell too, and the programs named come before
+/// the machine's own.
+pub fn run(shell: &Path, programs: &[Named<'_>], case: &Case) -> Result<Outcome, String> {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
-    let unique = format!("wardian-sh-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let unique = format!("wardian-case-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
     let scratch = std::env::temp_dir().join(unique);
-    let outcome = start(shell, case, &scratch)
+    let outcome = start(shell, programs, case, &scratch)
         .map_err(|error| error.to_string())
         .and_then(|child| finish(child, case.stdin.clone()));
     // Whatever a case left behind (a directory without permissions, say) must not fail it.
@@ -28,12 +32,12 @@ pub fn run(shell: &Path, case: &Case) -> Result<Outcome, String> {
 }
 
 /// Starts a case, in a process group of its own. It knows itself as `../case.sh` wherever it runs.
-fn start(shell: &Path, case: &Case, scratch: &Path) -> io::Result<Child> {
+fn start(shell: &Path, programs: &[Named<'_>], case: &Case, scratch: &Path) -> io::Result<Child> {
     let (work, bin): (PathBuf, PathBuf) = (scratch.join("work"), scratch.join("bin"));
     fs::create_dir_all(&work)?;
     fs::create_dir_all(&bin)?;
-    for name in ["bash", "sh"] {
-        std::os::unix::fs::symlink(shell, bin.join(name))?;
+    for (name, program) in [("bash", shell), ("sh", shell)].iter().chain(programs) {
+        std::os::unix::fs::symlink(program, bin.join(name))?;
     }
     fs::write(scratch.join("case.sh"), &case.script)?;
     Command::new(bin.join("bash"))

@@ -1,9 +1,9 @@
 //! `cal`: a calendar.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::clock::{self, Clock};
-use crate::support::out::Out;
-use crate::support::{Arguments, complain, input};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::clock::{self, Clock};
+use toolkit::out::Out;
+use toolkit::{Arguments, complain, input};
 
 const TOOL: Tool = Tool {
     name: "cal",

@@ -1,7 +1,7 @@
 //! `cat`: copies files to standard output, and shows what is in them on request.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::{Arguments, complain, quote};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::{Arguments, complain, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno, Fd, Stat, Whence, open_flags};
 

@@ -1,9 +1,9 @@
 //! `chmod`: changes permission bits.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::mode::{Change, letters};
-use crate::support::out::Out;
-use crate::support::{Arguments, complain, files, quote};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::mode::{Change, letters};
+use toolkit::out::Out;
+use toolkit::{Arguments, complain, files, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno};
 

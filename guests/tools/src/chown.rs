@@ -1,9 +1,9 @@
 //! `chown` and `chgrp`: owners of files.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::names::Names;
-use crate::support::out::Out;
-use crate::support::{Arguments, complain, files, quote};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::names::Names;
+use toolkit::out::Out;
+use toolkit::{Arguments, complain, files, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Stat};
 

@@ -1,10 +1,10 @@
 //! `cmp`: where two files begin to differ, byte by byte.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::out::Out;
-use crate::support::size::Scale;
-use crate::support::{Arguments, complain, files, quote};
 use std::io::Read;
+use toolkit::args::{Tool, bytes_of};
+use toolkit::out::Out;
+use toolkit::size::Scale;
+use toolkit::{Arguments, complain, files, quote};
 use wardian_abi::Errno;
 
 const TOOL: Tool = Tool {

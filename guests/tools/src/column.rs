@@ -1,8 +1,8 @@
 //! `column`: lines side by side, or as a table.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::out::Out;
-use crate::support::{Arguments, complain, input};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::out::Out;
+use toolkit::{Arguments, complain, input};
 use wardian_abi as abi;
 
 const TOOL: Tool = Tool {

@@ -1,9 +1,9 @@
 //! `cp`: copies files and directories.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::copy::{Copier, Existing, Follow, Make, Preserve};
-use crate::support::target::Target;
-use crate::support::{Arguments, complain, files, quote};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::copy::{Copier, Existing, Follow, Make, Preserve};
+use toolkit::target::Target;
+use toolkit::{Arguments, complain, files, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno};
 

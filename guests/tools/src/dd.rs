@@ -1,9 +1,9 @@
 //! `dd`: copies blocks, and changes them on the way.
 
-use crate::support::args::bytes_of;
-use crate::support::size::human;
-use crate::support::{Arguments, complain, quote};
 use std::time::{Duration, Instant};
+use toolkit::args::bytes_of;
+use toolkit::size::human;
+use toolkit::{Arguments, complain, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno, Fd, Whence, open_flags as flags};
 
@@ -224,7 +224,7 @@ impl Options {
         let output = abi::open(Dir::CWD, path, how, 0o666).map_err(failed)?;
         if offset > 0 {
             if truncates {
-                let file = std::fs::OpenOptions::new().write(true).open(crate::support::files::path(path));
+                let file = std::fs::OpenOptions::new().write(true).open(toolkit::files::path(path));
                 file.and_then(|file| file.set_len(offset)).map_err(|error| failed(Errno::from(error)))?;
             }
             abi::seek(output, i64::try_from(offset).unwrap_or(i64::MAX), Whence::Start).map_err(failed)?;

@@ -1,11 +1,11 @@
 //! `df`: how full file systems are.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::mounts::{self, Mounted};
-use crate::support::out::Out;
-use crate::support::size::Scale;
-use crate::support::table::{Align, Table};
-use crate::support::{Arguments, complain, quote};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::mounts::{self, Mounted};
+use toolkit::out::Out;
+use toolkit::size::Scale;
+use toolkit::table::{Align, Table};
+use toolkit::{Arguments, complain, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, StatFs};
 
@@ -321,7 +321,7 @@ impl Options {
 
     fn cell(&self, field: Field, line: &Line) -> String {
         let count = |number: u128| match self.scale {
-            Scale::Human(unit) => crate::support::size::human(number, unit),
+            Scale::Human(unit) => toolkit::size::human(number, unit),
             Scale::Blocks(..) => number.to_string(),
         };
         match field {

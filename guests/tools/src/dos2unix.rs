@@ -1,7 +1,7 @@
 //! `dos2unix` and `unix2dos`: lines that end as others end them.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::{Arguments, complain, files};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::{Arguments, complain, files};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno};
 

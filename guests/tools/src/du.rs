@@ -1,11 +1,11 @@
 //! `du`: how much room files take.
 
-use crate::support::args::{Parsed, Tool, bytes_of};
-use crate::support::clock::Clock;
-use crate::support::out::Out;
-use crate::support::size::Scale;
-use crate::support::{Arguments, complain, files, glob, quote};
 use std::collections::HashSet;
+use toolkit::args::{Parsed, Tool, bytes_of};
+use toolkit::clock::Clock;
+use toolkit::out::Out;
+use toolkit::size::Scale;
+use toolkit::{Arguments, complain, files, glob, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Stat};
 

@@ -1,8 +1,8 @@
 //! `env`: runs a program in a changed environment, or prints the environment.
 
-use crate::support::args::{Parsed, Tool, bytes_of};
-use crate::support::out::Out;
-use crate::support::{Arguments, complain, program, quote};
+use toolkit::args::{Parsed, Tool, bytes_of};
+use toolkit::out::Out;
+use toolkit::{Arguments, complain, program, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno};
 

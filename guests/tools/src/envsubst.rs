@@ -1,9 +1,9 @@
 //! `envsubst`: the values of variables in place of their names.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::out::Out;
-use crate::support::program::value_of;
-use crate::support::{Arguments, complain, files};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::out::Out;
+use toolkit::program::value_of;
+use toolkit::{Arguments, complain, files};
 use wardian_abi as abi;
 
 const TOOL: Tool = Tool {

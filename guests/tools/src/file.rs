@@ -1,9 +1,9 @@
 //! `file`: what a file is, by its first bytes.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::out::Out;
-use crate::support::{Arguments, files, input};
 use std::io::Read;
+use toolkit::args::{Tool, bytes_of};
+use toolkit::out::Out;
+use toolkit::{Arguments, files, input};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno};
 
@@ -145,7 +145,7 @@ fn kind_of(name: &[u8], follow: bool) -> Kind {
         0o010_000 => plain("fifo (named pipe)".to_owned(), "inode/fifo"),
         0o140_000 => plain("socket".to_owned(), "inode/socket"),
         0o020_000 => {
-            let (major, minor) = crate::support::size::device(stat.rdev);
+            let (major, minor) = toolkit::size::device(stat.rdev);
             plain(format!("character special ({major}/{minor})"), "inode/chardevice")
         }
         0o120_000 => {

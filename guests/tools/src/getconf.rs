@@ -1,8 +1,8 @@
 //! `getconf`: the numbers of the system.
 
-use crate::support::args::bytes_of;
-use crate::support::out::Out;
-use crate::support::{Arguments, complain};
+use toolkit::args::bytes_of;
+use toolkit::out::Out;
+use toolkit::{Arguments, complain};
 use wardian_abi as abi;
 use wardian_abi::Resource;
 
@@ -76,8 +76,8 @@ fn value_of(name: &str) -> Option<String> {
             let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
             text.lines().filter(|line| line.starts_with("processor")).count().max(1).to_string()
         }
-        "_PHYS_PAGES" => (crate::support::processes::memory("MemTotal") / 4).to_string(),
-        "_AVPHYS_PAGES" => (crate::support::processes::memory("MemFree") / 4).to_string(),
+        "_PHYS_PAGES" => (toolkit::processes::memory("MemTotal") / 4).to_string(),
+        "_AVPHYS_PAGES" => (toolkit::processes::memory("MemFree") / 4).to_string(),
         "OPEN_MAX" => limit(Resource::Descriptors),
         "CHILD_MAX" => limit(Resource::Processes),
         name => VALUES.iter().find(|(known, _)| *known == name)?.1.to_owned(),

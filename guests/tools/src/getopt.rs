@@ -1,8 +1,8 @@
 //! `getopt`: options of scripts, put in order.
 
-use crate::support::args::bytes_of;
-use crate::support::out::Out;
-use crate::support::{Arguments, complain};
+use toolkit::args::bytes_of;
+use toolkit::out::Out;
+use toolkit::{Arguments, complain};
 
 const HELP: &str = "
 Usage:

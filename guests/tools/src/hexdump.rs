@@ -1,9 +1,9 @@
 //! `hexdump`: bytes as numbers.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::out::Out;
-use crate::support::size::Scale;
-use crate::support::{Arguments, complain, input, quote};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::out::Out;
+use toolkit::size::Scale;
+use toolkit::{Arguments, complain, input, quote};
 
 const HELP: &str = "
 Usage:

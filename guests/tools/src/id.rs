@@ -1,9 +1,9 @@
 //! `id`, `whoami` and `groups`: who a process runs as. Real and effective are the same here.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::names::Names;
-use crate::support::out::Out;
-use crate::support::{Arguments, complain, quote};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::names::Names;
+use toolkit::out::Out;
+use toolkit::{Arguments, complain, quote};
 use wardian_abi as abi;
 
 const ID: Tool = Tool {

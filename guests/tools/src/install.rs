@@ -1,11 +1,11 @@
 //! `install`: copies files into place and sets their modes.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::copy::{Copier, Follow, Preserve};
-use crate::support::mode::Change;
-use crate::support::names::Names;
-use crate::support::target::Target;
-use crate::support::{Arguments, complain, files, quote};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::copy::{Copier, Follow, Preserve};
+use toolkit::mode::Change;
+use toolkit::names::Names;
+use toolkit::target::Target;
+use toolkit::{Arguments, complain, files, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno};
 

@@ -1,8 +1,8 @@
 //! `kill`: sends a signal to processes.
 
-use crate::support::args::bytes_of;
-use crate::support::out::Out;
-use crate::support::{Arguments, complain, program, quote};
+use toolkit::args::bytes_of;
+use toolkit::out::Out;
+use toolkit::{Arguments, complain, program, quote};
 use wardian_abi as abi;
 use wardian_abi::Who;
 

@@ -40,7 +40,6 @@ mod rev;
 mod sponge;
 mod stat;
 mod strings;
-mod support;
 mod sync;
 mod tac;
 mod tail;
@@ -63,7 +62,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// A tool: its arguments, its name first, in; its exit code out.
-type Main = fn(support::Arguments) -> i32;
+type Main = fn(toolkit::Arguments) -> i32;
 
 /// Whose work a tool is: uutils' want to be prepared, and are not there in a native build.
 enum Tool {
@@ -279,7 +278,7 @@ fn main() -> ExitCode {
 }
 
 fn cannot_be(name: &str, why: &str) -> ExitCode {
-    support::complain(name, why);
+    toolkit::complain(name, why);
     ExitCode::from(127)
 }
 

@@ -1,9 +1,9 @@
 //! `mkdir`: makes directories.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::mode::Change;
-use crate::support::out::Out;
-use crate::support::{Arguments, complain, quote};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::mode::Change;
+use toolkit::out::Out;
+use toolkit::{Arguments, complain, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno};
 

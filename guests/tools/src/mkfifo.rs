@@ -1,8 +1,8 @@
 //! `mkfifo`: makes named pipes.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::mode::Change;
-use crate::support::{Arguments, complain, quote};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::mode::Change;
+use toolkit::{Arguments, complain, quote};
 use wardian_abi as abi;
 use wardian_abi::Dir;
 

@@ -1,9 +1,9 @@
 //! `mv`: renames files, and carries them over where a name alone cannot go.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::copy::{self, Copier, Existing, Follow, Preserve};
-use crate::support::target::Target;
-use crate::support::{Arguments, files, quote};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::copy::{self, Copier, Existing, Follow, Preserve};
+use toolkit::target::Target;
+use toolkit::{Arguments, files, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno, Stat};
 

@@ -1,8 +1,8 @@
 //! `nice`: runs a command with another priority. All processes of a sandbox have the same one, so it only runs it.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::out::Out;
-use crate::support::{Arguments, complain, program, quote};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::out::Out;
+use toolkit::{Arguments, complain, program, quote};
 use wardian_abi as abi;
 
 const TOOL: Tool = Tool {

@@ -1,7 +1,7 @@
 //! `nohup`: runs a command that outlives its terminal.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::{Arguments, complain, files, program, quote};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::{Arguments, complain, files, program, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Disposition, Fd, open_flags};
 

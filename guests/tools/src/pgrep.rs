@@ -1,11 +1,11 @@
 //! `pgrep` and `pkill`: processes by what they are called.
 
-use crate::support::args::{Parsed, Tool, bytes_of};
-use crate::support::names::Names;
-use crate::support::out::Out;
-use crate::support::processes::{self, Process};
-use crate::support::program::signal_number;
-use crate::support::{Arguments, complain, input, quote};
+use toolkit::args::{Parsed, Tool, bytes_of};
+use toolkit::names::Names;
+use toolkit::out::Out;
+use toolkit::processes::{self, Process};
+use toolkit::program::signal_number;
+use toolkit::{Arguments, complain, input, quote};
 use wardian_abi as abi;
 use wardian_abi::Who;
 

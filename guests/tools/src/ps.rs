@@ -1,13 +1,13 @@
 //! `ps`: the processes there are, as procps' shows them.
 
-use crate::support::args::bytes_of;
-use crate::support::clock::{self, Clock};
-use crate::support::names::Names;
-use crate::support::out::Out;
-use crate::support::processes::{self, Process, TICKS};
-use crate::support::table::Align;
-use crate::support::{Arguments, complain};
 use std::collections::HashSet;
+use toolkit::args::bytes_of;
+use toolkit::clock::{self, Clock};
+use toolkit::names::Names;
+use toolkit::out::Out;
+use toolkit::processes::{self, Process, TICKS};
+use toolkit::table::Align;
+use toolkit::{Arguments, complain};
 use wardian_abi as abi;
 
 const HELP: &str = "

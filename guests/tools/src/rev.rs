@@ -1,8 +1,8 @@
 //! `rev`: lines with their last character first.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::out::Out;
-use crate::support::{Arguments, input};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::out::Out;
+use toolkit::{Arguments, input};
 
 const TOOL: Tool = Tool {
     name: "rev",

@@ -1,8 +1,8 @@
 //! `sponge`: soaks up standard input, then writes it to a file.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::{Arguments, complain, files};
 use std::io::Write;
+use toolkit::args::{Tool, bytes_of};
+use toolkit::{Arguments, complain, files};
 use wardian_abi as abi;
 use wardian_abi::Errno;
 

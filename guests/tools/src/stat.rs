@@ -1,11 +1,11 @@
 //! `stat`: what the kernel knows of a file, or of the file system it is on.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::clock::Clock;
-use crate::support::names::Names;
-use crate::support::out::Out;
-use crate::support::size::device;
-use crate::support::{Arguments, complain, files, mode, quote};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::clock::Clock;
+use toolkit::names::Names;
+use toolkit::out::Out;
+use toolkit::size::device;
+use toolkit::{Arguments, complain, files, mode, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Stat, StatFs};
 

@@ -1,8 +1,8 @@
 //! `strings`: the text in files that are none.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::out::Out;
-use crate::support::{Arguments, complain, files, input};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::out::Out;
+use toolkit::{Arguments, complain, files, input};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno};
 

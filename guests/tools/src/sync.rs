@@ -1,7 +1,7 @@
 //! `sync`: has files written out. What is written here is written; only the names are looked at.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::{Arguments, complain, quote};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::{Arguments, complain, quote};
 use wardian_abi as abi;
 use wardian_abi::Dir;
 

@@ -1,9 +1,9 @@
 //! `tac`: files with their last line first.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::input;
-use crate::support::out::Out;
-use crate::support::{Arguments, complain, files, quote};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::input;
+use toolkit::out::Out;
+use toolkit::{Arguments, complain, files, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno};
 

@@ -1,11 +1,11 @@
 //! `tail`: the end of files, and what comes after it.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::out::Out;
-use crate::support::program::duration;
-use crate::support::{Arguments, complain, files, input, quote};
 use std::io::{Read, Seek, SeekFrom};
 use std::time::Duration;
+use toolkit::args::{Tool, bytes_of};
+use toolkit::out::Out;
+use toolkit::program::duration;
+use toolkit::{Arguments, complain, files, input, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno, Who};
 
@@ -175,8 +175,8 @@ fn part(text: &[u8], in_lines: bool) -> Result<Part, i32> {
         digits => (false, digits),
     };
     let what = if in_lines { "lines" } else { "bytes" };
-    let count = match crate::support::size::Scale::parse(digits) {
-        Some(crate::support::size::Scale::Blocks(size, _)) => u64::try_from(size).ok(),
+    let count = match toolkit::size::Scale::parse(digits) {
+        Some(toolkit::size::Scale::Blocks(size, _)) => u64::try_from(size).ok(),
         _ => input::number(digits),
     };
     let count = count.filter(|_| digits.first().is_some_and(u8::is_ascii_digit)).ok_or_else(|| {

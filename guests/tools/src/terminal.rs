@@ -1,8 +1,8 @@
 //! `clear` and `tput`: what a terminal is told.
 
-use crate::support::args::bytes_of;
-use crate::support::out::Out;
-use crate::support::{Arguments, complain, input};
+use toolkit::args::bytes_of;
+use toolkit::out::Out;
+use toolkit::{Arguments, complain, input};
 use wardian_abi as abi;
 
 pub fn clear(_arguments: Arguments) -> i32 {

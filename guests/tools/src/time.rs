@@ -1,8 +1,8 @@
 //! `time`: runs a command and says how long it took.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::{Arguments, complain, files, program};
 use std::time::{Duration, Instant};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::{Arguments, complain, files, program};
 use wardian_abi as abi;
 use wardian_abi::{Spawn, Status};
 

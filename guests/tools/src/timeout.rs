@@ -1,7 +1,7 @@
 //! `timeout`: runs a command and ends it when its time is up.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::{Arguments, complain, program, quote};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::{Arguments, complain, program, quote};
 use wardian_abi as abi;
 use wardian_abi::{Disposition, Errno, Pid, Spawn, Status, WaitFlags, Who};
 

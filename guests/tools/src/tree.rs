@@ -1,10 +1,10 @@
 //! `tree`: directories as a drawing.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::mode;
-use crate::support::out::Out;
-use crate::support::size::human;
-use crate::support::{Arguments, complain, files, glob, input};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::mode;
+use toolkit::out::Out;
+use toolkit::size::human;
+use toolkit::{Arguments, complain, files, glob, input};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Stat};
 

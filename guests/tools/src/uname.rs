@@ -1,8 +1,8 @@
 //! `uname`, `arch` and `hostname`: what the system is called.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::out::Out;
-use crate::support::{Arguments, quote};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::out::Out;
+use toolkit::{Arguments, quote};
 
 const TOOL: Tool = Tool {
     name: "uname",
@@ -118,7 +118,7 @@ pub fn hostname(arguments: Arguments) -> i32 {
         Err(code) => return code,
     };
     if !parsed.operands.is_empty() {
-        crate::support::complain("hostname", "you must be root to change the host name");
+        toolkit::complain("hostname", "you must be root to change the host name");
         return 1;
     }
     let name = host_name();

@@ -1,10 +1,10 @@
 //! `uptime` and `free`: how the machine is doing.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::clock::{self, Clock};
-use crate::support::out::Out;
-use crate::support::{Arguments, complain, input, processes, size};
 use std::time::Duration;
+use toolkit::args::{Tool, bytes_of};
+use toolkit::clock::{self, Clock};
+use toolkit::out::Out;
+use toolkit::{Arguments, complain, input, processes, size};
 
 const TOOL: Tool = Tool {
     name: "uptime",

@@ -1,9 +1,9 @@
 //! `uuidgen`: a number that nobody else has.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::out::Out;
-use crate::support::{Arguments, complain};
 use std::io::Read;
+use toolkit::args::{Tool, bytes_of};
+use toolkit::out::Out;
+use toolkit::{Arguments, complain};
 
 const TOOL: Tool = Tool {
     name: "uuidgen",

@@ -1,6 +1,6 @@
 //! What uutils' tools want around them, which are prepared by their own `main`s elsewhere.
 
-use super::{Main, support::Arguments};
+use super::{Main, toolkit::Arguments};
 use std::io::Write;
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
 //! `wasi`: runs a WASI program with the directories and the environment named, and nothing else.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::{Arguments, complain, program, quote};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::{Arguments, complain, program, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno, Fd, Preopen, Spawn, StringList, open_flags};
 

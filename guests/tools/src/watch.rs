@@ -1,9 +1,9 @@
 //! `watch`: runs a command again and again.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::clock::{self, Clock};
-use crate::support::{Arguments, complain, files, input, program};
 use std::time::Duration;
+use toolkit::args::{Tool, bytes_of};
+use toolkit::clock::{self, Clock};
+use toolkit::{Arguments, complain, files, input, program};
 use wardian_abi as abi;
 use wardian_abi::{FdMap, Spawn};
 

@@ -1,8 +1,8 @@
 //! `which`: where in `PATH` a command is, as Debian's says it.
 
-use crate::support::args::bytes_of;
-use crate::support::out::Out;
-use crate::support::{Arguments, complain, files, program};
+use toolkit::args::bytes_of;
+use toolkit::out::Out;
+use toolkit::{Arguments, complain, files, program};
 use wardian_abi as abi;
 
 pub fn main(arguments: Arguments) -> i32 {

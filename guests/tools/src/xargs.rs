@@ -1,7 +1,7 @@
 //! `xargs`: builds command lines from its input and runs them.
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::{Arguments, complain, program, quote};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::{Arguments, complain, program, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno, Fd, FdMap, Spawn, Status, WaitFlags, Who, open_flags};
 

@@ -1,9 +1,9 @@
 //! `xxd`: bytes as hexadecimal digits, and back.
 
-use crate::support::args::bytes_of;
-use crate::support::out::Out;
-use crate::support::{Arguments, complain, files, input};
 use std::io::{Seek, SeekFrom, Write};
+use toolkit::args::bytes_of;
+use toolkit::out::Out;
+use toolkit::{Arguments, complain, files, input};
 use wardian_abi::Errno;
 
 const HELP: &str = "\

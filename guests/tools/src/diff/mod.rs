@@ -10,14 +10,14 @@ mod compare;
 mod show;
 mod text;
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::clock::Clock;
-use crate::support::out::Out;
-use crate::support::{Arguments, complain, files, glob, quote};
 use compare::Hunk;
 use show::{Format, Pair, Sides};
 use std::collections::BTreeSet;
 use text::{Ignored, Text};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::clock::Clock;
+use toolkit::out::Out;
+use toolkit::{Arguments, complain, files, glob, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno, Stat};
 
@@ -460,7 +460,7 @@ impl Differ {
         }
         let time = match side.stat {
             None => 0,
-            Some(_) if side.path == b"-" => crate::support::clock::now(),
+            Some(_) if side.path == b"-" => toolkit::clock::now(),
             Some(stat) => stat.mtime,
         };
         let time = match self.format {

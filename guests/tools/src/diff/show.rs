@@ -2,7 +2,7 @@
 
 use super::compare::Hunk;
 use super::text::Text;
-use crate::support::out::Out;
+use toolkit::out::Out;
 
 /// The form of the output.
 #[derive(Clone, Copy, PartialEq)]

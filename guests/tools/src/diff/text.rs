@@ -1,6 +1,6 @@
 //! A file as lines, and what makes two lines the same.
 
-use crate::support::out::Out;
+use toolkit::out::Out;
 
 /// What is not looked at when lines are compared.
 #[derive(Clone, Copy, Default)]

@@ -2,9 +2,9 @@
 
 use super::File;
 use super::test::{Finder, kind};
-use crate::support::clock;
-use crate::support::size::device;
-use crate::support::{files, mode, quote};
+use toolkit::clock;
+use toolkit::size::device;
+use toolkit::{files, mode, quote};
 use wardian_abi as abi;
 use wardian_abi::Dir;
 

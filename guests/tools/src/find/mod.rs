@@ -10,11 +10,11 @@ mod format;
 mod parse;
 mod test;
 
-use crate::support::args::bytes_of;
-use crate::support::out::Out;
-use crate::support::{Arguments, complain, files, quote};
 use parse::Command;
 use test::Finder;
+use toolkit::args::bytes_of;
+use toolkit::out::Out;
+use toolkit::{Arguments, complain, files, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Stat};
 

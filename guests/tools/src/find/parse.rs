@@ -1,11 +1,11 @@
 //! The command line of `find`.
 
 use super::format::{self, Piece};
-use crate::support::clock;
-use crate::support::files;
-use crate::support::mode::Change;
-use crate::support::names::Names;
-use crate::support::quote;
+use toolkit::clock;
+use toolkit::files;
+use toolkit::mode::Change;
+use toolkit::names::Names;
+use toolkit::quote;
 use wardian_abi as abi;
 use wardian_abi::Dir;
 

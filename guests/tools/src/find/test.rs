@@ -3,12 +3,12 @@
 use super::File;
 use super::format;
 use super::parse::{Command, Count, Expression, Test, Which};
-use crate::support::clock::{self, Clock};
-use crate::support::mounts::{self, Mounted};
-use crate::support::names::Names;
-use crate::support::out::Out;
-use crate::support::{complain, files, glob, program, quote};
 use std::cmp::Ordering;
+use toolkit::clock::{self, Clock};
+use toolkit::mounts::{self, Mounted};
+use toolkit::names::Names;
+use toolkit::out::Out;
+use toolkit::{complain, files, glob, program, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno, Spawn, Stat, open_flags};
 

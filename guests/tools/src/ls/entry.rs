@@ -1,8 +1,8 @@
 //! One file of a listing, and the order of files.
 
 use super::options::{Options, Order, Time};
-use crate::support::files;
 use std::cmp::Ordering;
+use toolkit::files;
 use wardian_abi as abi;
 use wardian_abi::{Dir, Stat};
 

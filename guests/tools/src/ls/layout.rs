@@ -3,11 +3,11 @@
 use super::colors::Colors;
 use super::entry::Entry;
 use super::options::{Format, Indicator, Options, Quoting};
-use crate::support::clock::{self, Clock};
-use crate::support::names::Names;
-use crate::support::out::Out;
-use crate::support::size::device;
-use crate::support::{mode, quote};
+use toolkit::clock::{self, Clock};
+use toolkit::names::Names;
+use toolkit::out::Out;
+use toolkit::size::device;
+use toolkit::{mode, quote};
 use wardian_abi::Stat;
 
 pub struct Layout<'a> {

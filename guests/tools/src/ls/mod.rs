@@ -12,12 +12,12 @@ mod entry;
 mod layout;
 mod options;
 
-use crate::support::args::bytes_of;
-use crate::support::out::Out;
-use crate::support::{Arguments, complain, files, quote};
 use entry::Entry;
 use layout::Layout;
 use options::{Options, Who};
+use toolkit::args::bytes_of;
+use toolkit::out::Out;
+use toolkit::{Arguments, complain, files, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno, Stat};
 

@@ -1,8 +1,8 @@
 //! The options of `ls`.
 
-use crate::support::args::Tool;
-use crate::support::quote;
-use crate::support::size::Scale;
+use toolkit::args::Tool;
+use toolkit::quote;
+use toolkit::size::Scale;
 use wardian_abi as abi;
 
 const LONG: &[(&str, char)] = &[
@@ -361,7 +361,7 @@ impl Options {
 
     /// Whether a name in a directory is listed.
     pub fn shows(&self, name: &[u8]) -> bool {
-        let matches = |pattern: &Vec<u8>| crate::support::glob::matches(pattern, name, false);
+        let matches = |pattern: &Vec<u8>| toolkit::glob::matches(pattern, name, false);
         let concealed = !self.hidden && (name.starts_with(b".") || self.hides.iter().any(matches));
         !concealed && !self.ignored.iter().any(matches)
     }

@@ -8,10 +8,10 @@
 mod apply;
 mod parse;
 
-use crate::support::args::{Tool, bytes_of};
-use crate::support::out::Out;
-use crate::support::{Arguments, complain, files, input};
 use parse::{FilePatch, Hunk, Kind};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::out::Out;
+use toolkit::{Arguments, complain, files, input};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno};
 

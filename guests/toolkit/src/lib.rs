@@ -1,4 +1,7 @@
-//! What the front ends of ours share: options, quoting, output, modes, names, times, and starting programs.
+//! What tools of ours share: options, quoting, output, modes, names, times, and starting programs.
+
+// Only our own programs use it, from the same tree: names that speak for themselves need no more words.
+#![allow(missing_docs, clippy::new_without_default)]
 
 pub mod args;
 pub mod backup;

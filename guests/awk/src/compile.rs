@@ -6,7 +6,7 @@ use crate::ast::{Expr, Line, Name, Pattern, Program, Redirect, RedirectKind, Rul
 use crate::code::{Code, Dest, FunctionCode, Op, Place, special};
 use crate::error::{Error, Result};
 use crate::parser::place_name;
-use crate::regex::Regex;
+use crate::regex;
 use crate::value::Value;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -168,7 +168,7 @@ impl Compiler {
     }
 
     fn regex(&mut self, pattern: &[u8]) -> Result<u32> {
-        let regex = Regex::new(pattern, false)
+        let regex = regex::compile(pattern, false)
             .map_err(|error| self.error(&format!("{error}: /{}/", String::from_utf8_lossy(pattern))))?;
         self.code.regexes.push(Rc::new(regex));
         Ok(self.code.regexes.len() as u32 - 1)

@@ -17,7 +17,7 @@ use crate::input::Separator;
 use crate::number;
 use crate::parser::place_name;
 use crate::random::Random;
-use crate::regex::Regex;
+use crate::regex::{self, Regex};
 use crate::streams::Streams;
 use crate::value::Value;
 use std::collections::HashMap;
@@ -473,7 +473,7 @@ impl Machine {
         self.ignore_case = ignore_case;
         self.patterns.clear();
         for regex in &mut self.regexes {
-            let again = Regex::new(regex.source(), ignore_case).map_err(Error::fatal)?;
+            let again = regex::compile(regex.source(), ignore_case).map_err(Error::fatal)?;
             *regex = Rc::new(again);
         }
         let text = self.special_text(special::RS);
@@ -489,7 +489,7 @@ impl Machine {
         if self.patterns.len() >= PATTERNS_KEPT {
             self.patterns.clear();
         }
-        let regex = Regex::new(text, self.ignore_case).map_err(|error| {
+        let regex = regex::compile(text, self.ignore_case).map_err(|error| {
             Error::fatal(format_args!("invalid regexp: {error}: /{}/", String::from_utf8_lossy(text)))
         })?;
         let regex = Rc::new(regex);

@@ -1,6 +1,7 @@
 //! Strings as awk has them: bytes, cheap to copy, short ones without an allocation.
 
 use std::rc::Rc;
+pub use wardian_regex::char_len;
 
 /// What fits into a [`Str`] itself.
 const INLINE: usize = 22;
@@ -76,24 +77,6 @@ impl Eq for Str {}
 impl From<Vec<u8>> for Str {
     fn from(text: Vec<u8>) -> Str {
         if text.len() <= INLINE { Str::new(&text) } else { Str::Heap(Rc::new(text)) }
-    }
-}
-
-/// The length of the character that begins here: that of a valid UTF-8 sequence, else one byte.
-#[inline]
-pub fn char_len(text: &[u8]) -> usize {
-    match text.first() {
-        None | Some(0..=0xc1) => 1,
-        Some(first) => {
-            let len = match first {
-                0xc2..=0xdf => 2,
-                0xe0..=0xef => 3,
-                0xf0..=0xf4 => 4,
-                _ => 1,
-            };
-            let is_valid = text.get(..len).is_some_and(|bytes| std::str::from_utf8(bytes).is_ok());
-            if is_valid { len } else { 1 }
-        }
     }
 }
 

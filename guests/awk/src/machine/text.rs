@@ -6,7 +6,7 @@ use crate::code::special;
 use crate::error::{Error, Result};
 use crate::fields::{self, Splitter, unquote};
 use crate::format::{self, FormatError};
-use crate::regex::Regex;
+use crate::regex::{Regex, captures_at};
 use crate::text::{Str, char_count, char_len, char_offset};
 use crate::value::Value;
 use std::rc::Rc;
@@ -119,7 +119,7 @@ impl Machine {
         let bytes = text.as_bytes();
         let array = Self::array_of(args, 2, "match")?;
         let groups = match array {
-            Some(_) => regex.captures_at(bytes, 0),
+            Some(_) => captures_at(&regex, bytes, 0),
             None => regex.find_at(bytes, 0).map(|bounds| vec![Some(bounds)]),
         };
         if let Some(array) = &array {
@@ -202,7 +202,7 @@ impl Machine {
         let wants_groups = pieces.iter().any(|piece| matches!(piece, Piece::Group(group) if *group > 0));
         let mut changed = Vec::new();
         replace(&regex, text.as_bytes(), which, &mut changed, |out, text, bounds| {
-            let groups = wants_groups.then(|| regex.captures_at(text, bounds.0)).flatten();
+            let groups = wants_groups.then(|| captures_at(&regex, text, bounds.0)).flatten();
             for piece in &pieces {
                 match piece {
                     Piece::Text(piece) => out.extend_from_slice(piece),

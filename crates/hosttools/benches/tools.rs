@@ -63,6 +63,7 @@ fn spec(jail: &Path) -> ExecSpec {
             readable: vec![],
             writable: vec![],
             write: false,
+            attributes: false,
             network: false,
             memory: 2 << 30,
             files: 256,

@@ -132,6 +132,7 @@ impl Patient {
                 readable: vec![],
                 writable: vec![],
                 write: false,
+                attributes: false,
                 network: false,
                 memory: config.limits.memory,
                 files: config.limits.files,

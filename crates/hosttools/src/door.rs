@@ -215,6 +215,7 @@ impl Door {
             readable: self.config.readable.clone(),
             writable: Vec::new(),
             write: policy.write,
+            attributes: policy.attributes,
             network: policy.network,
             memory: limits.memory,
             files: limits.files,

@@ -63,6 +63,9 @@ pub struct Confinement {
     pub writable: Vec<PathBuf>,
     /// Whether it may change files in the jail.
     pub write: bool,
+    /// Whether it may, besides, change mode, owner, times and attributes of files by their path: of any the user owns,
+    /// since landlock does not hold these. Of a file it has open it may without.
+    pub attributes: bool,
     /// Whether it may open sockets.
     pub network: bool,
     /// Bytes of address space.

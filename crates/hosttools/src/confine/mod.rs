@@ -6,7 +6,7 @@
 //! | privileges | `privileges` | no new ones by exec (`no_new_privs`), and of root's only those on files |
 //! | files | `landlock` | the jail to read and perhaps write, the system's programs to read, nothing else |
 //! | limits | `limits` | address space, descriptors, processes, size of a file, no core dumps |
-//! | calls | `seccomp` | no sockets unless granted; no tracing, mounting, modules, namespaces, … |
+//! | calls | `seccomp` | no sockets unless granted; no tracing, mounting, modules, namespaces, …; nothing of other processes |
 //!
 //! `doctor` looks what is in force on a machine.
 
@@ -31,6 +31,7 @@ pub(crate) struct Rules<'a> {
     pub readable: &'a [OsString],
     pub writable: &'a [OsString],
     pub write: bool,
+    pub attributes: bool,
     pub network: bool,
     pub limits: limits::Limits,
     pub require_landlock: bool,
@@ -45,6 +46,7 @@ impl<'a> Rules<'a> {
             readable: &job.readable,
             writable: &job.writable,
             write: job.write,
+            attributes: job.attributes,
             network: job.network,
             limits: limits::Limits {
                 memory: job.memory,
@@ -54,6 +56,15 @@ impl<'a> Rules<'a> {
             },
             require_landlock: job.require_landlock,
             require_seccomp: job.require_seccomp,
+        }
+    }
+
+    fn granted(&self) -> seccomp::Granted {
+        seccomp::Granted {
+            write: self.write,
+            // Who may write nothing changes nothing else either.
+            attributes: self.attributes && self.write,
+            network: self.network,
         }
     }
 }
@@ -78,7 +89,7 @@ impl Prepared {
     }
 
     pub fn prepare(&mut self, rules: &Rules<'_>) {
-        self.filters.prepare(rules.write, rules.network);
+        self.filters.prepare(rules.granted());
         self.others.prepare();
     }
 
@@ -110,7 +121,7 @@ impl Prepared {
                 .raw_os_error()
                 .map_or_else(|| io::Error::other("there is no seccomp"), io::Error::from_raw_os_error)),
         };
-        match for_all.and_then(|()| self.filters.apply(rules.write, rules.network)) {
+        match for_all.and_then(|()| self.filters.apply(rules.granted())) {
             Err(error) if error.raw_os_error().is_none() && !rules.require_seccomp => Ok(()),
             result => result,
         }

@@ -41,7 +41,39 @@ const MOUNTING: &[i64] = &[
     libc::SYS_swapon,
     libc::SYS_swapoff,
     libc::SYS_fanotify_init,
+    libc::SYS_fanotify_mark,
+    // Landlock does not hold it, and it tells the names of files in any directory as they are used.
+    libc::SYS_inotify_add_watch,
+    SYS_OPEN_TREE_ATTR,
 ];
+/// Memory and queues that all of a user's programs share, and that outlive who made them.
+const SHARED: &[i64] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+/// What another process of the user is given of the machine, by its number in the first argument; zero is one's own.
+const OTHERS: &[i64] = &[
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+];
+/// The same, with the number in the second argument and whose it is (a process's, a group's, a user's) in the first.
+const OTHERS_OF_A_KIND: &[(i64, u64)] =
+    &[(libc::SYS_setpriority, libc::PRIO_PROCESS as u64), (libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS)];
+const IOPRIO_WHO_PROCESS: u64 = 1;
 /// The machine itself.
 const MACHINE: &[i64] = &[
     libc::SYS_init_module,
@@ -82,24 +114,22 @@ const OF_THIS_MACHINE: &[i64] = &[
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const OF_THIS_MACHINE: &[i64] = &[libc::SYS_kexec_file_load];
-/// Mode, owner, times and attributes of files, which landlock does not hold: for those who may write nothing.
+/// Mode, owner, times and attributes of files by path, any path: landlock does not hold them.
 const ATTRIBUTES: &[i64] = &[
-    libc::SYS_fchmod,
     libc::SYS_fchmodat,
     SYS_FCHMODAT2,
-    libc::SYS_fchown,
     libc::SYS_fchownat,
-    libc::SYS_utimensat,
     libc::SYS_setxattr,
     libc::SYS_lsetxattr,
-    libc::SYS_fsetxattr,
     libc::SYS_removexattr,
     libc::SYS_lremovexattr,
-    libc::SYS_fremovexattr,
     SYS_SETXATTRAT,
     SYS_REMOVEXATTRAT,
     SYS_FILE_SETATTR,
 ];
+/// The same of a file that is open, which landlock had a word in.
+const ATTRIBUTES_OF_OPEN_FILES: &[i64] =
+    &[libc::SYS_fchmod, libc::SYS_fchown, libc::SYS_utimensat, libc::SYS_fsetxattr, libc::SYS_fremovexattr];
 #[cfg(target_arch = "x86_64")]
 const OLD_ATTRIBUTES: &[i64] = &[
     libc::SYS_chmod,
@@ -115,6 +145,7 @@ const OLD_ATTRIBUTES: &[i64] = &[];
 const SYS_FCHMODAT2: i64 = 452;
 const SYS_SETXATTRAT: i64 = 463;
 const SYS_REMOVEXATTRAT: i64 = 466;
+const SYS_OPEN_TREE_ATTR: i64 = 467;
 const SYS_FILE_SETATTR: i64 = 469;
 
 /// The bits of `clone` that ask for a namespace of one's own: mount, cgroup, uts, ipc, user, pid, net.
@@ -137,21 +168,29 @@ pub(super) fn forbid_for_all() -> io::Result<()> {
     compiled.iter().try_for_each(apply)
 }
 
-/// The four filters for what programs differ in: with or without writing, with or without network.
+/// What programs differ in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Granted {
+    pub write: bool,
+    pub attributes: bool,
+    pub network: bool,
+}
+
+/// A filter for each set of what is granted that has been met.
 #[derive(Default)]
 pub(super) struct Filters {
-    compiled: BTreeMap<(bool, bool), Option<BpfProgram>>,
+    compiled: BTreeMap<Granted, Option<BpfProgram>>,
 }
 
 impl Filters {
-    pub fn prepare(&mut self, write: bool, network: bool) {
-        self.compiled.entry((write, network)).or_insert_with(|| for_one(write, network).ok());
+    pub fn prepare(&mut self, granted: Granted) {
+        self.compiled.entry(granted).or_insert_with(|| for_one(granted).ok());
     }
 
     /// From here on, the calls listed do not work in this process and its children. An error without errno: there is
     /// no filter for this machine, or no seccomp in its kernel.
-    pub fn apply(&self, write: bool, network: bool) -> io::Result<()> {
-        let program = self.compiled.get(&(write, network)).and_then(Option::as_ref);
+    pub fn apply(&self, granted: Granted) -> io::Result<()> {
+        let program = self.compiled.get(&granted).and_then(Option::as_ref);
         apply(program.ok_or_else(|| io::Error::other("no seccomp filter for this machine"))?)
     }
 }
@@ -171,8 +210,15 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// One filter for what is forbidden (EPERM), one for what is to look as if it did not exist (ENOSYS).
 fn for_all() -> Result<[BpfProgram; 2], seccompiler::Error> {
-    let lists = [TRACING, MOUNTING, MACHINE, AROUND, OF_THIS_MACHINE].into_iter().flatten();
+    let lists = [TRACING, MOUNTING, SHARED, MACHINE, AROUND, OF_THIS_MACHINE].into_iter().flatten();
     let mut forbidden: Rules = lists.map(|call| (*call, vec![])).collect();
+    for call in OTHERS {
+        forbidden.insert(*call, any([argument(0, SeccompCmpOp::Ne, 0)].into_iter())?);
+    }
+    for (call, process) in OTHERS_OF_A_KIND {
+        let not_itself = [argument(0, SeccompCmpOp::Ne, *process), argument(1, SeccompCmpOp::Ne, 0)];
+        forbidden.insert(*call, any(not_itself.into_iter())?);
+    }
     forbidden.insert(libc::SYS_ioctl, any(TYPING.iter().map(|code| argument(1, SeccompCmpOp::Eq, *code)))?);
     let asks = |bit: &i32| {
         let bit = *bit as u32 as u64;
@@ -184,12 +230,18 @@ fn for_all() -> Result<[BpfProgram; 2], seccompiler::Error> {
     Ok([program(forbidden, libc::EPERM)?, program(missing, libc::ENOSYS)?])
 }
 
-fn for_one(write: bool, network: bool) -> Result<BpfProgram, seccompiler::Error> {
+fn for_one(granted: Granted) -> Result<BpfProgram, seccompiler::Error> {
     let mut forbidden = Rules::new();
-    if !write {
+    if !granted.attributes {
         forbidden.extend(ATTRIBUTES.iter().chain(OLD_ATTRIBUTES).map(|call| (*call, vec![])));
+        // Without a path it is about an open file.
+        let path = SeccompCondition::new(1, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
+        forbidden.insert(libc::SYS_utimensat, vec![SeccompRule::new(vec![path])?]);
     }
-    forbidden.insert(libc::SYS_socket, sockets(network)?);
+    if !granted.write {
+        forbidden.extend(ATTRIBUTES_OF_OPEN_FILES.iter().map(|call| (*call, vec![])));
+    }
+    forbidden.insert(libc::SYS_socket, sockets(granted.network)?);
     forbidden.insert(libc::SYS_socketpair, vec![SeccompRule::new(vec![argument_is_not(0, libc::AF_UNIX)?])?]);
     program(forbidden, libc::EPERM)
 }

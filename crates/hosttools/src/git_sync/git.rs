@@ -197,6 +197,7 @@ impl Git {
                 readable: vec![],
                 writable: writable.collect(),
                 write: true,
+                attributes: false,
                 network: special.network,
                 memory: 8 << 30,
                 files: 1024,

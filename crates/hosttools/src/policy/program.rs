@@ -21,6 +21,8 @@ pub struct ProgramPolicy {
     pub path: Option<PathBuf>,
     /// Whether it may change files in the jail.
     pub write: bool,
+    /// Whether it may also change mode, owner and times of files by their path, which nothing holds to the jail.
+    pub attributes: bool,
     /// Whether it may open sockets.
     pub network: bool,
     /// How long it may take, where that is not as for all.
@@ -116,6 +118,9 @@ impl ProgramPolicy {
         self.flags.check(self.notation)?;
         for (name, rules) in &self.subcommands {
             rules.check(self.notation).map_err(|why| format!("{name}: {why}"))?;
+        }
+        if self.attributes && !self.write {
+            return Err("attributes: only with write".to_owned());
         }
         if self.path.as_ref().is_some_and(|path| !path.is_absolute()) {
             return Err("path is not absolute".to_owned());

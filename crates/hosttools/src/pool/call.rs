@@ -141,6 +141,7 @@ fn job(id: Uuid, spec: &ExecSpec, patience: Patience) -> Job {
         readable: confinement.readable.iter().map(|path| path.clone().into_os_string()).collect(),
         writable: confinement.writable.iter().map(|path| path.clone().into_os_string()).collect(),
         write: confinement.write,
+        attributes: confinement.attributes,
         network: confinement.network,
         memory: confinement.memory,
         files: confinement.files,

@@ -14,7 +14,7 @@ use uuid::Uuid;
 /// No message is longer: the kernel takes arguments and environment up to 2 MiB or so.
 const LONGEST: usize = 16 << 20;
 /// What `Ready` says. To be raised with every change of the messages: the two sides may be different files.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// Bytes before each message.
 const HEADER: usize = 4;
 
@@ -111,6 +111,7 @@ pub(crate) struct Job {
     pub readable: Vec<OsString>,
     pub writable: Vec<OsString>,
     pub write: bool,
+    pub attributes: bool,
     pub network: bool,
     pub memory: u64,
     pub files: u64,
@@ -219,7 +220,7 @@ mod tests {
     /// The tests of the pool have a worker that is a script and writes these bytes.
     #[test]
     fn a_report_is_these_bytes() {
-        assert_eq!(frame(&Report::Ready(VERSION)).expect("a frame"), b"\x02\0\0\0\0\x01");
+        assert_eq!(frame(&Report::Ready(VERSION)).expect("a frame"), b"\x02\0\0\0\0\x02");
         let id = Uuid::from_bytes(*b"0123456789abcdef");
         let ended = frame(&Report::Ended(id, Ending::Exit(0))).expect("a frame");
         assert_eq!(ended, b"\x14\0\0\0\x01\x100123456789abcdef\0\0");

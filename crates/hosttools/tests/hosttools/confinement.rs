@@ -7,10 +7,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use rustix::process::getuid;
 use wardian_hosttools::{
-    Config, Confinement, Ended, ExecSpec, Mode, PoolConfig, Required, State, WorkerPool,
+    Config, Confinement, Ended, ExecSpec, Lane, Mode, PoolConfig, Required, State, WorkerPool,
 };
 
-use crate::rig::{Place, run, text};
+use crate::rig::{Place, a_long_time, processes_with, run, text, until};
 
 /// What a program says, run by each kind of worker, with a confinement that `change` has changed.
 async fn told(place: &Place, attempt: &[&str], change: impl Fn(&mut Confinement)) -> [String; 2] {
@@ -91,8 +91,8 @@ async fn inside_the_jail_everything_works_that_may() {
             &["create", file][..],
             &["write", file],
             &["read", file],
-            &["mode", file],
-            &["times", file],
+            &["mode-of-open", file],
+            &["times-of-open", file],
             &["link", file, more],
             &["truncate", more],
             &["remove", more],
@@ -118,10 +118,39 @@ async fn a_read_only_jail_cannot_be_changed() {
         assert_eq!(told(&place, &[attempt, file], read_only).await, both("EACCES"), "{attempt}");
     }
     assert_eq!(told(&place, &["create", "new"], read_only).await, both("EACCES"));
-    for attempt in ["mode", "owner", "times"] {
+    for attempt in ["mode", "owner", "times", "attribute", "mode-of-open", "times-of-open"] {
         assert_eq!(told(&place, &[attempt, file], read_only).await, both("EPERM"), "{attempt}");
     }
     assert_eq!(fs::read_to_string(file).expect("the file"), "as it was");
+}
+
+#[tokio::test]
+async fn attributes_by_path_are_nobodys_unless_granted() {
+    let place = Place::new();
+    let canary = place.canary();
+    let canary = canary.to_str().expect("a name");
+    let before = fs::metadata(canary).expect("it is there");
+    for attempt in ["mode", "owner", "times", "attribute"] {
+        assert_eq!(told(&place, &[attempt, canary], as_it_is).await, both("EPERM"), "{attempt}");
+    }
+    let after = fs::metadata(canary).expect("it is still there");
+    assert_eq!((before.mode(), before.ctime_nsec()), (after.mode(), after.ctime_nsec()));
+
+    let granted = |confinement: &mut Confinement| confinement.attributes = true;
+    for pool in [place.pool(), place.pool_of_a_user()] {
+        let file = place.jail().join("file");
+        let file = file.to_str().expect("a name");
+        for attempt in ["create", "mode", "times", "remove"] {
+            let mut spec = place.attempt(&[attempt, file]);
+            granted(&mut spec.confinement);
+            assert_eq!(told_by(&pool, spec).await, "ok", "{attempt}");
+        }
+    }
+    let both_at_once = |confinement: &mut Confinement| {
+        granted(confinement);
+        read_only(confinement);
+    };
+    assert_eq!(told(&place, &["mode", canary], both_at_once).await, both("EPERM"), "not without writing");
 }
 
 #[tokio::test]
@@ -189,6 +218,50 @@ async fn other_processes_cannot_be_signalled() {
     let place = Place::new();
     let us = std::process::id().to_string();
     assert_eq!(told(&place, &["signal", &us], as_it_is).await, both("EPERM"));
+}
+
+#[tokio::test]
+async fn other_processes_keep_their_share_of_the_machine() {
+    let place = Place::new();
+    // A process of each of the two users who try: theirs to change, by what Unix has to say about it.
+    let time = a_long_time();
+    let [pool, of_a_user] = [place.pool(), place.pool_of_a_user()];
+    let victims = [&pool, &of_a_user].map(|pool| {
+        let (pool, spec) = (pool.clone(), place.spec("/bin/sleep".as_ref(), &[&time]));
+        tokio::spawn(async move { pool.run(spec, Lane::System, "victim", None).await })
+    });
+    until("both victims", || processes_with(&time).len() == 2).await;
+    let attempts = ["limits-of", "priority-of", "disk-priority-of", "processors-of", "scheduler-of"];
+    for attempt in attempts {
+        for pool in [&pool, &of_a_user] {
+            for victim in processes_with(&time) {
+                let said = told_by(pool, place.attempt(&[attempt, &victim.to_string()])).await;
+                assert_eq!(said, "EPERM", "{attempt}");
+            }
+            assert_eq!(told_by(pool, place.attempt(&[attempt, "0"])).await, "ok", "{attempt}, its own");
+        }
+    }
+    assert_eq!(told(&place, &["priority-of-user"], as_it_is).await, both("EPERM"));
+    victims.iter().for_each(|victim| victim.abort());
+}
+
+#[tokio::test]
+async fn nothing_is_shared_that_outlives_a_program() {
+    let place = Place::new();
+    for attempt in ["shared-memory", "semaphores", "messages", "queue"] {
+        assert_eq!(told(&place, &[attempt], as_it_is).await, both("EPERM"), "{attempt}");
+    }
+}
+
+#[tokio::test]
+async fn what_happens_to_files_elsewhere_cannot_be_watched() {
+    let place = Place::new();
+    let canary = place.canary();
+    assert_eq!(
+        told(&place, &["watch", canary.to_str().expect("a name")], as_it_is).await,
+        both("EPERM"),
+        "it would tell when it is read"
+    );
 }
 
 #[tokio::test]

@@ -227,7 +227,7 @@ async fn an_idle_worker_that_is_killed_is_replaced_before_anyone_notices() {
 async fn an_answer_to_another_call_is_dropped() {
     let place = Place::new();
     let fake = place.jail().join("fake");
-    let ready = r"\002\000\000\000\000\001";
+    let ready = r"\002\000\000\000\000\002";
     let another = r"\024\000\000\000\001\0200123456789abcdef\000\000";
     fs::write(
         &fake,
@@ -404,7 +404,7 @@ async fn a_timer_keeps_ticking_while_the_pool_is_saturated() {
     let calls: Vec<_> = scripts
         .map(|script| {
             let mut spec = place.shell(script);
-            spec.timeout = SHORT * 2;
+            spec.timeout = SHORT;
             begin(&pool, spec, Lane::Interactive, "a")
         })
         .collect();

@@ -200,6 +200,9 @@ async fn nothing_can_be_written_or_run() {
         assert_eq!(refusal(&door, line).await, "FLAG_DENIED", "{line}");
     }
     assert!(!exists(&yard.jail().join("made")));
+    // An old way to write -f, which would never end; here it is the name of a file.
+    let finished = run(&door, "tail +1f file").await;
+    assert_eq!((finished.status.code(), finished.timed_out), (1, false));
     // What no rule names, the system refuses: the policy lets git read only.
     let finished = run(&door, "git branch made").await;
     assert_ne!(finished.status.code(), 0);
@@ -265,6 +268,42 @@ async fn programs_named_by_the_repository_do_not_run() {
     ] {
         run(&door, line).await;
         assert!(!exists(&jail.join("ran")), "{line}: {:?}", fs::read_to_string(jail.join("ran")));
+    }
+    // The trap itself works: without us it snaps.
+    yard.git(&["diff"]);
+    assert!(exists(&jail.join("ran")));
+}
+
+/// A submodule has a configuration of its own, which git reads where it runs itself in there.
+#[tokio::test]
+async fn programs_named_by_a_submodule_do_not_run() {
+    let yard = Yard::with_repository();
+    let jail = yard.jail();
+    let submodule = |args: &[&str]| yard.git(&[&["-C", "part"], args].concat());
+    yard.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "./.git", "part"]);
+    yard.git(&["commit", "-qm", "with a submodule"]);
+    fs::write(jail.join("part/file"), "other\n").unwrap();
+    submodule(&["commit", "-qam", "of the submodule"]);
+    fs::write(jail.join("part/file"), "changed\n").unwrap();
+    let evil = format!("echo ran >> {}; cat 2> /dev/null; :", jail.join("ran").display());
+    for setting in ["core.fsmonitor", "diff.external"] {
+        submodule(&["config", setting, &evil]);
+    }
+    yard.git(&["config", "diff.submodule", "diff"]);
+    yard.git(&["config", "status.submoduleSummary", "true"]);
+    let text = Policy::standard().text().replace("[programs.git]\n", "[programs.git]\nwrite = true\n");
+    let door = yard.door_with(yard.config(), Policy::parse(&text).unwrap());
+    for line in ["git status", "git diff", "git log -p", "git show", "git diff HEAD", "git ls-files -m"] {
+        run(&door, line).await;
+        assert!(!exists(&jail.join("ran")), "{line}");
+    }
+    for line in [
+        "git diff --submodule=diff",
+        "git log -p --submod=diff",
+        "git status --ignore-submodules=none",
+        "git ls-files --recurse-submodules",
+    ] {
+        assert_eq!(refusal(&door, line).await, "FLAG_DENIED", "{line}");
     }
     // The trap itself works: without us it snaps.
     yard.git(&["diff"]);

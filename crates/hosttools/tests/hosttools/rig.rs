@@ -15,8 +15,8 @@ use wardian_hosttools::{
 
 /// Long enough for everything that ends by itself.
 pub const AMPLE: Duration = Duration::from_secs(60);
-/// Short, for what is to be ended.
-pub const SHORT: Duration = Duration::from_millis(300);
+/// Short, for what is to be ended; long enough for a program to begin on a busy machine.
+pub const SHORT: Duration = Duration::from_millis(1500);
 
 /// A jail with the programs of the tests beside it, where any user may run them.
 pub struct Place {
@@ -61,7 +61,7 @@ impl Place {
         PoolConfig {
             worker: vec![self.worker()],
             interactive: Some(1),
-            kill_grace_ms: 200,
+            kill_grace_ms: 1000,
             ..PoolConfig::default()
         }
     }
@@ -100,6 +100,7 @@ impl Place {
                 readable: vec![],
                 writable: vec![],
                 write: true,
+                attributes: false,
                 network: false,
                 memory: 1 << 30,
                 files: 100,

@@ -48,10 +48,54 @@ fn calls(what: &str, args: &[String]) -> io::Result<()> {
             "mode" => fs::set_permissions(path, fs::Permissions::from_mode(0o777)),
             "owner" => std::os::unix::fs::chown(path, Some(12), Some(12)),
             "times" => check(libc::utimes(c_path.as_ptr(), ptr::null()).into()),
+            "mode-of-open" => File::open(path)?.set_permissions(fs::Permissions::from_mode(0o777)),
+            "times-of-open" => File::open(path)?.set_modified(std::time::SystemTime::now()),
+            "attribute" => {
+                check(libc::setxattr(c_path.as_ptr(), c"user.x".as_ptr(), c"y".as_ptr().cast(), 1, 0).into())
+            }
+            "watch" => {
+                check(libc::inotify_add_watch(libc::inotify_init(), c_path.as_ptr(), libc::IN_OPEN).into())
+            }
             "device" => {
                 check(libc::mknod(c_path.as_ptr(), libc::S_IFBLK | 0o666, libc::makedev(7, 0)).into())
             }
             "signal" => check(libc::kill(path.parse().expect("a process"), 0).into()),
+            // What a process has of the machine, by its number; zero is the program itself.
+            "limits-of" => {
+                let limit = libc::rlimit { rlim_cur: 10, rlim_max: 10 };
+                check(
+                    libc::prlimit(
+                        path.parse().expect("a process"),
+                        libc::RLIMIT_NPROC,
+                        &limit,
+                        ptr::null_mut(),
+                    )
+                    .into(),
+                )
+            }
+            "priority-of" => {
+                check(libc::setpriority(libc::PRIO_PROCESS, path.parse().expect("a process"), 19).into())
+            }
+            "priority-of-user" => check(libc::setpriority(libc::PRIO_USER, 0, 19).into()),
+            "disk-priority-of" => {
+                let process: i32 = path.parse().expect("a process");
+                check(libc::syscall(libc::SYS_ioprio_set, 1, process, 3 << 13))
+            }
+            "processors-of" => {
+                let process = path.parse().expect("a process");
+                let mut set = std::mem::zeroed();
+                check(libc::sched_getaffinity(0, size_of_val(&set), &mut set).into())?;
+                check(libc::sched_setaffinity(process, size_of_val(&set), &set).into())
+            }
+            "scheduler-of" => {
+                let priority = libc::sched_param { sched_priority: 0 };
+                let process = path.parse().expect("a process");
+                check(libc::sched_setscheduler(process, libc::SCHED_IDLE, &priority).into())
+            }
+            "shared-memory" => check(libc::shmget(libc::IPC_PRIVATE, 4096, 0o600).into()),
+            "semaphores" => check(libc::semget(libc::IPC_PRIVATE, 1, 0o600).into()),
+            "messages" => check(libc::msgget(libc::IPC_PRIVATE, 0o600).into()),
+            "queue" => check(libc::mq_open(c"/wardian".as_ptr(), libc::O_RDONLY).into()),
             "internet" => check(libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0).into()),
             "internet6" => check(libc::socket(libc::AF_INET6, libc::SOCK_DGRAM, 0).into()),
             "unix" => check(libc::socket(libc::AF_UNIX, libc::SOCK_STREAM, 0).into()),

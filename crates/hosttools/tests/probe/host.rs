@@ -26,6 +26,7 @@ pub fn main(args: &[String]) {
             readable: vec![],
             writable: vec![],
             write: true,
+            attributes: false,
             network: false,
             memory: 1 << 30,
             files: 100,

@@ -110,8 +110,8 @@ impl Automata {
             match self.forward.end(&Input::new(text).range(at..end).earliest(true)) {
                 Ok(found) => return found,
                 Err(Quit(place)) => {
-                    let (from, to) = self.line_around(text, place.saturating_sub(1).max(at), at);
-                    let to = self.line_around(text, place, from).1.max(to).min(end);
+                    let (from, to) = self.lines_to_simulate(text, place, at);
+                    let to = to.min(end);
                     if let Some((_, end)) = self.simulate(text, from, to) {
                         return Some(end);
                     }
@@ -122,6 +122,14 @@ impl Automata {
                 }
             }
         }
+    }
+
+    /// The line at which a DFA quit and, as it sees a match one byte late, the one before.
+    fn lines_to_simulate(&self, text: &[u8], place: usize, least: usize) -> (usize, usize) {
+        // It may also have looked at what comes before where it began.
+        let place = place.max(least);
+        let (from, to) = self.line_around(text, place.saturating_sub(1).max(least), least);
+        (from, self.line_around(text, place, from).1.max(to))
     }
 
     /// The bounds of the line that a place is in, as far as it is not before `least`; behind it, where one goes on.
@@ -141,8 +149,7 @@ impl Automata {
                 Ok(found) => return found,
                 Err(Quit(place)) => place,
             };
-            let (from, to) = self.line_around(text, place.saturating_sub(1).max(at), at);
-            let to = self.line_around(text, place, from).1.max(to);
+            let (from, to) = self.lines_to_simulate(text, place, at);
             let found = self.simulate(text, from, to);
             if found.is_some() || to == text.len() {
                 return found;

@@ -149,7 +149,8 @@ impl Parser<'_> {
                 }
                 Token::Repeat(sign) => {
                     if let Some((least, most)) = self.repetition(sign, length, repeatable)? {
-                        let last = if repeatable { parts.pop() } else { None };
+                        let is_start = matches!(parts.last(), Some(Node::Place(Place::LineStart)));
+                        let last = if repeatable || is_start { parts.pop() } else { None };
                         parts.push(repeat(last.unwrap_or(Node::Empty), least, most)?);
                         repeatable = true;
                         continue;
@@ -363,6 +364,9 @@ impl Parser<'_> {
         self.at += usize::from(negated);
         let mut members = Members::default();
         let first = self.at;
+        if self.peek().is_none() && !self.is_awk() && !self.options.strict {
+            return Err("Invalid regular expression".into());
+        }
         loop {
             match self.peek() {
                 None => return Err(UNMATCHED_BRACKET.into()),
@@ -497,8 +501,8 @@ impl Members {
             "punct" => r"[!-/:-@\[-`{-~\p{P}\p{S}]",
             "cntrl" => r"\p{Cc}",
             "xdigit" => "[0-9A-Fa-f]",
-            "graph" => r"[^\p{Cc}\p{Cs}\p{Cn}\p{Z}]",
-            "print" => r"[^\p{Cc}\p{Cs}\p{Cn}\p{Zl}\p{Zp}]",
+            "graph" => r"[^\p{Cc}\p{Cn}\p{Z}]",
+            "print" => r"[^\p{Cc}\p{Cn}\p{Zl}\p{Zp}]",
             _ => return Err("Invalid character class name".into()),
         };
         let parsed = regex_syntax::parse(property).map_err(|error| error.to_string())?;

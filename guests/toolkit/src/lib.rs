@@ -35,5 +35,7 @@ pub fn complain(name: &str, message: impl std::fmt::Display) {
 pub fn complain_of_usage(name: &str, message: impl std::fmt::Display) {
     // The tools of diffutils say their name twice.
     let again = if matches!(name, "cmp" | "diff") { format!("{name}: ") } else { String::new() };
-    complain(name, format_args!("{message}\n{again}Try '{name} --help' for more information."));
+    // Those of grep say first how they are called.
+    let usage = if name == "grep" { "Usage: grep [OPTION]... PATTERNS [FILE]...\n" } else { "" };
+    complain(name, format_args!("{message}\n{usage}{again}Try '{name} --help' for more information."));
 }

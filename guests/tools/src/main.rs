@@ -22,6 +22,7 @@ mod file;
 mod find;
 mod getconf;
 mod getopt;
+mod grep;
 mod hexdump;
 mod id;
 mod install;
@@ -135,14 +136,14 @@ tools! {
     "dos2unix" => Ours(dos2unix::main),
     "du" => Ours(du::main),
     "echo" => Theirs(uu_echo::uumain),
-    "egrep" => Theirs(uu_grep::uumain),
+    "egrep" => Ours(grep::egrep),
     "env" => Ours(env::main),
     "envsubst" => Ours(envsubst::main),
     "expand" => Theirs(uu_expand::uumain),
     "expr" => Theirs(uu_expr::uumain),
     "factor" => Theirs(uu_factor::uumain),
     "false" => Theirs(uu_false::uumain),
-    "fgrep" => Theirs(uu_grep::uumain),
+    "fgrep" => Ours(grep::fgrep),
     "file" => Ours(file::main),
     "find" => Ours(find::main),
     "fmt" => Theirs(uu_fmt::uumain),
@@ -151,7 +152,7 @@ tools! {
     "gawk" => Ours(awk::main),
     "getconf" => Ours(getconf::main),
     "getopt" => Ours(getopt::main),
-    "grep" => Theirs(uu_grep::uumain),
+    "grep" => Ours(grep::main),
     "groups" => Ours(id::groups),
     "hd" => Ours(hexdump::hd),
     "head" => Theirs(uu_head::uumain),

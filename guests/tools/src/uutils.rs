@@ -24,11 +24,8 @@ fn without_number(error: &str) -> &str {
 }
 
 fn prepare(name: &str) {
-    // Neither can fail: the messages are part of this program (see standins/fluent).
+    // It cannot fail: the messages are part of this program (see standins/fluent).
     let _ = uucore::locale::setup_localization(name);
-    if name.ends_with("grep") {
-        let _ = uucore_of_grep::locale::setup_localization(name);
-    }
     explain_write_errors(name.to_owned());
 }
 

@@ -1,58 +1,92 @@
 //! Which files a snapshot takes: found here and not by git, which stops at repositories inside the work tree and passes
 //! over what it cannot keep without a word.
 
-use std::fs;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What is in the chosen paths, relative to the top of the work tree.
+use rustix::fs::{AtFlags, FileType, statat};
+use rustix::io::Errno;
+
+use super::held::Held;
+
+/// The longest path Linux takes, with its NUL.
+const PATH_MAX: usize = 4096;
+
+/// What is in the chosen paths, relative to the top of the work tree, in order.
 #[derive(Debug, Default)]
 pub(super) struct Chosen {
     /// Files and symbolic links.
-    pub files: Vec<PathBuf>,
-    /// Pipes, sockets and devices, which git cannot keep.
-    pub skipped: Vec<PathBuf>,
+    pub files: BTreeSet<PathBuf>,
+    /// Pipes, sockets, devices and what lies too deep to be named: git cannot keep it.
+    pub skipped: BTreeSet<PathBuf>,
 }
 
 impl Chosen {
     pub fn find(top: &Path, paths: &[PathBuf]) -> io::Result<Chosen> {
+        let top = Held::open(top)?;
         let mut chosen = Chosen::default();
+        let mut directories = Vec::new();
         for path in paths {
+            let name = path.file_name().unwrap_or(OsStr::new("."));
             // What is not there is in no snapshot; nor is what lies behind a link, which is a file itself.
-            if !behind_a_link(top, path) {
-                chosen.take(top, path)?;
+            if let Some(parent) = found(top.below(path.parent().unwrap_or(Path::new(""))))? {
+                directories.extend(chosen.take(&parent, name, path.clone())?);
             }
         }
-        chosen.files.sort();
-        chosen.files.dedup();
+        while let Some(directory) = directories.pop() {
+            match top.below(&directory) {
+                Err(error) if error.raw_os_error() == Some(libc::ENAMETOOLONG) => {
+                    chosen.skipped.insert(directory);
+                }
+                opened => {
+                    if let Some(held) = found(opened)? {
+                        directories.extend(chosen.take_all(&held, &directory)?);
+                    }
+                }
+            }
+        }
         Ok(chosen)
     }
 
-    fn take(&mut self, top: &Path, path: &Path) -> io::Result<()> {
-        let kind = match top.join(path).symlink_metadata() {
-            Ok(found) => found.file_type(),
-            // It went while we looked.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        if kind.is_dir() {
-            for entry in fs::read_dir(top.join(path))? {
-                let name = entry?.file_name();
-                if !name.as_bytes().eq_ignore_ascii_case(b".git") {
-                    self.take(top, &path.join(name))?;
-                }
+    /// Takes what is in a directory, but for the directories in it, which it answers.
+    fn take_all(&mut self, held: &Held, directory: &Path) -> io::Result<Vec<PathBuf>> {
+        let mut directories = Vec::new();
+        for name in held.names()? {
+            if !name.as_bytes().eq_ignore_ascii_case(b".git") {
+                directories.extend(self.take(held, &name, directory.join(&name))?);
             }
-        } else if kind.is_file() || kind.is_symlink() {
-            self.files.push(path.to_owned());
-        } else {
-            self.skipped.push(path.to_owned());
         }
-        Ok(())
+        Ok(directories)
+    }
+
+    /// Takes one file, or answers that it is a directory.
+    fn take(&mut self, parent: &Held, name: &OsStr, path: PathBuf) -> io::Result<Option<PathBuf>> {
+        let stat = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from);
+        let Some(stat) = found(stat)? else { return Ok(None) };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => return Ok(Some(path)),
+            FileType::RegularFile | FileType::Symlink if path.as_os_str().len() < PATH_MAX => {
+                self.files.insert(path);
+            }
+            _ => {
+                self.skipped.insert(path);
+            }
+        }
+        Ok(None)
     }
 }
 
-fn behind_a_link(top: &Path, path: &Path) -> bool {
-    let above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
-    above.into_iter().any(|above| top.join(above).is_symlink())
+/// What went while we looked, or became a link, is not there.
+fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    const NOT_THERE: [Errno; 3] = [Errno::NOENT, Errno::LOOP, Errno::NOTDIR];
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if NOT_THERE.iter().any(|none| error.raw_os_error() == Some(none.raw_os_error())) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
 }

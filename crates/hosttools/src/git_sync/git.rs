@@ -15,7 +15,7 @@ use crate::spec::{Confinement, Ended, ExecSpec, HeldDirectory, Lane, Required};
 const MAX_OUTPUT: usize = 256 << 20;
 
 /// Nobody is asked, nothing is shown, nothing is read but the repository's own.
-const ENVIRONMENT: [(&str, &str); 8] = [
+const ENVIRONMENT: [(&str, &str); 12] = [
     ("PATH", "/usr/bin:/bin"),
     ("LC_ALL", "C"),
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
@@ -24,6 +24,12 @@ const ENVIRONMENT: [(&str, &str); 8] = [
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_ASKPASS", "/bin/false"),
     ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    // No remote that is a program, or a descriptor.
+    ("GIT_ALLOW_PROTOCOL", "file:git:http:https:ssh"),
+    // Over programs the repository's configuration names for the same.
+    ("GIT_SSH_COMMAND", "ssh -o BatchMode=yes"),
+    ("GIT_PROXY_COMMAND", ""),
 ];
 
 /// What a repository's own configuration could make git run.
@@ -32,8 +38,8 @@ const SETTINGS: [&str; 6] = [
     "core.fsmonitor=false",
     "gc.auto=0",
     "maintenance.auto=false",
-    "protocol.ext.allow=never",
     "push.gpgSign=false",
+    "credential.helper=",
 ];
 
 /// Where a repository is.
@@ -73,6 +79,39 @@ impl Repository {
     }
 }
 
+/// Where a push goes.
+pub(super) struct Destination {
+    /// Those of its addresses that are repositories on this machine.
+    pub repositories: Vec<RemoteRepository>,
+    /// Whether there are others.
+    pub network: bool,
+}
+
+/// A repository to push to, on this machine.
+pub(super) struct RemoteRepository {
+    path: PathBuf,
+    pub git_directory: PathBuf,
+}
+
+impl RemoteRepository {
+    /// What an address leads to, if it is a path and there is a repository: git is to write there, and nowhere else.
+    fn find(work_tree: &Path, address: &str) -> Option<RemoteRepository> {
+        let path = match address.strip_prefix("file://") {
+            Some(path) => path,
+            // HOST:PATH is not on this machine.
+            None if address.split('/').next().is_some_and(|first| first.contains(':')) => return None,
+            None => address,
+        };
+        let path = work_tree.join(path).canonicalize().ok()?;
+        let is_one = |directory: &PathBuf| {
+            directory.join("HEAD").is_file()
+                && ["objects", "refs"].iter().all(|name| directory.join(name).is_dir())
+        };
+        let git_directory = [path.join(".git"), path.clone()].into_iter().find(is_one)?;
+        Some(RemoteRepository { path, git_directory })
+    }
+}
+
 /// Git, for one repository.
 pub(super) struct Git {
     pool: WorkerPool,
@@ -87,8 +126,8 @@ pub(super) struct Special<'a> {
     pub env: Vec<(&'a str, OsString)>,
     /// A directory to work in, and to write to, in place of the work tree.
     pub inside: Option<&'a Path>,
-    /// A repository to write to.
-    pub remote: Option<&'a Path>,
+    /// More directories to write to.
+    pub writable: Vec<&'a Path>,
     pub network: bool,
 }
 
@@ -128,13 +167,36 @@ impl Git {
         }
     }
 
-    /// Pushes forward, and says what git's table has to say about the branch.
-    pub async fn push(&self, remote: &str, branch: &str) -> Result<String, SyncError> {
+    /// Where a remote is.
+    pub async fn destination(&self, remote: &str) -> Result<Destination, SyncError> {
+        let said =
+            self.say("remote", &["get-url", "--push", "--all", "--", remote], Special::default()).await?;
+        let addresses = match said.ended {
+            // Not the name of one, so an address itself.
+            Ended::Exit(1..) => remote.to_owned(),
+            _ => String::from_utf8_lossy(&said.succeeded("remote")?).into_owned(),
+        };
+        let local = |address: &str| RemoteRepository::find(self.work_tree(), address);
+        let repositories: Vec<_> = addresses.lines().filter_map(local).collect();
+        Ok(Destination { network: repositories.len() < addresses.lines().count(), repositories })
+    }
+
+    /// Pushes forward; answers git's table.
+    pub async fn push(&self, remote: &str, to: &Destination, branch: &str) -> Result<String, SyncError> {
         let refspec = format!("refs/heads/{branch}:refs/heads/{branch}");
-        let on_disk = Path::new(remote).is_absolute().then(|| Path::new(remote));
-        let special = Special { network: on_disk.is_none(), remote: on_disk, ..Special::default() };
-        let args =
-            ["--porcelain", "--no-verify", "--no-recurse-submodules", "--end-of-options", remote, &refspec];
+        let writable = to.repositories.iter().map(|repository| repository.path.as_path()).collect();
+        let special = Special { network: to.network, writable, ..Special::default() };
+        let args = [
+            "--porcelain",
+            "--no-verify",
+            "--no-recurse-submodules",
+            "--no-follow-tags",
+            // Not one that the configuration names.
+            "--receive-pack=git-receive-pack",
+            "--end-of-options",
+            remote,
+            &refspec,
+        ];
         let said = self.say("push", &args, special).await?;
         match (said.ended, String::from_utf8_lossy(&said.stdout).into_owned()) {
             // Refused: the table says why.
@@ -156,7 +218,8 @@ impl Git {
         let spec = self.spec(all, special)?;
         let finished = self.pool.run(spec, Lane::System, "git-sync", None).await?;
         if finished.timed_out {
-            return Err(SyncError::Git { step, why: format!("took longer than {:?}", self.options.timeout) });
+            let why = format!("it took longer than {:?}", self.options.timeout);
+            return Err(SyncError::CutShort { step, why });
         }
         if finished.truncated {
             return Err(SyncError::Git { step, why: "said more than can be kept".to_owned() });
@@ -183,7 +246,7 @@ impl Git {
         }
         env.extend(special.env.into_iter().map(|(name, value)| (name.into(), value)));
         let writable = [&self.repository.common, &self.repository.own].into_iter().map(PathBuf::as_path);
-        let writable = writable.chain(special.inside).chain(special.remote).map(Path::to_owned);
+        let writable = writable.chain(special.inside).chain(special.writable).map(Path::to_owned);
         Ok(ExecSpec {
             program: self.options.program.canonicalize()?,
             name: "git".into(),
@@ -218,7 +281,7 @@ impl Said {
                 Err(SyncError::Git { step, why: format!("exit code {code}") })
             }
             Ended::Exit(_) => Err(SyncError::Git { step, why: self.stderr }),
-            Ended::Signal(signal) => Err(SyncError::Git { step, why: format!("ended by signal {signal}") }),
+            Ended::Signal(signal) => Err(SyncError::CutShort { step, why: format!("signal {signal}") }),
         }
     }
 }

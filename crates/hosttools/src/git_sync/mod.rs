@@ -27,12 +27,14 @@
 
 mod chosen;
 mod git;
+mod held;
+mod lock;
 mod manifest;
 mod workshop;
 
 pub use manifest::{Manifest, ManifestFile};
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -43,7 +45,8 @@ use crate::error::ToolError;
 use crate::pool::WorkerPool;
 use chosen::Chosen;
 use git::{Git, Repository};
-use workshop::Workshop;
+use lock::BranchLock;
+use workshop::{Entry, Workshop, is_of_a_dead_process};
 
 /// The directory of a snapshot's tree that holds the files.
 const FILES: &str = "files";
@@ -126,6 +129,21 @@ pub enum FileChange {
 }
 
 impl FileChange {
+    /// The same with its path in its plain form, if that can be one of a tree.
+    fn with_plain_path(&self) -> Result<FileChange, SyncError> {
+        let plain = inside(self.path())?;
+        if plain.as_os_str().is_empty() {
+            return Err(SyncError::BadPath(self.path().to_owned()));
+        }
+        let mut change = self.clone();
+        match &mut change {
+            FileChange::Write { path, .. } | FileChange::Link { path, .. } | FileChange::Remove { path } => {
+                *path = plain;
+            }
+        }
+        Ok(change)
+    }
+
     fn path(&self) -> &Path {
         match self {
             FileChange::Write { path, .. } | FileChange::Link { path, .. } | FileChange::Remove { path } => {
@@ -174,6 +192,14 @@ pub enum SyncError {
     /// A snapshot is restored to a new or empty directory only.
     #[error("{}: there is something already", .0.display())]
     NotEmpty(PathBuf),
+    /// A git command was ended before it had done its work. Nothing is half done; trying again helps.
+    #[error("git {step} was cut short: {why}")]
+    CutShort {
+        /// Which.
+        step: &'static str,
+        /// By what.
+        why: String,
+    },
     /// A git command failed.
     #[error("git {step}: {why}")]
     Git {
@@ -212,10 +238,10 @@ impl GitSync {
         let parent = self.tip().await?;
         let workshop = Workshop::new(&self.git).await?;
         let chosen = self.choose(&paths).await?;
-        workshop.add(&chosen.files).await?;
+        workshop.add(&Vec::from_iter(&chosen.files)).await?;
         let files = workshop.write_tree().await?;
         let head = self.git.look_up("HEAD^{commit}").await?;
-        let manifest = Manifest::of(&paths, head, &workshop.list(&files).await?, &chosen.skipped);
+        let manifest = self.manifest(&paths, head, &workshop.list(&files).await?, chosen);
         let tree = self.write_with_manifest(&workshop, &files, &manifest).await?;
         if let Some(parent) = &parent
             && self.git.look_up(&format!("{parent}^{{tree}}")).await?.as_ref() == Some(&tree)
@@ -228,16 +254,15 @@ impl GitSync {
     }
 
     /// Commits changes on top of the branch or, where there is none yet, of `base`. The tree is an ordinary one, to
-    /// merge or to look at; says which commit it is.
+    /// merge or to look at; says which commit it is. Where the changes change nothing that is the one below, and no new
+    /// one.
     pub async fn commit_changes(
         &self,
         base: &str,
         changes: &[FileChange],
         message: &str,
     ) -> Result<String, SyncError> {
-        for change in changes {
-            inside(change.path())?;
-        }
+        let changes = changes.iter().map(FileChange::with_plain_path).collect::<Result<Vec<_>, _>>()?;
         self.refuse_if_checked_out().await?;
         let tip = self.tip().await?;
         let parent = match &tip {
@@ -249,8 +274,11 @@ impl GitSync {
         };
         let workshop = Workshop::new(&self.git).await?;
         workshop.read_tree(&parent, None).await?;
-        workshop.apply(changes).await?;
+        workshop.apply(&changes).await?;
         let tree = workshop.write_tree().await?;
+        if self.git.look_up(&format!("{parent}^{{tree}}")).await?.as_ref() == Some(&tree) {
+            return Ok(parent);
+        }
         let commit = workshop.commit(&tree, Some(&parent), message).await?;
         self.move_branch(&commit, tip.as_deref()).await?;
         Ok(commit)
@@ -259,22 +287,43 @@ impl GitSync {
     /// Pushes the branch to a remote: a name of the repository's configuration, an address, or the path of a
     /// repository. Only ever forward.
     pub async fn push(&self, remote: &str) -> Result<Pushed, SyncError> {
-        let said = self.git.push(remote, &self.branch).await?;
-        let result = said.lines().find(|line| line.contains('\t')).unwrap_or_default();
-        let reason = result.rsplit('\t').next().unwrap_or_default().to_owned();
-        match result.chars().next() {
-            Some('*') => Ok(Pushed::Created),
-            Some(' ') => Ok(Pushed::FastForward),
-            Some('=') => Ok(Pushed::UpToDate),
-            Some('!') if ["non-fast-forward", "fetch first"].iter().any(|word| reason.contains(word)) => {
-                Err(SyncError::Diverged {
-                    branch: self.branch.clone(),
-                    remote: remote.to_owned(),
-                    why: reason,
-                })
-            }
-            _ => Err(SyncError::Git { step: "push", why: if reason.is_empty() { said } else { reason } }),
+        let Some(tip) = self.tip().await? else {
+            return Err(SyncError::NoSuchSnapshot(self.branch.clone()));
+        };
+        let destination = self.git.destination(remote).await?;
+        let locks: Vec<BranchLock> = destination
+            .repositories
+            .iter()
+            .map(|repository| BranchLock::before_moving(&repository.git_directory, &self.branch))
+            .collect();
+        let said = self.git.push(remote, &destination, &self.branch).await;
+        if said.is_err() {
+            locks.iter().for_each(|lock| lock.after_an_interruption(&tip));
         }
+        self.pushed(remote, &said?)
+    }
+
+    /// What git's table has to say about the branch. A remote may have several addresses: the worst of them counts.
+    fn pushed(&self, remote: &str, said: &str) -> Result<Pushed, SyncError> {
+        let mut best = None;
+        for result in said.lines().filter(|line| line.contains('\t')) {
+            let reason = result.rsplit('\t').next().unwrap_or_default().to_owned();
+            let pushed = match result.chars().next() {
+                Some('*') => Pushed::Created,
+                Some(' ') => Pushed::FastForward,
+                Some('=') => Pushed::UpToDate,
+                Some('!') if ["non-fast-forward", "fetch first"].iter().any(|word| reason.contains(word)) => {
+                    return Err(SyncError::Diverged {
+                        branch: self.branch.clone(),
+                        remote: remote.to_owned(),
+                        why: reason,
+                    });
+                }
+                _ => return Err(SyncError::Git { step: "push", why: reason }),
+            };
+            best.get_or_insert(pushed);
+        }
+        best.ok_or_else(|| SyncError::Git { step: "push", why: said.to_owned() })
     }
 
     /// Writes a snapshot's files to a new or empty directory: all of them or, if anything goes wrong, none.
@@ -286,6 +335,7 @@ impl GitSync {
         self.git.look_up(&format!("{snapshot}:{MANIFEST}")).await?.ok_or_else(missing)?;
         // A snapshot of nothing has no directory of files.
         let files = self.git.look_up(&format!("{snapshot}:{FILES}")).await?;
+        let into = &std::path::absolute(into)?;
         if fs::read_dir(into).is_ok_and(|mut entries| entries.next().is_some()) || into.is_file() {
             return Err(SyncError::NotEmpty(into.to_owned()));
         }
@@ -321,6 +371,22 @@ impl GitSync {
         Ok(found.map_err(io::Error::other)??)
     }
 
+    /// What is in a snapshot, and what is not although it is there: git passes over names that mean `.git` elsewhere.
+    fn manifest(
+        &self,
+        paths: &[PathBuf],
+        head: Option<String>,
+        entries: &[Entry],
+        mut chosen: Chosen,
+    ) -> Manifest {
+        for entry in entries {
+            chosen.files.remove(Path::new(OsStr::from_bytes(&entry.path)));
+        }
+        let is_there = |path: &PathBuf| self.git.work_tree().join(path).symlink_metadata().is_ok();
+        chosen.skipped.extend(chosen.files.into_iter().filter(is_there));
+        Manifest::of(paths, head, entries, &Vec::from_iter(chosen.skipped))
+    }
+
     async fn write_with_manifest(
         &self,
         workshop: &Workshop<'_>,
@@ -341,12 +407,20 @@ impl GitSync {
         // Forty or sixty-four zeros: there must be none yet.
         let nothing = "0".repeat(commit.len());
         let expected = from.unwrap_or(&nothing);
-        match self.git.run("update-ref", &["-m", "wardian: snapshot", &reference, commit, expected]).await {
-            Err(SyncError::Git { why, .. }) if self.tip().await?.as_deref() != from => {
+        let lock = BranchLock::before_moving(&self.git.repository.common, &self.branch);
+        let moved = self.git.run("update-ref", &["-m", "wardian", &reference, commit, expected]).await;
+        let Err(error) = moved else { return Ok(()) };
+        if !matches!(error, SyncError::Git { .. }) {
+            lock.after_an_interruption(commit);
+        }
+        match (self.tip().await, error) {
+            // It was ended after it had done its work.
+            (Ok(Some(tip)), _) if tip == commit => Ok(()),
+            (Ok(tip), SyncError::Git { why, .. }) if tip.as_deref() != from => {
                 tracing::debug!("update-ref: {why}");
                 Err(SyncError::Moved(self.branch.clone()))
             }
-            moved => moved.map(drop),
+            (_, error) => Err(error),
         }
     }
 }
@@ -358,13 +432,29 @@ struct Partial {
 
 impl Partial {
     fn beside(into: &Path) -> io::Result<Partial> {
-        let mut name = OsString::from(".");
-        name.push(into.file_name().unwrap_or_default());
-        name.push(format!(".{}", uuid::Uuid::new_v4()));
-        let parent = into.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let path = parent.canonicalize()?.join(name);
+        let (Some(name), Some(parent)) = (into.file_name(), into.parent()) else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "that is no place for a new directory"));
+        };
+        let parent = parent.canonicalize()?;
+        let mut prefix = OsString::from(".");
+        prefix.push(name);
+        prefix.push(".wardian-");
+        clear_abandoned(&parent, &prefix);
+        prefix.push(format!("{}-{}", std::process::id(), uuid::Uuid::new_v4()));
+        let path = parent.join(prefix);
         fs::create_dir(&path)?;
         Ok(Partial { path })
+    }
+}
+
+/// What processes have left here that are no more.
+fn clear_abandoned(directory: &Path, prefix: &OsStr) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let rest = name.as_bytes().strip_prefix(prefix.as_bytes()).map(OsStr::from_bytes);
+        if rest.is_some_and(is_of_a_dead_process) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 
@@ -380,13 +470,22 @@ fn inside(path: &Path) -> Result<PathBuf, SyncError> {
     let mut plain = PathBuf::new();
     for component in path.components() {
         match component {
-            Component::Normal(name) if name.as_bytes().eq_ignore_ascii_case(b".git") => return Err(bad()),
+            Component::Normal(name) if means_git(name.as_bytes()) => return Err(bad()),
             Component::Normal(name) => plain.push(name),
             Component::CurDir => {}
             _ => return Err(bad()),
         }
     }
     Ok(plain)
+}
+
+/// Whether a name is `.git` on some file system: none of those can be in a tree.
+fn means_git(name: &[u8]) -> bool {
+    name.split(|byte| *byte == b'\\').any(|part| {
+        let stream = part.iter().position(|byte| *byte == b':').unwrap_or(part.len());
+        let end = part[..stream].iter().rposition(|byte| !b". ".contains(byte)).map_or(0, |at| at + 1);
+        [&b".git"[..], b"git~1"].iter().any(|git| part[..end].eq_ignore_ascii_case(git))
+    })
 }
 
 /// Git's rules for names, as far as they keep a name from being something else.

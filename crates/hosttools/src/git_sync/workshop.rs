@@ -2,23 +2,34 @@
 //! filter or setting of theirs. It lies inside the user's git directory, where no work tree shows it.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use uuid::Uuid;
 
 use super::git::{Git, Special};
+use super::held::Held;
 use super::{FileChange, SyncError};
 
 /// Where workshops are, in the user's git directory.
 const SHED: &str = "wardian-sync";
-/// A command line is not longer than this many words of ours.
+/// A command line has not more words of ours than this,
 const WORDS: usize = 500;
+/// nor more bytes: Linux takes two million, with the environment.
+const BYTES: usize = 1 << 20;
 
 pub(super) struct Workshop<'a> {
     git: &'a Git,
+    /// What git is told.
     path: PathBuf,
+    name: String,
+    /// The user's git directory, the directory of workshops in it, and this one's files.
+    common: Held,
+    shed: Held,
+    here: Held,
+    files: Held,
+    next_file: AtomicUsize,
 }
 
 /// One file of a tree.
@@ -32,32 +43,46 @@ pub(super) struct Entry {
 impl<'a> Workshop<'a> {
     pub async fn new(git: &'a Git) -> Result<Workshop<'a>, SyncError> {
         let format = git.run("rev-parse", &["--show-object-format"]).await?;
-        let shed = git.repository.common.join(SHED);
+        let common = Held::open(&git.repository.common)?;
+        let shed = common.make(SHED)?;
         clear_abandoned(&shed);
-        let path = shed.join(format!("{}-{}", std::process::id(), Uuid::new_v4()));
-        for directory in ["refs", "info", "objects", "files"] {
-            fs::create_dir_all(path.join(directory))?;
-        }
-        let workshop = Workshop { git, path };
-        let config = match format.trim() {
+        let name = format!("{}-{}", std::process::id(), Uuid::new_v4());
+        let here = shed.make(&name)?;
+        let files = here.make("files")?;
+        let path = git.repository.common.join(SHED).join(&name);
+        let workshop =
+            Workshop { git, path, name, common, shed, here, files, next_file: AtomicUsize::new(0) };
+        workshop.furnish(format.trim())?;
+        Ok(workshop)
+    }
+
+    /// What makes a directory one of git's.
+    fn furnish(&self, format: &str) -> Result<(), SyncError> {
+        let config = match format {
             "sha1" => "[core]\n\trepositoryFormatVersion = 0\n\tbare = false\n".to_owned(),
             other => format!(
                 "[core]\n\trepositoryFormatVersion = 1\n\tbare = false\n[extensions]\n\tobjectFormat = {other}\n"
             ),
         };
-        fs::write(workshop.path.join("config"), config)?;
-        fs::write(workshop.path.join("HEAD"), "ref: refs/heads/none\n")?;
+        self.here.write_new("config", config.as_bytes())?;
+        self.here.write_new("HEAD", b"ref: refs/heads/none\n")?;
+        self.here.make("refs")?;
+        self.here.make("objects")?;
         // Over the attributes in the work tree: files are taken and given back byte by byte.
-        fs::write(
-            workshop.path.join("info/attributes"),
-            "* -text -eol -ident -filter -working-tree-encoding\n",
-        )?;
-        Ok(workshop)
+        let attributes = b"* -text -eol -ident -filter -working-tree-encoding\n";
+        Ok(self.here.make("info")?.write_new("attributes", attributes)?)
+    }
+
+    /// Keeps contents in a file, for git to read; says where.
+    fn keep(&self, contents: &[u8]) -> Result<OsString, SyncError> {
+        let name = self.next_file.fetch_add(1, Ordering::Relaxed).to_string();
+        self.files.write_new(&name, contents)?;
+        Ok(self.path.join("files").join(name).into_os_string())
     }
 
     /// Takes files into the index as they are. One that has gone meanwhile is not taken.
-    pub async fn add(&self, paths: &[PathBuf]) -> Result<(), SyncError> {
-        for some in paths.chunks(WORDS) {
+    pub async fn add(&self, paths: &[&PathBuf]) -> Result<(), SyncError> {
+        for some in in_portions(paths, |path| path.as_os_str().len()) {
             let mut args = vec![OsStr::new("--add"), OsStr::new("--remove"), OsStr::new("--")];
             args.extend(some.iter().map(|path| path.as_os_str()));
             self.run("update-index", &args).await?;
@@ -97,12 +122,12 @@ impl<'a> Workshop<'a> {
                 _ => None,
             })
             .collect();
-        for some in gone.chunks(WORDS) {
+        for some in in_portions(&gone, |path| path.len()) {
             let mut args = ["-r", "-f", "-q", "--cached", "--ignore-unmatch", "--"].map(OsStr::new).to_vec();
             args.extend(some);
             self.run("rm", &args).await?;
         }
-        for some in changes.chunks(WORDS) {
+        for some in in_portions(changes, |change| change.path().as_os_str().len()) {
             self.apply_writes(some).await?;
         }
         Ok(())
@@ -121,9 +146,7 @@ impl<'a> Workshop<'a> {
                 FileChange::Link { path, target } => ("120000", target.as_os_str().as_bytes(), path),
                 FileChange::Remove { .. } => continue,
             };
-            let file = self.path.join("files").join(stored.len().to_string());
-            fs::write(&file, contents)?;
-            stored.push(file.into_os_string());
+            stored.push(self.keep(contents)?);
             entries.push((mode, path));
         }
         if stored.is_empty() {
@@ -144,9 +167,11 @@ impl<'a> Workshop<'a> {
     }
 
     pub async fn commit(&self, tree: &str, parent: Option<&str>, message: &str) -> Result<String, SyncError> {
-        let mut args = vec!["--no-gpg-sign", "-m", message];
-        args.extend(parent.into_iter().flat_map(|parent| ["-p", parent]));
-        args.push(tree);
+        // In a file: it may be longer than a word can be.
+        let message = self.keep(format!("{}\n", message.trim_end_matches('\n')).as_bytes())?;
+        let mut args = vec![OsStr::new("--no-gpg-sign"), OsStr::new("-F"), &message];
+        args.extend(parent.into_iter().flat_map(|parent| ["-p", parent]).map(OsStr::new));
+        args.push(OsStr::new(tree));
         Ok(line(&self.run("commit-tree", &args).await?))
     }
 
@@ -179,21 +204,39 @@ impl<'a> Workshop<'a> {
 
 impl Drop for Workshop<'_> {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
+        self.shed.remove(Path::new(&self.name));
         // The shed goes with the last of them.
-        let _ = self.path.parent().map(fs::remove_dir);
+        self.common.remove_empty(SHED);
     }
 }
 
 /// What processes have left that are no more.
-fn clear_abandoned(shed: &Path) {
-    for entry in fs::read_dir(shed).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let process = name.to_str().and_then(|name| name.split('-').next()?.parse::<u32>().ok());
-        if process.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists()) {
-            let _ = fs::remove_dir_all(entry.path());
+fn clear_abandoned(shed: &Held) {
+    for name in shed.names().unwrap_or_default() {
+        if is_of_a_dead_process(&name) {
+            shed.remove(Path::new(&name));
         }
     }
+}
+
+/// Whether a name begins with the number of a process that is no more, and a dash.
+pub(super) fn is_of_a_dead_process(name: &OsStr) -> bool {
+    let number = name.to_str().and_then(|name| name.split_once('-')?.0.parse::<u32>().ok());
+    number.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists())
+}
+
+/// Pieces of a list that each fit into a command line.
+fn in_portions<T>(all: &[T], length: impl Fn(&T) -> usize) -> Vec<&[T]> {
+    let (mut portions, mut start, mut bytes) = (Vec::new(), 0, 0);
+    for (at, item) in all.iter().enumerate() {
+        bytes += length(item);
+        if at > start && (at - start == WORDS || bytes > BYTES) {
+            portions.push(&all[start..at]);
+            (start, bytes) = (at, length(item));
+        }
+    }
+    portions.extend((start < all.len()).then(|| &all[start..]));
+    portions
 }
 
 fn line(said: &[u8]) -> String {
@@ -212,5 +255,22 @@ impl Entry {
             size: size.parse().ok()?,
             path: entry[tab + 1..].to_vec(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn portions_are_all_there_is_and_none_is_too_large() {
+        let lengths: Vec<usize> =
+            (0..3000).map(|number| if number % 7 == 0 { 9000 } else { number % 50 }).collect();
+        let portions = in_portions(&lengths, |length| *length);
+        assert_eq!(portions.concat(), lengths);
+        assert!(portions.iter().all(|some| some.len() <= WORDS && some.iter().sum::<usize>() <= BYTES));
+        assert!(portions.len() <= 8, "{}", portions.len());
+        assert_eq!(in_portions(&[BYTES * 2, 1], |length| *length), [&[BYTES * 2][..], &[1]]);
+        assert!(in_portions(&[] as &[usize], |length| *length).is_empty());
     }
 }

@@ -5,6 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::fs::{Mode, OFlags};
 use tempfile::TempDir;
 use wardian_hosttools::WorkerPool;
 use wardian_hosttools::git_sync::{FileChange, GitOptions, GitSync, Pushed, SyncError};
@@ -369,13 +370,20 @@ async fn names_that_lead_elsewhere_are_refused() {
 
 /// A git that does something at its `at`-th call, before or after the real one.
 fn git_that(user: &User, at: u32, before: &str, after: &str) -> PathBuf {
+    let text = format!(
+        "if [ $n = {at} ]; then {before}; fi\n/usr/bin/git \"$@\"; code=$?\n\
+         if [ $n = {at} ]; then {after}; fi\nexit $code\n"
+    );
+    git_script(user, &text)
+}
+
+/// A git that is a script; its `$n` is the number of the call.
+fn git_script(user: &User, text: &str) -> PathBuf {
     let script = user.root.path().join("git");
     let count = user.tree().join(".git/count");
     let _ = fs::remove_file(&count);
     let text = format!(
-        "#!/bin/sh\nn=$(($(cat {0} 2>/dev/null || echo 0) + 1))\necho $n > {0}\n\
-         if [ $n = {at} ]; then {before}; fi\n/usr/bin/git \"$@\"; code=$?\n\
-         if [ $n = {at} ]; then {after}; fi\nexit $code\n",
+        "#!/bin/sh\nn=0; [ ! -e {0} ] || read -r n < {0}\nn=$((n + 1)); echo $n > {0}\n{text}",
         count.display()
     );
     fs::write(&script, text).expect("a script");
@@ -392,39 +400,220 @@ fn is_sound(user: &User, state: &[String], index: &[u8], tips: &[Option<String>]
     assert!(!user.tree().join(".git/wardian-sync").exists());
 }
 
-#[tokio::test]
-async fn an_interruption_at_any_step_leaves_the_branch_before_or_after() {
-    let user = User::new();
-    let pool = user.place.pool();
-    let (state, index) = (user.state(), user.index());
-    let mut completed = 0;
-    for (before, after) in [("kill -9 $$", ":"), (":", "kill -9 $$")] {
+/// What comes over git at one of its steps, before its work or after it.
+const INTERRUPTIONS: [(&str, &str); 3] = [("kill -9 $$", ":"), (":", "kill -9 $$"), ("exit 77", ":")];
+
+/// Interrupts an operation at each of its steps in turn, in every way, until there are no more steps. Whatever was cut
+/// short, `before_or_after` looks at what is left, and the same again then succeeds. Answers how many steps there were.
+async fn interrupted_everywhere<T, F: Future<Output = Result<T, SyncError>>>(
+    user: &User,
+    pool: &WorkerPool,
+    prepare: impl Fn(&str),
+    operation: impl Fn(GitSync) -> F,
+    before_or_after: impl Fn(&str),
+) -> u32 {
+    let mut steps = 0;
+    for (before, after) in INTERRUPTIONS {
         for at in 1.. {
-            user.write("ignored", format!("{at} {before}"));
-            let old = user.tip();
-            let program = git_that(&user, at, before, after);
-            match user.sync_with(&pool, &program).snapshot(&all(), "cut short").await {
-                Ok(_) => {
-                    completed += 1;
-                    assert!(at > 8, "there are more steps than that");
-                    break;
-                }
-                Err(error) => {
-                    let moved = matches!(&error, SyncError::Moved(_));
-                    assert!(matches!(error, SyncError::Git { .. }) || moved, "{error}");
-                    let new = user.tip();
-                    if new != old {
-                        let parent =
-                            user.git(&["log", "-1", "--format=%P", new.as_deref().expect("a commit")]);
-                        assert_eq!(parent, old.clone().unwrap_or_default());
-                    }
-                    is_sound(&user, &state, &index, &[old, new]);
-                }
+            let round = format!("{before} at {at} {after}");
+            prepare(&round);
+            let (state, index, old) = (user.state(), user.index(), user.tip());
+            let program = git_that(user, at, before, after);
+            let outcome = operation(user.sync_with(pool, &program)).await;
+            let made: u32 = fs::read_to_string(user.tree().join(".git/count"))
+                .expect("it was called")
+                .trim()
+                .parse()
+                .expect("a number");
+            let new = user.tip();
+            if let Some(new) = new.as_ref().filter(|new| Some(*new) != old.as_ref()) {
+                let parent = user.git(&["log", "-1", "--format=%P", new]);
+                assert!(old.as_ref().is_none_or(|old| *old == parent), "{round}");
             }
+            is_sound(user, &state, &index, &[old, new]);
+            before_or_after(&round);
+            if made < at {
+                outcome.unwrap_or_else(|error| panic!("{round}: nothing was cut short, but {error}"));
+                steps = steps.max(made);
+                break;
+            }
+            operation(user.sync(pool)).await.unwrap_or_else(|error| panic!("again after {round}: {error}"));
         }
     }
-    assert_eq!(completed, 2);
-    assert!(user.sync(&pool).snapshot(&all(), "whole").await.is_ok());
+    steps
+}
+
+#[tokio::test]
+async fn a_snapshot_can_be_cut_short_at_any_step() {
+    let user = User::new();
+    let pool = user.place.pool();
+    let steps = interrupted_everywhere(
+        &user,
+        &pool,
+        |round| user.write("ignored", round),
+        async |sync| sync.snapshot(&all(), "cut short").await.map(drop),
+        |_| {},
+    )
+    .await;
+    assert!(steps >= 10, "{steps}");
+    let snapshot = user.sync(&pool).snapshot(&all(), "whole").await.expect("a snapshot");
+    assert!(!snapshot.new, "the last try was whole");
+}
+
+#[tokio::test]
+async fn a_commit_of_changes_can_be_cut_short_at_any_step() {
+    let user = User::new();
+    let pool = user.place.pool();
+    let change = std::cell::RefCell::new(String::new());
+    let steps = interrupted_everywhere(
+        &user,
+        &pool,
+        |round| *change.borrow_mut() = round.to_owned(),
+        async |sync| {
+            let contents = change.borrow().clone().into_bytes();
+            let changes = [
+                FileChange::Write { path: "committed".into(), contents, executable: false },
+                FileChange::Remove { path: ".gitignore".into() },
+            ];
+            sync.commit_changes("HEAD", &changes, "cut short").await.map(drop)
+        },
+        |round| {
+            let Some(tip) = user.tip() else { return };
+            // Both changes of one commit, or both of the one before.
+            assert_eq!(user.git(&["ls-tree", "--name-only", &tip]), "committed", "{round}");
+        },
+    )
+    .await;
+    assert!(steps >= 10, "{steps}");
+    let last = change.borrow().clone();
+    assert_eq!(user.git(&["show", &format!("{BRANCH}:committed")]), last);
+}
+
+#[tokio::test]
+async fn a_restore_can_be_cut_short_at_any_step() {
+    let user = User::new();
+    let pool = user.place.pool();
+    let snapshot = user.sync(&pool).snapshot(&all(), "all").await.expect("a snapshot");
+    let into = user.root.path().join("restored");
+    let names = || {
+        let mut names: Vec<_> = fs::read_dir(user.root.path()).expect("entries").flatten().collect();
+        names.retain(|entry| !["git", "tree"].map(Into::into).contains(&entry.file_name()));
+        names.iter().map(|entry| entry.file_name()).collect::<Vec<_>>()
+    };
+    let steps = interrupted_everywhere(
+        &user,
+        &pool,
+        |_| drop(fs::remove_dir_all(&into)),
+        async |sync| match sync.restore(&snapshot.commit, &into).await {
+            // The one before had come to its end.
+            Err(SyncError::NotEmpty(_)) => Ok(()),
+            restored => restored,
+        },
+        |round| {
+            // All, or nothing, and nothing beside it.
+            assert!(names().is_empty() || names() == ["restored"], "{round}: {:?}", names());
+            if into.exists() {
+                let mut compare = Command::new("diff");
+                compare.args(["-r", "--exclude=.git"]).args([user.tree(), into.clone()]);
+                assert!(compare.status().expect("diff").success(), "{round}");
+            }
+        },
+    )
+    .await;
+    assert!(steps >= 4, "{steps}");
+    assert!(into.exists());
+}
+
+/// A bare repository beside the tree.
+fn remote(user: &User, name: &str) -> PathBuf {
+    git_in(user.root.path(), &["init", "-q", "--bare", name]);
+    user.root.path().join(name)
+}
+
+fn tip_of(remote: &Path) -> Option<String> {
+    let shown = git_in(remote, &["for-each-ref", "--format=%(objectname)", &format!("refs/heads/{BRANCH}")]);
+    (!shown.is_empty()).then_some(shown)
+}
+
+#[tokio::test]
+async fn a_push_can_be_cut_short_at_any_step() {
+    let user = User::new();
+    let pool = user.place.pool();
+    let remote = remote(&user, "remote.git");
+    let address = remote.to_str().expect("a name");
+    let before = std::cell::RefCell::new(None);
+    let steps = interrupted_everywhere(
+        &user,
+        &pool,
+        |round| {
+            user.git(&["update-ref", &format!("refs/heads/{BRANCH}"), &fresh_commit(&user, round)]);
+            before.replace(tip_of(&remote));
+        },
+        async |sync| sync.push(address).await.map(drop),
+        |round| {
+            let there = tip_of(&remote);
+            assert!(there == user.tip() || there == *before.borrow(), "{round}: {there:?}");
+            git_in(&remote, &["fsck", "--strict", "--no-dangling"]);
+        },
+    )
+    .await;
+    assert!(steps >= 3, "{steps}");
+    assert_eq!(tip_of(&remote), user.tip());
+}
+
+/// A commit on top of the branch, made without us.
+fn fresh_commit(user: &User, message: &str) -> String {
+    let tree = user.git(&["rev-parse", "HEAD^{tree}"]);
+    let mut args = vec!["commit-tree", "-m", message, &tree];
+    let tip = user.tip();
+    args.extend(tip.iter().flat_map(|tip| ["-p", tip.as_str()]));
+    user.git(&args)
+}
+
+/// A hook that kills the git that holds a lock, which then stays.
+fn kill_who_holds_the_lock(git_directory: &Path) -> PathBuf {
+    let hook = git_directory.join("hooks/reference-transaction");
+    fs::create_dir_all(hook.parent().expect("a directory")).expect("hooks");
+    fs::write(&hook, "#!/bin/sh\n[ \"$1\" != prepared ] || kill -9 $PPID\n").expect("a hook");
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("a mode");
+    hook
+}
+
+#[tokio::test]
+async fn a_lock_left_by_a_git_that_was_killed_is_in_nobodys_way() {
+    let user = User::new();
+    let pool = user.place.pool();
+    // Ours with hooks, which we switch off with other settings that come first.
+    let with_hooks = git_script(&user, "while [ \"$1\" = -c ]; do shift 2; done\nexec /usr/bin/git \"$@\"\n");
+    let lock = user.tree().join(".git/refs/heads").join(format!("{BRANCH}.lock"));
+    let (state, index) = (user.state(), user.index());
+
+    let hook = kill_who_holds_the_lock(&user.tree().join(".git"));
+    let error = user.sync_with(&pool, &with_hooks).snapshot(&all(), "killed").await.expect_err("killed");
+    assert!(matches!(error, SyncError::CutShort { step: "update-ref", .. }), "{error}");
+    is_sound(&user, &state, &index, &[None]);
+    assert!(!lock.exists());
+    fs::remove_file(hook).expect("no hook any more");
+    user.sync(&pool).snapshot(&all(), "again").await.expect("it works again");
+
+    // One that we know nothing about, of a host that was killed itself: it goes when it is old, and not before.
+    user.write("committed", "three\n");
+    fs::write(&lock, "").expect("a lock");
+    let error = user.sync(&pool).snapshot(&all(), "locked").await.expect_err("locked");
+    assert!(matches!(error, SyncError::Git { step: "update-ref", .. }), "{error}");
+    assert!(lock.exists());
+    assert!(
+        Command::new("touch").args(["-d", "2 minutes ago"]).arg(&lock).status().expect("touch").success()
+    );
+    user.sync(&pool).snapshot(&all(), "at last").await.expect("nobody holds it");
+
+    // The same where we push to.
+    let remote = remote(&user, "remote.git");
+    let address = remote.to_str().expect("a name");
+    let hook = kill_who_holds_the_lock(&remote);
+    user.sync(&pool).push(address).await.expect_err("killed there");
+    fs::remove_file(hook).expect("no hook any more");
+    assert_eq!(user.sync(&pool).push(address).await.expect("it works again"), Pushed::Created);
 }
 
 #[tokio::test]
@@ -463,6 +652,150 @@ async fn what_a_dead_process_left_is_cleared_away() {
     let pool = user.place.pool();
     let abandoned = user.tree().join(".git/wardian-sync/4194305-old");
     fs::create_dir_all(&abandoned).expect("a directory");
-    user.sync(&pool).snapshot(&all(), "first").await.expect("a snapshot");
+    let snapshot = user.sync(&pool).snapshot(&all(), "first").await.expect("a snapshot");
     assert!(!abandoned.exists());
+    let abandoned = user.root.path().join(".restored.wardian-4194305-old");
+    fs::create_dir(&abandoned).expect("a directory");
+    fs::write(abandoned.join("half"), "").expect("a file");
+    user.sync(&pool).restore(&snapshot.commit, &user.root.path().join("restored")).await.expect("restored");
+    assert!(!abandoned.exists());
+}
+
+/// Whoever works in the tree may put links where this process, which nothing confines, makes and removes files.
+#[tokio::test]
+async fn links_in_our_way_lead_nowhere() {
+    let user = User::new();
+    let pool = user.place.pool();
+    let precious = user.root.path().join("precious");
+    fs::create_dir_all(precious.join("4194305-photos")).expect("a directory");
+    fs::write(precious.join("4194305-photos/one"), "precious").expect("a file");
+    symlink(&precious, user.tree().join(".git/wardian-sync")).expect("a trap");
+    user.sync(&pool).snapshot(&all(), "trapped").await.expect_err("that is no directory of ours");
+    assert_eq!(fs::read_dir(&precious).expect("it is there").count(), 1);
+    assert_eq!(fs::read_to_string(precious.join("4194305-photos/one")).expect("it is there"), "precious");
+
+    fs::remove_file(user.tree().join(".git/wardian-sync")).expect("no trap any more");
+    fs::create_dir(user.tree().join(".git/wardian-sync")).expect("a directory");
+    symlink(precious.join("4194305-photos"), user.tree().join(".git/wardian-sync/4194305-x"))
+        .expect("a trap");
+    user.sync(&pool).snapshot(&all(), "not trapped").await.expect("a snapshot");
+    assert_eq!(fs::read_to_string(precious.join("4194305-photos/one")).expect("it is there"), "precious");
+}
+
+#[tokio::test]
+async fn what_git_does_not_take_is_named_and_stops_nothing() {
+    let user = User::new();
+    let pool = user.place.pool();
+    let not_taken = ["GIT~1", ".git ", ".git.", ".git:x", ".Git. .", "a\\.git", "git~1\\x"];
+    let taken = ["git~2", ".git...x", "git~1.x", "x:y", ".gitx", "a\\b"];
+    for name in not_taken.iter().chain(&taken) {
+        user.write(&format!("names/{name}"), name);
+    }
+    // Deeper than a path can say.
+    let mut deep = fs::File::open(user.tree().join("names")).expect("a directory").into();
+    for name in [c"deep"].into_iter().chain([c"0123456789"; 500]) {
+        rustix::fs::mkdirat(&deep, name, Mode::RWXU).expect("a directory");
+        deep = rustix::fs::openat(&deep, name, OFlags::DIRECTORY, Mode::empty()).expect("a directory");
+    }
+    let sync = user.sync(&pool);
+    let snapshot = sync.snapshot(&[Path::new("names")], "names").await.expect("a snapshot");
+    let mut kept: Vec<_> = snapshot.manifest.files.iter().map(|file| file.path.clone()).collect();
+    let mut expected = taken.map(|name| format!("names/{name}"));
+    kept.sort();
+    expected.sort();
+    assert_eq!(kept, expected);
+    let (deep, named): (Vec<_>, Vec<_>) =
+        snapshot.manifest.skipped.iter().partition(|path| path.starts_with("names/deep"));
+    assert_eq!((deep.len(), named.len()), (1, not_taken.len()), "{named:?}");
+
+    for name in not_taken {
+        let change = FileChange::Write { path: name.into(), contents: vec![], executable: false };
+        let error = sync.commit_changes("HEAD", &[change], "no").await.expect_err("no such name");
+        assert!(matches!(error, SyncError::BadPath(_)), "{name}: {error}");
+    }
+    let changes =
+        taken.map(|name| FileChange::Write { path: name.into(), contents: vec![], executable: false });
+    sync.commit_changes("HEAD", &changes, "names").await.expect("these can be committed");
+}
+
+#[tokio::test]
+async fn paths_are_taken_in_their_plain_form_and_nothing_changed_is_no_commit() {
+    let user = User::new();
+    let pool = user.place.pool();
+    let sync = user.sync(&pool);
+    let write =
+        |path: &str| FileChange::Write { path: path.into(), contents: b"x".into(), executable: false };
+    let changes = [write("./new//file"), FileChange::Remove { path: "./committed/".into() }];
+    let message = "long ".repeat(50_000);
+    let first = sync.commit_changes("HEAD", &changes, &message).await.expect("a commit");
+    assert_eq!(user.git(&["ls-tree", "-r", "--name-only", &first]), ".gitignore\nnew/file");
+    assert_eq!(user.git(&["log", "-1", "--format=%B", &first]).trim_end(), message.trim_end());
+    assert_eq!(sync.commit_changes("HEAD", &changes, "again").await.expect("nothing to do"), first);
+    for empty in ["", ".", "./"] {
+        let error = sync.commit_changes("HEAD", &[write(empty)], "no").await.expect_err("no path");
+        assert!(matches!(error, SyncError::BadPath(_)), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_remote_can_be_a_name_a_path_or_several() {
+    let user = User::new();
+    let pool = user.place.pool();
+    let sync = user.sync(&pool);
+    let [one, two] = ["one.git", "two.git"].map(|name| remote(&user, name));
+    let first = sync.snapshot(&all(), "first").await.expect("a snapshot");
+    user.git(&["remote", "add", "origin", one.to_str().expect("a name")]);
+    assert_eq!(sync.push("origin").await.expect("by its name"), Pushed::Created);
+    let url = format!("file://{}", two.display());
+    assert_eq!(sync.push(&url).await.expect("by its address"), Pushed::Created);
+    assert_eq!(sync.push("../two.git").await.expect("as seen from the tree"), Pushed::UpToDate);
+    assert_eq!([&one, &two].map(|remote| tip_of(remote)), [Some(first.commit.clone()), Some(first.commit)]);
+
+    // Two addresses, and the second has gone another way.
+    user.git(&["remote", "set-url", "--add", "origin", two.to_str().expect("a name")]);
+    git_in(
+        &two,
+        &["update-ref", &format!("refs/heads/{BRANCH}"), &{
+            let tree = git_in(&two, &["rev-parse", &format!("{BRANCH}^{{tree}}")]);
+            git_in(&two, &["commit-tree", "-m", "theirs", &tree])
+        }],
+    );
+    user.write("committed", "three\n");
+    sync.snapshot(&all(), "second").await.expect("a snapshot");
+    let error = sync.push("origin").await.expect_err("one of them has diverged");
+    assert!(matches!(error, SyncError::Diverged { .. }), "{error}");
+    assert_eq!(tip_of(&one), user.tip());
+
+    let none = GitSync::new(pool.clone(), &user.tree(), "none", GitOptions::default()).expect("a repository");
+    let error = none.push("origin").await.expect_err("there is nothing to push");
+    assert!(matches!(error, SyncError::NoSuchSnapshot(_)), "{error}");
+}
+
+/// What a configuration could have git run on its way to a remote.
+#[tokio::test]
+async fn nothing_the_repository_configures_is_run_by_a_push() {
+    let user = User::new();
+    let pool = user.place.pool();
+    let sync = user.sync(&pool);
+    sync.snapshot(&all(), "first").await.expect("a snapshot");
+    let ran = user.tree().join("ran");
+    let evil = format!("echo $0 >> {}; false", ran.display());
+    for setting in ["core.sshCommand", "core.gitProxy", "remote.disk.receivepack", "core.askPass"] {
+        user.git(&["config", setting, &evil]);
+    }
+    user.git(&["config", "credential.helper", &format!("!{evil}")]);
+    user.git(&["config", "remote.disk.url", remote(&user, "remote.git").to_str().expect("a name")]);
+    for address in [
+        "ssh://user@127.0.0.1:1/x",
+        "127.0.0.1:x",
+        "git://127.0.0.1:1/x",
+        "http://127.0.0.1:1/x",
+        "ext::sh -c true",
+        "fd::7",
+    ] {
+        sync.push(address).await.expect_err("nobody answers");
+        assert!(!ran.exists(), "{address}: {:?}", fs::read_to_string(&ran));
+    }
+    sync.push("disk").await.expect("by git's own program");
+    assert!(!ran.exists());
 }

@@ -6,7 +6,7 @@ mod guests;
 mod manifest;
 mod promises;
 mod python;
-mod shell_record;
+mod record;
 mod soak;
 mod test;
 mod toolchain;
@@ -34,6 +34,8 @@ cargo xtask CHORE
   shell-record [PATH…]       record the shell's cases anew from bash 5.2
   shell-record --check [PATH…]
                              show the cases where this machine's bash differs from the recording
+  tools-record [--check] [PATH…]
+                             the same for the cases of the other guests, from the programs of Debian 12
 ";
 
 fn main() -> ExitCode {
@@ -48,7 +50,8 @@ fn main() -> ExitCode {
         "bench" => bench::main(&rest),
         "soak" => soak::main(&rest),
         "fuzz" => fuzz::main(&rest),
-        "shell-record" => shell_record::main(&rest),
+        "shell-record" => record::shell(&rest),
+        "tools-record" => record::tools(&rest),
         "" | "help" | "-h" | "--help" => {
             print!("{HELP}");
             Ok(())

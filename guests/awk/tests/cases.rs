@@ -1,7 +1,7 @@
 //! awk as an ordinary Linux program, on the cases recorded from gawk 5.2: see `tests/cases`.
 //!
 //! The sheets have the form of the shell's and are recorded by the same chore, on a machine whose `awk` is gawk:
-//! `cargo xtask shell-record guests/awk/tests/cases`. `WARDIAN_CASES=WORD` runs those with the word in their names.
+//! `cargo xtask tools-record guests/awk/tests/cases`. `WARDIAN_CASES=WORD` runs those with the word in their names.
 
 #[path = "../../sh/tests/cases/run.rs"]
 mod run;

@@ -1,4 +1,5 @@
-//! `cargo xtask shell-record`: what bash 5.2 makes of the shell's cases, written where the tests look for it.
+//! `cargo xtask shell-record` and `tools-record`: what bash 5.2, and the programs of Debian, make of the cases, written
+//! where the tests look for it.
 
 #[path = "../../guests/sh/tests/cases/run.rs"]
 mod run;
@@ -15,15 +16,35 @@ use sheet::{Case, Outcome};
 
 const BASH: &str = "/bin/bash";
 
-/// Records every case below the given paths (all, if none is given), or shows with `--check` what would change.
-pub fn main(arguments: &[String]) -> Result<()> {
+/// Records the shell's cases.
+pub fn shell(arguments: &[String]) -> Result<()> {
+    record_all(arguments, || Ok(vec![crate::root().join("guests/sh/tests/cases")]))
+}
+
+/// Records the cases of all other guests.
+pub fn tools(arguments: &[String]) -> Result<()> {
+    require("ls --version", "ls (GNU coreutils) 9.1")?;
+    record_all(arguments, || {
+        let guests = fs::read_dir(crate::root().join("guests"))?;
+        let mut paths: Vec<PathBuf> = guests.map(|guest| Ok(guest?.path())).collect::<Result<_>>()?;
+        paths.retain(|guest| !guest.ends_with("sh"));
+        paths.iter_mut().for_each(|guest| guest.push("tests/cases"));
+        paths.retain(|cases| cases.is_dir());
+        paths.sort();
+        Ok(paths)
+    })
+}
+
+/// Records every case below the given paths (or those that all cases lie below, if none is given), or shows with
+/// `--check` what would change.
+fn record_all(arguments: &[String], everything: impl FnOnce() -> Result<Vec<PathBuf>>) -> Result<()> {
+    require(&format!("{BASH} --version"), "GNU bash, version 5.2.")?;
     let check = arguments.iter().any(|argument| argument == "--check");
     let mut paths: Vec<PathBuf> =
         arguments.iter().filter(|argument| *argument != "--check").map(PathBuf::from).collect();
     if paths.is_empty() {
-        paths.push(crate::root().join("guests/sh/tests/cases"));
+        paths = everything()?;
     }
-    require_the_oracle()?;
     let (mut total, mut drifted, mut unsteady) = (0, Vec::new(), Vec::new());
     for path in paths {
         for file in sheet::files(&path).with_context(|| format!("cannot list {}", path.display()))? {
@@ -47,14 +68,15 @@ pub fn main(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Only one bash is the specification.
-fn require_the_oracle() -> Result<()> {
-    let version = crate::output(Command::new(BASH).args(["-c", "echo $BASH_VERSION"]))?;
-    let version = String::from_utf8_lossy(&version);
+/// Only one version is the specification: a command must say that it is that.
+fn require(command: &str, version: &str) -> Result<()> {
+    let mut words = command.split(' ');
+    let said = crate::output(Command::new(words.next().unwrap_or_default()).args(words))?;
+    let said = String::from_utf8_lossy(&said);
+    let first = said.lines().next().unwrap_or_default();
     ensure!(
-        version.starts_with("5.2."),
-        "the cases are recorded from bash 5.2; {BASH} is {}",
-        version.trim()
+        first.starts_with(version),
+        "the cases are recorded from '{version}'; this machine has '{first}'"
     );
     Ok(())
 }

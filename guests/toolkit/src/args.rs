@@ -24,6 +24,16 @@ pub struct Parsed {
     pub operands: Vec<Vec<u8>>,
 }
 
+/// Why there is no command line to work on.
+pub enum Refusal {
+    /// What is wrong with it.
+    Wrong(String),
+    /// It asks for `--help`.
+    Help,
+    /// It asks for `--version`.
+    Version,
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Takes {
     Nothing,
@@ -39,6 +49,22 @@ pub fn bytes_of(arguments: Arguments) -> Vec<Vec<u8>> {
 impl Tool {
     /// Takes a command line apart. The error is the exit code: what there was to say has been said.
     pub fn parse(&self, arguments: Vec<Vec<u8>>) -> Result<Parsed, i32> {
+        self.try_parse(arguments).map_err(|refusal| self.answer(refusal))
+    }
+
+    /// Says why there is nothing to be done; answers the exit code.
+    pub fn answer(&self, refusal: Refusal) -> i32 {
+        match refusal {
+            Refusal::Wrong(message) => self.wrong(message),
+            Refusal::Help => self.print(self.help),
+            Refusal::Version => {
+                self.print(&format!("{} (Wardian) {}\n", self.name, env!("CARGO_PKG_VERSION")))
+            }
+        }
+    }
+
+    /// As [`parse`](Tool::parse), for those who have more to say about what is wrong.
+    pub fn try_parse(&self, arguments: Vec<Vec<u8>>) -> Result<Parsed, Refusal> {
         let (short, stops_early) = match self.short.strip_prefix('+') {
             Some(rest) => (rest, true),
             None => (self.short, std::env::var_os("POSIXLY_CORRECT").is_some()),
@@ -70,12 +96,12 @@ impl Tool {
         letters: &[u8],
         rest: &mut impl Iterator<Item = Vec<u8>>,
         parsed: &mut Parsed,
-    ) -> Result<(), i32> {
+    ) -> Result<(), Refusal> {
         for (at, &letter) in letters.iter().enumerate() {
             let letter = char::from(letter);
             let found = short.split_once(letter).filter(|_| letter != ':').map(|(_, after)| after);
             let Some(after) = found else {
-                return Err(self.wrong(format_args!("invalid option -- '{letter}'")));
+                return Err(Refusal::Wrong(format!("invalid option -- '{letter}'")));
             };
             if !after.starts_with(':') {
                 parsed.options.push((letter, None));
@@ -84,7 +110,7 @@ impl Tool {
             let attached = letters.get(at + 1..).filter(|text| !text.is_empty()).map(<[u8]>::to_vec);
             let argument = match attached {
                 None if !after.starts_with("::") => match rest.next() {
-                    None => return Err(self.wrong(format_args!("option requires an argument -- '{letter}'"))),
+                    None => return Err(Refusal::Wrong(format!("option requires an argument -- '{letter}'"))),
                     next => next,
                 },
                 attached => attached,
@@ -100,24 +126,24 @@ impl Tool {
         word: &[u8],
         rest: &mut impl Iterator<Item = Vec<u8>>,
         parsed: &mut Parsed,
-    ) -> Result<(), i32> {
+    ) -> Result<(), Refusal> {
         let text = String::from_utf8_lossy(word);
         let given = text.split('=').next().unwrap_or_default();
         let attached = word.iter().position(|&byte| byte == b'=').map(|at| word[at + 1..].to_vec());
         let (name, takes, letter) = self.find_long(given, &text)?;
         let argument = match (takes, attached) {
             (Takes::Nothing, Some(_)) => {
-                return Err(self.wrong(format_args!("option '--{name}' doesn't allow an argument")));
+                return Err(Refusal::Wrong(format!("option '--{name}' doesn't allow an argument")));
             }
             (Takes::Argument, None) => match rest.next() {
-                None => return Err(self.wrong(format_args!("option '--{name}' requires an argument"))),
+                None => return Err(Refusal::Wrong(format!("option '--{name}' requires an argument"))),
                 next => next,
             },
             (_, attached) => attached,
         };
         match letter {
-            None if name == "help" => Err(self.print(self.help)),
-            None => Err(self.print(&format!("{} (Wardian) {}\n", self.name, env!("CARGO_PKG_VERSION")))),
+            None if name == "help" => Err(Refusal::Help),
+            None => Err(Refusal::Version),
             Some(letter) => {
                 parsed.options.push((letter, argument));
                 Ok(())
@@ -126,7 +152,7 @@ impl Tool {
     }
 
     /// The option that a long name, or an unambiguous start of one, means; `None` for the two that all tools have.
-    fn find_long(&self, given: &str, whole: &str) -> Result<(&'static str, Takes, Option<char>), i32> {
+    fn find_long(&self, given: &str, whole: &str) -> Result<(&'static str, Takes, Option<char>), Refusal> {
         let common = [("help", Takes::Nothing, None), ("version", Takes::Nothing, None)];
         let own = self.long.iter().map(|(spec, letter)| {
             let (name, takes) = match (spec.strip_suffix("[="), spec.strip_suffix('=')) {
@@ -141,11 +167,11 @@ impl Tool {
             return Ok(*exact);
         }
         match fitting[..] {
-            [] => Err(self.wrong(format_args!("unrecognized option '--{whole}'"))),
+            [] => Err(Refusal::Wrong(format!("unrecognized option '--{whole}'"))),
             [first, ref others @ ..] if others.iter().all(|other| other.2 == first.2) => Ok(first),
             _ => {
                 let all: String = fitting.iter().map(|option| format!(" '--{}'", option.0)).collect();
-                Err(self.wrong(format_args!("option '--{whole}' is ambiguous; possibilities:{all}")))
+                Err(Refusal::Wrong(format!("option '--{whole}' is ambiguous; possibilities:{all}")))
             }
         }
     }

@@ -67,3 +67,35 @@ pub fn parent(path: &[u8]) -> Vec<u8> {
         Some(at) => path[..at].to_vec(),
     }
 }
+
+/// A path without links, `.` and `..`; what is not there is taken as it is written.
+pub fn resolve(path: &[u8]) -> Vec<u8> {
+    if let Ok(whole) = std::fs::canonicalize(self::path(path)) {
+        return whole.as_os_str().as_bytes().to_vec();
+    }
+    let last = base_name(path);
+    let end = path.iter().rposition(|&byte| byte != b'/').map_or(0, |at| at + 1);
+    let above = &path[..end.saturating_sub(last.len())];
+    let directory = match above {
+        [] => wardian_abi::getcwd().unwrap_or_else(|_| b"/".to_vec()),
+        above => resolve(above),
+    };
+    match last {
+        b"." | b"" | b"/" => directory,
+        b".." => parent(&directory),
+        last => join(&directory, last),
+    }
+}
+
+/// The way from a directory to a path.
+pub fn relative(path: &[u8], from: &[u8]) -> Vec<u8> {
+    let (path, from) = (resolve(path), resolve(from));
+    let parts = |path: &[u8]| -> Vec<Vec<u8>> {
+        path.split(|&byte| byte == b'/').filter(|part| !part.is_empty()).map(<[u8]>::to_vec).collect()
+    };
+    let (path, from) = (parts(&path), parts(&from));
+    let shared = path.iter().zip(&from).take_while(|(left, right)| left == right).count();
+    let up = std::iter::repeat_n(b"..".to_vec(), from.len() - shared);
+    let way: Vec<Vec<u8>> = up.chain(path[shared..].iter().cloned()).collect();
+    if way.is_empty() { b".".to_vec() } else { way.join(&b'/') }
+}

@@ -5,6 +5,7 @@
 
 pub mod args;
 pub mod backup;
+pub mod calendar;
 pub mod clock;
 pub mod copy;
 pub mod files;
@@ -18,8 +19,10 @@ pub mod processes;
 pub mod program;
 pub mod quote;
 pub mod size;
+pub mod strftime;
 pub mod table;
 pub mod target;
+pub mod when;
 
 /// Arguments of a tool, its name first.
 pub type Arguments = std::vec::IntoIter<std::ffi::OsString>;
@@ -38,4 +41,10 @@ pub fn complain_of_usage(name: &str, message: impl std::fmt::Display) {
     // Those of grep say first how they are called.
     let usage = if name == "grep" { "Usage: grep [OPTION]... PATTERNS [FILE]...\n" } else { "" };
     complain(name, format_args!("{message}\n{usage}{again}Try '{name} --help' for more information."));
+}
+
+/// The line after several complaints about the way the tool was called.
+pub fn hint_at_help(name: &str) {
+    let line = format!("Try '{name} --help' for more information.\n");
+    let _ = wardian_abi::write_all(2, line.as_bytes());
 }

@@ -11,7 +11,9 @@ mod chown;
 mod cmp;
 mod column;
 mod cp;
+mod date;
 mod dd;
+mod desk;
 mod df;
 mod diff;
 mod dos2unix;
@@ -27,9 +29,11 @@ mod hexdump;
 mod id;
 mod install;
 mod kill;
+mod ln;
 mod ls;
 mod mkdir;
 mod mkfifo;
+mod mktemp;
 mod mv;
 mod nice;
 mod nohup;
@@ -38,6 +42,9 @@ mod pgrep;
 mod ps;
 mod quick;
 mod rev;
+mod rm;
+mod rmdir;
+mod sleep;
 mod sponge;
 mod stat;
 mod strings;
@@ -47,6 +54,7 @@ mod tail;
 mod terminal;
 mod time;
 mod timeout;
+mod touch;
 mod tree;
 mod uname;
 mod uptime;
@@ -126,7 +134,7 @@ tools! {
     "cp" => Ours(cp::main),
     "csplit" => Theirs(uu_csplit::uumain),
     "cut" => Theirs(uu_cut::uumain),
-    "date" => Theirs(uu_date::uumain),
+    "date" => Ours(date::main),
     "dd" => Ours(dd::main),
     "df" => Ours(df::main),
     "diff" => Ours(diff::main),
@@ -163,12 +171,12 @@ tools! {
     "join" => Theirs(uu_join::uumain),
     "kill" => Ours(kill::main),
     "link" => Theirs(uu_link::uumain),
-    "ln" => Theirs(uu_ln::uumain),
+    "ln" => Ours(ln::main),
     "ls" => Ours(ls::main),
     "md5sum" => Theirs(uu_md5sum::uumain),
     "mkdir" => Ours(mkdir::main),
     "mkfifo" => Ours(mkfifo::main),
-    "mktemp" => Theirs(uu_mktemp::uumain),
+    "mktemp" => Ours(mktemp::main),
     "mv" => Ours(mv::main),
     "nice" => Ours(nice::main),
     "nl" => Theirs(uu_nl::uumain),
@@ -190,8 +198,8 @@ tools! {
     "readlink" => Theirs(uu_readlink::uumain),
     "realpath" => Theirs(uu_realpath::uumain),
     "rev" => Ours(rev::main),
-    "rm" => Theirs(uu_rm::uumain),
-    "rmdir" => Theirs(uu_rmdir::uumain),
+    "rm" => Ours(rm::main),
+    "rmdir" => Ours(rmdir::main),
     "sed" => Theirs(sed::sed::uumain),
     "seq" => Theirs(uu_seq::uumain),
     "sha1sum" => Theirs(uu_sha1sum::uumain),
@@ -201,7 +209,7 @@ tools! {
     "sha512sum" => Theirs(uu_sha512sum::uumain),
     "shred" => Theirs(uu_shred::uumain),
     "shuf" => Theirs(uu_shuf::uumain),
-    "sleep" => Theirs(uu_sleep::uumain),
+    "sleep" => Ours(sleep::main),
     "sort" => Theirs(uu_sort::uumain),
     "split" => Theirs(uu_split::uumain),
     "sponge" => Ours(sponge::main),
@@ -215,7 +223,7 @@ tools! {
     "test" => Theirs(uu_test::uumain),
     "time" => Ours(time::main),
     "timeout" => Ours(timeout::main),
-    "touch" => Theirs(uu_touch::uumain),
+    "touch" => Ours(touch::main),
     "tput" => Ours(terminal::tput),
     "tr" => Theirs(uu_tr::uumain),
     "tree" => Ours(tree::main),
@@ -271,11 +279,22 @@ fn main() -> ExitCode {
     match tool_named(&name) {
         Some(Tool::Ours(main)) => ExitCode::from(main(arguments.into_iter()) as u8),
         #[cfg(target_os = "wasi")]
-        Some(Tool::Theirs(main)) => uutils::run(&name, main, arguments.into_iter()),
+        Some(Tool::Theirs(main)) => match desk::admit(&name, &words(&arguments)) {
+            Ok(()) => uutils::run(&name, main, arguments.into_iter()),
+            Err(code) => ExitCode::from(code as u8),
+        },
         #[cfg(not(target_os = "wasi"))]
-        Some(Tool::Theirs) => cannot_be(&name, "a tool of uutils', which only a sandbox has"),
+        Some(Tool::Theirs) => match desk::admit(&name, &words(&arguments)) {
+            Ok(()) => cannot_be(&name, "a tool of uutils', which only a sandbox has"),
+            Err(code) => ExitCode::from(code as u8),
+        },
         None => cannot_be(&name, "not one of these tools"),
     }
+}
+
+/// What follows the name.
+fn words(arguments: &[OsString]) -> Vec<Vec<u8>> {
+    arguments.iter().skip(1).map(|word| word.as_encoded_bytes().to_vec()).collect()
 }
 
 fn cannot_be(name: &str, why: &str) -> ExitCode {

@@ -210,7 +210,10 @@ fn seconds(nanos: i64, precision: Option<usize>) -> String {
     let (whole, part) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
     match precision {
         None | Some(0) => whole.to_string(),
-        Some(digits) => format!("{whole}.{:.digits$}", format!("{part:09}"), digits = digits.min(9)),
+        Some(digits) => {
+            let shown = digits.min(9);
+            format!("{whole}.{:.shown$}{}", format!("{part:09}"), "0".repeat(digits - shown))
+        }
     }
 }
 

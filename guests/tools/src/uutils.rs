@@ -1,8 +1,9 @@
 //! What uutils' tools want around them, which are prepared by their own `main`s elsewhere.
 
-use super::{Main, toolkit::Arguments};
+use super::Main;
 use std::io::Write;
 use std::process::ExitCode;
+use toolkit::Arguments;
 
 /// Runs one of uutils' tools.
 pub fn run(name: &str, main: Main, arguments: Arguments) -> ExitCode {

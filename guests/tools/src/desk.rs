@@ -1,0 +1,403 @@
+//! The front desk of uutils' tools: refuses a command line in GNU's words before the tool sees it.
+//!
+//! Their own refusals come from another parser of options, and say other things.
+
+use toolkit::args::{Parsed, Refusal, Tool};
+use toolkit::{complain, quote};
+
+/// What GNU's tool takes.
+struct Desk {
+    tool: Tool,
+    /// How many operands there must be at least and may be at most.
+    operands: (usize, usize),
+    /// The words some options take, by letter: the option's name, and the words.
+    choices: &'static [(char, &'static str, &'static [&'static str])],
+    /// What else can be wrong.
+    check: fn(&Parsed) -> Result<(), Wrong>,
+}
+
+/// What is wrong beyond options and the number of operands.
+enum Wrong {
+    /// Worth a look at `--help`.
+    Usage(String),
+    Plain(String),
+}
+
+const MANY: usize = usize::MAX;
+
+/// Whether the tool may see this command line; else its exit code. Help and version are the tool's to answer.
+pub fn admit(name: &str, arguments: &[Vec<u8>]) -> Result<(), i32> {
+    let Some(desk) = desk_of(name) else { return Ok(()) };
+    let tool = &desk.tool;
+    let words =
+        arguments.iter().map(|word| if is_negative(name, word) { b"0".to_vec() } else { word.clone() });
+    let parsed = match tool.try_parse(words.collect()) {
+        Ok(parsed) => parsed,
+        Err(refusal @ Refusal::Wrong(_)) => return Err(tool.answer(refusal)),
+        Err(_) => return Ok(()),
+    };
+    for (letter, option, words) in desk.choices {
+        let given = parsed.options.iter().filter(|(other, _)| other == letter);
+        for word in given.filter_map(|(_, argument)| argument.as_deref()) {
+            check_choice(tool, option, word, words)?;
+        }
+    }
+    (desk.check)(&parsed).map_err(|wrong| match wrong {
+        Wrong::Usage(message) => tool.wrong(message),
+        Wrong::Plain(message) => {
+            complain(tool.name, message);
+            tool.misuse
+        }
+    })?;
+    check_count(tool, desk.operands, &parsed.operands)
+}
+
+/// `seq -3 1`: a number, not an option.
+fn is_negative(name: &str, word: &[u8]) -> bool {
+    name == "seq" && matches!(word, [b'-', b'0'..=b'9' | b'.', ..])
+}
+
+fn check_choice(tool: &Tool, option: &str, given: &[u8], choices: &[&str]) -> Result<(), i32> {
+    let mut words = choices.iter().flat_map(|choice| choice.split(' '));
+    // An abbreviation will do.
+    if !given.is_empty() && words.any(|word| word.as_bytes().starts_with(given)) {
+        return Ok(());
+    }
+    Err(tool.wrong_choice(option, given, choices))
+}
+
+fn check_count(tool: &Tool, (least, most): (usize, usize), operands: &[Vec<u8>]) -> Result<(), i32> {
+    let noun = if tool.name == "truncate" { "file operand" } else { "operand" };
+    if let Some(extra) = operands.get(most) {
+        return Err(tool.wrong(format_args!("extra operand {}", quote::word(extra))));
+    }
+    match operands.last() {
+        None if least > 0 => Err(tool.wrong(format_args!("missing {noun}"))),
+        Some(last) if operands.len() < least => {
+            Err(tool.wrong(format_args!("missing {noun} after {}", quote::word(last))))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A desk without specialities.
+const fn desk(
+    name: &'static str,
+    short: &'static str,
+    long: &'static [(&'static str, char)],
+    operands: (usize, usize),
+) -> Desk {
+    let misuse = match name.as_bytes() {
+        b"sort" | b"printenv" | b"tty" => 2,
+        _ => 1,
+    };
+    let tool = Tool { name, short, long, help: "", misuse };
+    Desk { tool, operands, choices: &[], check: |_| Ok(()) }
+}
+
+const DIGEST: &[(&str, char)] = &[
+    ("binary", 'b'),
+    ("check", 'c'),
+    ("ignore-missing", '1'),
+    ("text", 't'),
+    ("quiet", '2'),
+    ("status", '3'),
+    ("warn", 'w'),
+    ("strict", '4'),
+    ("tag", '5'),
+    ("zero", 'z'),
+];
+
+const BASE: &[(&str, char)] = &[("decode", 'd'), ("wrap=", 'w'), ("ignore-garbage", 'i')];
+
+fn desk_of(name: &str) -> Option<Desk> {
+    Some(match name {
+        "arch" => desk("arch", "", &[], (0, 0)),
+        "b2sum" => {
+            const LONG: &[(&str, char)] = &[
+                ("length=", 'l'),
+                ("binary", 'b'),
+                ("check", 'c'),
+                ("ignore-missing", '1'),
+                ("text", 't'),
+                ("quiet", '2'),
+                ("status", '3'),
+                ("warn", 'w'),
+                ("strict", '4'),
+                ("tag", '5'),
+                ("zero", 'z'),
+            ];
+            desk("b2sum", "l:bctwz", LONG, (0, MANY))
+        }
+        "base32" => desk("base32", "dw:i", BASE, (0, 1)),
+        "base64" => desk("base64", "dw:i", BASE, (0, 1)),
+        "basename" => {
+            desk("basename", "+as:z", &[("multiple", 'a'), ("suffix=", 's'), ("zero", 'z')], (1, MANY))
+        }
+        "comm" => {
+            const LONG: &[(&str, char)] = &[
+                ("check-order", 'c'),
+                ("nocheck-order", 'n'),
+                ("output-delimiter=", 'o'),
+                ("total", 't'),
+                ("zero-terminated", 'z'),
+            ];
+            desk("comm", "123z", LONG, (2, 2))
+        }
+        "csplit" => {
+            const LONG: &[(&str, char)] = &[
+                ("suffix-format=", 'b'),
+                ("digits=", 'n'),
+                ("quiet", 'q'),
+                ("silent", 's'),
+                ("keep-files", 'k'),
+                ("elide-empty-files", 'z'),
+                ("prefix=", 'f'),
+                ("suppress-matched", 'm'),
+            ];
+            desk("csplit", "f:b:kn:sqz", LONG, (2, MANY))
+        }
+        "dirname" => desk("dirname", "+z", &[("zero", 'z')], (1, MANY)),
+        "expand" => desk("expand", "it:0123456789", &[("tabs=", 't'), ("initial", 'i')], (0, MANY)),
+        "fold" => {
+            const LONG: &[(&str, char)] = &[("bytes", 'b'), ("spaces", 's'), ("width=", 'w')];
+            desk("fold", "bsw:0123456789", LONG, (0, MANY))
+        }
+        "join" => {
+            const LONG: &[(&str, char)] = &[
+                ("ignore-case", 'i'),
+                ("check-order", 'c'),
+                ("nocheck-order", 'n'),
+                ("zero-terminated", 'z'),
+                ("header", 'h'),
+            ];
+            desk("join", "a:e:i1:2:j:o:t:v:z", LONG, (2, 2))
+        }
+        "link" => desk("link", "", &[], (2, 2)),
+        "md5sum" => desk("md5sum", "bctwz", DIGEST, (0, MANY)),
+        "sha1sum" => desk("sha1sum", "bctwz", DIGEST, (0, MANY)),
+        "sha224sum" => desk("sha224sum", "bctwz", DIGEST, (0, MANY)),
+        "sha256sum" => desk("sha256sum", "bctwz", DIGEST, (0, MANY)),
+        "sha384sum" => desk("sha384sum", "bctwz", DIGEST, (0, MANY)),
+        "sha512sum" => desk("sha512sum", "bctwz", DIGEST, (0, MANY)),
+        "nl" => nl(),
+        "nproc" => nproc(),
+        "paste" => {
+            const LONG: &[(&str, char)] = &[("serial", 's'), ("delimiters=", 'd'), ("zero-terminated", 'z')];
+            desk("paste", "d:sz", LONG, (0, MANY))
+        }
+        "pathchk" => desk("pathchk", "+pP", &[("portability", 'a')], (1, MANY)),
+        "printenv" => desk("printenv", "+0", &[("null", '0')], (0, MANY)),
+        "pwd" => desk("pwd", "LP", &[("logical", 'L'), ("physical", 'P')], (0, MANY)),
+        "readlink" => {
+            const LONG: &[(&str, char)] = &[
+                ("canonicalize", 'f'),
+                ("canonicalize-existing", 'e'),
+                ("canonicalize-missing", 'm'),
+                ("no-newline", 'n'),
+                ("quiet", 'q'),
+                ("silent", 's'),
+                ("verbose", 'v'),
+                ("zero", 'z'),
+            ];
+            desk("readlink", "efmnqsvz", LONG, (1, MANY))
+        }
+        "realpath" => {
+            const LONG: &[(&str, char)] = &[
+                ("canonicalize-existing", 'e'),
+                ("canonicalize-missing", 'm'),
+                ("logical", 'L'),
+                ("physical", 'P'),
+                ("quiet", 'q'),
+                ("relative-to=", 'r'),
+                ("relative-base=", 'b'),
+                ("strip", 's'),
+                ("no-symlinks", 's'),
+                ("zero", 'z'),
+            ];
+            desk("realpath", "eLmPqsz", LONG, (1, MANY))
+        }
+        "seq" => {
+            const LONG: &[(&str, char)] = &[("equal-width", 'w'), ("format=", 'f'), ("separator=", 's')];
+            desk("seq", "+f:s:w", LONG, (1, 3))
+        }
+        "shuf" => shuf(),
+        "sum" => desk("sum", "rs", &[("sysv", 's')], (0, MANY)),
+        "tee" => {
+            const LONG: &[(&str, char)] =
+                &[("append", 'a'), ("ignore-interrupts", 'i'), ("output-error[=", 'e')];
+            const WORDS: &[&str] = &["warn", "warn-nopipe", "exit", "exit-nopipe"];
+            Desk { choices: &[('e', "--output-error", WORDS)], ..desk("tee", "aip", LONG, (0, MANY)) }
+        }
+        "tr" => {
+            const LONG: &[(&str, char)] =
+                &[("complement", 'c'), ("delete", 'd'), ("squeeze-repeats", 's'), ("truncate-set1", 't')];
+            desk("tr", "+cCdst", LONG, (0, MANY))
+        }
+        "truncate" => truncate(),
+        "tsort" => desk("tsort", "", &[], (0, 1)),
+        "tty" => desk("tty", "s", &[("silent", 's'), ("quiet", 's')], (0, 0)),
+        "unexpand" => {
+            const LONG: &[(&str, char)] = &[("tabs=", 't'), ("all", 'a'), ("first-only", 'f')];
+            desk("unexpand", "at:0123456789,", LONG, (0, MANY))
+        }
+        "uniq" => uniq(),
+        "unlink" => desk("unlink", "", &[], (1, 1)),
+        _ => return None,
+    })
+}
+
+fn nl() -> Desk {
+    const LONG: &[(&str, char)] = &[
+        ("header-numbering=", 'h'),
+        ("body-numbering=", 'b'),
+        ("footer-numbering=", 'f'),
+        ("starting-line-number=", 'v'),
+        ("line-increment=", 'i'),
+        ("no-renumber", 'p'),
+        ("join-blank-lines=", 'l'),
+        ("number-separator=", 's'),
+        ("number-width=", 'w'),
+        ("number-format=", 'n'),
+        ("section-delimiter=", 'd'),
+    ];
+    let check = |parsed: &Parsed| {
+        for (letter, argument) in &parsed.options {
+            let text = argument.as_deref().unwrap_or_default();
+            let section = match letter {
+                'h' => "header",
+                'b' => "body",
+                'f' => "footer",
+                'w' if text.iter().all(|&digit| digit == b'0') => {
+                    let word = quote::word(text);
+                    let message =
+                        format!("invalid line number field width: {word}: Numerical result out of range");
+                    return Err(Wrong::Plain(message));
+                }
+                _ => continue,
+            };
+            if !matches!(text, [b'a' | b't' | b'n'] | [b'p', ..]) {
+                let word = quote::word(text);
+                return Err(Wrong::Usage(format!("invalid {section} numbering style: {word}")));
+            }
+        }
+        Ok(())
+    };
+    Desk { check, ..desk("nl", "h:b:f:v:i:pl:s:w:n:d:", LONG, (0, MANY)) }
+}
+
+fn nproc() -> Desk {
+    let check = |parsed: &Parsed| {
+        for text in parsed.options.iter().filter_map(|(_, argument)| argument.as_deref()) {
+            if !text.iter().all(u8::is_ascii_digit) || text.is_empty() {
+                return Err(Wrong::Plain(format!("invalid number: {}", quote::word(text))));
+            }
+        }
+        Ok(())
+    };
+    Desk { check, ..desk("nproc", "", &[("all", 'a'), ("ignore=", 'i')], (0, 0)) }
+}
+
+fn shuf() -> Desk {
+    const LONG: &[(&str, char)] = &[
+        ("echo", 'e'),
+        ("input-range=", 'i'),
+        ("head-count=", 'n'),
+        ("output=", 'o'),
+        ("random-source=", 'R'),
+        ("repeat", 'r'),
+        ("zero-terminated", 'z'),
+    ];
+    let check = |parsed: &Parsed| {
+        let ranges: Vec<&[u8]> = arguments_of(parsed, 'i').collect();
+        for (at, range) in ranges.iter().enumerate() {
+            if at > 0 {
+                return Err(Wrong::Plain("multiple -i options specified".into()));
+            }
+            check_range(range)?;
+        }
+        if !ranges.is_empty() && parsed.options.iter().any(|(letter, _)| *letter == 'e') {
+            return Err(Wrong::Usage("cannot combine -e and -i options".into()));
+        }
+        let reads_file = ranges.is_empty() && !parsed.options.iter().any(|(letter, _)| *letter == 'e');
+        let most = usize::from(reads_file);
+        match parsed.operands.get(most) {
+            Some(extra) if reads_file || !ranges.is_empty() => {
+                Err(Wrong::Usage(format!("extra operand {}", quote::word(extra))))
+            }
+            _ => Ok(()),
+        }
+    };
+    Desk { check, ..desk("shuf", "ei:n:o:rz", LONG, (0, MANY)) }
+}
+
+/// GNU names the part of the range that it could not read.
+fn check_range(range: &[u8]) -> Result<(), Wrong> {
+    let wrong = |part: &[u8]| Err(Wrong::Plain(format!("invalid input range: {}", quote::word(part))));
+    let number = |text: &[u8]| std::str::from_utf8(text).ok().and_then(|text| text.parse::<u64>().ok());
+    let Some(dash) = range.iter().position(|&byte| byte == b'-') else { return wrong(range) };
+    let (low, high) = (&range[..dash], &range[dash + 1..]);
+    match (number(low), number(high)) {
+        (None, _) => wrong(low),
+        (_, None) => wrong(high),
+        (Some(first), Some(last)) if first > last.saturating_add(1) => wrong(range),
+        _ => Ok(()),
+    }
+}
+
+fn truncate() -> Desk {
+    const LONG: &[(&str, char)] =
+        &[("no-create", 'c'), ("io-blocks", 'o'), ("reference=", 'r'), ("size=", 's')];
+    let check = |parsed: &Parsed| {
+        let (size, reference) = (arguments_of(parsed, 's').last(), arguments_of(parsed, 'r').last());
+        match (size, reference) {
+            (None, None) => Err(Wrong::Usage("you must specify either '--size' or '--reference'".into())),
+            (Some([b'+' | b'-' | b'<' | b'>' | b'/' | b'%', ..]), _) | (_, None) | (None, _) => Ok(()),
+            (Some(_), Some(_)) => {
+                let message = "you must specify a relative '--size' with '--reference'";
+                Err(Wrong::Usage(message.into()))
+            }
+        }
+    };
+    Desk { check, ..desk("truncate", "cor:s:", LONG, (1, MANY)) }
+}
+
+fn uniq() -> Desk {
+    const LONG: &[(&str, char)] = &[
+        ("count", 'c'),
+        ("repeated", 'd'),
+        ("all-repeated[=", 'D'),
+        ("group[=", 'g'),
+        ("ignore-case", 'i'),
+        ("unique", 'u'),
+        ("skip-fields=", 'f'),
+        ("skip-chars=", 's'),
+        ("check-chars=", 'w'),
+        ("zero-terminated", 'z'),
+    ];
+    const CHOICES: &[(char, &str, &[&str])] = &[
+        ('D', "--all-repeated", &["none", "prepend", "separate"]),
+        ('g', "--group", &["prepend", "append", "separate", "both"]),
+    ];
+    let check = |parsed: &Parsed| {
+        let counts = [('f', "fields to skip"), ('s', "bytes to skip"), ('w', "bytes to compare")];
+        for (letter, what) in counts {
+            for text in arguments_of(parsed, letter) {
+                if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
+                    let text = String::from_utf8_lossy(text);
+                    return Err(Wrong::Plain(format!("{text}: invalid number of {what}")));
+                }
+            }
+        }
+        let has = |letters: &str| parsed.options.iter().any(|(letter, _)| letters.contains(*letter));
+        if has("g") && has("cdDu") {
+            return Err(Wrong::Usage("--group is mutually exclusive with -c/-d/-D/-u".into()));
+        }
+        Ok(())
+    };
+    Desk { choices: CHOICES, check, ..desk("uniq", "cdDf:is:uw:z0123456789", LONG, (0, 2)) }
+}
+
+fn arguments_of(parsed: &Parsed, wanted: char) -> impl Iterator<Item = &[u8]> {
+    parsed.options.iter().filter(move |(letter, _)| *letter == wanted).filter_map(|(_, text)| text.as_deref())
+}

@@ -55,6 +55,14 @@ const PROGRAMS: &[Program] = &[
         links: Links::InFile("tools/NAMES"),
     },
     Program {
+        name: "sqlite3",
+        package: "sqlite",
+        dist: "dist",
+        stack: 4 * MIB,
+        link_args: &["--strip-all"],
+        links: Links::Are(&["sqlite3"]),
+    },
+    Program {
         name: "testing",
         package: "testing",
         dist: "testing/dist",

@@ -1,27 +1,47 @@
 //! `wardian serve`: sandboxes for other programs.
 
-use std::path::PathBuf;
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use wardian_server::{Options, Server};
+use tokio::sync::watch;
+use wardian_server::{Http, Options, Server};
 
-/// Serve sandboxes to other programs, by JSON-RPC 2.0, one message a line.
+use crate::tools;
+
+/// Where the token is found if it is not in a file.
+const TOKEN: &str = "WARDIAN_HTTP_TOKEN";
+
+/// Serve sandboxes to other programs, by JSON-RPC 2.0, one message a line; health and native tools by HTTP.
 #[derive(clap::Args)]
 #[command(
-    group = clap::ArgGroup::new("where").required(true).args(["stdio", "socket"]),
+    group = clap::ArgGroup::new("where").required(true).multiple(true).args(["stdio", "socket", "http"]),
     after_help = "\
 Examples:
   wardian serve --stdio                       # one client: the program that started it
-  wardian serve --socket ~/.wardian.sock      # many clients of this user, each with its own sandboxes"
+  wardian serve --socket ~/.wardian.sock      # many clients of this user, each with its own sandboxes
+  wardian serve --socket /run/wardian/socket --http 8080
+                                              # the same, watched: curl localhost:8080/health
+  wardian serve --http 8080 --tools ~/project # native tools in that directory: POST /tools/run"
 )]
 pub(crate) struct Arguments {
     /// Talk over standard input and output, and end when the input does.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "socket")]
     stdio: bool,
     /// Listen at a Unix socket that only this user can open.
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
+    /// Answer HTTP here: /health, /ready, /metrics, and with --tools /tools/run. A port alone is this machine's own.
+    #[arg(long, value_name = "[HOST:]PORT")]
+    http: Option<String>,
+    /// What callers over HTTP have to know, as a bearer token; needed beyond this machine. WARDIAN_HTTP_TOKEN otherwise.
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<PathBuf>,
+    /// Offer native tools in this directory, over HTTP, as `wardian tools run` would. WARDIAN_TOOLS_* sets the rest.
+    #[arg(long, value_name = "DIR", requires = "http")]
+    tools: Option<PathBuf>,
     /// Where clients may keep the states of sandboxes, by name.
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
@@ -37,29 +57,102 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
     {
         bail!("not a directory: {}", dir.display());
     }
-    let server =
-        Server::new(Options { state_dir: arguments.state_dir, max_sandboxes: arguments.max_sandboxes });
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let served = runtime.block_on(async move {
-        match arguments.socket {
-            Some(path) => server.serve_socket(&path, asked_to_end()?).await?,
-            None => server.serve(tokio::io::stdin(), tokio::io::stdout()).await,
-        }
-        Ok(0)
-    });
+    let served = runtime.block_on(serve(arguments));
     // A thread may wait for standard input that never comes.
     runtime.shutdown_background();
-    served
+    served.map(|()| 0)
 }
 
-/// Comes when somebody wants this process to end.
-fn asked_to_end() -> Result<impl Future<Output = ()>> {
-    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+async fn serve(arguments: Arguments) -> Result<()> {
+    let server =
+        Server::new(Options { state_dir: arguments.state_dir, max_sandboxes: arguments.max_sandboxes });
+    let end = End::on_signals()?;
+    let http = match &arguments.http {
+        Some(place) => Some((listen(place).await?, offered(arguments.token_file, arguments.tools)?)),
+        None => None,
+    };
+    let lines = async {
+        match arguments.socket {
+            Some(path) => server.serve_socket(&path, end.comes()).await?,
+            None if arguments.stdio => tokio::select! {
+                () = server.serve(tokio::io::stdin(), tokio::io::stdout()) => {}
+                () = end.comes() => {}
+            },
+            None => end.comes().await,
         }
-    })
+        end.is_here();
+        anyhow::Ok(())
+    };
+    let pages = async {
+        if let Some((listener, http)) = http {
+            server.serve_http(listener, http, end.comes()).await?;
+        }
+        anyhow::Ok(())
+    };
+    tokio::try_join!(lines, pages)?;
+    Ok(())
+}
+
+/// The end of everything: a signal, or the only client left.
+struct End(watch::Sender<bool>);
+
+impl End {
+    fn on_signals() -> Result<End> {
+        let end = End(watch::Sender::new(false));
+        let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
+        let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
+        let sender = end.0.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            sender.send_replace(true);
+        });
+        Ok(end)
+    }
+
+    fn is_here(&self) {
+        self.0.send_replace(true);
+    }
+
+    fn comes(&self) -> impl Future<Output = ()> + use<> {
+        let mut end = self.0.subscribe();
+        async move {
+            // Its sender is kept as long as anybody waits.
+            let _ = end.wait_for(|end| *end).await;
+        }
+    }
+}
+
+/// What is offered over HTTP.
+fn offered(token_file: Option<PathBuf>, jail: Option<PathBuf>) -> Result<Http> {
+    let token = match token_file {
+        Some(file) => Some(read_token(&file)?),
+        None => std::env::var(TOKEN).ok(),
+    };
+    let door = jail.as_deref().map(tools::door_to).transpose()?;
+    Ok(Http { token, door })
+}
+
+fn read_token(file: &Path) -> Result<String> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(text.trim_end().to_owned())
+}
+
+/// Says where it listens: a port of 0 is one that was free.
+async fn listen(place: &str) -> Result<TcpListener> {
+    let address = address(place)?;
+    let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen at {address}"))?;
+    eprintln!("wardian: listening on http://{}", listener.local_addr()?);
+    Ok(listener)
+}
+
+fn address(place: &str) -> Result<SocketAddr> {
+    if let Ok(port) = place.parse() {
+        return Ok((Ipv4Addr::LOCALHOST, port).into());
+    }
+    let mut found = place.to_socket_addrs().with_context(|| format!("not a place to listen at: {place}"))?;
+    found.next().with_context(|| format!("nothing is called {place}"))
 }

@@ -11,7 +11,7 @@ use wasmtime::{Config, Engine, Linker};
 use crate::artifact::ArtifactCache;
 use crate::imports::{Import, Imports};
 use crate::instance::Ctx;
-use crate::program::{Program, ProgramCache, ProgramSource};
+use crate::program::{Known, Later, Program, ProgramCache, ProgramSource};
 use crate::room::Room;
 use crate::stack::StackPool;
 use crate::tick::{Ticker, TickerGuard};
@@ -107,13 +107,24 @@ impl Kernel {
 
     /// Compiles a program, or takes it from the artifacts of an earlier start. `progress` is told when it must compile.
     pub fn load(&self, source: &ProgramSource, progress: &dyn Fn(&str)) -> Result<Arc<Program>, KernelError> {
-        let module = self.0.artifacts.load(&self.0.engine, source, progress)?;
-        Program::new(&source.name, module, &self.0.linker, true)
+        self.0.load(source, progress)
     }
 
     /// Says that the file with this content version is `program`, so that starting it compiles nothing.
     pub fn register(&self, version: u64, program: Arc<Program>) {
-        self.0.programs.lock().register(version, program);
+        self.0.programs.lock().register(version, Known::Ready(program));
+    }
+
+    /// Says that the file with this content version is the program of `source`, to be loaded when it is first started:
+    /// nobody pays for a program that is not used.
+    pub fn register_later(&self, version: u64, source: ProgramSource) {
+        self.0.programs.lock().register(version, Known::Later(Arc::new(Later::new(source))));
+    }
+
+    /// Loads all of those now. Blocks.
+    pub fn load_all(&self, progress: &dyn Fn(&str)) -> Result<(), KernelError> {
+        let later = self.0.programs.lock().later();
+        later.into_iter().try_for_each(|later| later.get(|source| self.load(source, progress)).map(drop))
     }
 
     /// Every function that guests can import.
@@ -144,8 +155,18 @@ impl KernelInner {
         &self.ticker
     }
 
-    pub(crate) fn program(&self, version: u64) -> Option<Arc<Program>> {
+    pub(crate) fn program(&self, version: u64) -> Option<Known> {
         self.programs.lock().by_version(version)
+    }
+
+    /// Loads one of our own that is started for the first time. Blocks; call it off the workers.
+    pub(crate) fn load_later(&self, later: &Later) -> Result<Arc<Program>, KernelError> {
+        later.get(|source| self.load(source, &|step| tracing::info!("{step}")))
+    }
+
+    fn load(&self, source: &ProgramSource, progress: &dyn Fn(&str)) -> Result<Arc<Program>, KernelError> {
+        let module = self.artifacts.load(&self.engine, source, progress)?;
+        Program::new(&source.name, module, &self.linker, true)
     }
 
     /// Compiles a user's own program, unless the same bytes were compiled lately. Blocks; call it off the workers.

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 use wasmtime::{InstancePre, Linker, Module};
 
@@ -63,9 +64,43 @@ const KEPT: usize = 32;
 #[derive(Default)]
 pub(crate) struct ProgramCache {
     /// What ships with us, by the version of the file it is installed as.
-    system: HashMap<u64, Arc<Program>>,
+    system: HashMap<u64, Known>,
     /// Users' own, the one used last at the back.
     user: VecDeque<UserProgram>,
+}
+
+/// A program that was seen before.
+#[derive(Clone)]
+pub(crate) enum Known {
+    Ready(Arc<Program>),
+    Later(Arc<Later>),
+}
+
+/// A program that ships with us and is loaded when somebody first starts it.
+pub(crate) struct Later {
+    source: ProgramSource,
+    /// Locked while it is loaded: whoever else starts it meanwhile waits for the same code.
+    loaded: Mutex<Option<Arc<Program>>>,
+}
+
+impl Later {
+    pub(crate) fn new(source: ProgramSource) -> Later {
+        Later { source, loaded: Mutex::default() }
+    }
+
+    /// The program, loaded by now. May take as long as compiling it.
+    pub(crate) fn get(
+        &self,
+        load: impl FnOnce(&ProgramSource) -> Result<Arc<Program>, KernelError>,
+    ) -> Result<Arc<Program>, KernelError> {
+        let mut loaded = self.loaded.lock();
+        if let Some(program) = &*loaded {
+            return Ok(program.clone());
+        }
+        let program = load(&self.source)?;
+        *loaded = Some(program.clone());
+        Ok(program)
+    }
 }
 
 struct UserProgram {
@@ -76,17 +111,26 @@ struct UserProgram {
 }
 
 impl ProgramCache {
-    pub(crate) fn register(&mut self, version: u64, program: Arc<Program>) {
+    pub(crate) fn register(&mut self, version: u64, program: Known) {
         self.system.insert(version, program);
     }
 
+    /// What ships with us and was not loaded when it was registered.
+    pub(crate) fn later(&self) -> Vec<Arc<Later>> {
+        let later = |known: &Known| if let Known::Later(later) = known { Some(later.clone()) } else { None };
+        self.system.values().filter_map(later).collect()
+    }
+
     /// The program a file of this version holds, if it was started before and not changed since.
-    pub(crate) fn by_version(&mut self, version: u64) -> Option<Arc<Program>> {
+    pub(crate) fn by_version(&mut self, version: u64) -> Option<Known> {
         if version == 0 {
             return None;
         }
         let system = self.system.get(&version).cloned();
-        system.or_else(|| self.used(self.user.iter().position(|kept| kept.version == version)?))
+        system.or_else(|| {
+            let at = self.user.iter().position(|kept| kept.version == version)?;
+            self.used(at).map(Known::Ready)
+        })
     }
 
     /// The program of these bytes, now in a file of this version.

@@ -7,12 +7,12 @@ use wardian_vfs::{Access, Caller, Errno, FileKind, OpenFlags, Place, Result, Tre
 
 use crate::cwd::Cwd;
 use crate::fd::{Fd, FdTable};
-
 use crate::host_program::HostProgram;
 use crate::instance::{Ending, Instance};
+use crate::kernel::{KernelError, KernelInner};
 use crate::machine::Machine;
 use crate::proc::{Pid, Process, Seed, Status};
-use crate::program::Program;
+use crate::program::{Known, Later, Program};
 use crate::room::Berth;
 use crate::signal::SIGKILL;
 use crate::{foreign, host_program, task};
@@ -137,8 +137,8 @@ async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8], called: &[
                 _ => return Err(Errno::EACCES),
             }
             let program = match rules.host_programs.get(&stat.version) {
-                Some(program) => Some(Executable::Host(program.clone())),
-                None => kernel.program(stat.version).map(Executable::Guest),
+                Some(program) => Some(Opened::Known(Executable::Host(program.clone()))),
+                None => kernel.program(stat.version).map(Opened::from),
             };
             let exe: Arc<[u8]> = tree.real_path(&caller, &cwd, &known)?.into();
             if let Some(allowed) = rules.allowed.as_deref()
@@ -149,18 +149,19 @@ async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8], called: &[
                 return Err(Errno::EACCES);
             }
             if let Some(program) = program {
-                return Ok(Opened::Known(program, exe));
+                return Ok((program, exe));
             }
             if stat.size > MAX_PROGRAM {
                 return Err(Errno::ENOEXEC);
             }
             let bytes = beginning(tree, &caller, &cwd, &known, stat.size as usize)?;
-            Ok(Opened::Unknown { version: stat.version, bytes, exe })
+            Ok((Opened::Unknown { version: stat.version, bytes }, exe))
         })
         .await?;
     match opened {
-        Opened::Known(program, exe) => Ok(Loaded::Program(program, exe)),
-        Opened::Unknown { version, bytes, exe } => identify(machine, version, bytes, exe).await,
+        (Opened::Known(program), exe) => Ok(Loaded::Program(program, exe)),
+        (Opened::Later(later), exe) => compiled(machine, exe, move |kernel| kernel.load_later(&later)).await,
+        (Opened::Unknown { version, bytes }, exe) => identify(machine, version, bytes, exe).await,
     }
 }
 
@@ -185,9 +186,24 @@ fn beginning(tree: &mut Tree, caller: &Caller, cwd: &Place, path: &[u8], most: u
     Ok(bytes)
 }
 
+/// What the file of a program turned out to be.
 enum Opened {
-    Known(Executable, Arc<[u8]>),
-    Unknown { version: u64, bytes: Vec<u8>, exe: Arc<[u8]> },
+    Known(Executable),
+    /// One of ours that nobody has started yet.
+    Later(Arc<Later>),
+    Unknown {
+        version: u64,
+        bytes: Vec<u8>,
+    },
+}
+
+impl From<Known> for Opened {
+    fn from(known: Known) -> Opened {
+        match known {
+            Known::Ready(program) => Opened::Known(Executable::Guest(program)),
+            Known::Later(later) => Opened::Later(later),
+        }
+    }
 }
 
 async fn identify(machine: &Arc<Machine>, version: u64, bytes: Vec<u8>, exe: Arc<[u8]>) -> Result<Loaded> {
@@ -197,11 +213,17 @@ async fn identify(machine: &Arc<Machine>, version: u64, bytes: Vec<u8>, exe: Arc
     if !bytes.starts_with(b"\0asm") {
         return Err(Errno::ENOEXEC);
     }
-    // Compiling cannot be interrupted: on a thread of its own, a deadline still answers on time.
+    compiled(machine, exe, move |kernel| kernel.compile_user(version, &bytes)).await
+}
+
+/// Compiling cannot be interrupted: on a thread of its own, a deadline still answers on time.
+async fn compiled(
+    machine: &Arc<Machine>,
+    exe: Arc<[u8]>,
+    compile: impl FnOnce(&KernelInner) -> std::result::Result<Arc<Program>, KernelError> + Send + 'static,
+) -> Result<Loaded> {
     let kernel = machine.kernel().clone();
-    let compiled =
-        machine.kernel().runtime().spawn_blocking(move || kernel.compile_user(version, &bytes)).await;
-    match compiled {
+    match machine.kernel().runtime().spawn_blocking(move || compile(&kernel)).await {
         Ok(Ok(program)) => Ok(Loaded::Program(Executable::Guest(program), exe)),
         Ok(Err(error)) => {
             tracing::debug!(%error, "cannot compile");

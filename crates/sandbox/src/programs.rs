@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wardian_kernel::{Kernel, KernelError, Program, ProgramSource};
+use wardian_kernel::{KernelError, ProgramSource};
 use wardian_vfs::{Content, Errno};
 
 /// A program as it lies in this binary.
@@ -17,6 +17,9 @@ pub(crate) const SHELL: Shipped =
 /// The Unix tools, all in one.
 pub(crate) const TOOLS: Shipped =
     Shipped { name: "tools", compressed: include_bytes!("../../../guests/dist/tools.wasm.zst") };
+
+/// The large ones that few sandboxes use: each is loaded when it is first started.
+pub(crate) const LATER: &[Shipped] = &[];
 
 const MANIFEST: &str = include_str!("../../../guests/dist/MANIFEST");
 
@@ -52,15 +55,14 @@ impl Shipped {
         Ok(self.recorded()?.links)
     }
 
-    /// Compiles it, or takes what an earlier start compiled.
-    pub(crate) fn load(&self, kernel: &Kernel, progress: &dyn Fn(&str)) -> Result<Arc<Program>, KernelError> {
+    /// What the kernel compiles, or takes from where an earlier start compiled it.
+    pub(crate) fn source(&self) -> Result<ProgramSource, KernelError> {
         let compressed = self.compressed;
-        let source = ProgramSource {
+        Ok(ProgramSource {
             name: self.name.to_owned(),
             sha256: self.recorded()?.sha256.to_owned(),
             wasm: Box::new(move || zstd::decode_all(compressed)),
-        };
-        kernel.load(&source, progress)
+        })
     }
 
     /// Its bytes as a file, decompressed when somebody reads them.

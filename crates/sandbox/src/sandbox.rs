@@ -45,6 +45,12 @@ impl Inner {
         }
     }
 
+    /// Once for each sandbox, when it was destroyed or nobody has it any more.
+    fn note_end(&self) {
+        self.system.alive.fetch_sub(1, Ordering::SeqCst);
+        self.record(Event::Destroy);
+    }
+
     pub(crate) fn record(&self, event: Event) {
         if let Some(audit) = &self.setup.audit {
             audit::record(audit, &self.id, &event);
@@ -52,11 +58,20 @@ impl Inner {
     }
 }
 
+/// Sees to it that the end is noted, also where nobody waits for it to come.
+struct Ending<'a>(&'a Inner);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.note_end();
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         self.machine.get_mut().kill_all();
         if !*self.destroyed.get_mut() {
-            self.record(Event::Destroy);
+            self.note_end();
         }
     }
 }
@@ -94,6 +109,7 @@ impl Sandbox {
         session: Session,
         history: History,
     ) -> Sandbox {
+        system.alive.fetch_add(1, Ordering::SeqCst);
         Sandbox(Arc::new(Inner {
             id: new_id(),
             system,
@@ -218,6 +234,7 @@ impl Sandbox {
         if self.0.destroyed.swap(true, Ordering::SeqCst) {
             return;
         }
+        let _noted = Ending(&self.0);
         self.cancel();
         let machine = self.machine();
         // Those that wait to run find no shell when it is their turn.
@@ -225,7 +242,6 @@ impl Sandbox {
         drop(session);
         machine.kill_all();
         *machine.tree().await = Tree::new(Quota::NONE);
-        self.0.record(Event::Destroy);
     }
 }
 

@@ -1,5 +1,6 @@
 //! What every sandbox starts with: the kernel, the compiled programs, and the tree that holds them.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -9,7 +10,7 @@ use wardian_vfs::{Caller, Content, Device, Errno, Quota, Tree};
 use crate::error::Error;
 use crate::extension;
 use crate::pool::Pool;
-use crate::programs::{SHELL, Shipped, TOOLS};
+use crate::programs::{LATER, SHELL, Shipped, TOOLS};
 
 /// Shared by all sandboxes of a program.
 pub(crate) struct System {
@@ -20,6 +21,8 @@ pub(crate) struct System {
     pub(crate) pool: Pool,
     /// What every sandbox has without extensions of its own.
     pub(crate) host_programs: Arc<HostPrograms>,
+    /// How many sandboxes there are.
+    pub(crate) alive: AtomicUsize,
     base: Tree,
 }
 
@@ -44,13 +47,13 @@ impl System {
 
     fn start(progress: &dyn Fn(&str)) -> Result<System, Error> {
         let kernel = Kernel::new(KernelConfig::default())?;
-        let shell = SHELL.load(&kernel, progress)?;
-        let tools = TOOLS.load(&kernel, progress)?;
+        let shell = kernel.load(&SHELL.source()?, progress)?;
+        let tools = kernel.load(&TOOLS.source()?, progress)?;
         let mut base = base_tree(&kernel, &shell, &tools)?;
         let host_programs = Arc::new(extension::install_listing(&mut base)?);
         let programs_hash = SHELL.sha256()?.to_owned();
         let pool = Pool::new(Spares::new(&kernel, [shell.clone(), tools]));
-        Ok(System { kernel, shell, programs_hash, pool, host_programs, base })
+        Ok(System { kernel, shell, programs_hash, pool, host_programs, alive: AtomicUsize::new(0), base })
     }
 
     /// A fresh tree, with nothing in it that counts against `quota`.
@@ -68,11 +71,17 @@ fn base_tree(kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<Program>) -> Res
     Ok(tree)
 }
 
-type Installed = Result<(), (Errno, String)>;
+type Installed<T = ()> = Result<T, (Errno, String)>;
 
 fn install(tree: &mut Tree, kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<Program>) -> Installed {
     for (shipped, program) in [(&SHELL, shell), (&TOOLS, tools)] {
-        install_program(tree, kernel, shipped, program)?;
+        let version = install_program(tree, shipped)?;
+        kernel.register(version, program.clone());
+    }
+    for shipped in LATER {
+        let version = install_program(tree, shipped)?;
+        let source = shipped.source().map_err(|_| (Errno::EIO, shipped.name.to_owned()))?;
+        kernel.register_later(version, source);
     }
     install_directories(tree)?;
     // Where scripts look for it: `#!/usr/bin/env bash`.
@@ -81,19 +90,18 @@ fn install(tree: &mut Tree, kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<P
     install_etc(tree)
 }
 
-/// One file in `/bin`, under all the names of the program.
-fn install_program(tree: &mut Tree, kernel: &Kernel, shipped: &Shipped, program: &Arc<Program>) -> Installed {
+/// One file in `/bin`, under all the names of the program. Answers the version of its content.
+fn install_program(tree: &mut Tree, shipped: &Shipped) -> Installed<u64> {
     let broken = |_| (Errno::EIO, shipped.name.to_owned());
     let links = shipped.links().map_err(broken)?;
     let paths: Vec<String> = links.iter().map(|name| format!("/bin/{name}")).collect();
     let (first, others) = paths.split_first().ok_or((Errno::ENOENT, shipped.name.to_owned()))?;
     let content = shipped.content().map_err(broken)?;
     let version = tree.install(first.as_bytes(), 0o755, content).map_err(|errno| (errno, first.clone()))?;
-    kernel.register(version, program.clone());
     for path in others {
         tree.install_link(first.as_bytes(), path.as_bytes()).map_err(|errno| (errno, path.clone()))?;
     }
-    Ok(())
+    Ok(version)
 }
 
 fn install_directories(tree: &mut Tree) -> Installed {
@@ -166,6 +174,17 @@ fn install_etc(tree: &mut Tree) -> Installed {
         tree.install(path.as_bytes(), 0o644, content).map_err(|errno| (errno, path.to_owned()))?;
     }
     Ok(())
+}
+
+/// Prepares everything that the first sandbox, and the first use of each program in one, would otherwise wait for:
+/// compiling takes some seconds, once on each machine. `progress` hears of each step. Blocks.
+pub fn prepare(progress: impl Fn(&str)) -> Result<(), Error> {
+    Ok(System::get(&progress)?.kernel.load_all(&progress)?)
+}
+
+/// How many sandboxes there are in this program.
+pub fn live_sandboxes() -> usize {
+    SYSTEM.get().map_or(0, |system| system.alive.load(Ordering::SeqCst))
 }
 
 /// How many tasks of guests there are in this program, for those who look for leaks.

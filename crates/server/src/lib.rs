@@ -1,4 +1,5 @@
 //! Sandboxes for clients in any language: JSON-RPC 2.0, one message a line, over standard streams or a Unix socket.
+//! Beside it HTTP, for those who watch over the server and for native tools.
 //!
 //! ```text
 //!  line ─► Lines ─► rpc::parse ─► methods::prepare ─► a task ──► the library
@@ -32,8 +33,10 @@
 //! # Ok(()) }
 //! ```
 
+mod admission;
 mod callback;
 mod connection;
+mod http;
 mod lane;
 #[doc(hidden)]
 pub mod line;
@@ -50,6 +53,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 
+pub use http::{Http, HttpError};
 pub use methods::result_object;
 pub use socket::SocketError;
 

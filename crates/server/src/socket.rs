@@ -6,18 +6,13 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream as BlockingStream;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::Arc;
-use std::time::Duration;
 
 use rustix::fs::Mode;
-use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
+use tokio::net::UnixListener;
 use tokio::task::JoinSet;
 
 use crate::Server;
-
-/// How many clients are served at once. Others wait to be let in.
-const CLIENTS: usize = 1024;
+use crate::admission::Admission;
 
 /// Why there is no socket.
 #[derive(Debug, thiserror::Error)]
@@ -41,11 +36,11 @@ impl Server {
         let listener = listen(path)?;
         let mut end = pin!(end);
         let mut clients = JoinSet::new();
-        let room = Arc::new(Semaphore::new(CLIENTS));
+        let admission = Admission::new();
         loop {
             let client = tokio::select! {
                 () = &mut end => break,
-                client = accept(&listener, &room) => client,
+                client = admission.next(|| listener.accept()) => client,
             };
             let server = self.clone();
             clients.spawn(async move {
@@ -59,21 +54,6 @@ impl Server {
         let _ = std::fs::remove_file(path);
         clients.shutdown().await;
         Ok(())
-    }
-}
-
-/// The next client, when there is room for one.
-async fn accept(listener: &UnixListener, room: &Arc<Semaphore>) -> (UnixStream, impl Send + use<>) {
-    let place = room.clone().acquire_owned().await;
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => return (stream, place),
-            Err(error) => {
-                // Out of descriptors, most likely: some will be free again.
-                tracing::warn!(%error, "a client could not be let in");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
     }
 }
 

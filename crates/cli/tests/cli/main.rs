@@ -1,6 +1,7 @@
 //! The command as it is typed: a real process, its real streams and exit code.
 
 mod audit;
+mod http;
 mod mounts;
 mod readme;
 mod run;

@@ -234,6 +234,13 @@ impl LaneQueue {
         Ok(())
     }
 
+    /// How many wait, without those who have gone away again.
+    fn waiting(&self) -> usize {
+        let mut queue = self.queue.lock();
+        queue.retain(|waiting| !waiting.answer.is_closed());
+        queue.len()
+    }
+
     /// The next call, as soon as there is one. From then on its slot counts as busy.
     async fn next(&self, shared: &Shared) -> Call {
         loop {

@@ -128,7 +128,7 @@ impl Shared {
 
     fn lane_stats(&self, lane: Lane) -> LaneStats {
         let (slots, active) = (self.lane(lane).slots, self.counters.active(lane));
-        LaneStats { active, idle: slots.saturating_sub(active), queued: self.lane(lane).queue.lock().len() }
+        LaneStats { active, idle: slots.saturating_sub(active), queued: self.lane(lane).waiting() }
     }
 
     /// Below each keeper is one worker, and below that what it has started.

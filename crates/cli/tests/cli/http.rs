@@ -1,0 +1,349 @@
+//! `wardian serve --http`: health, metrics and native tools, with a real process and real sockets.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::shown;
+
+/// `yes` spins for as long as it is let.
+const POLICY: &str = "[programs.yes]\nabout = \"spin\"\n[programs.cat]\nabout = \"show\"\n";
+
+struct Server {
+    child: Child,
+    address: String,
+    /// Holds the jail, the policy and the log.
+    home: tempfile::TempDir,
+}
+
+fn command(home: &Path, arguments: &[&str]) -> Command {
+    let mut wardian = Command::new(env!("CARGO_BIN_EXE_wardian"));
+    wardian.arg("serve").args(arguments).env("XDG_STATE_HOME", home.join("state"));
+    wardian.env("WARDIAN_TOOLS_POLICY", home.join("policy.toml")).env_remove("WARDIAN_HTTP_TOKEN");
+    wardian.env("WARDIAN_TOOLS_INTERACTIVE_WORKERS", "1").env("WARDIAN_TOOLS_QUEUE_DEPTH", "3");
+    wardian
+}
+
+fn home() -> tempfile::TempDir {
+    let home = tempfile::tempdir().expect("a directory");
+    fs::create_dir(home.path().join("jail")).expect("a directory");
+    fs::write(home.path().join("jail/file"), "inside\n").expect("a file");
+    fs::write(home.path().join("policy.toml"), POLICY).expect("a file");
+    fs::write(home.path().join("token"), "0123456789abcdef\n").expect("a file");
+    home
+}
+
+impl Server {
+    fn start(arguments: &[&str]) -> Server {
+        let home = home();
+        let jail = home.path().join("jail");
+        let token = home.path().join("token");
+        let place = |argument: &&str| match *argument {
+            "JAIL" => jail.display().to_string(),
+            "TOKEN" => token.display().to_string(),
+            other => other.to_owned(),
+        };
+        let arguments: Vec<String> = arguments.iter().map(place).collect();
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let mut child = command(home.path(), &arguments).stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut line = String::new();
+        let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
+        stderr.read_line(&mut line).expect("text");
+        let address = line.trim().strip_prefix("wardian: listening on http://").expect(&line);
+        let address = address.replace("0.0.0.0", "127.0.0.1");
+        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::stderr()));
+        Server { child, address, home }
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        self.send(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
+    }
+
+    fn run(&self, body: Value) -> Answer {
+        self.send(&run_request(&body.to_string()))
+    }
+
+    fn send(&self, request: &str) -> Answer {
+        answer(self.connect(request))
+    }
+
+    /// The request is sent; the answer is still to be read.
+    fn connect(&self, request: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).expect("it listens");
+        stream.write_all(request.as_bytes()).expect("it reads");
+        stream
+    }
+
+    /// Asks until the answer is as wanted; the test's own end is the only deadline.
+    fn wait_until(&self, path: &str, wanted: impl Fn(&Answer) -> bool) -> Answer {
+        loop {
+            let answer = self.get(path);
+            if wanted(&answer) {
+                return answer;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn terminate(mut self) -> Option<i32> {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").arg(pid).status().expect("kill").success());
+        self.child.wait().expect("it ends").code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answer {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+
+    fn code(&self) -> (u16, String) {
+        (self.status, self.json()["error"]["code"].as_str().unwrap_or_default().to_owned())
+    }
+}
+
+fn run_request(body: &str) -> String {
+    let length = body.len();
+    let head =
+        "POST /tools/run HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json";
+    format!("{head}\r\nContent-Length: {length}\r\n\r\n{body}")
+}
+
+fn answer(mut stream: TcpStream) -> Answer {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("text");
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+    let status = head.split(' ').nth(1).expect("a status").parse().expect("a number");
+    Answer { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+}
+
+#[test]
+fn health_has_the_shape_that_was_promised() {
+    let server = Server::start(&["--http", "0", "--tools", "JAIL"]);
+    let health = server.get("/health");
+    assert_eq!(health.status, 200);
+    assert!(health.head.contains("content-type: application/json"), "{}", health.head);
+    let mut health = health.json();
+    assert!(health["uptimeSeconds"].is_u64() && health["sandboxes"].is_u64());
+    assert_eq!(health["totals"].take(), Value::Null);
+    assert_eq!(health["status"], "ok");
+    assert_eq!(health["children"], 0);
+    assert_eq!(
+        health["workerPool"],
+        json!({
+            "interactive": { "active": 0, "idle": 1, "queued": 0 },
+            "system": { "active": 0, "queued": 0 },
+            "totals": { "completed": 0, "failed": 0, "timedOut": 0, "avgExecMs": 0.0 },
+        })
+    );
+    let ready = server.wait_until("/ready", |answer| answer.status == 200);
+    assert_eq!(ready.json(), json!({ "ready": true }));
+    assert_eq!(server.get("/nothing").code(), (404, "NOT_FOUND".to_owned()));
+    let post = server.send("POST /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    assert_eq!(post.status, 405);
+    assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn metrics_are_prometheus_text() {
+    let server = Server::start(&["--http", "0", "--tools", "JAIL"]);
+    assert_eq!(server.run(json!({ "command": "cat file" })).status, 200);
+    let metrics = server.get("/metrics");
+    assert!(metrics.head.contains("content-type: text/plain; version=0.0.4"), "{}", metrics.head);
+    let mut families = Vec::new();
+    for line in metrics.body.lines() {
+        if let Some(family) = line.strip_prefix("# TYPE ") {
+            families.push(family.split(' ').next().expect("a name"));
+        } else if !line.starts_with("# HELP ") {
+            let (sample, value) = line.rsplit_once(' ').expect("a value");
+            assert!(value.parse::<f64>().is_ok(), "{line}");
+            let name = sample.split('{').next().expect("a name");
+            assert_eq!(families.last(), Some(&name), "{line}: not behind its type");
+        }
+    }
+    assert!(
+        metrics.body.contains("\nwardian_tool_calls_total{outcome=\"completed\"} 1\n"),
+        "{}",
+        metrics.body
+    );
+    assert!(metrics.body.contains("\nwardian_tool_workers{lane=\"interactive\",state=\"idle\"} 1\n"));
+    assert!(metrics.body.contains("\nwardian_sandboxes "));
+}
+
+#[test]
+fn a_tool_answers_or_is_refused_by_the_stage_that_did() {
+    let server = Server::start(&["--http", "0", "--tools", "JAIL"]);
+    let ran = server.run(json!({ "args": ["cat", "file"], "session": "me" })).json();
+    assert_eq!(
+        (&ran["exitCode"], &ran["stdout"], &ran["timedOut"]),
+        (&json!(0), &json!("inside\n"), &json!(false))
+    );
+    let failed = server.run(json!({ "command": "cat nothing" })).json();
+    assert_eq!(failed["exitCode"], 1);
+    assert!(failed["stderr"].as_str().expect("text").contains("No such file"), "{failed}");
+    let late = server.run(json!({ "command": "yes", "timeoutMs": 50 })).json();
+    assert_eq!(
+        (&late["timedOut"], &late["truncated"], &late["signal"]),
+        (&json!(true), &json!(true), &json!(15))
+    );
+    for (body, status, code) in [
+        (json!({ "command": "cat ../policy.toml" }), 403, "PATH_DENIED"),
+        (json!({ "command": "sh -c id" }), 403, "PROGRAM_DENIED"),
+        (json!({ "command": "cat file; id" }), 400, "SYNTAX_DENIED"),
+        (json!({ "command": "cat", "cwd": "/" }), 403, "PATH_DENIED"),
+        (json!({ "command": "cat", "args": [] }), 400, "BAD_REQUEST"),
+        (json!({ "command": "cat", "timeoutMs": -1 }), 400, "BAD_REQUEST"),
+        (json!({ "command": "cat", "shell": true }), 400, "BAD_REQUEST"),
+        (json!([]), 400, "BAD_REQUEST"),
+    ] {
+        assert_eq!(server.run(body.clone()).code(), (status, code.to_owned()), "{body}");
+    }
+    let stage = server.run(json!({ "command": "cat file; id" })).json();
+    assert_eq!(stage["error"]["stage"], "tokenize");
+    let huge = json!({ "command": "x".repeat(2 << 20) });
+    assert_eq!(server.run(huge).code(), (400, "BAD_REQUEST".to_owned()));
+
+    let closed = Server::start(&["--http", "0"]);
+    assert_eq!(closed.run(json!({ "command": "cat file" })).code(), (404, "SANDBOX_DISABLED".to_owned()));
+    assert_eq!(closed.get("/health").json()["workerPool"], Value::Null);
+}
+
+#[test]
+fn others_need_the_token() {
+    let server = Server::start(&["--http", "0.0.0.0:0", "--token-file", "TOKEN", "--tools", "JAIL"]);
+    let with = |authorization: &str| {
+        let head = "GET /health HTTP/1.1\r\nHost: example.org\r\nConnection: close";
+        server.send(&format!("{head}\r\n{authorization}\r\n\r\n"))
+    };
+    assert_eq!(with("Authorization: Bearer 0123456789abcdef").status, 200);
+    assert_eq!(with("authorization: bearer 0123456789abcdef").status, 200);
+    for wrong in ["X-Nothing: 1", "Authorization: 0123456789abcdef", "Authorization: Basic 0123456789abcdef"]
+    {
+        let refused = with(wrong);
+        assert_eq!(refused.code(), (401, "UNAUTHORIZED".to_owned()), "{wrong}");
+        assert!(refused.head.contains("www-authenticate: bearer"), "{}", refused.head);
+    }
+    for token in ["0123456789abcdeF", "0123456789abcde", "0123456789abcdef0", ""] {
+        assert_eq!(with(&format!("Authorization: Bearer {token}")).status, 401, "{token}");
+    }
+    assert_eq!(server.run(json!({ "command": "cat file" })).status, 401);
+}
+
+#[test]
+fn what_would_let_anybody_in_does_not_start() {
+    let home = home();
+    let refused = |arguments: &[&str], token: Option<&str>| -> (i32, String, String) {
+        let mut wardian = command(home.path(), arguments);
+        let output: Output =
+            wardian.envs(token.map(|token| ("WARDIAN_HTTP_TOKEN", token))).output().expect("it starts");
+        shown(output)
+    };
+    let (exit, _, err) = refused(&["--http", "0.0.0.0:0"], None);
+    assert!(exit != 0 && err.contains("a token is needed"), "{exit} {err}");
+    let (exit, _, err) = refused(&["--http", "0.0.0.0:0"], Some("short"));
+    assert!(exit != 0 && err.contains("at least 16"), "{exit} {err}");
+    let (exit, _, err) = refused(&["--http", "not a place"], None);
+    assert!(exit != 0 && err.contains("not a place to listen at"), "{exit} {err}");
+    let (exit, _, err) = refused(&["--http", "0", "--tools", "nowhere"], None);
+    assert!(exit != 0 && err.contains("nowhere"), "{exit} {err}");
+}
+
+#[test]
+fn pages_of_the_web_are_kept_out() {
+    let server = Server::start(&["--http", "0", "--tools", "JAIL"]);
+    let named = |host: &str| {
+        server.send(&format!("GET /health HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")).status
+    };
+    for host in ["localhost", "localhost:80", "127.0.0.1", "127.0.0.1:8080", "[::1]:1"] {
+        assert_eq!(named(host), 200, "{host}");
+    }
+    for host in ["evil.example", "evil.example:80", "localhost.evil.example", "10.0.0.1", ""] {
+        assert_eq!(named(host), 403, "{host}");
+    }
+    let form = run_request("{\"command\":\"cat file\"}").replace("application/json", "text/plain");
+    assert_eq!(server.send(&form).code(), (415, "UNSUPPORTED_MEDIA_TYPE".to_owned()));
+}
+
+#[test]
+fn health_answers_while_every_worker_spins_and_the_queue_is_full() {
+    let server = Server::start(&["--http", "0", "--tools", "JAIL"]);
+    let spin = run_request(&json!({ "command": "yes", "timeoutMs": 600_000 }).to_string());
+    // As clients do that mean to ask more: only of those can a server tell that they went away.
+    let spin = spin.replace("Connection: close\r\n", "");
+    let mut spinning = vec![server.connect(&spin)];
+    let pool = |answer: &Answer| answer.json()["workerPool"]["interactive"].clone();
+    server.wait_until("/health", |answer| pool(answer)["active"] == 1);
+    spinning.extend((0..3).map(|_| server.connect(&spin)));
+    let full = json!({ "active": 1, "idle": 0, "queued": 3 });
+    let health = server.wait_until("/health", |answer| pool(answer) == full);
+    assert_eq!((health.status, &health.json()["status"]), (200, &json!("ok")));
+    assert_eq!(health.json()["children"], 1);
+    let refused = server.run(json!({ "command": "cat file" }));
+    assert_eq!(refused.code(), (503, "WORKER_UNAVAILABLE".to_owned()));
+    assert!(refused.head.contains("retry-after: "), "{}", refused.head);
+    assert_eq!(server.get("/metrics").status, 200);
+
+    // A caller who goes away takes its call along.
+    drop(spinning.pop());
+    server.wait_until("/health", |answer| pool(answer)["queued"] == 2);
+
+    // The pool first, so that all callers have their answers; then the server.
+    let log = server.home.path().join("state/wardian/tools.jsonl");
+    let pid = server.child.id();
+    assert!(Command::new("kill").arg(pid.to_string()).status().expect("kill").success());
+    let answers: Vec<(u16, String)> = spinning.into_iter().map(|stream| answer(stream).code()).collect();
+    assert_eq!(answers[1..], vec![(503, "POOL_SHUTTING_DOWN".to_owned()); 2]);
+    assert_eq!(answers[0].0, 503, "{answers:?}");
+    let mut server = server;
+    assert_eq!(server.child.wait().expect("it ends").code(), Some(0));
+    let log = fs::read_to_string(log).expect("a log");
+    let ends = ["complete", "failed", "cancelled"].map(|end| log.matches(&format!("\"tool.{end}\"")).count());
+    assert_eq!(log.matches("\"tool.start\"").count(), ends.iter().sum::<usize>(), "{log}");
+}
+
+#[test]
+fn half_a_request_keeps_nobody_from_ending() {
+    let server = Server::start(&["--http", "0"]);
+    let _half = server.connect("GET /health HTTP/1.1\r\nHost: local");
+    assert_eq!(server.get("/health").status, 200);
+    assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn a_server_of_lines_is_watched_in_the_same_process() {
+    let socket = tempfile::tempdir().expect("a directory");
+    let path = socket.path().join("socket");
+    let server = Server::start(&["--http", "0", "--socket", path.to_str().expect("text")]);
+    let mut client = loop {
+        match std::os::unix::net::UnixStream::connect(&path) {
+            Ok(client) => break client,
+            Err(_) => std::thread::sleep(Duration::from_millis(20)),
+        }
+    };
+    client.write_all(b"{\"id\":1,\"method\":\"create\"}\n").expect("it reads");
+    let mut lines = BufReader::new(client.try_clone().expect("a clone")).lines();
+    assert!(lines.next().expect("an answer").expect("text").contains("\"ok\":true"));
+    server.wait_until("/health", |answer| answer.json()["sandboxes"] == 1);
+    drop((client, lines));
+    server.wait_until("/health", |answer| answer.json()["sandboxes"] == 0);
+    assert_eq!(server.terminate(), Some(0));
+    assert!(!path.exists(), "the socket is left over");
+}

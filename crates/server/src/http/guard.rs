@@ -1,0 +1,56 @@
+//! Who is let in: those who know the token, or where there is none, programs of this machine.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::Response;
+
+use super::{Site, refusal};
+
+pub(super) async fn admit(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    match &site.http.token {
+        Some(token) if !knows(headers, token) => {
+            let mut response = refusal(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", "a bearer token is needed");
+            let scheme = header::HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+            response
+        }
+        None if !names_this_machine(headers) => refusal(
+            StatusCode::FORBIDDEN,
+            "FORBIDDEN",
+            "without a token this server answers to localhost only",
+        ),
+        _ => next.run(request).await,
+    }
+}
+
+fn knows(headers: &HeaderMap, token: &str) -> bool {
+    let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    match value.split_once(' ') {
+        Some((scheme, given)) => {
+            scheme.eq_ignore_ascii_case("bearer") && is_same(given.trim().as_bytes(), token.as_bytes())
+        }
+        None => false,
+    }
+}
+
+/// Takes as long for a token that is nearly right as for one that is all wrong.
+fn is_same(given: &[u8], token: &[u8]) -> bool {
+    let differing = given.iter().zip(token).fold(0, |differing, (a, b)| differing | (a ^ b));
+    given.len() == token.len() && differing == 0
+}
+
+/// A page of the web can have a name of its own lead to this machine, and would then be let in with the browser.
+fn names_this_machine(headers: &HeaderMap) -> bool {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+}

@@ -1,0 +1,143 @@
+//! HTTP beside the protocol: whether the server is well, what it does, and native tools through the guarded door.
+//!
+//! ```text
+//!  GET  /health     that it answers, and how busy it is
+//!  GET  /ready      whether to send it work
+//!  GET  /metrics    the same for Prometheus
+//!  POST /tools/run  a native tool, where a door was opened
+//! ```
+//!
+//! Nothing here waits for what sandboxes or tools do, so it answers however busy they are.
+
+mod connections;
+mod guard;
+mod health;
+mod metrics;
+mod tools;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use axum::Router;
+use axum::http::{StatusCode, header};
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use wardian_hosttools::ToolSandbox;
+
+use crate::Server;
+
+/// What is offered over HTTP, and to whom.
+#[derive(Clone, Default)]
+pub struct Http {
+    /// What callers have to know: `Authorization: Bearer TOKEN`. Without one only this machine is served.
+    pub token: Option<String>,
+    /// Native tools. Whoever reaches the server may use them.
+    pub door: Option<ToolSandbox>,
+}
+
+/// Why nothing is served over HTTP.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpError {
+    /// Anybody could come in.
+    #[error("{0} can be reached from other machines: a token is needed")]
+    NoToken(SocketAddr),
+    /// Something callers could guess, or not send.
+    #[error("a token of at least {MIN_TOKEN} printable characters is needed")]
+    WeakToken,
+    /// The listener is of no use.
+    #[error("cannot serve HTTP: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Shorter tokens can be guessed.
+const MIN_TOKEN: usize = 16;
+
+/// What the pages know.
+struct Site {
+    http: Http,
+    started: Instant,
+    /// The programs of sandboxes are compiled.
+    ready: AtomicBool,
+    stopping: AtomicBool,
+}
+
+impl Server {
+    /// Serves HTTP until `end`; then the door shuts down, after it the server, and this returns.
+    pub async fn serve_http(
+        &self,
+        listener: TcpListener,
+        http: Http,
+        end: impl Future<Output = ()>,
+    ) -> Result<(), HttpError> {
+        check(&http, listener.local_addr()?)?;
+        let site = Arc::new(Site {
+            http,
+            started: Instant::now(),
+            ready: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+        });
+        tokio::spawn(get_ready(site.clone()));
+        let closing = async {
+            end.await;
+            site.stopping.store(true, Ordering::SeqCst);
+            if let Some(door) = &site.http.door {
+                door.shutdown().await;
+            }
+        };
+        connections::serve(listener, router(site.clone()), closing).await;
+        Ok(())
+    }
+}
+
+fn check(http: &Http, address: SocketAddr) -> Result<(), HttpError> {
+    match &http.token {
+        None if !address.ip().is_loopback() => Err(HttpError::NoToken(address)),
+        Some(token) if token.len() < MIN_TOKEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            Err(HttpError::WeakToken)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// On a new machine the programs of sandboxes are compiled first, which takes seconds. Clients should not meet that.
+async fn get_ready(site: Arc<Site>) {
+    let prepared = tokio::task::spawn_blocking(|| wardian::prepare(|step| tracing::info!("{step}"))).await;
+    match prepared {
+        Ok(Ok(())) => site.ready.store(true, Ordering::SeqCst),
+        Ok(Err(error)) => tracing::error!(%error, "sandboxes cannot be had"),
+        Err(error) => tracing::error!(%error, "sandboxes cannot be had"),
+    }
+}
+
+fn router(site: Arc<Site>) -> Router {
+    Router::new()
+        .route("/health", get(health::health))
+        .route("/ready", get(health::ready))
+        .route("/metrics", get(metrics::metrics))
+        .route("/tools/run", post(tools::run))
+        .fallback(|| async { refusal(StatusCode::NOT_FOUND, "NOT_FOUND", "there is no such page") })
+        .method_not_allowed_fallback(|| async {
+            refusal(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "METHOD_NOT_ALLOWED",
+                "that cannot be done with this page",
+            )
+        })
+        .layer(middleware::from_fn_with_state(site.clone(), guard::admit))
+        .with_state(site)
+}
+
+fn page(status: StatusCode, value: &Value) -> Response {
+    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
+    (status, headers, format!("{value}\n")).into_response()
+}
+
+fn refusal(status: StatusCode, code: &str, message: impl std::fmt::Display) -> Response {
+    page(status, &json!({ "error": { "code": code, "message": message.to_string() } }))
+}

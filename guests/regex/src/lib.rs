@@ -76,7 +76,7 @@ pub struct Options {
     pub bytes: bool,
     /// The text has many lines, each ended by this byte, and each is a text of its own.
     pub lines: Option<u8>,
-    /// `^` and `$` match around line feeds too.
+    /// `^` and `$` match around line feeds too; `.` and `[^…]` do not match them.
     pub multi_line: bool,
     /// What a match must be.
     pub fit: Fit,

@@ -341,8 +341,10 @@ impl Parser<'_> {
         if is_word {
             members.add(Unit::Char('_'), Unit::Char('_'))?;
         }
-        Ok(members
-            .into_set(letter.is_ascii_uppercase(), &Options { ignore_case: false, ..self.options.clone() }))
+        Ok(members.into_set(
+            letter.is_ascii_uppercase(),
+            &Options { ignore_case: false, multi_line: false, ..self.options.clone() },
+        ))
     }
 
     /// The character that a backslash and what follows it stand for.
@@ -364,7 +366,7 @@ impl Parser<'_> {
         self.at += usize::from(negated);
         let mut members = Members::default();
         let first = self.at;
-        if self.peek().is_none() && !self.is_awk() && !self.options.strict {
+        if self.peek().is_none() && !self.is_awk() {
             return Err("Invalid regular expression".into());
         }
         loop {
@@ -520,6 +522,9 @@ impl Members {
         if negated {
             set.chars.negate();
             set.bytes.negate();
+            if options.multi_line {
+                set.remove('\n');
+            }
         }
         // A byte beyond ASCII is a character where all are, and otherwise none: nothing but itself matches it.
         let beyond = ClassBytes::new([ClassBytesRange::new(0x80, 0xff)]);

@@ -199,6 +199,11 @@ impl Tool {
 
     /// Says what is wrong with the call; answers the exit code for it.
     pub fn wrong(&self, message: impl std::fmt::Display) -> i32 {
+        if self.name == "sed" {
+            // It tells all it knows.
+            super::complain(self.name, format_args!("{message}\n{}", self.help.trim_end()));
+            return self.misuse;
+        }
         complain_of_usage(self.name, message);
         self.misuse
     }

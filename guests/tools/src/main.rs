@@ -44,6 +44,7 @@ mod quick;
 mod rev;
 mod rm;
 mod rmdir;
+mod sed;
 mod sleep;
 mod sponge;
 mod stat;
@@ -200,7 +201,7 @@ tools! {
     "rev" => Ours(rev::main),
     "rm" => Ours(rm::main),
     "rmdir" => Ours(rmdir::main),
-    "sed" => Theirs(sed::sed::uumain),
+    "sed" => Ours(sed::main),
     "seq" => Theirs(uu_seq::uumain),
     "sha1sum" => Theirs(uu_sha1sum::uumain),
     "sha224sum" => Theirs(uu_sha224sum::uumain),

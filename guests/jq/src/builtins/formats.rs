@@ -1,0 +1,170 @@
+//! `@csv`, `@sh` and the other ways to write a value into a text.
+
+use crate::json;
+use crate::run::ops::described;
+use crate::run::{Outcome, raise};
+use crate::value::{Str, Value};
+
+use super::Run;
+use super::objects::text_of;
+
+pub const TABLE: &[(&str, usize, Run)] = &[("format", 1, |_, input, arguments| match &arguments[0] {
+    Value::String(name) => Ok(Value::String(format(name, &input)?)),
+    other => raise(format!("{} is not a valid format", described(other))),
+})];
+
+/// A value in a format.
+pub fn format(name: &str, value: &Value) -> Outcome<Str> {
+    let text = match name {
+        "text" => return Ok(text_of(value)),
+        "json" => json::to_text(value),
+        "csv" => row(value, "csv", ",", |text| format!("\"{}\"", text.replace('"', "\"\"")))?,
+        "tsv" => row(value, "tsv", "\t", |text| {
+            let text = text.replace('\\', "\\\\").replace('\t', "\\t");
+            text.replace('\n', "\\n").replace('\r', "\\r")
+        })?,
+        "html" => escaped(&text_of(value), |letter| match letter {
+            '<' => Some("&lt;"),
+            '>' => Some("&gt;"),
+            '&' => Some("&amp;"),
+            '\'' => Some("&apos;"),
+            '"' => Some("&quot;"),
+            _ => None,
+        }),
+        "uri" => percent(&text_of(value)),
+        "sh" => shell(value)?,
+        "base64" => base64(text_of(value).as_bytes()),
+        "base64d" => from_base64(value)?,
+        "base32" => base32(text_of(value).as_bytes()),
+        "base32d" => from_base32(value)?,
+        _ => return raise(format!("{name} is not a valid format")),
+    };
+    Ok(text.into())
+}
+
+fn row(value: &Value, name: &str, between: &str, quote: fn(&str) -> String) -> Outcome<String> {
+    let Value::Array(cells) = value else {
+        return raise(format!("{} cannot be {name}-formatted, only array", described(value)));
+    };
+    let mut texts = Vec::with_capacity(cells.len());
+    for cell in cells.iter() {
+        texts.push(match cell {
+            Value::Null => String::new(),
+            Value::Bool(truth) => truth.to_string(),
+            Value::Number(number) if number.is_nan() => String::new(),
+            Value::Number(_) | Value::Literal(_) => json::to_text(cell),
+            Value::String(text) => quote(text),
+            // The same words for both formats.
+            other => return raise(format!("{} is not valid in a csv row", described(other))),
+        });
+    }
+    Ok(texts.join(between))
+}
+
+fn escaped(text: &str, escape: fn(char) -> Option<&'static str>) -> String {
+    let mut result = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match escape(letter) {
+            Some(escape) => result.push_str(escape),
+            None => result.push(letter),
+        }
+    }
+    result
+}
+
+fn percent(text: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            result.push(char::from(byte));
+        } else {
+            result += &format!("%{byte:02X}");
+        }
+    }
+    result
+}
+
+fn shell(value: &Value) -> Outcome<String> {
+    let words = match value {
+        Value::Array(items) => items.to_vec(),
+        other => vec![other.clone()],
+    };
+    let mut texts = Vec::with_capacity(words.len());
+    for word in &words {
+        texts.push(match word {
+            Value::String(text) => format!("'{}'", text.replace('\'', "'\\''")),
+            Value::Array(_) | Value::Object(_) => {
+                return raise(format!("{} can not be escaped for shell", described(word)));
+            }
+            other => json::to_text(other),
+        });
+    }
+    Ok(texts.join(" "))
+}
+
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+fn base64(bytes: &[u8]) -> String {
+    encode(bytes, BASE64, 6, 4)
+}
+
+fn base32(bytes: &[u8]) -> String {
+    encode(bytes, BASE32, 5, 8)
+}
+
+/// Digits of so many bits, filled up to groups.
+fn encode(bytes: &[u8], digits: &[u8], width: u32, group: usize) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    let (mut bits, mut count) = (0u32, 0);
+    let mut push = |index: u32| text.push(char::from(digits[index as usize & (digits.len() - 1)]));
+    for byte in bytes {
+        bits = bits << 8 | u32::from(*byte);
+        count += 8;
+        while count >= width {
+            count -= width;
+            push(bits >> count);
+        }
+    }
+    if count > 0 {
+        push(bits << (width - count));
+    }
+    while text.len() % group != 0 {
+        text.push('=');
+    }
+    text
+}
+
+/// The bytes of digits of so many bits; `None` if one is none.
+fn decode(text: &str, digits: &[u8], width: u32) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let (mut bits, mut count) = (0u32, 0);
+    for byte in text.bytes().take_while(|byte| *byte != b'=') {
+        let digit = digits.iter().position(|digit| *digit == byte)?;
+        bits = bits << width | digit as u32;
+        count += width;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+        }
+    }
+    Some(bytes)
+}
+
+fn from_base64(value: &Value) -> Outcome<String> {
+    let text = text_of(value);
+    let refused = || raise(format!("{} is not valid base64 data", described(value)));
+    match decode(&text, BASE64, 6) {
+        // One digit alone says nothing.
+        Some(bytes) if bytes.is_empty() && !text.trim_end_matches('=').is_empty() => refused(),
+        Some(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        None => refused(),
+    }
+}
+
+fn from_base32(value: &Value) -> Outcome<String> {
+    match decode(&text_of(value), BASE32, 5) {
+        Some(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        None => raise(format!("{} is not valid base32 data", described(value))),
+    }
+}

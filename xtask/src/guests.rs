@@ -63,6 +63,14 @@ const PROGRAMS: &[Program] = &[
         links: Links::Are(&["sqlite3"]),
     },
     Program {
+        name: "jq",
+        package: "jq",
+        dist: "dist",
+        stack: 4 * MIB,
+        link_args: &[],
+        links: Links::Are(&["jq"]),
+    },
+    Program {
         name: "testing",
         package: "testing",
         dist: "testing/dist",

@@ -36,6 +36,8 @@ cargo xtask CHORE
                              show the cases where this machine's bash differs from the recording
   tools-record [--check] [PATH…]
                              the same for the cases of the other guests, from the programs of Debian 12
+  tools-record --with NAME=PROGRAM PATH…
+                             the same with a program in the place of the machine's own
 ";
 
 fn main() -> ExitCode {

@@ -22,8 +22,6 @@ pub type Run = fn(&mut World, Value, &mut [Value]) -> Outcome;
 /// A function.
 #[derive(Clone, Copy)]
 pub struct Native {
-    pub name: &'static str,
-    pub parameters: usize,
     pub run: Run,
 }
 
@@ -45,7 +43,7 @@ fn tables() -> [&'static [(&'static str, usize, Run)]; 8] {
 pub fn find(name: &str, parameters: usize) -> Option<Native> {
     let all = tables().into_iter().flatten();
     all.filter(|(known, count, _)| *known == name && *count == parameters)
-        .map(|&(name, parameters, run)| Native { name, parameters, run })
+        .map(|&(_, _, run)| Native { run })
         .next()
 }
 

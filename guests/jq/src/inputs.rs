@@ -15,8 +15,6 @@ pub enum Form {
     Events(Reader<Events>, bool),
     /// `--raw-input`: lines.
     Lines(Vec<u8>),
-    /// Values that were read before, by a reader of another format.
-    Ready,
 }
 
 /// Files, or standard input if none is named, as one series of values.
@@ -33,6 +31,8 @@ pub struct Inputs {
     /// Line breaks in earlier pieces of the current file.
     lines: usize,
     ended: bool,
+    /// Where a byte order mark may stand.
+    at_start: bool,
     /// Whether a file could not be read.
     pub failed: bool,
 }
@@ -63,16 +63,9 @@ impl Inputs {
             at: 0,
             lines: 0,
             ended: false,
+            at_start: true,
             failed: false,
         }
-    }
-
-    /// A series of values that are there already.
-    pub fn of(values: Vec<Value>) -> Inputs {
-        let mut inputs = Inputs::new(Vec::new(), Form::Ready, false, false);
-        inputs.ready = values.into();
-        inputs.ended = true;
-        inputs
     }
 
     /// The file the last value came from; `null` for standard input.
@@ -124,12 +117,14 @@ impl Inputs {
                 return Ok(Some(value));
             }
             if self.ended {
+                // Who asks again after the end is nowhere.
+                self.name = None;
                 return Ok(None);
             }
-            if self.at < self.piece.len() {
-                if let Some(value) = self.scan()? {
-                    return Ok(Some(value));
-                }
+            if self.at < self.piece.len()
+                && let Some(value) = self.scan()?
+            {
+                return Ok(Some(value));
             }
             if !self.refill() {
                 self.ended = true;
@@ -148,7 +143,6 @@ impl Inputs {
             Form::Json(reader) => scan_with(reader, piece, at),
             Form::Events(reader, _) => scan_with(reader, piece, at),
             Form::Lines(begun) => Ok(scan_line(begun, piece, at)),
-            Form::Ready => Ok(None),
         };
         found.or_else(|problem| self.wrong(problem).map(Some))
     }
@@ -173,7 +167,9 @@ impl Inputs {
             let found = reader.next(&part, &mut at);
             self.at = if at == 0 { end } else { self.at + at };
             match found {
-                Ok(None) if end < self.piece.len() => self.give_up("Potentially truncated top-level numeric value"),
+                Ok(None) if end < self.piece.len() => {
+                    self.give_up("Potentially truncated top-level numeric value")
+                }
                 Ok(None) => {}
                 Ok(value) => return Ok(value),
                 Err(problem) => self.give_up(&problem),
@@ -204,7 +200,6 @@ impl Inputs {
             Form::Events(reader, _) => reader.finish(),
             Form::Lines(begun) if begun.is_empty() => Ok(None),
             Form::Lines(begun) => Ok(Some(Value::string(String::from_utf8_lossy(begun)))),
-            Form::Ready => Ok(None),
         };
         match last {
             Err(problem) if self.seq.is_some() => {
@@ -251,6 +246,10 @@ impl Inputs {
                 Ok(0) => self.close(fd),
                 Ok(count) => {
                     self.piece.truncate(count);
+                    if self.at_start && self.piece.starts_with(b"\xef\xbb\xbf") {
+                        self.piece.drain(..3);
+                    }
+                    self.at_start = false;
                     return true;
                 }
                 Err(error) => {

@@ -40,7 +40,8 @@ pub fn main(arguments: Vec<Vec<u8>>) -> i32 {
         (false, true) => Form::Events(Reader::new(Events::default()), options.stream_errors),
     };
     let mut world = World::new(Inputs::new(options.files, form, options.slurp, options.output.seq));
-    world.search_list = Value::array(options.search.iter().map(|path| Value::string(path.to_string_lossy())).collect());
+    world.search_list =
+        Value::array(options.search.iter().map(|path| Value::string(path.to_string_lossy())).collect());
     let printer = Printer::new(options.output);
     let mut session = Session { program, world, printer, code: 0, last: None, halted: false };
     session.run(null_input);
@@ -118,6 +119,8 @@ impl Session {
 
     /// All results for one input.
     fn process(&mut self, input: Value) {
+        // How the last input went is how the command ends.
+        self.code = 0;
         let mut machine = Machine::new(&self.program, input, &mut self.world);
         let failure = loop {
             match machine.next() {
@@ -230,7 +233,9 @@ impl Printer {
         match value {
             Value::String(text) if self.raw && !self.style.ascii => {
                 if self.no_nul && text.contains('\0') {
-                    return crate::run::raise("Cannot dump a string containing NUL with --raw-output0 option");
+                    return crate::run::raise(
+                        "Cannot dump a string containing NUL with --raw-output0 option",
+                    );
                 }
                 self.out.put(&**text);
             }

@@ -18,6 +18,34 @@ pub struct Literal {
 }
 
 impl Literal {
+    fn read(text: &[u8]) -> Option<Literal> {
+        let text = std::str::from_utf8(text).ok()?;
+        let (negative, unsigned) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (mantissa, exponent) = match unsigned.find(['e', 'E']) {
+            Some(at) => (&unsigned[..at], parse_exponent(&unsigned[at + 1..])?),
+            None => (unsigned, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if !are_digits(whole) || !are_digits(fraction) || whole.is_empty() && fraction.is_empty() {
+            return None;
+        }
+        let digits = format!("{whole}{fraction}");
+        let digits = match digits.trim_start_matches('0') {
+            "" => "0",
+            rest => rest,
+        };
+        let exponent = exponent - fraction.len() as i64;
+        // Never infinite: what is too large is the largest there is, as jq has it.
+        let double = unsigned.parse::<f64>().ok()?.min(f64::MAX);
+        let double = if negative { -double } else { double };
+        let text = scientific(negative, digits, exponent).into();
+        Some(Literal { double, text, negative, digits: digits.into(), exponent })
+    }
+
     /// The order of two literals that are the same as doubles.
     pub fn compare_digits(&self, other: &Literal) -> Ordering {
         let order = magnitude(self).cmp(&magnitude(other)).then_with(|| {
@@ -48,35 +76,13 @@ pub fn parse(text: &[u8]) -> Option<Value> {
     if let Some(number) = small_integer(text) {
         return Some(Value::Number(number));
     }
-    let text = std::str::from_utf8(text).ok()?;
-    let (negative, unsigned) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text),
-    };
-    let (mantissa, exponent) = match unsigned.find(['e', 'E']) {
-        Some(at) => (&unsigned[..at], parse_exponent(&unsigned[at + 1..])?),
-        None => (unsigned, 0),
-    };
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if !are_digits(whole) || !are_digits(fraction) || whole.is_empty() && fraction.is_empty() {
-        return None;
-    }
-    let digits = format!("{whole}{fraction}");
-    let digits = match digits.trim_start_matches('0') {
-        "" => "0",
-        rest => rest,
-    };
-    let exponent = exponent - fraction.len() as i64;
-    // Never infinite: what is too large is the largest there is, as jq has it.
-    let double = unsigned.parse::<f64>().ok()?.min(f64::MAX);
-    let double = if negative { -double } else { double };
-    let canonical = scientific(negative, digits, exponent);
-    if canonical == format(double) {
-        return Some(Value::Number(double));
-    }
-    let literal = Literal { double, text: canonical.into(), negative, digits: digits.into(), exponent };
-    Some(Value::Literal(Rc::new(literal)))
+    let literal = Literal::read(text)?;
+    // Beyond this, neighbours may be the same double: what was written is told apart from what was computed.
+    let is_exact = literal.double.abs() < 9_007_199_254_740_992.0;
+    Some(match is_exact && *literal.text == *format(literal.double) {
+        true => Value::Number(literal.double),
+        false => Value::Literal(Rc::new(literal)),
+    })
 }
 
 /// What most numbers are: up to 15 digits and perhaps a sign, for which text and double say the same.

@@ -32,10 +32,6 @@ impl Object {
         self.entries.iter().flatten().map(|(key, value)| (key, value))
     }
 
-    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Value> {
-        self.entries.iter_mut().flatten().map(|(_, value)| value)
-    }
-
     /// The entry at a place, which may be a gap. Places go up to `places()`.
     pub fn at(&self, place: usize) -> Option<(&Str, &Value)> {
         self.entries.get(place)?.as_ref().map(|(key, value)| (key, value))
@@ -48,10 +44,9 @@ impl Object {
     fn find(&self, key: &str) -> Option<usize> {
         match &self.table {
             Some(table) => table.get(key).copied(),
-            None => self
-                .entries
-                .iter()
-                .position(|entry| matches!(entry, Some((present, _)) if **present == *key)),
+            None => {
+                self.entries.iter().position(|entry| matches!(entry, Some((present, _)) if **present == *key))
+            }
         }
     }
 
@@ -128,10 +123,6 @@ impl Object {
         keys.sort_unstable();
         keys
     }
-
-    pub fn into_entries(mut self) -> Vec<(Str, Value)> {
-        std::mem::take(&mut self.entries).into_iter().flatten().collect()
-    }
 }
 
 impl FromIterator<(Str, Value)> for Object {
@@ -146,7 +137,8 @@ impl FromIterator<(Str, Value)> for Object {
 
 impl Drop for Object {
     fn drop(&mut self) {
-        if self.entries.iter().flatten().any(|(_, value)| matches!(value, Value::Array(_) | Value::Object(_))) {
+        if self.entries.iter().flatten().any(|(_, value)| matches!(value, Value::Array(_) | Value::Object(_)))
+        {
             let entries = std::mem::take(&mut self.entries);
             drop_gently(entries);
         }

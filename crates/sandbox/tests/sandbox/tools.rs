@@ -22,3 +22,8 @@ async fn every_recorded_case_is_as_gnu_has_it() {
 async fn every_recorded_case_of_awk_is_as_gawk_has_it() {
     cases::agree("guests/awk/tests/cases", &[], 600).await;
 }
+
+#[tokio::test]
+async fn every_recorded_case_of_jq_is_as_jq_has_it() {
+    cases::agree("guests/jq/tests/cases", &[], 500).await;
+}

@@ -134,8 +134,7 @@ fn flatten_to(_: &mut World, input: Value, arguments: &mut [Value]) -> Outcome {
 fn flatten(input: &Value, depth: f64) -> Outcome {
     let mut flat = Vec::new();
     // What is still to be laid out, last first.
-    let mut pending: Vec<(Value, f64)> =
-        items(input)?.into_iter().rev().map(|item| (item, depth)).collect();
+    let mut pending: Vec<(Value, f64)> = items(input)?.into_iter().rev().map(|item| (item, depth)).collect();
     while let Some((item, depth)) = pending.pop() {
         match item {
             Value::Array(inner) if depth > 0.0 => {

@@ -129,7 +129,7 @@ fn encode(bytes: &[u8], digits: &[u8], width: u32, group: usize) -> String {
     if count > 0 {
         push(bits << (width - count));
     }
-    while text.len() % group != 0 {
+    while !text.len().is_multiple_of(group) {
         text.push('=');
     }
     text
@@ -153,12 +153,13 @@ fn decode(text: &str, digits: &[u8], width: u32) -> Option<Vec<u8>> {
 
 fn from_base64(value: &Value) -> Outcome<String> {
     let text = text_of(value);
-    let refused = || raise(format!("{} is not valid base64 data", described(value)));
     match decode(&text, BASE64, 6) {
+        None => raise(format!("{} is not valid base64 data", described(value))),
         // One digit alone says nothing.
-        Some(bytes) if bytes.is_empty() && !text.trim_end_matches('=').is_empty() => refused(),
+        Some(_) if text.trim_end_matches('=').len() % 4 == 1 => {
+            raise(format!("{} trailing base64 byte found", described(value)))
+        }
         Some(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        None => refused(),
     }
 }
 

@@ -68,7 +68,13 @@ pub const TABLE: &[(&str, usize, Run)] = &[
     one!("log10", libm::log10),
     one!("log1p", libm::log1p),
     one!("logb", |x| {
-        if x == 0.0 { f64::NEG_INFINITY } else if x.is_finite() { f64::from(libm::ilogb(x)) } else { x * x }
+        if x == 0.0 {
+            f64::NEG_INFINITY
+        } else if x.is_finite() {
+            f64::from(libm::ilogb(x))
+        } else {
+            x * x
+        }
     }),
     one!("significand", significand),
     one!("gamma", libm::lgamma),

@@ -110,11 +110,9 @@ fn contains(one: &Value, two: &Value, depth: usize) -> Outcome<bool> {
         (Value::String(one), Value::String(two)) => Ok(one.contains(&**two)),
         _ if one.type_name() == two.type_name() => Ok(one == two),
         _ if depth > 0 => Ok(false),
-        _ => raise(format!(
-            "{} and {} cannot have their containment checked",
-            described(one),
-            described(two)
-        )),
+        _ => {
+            raise(format!("{} and {} cannot have their containment checked", described(one), described(two)))
+        }
     }
 }
 
@@ -136,8 +134,8 @@ fn to_entries(_: &mut World, input: Value, _: &mut [Value]) -> Outcome {
 }
 
 /// The names under which an entry may have its key and its value.
-const KEYS: &[&str] = &["key", "k", "name", "Name", "Key", "K"];
-const VALUES: &[&str] = &["value", "v", "Value", "V"];
+const KEYS: &[&str] = &["key", "Key", "name", "Name", "k", "K"];
+const VALUES: &[&str] = &["value", "Value", "v", "V"];
 
 fn from_entries(_: &mut World, input: Value, _: &mut [Value]) -> Outcome {
     let mut object = Object::default();
@@ -146,13 +144,8 @@ fn from_entries(_: &mut World, input: Value, _: &mut [Value]) -> Outcome {
             Value::Object(entry) => entry,
             other => return ops::index(other, &Value::string("key")),
         };
-        let key = KEYS.iter().filter_map(|name| entry.get(name)).find(|key| **key != Value::Null);
-        let key = match key {
-            Some(Value::String(key)) => key.clone(),
-            Some(key @ (Value::Number(_) | Value::Literal(_) | Value::Bool(_))) => text_of(key),
-            Some(key) => return raise(format!("Cannot use {} as object key", described(key))),
-            None => return raise("Cannot use null (null) as object key"),
-        };
+        let key = KEYS.iter().filter_map(|name| entry.get(name)).find(|key| key.is_true());
+        let key = ops::object_key(key.unwrap_or(&Value::Null))?;
         let value = VALUES.iter().find_map(|name| entry.get(name));
         object.insert(key, value.cloned().unwrap_or_default());
     }

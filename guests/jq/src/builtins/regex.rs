@@ -119,9 +119,16 @@ fn described_match(text: &str, region: &Region, names: &[Option<Str>]) -> Value 
     if let Some((from, to)) = region.pos(0) {
         place(&mut object, text, from, to);
     }
+    let is_empty = region.pos(0).is_some_and(|(from, to)| from == to);
     let groups = names.iter().enumerate().map(|(index, name)| {
         let mut group = Object::default();
         match region.pos(index + 1) {
+            // Where nothing was matched, so have all groups.
+            _ if is_empty => {
+                group.insert("offset".into(), object.get("offset").cloned().unwrap_or_default());
+                group.insert("string".into(), Value::string(""));
+                group.insert("length".into(), Value::Number(0.0));
+            }
             Some((from, to)) => place(&mut group, text, from, to),
             None => {
                 group.insert("offset".into(), Value::Number(-1.0));
@@ -132,7 +139,8 @@ fn described_match(text: &str, region: &Region, names: &[Option<Str>]) -> Value 
         group.insert("name".into(), name.clone().map_or(Value::Null, Value::String));
         Value::object(group)
     });
-    object.insert("captures".into(), Value::array(groups.collect()));
+    let groups = groups.collect();
+    object.insert("captures".into(), Value::array(groups));
     Value::object(object)
 }
 

@@ -14,10 +14,18 @@ pub const TABLE: &[(&str, usize, Run)] = &[
     ("implode", 0, implode),
     ("split", 1, split),
     ("join", 1, join),
-    ("startswith", 1, |_, input, arguments| ends("startswith", &input, &arguments[0], |text, end| text.starts_with(end))),
-    ("endswith", 1, |_, input, arguments| ends("endswith", &input, &arguments[0], |text, end| text.ends_with(end))),
-    ("ltrimstr", 1, |_, input, arguments| Ok(without(input, &arguments[0], |text, end| text.strip_prefix(end)))),
-    ("rtrimstr", 1, |_, input, arguments| Ok(without(input, &arguments[0], |text, end| text.strip_suffix(end)))),
+    ("startswith", 1, |_, input, arguments| {
+        ends("startswith", &input, &arguments[0], |text, end| text.starts_with(end))
+    }),
+    ("endswith", 1, |_, input, arguments| {
+        ends("endswith", &input, &arguments[0], |text, end| text.ends_with(end))
+    }),
+    ("ltrimstr", 1, |_, input, arguments| {
+        Ok(without(input, &arguments[0], |text, end| text.strip_prefix(end)))
+    }),
+    ("rtrimstr", 1, |_, input, arguments| {
+        Ok(without(input, &arguments[0], |text, end| text.strip_suffix(end)))
+    }),
     ("trimstr", 1, |_, input, arguments| {
         let input = without(input, &arguments[0], |text, end| text.strip_prefix(end));
         Ok(without(input, &arguments[0], |text, end| text.strip_suffix(end)))
@@ -45,7 +53,7 @@ fn implode(_: &mut World, input: Value, _: &mut [Value]) -> Outcome {
     let Value::Array(codes) = &input else { return raise("implode input must be an array") };
     let mut text = String::with_capacity(codes.len());
     for code in codes.iter() {
-        let Some(number) = code.as_number() else {
+        let Some(number) = code.as_number().filter(|number| !number.is_nan()) else {
             return raise(format!(
                 "{} can't be imploded, unicode codepoint needs to be numeric",
                 described(code)

@@ -75,7 +75,7 @@ pub fn parse(arguments: Vec<Vec<u8>>) -> Result<Options, i32> {
             }
         } else if let Some(name) = word.strip_prefix(b"--") {
             parser.long(&String::from_utf8_lossy(name))?;
-        } else if word.len() > 1 && word[0] == b'-' {
+        } else if word.starts_with(b"-") && word.get(1).is_some_and(u8::is_ascii_alphabetic) {
             parser.short(&word)?;
         } else {
             parser.operand(word)?;
@@ -216,7 +216,9 @@ impl Parser {
     fn named(&mut self, option: &str) -> Result<(), i32> {
         let example = if option == "arg" { "value" } else { "text" };
         let Some((name, text)) = self.pair() else {
-            return Err(wrong(&format!("--{option} takes two parameters (e.g. --{option} varname {example})")));
+            return Err(wrong(&format!(
+                "--{option} takes two parameters (e.g. --{option} varname {example})"
+            )));
         };
         let value = match option {
             "arg" => Value::string(String::from_utf8_lossy(&text)),
@@ -231,7 +233,9 @@ impl Parser {
 
     fn file(&mut self, option: &str) -> Result<(), i32> {
         let Some((name, file)) = self.pair() else {
-            return Err(wrong(&format!("--{option} takes two parameters (e.g. --{option} varname filename)")));
+            return Err(wrong(&format!(
+                "--{option} takes two parameters (e.g. --{option} varname filename)"
+            )));
         };
         let shown = String::from_utf8_lossy(&file).into_owned();
         let bad = |why: String| {
@@ -239,7 +243,8 @@ impl Parser {
             USAGE
         };
         let bytes = std::fs::read(toolkit::files::path(&file)).map_err(|error| {
-            let errno = error.raw_os_error().map_or_else(|| error.to_string(), |code| plain_words(code, &error));
+            let errno =
+                error.raw_os_error().map_or_else(|| error.to_string(), |code| plain_words(code, &error));
             bad(format!("Could not open {shown}: {errno}"))
         })?;
         let value = match option {
@@ -262,7 +267,8 @@ impl Parser {
         let text = if self.from_file {
             let shown = String::from_utf8_lossy(&program).into_owned();
             std::fs::read(toolkit::files::path(&program)).map_err(|error| {
-                let why = error.raw_os_error().map_or_else(|| error.to_string(), |code| plain_words(code, &error));
+                let why =
+                    error.raw_os_error().map_or_else(|| error.to_string(), |code| plain_words(code, &error));
                 toolkit::complain("jq", format_args!("error: Could not open {shown}: {why}"));
                 USAGE
             })?

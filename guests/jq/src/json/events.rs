@@ -27,13 +27,21 @@ pub struct Events {
     path: Vec<Value>,
     expects: Expects,
     ready: VecDeque<Value>,
+    /// A leaf within a container, which is given out once something follows it.
+    held: Option<Value>,
     /// `null` for the key that an object has not had yet.
     is_array: Vec<bool>,
 }
 
 impl Default for Events {
     fn default() -> Self {
-        Events { path: Vec::new(), expects: Expects::Value, ready: VecDeque::new(), is_array: Vec::new() }
+        Events {
+            path: Vec::new(),
+            expects: Expects::Value,
+            ready: VecDeque::new(),
+            held: None,
+            is_array: Vec::new(),
+        }
     }
 }
 
@@ -104,6 +112,7 @@ impl Events {
 
 impl Sink for Events {
     fn take(&mut self, token: Token) -> Result<(), &'static str> {
+        self.ready.extend(self.held.take());
         match token {
             Token::Scalar(key @ Value::String(_))
                 if matches!(self.expects, Expects::FirstKey | Expects::Key) =>
@@ -116,6 +125,9 @@ impl Sink for Events {
             Token::Scalar(value) => {
                 self.step()?;
                 self.leaf(value);
+                if !self.path.is_empty() {
+                    self.held = self.ready.pop_back();
+                }
             }
             Token::Mark(b'[') => self.begin(true)?,
             Token::Mark(b'{') => self.begin(false)?,

@@ -58,11 +58,6 @@ impl<S: Sink> Reader<S> {
         }
     }
 
-    /// How many line breaks lie behind.
-    pub fn lines_passed(&self) -> usize {
-        self.line - 1
-    }
-
     /// Reads on at `*at`, until a value is finished (`Some`) or the piece is at its end.
     pub fn next(&mut self, piece: &[u8], at: &mut usize) -> Result<Option<Value>, String> {
         loop {
@@ -96,10 +91,11 @@ impl<S: Sink> Reader<S> {
             }
             b' ' | b'\t' | b'\r' => self.end_literal(*at)?,
             0x1e if self.takes_separators => self.end_literal(*at)?,
-            b'[' | b']' | b'{' | b'}' | b':' | b',' => {
-                self.end_literal(*at)?;
-                self.give(Token::Mark(byte), *at)?;
+            // A literal that ends here may be a whole text: the mark waits until that is given out.
+            b'[' | b']' | b'{' | b'}' | b':' | b',' if !self.begun.is_empty() => {
+                return self.end_literal(*at);
             }
+            b'[' | b']' | b'{' | b'}' | b':' | b',' => self.give(Token::Mark(byte), *at)?,
             b'"' => {
                 self.end_literal(*at)?;
                 self.state = State::InString;

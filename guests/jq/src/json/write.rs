@@ -199,9 +199,10 @@ impl Writer<'_> {
 fn quote(string: &str, ascii: bool, text: &mut String) {
     text.push('"');
     let mut rest = string;
-    while let Some(at) = rest.bytes().position(|byte| {
-        byte < 0x20 || matches!(byte, b'"' | b'\\' | 0x7f) || ascii && byte >= 0x80
-    }) {
+    while let Some(at) = rest
+        .bytes()
+        .position(|byte| byte < 0x20 || matches!(byte, b'"' | b'\\' | 0x7f) || ascii && byte >= 0x80)
+    {
         text.push_str(&rest[..at]);
         rest = &rest[at..];
         let Some(letter) = rest.chars().next() else { break };

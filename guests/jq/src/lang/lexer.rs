@@ -40,8 +40,8 @@ pub struct Word {
 
 /// Longest first.
 const SIGNS: &[&str] = &[
-    "?//=", "?//", "//=", "|=", "+=", "-=", "*=", "/=", "%=", "==", "!=", "<=", ">=", "//", "..", "::", "|", ",", "+",
-    "-", "*", "/", "%", "=", "<", ">", "(", ")", "[", "]", "{", "}", ":", ";", ".", "?", "$",
+    "?//=", "?//", "//=", "|=", "+=", "-=", "*=", "/=", "%=", "==", "!=", "<=", ">=", "//", "..", "::", "|",
+    ",", "+", "-", "*", "/", "%", "=", "<", ">", "(", ")", "[", "]", "{", "}", ":", ";", ".", "?", "$",
 ];
 
 /// How deep strings may lie in each other's interpolations.
@@ -112,7 +112,7 @@ impl Lexer<'_> {
             let line = line.strip_suffix('\r').unwrap_or(line);
             let slashes = line.len() - line.trim_end_matches('\\').len();
             self.at += end + 1;
-            if slashes % 2 == 0 {
+            if slashes.is_multiple_of(2) {
                 return;
             }
         }

@@ -105,7 +105,8 @@ impl Library {
     /// The values in a file of data.
     pub fn data(&mut self, name: &str, search: Option<&str>) -> Result<Vec<Value>, String> {
         let file = self.find(name, search, ".json")?;
-        let bytes = std::fs::read(&file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+        let bytes =
+            std::fs::read(&file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
         let mut reader = json::Reader::new(json::Tree::default());
         let (mut at, mut values) = (0, Vec::new());
         while let Some(value) = reader.next(&bytes, &mut at)? {

@@ -21,7 +21,7 @@ pub struct Compiled {
 /// What is wrong with a program, in jq's words.
 pub type Problem = String;
 
-/// Reads a program. An empty one gives back its input.
+/// Reads a program.
 pub fn compile(text: &str, library: &mut Library) -> Result<Compiled, Problem> {
     let words = lexer::words(text).map_err(|(problem, at)| located(&problem, text, at, &library.origin))?;
     let mut parser = Parser::new(text, words, library);
@@ -163,7 +163,7 @@ impl<'a> Parser<'a> {
             self.definition()?;
         }
         let main = match self.token() {
-            Token::End => Expr::keep(Node::Identity),
+            Token::End => return Err("jq: error: Top-level program not given (try \".\")".into()),
             _ => self.pipe()?,
         };
         self.scope.back_to(mark);
@@ -190,7 +190,7 @@ impl<'a> Parser<'a> {
     fn imports(&mut self) -> Result<(), Problem> {
         loop {
             if self.skip_name("module") {
-                self.pipe()?;
+                self.metadata()?;
             } else if self.is_name("import") || self.is_name("include") {
                 self.import()?;
             } else {
@@ -216,7 +216,7 @@ impl<'a> Parser<'a> {
                 _ => return Err(self.unexpected()),
             }
         }
-        let settings = if self.is_sign(";") { None } else { Some(self.term()?) };
+        let settings = if self.is_sign(";") { None } else { Some(self.metadata()?) };
         let search = settings.and_then(|settings| terms::constant_field(settings, "search"));
         let path = path.clone();
         if is_data {
@@ -237,7 +237,21 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn functions_of(&mut self, path: &str, search: Option<&str>) -> Result<Vec<(String, &'static Function)>, Problem> {
+    /// What a module says of itself, or an import of the module: an object, written out.
+    fn metadata(&mut self) -> Result<Entry, Problem> {
+        let term = self.term()?;
+        match &term.node {
+            Node::Object(entries) if entries.iter().all(|(_, value)| is_constant(value)) => Ok(term),
+            _ if is_constant(term) => Err(self.problem("Module metadata must be an object")),
+            _ => Err(self.problem("Module metadata must be constant")),
+        }
+    }
+
+    fn functions_of(
+        &mut self,
+        path: &str,
+        search: Option<&str>,
+    ) -> Result<Vec<(String, &'static Function)>, Problem> {
         let (text, at, origin) = (self.text, self.words[self.at].at, self.library.origin.clone());
         self.library.functions(path, search, &|why| located(why, text, at, &origin))
     }
@@ -270,11 +284,8 @@ impl<'a> Parser<'a> {
         };
         let parameters = self.parameters()?;
         self.expect_sign(":")?;
-        let code = Function {
-            name: name.clone(),
-            parameters: parameters.len(),
-            body: std::cell::OnceCell::new(),
-        };
+        let code =
+            Function { name: name.clone(), parameters: parameters.len(), body: std::cell::OnceCell::new() };
         let function: &'static Function = Box::leak(Box::new(code));
         self.scope.add_function(name, function);
         let mark = self.scope.mark();
@@ -362,16 +373,19 @@ impl<'a> Parser<'a> {
 
     fn operator(&self) -> Option<(String, Level)> {
         let (sign, level) = match self.token() {
-            Token::Sign(sign) => (*sign, match *sign {
-                "|" => Level::Pipe,
-                "," => Level::Comma,
-                "//" => Level::Otherwise,
-                "=" | "|=" | "+=" | "-=" | "*=" | "/=" | "%=" | "//=" => Level::Assign,
-                "==" | "!=" | "<" | "<=" | ">" | ">=" => Level::Compare,
-                "+" | "-" => Level::Add,
-                "*" | "/" | "%" => Level::Multiply,
-                _ => return None,
-            }),
+            Token::Sign(sign) => (
+                *sign,
+                match *sign {
+                    "|" => Level::Pipe,
+                    "," => Level::Comma,
+                    "//" => Level::Otherwise,
+                    "=" | "|=" | "+=" | "-=" | "*=" | "/=" | "%=" | "//=" => Level::Assign,
+                    "==" | "!=" | "<" | "<=" | ">" | ">=" => Level::Compare,
+                    "+" | "-" => Level::Add,
+                    "*" | "/" | "%" => Level::Multiply,
+                    _ => return None,
+                },
+            ),
             Token::Name(name) if name == "or" => ("or", Level::Or),
             Token::Name(name) if name == "and" => ("and", Level::And),
             _ => return None,
@@ -405,11 +419,8 @@ impl<'a> Parser<'a> {
             _ => Expr::keep(Node::Binary(operator_of(sign), dot, new)),
         };
         // The parameters are the paths and the value; the variable comes third.
-        let bind = Bind {
-            source: Expr::keep(Node::Closure(0)),
-            patterns: vec![Pattern::Variable(0)],
-            variables: 1,
-        };
+        let bind =
+            Bind { source: Expr::keep(Node::Closure(0)), patterns: vec![Pattern::Variable(0)], variables: 1 };
         let paths_again = Expr::keep(Node::Closure(2));
         let body = Expr::keep(Node::Bind(bind, Expr::keep(Node::Update(paths_again, update))));
         let function = Function { name: "_assign".into(), parameters: 2, body: body.into() };
@@ -463,10 +474,20 @@ fn operator_of(sign: &str) -> Operator {
     }
 }
 
+fn is_constant(entry: Entry) -> bool {
+    match &entry.node {
+        Node::Const(_) => true,
+        Node::Object(entries) => entries.iter().all(|(key, value)| is_constant(key) && is_constant(value)),
+        Node::Collect(inner) | Node::Negate(inner) => is_constant(inner),
+        Node::Comma(one, two) => is_constant(one) && is_constant(two),
+        _ => false,
+    }
+}
+
 fn is_keyword(name: &str) -> bool {
     const KEYWORDS: &[&str] = &[
-        "def", "module", "import", "include", "if", "then", "else", "elif", "end", "as", "reduce", "foreach", "try",
-        "catch", "label", "and", "or", "__loc__",
+        "def", "module", "import", "include", "if", "then", "else", "elif", "end", "as", "reduce", "foreach",
+        "try", "catch", "label", "and", "or", "__loc__",
     ];
     KEYWORDS.contains(&name)
 }

@@ -68,10 +68,9 @@ pub fn direct(world: &mut World, entry: Entry, input: Value, env: &Env) -> Outco
                 || direct(world, right, input, env)?.is_true();
             Ok(Value::Bool(truth))
         }
-        Node::Otherwise(left, right) => match direct(world, left, input.clone(), env) {
-            Ok(value) if value.is_true() => Ok(value),
-            Ok(_) | Err(Error::Raised(_)) => direct(world, right, input, env),
-            Err(error) => Err(error),
+        Node::Otherwise(left, right) => match direct(world, left, input.clone(), env)? {
+            value if value.is_true() => Ok(value),
+            _ => direct(world, right, input, env),
         },
         Node::If(condition, yes, no) => {
             let holds = direct(world, condition, input.clone(), env)?.is_true();

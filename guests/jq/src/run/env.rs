@@ -79,10 +79,10 @@ impl Drop for Node {
         if let Bound::Closure(..) = self.bound {
             drop_gently(std::mem::replace(&mut self.bound, Bound::Label(0)));
         }
-        if let Some(rest) = self.rest.0.take() {
-            if Rc::strong_count(&rest) == 1 {
-                drop_gently(rest);
-            }
+        if let Some(rest) = self.rest.0.take()
+            && Rc::strong_count(&rest) == 1
+        {
+            drop_gently(rest);
         }
     }
 }

@@ -40,10 +40,10 @@ impl Rest {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        if let Some(rest) = self.rest.0.take() {
-            if Rc::strong_count(&rest) == 1 {
-                drop_gently(rest);
-            }
+        if let Some(rest) = self.rest.0.take()
+            && Rc::strong_count(&rest) == 1
+        {
+            drop_gently(rest);
         }
     }
 }
@@ -83,7 +83,7 @@ pub enum Frame {
     /// It was made of a value that was found elsewhere, and goes by that one's way.
     Place(Option<Trail>),
     /// It counts for `//` if it is true.
-    Found(Rc<Cell<bool>>, usize),
+    Found(Rc<Cell<bool>>),
     Branch(Entry, Code, Point),
     /// It leaves the body of a `try`.
     Leave(usize),
@@ -190,19 +190,41 @@ pub enum Fork {
     Eval(Code, Point, Rest),
     /// The items of a container from a place on.
     Each(Point, usize, Rest),
-    Range { next: f64, end: f64, step: f64, input: Point, rest: Rest },
+    Range {
+        next: f64,
+        end: f64,
+        step: f64,
+        input: Point,
+        rest: Rest,
+    },
     Recurse(Vec<(Point, usize)>, Rest),
     Inputs(Point, Rest),
     CollectEnd(Rc<RefCell<Vec<Value>>>, Option<Trail>, Rest),
     ReduceEnd(Rc<RefCell<Point>>, Rest),
     /// The right side of `//`, if the left gave nothing.
-    Otherwise { found: Rc<Cell<bool>>, number: usize, code: Code, input: Point, rest: Rest },
-    Try { number: usize, handler: Option<Entry>, env: Env, input: Point, rest: Rest },
-    /// An error from here on is not the business of the `try` (or `//`) of that number.
+    Otherwise {
+        found: Rc<Cell<bool>>,
+        code: Code,
+        input: Point,
+        rest: Rest,
+    },
+    Try {
+        number: usize,
+        handler: Option<Entry>,
+        env: Env,
+        input: Point,
+        rest: Rest,
+    },
+    /// An error from here on is not the business of the `try` of that number.
     Left(usize),
     Label(usize),
     /// The next of several patterns, if this one fails.
-    Alternative { binding: Rc<Binding>, next: usize, value: Value, rest: Rest },
+    Alternative {
+        binding: Rc<Binding>,
+        next: usize,
+        value: Value,
+        rest: Rest,
+    },
     /// The update gave nothing: the path is to be deleted.
     UpdateMissing(Rc<Updating>, Rc<Vec<Value>>),
     UpdateEnd(Rc<Updating>, Rest),

@@ -221,7 +221,7 @@ fn cannot_index(container: &Value, key: &Value) -> Outcome {
 
 /// The index that a number means, if it is not before the first.
 pub fn place(number: f64, length: usize) -> Option<usize> {
-    let number = number.floor();
+    let number = number.trunc();
     let from_start = if number < 0.0 { number + length as f64 } else { number };
     if from_start >= 0.0 { Some(from_start as usize) } else { None }
 }

@@ -57,6 +57,9 @@ fn child<'a>(value: &'a mut Value, key: &Value) -> Outcome<&'a mut Value> {
         (Value::Object(object), Value::String(key)) => Ok(Rc::make_mut(object).entry(key)),
         (Value::Array(items), Value::Number(_) | Value::Literal(_)) => {
             let number = key.as_number().unwrap_or(0.0);
+            if number.is_nan() {
+                return raise("Cannot set array element at NaN index");
+            }
             if number > LARGEST_INDEX {
                 return raise("Array index too large");
             }
@@ -70,13 +73,17 @@ fn child<'a>(value: &'a mut Value, key: &Value) -> Outcome<&'a mut Value> {
             Ok(&mut items[at])
         }
         (Value::Array(_), Value::Array(_)) => raise("Cannot update field at array index of array"),
-        (other, Value::String(key)) => raise(format!("Cannot index {} with string \"{key}\"", other.type_name())),
+        (other, Value::String(key)) => {
+            raise(format!("Cannot index {} with string \"{key}\"", other.type_name()))
+        }
         (other, key) => raise(format!("Cannot index {} with {}", other.type_name(), key.type_name())),
     }
 }
 
 fn set_slice(value: &mut Value, key: &Value, rest: &[Value], new: Value) -> Outcome<()> {
-    let Value::Object(bounds) = key else { return raise("A slice of an array can only be assigned another array") };
+    let Value::Object(bounds) = key else {
+        return raise("A slice of an array can only be assigned another array");
+    };
     let bound = |name: &str| bounds.get(name).cloned().unwrap_or_default();
     if let Value::Null = value {
         *value = Value::array(Vec::new());
@@ -98,61 +105,107 @@ fn set_slice(value: &mut Value, key: &Value, rest: &[Value], new: Value) -> Outc
     Ok(())
 }
 
-/// The value without what lies at the ends of paths. The last paths go first, so that none moves another's end.
+/// The value without what lies at the ends of paths.
 pub fn delete(mut root: Value, mut paths: Vec<Value>) -> Outcome {
     paths.sort_by(compare);
-    for path in paths.iter().rev() {
-        let Value::Array(keys) = path else {
-            return raise("Path must be specified as an array");
-        };
-        match keys.split_last() {
-            None => return Ok(Value::Null),
-            Some((last, before)) => delete_in(&mut root, before, last)?,
+    let mut keys = Vec::with_capacity(paths.len());
+    for path in &paths {
+        match path {
+            Value::Array(path) if path.is_empty() => return Ok(Value::Null),
+            Value::Array(path) => keys.push(path.as_slice()),
+            _ => return raise("Path must be specified as an array"),
         }
     }
+    delete_in(&mut root, &keys)?;
     Ok(root)
 }
 
-fn delete_in(value: &mut Value, path: &[Value], last: &Value) -> Outcome<()> {
-    let Some((key, rest)) = path.split_first() else { return delete_key(value, last) };
+/// Deletes what sorted paths lead to: first within what stays, then all keys of this value at once, so that none
+/// moves what another means.
+fn delete_in(value: &mut Value, paths: &[&[Value]]) -> Outcome<()> {
+    let mut doomed = Vec::new();
+    let mut rest = paths;
+    while let Some(first) = rest.first() {
+        let key = &first[0];
+        let count = rest.iter().take_while(|path| path[0] == *key).count();
+        let (group, others) = rest.split_at(count);
+        rest = others;
+        if group.iter().any(|path| path.len() == 1) {
+            doomed.push(key);
+            continue;
+        }
+        let inner: Vec<&[Value]> = group.iter().map(|path| &path[1..]).collect();
+        delete_below(value, key, &inner)?;
+    }
+    match doomed.is_empty() {
+        true => Ok(()),
+        false => delete_keys(value, &doomed),
+    }
+}
+
+fn delete_below(value: &mut Value, key: &Value, paths: &[&[Value]]) -> Outcome<()> {
     if let Value::Null = value {
         return Ok(());
     }
-    if let Value::Object(_) = key {
-        let mut part = ops::index(value.clone(), key)?;
-        delete_in(&mut part, rest, last)?;
-        return set_slice(value, key, &[], part);
-    }
     // What is not there has nothing to delete, and must not come to be.
-    if let Value::Null = ops::index(value.clone(), key)? {
-        return Ok(());
+    let mut part = ops::index(value.clone(), key)?;
+    match (&part, key) {
+        (Value::Null, _) => Ok(()),
+        (_, Value::Object(_)) => {
+            delete_in(&mut part, paths)?;
+            set_slice(value, key, &[], part)
+        }
+        _ => {
+            drop(part);
+            delete_in(child(value, key)?, paths)
+        }
     }
-    delete_in(child(value, key)?, rest, last)
 }
 
-fn delete_key(value: &mut Value, key: &Value) -> Outcome<()> {
-    match (value, key) {
-        (Value::Null, _) => Ok(()),
-        (Value::Object(object), Value::String(key)) => {
-            if object.contains_key(key) {
-                Rc::make_mut(object).remove(key);
+fn delete_keys(value: &mut Value, keys: &[&Value]) -> Outcome<()> {
+    match value {
+        Value::Null => Ok(()),
+        Value::Object(object) => {
+            let object = Rc::make_mut(object);
+            for key in keys {
+                match key {
+                    Value::String(key) => drop(object.remove(key)),
+                    _ => return raise("Cannot delete field at array index of object"),
+                }
             }
             Ok(())
         }
-        (Value::Array(items), Value::Number(_) | Value::Literal(_)) => {
-            let place = ops::place(key.as_number().unwrap_or(0.0), items.len());
-            if let Some(at) = place.filter(|at| *at < items.len()) {
-                Rc::make_mut(items).remove(at);
-            }
+        Value::Array(items) => {
+            let gone = doomed_items(keys, items.len())?;
+            let mut places = gone.into_iter();
+            Rc::make_mut(items).retain(|_| !places.next().unwrap_or(false));
             Ok(())
         }
-        (Value::Array(items), Value::Object(bounds)) => {
-            let bound = |name: &str| bounds.get(name).cloned().unwrap_or_default();
-            let (from, to) = ops::slice_ends(&bound("start"), &bound("end"), items.len())?;
-            Rc::make_mut(items).drain(from..to);
-            Ok(())
+        other => {
+            let kind = if let Value::String(_) = keys[0] { "object" } else { "array" };
+            raise(format!("Cannot delete field at {kind} index of {}", other.type_name()))
         }
-        (other, Value::String(_)) => raise(format!("Cannot delete field at object index of {}", other.type_name())),
-        (other, _) => raise(format!("Cannot delete field at array index of {}", other.type_name())),
     }
+}
+
+/// Which of the items of an array keys and slices mean.
+fn doomed_items(keys: &[&Value], length: usize) -> Outcome<Vec<bool>> {
+    let mut gone = vec![false; length];
+    for key in keys {
+        match key {
+            Value::Number(_) | Value::Literal(_) => {
+                let place = ops::place(key.as_number().unwrap_or(0.0), length);
+                if let Some(item) = place.and_then(|place| gone.get_mut(place)) {
+                    *item = true;
+                }
+            }
+            Value::Object(bounds) => {
+                let bound = |name: &str| bounds.get(name).cloned().unwrap_or_default();
+                let (from, to) = ops::slice_ends(&bound("start"), &bound("end"), length)?;
+                gone[from..to].fill(true);
+            }
+            _ => return raise("Cannot delete field at object index of array"),
+        }
+    }
+    Ok(gone)
 }

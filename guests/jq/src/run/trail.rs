@@ -47,10 +47,10 @@ impl Trail {
 
 impl Drop for Step {
     fn drop(&mut self) {
-        if let Some((_, before)) = self.last.take() {
-            if Rc::strong_count(&before.0) == 1 {
-                drop_gently(before);
-            }
+        if let Some((_, before)) = self.last.take()
+            && Rc::strong_count(&before.0) == 1
+        {
+            drop_gently(before);
         }
     }
 }

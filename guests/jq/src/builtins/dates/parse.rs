@@ -6,7 +6,8 @@ use super::{Parts, days_to};
 /// The time that a text says in a format, and what is left of the text; `None` if it does not.
 pub fn parse<'a>(text: &'a str, format: &str) -> Option<(Parts, &'a str)> {
     let parts = Parts { year: 1900, ..Parts::default() };
-    let mut reading = Reading { text, parts, afternoon: None, has_date: false, has_yearday: false, has_weekday: false };
+    let mut reading =
+        Reading { text, parts, afternoon: None, has_date: false, has_yearday: false, has_weekday: false };
     reading.follow(format)?;
     let Reading { mut parts, afternoon, has_date, has_yearday, has_weekday, text } = reading;
     if let Some(afternoon) = afternoon {
@@ -77,7 +78,8 @@ impl Reading<'_> {
 
     /// One of several names, whole or by its first three letters.
     fn name(&mut self, names: &[&str]) -> Option<i64> {
-        let fits = |name: &str| self.text.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+        let fits =
+            |name: &str| self.text.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
         for (at, name) in names.iter().enumerate() {
             let length = if fits(name) {
                 name.len()
@@ -183,7 +185,8 @@ impl Reading<'_> {
             return Some(());
         }
         self.text = self.text.strip_prefix(['+', '-'])?;
-        let length = self.text.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b':').count().min(5);
+        let length =
+            self.text.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b':').count().min(5);
         if length < 2 {
             return None;
         }

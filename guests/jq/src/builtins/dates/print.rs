@@ -2,10 +2,19 @@
 
 use super::Parts;
 
-pub const DAYS: [&str; 7] =
-    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+pub const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 pub const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
 ];
 
@@ -32,8 +41,16 @@ pub fn print(parts: &Parts, format: &str, zone: &(String, i64)) -> String {
     text
 }
 
-fn directive_text(parts: &Parts, directive: char, flag: Option<char>, zone: &(String, i64), text: &mut String) {
-    let name = |names: &'static [&'static str], at: i64| usize::try_from(at).ok().and_then(|at| names.get(at)).copied();
+fn directive_text(
+    parts: &Parts,
+    directive: char,
+    flag: Option<char>,
+    zone: &(String, i64),
+    text: &mut String,
+) {
+    let name = |names: &'static [&'static str], at: i64| {
+        usize::try_from(at).ok().and_then(|at| names.get(at)).copied()
+    };
     let inner = |format: &str| print(parts, format, zone);
     let hour12 = (parts.hour + 11).rem_euclid(12) + 1;
     let plain = match directive {

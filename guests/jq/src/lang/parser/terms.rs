@@ -357,12 +357,15 @@ impl Parser<'_> {
                 (key, Some(field(key)))
             }
             Token::Sign("(") => {
+                let here = self.at;
                 self.advance();
                 let key = self.pipe()?;
-                if let Node::Const(value) = &key.node {
-                    ops::object_key(value).map_err(|_| {
-                        self.problem(&format!("Cannot use {} as object key", ops::described(value)))
-                    })?;
+                if let Node::Const(value) = &key.node
+                    && !matches!(value, Value::String(_))
+                {
+                    self.at = here;
+                    let what = ops::described(value);
+                    return Err(self.problem(&format!("Cannot use {what} as object key")));
                 }
                 self.expect_sign(")")?;
                 (key, None)
@@ -388,7 +391,8 @@ impl Parser<'_> {
 
 /// Functions that are only another way to write something.
 fn macro_of(name: &str, arguments: &[Entry]) -> Option<Entry> {
-    let native = |name: &str| builtins::find(name, 0).map(|native| Expr::keep(Node::Native(native, Vec::new())));
+    let native =
+        |name: &str| builtins::find(name, 0).map(|native| Expr::keep(Node::Native(native, Vec::new())));
     let each = || Expr::keep(Node::Iterate(dot()));
     let map = |f: Entry| Expr::keep(Node::Collect(Expr::keep(Node::Pipe(each(), f))));
     match (name, arguments) {

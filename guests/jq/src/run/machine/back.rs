@@ -42,8 +42,12 @@ impl Machine<'_> {
                 let state = state.replace(Point::plain(Value::Null));
                 Next::Return(state, rest)
             }
-            Fork::Otherwise { found, code, input, rest, .. } => {
-                if found.get() { Next::Back } else { Next::Eval(code, input, rest) }
+            Fork::Otherwise { found, code, input, rest } => {
+                if found.get() {
+                    Next::Back
+                } else {
+                    Next::Eval(code, input, rest)
+                }
             }
             Fork::Try { .. } | Fork::Left(_) | Fork::Label(_) | Fork::Alternative { .. } => Next::Back,
             Fork::UpdateMissing(updating, path) => {
@@ -109,11 +113,6 @@ impl Machine<'_> {
                         None => Next::Back,
                         Some(entry) => Next::Eval(Code { entry, env }, input.made(value.clone()), rest),
                     });
-                }
-                (Fork::Otherwise { found, number, code, input, rest }, Error::Raised(_))
-                    if !left.contains(&number) =>
-                {
-                    return Ok(if found.get() { Next::Back } else { Next::Eval(code, input, rest) });
                 }
                 (Fork::Alternative { binding, next, value, rest }, Error::Raised(_)) => {
                     return Ok(self.bind(binding, next, value, rest));

@@ -43,7 +43,9 @@ impl Machine<'_> {
             Node::Slice(term, from, to) => {
                 let slice = Rc::new(SliceTo { term, to: *to, env: env.clone(), input: input.clone() });
                 match from {
-                    Some(from) => self.sub(Code { entry: from, env }, input, rest.then(Frame::SliceFrom(slice))),
+                    Some(from) => {
+                        self.sub(Code { entry: from, env }, input, rest.then(Frame::SliceFrom(slice)))
+                    }
                     None => self.resume(Frame::SliceFrom(slice), Point::plain(Value::Null), rest),
                 }
             }
@@ -75,15 +77,13 @@ impl Machine<'_> {
             }
             Node::Otherwise(left, right) => {
                 let found = Rc::new(Cell::new(false));
-                let number = self.number();
                 self.forks.push(Fork::Otherwise {
                     found: found.clone(),
-                    number,
                     code: code(right),
                     input: input.clone(),
                     rest: rest.clone(),
                 });
-                Next::Eval(Code { entry: left, env }, input, rest.then(Frame::Found(found, number)))
+                Next::Eval(Code { entry: left, env }, input, rest.then(Frame::Found(found)))
             }
             Node::If(condition, yes, no) => {
                 let frame = Frame::Branch(yes, code(no), input.clone());
@@ -154,9 +154,7 @@ impl Machine<'_> {
                 }
             }
             Node::Closure(back) => match env.get(*back) {
-                Bound::Closure(entry, inner) => {
-                    Next::Eval(Code { entry, env: inner.clone() }, input, rest)
-                }
+                Bound::Closure(entry, inner) => Next::Eval(Code { entry, env: inner.clone() }, input, rest),
                 _ => Next::Back,
             },
         }
@@ -199,7 +197,14 @@ impl Machine<'_> {
         Next::Eval(Code { entry: paths, env }, Point { value: input.value, trail }, rest)
     }
 
-    fn special(&mut self, special: Special, entries: &'static [Entry], input: Point, env: Env, rest: Rest) -> Next {
+    fn special(
+        &mut self,
+        special: Special,
+        entries: &'static [Entry],
+        input: Point,
+        env: Env,
+        rest: Rest,
+    ) -> Next {
         let code = |index: usize| Code { entry: entries[index], env: env.clone() };
         match special {
             Special::Empty => Next::Back,

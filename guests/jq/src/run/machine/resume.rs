@@ -83,12 +83,11 @@ impl Machine<'_> {
             }
             Frame::Place(trail) => Next::Return(Point { value: point.value, trail }, rest),
             Frame::Truth => Next::Return(point.made(Value::Bool(point.value.is_true())), rest),
-            Frame::Found(found, number) => {
+            Frame::Found(found) => {
                 if !point.value.is_true() {
                     return Next::Back;
                 }
                 found.set(true);
-                self.forks.push(Fork::Left(number));
                 Next::Return(point, rest)
             }
             Frame::Branch(yes, no, input) => {

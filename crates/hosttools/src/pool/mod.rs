@@ -98,6 +98,9 @@ fn patience(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds).min(Duration::from_secs(24 * 3600))
 }
 
+/// How long helpers may take to go once all of them must.
+const LAST_MOMENTS: Duration = Duration::from_secs(5);
+
 /// One lane: who waits, and what wakes a slot.
 struct LaneQueue {
     slots: usize,
@@ -190,7 +193,8 @@ impl WorkerPool {
         // The phase has a listener for as long as a slot serves.
         let _ = tokio::time::timeout(shared.patience.shutdown, shared.phase.closed()).await;
         shared.phase.send_replace(Phase::Closed);
-        shared.phase.closed().await;
+        // Helpers go in moments now; a kernel that does not let one go must not keep the caller as well.
+        let _ = tokio::time::timeout(LAST_MOMENTS, shared.phase.closed()).await;
     }
 
     /// What the pool does and did. Counting its processes reads `/proc`.

@@ -98,7 +98,7 @@ async fn run_once(
 }
 
 fn finish(shared: &Shared, call: Call, outcome: Outcome) {
-    shared.counters.end(call.lane, &outcome.result);
+    shared.counters.end(call.lane, &outcome.result, call.answer.is_closed());
     // A caller that has gone away does not want to know.
     let _ = call.answer.send(outcome.result);
 }

@@ -9,13 +9,16 @@ use serde::Serialize;
 use super::Shared;
 use crate::error::ToolError;
 use crate::spec::{Finished, Lane};
-use crate::worker::descendants;
+use crate::worker::descendants_of_each;
 
 /// More processes than this at once are unusual, and worth a warning.
 const MANY_CHILDREN: usize = 50;
 
 /// The pool at one moment.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+///
+/// In JSON, as `/health` shows it: `{"interactive": {"active", "idle", "queued"}, "system": {…}, "totals": {"completed",
+/// "failed", "timedOut", "cancelled", "avgExecMs"}, "children"}`, and `"warning"` where there is one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stats {
     /// The lane of agents and people.
@@ -32,7 +35,7 @@ pub struct Stats {
 }
 
 /// One lane at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LaneStats {
     /// Workers with a program.
     pub active: usize,
@@ -43,7 +46,7 @@ pub struct LaneStats {
 }
 
 /// What came of all calls that got a worker.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Totals {
     /// Programs that ran to their own end, whatever their exit code.
@@ -52,6 +55,8 @@ pub struct Totals {
     pub failed: u64,
     /// Programs that were ended at their deadline.
     pub timed_out: u64,
+    /// Programs that were ended because nobody waited for them any more.
+    pub cancelled: u64,
     /// How long those that completed ran, on average.
     pub avg_exec_ms: f64,
 }
@@ -62,6 +67,7 @@ pub(super) struct Counters {
     completed: AtomicU64,
     failed: AtomicU64,
     timed_out: AtomicU64,
+    cancelled: AtomicU64,
     microseconds: AtomicU64,
 }
 
@@ -74,9 +80,11 @@ impl Counters {
         self.active[index(lane)].fetch_add(1, Relaxed);
     }
 
-    pub fn end(&self, lane: Lane, result: &Result<Finished, ToolError>) {
+    /// A call has ended, and so, or whose caller has gone away (`cancelled`).
+    pub fn end(&self, lane: Lane, result: &Result<Finished, ToolError>, cancelled: bool) {
         self.active[index(lane)].fetch_sub(1, Relaxed);
         match result {
+            _ if cancelled => self.cancelled.fetch_add(1, Relaxed),
             Ok(finished) if finished.timed_out => self.timed_out.fetch_add(1, Relaxed),
             Ok(finished) => {
                 self.microseconds.fetch_add(microseconds(finished.duration), Relaxed);
@@ -93,6 +101,7 @@ impl Counters {
             completed,
             failed: self.failed.load(Relaxed),
             timed_out: self.timed_out.load(Relaxed),
+            cancelled: self.cancelled.load(Relaxed),
             avg_exec_ms: if completed == 0 { 0.0 } else { milliseconds / completed as f64 },
         }
     }
@@ -134,7 +143,9 @@ impl Shared {
     /// Below each keeper is one worker, and below that what it has started.
     fn children(&self) -> usize {
         let helpers = self.helpers.lock().clone();
-        let keepers = helpers.into_iter().filter_map(|keeper| Pid::from_raw(keeper as i32));
-        keepers.map(|keeper| descendants(keeper).len().saturating_sub(1)).sum()
+        let keepers: Vec<Pid> =
+            helpers.into_iter().filter_map(|keeper| Pid::from_raw(keeper as i32)).collect();
+        let workers_and_below = descendants_of_each(&keepers);
+        workers_and_below.iter().map(|below| below.len().saturating_sub(1)).sum()
     }
 }

@@ -11,19 +11,27 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
 ///
 /// The kernel has no call for it. A process that forks while we look may be missing: who wants to end them all looks
 /// until there are none.
-pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
+fn descendants(root: Pid) -> Vec<Pid> {
+    descendants_of_each(&[root]).pop().unwrap_or_default()
+}
+
+/// The same for each of several, none of which descends from another, with one look at all processes.
+pub(crate) fn descendants_of_each(roots: &[Pid]) -> Vec<Vec<Pid>> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
     for (process, parent) in every_process() {
         children.entry(parent).or_default().push(process);
     }
-    let mut found = children.remove(&root.as_raw_nonzero().get()).unwrap_or_default();
-    let mut next = 0;
-    while next < found.len() {
-        let more = children.remove(&found[next]).unwrap_or_default();
-        found.extend(more);
-        next += 1;
-    }
-    found.into_iter().filter_map(Pid::from_raw).collect()
+    let below = |root: &Pid| {
+        let mut found = children.remove(&root.as_raw_nonzero().get()).unwrap_or_default();
+        let mut next = 0;
+        while next < found.len() {
+            let more = children.remove(&found[next]).unwrap_or_default();
+            found.extend(more);
+            next += 1;
+        }
+        found.into_iter().filter_map(Pid::from_raw).collect()
+    };
+    roots.iter().map(below).collect()
 }
 
 /// Every process and its parent.

@@ -24,7 +24,7 @@ mod launch;
 mod serve;
 pub(crate) mod wire;
 
-pub(crate) use family::{descendants, end_tree};
+pub(crate) use family::{descendants_of_each, end_tree};
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -340,16 +340,34 @@ async fn dropping_the_pool_ends_everything() {
     until("the end of the program", || processes_with(&time).is_empty()).await;
 }
 
+/// A program with a pool of its own, in which a program runs that has forked another away.
+fn host(place: &Place, timeout_ms: &str, time: &str) -> std::process::Child {
+    std::process::Command::new(place.probe())
+        .args(["host", timeout_ms])
+        .args([place.jail(), place.worker(), place.probe()])
+        .args(["linger", time])
+        .spawn()
+        .expect("it starts")
+}
+
+/// The pool keeps the deadlines; where it is stopped, its workers end what runs at a ceiling of their own.
+#[tokio::test]
+async fn a_host_that_is_stopped_does_not_let_programs_run_for_ever() {
+    let place = Place::new();
+    let time = a_long_time();
+    let mut host = host(&place, "5000", &time);
+    until("the program and its daemon", || processes_with(&time).len() == 3).await;
+    signal(host.id() as i32, rustix::process::Signal::STOP);
+    until("the end of both", || processes_with(&time) == [host.id() as i32]).await;
+    host.kill().expect("SIGKILL");
+    host.wait().expect("its end");
+}
+
 #[tokio::test]
 async fn killing_the_host_leaves_no_process() {
     let place = Place::new();
     let time = a_long_time();
-    let mut host = std::process::Command::new(place.probe())
-        .arg("host")
-        .args([place.jail(), place.worker(), place.probe()])
-        .args(["linger", &time])
-        .spawn()
-        .expect("it starts");
+    let mut host = host(&place, "1000000", &time);
     // The host itself has the word, too.
     until("the program and its daemon", || processes_with(&time).len() == 3).await;
     host.kill().expect("SIGKILL");
@@ -384,6 +402,51 @@ async fn statistics_count_what_happened() {
     many.abort();
     until("its end", || pool.stats().children == 0).await;
     assert_eq!(pool.stats().warning, None);
+    until("its being counted", || pool.stats().totals.cancelled == 1).await;
+    assert_eq!(pool.stats().totals.completed, 2, "one that was cancelled did not complete");
+}
+
+#[tokio::test]
+async fn statistics_in_json_have_the_names_health_shows() {
+    let place = Place::new();
+    let pool = place.pool();
+    run(&pool, place.shell("true")).await.expect("it runs");
+    let waiting = begin(&pool, waiter(&place, "a"), Lane::Interactive, "a");
+    busy(&pool).await;
+    let behind = begin(&pool, waiter(&place, "b"), Lane::Interactive, "b");
+    queued(&pool, 1).await;
+    let mut shown = serde_json::to_value(pool.stats()).expect("JSON");
+    assert!(shown["totals"]["avgExecMs"].take().as_f64().is_some_and(|average| average > 0.0));
+    assert!(shown["children"].take().as_u64().is_some_and(|children| children >= 1));
+    let expected = serde_json::json!({
+        "interactive": { "active": 1, "idle": 0, "queued": 1 },
+        "system": { "active": 0, "idle": 1, "queued": 0 },
+        "totals": { "completed": 1, "failed": 0, "timedOut": 0, "cancelled": 0, "avgExecMs": null },
+        "children": null,
+    });
+    assert_eq!(shown, expected);
+    let_go(&place);
+    for call in [waiting, behind] {
+        call.await.expect("no panic").expect("it runs");
+    }
+}
+
+/// Health is asked for when things go badly: no lock may be held while a program runs, starts or ends.
+#[tokio::test]
+async fn statistics_wait_for_nobody() {
+    let place = Place::new();
+    let pool = place.pool();
+    let calls: Vec<_> =
+        (0..8).map(|_| begin(&pool, place.shell("yes"), Lane::Interactive, "greedy")).collect();
+    queued(&pool, 7).await;
+    // This thread is the whole runtime: while it waits here for the answers, no task of the pool moves.
+    let asked = pool.clone();
+    let answers = std::thread::spawn(move || (0..100).map(|_| asked.stats().interactive.queued).collect());
+    let answers: Vec<usize> = answers.join().expect("no panic");
+    assert_eq!(answers, [7; 100]);
+    pool.shutdown().await;
+    assert_eq!(pool.stats().interactive.active, 0);
+    drop(calls);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! A program with a pool, to be killed while a call runs: `host JAIL WORKER PROGRAM ARGS…`.
+//! A program with a pool, to be killed or stopped while a call runs: `host MILLISECONDS JAIL WORKER PROGRAM ARGS…`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use wardian_hosttools::{
 };
 
 pub fn main(args: &[String]) {
+    let (timeout, args) = args.split_first().expect("a timeout");
     let jail = PathBuf::from(&args[0]);
     let held =
         open(&jail, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).expect("the jail");
@@ -19,7 +20,7 @@ pub fn main(args: &[String]) {
         args: args[3..].iter().map(Into::into).collect(),
         cwd: jail.clone(),
         env: vec![("PATH".into(), "/usr/bin:/bin".into())],
-        timeout: Duration::from_secs(1000),
+        timeout: Duration::from_millis(timeout.parse().expect("a number")),
         max_output: 1000,
         confinement: Confinement {
             jail,
@@ -35,7 +36,8 @@ pub fn main(args: &[String]) {
             required: Required::default(),
         },
     };
-    let config = PoolConfig { worker: vec![PathBuf::from(&args[1])], ..PoolConfig::default() };
+    let worker = vec![PathBuf::from(&args[1])];
+    let config = PoolConfig { worker, kill_grace_ms: 100, confirm_grace_ms: 5000, ..PoolConfig::default() };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("a runtime").block_on(async {
         let pool = WorkerPool::start(ToolsMode::Worker, &config).expect("a pool");

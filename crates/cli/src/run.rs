@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use wardian::{Builder, Input, Limits, MountMode, Run, Sandbox};
-use wardian_hosttools::ToolSandbox;
+use wardian::{Builder, FileChanges, Input, Limits, MountMode, Run, Sandbox};
+use wardian_hosttools::git_sync::{FileChange, GitOptions, GitSync};
+use wardian_hosttools::{Mode, PoolConfig, ToolSandbox, WorkerPool};
 use wardian_server::result_object;
 
 use crate::mount::Mount;
@@ -25,6 +26,7 @@ Examples:
   wardian run --json 'echo hi'
   wardian run --mount .:/src:overlay --diff 'sed -i s/colour/color/ /src/*.md'     # a patch; your files stay as they are
   wardian run --mount .:/src:overlay --apply 'cd /src && sh fix.sh'     # all it changed if it succeeds, else nothing
+  wardian run --mount .:/src:overlay --commit agent/fix 'cd /src && sh fix.sh'     # the same, as a commit on a branch
   echo 'echo from standard input' | wardian run -")]
 pub(crate) struct Arguments {
     /// The script, or - to read it from standard input.
@@ -54,6 +56,13 @@ pub(crate) struct Arguments {
     /// Afterwards make the changes of overlays in the host directories, all or none of each, if the script exits with 0.
     #[arg(long)]
     apply: bool,
+    /// Afterwards commit the changes of overlays to this branch of the Git repositories they show, if the script exits with
+    /// 0. The branch must not be checked out; work tree, index and HEAD stay as they are.
+    #[arg(long, value_name = "BRANCH")]
+    commit: Option<String>,
+    /// What the commit says.
+    #[arg(long, value_name = "TEXT", requires = "commit", default_value = "Changes made in a sandbox")]
+    message: String,
 }
 
 /// Runs it; answers the exit code.
@@ -81,7 +90,13 @@ async fn run(arguments: Arguments) -> Result<u8> {
     let run = Run::new(script).stdin(stdin);
     let code =
         if arguments.json { print_json(&sandbox, run).await? } else { pass_through(&sandbox, run).await? };
-    for path in &overlays {
+    for Mount { host, path, .. } in &overlays {
+        if let Some(branch) = arguments.commit.as_deref().filter(|_| code == 0) {
+            let changes = sandbox.file_changes(path).await?;
+            commit(host, changes, branch, &arguments.message)
+                .await
+                .with_context(|| format!("{path}: nothing was committed"))?;
+        }
         if arguments.diff {
             std::io::stdout().write_all(&sandbox.diff_text(path).await?)?;
         }
@@ -95,17 +110,34 @@ async fn run(arguments: Arguments) -> Result<u8> {
     Ok(code)
 }
 
-/// Where overlays are, if something is to be done with their changes.
-fn overlays(arguments: &Arguments) -> Result<Vec<String>> {
-    if !arguments.diff && !arguments.apply {
+/// Overlays, if something is to be done with their changes.
+fn overlays(arguments: &Arguments) -> Result<Vec<Mount>> {
+    if !arguments.diff && !arguments.apply && arguments.commit.is_none() {
         return Ok(Vec::new());
     }
     let overlays = arguments.mounts.iter().filter(|mount| mount.mode == MountMode::Overlay);
-    let paths: Vec<String> = overlays.map(|mount| mount.path.clone()).collect();
-    if paths.is_empty() {
-        bail!("--diff and --apply need an overlay: --mount HOST:PATH:overlay");
+    let overlays: Vec<Mount> = overlays.cloned().collect();
+    if overlays.is_empty() {
+        bail!("--diff, --apply and --commit need an overlay: --mount HOST:PATH:overlay");
     }
-    Ok(paths)
+    Ok(overlays)
+}
+
+/// Commits what has changed to a branch of the repository around a host directory.
+async fn commit(host: &Path, found: FileChanges, branch: &str, message: &str) -> Result<()> {
+    for path in &found.skipped {
+        eprintln!("wardian: {} is not committed: git cannot keep it", path.display());
+    }
+    let pool = WorkerPool::start(Mode::Worker, &PoolConfig::default())?;
+    let committed = async {
+        let (sync, below) = GitSync::around(pool.clone(), host, branch, GitOptions::default())?;
+        let changes: Vec<FileChange> = found.changes.into_iter().map(|change| change.below(&below)).collect();
+        sync.commit_changes("HEAD", &changes, message).await
+    };
+    let committed = committed.await;
+    pool.shutdown().await;
+    eprintln!("wardian: {branch} is at {}", committed?);
+    Ok(())
 }
 
 /// Native programs as commands, each on the directory mounted for it.

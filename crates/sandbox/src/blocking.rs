@@ -18,7 +18,7 @@ use crate::files::{Entry, Metadata};
 use crate::history::HistoryEntry;
 use crate::options::Builder;
 use crate::system::System;
-use crate::{Error, MountMode, Run, RunResult, Snapshot};
+use crate::{Error, FileChanges, MountMode, Run, RunResult, Snapshot};
 
 /// A sandbox whose calls wait. Cloning the handle shares it.
 #[derive(Clone)]
@@ -197,6 +197,11 @@ impl Sandbox {
     /// What the sandbox has changed in the overlay mounted at `path`.
     pub fn diff(&self, path: &str) -> Result<Vec<Change>, Error> {
         wait(self.0.diff(path))
+    }
+
+    /// The same with all contents, as git can commit it.
+    pub fn file_changes(&self, path: &str) -> Result<FileChanges, Error> {
+        wait(self.0.file_changes(path))
     }
 
     /// Makes those changes in the host directory itself, all of them or none.

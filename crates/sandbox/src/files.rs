@@ -191,7 +191,7 @@ fn readable(stat: Stat) -> wardian_vfs::Result<()> {
     }
 }
 
-fn read_all(tree: &Tree, handle: &wardian_vfs::Handle) -> wardian_vfs::Result<Vec<u8>> {
+pub(crate) fn read_all(tree: &Tree, handle: &wardian_vfs::Handle) -> wardian_vfs::Result<Vec<u8>> {
     const PIECE: usize = 64 * 1024;
     let mut content = Vec::new();
     loop {

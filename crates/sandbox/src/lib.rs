@@ -27,6 +27,7 @@ pub mod blocking;
 mod env;
 mod error;
 mod extension;
+mod file_changes;
 mod files;
 mod history;
 mod host_tool;
@@ -46,6 +47,7 @@ pub use error::Error;
 pub use extension::{
     Answer, Extension, ExtensionCall, ExtensionSpec, Invocation, PYTHON_PACKAGES, PythonPackage,
 };
+pub use file_changes::FileChanges;
 pub use files::{Entry, Metadata};
 pub use history::HistoryEntry;
 pub use interactive::{Completion, Interactive, Line, Prompt};

@@ -49,3 +49,45 @@ fn an_overlays_changes_are_shown_and_applied_only_when_asked() {
     let (code, _, stderr) = shown(wardian(&["run", "--apply", "true"]));
     assert!(code != 0 && stderr.contains("need an overlay"), "{stderr}");
 }
+
+#[test]
+fn an_overlays_changes_are_committed_to_a_branch() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let git = |args: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        git.args(["-c", "user.name=A", "-c", "user.email=a@example.org", "-C"]).arg(directory.path());
+        let output = git.args(args).env("GIT_CONFIG_GLOBAL", "/dev/null").output().expect("git");
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    git(&["init", "-q", "-b", "main"]);
+    std::fs::create_dir(directory.path().join("src")).expect("a directory");
+    for name in ["src/text", "src/gone", "src/turns"] {
+        std::fs::write(directory.path().join(name), "colour\n").expect("it can be written");
+    }
+    git(&["add", "-A"]);
+    git(&["commit", "-qm", "first"]);
+    let mount = format!("{}:/src:overlay", directory.path().join("src").display());
+    let script = "cd /src; sed -i s/colour/color/ text; chmod +x text; rm gone; ln -s text link; mkfifo pipe
+        rm turns; mkdir turns; echo new > turns/new";
+    let args = ["run", "--mount", &mount, "--commit", "agent/fix", "--message", "a fix", script];
+    let (code, _, stderr) = shown(wardian(&args));
+    assert_eq!(code, 0, "{stderr}");
+    let tip = git(&["rev-parse", "agent/fix"]);
+    assert!(stderr.contains(&format!("agent/fix is at {tip}")), "{stderr}");
+    assert!(stderr.contains("pipe is not committed"), "{stderr}");
+    assert_eq!(git(&["log", "-1", "--format=%s", "agent/fix"]), "a fix\n");
+    assert_eq!(
+        git(&["diff", "--no-renames", "--name-status", "main", "agent/fix"]),
+        "D\tsrc/gone\nA\tsrc/link\nM\tsrc/text\nD\tsrc/turns\nA\tsrc/turns/new\n"
+    );
+    assert_eq!(git(&["show", "agent/fix:src/text"]), "color\n");
+    let modes = git(&["ls-tree", "-r", "--format=%(objectmode) %(path)", "agent/fix"]);
+    assert_eq!(modes, "120000 src/link\n100755 src/text\n100644 src/turns/new\n");
+    assert_eq!(git(&["status", "--porcelain"]), "", "the user's own files are as they were");
+
+    let (code, _, _) = shown(wardian(&["run", "--mount", &mount, "--commit", "agent/fix", "exit 3"]));
+    assert_eq!((code, git(&["rev-parse", "agent/fix"])), (3, tip.clone()), "what failed is not committed");
+    let (code, _, stderr) = shown(wardian(&["run", "--mount", &mount, "--commit", "main", "rm /src/text"]));
+    assert!(code == 2 && stderr.contains("checked out"), "{stderr}");
+}

@@ -129,6 +129,13 @@ pub enum FileChange {
 }
 
 impl FileChange {
+    /// The same change of a file in a directory of the tree.
+    pub fn below(mut self, directory: &Path) -> FileChange {
+        let path = self.path_mut();
+        *path = directory.join(&*path);
+        self
+    }
+
     /// The same with its path in its plain form, if that can be one of a tree.
     fn with_plain_path(&self) -> Result<FileChange, SyncError> {
         let plain = inside(self.path())?;
@@ -136,12 +143,16 @@ impl FileChange {
             return Err(SyncError::BadPath(self.path().to_owned()));
         }
         let mut change = self.clone();
-        match &mut change {
+        *change.path_mut() = plain;
+        Ok(change)
+    }
+
+    fn path_mut(&mut self) -> &mut PathBuf {
+        match self {
             FileChange::Write { path, .. } | FileChange::Link { path, .. } | FileChange::Remove { path } => {
-                *path = plain;
+                path
             }
         }
-        Ok(change)
     }
 
     fn path(&self) -> &Path {
@@ -189,6 +200,9 @@ pub enum SyncError {
     /// There is no such snapshot.
     #[error("'{0}' is not a snapshot")]
     NoSuchSnapshot(String),
+    /// There is no commit to begin a branch with.
+    #[error("'{0}' is not a commit to begin a branch with")]
+    NoBase(String),
     /// A snapshot is restored to a new or empty directory only.
     #[error("{}: there is something already", .0.display())]
     NotEmpty(PathBuf),
@@ -231,6 +245,22 @@ impl GitSync {
         Ok(GitSync { git: Git::new(pool, repository, options), branch: branch.to_owned() })
     }
 
+    /// The same for the work tree that a directory lies in; answers also where in it that is, which is what the paths of
+    /// changes in that directory begin with ([`FileChange::below`]).
+    pub fn around(
+        pool: WorkerPool,
+        directory: &Path,
+        branch: &str,
+        options: GitOptions,
+    ) -> Result<(GitSync, PathBuf), SyncError> {
+        let not_one = |why: String| SyncError::NotARepository { path: directory.to_owned(), why };
+        let directory = directory.canonicalize().map_err(|error| not_one(error.to_string()))?;
+        let top = directory.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok());
+        let top = top.ok_or_else(|| not_one("nor is anything above it".to_owned()))?;
+        let below = directory.strip_prefix(top).unwrap_or(Path::new("")).to_owned();
+        Ok((GitSync::new(pool, top, branch, options)?, below))
+    }
+
     /// Takes a snapshot of all files in `paths`, ignored ones too.
     pub async fn snapshot(&self, paths: &[&Path], message: &str) -> Result<Snapshot, SyncError> {
         let paths = paths.iter().map(|path| inside(path)).collect::<Result<Vec<_>, _>>()?;
@@ -269,7 +299,7 @@ impl GitSync {
             Some(tip) => tip.clone(),
             None => {
                 let found = self.git.look_up(&format!("{base}^{{commit}}")).await?;
-                found.ok_or_else(|| SyncError::NoSuchSnapshot(base.to_owned()))?
+                found.ok_or_else(|| SyncError::NoBase(base.to_owned()))?
             }
         };
         let workshop = Workshop::new(&self.git).await?;
@@ -462,6 +492,11 @@ impl Drop for Partial {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
     }
+}
+
+/// Whether a path can be one of a commit: it is relative, leads nowhere else, and no part of it is git's own.
+pub fn can_be_committed(path: &Path) -> bool {
+    inside(path).is_ok_and(|plain| !plain.as_os_str().is_empty())
 }
 
 /// A path of the work tree, in its plain form.

@@ -8,7 +8,7 @@ use std::process::Command;
 use rustix::fs::{Mode, OFlags};
 use tempfile::TempDir;
 use wardian_hosttools::WorkerPool;
-use wardian_hosttools::git_sync::{FileChange, GitOptions, GitSync, Pushed, SyncError};
+use wardian_hosttools::git_sync::{FileChange, GitOptions, GitSync, Pushed, SyncError, can_be_committed};
 
 use crate::rig::{Place, until};
 
@@ -65,6 +65,10 @@ impl User {
     fn sync_with(&self, pool: &WorkerPool, program: &Path) -> GitSync {
         let options = GitOptions { program: program.to_owned(), ..GitOptions::default() };
         GitSync::new(pool.clone(), &self.tree(), BRANCH, options).expect("a repository")
+    }
+
+    fn sync_on(&self, pool: &WorkerPool, branch: &str) -> GitSync {
+        GitSync::new(pool.clone(), &self.tree(), branch, GitOptions::default()).expect("a repository")
     }
 
     /// Everything of the user's that must stay as it is.
@@ -731,9 +735,29 @@ async fn paths_are_taken_in_their_plain_form_and_nothing_changed_is_no_commit() 
     assert_eq!(user.git(&["ls-tree", "-r", "--name-only", &first]), ".gitignore\nnew/file");
     assert_eq!(user.git(&["log", "-1", "--format=%B", &first]).trim_end(), message.trim_end());
     assert_eq!(sync.commit_changes("HEAD", &changes, "again").await.expect("nothing to do"), first);
+    let error = user.sync_on(&pool, "other").commit_changes("nothing", &changes, "no").await;
+    assert!(matches!(error, Err(SyncError::NoBase(_))), "{error:?}");
     for empty in ["", ".", "./"] {
         let error = sync.commit_changes("HEAD", &[write(empty)], "no").await.expect_err("no path");
         assert!(matches!(error, SyncError::BadPath(_)), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn changes_in_a_directory_of_a_tree_are_committed_there() {
+    let user = User::new();
+    let pool = user.place.pool();
+    let (sync, below) =
+        GitSync::around(pool.clone(), &user.tree().join("dir/deep"), BRANCH, GitOptions::default())
+            .expect("a repository above it");
+    assert_eq!(below, Path::new("dir/deep"));
+    let change = FileChange::Write { path: "file".into(), contents: b"x".into(), executable: true };
+    let commit = sync.commit_changes("HEAD", &[change.below(&below)], "below").await.expect("a commit");
+    assert_eq!(user.git(&["ls-tree", "-r", "--name-only", &commit, "dir"]), "dir/deep/file");
+    let none = GitSync::around(pool, user.root.path(), BRANCH, GitOptions::default());
+    assert!(matches!(none, Err(SyncError::NotARepository { .. })));
+    for (path, can) in [("a/b", true), ("./a", true), ("", false), ("../a", false), ("a/.git/x", false)] {
+        assert_eq!(can_be_committed(Path::new(path)), can, "{path}");
     }
 }
 
@@ -766,8 +790,7 @@ async fn a_remote_can_be_a_name_a_path_or_several() {
     assert!(matches!(error, SyncError::Diverged { .. }), "{error}");
     assert_eq!(tip_of(&one), user.tip());
 
-    let none = GitSync::new(pool.clone(), &user.tree(), "none", GitOptions::default()).expect("a repository");
-    let error = none.push("origin").await.expect_err("there is nothing to push");
+    let error = user.sync_on(&pool, "none").push("origin").await.expect_err("there is nothing to push");
     assert!(matches!(error, SyncError::NoSuchSnapshot(_)), "{error}");
 }
 

@@ -20,17 +20,35 @@ static BLANK: LazyLock<Regex> = LazyLock::new(|| pattern(r"\A[ \t\r]*\n"));
 /// All keys in a text.
 pub(super) fn find(text: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
+    let mut ends = Ends::of(text);
     let mut from = 0;
     while let Some(begin) = BEGIN.find_at(text, from) {
-        let reach = text.len().min(begin.end() + LONGEST);
-        let end = match END.find(&text[begin.end()..reach]) {
-            Some(end) => begin.end() + end.end(),
-            None => end_of_body(text, begin.end()),
-        };
+        let end = ends.behind(begin.end()).unwrap_or_else(|| end_of_body(text, begin.end()));
         found.push(begin.start()..end);
         from = end;
     }
     found
+}
+
+/// Ends of keys, each looked for once however many begin.
+struct Ends<'t> {
+    text: &'t [u8],
+    /// The first behind the place last asked about, none if there is none.
+    next: Option<Range<usize>>,
+}
+
+impl<'t> Ends<'t> {
+    fn of(text: &'t [u8]) -> Ends<'t> {
+        Ends { text, next: END.find(text).map(|end| end.range()) }
+    }
+
+    /// The end of a key whose beginning ends here. Places are asked about in order.
+    fn behind(&mut self, begin: usize) -> Option<usize> {
+        if self.next.as_ref().is_some_and(|next| next.start < begin) {
+            self.next = END.find_at(self.text, begin).map(|end| end.range());
+        }
+        self.next.as_ref().map(|next| next.end).filter(|end| *end <= begin + LONGEST)
+    }
 }
 
 /// Behind the last of the lines that look like a key's.
@@ -57,14 +75,14 @@ fn end_of_body(text: &[u8], begin: usize) -> usize {
 
 /// Where a key begins that may not have ended yet.
 pub(super) fn open_at(text: &[u8]) -> Option<usize> {
+    let mut ends = Ends::of(text);
     let mut from = 0;
     while let Some(begin) = BEGIN.find_at(text, from) {
-        let reach = text.len().min(begin.end() + LONGEST);
-        match END.find(&text[begin.end()..reach]) {
-            Some(end) => from = begin.end() + end.end(),
+        from = match ends.behind(begin.end()) {
+            Some(end) => end,
             None if text.len() < begin.end() + LONGEST => return Some(begin.start()),
-            None => from = end_of_body(text, begin.end()),
-        }
+            None => end_of_body(text, begin.end()),
+        };
     }
     None
 }

@@ -11,6 +11,9 @@ use super::{Redactor, beginning_at_end, keys, replaced};
 const LONGEST_LINE: usize = 64 << 10;
 /// this much is kept, more than any secret.
 const KEPT_OF_LINE: usize = 16 << 10;
+/// Where more than this is kept back, it must grow by a part before it is worth another look: looking at all of it for
+/// every few bytes that come would take as long as whoever writes them wants it to.
+const MUCH: usize = 4 << 10;
 
 /// Takes secrets out of output that comes in pieces.
 #[derive(Debug)]
@@ -19,23 +22,32 @@ pub struct StreamRedactor {
     /// What has not been passed on. Its first `seen` bytes have been; they are there for what follows to be judged by.
     held: Vec<u8>,
     seen: usize,
+    /// Whether a line has ended since that was last looked at.
+    line_ended: bool,
+    /// How much must be held before it is looked at again.
+    enough: usize,
 }
 
 impl StreamRedactor {
     pub(super) fn new(redactor: Redactor) -> StreamRedactor {
-        StreamRedactor { redactor, held: Vec::new(), seen: 0 }
+        StreamRedactor { redactor, held: Vec::new(), seen: 0, line_ended: false, enough: 0 }
     }
 
     /// Takes a piece; answers what can be passed on by now.
     pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(piece);
         // Only the end of a line decides anything; looking at every byte of one again and again would be slow.
-        if !piece.contains(&b'\n') && self.held.len() < LONGEST_LINE {
+        self.line_ended |= piece.contains(&b'\n');
+        let undecided = !self.line_ended && self.held.len() < LONGEST_LINE;
+        if undecided || self.held.len() < self.enough {
             return Vec::new();
         }
         let found = self.redactor.found(&self.held);
         let end = outside(&found.known_by, self.decided());
-        self.pass_on(end, &found.secrets)
+        let passed = self.pass_on(end, &found.secrets);
+        self.line_ended = false;
+        self.enough = if self.held.len() > MUCH { self.held.len() + self.held.len() / 4 } else { 0 };
+        passed
     }
 
     /// Answers the rest. If the output was cut, half a secret at its end goes, too.

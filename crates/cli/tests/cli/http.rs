@@ -151,7 +151,7 @@ fn health_has_the_shape_that_was_promised() {
         json!({
             "interactive": { "active": 0, "idle": 1, "queued": 0 },
             "system": { "active": 0, "queued": 0 },
-            "totals": { "completed": 0, "failed": 0, "timedOut": 0, "avgExecMs": 0.0 },
+            "totals": { "completed": 0, "failed": 0, "timedOut": 0, "cancelled": 0, "avgExecMs": 0.0 },
         })
     );
     let ready = server.wait_until("/ready", |answer| answer.status == 200);

@@ -75,9 +75,12 @@ impl Text {
         }
         let totals = stats.totals;
         self.family("wardian_tool_calls_total", "counter", "Calls that got a worker, by what came of them.");
-        for (outcome, calls) in
-            [("completed", totals.completed), ("failed", totals.failed), ("timed_out", totals.timed_out)]
-        {
+        for (outcome, calls) in [
+            ("completed", totals.completed),
+            ("failed", totals.failed),
+            ("timed_out", totals.timed_out),
+            ("cancelled", totals.cancelled),
+        ] {
             self.sample("wardian_tool_calls_total", &[("outcome", outcome)], calls);
         }
         let seconds = totals.avg_exec_ms / 1000.0;

@@ -71,6 +71,14 @@ const PROGRAMS: &[Program] = &[
         links: Links::Are(&["jq"]),
     },
     Program {
+        name: "archive",
+        package: "archive",
+        dist: "dist",
+        stack: MIB,
+        link_args: &["--strip-all"],
+        links: Links::InFile("archive/NAMES"),
+    },
+    Program {
         name: "testing",
         package: "testing",
         dist: "testing/dist",

@@ -36,11 +36,21 @@ pub fn complain(name: &str, message: impl std::fmt::Display) {
 
 /// Says what is wrong with the way the tool was called, as GNU's do.
 pub fn complain_of_usage(name: &str, message: impl std::fmt::Display) {
-    // The tools of diffutils say their name twice.
-    let again = if matches!(name, "cmp" | "diff") { format!("{name}: ") } else { String::new() };
-    // Those of grep say first how they are called.
-    let usage = if name == "grep" { "Usage: grep [OPTION]... PATTERNS [FILE]...\n" } else { "" };
-    complain(name, format_args!("{message}\n{usage}{again}Try '{name} --help' for more information."));
+    let advice = match name {
+        // The tools of diffutils say their name twice.
+        "cmp" | "diff" => format!("{name}: Try '{name} --help' for more information."),
+        // Those of grep say first how they are called.
+        "grep" => {
+            format!("Usage: grep [OPTION]... PATTERNS [FILE]...\nTry '{name} --help' for more information.")
+        }
+        "gzip" => format!("Try `{name} --help' for more information."),
+        "xz" | "unxz" | "xzcat" | "lzma" | "unlzma" | "lzcat" => {
+            format!("{name}: Try `{name} --help' for more information.")
+        }
+        "tar" => format!("Try '{name} --help' or '{name} --usage' for more information."),
+        _ => format!("Try '{name} --help' for more information."),
+    };
+    complain(name, format_args!("{message}\n{advice}"));
 }
 
 /// The line after several complaints about the way the tool was called.

@@ -6,6 +6,7 @@
 mod codec;
 mod squeeze;
 mod stream;
+mod tar;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -38,6 +39,7 @@ programs! {
     "gzip" => squeeze::gzip::main,
     "lzcat" => squeeze::xz::lzcat,
     "lzma" => squeeze::xz::lzma,
+    "tar" => tar::main,
     "unlzma" => squeeze::xz::unlzma,
     "unxz" => squeeze::xz::unxz,
     "unzstd" => squeeze::zstd::unzstd,

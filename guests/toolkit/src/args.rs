@@ -7,7 +7,8 @@ use std::ffi::OsString;
 pub struct Tool {
     pub name: &'static str,
     /// As for `getopt`: a letter, `:` after one that takes an argument, `::` after one that may. A leading `+`
-    /// ends the options at the first operand.
+    /// ends the options at the first operand; a leading `-` makes each operand the argument of [`OPERAND`], for
+    /// tools to which the order matters.
     pub short: &'static str,
     /// Long names, each with the letter it stands for: `name`, `name=` with an argument, `name[=` with or without.
     pub long: &'static [(&'static str, char)],
@@ -16,6 +17,9 @@ pub struct Tool {
     /// The exit code after a wrong option.
     pub misuse: i32,
 }
+
+/// The option that an operand is to a tool with a leading `-` in its letters.
+pub const OPERAND: char = '\u{1}';
 
 /// A command line, taken apart.
 pub struct Parsed {
@@ -69,16 +73,22 @@ impl Tool {
             Some(rest) => (rest, true),
             None => (self.short, std::env::var_os("POSIXLY_CORRECT").is_some()),
         };
+        let in_order = short.starts_with('-');
         let mut parsed = Parsed { options: Vec::new(), operands: Vec::new() };
         let mut rest = arguments.into_iter();
         while let Some(word) = rest.next() {
             if word == b"--" {
-                parsed.operands.extend(rest);
+                match in_order {
+                    true => parsed.options.extend(rest.map(|word| (OPERAND, Some(word)))),
+                    false => parsed.operands.extend(rest),
+                }
                 break;
             } else if let Some(long) = word.strip_prefix(b"--") {
                 self.take_long(long, &mut rest, &mut parsed)?;
             } else if word.len() > 1 && word[0] == b'-' {
                 self.take_short(short, &word[1..], &mut rest, &mut parsed)?;
+            } else if in_order {
+                parsed.options.push((OPERAND, Some(word)));
             } else {
                 parsed.operands.push(word);
                 if stops_early {
@@ -99,7 +109,8 @@ impl Tool {
     ) -> Result<(), Refusal> {
         for (at, &letter) in letters.iter().enumerate() {
             let letter = char::from(letter);
-            let found = short.split_once(letter).filter(|_| letter != ':').map(|(_, after)| after);
+            let found =
+                short.split_once(letter).filter(|_| letter != ':' && letter != '-').map(|(_, after)| after);
             let Some(after) = found else {
                 return Err(Refusal::Wrong(format!("invalid option -- '{letter}'")));
             };

@@ -20,6 +20,11 @@ impl Clock {
         Clock(zone)
     }
 
+    /// Without regard to `TZ`.
+    pub fn utc() -> Clock {
+        Clock(TimeZone::UTC)
+    }
+
     /// The date and time in this zone; the first moment of 1970 for what no calendar reaches.
     pub fn at(&self, nanos: i64) -> Zoned {
         Timestamp::from_nanosecond(i128::from(nanos))

@@ -271,7 +271,7 @@ impl Job {
     fn treat(&mut self, file: &[u8], count: usize) -> Result<(), Over> {
         let name = shown(file);
         let changes_files = !self.to_stdout && matches!(self.act, Act::Compress | Act::Decompress);
-        let itself = match abi::stat(Dir::CWD, file, !(changes_files && !self.force)) {
+        let itself = match abi::stat(Dir::CWD, file, !changes_files || self.force) {
             Ok(stat) => stat,
             Err(error) => {
                 self.fail(format!("{name}: {error}"));

@@ -196,7 +196,8 @@ pub fn parse(block: &Block) -> Option<Member> {
     let size = u64::try_from(number(&block[field::SIZE])?).ok()?;
     let unsigned = |range: std::ops::Range<usize>| number(&block[range]).and_then(|n| u64::try_from(n).ok());
     let has_names = is_ustar || is_gnu;
-    let name_in = |range: std::ops::Range<usize>| if has_names { text(&block[range]).to_vec() } else { Vec::new() };
+    let name_in =
+        |range: std::ops::Range<usize>| if has_names { text(&block[range]).to_vec() } else { Vec::new() };
     Some(Member {
         name,
         kind,
@@ -259,7 +260,11 @@ pub fn compose(member: &Member, format: Format) -> Block {
             block[field::TYPE] = 0;
         }
     } else {
-        block[field::MAGIC].copy_from_slice(if format == Format::Gnu { b"ustar  \0" } else { b"ustar\x0000" });
+        block[field::MAGIC].copy_from_slice(if format == Format::Gnu {
+            b"ustar  \0"
+        } else {
+            b"ustar\x0000"
+        });
         // Room is left for the NUL that old programs look for.
         put_text(&mut block[field::OWNER][..31], &member.owner);
         put_text(&mut block[field::GROUP][..31], &member.group);

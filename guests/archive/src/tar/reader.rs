@@ -27,7 +27,9 @@ pub enum Next {
     /// A block that should be a header and is none.
     Nonsense,
     /// The end; `marked` with the two blocks of zeros.
-    End { lone_zero_block: bool },
+    End {
+        lone_zero_block: bool,
+    },
 }
 
 /// An archive being read.
@@ -135,7 +137,8 @@ impl Reader {
         self.padding = member.stored.wrapping_neg() % BLOCK as u64;
         if member.kind == Kind::Sparse {
             member.map = Some(self.gnu_map(block)?);
-            member.size = header::number(&block[field::REAL_SIZE]).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+            member.size =
+                header::number(&block[field::REAL_SIZE]).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
             member.kind = Kind::File;
         }
         if let Some(size) = sparse.size {
@@ -150,7 +153,8 @@ impl Reader {
         let mut map = Vec::new();
         let mut take = |fields: &[u8]| {
             for pair in fields.chunks_exact(24) {
-                let number = |bytes: &[u8]| header::number(bytes).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+                let number =
+                    |bytes: &[u8]| header::number(bytes).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
                 if pair[12] != 0 {
                     map.push((number(&pair[..12]), number(&pair[12..])));
                 }
@@ -204,11 +208,12 @@ impl Reader {
         if most == 0 {
             return Ok(0);
         }
-        let count = self.source.read(&mut buffer[..most])?;
+        let count = self.fill(&mut buffer[..most])?;
+        // Of an archive that ends too early, only whole blocks count.
+        let count = if count < most { count - count % BLOCK } else { count };
         if count == 0 {
             return Err(Broken::Cut);
         }
-        self.position += count as u64;
         self.left -= count as u64;
         Ok(count)
     }
@@ -278,7 +283,8 @@ fn apply(member: &mut Member, sparse: &mut PaxSparse, key: &[u8], value: &[u8]) 
         b"linkpath" => member.link = value.to_vec(),
         b"size" => {
             if let Some(size) = number() {
-                (member.size, member.stored) = (size, if member.stored == 0 && size > 0 && !has_content(member) { 0 } else { size });
+                (member.size, member.stored) =
+                    (size, if member.stored == 0 && size > 0 && !has_content(member) { 0 } else { size });
             }
         }
         b"mtime" => member.mtime = time(value).unwrap_or(member.mtime),

@@ -50,7 +50,7 @@ impl Writer {
     /// Marks the end and fills the last record.
     pub fn finish(mut self) -> io::Result<()> {
         self.put(&[0; 2 * BLOCK])?;
-        while self.written % self.record != 0 {
+        while !self.written.is_multiple_of(self.record) {
             self.put(&[0; BLOCK])?;
         }
         self.sink.write_all(&self.buffer)?;
@@ -88,6 +88,11 @@ impl Writer {
         self.pad(text.len() as u64 + 1)
     }
 
+    /// Whether a link's name will be cut, for the format has no place for the rest.
+    pub fn is_link_too_long(&self, member: &Member) -> bool {
+        matches!(self.format, Format::Ustar | Format::V7) && member.link.len() > field::LINK.len()
+    }
+
     fn plain_member(&mut self, member: &Member) -> Result<io::Result<()>, &'static str> {
         let mut short = member.clone();
         let mut prefix = Vec::new();
@@ -103,9 +108,6 @@ impl Writer {
             prefix = member.name[..at].to_vec();
             short.name = member.name[at + 1..].to_vec();
         }
-        if member.link.len() > field::LINK.len() {
-            return Err("link name is too long; not dumped");
-        }
         if !header::fits(member.stored, 12) {
             return Err("value out of range; not dumped");
         }
@@ -116,29 +118,17 @@ impl Writer {
     }
 
     fn pax_member(&mut self, member: &Member) -> io::Result<()> {
-        let mut short = member.clone();
         let mut records = Vec::new();
-        let mut prefix = Vec::new();
-        if !member.name.is_ascii() {
-            add_record(&mut records, "path", &member.name);
-        } else if member.name.len() > field::NAME.len() {
-            match split(&member.name) {
-                Some(at) => {
-                    prefix = member.name[..at].to_vec();
-                    short.name = member.name[at + 1..].to_vec();
-                }
-                None => add_record(&mut records, "path", &member.name),
-            }
-        }
-        if member.link.len() > field::LINK.len() || !member.link.is_ascii() {
+        let fits_in = |text: &[u8], length: usize| text.len() <= length && text.is_ascii();
+        if !fits_in(&member.link, field::LINK.len()) {
             add_record(&mut records, "linkpath", &member.link);
         }
-        for (key, name) in [("uname", &member.owner), ("gname", &member.group)] {
-            if name.len() > 31 || !name.is_ascii() {
-                add_record(&mut records, key, name);
-            }
+        if !fits_in(&member.name, field::NAME.len()) {
+            add_record(&mut records, "path", &member.name);
         }
-        for (key, value, length) in [("size", member.stored, 12), ("uid", member.uid, 8), ("gid", member.gid, 8)] {
+        for (key, value, length) in
+            [("uid", member.uid, 8), ("gid", member.gid, 8), ("size", member.stored, 12)]
+        {
             if !header::fits(value, length) {
                 add_record(&mut records, key, value.to_string().as_bytes());
             }
@@ -152,20 +142,23 @@ impl Writer {
                 add_record(&mut records, key, time_text(time).as_bytes());
             }
         }
+        for (key, name) in [("uname", &member.owner), ("gname", &member.group)] {
+            if !fits_in(name, 31) {
+                add_record(&mut records, key, name);
+            }
+        }
         if !records.is_empty() {
             self.extended_header(member, &records)?;
         }
-        let mut block = header::compose(&short, Format::Pax);
-        header::put_text(&mut block[field::PREFIX], &prefix);
-        header::seal(&mut block);
-        self.put(&block)
+        self.put(&header::compose(member, Format::Pax))
     }
 
     fn extended_header(&mut self, member: &Member, records: &[u8]) -> io::Result<()> {
         let name = member.name.strip_suffix(b"/").unwrap_or(&member.name);
         let directory = toolkit::files::parent(name);
         let base = toolkit::files::base_name(name);
-        let mut header = Member::named(&[&directory, b"/PaxHeaders/".as_slice(), base].concat(), Kind::Unknown(b'x'));
+        let mut header =
+            Member::named(&[&directory, b"/PaxHeaders/".as_slice(), base].concat(), Kind::Unknown(b'x'));
         header.mode = 0o644;
         header.stored = records.len() as u64;
         header.mtime = member.mtime;

@@ -22,6 +22,7 @@ pub mod size;
 pub mod strftime;
 pub mod table;
 pub mod target;
+pub mod version;
 pub mod when;
 
 /// Arguments of a tool, its name first.

@@ -46,6 +46,7 @@ mod rm;
 mod rmdir;
 mod sed;
 mod sleep;
+mod sort;
 mod sponge;
 mod stat;
 mod strings;
@@ -211,7 +212,7 @@ tools! {
     "shred" => Theirs(uu_shred::uumain),
     "shuf" => Theirs(uu_shuf::uumain),
     "sleep" => Ours(sleep::main),
-    "sort" => Theirs(uu_sort::uumain),
+    "sort" => Ours(sort::main),
     "split" => Theirs(uu_split::uumain),
     "sponge" => Ours(sponge::main),
     "stat" => Ours(stat::main),

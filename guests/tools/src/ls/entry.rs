@@ -66,7 +66,7 @@ pub fn sort(entries: &mut [Entry], options: &Options) {
             Order::Size => right.size().cmp(&left.size()).then_with(by_name),
             Order::Time => right.time.cmp(&left.time).then_with(by_name),
             Order::Extension => extension(&left.name).cmp(extension(&right.name)).then_with(by_name),
-            Order::Version => by_version(&left.name, &right.name).then_with(by_name),
+            Order::Version => toolkit::version::compare(&left.name, &right.name).then_with(by_name),
             Order::Name | Order::Directory => by_name(),
         };
         groups.unwrap_or(Ordering::Equal).then(if options.reverse { order.reverse() } else { order })
@@ -75,37 +75,4 @@ pub fn sort(entries: &mut [Entry], options: &Options) {
 
 fn extension(name: &[u8]) -> &[u8] {
     name.iter().rposition(|&byte| byte == b'.').map_or(b"", |dot| &name[dot..])
-}
-
-/// Numbers inside names by their value.
-fn by_version(mut left: &[u8], mut right: &[u8]) -> Ordering {
-    loop {
-        let (a, b) = (text_length(left), text_length(right));
-        let order = left[..a].cmp(&right[..b]);
-        if order != Ordering::Equal {
-            return order;
-        }
-        (left, right) = (&left[a..], &right[b..]);
-        if left.is_empty() || right.is_empty() {
-            return left.len().cmp(&right.len());
-        }
-        let (x, y) = (number(&mut left), number(&mut right));
-        let order = x.len().cmp(&y.len()).then_with(|| x.cmp(y));
-        if order != Ordering::Equal {
-            return order;
-        }
-    }
-}
-
-fn text_length(name: &[u8]) -> usize {
-    name.iter().position(u8::is_ascii_digit).unwrap_or(name.len())
-}
-
-/// Takes a number off the front; its digits without leading zeros.
-fn number<'a>(name: &mut &'a [u8]) -> &'a [u8] {
-    let digits = name.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(name.len());
-    let (number, rest) = name.split_at(digits);
-    *name = rest;
-    let zeros = number.iter().take_while(|&&byte| byte == b'0').count();
-    &number[zeros..]
 }

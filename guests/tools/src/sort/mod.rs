@@ -1,0 +1,444 @@
+//! `sort`: puts lines in order.
+//!
+//! `key.rs` cuts keys out of lines, `order.rs` compares them, `lines.rs` holds the lines and sorts them; this file reads
+//! the options and does what they ask for.
+
+mod debug;
+mod key;
+mod lines;
+mod order;
+
+use key::{How, Key, Letters};
+use lines::{Lines, Rules};
+use toolkit::args::{Tool, bytes_of};
+use toolkit::{Arguments, complain, files, quote};
+use wardian_abi as abi;
+use wardian_abi::{Dir, Errno, open_flags};
+
+const TOOL: Tool = Tool {
+    name: "sort",
+    short: "bcCdfghik:mMno:rRsS:t:T:uVy::z",
+    long: &[
+        ("ignore-leading-blanks", 'b'),
+        ("check[=", '1'),
+        ("compress-program=", '2'),
+        ("debug", '3'),
+        ("dictionary-order", 'd'),
+        ("ignore-case", 'f'),
+        ("files0-from=", '4'),
+        ("general-numeric-sort", 'g'),
+        ("human-numeric-sort", 'h'),
+        ("ignore-nonprinting", 'i'),
+        ("key=", 'k'),
+        ("merge", 'm'),
+        ("month-sort", 'M'),
+        ("numeric-sort", 'n'),
+        ("version-sort", 'V'),
+        ("random-sort", 'R'),
+        ("random-source=", '5'),
+        ("sort=", '6'),
+        ("output=", 'o'),
+        ("reverse", 'r'),
+        ("stable", 's'),
+        ("batch-size=", '7'),
+        ("buffer-size=", 'S'),
+        ("field-separator=", 't'),
+        ("temporary-directory=", 'T'),
+        ("unique", 'u'),
+        ("zero-terminated", 'z'),
+        ("parallel=", '8'),
+    ],
+    help: "\
+Usage: sort [OPTION]... [FILE]...
+  or:  sort [OPTION]... --files0-from=F
+Write the lines of all FILEs, sorted, to standard output.
+With no FILE, or when FILE is -, read standard input.
+
+How lines are compared:
+  -b, --ignore-leading-blanks  ignore leading blanks
+  -d, --dictionary-order       only blanks, letters and digits count
+  -f, --ignore-case            small letters count as capitals
+  -g, --general-numeric-sort   by numbers such as 1.5e3
+  -h, --human-numeric-sort     by numbers such as 2K and 1G
+  -i, --ignore-nonprinting     only printable characters count
+  -M, --month-sort             by months: unknown < 'JAN' < ... < 'DEC'
+  -n, --numeric-sort           by numbers
+  -R, --random-sort            at random, but equal keys together
+      --random-source=FILE     take random bytes from FILE
+  -r, --reverse                the other way round
+      --sort=WORD              general-numeric -g, human-numeric -h, month -M,
+                                 numeric -n, random -R, version -V
+  -V, --version-sort           by versions inside the text
+
+Other options:
+      --batch-size=NMERGE      accepted, and ignored
+  -c, --check, --check=diagnose-first  check whether the input is sorted
+  -C, --check=quiet, --check=silent    the same, without a message
+      --compress-program=PROG  accepted, and ignored
+      --debug                  underline the parts of lines that are compared
+      --files0-from=F          read the files whose names, each with a NUL after
+                                 it, are in F
+  -k, --key=KEYDEF             by a key: F[.C][OPTS][,F[.C][OPTS]], from one
+                                 field and character to another, counted from 1
+  -m, --merge                  merge files that are sorted already
+  -o, --output=FILE            write to FILE
+  -s, --stable                 keep the order of lines whose keys are equal
+  -S, --buffer-size=SIZE       accepted, and ignored
+  -t, --field-separator=SEP    SEP stands between fields, instead of blanks
+  -T, --temporary-directory=DIR  accepted, and ignored
+      --parallel=N             accepted, and ignored
+  -u, --unique                 only the first of lines that are equal
+  -z, --zero-terminated        lines end in NUL
+      --help                   display this help and exit
+      --version                output version information and exit
+",
+    misuse: 2,
+};
+
+#[derive(Clone, Copy, PartialEq)]
+enum Check {
+    Loud,
+    Quiet,
+}
+
+#[derive(Default)]
+struct Options {
+    letters: Letters,
+    keys: Vec<Key>,
+    separator: Option<u8>,
+    check: Option<Check>,
+    merge: bool,
+    stable: bool,
+    unique: bool,
+    zero: bool,
+    debug: bool,
+    output: Option<Vec<u8>>,
+    names: Option<Vec<u8>>,
+    random: Option<Vec<u8>>,
+}
+
+pub fn main(arguments: Arguments) -> i32 {
+    run(bytes_of(arguments)).unwrap_or_else(|code| code)
+}
+
+fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
+    let parsed = TOOL.parse(modern(arguments))?;
+    let options = Options::new(parsed.options)?;
+    let operands = options.inputs(parsed.operands)?;
+    let rules = options.rules()?;
+    if options.debug {
+        debug::warn(&options.keys, &rules);
+    }
+    if let Some(check) = options.check {
+        return check_order(&operands[0], check, &rules);
+    }
+    let mut lines = Lines::default();
+    for operand in &operands {
+        lines.add(read(operand)?, rules.end);
+    }
+    let order = if options.merge { lines.merged(&rules) } else { lines.sorted(&rules) };
+    if options.debug {
+        let text = debug::show(&order, &options.keys, &rules);
+        return write(&options.output, std::iter::once(text.as_slice()), None);
+    }
+    write(&options.output, order.into_iter(), Some(rules.end))
+}
+
+/// Keys of old, `+1 -2`, in today's words: they count fields from 0, and the second names the first field left out.
+fn modern(arguments: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    let mut modern: Vec<Vec<u8>> = Vec::with_capacity(arguments.len());
+    let mut rest = arguments.into_iter().peekable();
+    while let Some(word) = rest.next() {
+        let is_old = word.len() > 1 && word[0] == b'+' && word[1].is_ascii_digit();
+        if word == b"--" || !is_old {
+            let ends = word == b"--";
+            modern.push(word);
+            if ends {
+                modern.extend(rest);
+                break;
+            }
+            continue;
+        }
+        let is_end = |next: &Vec<u8>| next.len() > 1 && next[0] == b'-' && next[1].is_ascii_digit();
+        let end = rest.next_if(is_end).map(|end| old_place(&end[1..], true));
+        let mut key = b"-k".to_vec();
+        key.extend(old_place(&word[1..], false));
+        if let Some(end) = end {
+            key.push(b',');
+            key.extend(end);
+        }
+        modern.push(key);
+    }
+    modern
+}
+
+fn old_place(text: &[u8], is_end: bool) -> Vec<u8> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let field: usize = toolkit::input::number(&text[..digits]).unwrap_or(usize::MAX - 1);
+    let (char, letters) = match &text[digits..] {
+        [b'.', rest @ ..] => {
+            let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            (toolkit::input::number(&rest[..digits]).unwrap_or(0), &rest[digits..])
+        }
+        rest => (0, rest),
+    };
+    let place = match (is_end, char) {
+        (true, 0) => format!("{field}"),
+        (true, char) => format!("{}.{char}", field + 1),
+        (false, char) => format!("{}.{}", field + 1, char + 1),
+    };
+    [place.as_bytes(), letters].concat()
+}
+
+fn refuse(message: impl std::fmt::Display) -> i32 {
+    complain("sort", message);
+    2
+}
+
+impl Options {
+    fn new(given: Vec<(char, Option<Vec<u8>>)>) -> Result<Options, i32> {
+        let mut options = Options::default();
+        for (letter, argument) in given {
+            let text = argument.clone().unwrap_or_default();
+            match letter {
+                'k' => options.keys.push(Key::parse(&text).map_err(refuse)?),
+                't' => options.set_separator(&text)?,
+                'o' => {
+                    if options.output.as_ref().is_some_and(|output| *output != text) {
+                        return Err(refuse("multiple output files specified"));
+                    }
+                    options.output = argument;
+                }
+                'c' => options.set_check(Check::Loud)?,
+                'C' => options.set_check(Check::Quiet)?,
+                '1' => options.set_check(check_word(argument.as_deref())?)?,
+                'm' => options.merge = true,
+                's' => options.stable = true,
+                'u' => options.unique = true,
+                'z' => options.zero = true,
+                '3' => options.debug = true,
+                '4' => options.names = argument,
+                '5' => options.random = argument,
+                '6' => options.letters.0.push(order_word(&text)?),
+                '7' | '8' | 'S' => check_size(letter, &text)?,
+                '2' | 'T' | 'y' => {}
+                letter => options.letters.0.push(letter as u8),
+            }
+        }
+        let all = std::iter::once(&options.letters).chain(options.keys.iter().map(|key| &key.letters));
+        for letters in all {
+            if let Some(conflict) = letters.conflict() {
+                return Err(refuse(conflict));
+            }
+        }
+        if options.check.is_some() && options.output.is_some() {
+            let letter = if options.check == Some(Check::Loud) { 'c' } else { 'C' };
+            return Err(refuse(format_args!("options '-{letter}o' are incompatible")));
+        }
+        for key in &mut options.keys {
+            key.inherit(&options.letters);
+        }
+        Ok(options)
+    }
+
+    fn set_separator(&mut self, text: &[u8]) -> Result<(), i32> {
+        let separator = match text {
+            [] => return Err(refuse("empty tab")),
+            [byte] => *byte,
+            b"\\0" => 0,
+            _ => return Err(refuse(format_args!("multi-character tab {}", quote::word(text)))),
+        };
+        if self.separator.replace(separator).is_some_and(|old| old != separator) {
+            return Err(refuse("incompatible tabs"));
+        }
+        Ok(())
+    }
+
+    fn set_check(&mut self, check: Check) -> Result<(), i32> {
+        if self.check.replace(check).is_some_and(|old| old != check) {
+            return Err(refuse("options '-cC' are incompatible"));
+        }
+        Ok(())
+    }
+
+    /// The files to be read.
+    fn inputs(&self, operands: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, i32> {
+        let Some(list) = &self.names else {
+            if let (Some(check), Some(extra)) = (self.check, operands.get(1)) {
+                let letter = if check == Check::Loud { 'c' } else { 'C' };
+                let extra = quote::always(extra);
+                return Err(refuse(format_args!("extra operand {extra} not allowed with -{letter}")));
+            }
+            return Ok(toolkit::input::or_stdin(operands));
+        };
+        if let Some(extra) = operands.first() {
+            let extra = quote::always(extra);
+            let message =
+                format!("extra operand {extra}\nfile operands cannot be combined with --files0-from");
+            return Err(TOOL.wrong(message));
+        }
+        let names = read(list)?;
+        let names: Vec<Vec<u8>> =
+            names.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect();
+        if names.is_empty() {
+            return Err(refuse(format_args!("no input from {}", quote::always(list))));
+        }
+        Ok(names)
+    }
+
+    fn rules(&self) -> Result<Rules<'_>, i32> {
+        let how = self.letters.how();
+        let whole = Key::parse(b"1").ok().map(|mut key| {
+            key.inherit(&self.letters);
+            key
+        });
+        // What is said for the whole line is a key from its start.
+        let needs_key = self.keys.is_empty() && self.letters.0.iter().any(|letter| *letter != b'r');
+        let keys = match whole {
+            Some(whole) if needs_key => std::borrow::Cow::Owned(vec![whole]),
+            _ => std::borrow::Cow::Borrowed(self.keys.as_slice()),
+        };
+        let random = keys.iter().any(|key| key.how.order == order::Order::Random);
+        Ok(Rules {
+            keys,
+            separator: self.separator,
+            last: How { reverse: how.reverse, ..How::PLAIN },
+            stable: self.stable,
+            unique: self.unique,
+            salt: if random { self.salt()? } else { 0 },
+            end: if self.zero { 0 } else { b'\n' },
+        })
+    }
+
+    /// Eight random bytes, from where they are to come from.
+    fn salt(&self) -> Result<u64, i32> {
+        use std::io::Read;
+        let source = self.random.as_deref().unwrap_or(b"/dev/urandom");
+        let mut bytes = [0; 8];
+        let read = std::fs::File::open(files::path(source)).and_then(|mut file| file.read_exact(&mut bytes));
+        match read {
+            Ok(()) => Ok(u64::from_le_bytes(bytes)),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                Err(refuse(format_args!("{}: end of file", quote::if_needed(source))))
+            }
+            Err(error) => {
+                Err(refuse(format_args!("open failed: {}: {}", quote::if_needed(source), Errno::from(error))))
+            }
+        }
+    }
+}
+
+fn check_word(word: Option<&[u8]>) -> Result<Check, i32> {
+    let fits = |name: &[u8], word: &[u8]| !word.is_empty() && name.starts_with(word);
+    match word {
+        None => Ok(Check::Loud),
+        Some(word) if fits(b"quiet", word) || fits(b"silent", word) => Ok(Check::Quiet),
+        Some(word) if fits(b"diagnose-first", word) => Ok(Check::Loud),
+        Some(word) => Err(TOOL.wrong_choice("--check", word, &["quiet silent", "diagnose-first"])),
+    }
+}
+
+fn order_word(word: &[u8]) -> Result<u8, i32> {
+    const WORDS: [(&str, u8); 6] = [
+        ("general-numeric", b'g'),
+        ("human-numeric", b'h'),
+        ("month", b'M'),
+        ("numeric", b'n'),
+        ("random", b'R'),
+        ("version", b'V'),
+    ];
+    let fits = |(name, _): &&(&str, u8)| !word.is_empty() && name.as_bytes().starts_with(word);
+    match WORDS.iter().find(fits) {
+        Some((_, letter)) => Ok(*letter),
+        None => Err(TOOL.wrong_choice("--sort", word, &WORDS.map(|(name, _)| name))),
+    }
+}
+
+/// Sizes and counts that change nothing here must be ones nevertheless.
+fn check_size(letter: char, text: &[u8]) -> Result<(), i32> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let option = match letter {
+        '7' => "--batch-size",
+        '8' => "--parallel",
+        _ => "-S",
+    };
+    let unit = &text[digits..];
+    let is_unit = letter == 'S'
+        && matches!(unit, [] | [b'%' | b'b' | b'k' | b'K' | b'M' | b'G' | b'T' | b'P' | b'E'..=b'Z']);
+    let number: u64 = toolkit::input::number(&text[..digits]).unwrap_or(u64::from(digits > 0));
+    let shown = quote::word(text);
+    match () {
+        () if digits == 0 || !(unit.is_empty() || is_unit) => {
+            Err(refuse(format_args!("invalid {option} argument {shown}")))
+        }
+        () if letter == '7' && number < 2 => {
+            complain("sort", format_args!("invalid --batch-size argument {shown}"));
+            Err(refuse("minimum --batch-size argument is '2'"))
+        }
+        () if letter == '8' && number == 0 => Err(refuse("number in parallel must be nonzero")),
+        () => Ok(()),
+    }
+}
+
+/// Everything in a file; `-` is standard input.
+fn read(operand: &[u8]) -> Result<Vec<u8>, i32> {
+    let shown = quote::if_needed(operand);
+    if operand == b"-" {
+        return files::read_fd(0).map_err(|error| refuse(format_args!("read failed: {shown}: {error}")));
+    }
+    match abi::open(Dir::CWD, operand, open_flags::RDONLY | open_flags::CLOEXEC, 0) {
+        Err(error) => Err(refuse(format_args!("cannot read: {shown}: {error}"))),
+        Ok(fd) => {
+            let content = files::read_fd(fd);
+            let _ = abi::close(fd);
+            content.map_err(|error| refuse(format_args!("read failed: {shown}: {error}")))
+        }
+    }
+}
+
+/// Whether a file is in order; names the first line that is not.
+fn check_order(operand: &[u8], check: Check, rules: &Rules<'_>) -> Result<i32, i32> {
+    let mut lines = Lines::default();
+    lines.add(read(operand)?, rules.end);
+    let Some((number, line)) = lines.first_disorder(rules) else { return Ok(0) };
+    if check == Check::Loud {
+        let mut message = format!("sort: {}:{number}: disorder: ", quote::if_needed(operand)).into_bytes();
+        message.extend_from_slice(line);
+        message.push(b'\n');
+        let _ = abi::write_all(2, &message);
+    }
+    Ok(1)
+}
+
+/// Writes the texts, each with its end, to a file or standard output.
+fn write<'a>(
+    output: &Option<Vec<u8>>,
+    texts: impl Iterator<Item = &'a [u8]>,
+    end: Option<u8>,
+) -> Result<i32, i32> {
+    const ENOUGH: usize = 64 * 1024;
+    let fd = match output {
+        None => 1,
+        Some(path) => {
+            let flags = open_flags::WRONLY | open_flags::CREAT | open_flags::TRUNC | open_flags::CLOEXEC;
+            abi::open(Dir::CWD, path, flags, 0o666)
+                .map_err(|error| refuse(format_args!("open failed: {}: {error}", quote::if_needed(path))))?
+        }
+    };
+    let failed = |error: Errno| {
+        let name = output.as_deref().map_or("'standard output'".to_owned(), quote::if_needed);
+        refuse(format_args!("fflush failed: {name}: {error}"));
+        refuse("write error")
+    };
+    let mut buffer = Vec::with_capacity(ENOUGH + 4096);
+    for text in texts {
+        buffer.extend_from_slice(text);
+        buffer.extend(end);
+        if buffer.len() >= ENOUGH {
+            abi::write_all(fd, &buffer).map_err(failed)?;
+            buffer.clear();
+        }
+    }
+    abi::write_all(fd, &buffer).map_err(failed)?;
+    Ok(0)
+}

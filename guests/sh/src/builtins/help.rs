@@ -36,7 +36,9 @@ pub fn help(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     if patterns.is_empty() {
         let topics = topics().map(|(_, synopsis)| format!(" {synopsis}\n"));
         let text =
-            "These shell commands are defined internally.\n\n".to_owned() + &topics.collect::<String>();
+            "These shell commands are defined internally. The tools are programs: `ls /bin' lists them, and\n\
+             `NAME --help' says what one does.\n\n"
+                .to_owned() + &topics.collect::<String>();
         return Ok(output(shell, b"help", text.as_bytes()));
     }
     let mut found = false;

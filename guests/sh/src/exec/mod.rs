@@ -1,5 +1,6 @@
 //! Running commands.
 
+mod absent;
 mod compound;
 mod condition;
 mod coproc;

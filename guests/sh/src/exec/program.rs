@@ -302,7 +302,13 @@ impl Shell {
     fn report_missing(&mut self, name: &[u8], status: i32) -> i32 {
         match status {
             127 if name.contains(&b'/') => self.complain_errno(name, Errno::NOENT),
-            127 => self.complain_parts(&[name, b": command not found"]),
+            127 => {
+                self.complain_parts(&[name, b": command not found"]);
+                if let Some(advice) = super::absent::advice(name) {
+                    // There is nowhere left to say that this failed.
+                    let _ = abi::write_all(2, advice.as_bytes());
+                }
+            }
             _ if abi::stat(abi::Dir::CWD, name, true).is_ok_and(|stat| stat.is_dir())
                 && name.contains(&b'/') =>
             {

@@ -25,7 +25,9 @@ mod find;
 mod getconf;
 mod getopt;
 mod grep;
+mod head;
 mod hexdump;
+mod iconv;
 mod id;
 mod install;
 mod kill;
@@ -37,6 +39,7 @@ mod mktemp;
 mod mv;
 mod nice;
 mod nohup;
+mod pager;
 mod patch;
 mod pgrep;
 mod ps;
@@ -65,6 +68,7 @@ mod uuidgen;
 mod uutils;
 mod wasi;
 mod watch;
+mod wc;
 mod which;
 mod xargs;
 mod xxd;
@@ -165,13 +169,15 @@ tools! {
     "grep" => Ours(grep::main),
     "groups" => Ours(id::groups),
     "hd" => Ours(hexdump::hd),
-    "head" => Theirs(uu_head::uumain),
+    "head" => Ours(head::main),
     "hexdump" => Ours(hexdump::main),
     "hostname" => Ours(uname::hostname),
+    "iconv" => Ours(iconv::main),
     "id" => Ours(id::main),
     "install" => Ours(install::main),
     "join" => Theirs(uu_join::uumain),
     "kill" => Ours(kill::main),
+    "less" => Ours(pager::less),
     "link" => Theirs(uu_link::uumain),
     "ln" => Ours(ln::main),
     "ls" => Ours(ls::main),
@@ -179,6 +185,7 @@ tools! {
     "mkdir" => Ours(mkdir::main),
     "mkfifo" => Ours(mkfifo::main),
     "mktemp" => Ours(mktemp::main),
+    "more" => Ours(pager::more),
     "mv" => Ours(mv::main),
     "nice" => Ours(nice::main),
     "nl" => Theirs(uu_nl::uumain),
@@ -243,7 +250,7 @@ tools! {
     "vdir" => Ours(ls::vdir),
     "wasi" => Ours(wasi::main),
     "watch" => Ours(watch::main),
-    "wc" => Theirs(uu_wc::uumain),
+    "wc" => Ours(wc::main),
     "which" => Ours(which::main),
     "whoami" => Ours(id::whoami),
     "xargs" => Ours(xargs::main),

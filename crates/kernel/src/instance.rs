@@ -105,9 +105,6 @@ impl Instance {
         env: Arc<Vec<Vec<u8>>>,
         berth: Berth,
     ) -> Result<Instance, Errno> {
-        if let Some(spare) = machine.rules().spares.as_ref().and_then(|spares| spares.take(program)) {
-            return spare.given_to(machine, process, env, berth);
-        }
         let ctx = Ctx {
             machine: machine.clone(),
             process: process.clone(),
@@ -134,6 +131,20 @@ impl Instance {
         ctx.memory = memory;
         ctx.stack_pointer = stack_pointer;
         Ok(Instance { store, instance, berth })
+    }
+
+    /// The same, one that lay ready if there is one.
+    pub(crate) async fn ready_or_new(
+        machine: &Arc<Machine>,
+        process: &Arc<Process>,
+        program: &Arc<Program>,
+        env: Arc<Vec<Vec<u8>>>,
+        berth: Berth,
+    ) -> Result<Instance, Errno> {
+        match machine.rules().spares.as_ref().and_then(|spares| spares.take(program)) {
+            Some(spare) => spare.given_to(machine, process, env, berth),
+            None => Instance::new(machine, process, program, env, berth).await,
+        }
     }
 
     /// A spare becomes a process's own, which is charged as if it had been made for it.

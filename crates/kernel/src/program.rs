@@ -51,6 +51,11 @@ impl Program {
         Ok(Arc::new(Program { name: name.to_owned(), pre, native, system, forks, template: OnceCell::new() }))
     }
 
+    /// Whether a session of it was started before.
+    pub fn is_known(&self) -> bool {
+        self.template.initialized()
+    }
+
     /// What it is called in messages.
     pub fn name(&self) -> &str {
         &self.name

@@ -112,7 +112,8 @@ enum Job {
 }
 
 impl Session {
-    /// Starts `program` in `machine`, with `env` (`NAME=VALUE`) and in the directory `cwd`.
+    /// Starts `program` in `machine`, with `env` (`NAME=VALUE`) and in the directory `cwd`. Must be called on the
+    /// kernel's runtime for the first session of a program, which is started to see what it is like.
     pub async fn start(
         machine: &Arc<Machine>,
         program: &Arc<Program>,
@@ -393,7 +394,8 @@ impl Session {
             () = cancel.notified() => return Ok(None),
         };
         let env = self.rest.env.clone();
-        let mut instance = Instance::new(&self.machine, &self.process, &self.program, env, berth).await?;
+        let instance = Instance::ready_or_new(&self.machine, &self.process, &self.program, env, berth);
+        let mut instance = instance.await?;
         self.rest.image.restore(&mut instance).await?;
         Ok(Some(instance))
     }
@@ -402,6 +404,10 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.machine.end(&self.process, Status::Exited(0));
+        if let Some(instance) = self.warm.take() {
+            // Unmapping its memory takes longer than whoever lets go of a session cares to wait.
+            self.machine.kernel().runtime().spawn(async move { drop(instance) });
+        }
     }
 }
 

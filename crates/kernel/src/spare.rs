@@ -1,9 +1,9 @@
 //! Instances made before they are asked for.
 //!
-//! Making an instance is mostly mapping its memory, and that is most of what a new sandbox's first command, a fork or
-//! a spawn waits for. So of the programs that everyone runs a few fresh instances lie ready, and are replaced while
-//! the process that took one is at work. A spare has run nothing and seen nothing: it belongs to nobody until it is
-//! taken.
+//! Making an instance is mostly mapping its memory, and that is most of what a new sandbox's first command waits for.
+//! So a few fresh instances of the shell lie ready, and are replaced while the one who took the last is at work. A spare
+//! has run nothing and seen nothing: it belongs to nobody until it is taken. Forks do not take any: they come in such
+//! numbers that whoever makes the next would only fight them for the process's memory map.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,19 +21,15 @@ use crate::proc::Process;
 use crate::program::Program;
 use crate::session::add_process;
 
-/// Fresh instances of some programs.
+/// Fresh instances of a program.
 pub struct Spares {
     kernel: Kernel,
-    shelves: Vec<Shelf>,
-    /// How many of each program are to lie ready.
+    program: Arc<Program>,
+    ready: Mutex<Vec<Instance>>,
+    /// How many are to lie ready.
     wanted: AtomicUsize,
     filling: AtomicBool,
     nobody: OnceCell<Nobody>,
-}
-
-struct Shelf {
-    program: Arc<Program>,
-    ready: Mutex<Vec<Instance>>,
 }
 
 /// Whose instances are until somebody takes them.
@@ -43,57 +39,57 @@ struct Nobody {
 }
 
 impl Spares {
-    /// Of these programs, which must be ones that ship with us; none are kept until [`Spares::keep`].
-    pub fn new(kernel: &Kernel, programs: impl IntoIterator<Item = Arc<Program>>) -> Arc<Spares> {
-        let shelves = programs.into_iter().map(|program| Shelf { program, ready: Mutex::default() });
+    /// Of this program, which must be one that ships with us; none are kept until [`Spares::keep`].
+    pub fn new(kernel: &Kernel, program: &Arc<Program>) -> Arc<Spares> {
         Arc::new(Spares {
             kernel: kernel.clone(),
-            shelves: shelves.collect(),
+            program: program.clone(),
+            ready: Mutex::default(),
             wanted: AtomicUsize::new(0),
             filling: AtomicBool::new(false),
             nobody: OnceCell::new(),
         })
     }
 
-    /// Keeps so many of each ready from now on.
+    /// Keeps so many ready from now on.
     pub fn keep(self: &Arc<Self>, wanted: usize) {
         self.wanted.store(wanted, Ordering::SeqCst);
-        for shelf in &self.shelves {
-            let surplus = {
-                let mut ready = shelf.ready.lock();
-                let kept = wanted.min(ready.len());
-                ready.split_off(kept)
-            };
-            drop(surplus);
-        }
+        let surplus = {
+            let mut ready = self.ready.lock();
+            let kept = wanted.min(ready.len());
+            ready.split_off(kept)
+        };
+        drop(surplus);
         self.refill();
     }
 
-    /// How many lie ready, of all programs together.
+    /// How many lie ready.
     pub fn ready(&self) -> usize {
-        self.shelves.iter().map(|shelf| shelf.ready.lock().len()).sum()
+        self.ready.lock().len()
     }
 
     /// One for `program`, if there is one.
     pub(crate) fn take(self: &Arc<Self>, program: &Arc<Program>) -> Option<Instance> {
-        let shelf = self.shelves.iter().find(|shelf| Arc::ptr_eq(&shelf.program, program))?;
-        let spare = shelf.ready.lock().pop();
+        if !Arc::ptr_eq(&self.program, program) {
+            return None;
+        }
+        let spare = self.ready.lock().pop();
         self.refill();
         spare
     }
 
     /// Replaces what is missing, in a task of its own.
     fn refill(self: &Arc<Self>) {
-        if self.next_empty().is_some() && !self.filling.swap(true, Ordering::SeqCst) {
+        if self.lacks() && !self.filling.swap(true, Ordering::SeqCst) {
             let spares = self.clone();
             self.kernel.handle().spawn(async move { spares.fill().await });
         }
     }
 
     async fn fill(self: Arc<Self>) {
-        while let Some(shelf) = self.next_empty() {
-            match self.make(&shelf.program).await {
-                Ok(spare) => shelf.ready.lock().push(spare),
+        while self.lacks() {
+            match self.make().await {
+                Ok(spare) => self.ready.lock().push(spare),
                 Err(_) => {
                     // Those who need room now come first. The next who takes a spare tries again.
                     self.filling.store(false, Ordering::SeqCst);
@@ -107,13 +103,13 @@ impl Spares {
         self.refill();
     }
 
-    fn next_empty(&self) -> Option<&Shelf> {
-        let wanted = self.wanted.load(Ordering::SeqCst);
-        self.shelves.iter().find(|shelf| shelf.ready.lock().len() < wanted)
+    fn lacks(&self) -> bool {
+        self.ready.lock().len() < self.wanted.load(Ordering::SeqCst)
     }
 
-    async fn make(&self, program: &Arc<Program>) -> Result<Instance, Errno> {
+    async fn make(&self) -> Result<Instance, Errno> {
         let berth = self.kernel.inner().room().spare()?;
+        let program = &self.program;
         let Nobody { machine, process } = self.nobody.get_or_try_init(|| self.nobody(program)).await?;
         Instance::new(machine, process, program, Arc::default(), berth).await
     }

@@ -354,7 +354,7 @@ async fn run_once(
         tracing::debug!(%errno, "cannot prepare descriptors");
         return (Ending::Status(Status::Exited(126)), None);
     }
-    let instance = Instance::new(machine, process, program, request.env.clone(), berth).await;
+    let instance = Instance::ready_or_new(machine, process, program, request.env.clone(), berth).await;
     let Ok(mut instance) = instance else {
         process.run().cut_short();
         return (Ending::Status(Status::Signaled(SIGKILL)), None);

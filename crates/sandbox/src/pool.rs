@@ -2,7 +2,7 @@
 //!
 //! A sandbox at rest is data; an instance of its shell is only a cache that saves the next command the start. So many
 //! are kept as the pool allows, those used last, and the rest is dropped. And where it was asked for, a few fresh ones
-//! lie ready for whoever needs one next, be it a new sandbox or a command that starts another.
+//! lie ready for new sandboxes.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -19,8 +19,8 @@ use crate::system::System;
 /// How many instances a program keeps ready, for all its sandboxes together. An instance takes some 40 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolOptions {
-    /// Fresh ones of the shell, and as many of the tools, for sandboxes and processes to come. They are replaced as they
-    /// are taken: worth it where sandboxes are made often and processors are to spare; none by default.
+    /// Fresh ones for sandboxes to come. They are replaced as they are taken: worth it where sandboxes are made often and
+    /// processors are to spare; none by default.
     pub min_size: usize,
     /// Shells in all, those of idle sandboxes included.
     pub max_size: usize,
@@ -72,6 +72,9 @@ impl Pool {
         env: Vec<Vec<u8>>,
         cwd: &[u8],
     ) -> Result<Result<Session, Errno>, JoinError> {
+        if system.shell.is_known() {
+            return Ok(Session::start(machine, &system.shell, env, cwd).await);
+        }
         let (machine, shell, cwd) = (machine.clone(), system.shell.clone(), cwd.to_vec());
         // On the kernel's own runtime: the very first one starts the shell to see what it is like.
         let starting = async move { Session::start(&machine, &shell, env, &cwd).await };

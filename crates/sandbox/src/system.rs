@@ -52,7 +52,7 @@ impl System {
         let mut base = base_tree(&kernel, &shell, &tools)?;
         let host_programs = Arc::new(extension::install_listing(&mut base)?);
         let programs_hash = SHELL.sha256()?.to_owned();
-        let pool = Pool::new(Spares::new(&kernel, [shell.clone(), tools]));
+        let pool = Pool::new(Spares::new(&kernel, &shell));
         Ok(System { kernel, shell, programs_hash, pool, host_programs, alive: AtomicUsize::new(0), base })
     }
 

@@ -15,7 +15,7 @@ fn machine_with(spares: &Arc<Spares>, limits: Limits) -> Arc<Machine> {
 }
 
 fn spares() -> Arc<Spares> {
-    Spares::new(&KERNEL, [PROGRAMS.testing().clone()])
+    Spares::new(&KERNEL, PROGRAMS.testing())
 }
 
 async fn full(spares: &Spares, wanted: usize) {
@@ -72,7 +72,7 @@ async fn spares_leave_room_for_those_who_need_it() {
     let config = KernelConfig { instances: Some(8), ..KernelConfig::default() };
     let kernel = Kernel::new(config).expect("a kernel starts");
     let programs = Programs::load(&kernel);
-    let spares = Spares::new(&kernel, [programs.testing().clone()]);
+    let spares = Spares::new(&kernel, programs.testing());
     spares.keep(100);
     full(&spares, 4).await;
     tokio::time::sleep(Duration::from_millis(20)).await;

@@ -26,6 +26,7 @@ mod text;
 mod tree;
 
 pub use escape::byte_of;
+pub use regex_syntax::escape;
 pub use text::{char_len, locale_is_utf8};
 
 use aho_corasick::AhoCorasick;
@@ -141,6 +142,11 @@ enum Engine {
     Fancy(Box<Fancy>),
 }
 
+/// What to do about a match that would span lines.
+const MULTILINE: &str = "\
+Consider enabling multiline mode with the --multiline flag (or -U for short).
+When multiline mode is enabled, new line characters can be matched.";
+
 /// From so many fixed texts on they are looked for together.
 const MANY_WORDS: usize = 32;
 
@@ -212,6 +218,10 @@ impl Regex {
         };
         let mut hir = Hir::concat(vec![before, hir, after]);
         if let Some(byte) = options.lines {
+            if !options.perl && tree::has_literal(&hir, byte) {
+                let name = char::from(byte).escape_default();
+                return Err(format!("the literal '\"{name}\"' is not allowed in a regex\n\n{MULTILINE}"));
+            }
             hir = tree::without_byte(&hir, byte);
         }
         let line_end = options.lines.or(Some(b'\n'));

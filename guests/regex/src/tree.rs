@@ -254,3 +254,16 @@ pub fn without_byte(hir: &Hir, byte: u8) -> Hir {
         HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(again).collect()),
     }
 }
+
+/// Whether a byte is written out in a tree.
+pub fn has_literal(hir: &Hir, byte: u8) -> bool {
+    match hir.kind() {
+        HirKind::Literal(literal) => literal.0.contains(&byte),
+        HirKind::Repetition(repetition) => has_literal(&repetition.sub, byte),
+        HirKind::Capture(capture) => has_literal(&capture.sub, byte),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().any(|part| has_literal(part, byte))
+        }
+        HirKind::Empty | HirKind::Look(_) | HirKind::Class(_) => false,
+    }
+}

@@ -31,6 +31,7 @@ mod iconv;
 mod id;
 mod install;
 mod kill;
+mod lines;
 mod ln;
 mod ls;
 mod mkdir;
@@ -45,6 +46,7 @@ mod pgrep;
 mod ps;
 mod quick;
 mod rev;
+mod rg;
 mod rm;
 mod rmdir;
 mod sed;
@@ -207,6 +209,7 @@ tools! {
     "readlink" => Theirs(uu_readlink::uumain),
     "realpath" => Theirs(uu_realpath::uumain),
     "rev" => Ours(rev::main),
+    "rg" => Ours(rg::main),
     "rm" => Ours(rm::main),
     "rmdir" => Ours(rmdir::main),
     "sed" => Ours(sed::main),

@@ -1,8 +1,8 @@
 //! Which files are searched, and which are left out.
 
-use super::options::{Directories, Listing, Options};
+use super::options::{Binary, Directories, Listing, Options};
 use super::print::{Printer, SELECTED};
-use super::search::{Found, Search};
+use crate::lines::{Search, Wanted};
 use std::collections::HashSet;
 use toolkit::out::Out;
 use toolkit::{complain, files, glob};
@@ -74,6 +74,14 @@ pub fn search_all(options: Options) -> i32 {
 /// Whether there may be several files at an operand.
 fn is_below(operand: &[u8]) -> bool {
     operand != b"-" && abi::stat(Dir::CWD, operand, true).is_ok_and(|stat| stat.is_dir())
+}
+
+/// What a search found.
+struct Found {
+    /// How many lines were selected; 1 stands for some where more need not be known.
+    lines: u64,
+    /// There was something to print that is not text.
+    is_binary: bool,
 }
 
 struct Walk<'a> {
@@ -206,7 +214,24 @@ impl Walk<'_> {
             let size = stat.filter(Stat::is_file).map_or(u64::MAX, |stat| stat.size);
             printer.number_width = size.saturating_add(u64::from(options.line_numbers)).to_string().len();
         }
-        let found = Search::new(options, printer).run(fd);
+        let lists = options.listing != Listing::Lines;
+        let wanted = Wanted {
+            regex: &options.regex,
+            line_end: options.line_end,
+            invert: options.invert,
+            before: options.before,
+            after: options.after,
+            all: false,
+            max_count: options.max_count,
+            numbers: options.line_numbers,
+            only_count: options.count,
+            only_first: options.quiet || lists,
+        };
+        let found = Search::new(wanted, &mut printer).run(fd).map(|lines| {
+            let told_by_zero = printer.selected_before_zero.is_some_and(|before| before < lines);
+            let shows_lines = options.binary == Binary::Tell && prints_lines;
+            Found { lines, is_binary: shows_lines && (told_by_zero || printer.has_wrong_characters) }
+        });
         self.report(name, found)
     }
 
@@ -259,6 +284,8 @@ impl Walk<'_> {
             with_name: self.with_name,
             has_printed: &mut self.has_printed,
             number_width: 0,
+            selected_before_zero: None,
+            has_wrong_characters: false,
         }
     }
 

@@ -3,14 +3,12 @@
 //! ```text
 //! options.rs  the command line
 //! files.rs    which files are searched, and which are left out
-//! search.rs   one file, a buffer at a time
 //! print.rs    what is said of a line
 //! ```
 
 mod files;
 mod options;
 mod print;
-mod search;
 
 use options::Options;
 use toolkit::args::bytes_of;

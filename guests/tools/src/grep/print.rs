@@ -1,6 +1,8 @@
 //! What is printed of a line: the name of its file, its number, the line or its matches, in colors if wanted.
 
-use super::options::Options;
+use super::options::{Binary, Options};
+use crate::lines::{Position, Role, Sink, Verdict};
+use memchr::memchr;
 use toolkit::out::Out;
 use wardian_regex::char_len;
 
@@ -90,16 +92,8 @@ impl Colors {
     }
 }
 
-/// Where a line is: its number and its place in the file, as far as they are wanted.
-#[derive(Clone, Copy)]
-pub struct Position {
-    pub number: u64,
-    pub offset: u64,
-}
-
-/// The sign behind what stands before a line.
+/// The sign behind what stands before a selected line.
 pub const SELECTED: u8 = b':';
-pub const CONTEXT: u8 = b'-';
 
 /// Prints for one file.
 pub struct Printer<'a> {
@@ -111,6 +105,10 @@ pub struct Printer<'a> {
     pub has_printed: &'a mut bool,
     /// Numbers are told so wide, as tabs are to line up.
     pub number_width: usize,
+    /// How many lines were selected before a zero byte was seen.
+    pub selected_before_zero: Option<u64>,
+    /// There was a line to print that is not text.
+    pub has_wrong_characters: bool,
 }
 
 impl Printer<'_> {
@@ -135,7 +133,7 @@ impl Printer<'_> {
     }
 
     /// The line between groups of lines.
-    pub fn group_separator(&mut self) {
+    fn group_separator(&mut self) {
         if let Some(separator) = &self.options.separator {
             self.painted(|colors| &colors.separator, separator);
             self.out.put(b"\n");
@@ -165,10 +163,10 @@ impl Printer<'_> {
         }
     }
 
-    /// Prints a line, which comes without its end.
-    pub fn line(&mut self, line: &[u8], position: Position, sign: u8) {
+    fn print_line(&mut self, line: &[u8], position: Position, role: Role) {
         let options = self.options;
-        let is_match = (sign == SELECTED) != options.invert;
+        let is_match = (role == Role::Selected) != options.invert;
+        let sign = if role == Role::Selected { SELECTED } else { b'-' };
         if options.only_matching {
             if is_match {
                 self.matches(line, position, sign);
@@ -235,5 +233,43 @@ impl Printer<'_> {
             colors.paint(line_color, &line[at..end], self.out);
         }
         self.out.put(&line[end.max(at)..]);
+    }
+}
+
+impl Sink for Printer<'_> {
+    /// A zero byte makes a file binary, and ends a line in it.
+    fn look(&mut self, fresh: &mut [u8], _offset: u64, selected: u64) -> Verdict {
+        let options = self.options;
+        if options.binary == Binary::Text || options.line_end == 0 || memchr(0, fresh).is_none() {
+            return Verdict::GoOn;
+        }
+        if options.binary == Binary::Skip {
+            return Verdict::Forget;
+        }
+        fresh.iter_mut().filter(|byte| **byte == 0).for_each(|byte| *byte = options.line_end);
+        if self.selected_before_zero.is_none() {
+            self.selected_before_zero = Some(selected);
+        }
+        if options.count { Verdict::GoOn } else { Verdict::OnlyFirst }
+    }
+
+    fn line(&mut self, line: &[u8], position: Position, role: Role) -> bool {
+        let options = self.options;
+        // What is printed of matches alone is text.
+        let is_checked = options.utf8 && options.binary != Binary::Text && !options.only_matching;
+        if is_checked && !line.is_ascii() && std::str::from_utf8(line).is_err() {
+            self.has_wrong_characters = true;
+            return false;
+        }
+        self.print_line(line, position, role);
+        *self.has_printed = true;
+        true
+    }
+
+    fn gap(&mut self) {
+        let has_groups = self.options.before.is_some() || self.options.after.is_some();
+        if has_groups && *self.has_printed {
+            self.group_separator();
+        }
     }
 }

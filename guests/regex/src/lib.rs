@@ -49,6 +49,8 @@ pub enum Syntax {
     Extended,
     /// GNU's basic regular expressions.
     Basic,
+    /// Emacs', which `find` has unless told otherwise: basic ones whose `+` and `?` need no backslash.
+    Emacs,
     /// A text that stands for itself.
     Fixed,
 }

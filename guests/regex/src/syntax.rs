@@ -86,7 +86,7 @@ impl Parser<'_> {
     }
 
     fn is_basic(&self) -> bool {
-        self.options.syntax == Syntax::Basic
+        matches!(self.options.syntax, Syntax::Basic | Syntax::Emacs)
     }
 
     fn is_awk(&self) -> bool {
@@ -105,7 +105,10 @@ impl Parser<'_> {
     /// What stands here, and how many bytes the sign for it has.
     fn token(&self) -> Option<(Token, usize)> {
         let byte = self.peek()?;
+        let is_emacs = self.options.syntax == Syntax::Emacs;
         let (sign, length) = match (byte, self.text.get(self.at + 1)) {
+            (b'+' | b'?', _) if is_emacs => return Some((Token::Repeat(byte), 1)),
+            (b'\\', Some(b'+' | b'?' | b'{')) if is_emacs => return Some((Token::Escape, 1)),
             (b'\\', Some(next)) if self.is_basic() && b"(){|+?".contains(next) => (*next, 2),
             (b'(' | b')' | b'{' | b'|' | b'+' | b'?', _) if self.is_basic() => {
                 return Some((Token::Plain, 1));

@@ -8,6 +8,7 @@ use toolkit::program::signal_number;
 use toolkit::{Arguments, complain, input, quote};
 use wardian_abi as abi;
 use wardian_abi::Who;
+use wardian_regex::{Fit, Options, Regex, Syntax};
 
 const HELP: &str = "
 Usage:
@@ -135,9 +136,8 @@ fn take_signal(words: &mut Vec<Vec<u8>>) -> Option<i32> {
 }
 
 struct Filter {
-    pattern: Option<onig::Regex>,
+    pattern: Option<Regex>,
     full: bool,
-    exact: bool,
     inverse: bool,
     newest: bool,
     oldest: bool,
@@ -164,11 +164,10 @@ impl Filter {
         });
         let filter = Filter {
             pattern: match parsed.operands.first() {
-                Some(text) => Some(pattern(tool, text, has('i'))?),
+                Some(text) => Some(pattern(tool, text, has('i'), has('x'))?),
                 None => None,
             },
             full: has('f'),
-            exact: has('x'),
             inverse: has('v'),
             newest: has('n'),
             oldest: has('o'),
@@ -215,11 +214,7 @@ impl Filter {
         } else {
             process.name.clone()
         };
-        let fits = |regex: &onig::Regex| match self.exact {
-            true => regex.find(&text) == Some((0, text.len())),
-            false => regex.find(&text).is_some(),
-        };
-        self.pattern.as_ref().is_none_or(fits)
+        self.pattern.as_ref().is_none_or(|regex| regex.is_match(text.as_bytes()))
             && is_among(&self.parents, process.parent)
             && is_among(&self.groups, process.group)
             && is_among(&self.sessions, process.session)
@@ -227,15 +222,11 @@ impl Filter {
     }
 }
 
-fn pattern(tool: &Tool, text: &[u8], fold: bool) -> Result<onig::Regex, i32> {
-    let options = if fold {
-        onig::RegexOptions::REGEX_OPTION_IGNORECASE
-    } else {
-        onig::RegexOptions::REGEX_OPTION_NONE
-    };
-    onig::Regex::with_options(&String::from_utf8_lossy(text), options, onig::Syntax::posix_extended())
-        .map_err(|error| {
-            complain(tool.name, format_args!("{}", error.description()));
-            2
-        })
+fn pattern(tool: &Tool, text: &[u8], fold: bool, exact: bool) -> Result<Regex, i32> {
+    let fit = if exact { Fit::Line } else { Fit::Anywhere };
+    let options = Options { ignore_case: fold, fit, ..Options::new(Syntax::Extended) };
+    Regex::new(text, &options).map_err(|error| {
+        complain(tool.name, error);
+        2
+    })
 }

@@ -6,6 +6,7 @@ use toolkit::out::Out;
 use toolkit::{Arguments, complain, files, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno};
+use wardian_regex::{Options, Regex, Syntax};
 
 const TOOL: Tool = Tool {
     name: "tac",
@@ -81,10 +82,9 @@ fn content(operand: &[u8]) -> Result<Vec<u8>, String> {
         .map_err(|error| format!("failed to open {name} for reading: {}", Errno::from(error)))
 }
 
-fn pattern(text: &[u8]) -> Result<onig::Regex, i32> {
-    let none = onig::RegexOptions::REGEX_OPTION_NONE;
-    onig::Regex::with_options(&String::from_utf8_lossy(text), none, onig::Syntax::grep()).map_err(|error| {
-        complain("tac", error.description());
+fn pattern(text: &[u8]) -> Result<Regex, i32> {
+    Regex::new(text, &Options::new(Syntax::Basic)).map_err(|error| {
+        complain("tac", error);
         1
     })
 }
@@ -107,9 +107,19 @@ fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
     }
 }
 
-fn matches_of(regex: &onig::Regex, content: &[u8]) -> Vec<(usize, usize)> {
-    let text = String::from_utf8_lossy(content);
-    regex.find_iter(&text).filter(|(start, end)| start < end).collect()
+fn matches_of(regex: &Regex, content: &[u8]) -> Vec<(usize, usize)> {
+    let mut places = Vec::new();
+    let mut at = 0;
+    while let Some((from, to)) = regex.find_at(content, at) {
+        if from < to {
+            places.push((from, to));
+        }
+        at = if from < to { to } else { to + 1 };
+        if at > content.len() {
+            break;
+        }
+    }
+    places
 }
 
 /// The records, the last first, each with its separator.

@@ -20,6 +20,7 @@ use toolkit::out::Out;
 use toolkit::{Arguments, complain, files, glob, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno, Stat};
+use wardian_regex::{Regex, Syntax};
 
 const TOOL: Tool = Tool {
     name: "diff",
@@ -109,7 +110,7 @@ struct Differ {
     sides: Sides,
     ignored: Ignored,
     blank_lines: bool,
-    matching: Vec<onig::Regex>,
+    matching: Vec<Regex>,
     labels: Vec<String>,
     brief: bool,
     reports_same: bool,
@@ -444,10 +445,7 @@ impl Differ {
             true => line.iter().all(u8::is_ascii_whitespace),
             false => line.is_empty(),
         };
-        let matches = |line: &[u8]| {
-            let text = String::from_utf8_lossy(line);
-            self.matching.iter().any(|regex| regex.find(&text).is_some())
-        };
+        let matches = |line: &[u8]| self.matching.iter().any(|regex| regex.is_match(line));
         let mut lines = (hunk.old.0..hunk.old.1)
             .map(|at| old.line(at))
             .chain((hunk.new.0..hunk.new.1).map(|at| new.line(at)));
@@ -512,11 +510,9 @@ fn number(text: &[u8]) -> Result<usize, i32> {
     number.ok_or_else(|| TOOL.wrong(format_args!("invalid context length {}", quote::word(text))))
 }
 
-fn pattern(text: &[u8]) -> Result<onig::Regex, i32> {
-    let text = String::from_utf8_lossy(text);
-    let none = onig::RegexOptions::REGEX_OPTION_NONE;
-    onig::Regex::with_options(&text, none, onig::Syntax::grep()).map_err(|error| {
-        complain("diff", format_args!("{}: {}", error.description(), quote::if_needed(text.as_bytes())));
+fn pattern(text: &[u8]) -> Result<Regex, i32> {
+    Regex::new(text, &wardian_regex::Options::new(Syntax::Basic)).map_err(|error| {
+        complain("diff", format_args!("{error}: {}", quote::if_needed(text)));
         2
     })
 }

@@ -8,6 +8,7 @@ use toolkit::names::Names;
 use toolkit::quote;
 use wardian_abi as abi;
 use wardian_abi::Dir;
+use wardian_regex::{Fit, Options, Regex, Syntax, locale_is_utf8};
 
 pub struct Command {
     pub starts: Vec<Vec<u8>>,
@@ -61,7 +62,7 @@ pub enum Test {
         pattern: Vec<u8>,
         fold: bool,
     },
-    Regex(onig::Regex),
+    Regex(Regex),
     Kind(Vec<u8>),
     TargetKind(Vec<u8>),
     Size(Count, u64),
@@ -119,26 +120,8 @@ struct Parser<'a> {
     acts: bool,
     batches: usize,
     command: Command,
-    dialect: Dialect,
+    dialect: Syntax,
     now: i64,
-}
-
-/// How regular expressions are written.
-#[derive(Clone, Copy)]
-enum Dialect {
-    Emacs,
-    Basic,
-    Extended,
-}
-
-impl Dialect {
-    fn syntax(self) -> &'static onig::Syntax {
-        match self {
-            Dialect::Emacs => onig::Syntax::emacs(),
-            Dialect::Basic => onig::Syntax::grep(),
-            Dialect::Extended => onig::Syntax::posix_extended(),
-        }
-    }
 }
 
 type Parsed<T> = Result<T, String>;
@@ -185,7 +168,7 @@ impl Command {
             acts: false,
             batches: 0,
             command,
-            dialect: Dialect::Emacs,
+            dialect: Syntax::Emacs,
             now: clock::now(),
         };
         parser.leading_options();
@@ -368,10 +351,10 @@ impl Parser<'_> {
                 let kind = self.argument(name)?;
                 self.dialect = match kind.as_slice() {
                     b"posix-extended" | b"egrep" | b"posix-egrep" | b"awk" | b"posix-awk" | b"gnu-awk" => {
-                        Dialect::Extended
+                        Syntax::Extended
                     }
-                    b"posix-basic" | b"ed" | b"sed" | b"posix-minimal-basic" | b"grep" => Dialect::Basic,
-                    b"emacs" | b"findutils-default" => Dialect::Emacs,
+                    b"posix-basic" | b"ed" | b"sed" | b"posix-minimal-basic" | b"grep" => Syntax::Basic,
+                    b"emacs" | b"findutils-default" => Syntax::Emacs,
                     other => return Err(format!("Unknown regular expression type {}", quote::word(other))),
                 };
             }
@@ -521,25 +504,17 @@ impl Parser<'_> {
     }
 
     fn regex(&self, text: &[u8], fold: bool) -> Parsed<Test> {
-        let pattern = String::from_utf8_lossy(text).into_owned();
-        let options = if fold {
-            onig::RegexOptions::REGEX_OPTION_IGNORECASE
-        } else {
-            onig::RegexOptions::REGEX_OPTION_NONE
+        // The whole path is to match.
+        let options = Options {
+            ignore_case: fold,
+            fit: Fit::Line,
+            bytes: !locale_is_utf8(),
+            ..Options::new(self.dialect)
         };
-        // The engine takes the first alternative that fits, so it is told that the path must end there.
-        let (open, close, end) = match self.dialect {
-            Dialect::Emacs => ("\\(", "\\)", "\\'"),
-            Dialect::Basic => ("\\(", "\\)", "$"),
-            Dialect::Extended => ("(", ")", "$"),
-        };
-        let anchored = match pattern.contains('|') {
-            true => format!("{open}{pattern}{close}{end}"),
-            false => pattern.clone(),
-        };
-        onig::Regex::with_options(&anchored, options, self.dialect.syntax()).map(Test::Regex).map_err(
-            |error| format!("failed to compile regular expression '{pattern}': {}", error.description()),
-        )
+        Regex::new(text, &options).map(Test::Regex).map_err(|error| {
+            let pattern = String::from_utf8_lossy(text);
+            format!("failed to compile regular expression '{pattern}': {error}")
+        })
     }
 
     /// `-newerXY`: X of the file is later than Y of the reference, or than the time given for `t`.

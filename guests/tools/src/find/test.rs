@@ -98,7 +98,7 @@ impl Finder {
                     && files::link_target(file.path)
                         .is_ok_and(|target| glob::matches(pattern, &target, *fold))
             }
-            Test::Regex(regex) => regex.is_match(&String::from_utf8_lossy(file.path)),
+            Test::Regex(regex) => regex.is_match(file.path),
             Test::Kind(kinds) => kinds.contains(&kind(stat)),
             Test::TargetKind(kinds) => {
                 kinds.contains(&kind(&abi::stat(Dir::CWD, file.path, true).unwrap_or(file.stat)))

@@ -120,7 +120,7 @@ impl ToolSandbox {
         };
         let ran = pool.run(spec, request.lane, &request.session, sink).await;
         if let Some(relay) = relay {
-            relay.finish().await;
+            relay.finish(&ran).await;
         }
         cleaned(&self.0.redactor, ran?, max_output).await
     }

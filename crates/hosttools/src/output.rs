@@ -1,11 +1,14 @@
-//! Stage 9, for the output: secrets out, and a word where it was cut.
+//! Stage 9, for the output: secrets out, and a word where it was cut. Where it ends because the program was ended, half a
+//! secret may stand there.
+
+use std::collections::BTreeMap;
 
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 
 use crate::error::ToolError;
 use crate::redact::{Redactor, StreamRedactor};
-use crate::spec::{Finished, OutputChunk, OutputSink, Stream};
+use crate::spec::{Ended, Finished, OutputChunk, OutputSink, Stream};
 
 /// More than this is cleaned aside: it takes milliseconds that belong to others on the runtime.
 const MUCH: usize = 64 << 10;
@@ -16,19 +19,18 @@ pub(crate) async fn cleaned(
     finished: Finished,
     max_output: usize,
 ) -> Result<Finished, ToolError> {
-    if finished.stdout.len() + finished.stderr.len() <= MUCH {
-        return Ok(cleaned_here(redactor, finished, max_output));
-    }
+    let much = finished.stdout.len() + finished.stderr.len() > MUCH;
     let redactor = redactor.clone();
-    let cleaning = tokio::task::spawn_blocking(move || cleaned_here(&redactor, finished, max_output));
+    let cleaning = aside_if(much, move || cleaned_here(&redactor, finished, max_output));
     cleaning.await.map_err(|error| ToolError::WorkerLost(error.to_string()))
 }
 
 fn cleaned_here(redactor: &Redactor, mut finished: Finished, max_output: usize) -> Finished {
+    let cut_short = was_cut_short(&finished);
     for stream in [&mut finished.stdout, &mut finished.stderr] {
         let mut cleaning = Cleaning::new(redactor, max_output);
         let mut clean = cleaning.push(stream);
-        clean.extend(cleaning.finish());
+        clean.extend(cleaning.finish(cut_short));
         *stream = clean;
     }
     finished
@@ -53,39 +55,75 @@ impl Cleaning {
         self.redacting.push(written)
     }
 
-    fn finish(self) -> Vec<u8> {
-        let mut rest = self.redacting.finish(!self.marker.is_empty());
+    fn finish(self, cut_short: bool) -> Vec<u8> {
+        let mut rest = self.redacting.finish(cut_short || !self.marker.is_empty());
         rest.extend(self.marker);
         rest
     }
 }
 
+/// Whether a program did not come to its own end, and so perhaps not to the end of what it was writing.
+fn was_cut_short(finished: &Finished) -> bool {
+    finished.timed_out || matches!(finished.status, Ended::Signal(_))
+}
+
 /// Passes output on as it comes, without secrets.
-pub(crate) struct Relay(JoinHandle<()>);
+pub(crate) struct Relay {
+    passing: JoinHandle<Result<Streams, JoinError>>,
+    to: OutputSink,
+}
+
+/// Standard output and standard error.
+type Streams = BTreeMap<Stream, Cleaning>;
 
 impl Relay {
     /// Where the pool is to write, and what passes that on.
     pub(crate) fn new(redactor: &Redactor, max_output: usize, to: OutputSink) -> (OutputSink, Relay) {
-        let (from_pool, mut chunks) = mpsc::unbounded_channel::<OutputChunk>();
-        let mut streams =
+        let (from_pool, chunks) = mpsc::unbounded_channel::<OutputChunk>();
+        let streams =
             [Stream::Stdout, Stream::Stderr].map(|stream| (stream, Cleaning::new(redactor, max_output)));
-        let task = tokio::spawn(async move {
-            while let Some(chunk) = chunks.recv().await {
-                for (stream, cleaning) in streams.iter_mut().filter(|(stream, _)| *stream == chunk.stream) {
-                    send(&to, *stream, cleaning.push(&chunk.bytes));
-                }
-            }
-            streams.into_iter().for_each(|(stream, cleaning)| send(&to, stream, cleaning.finish()));
-        });
-        (from_pool, Relay(task))
+        (from_pool, Relay { passing: tokio::spawn(pass_on(chunks, streams.into(), to.clone())), to })
     }
 
-    /// Waits until all of it is passed on, once the pool is done.
-    pub(crate) async fn finish(self) {
-        if let Err(error) = self.0.await {
+    /// Passes on the rest, once the pool is done.
+    pub(crate) async fn finish(self, ran: &Result<Finished, ToolError>) {
+        let cut_short = ran.as_ref().map_or(true, was_cut_short);
+        let rest = async {
+            for (stream, cleaning) in self.passing.await?? {
+                let much = cleaning.redacting.held() > MUCH;
+                send(&self.to, stream, aside_if(much, move || cleaning.finish(cut_short)).await?);
+            }
+            Ok::<_, JoinError>(())
+        };
+        if let Err(error) = rest.await {
             tracing::error!(%error, "output was not passed on");
         }
     }
+}
+
+/// Passes on what can be, until the pool is done; answers what keeps the rest.
+async fn pass_on(
+    mut chunks: mpsc::UnboundedReceiver<OutputChunk>,
+    mut streams: Streams,
+    to: OutputSink,
+) -> Result<Streams, JoinError> {
+    while let Some(OutputChunk { stream, bytes }) = chunks.recv().await {
+        let Some(mut cleaning) = streams.remove(&stream) else { continue };
+        let much = cleaning.redacting.held() + bytes.len() > MUCH;
+        let push = move || (cleaning.push(&bytes), cleaning);
+        let (passed, cleaning) = aside_if(much, push).await?;
+        streams.insert(stream, cleaning);
+        send(&to, stream, passed);
+    }
+    Ok(streams)
+}
+
+/// Does it here, or where it may take its time.
+async fn aside_if<T: Send + 'static>(
+    much: bool,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, JoinError> {
+    if much { tokio::task::spawn_blocking(work).await } else { Ok(work()) }
 }
 
 /// A listener that has gone away stops nothing.

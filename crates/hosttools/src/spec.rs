@@ -164,7 +164,7 @@ pub struct OutputChunk {
 }
 
 /// Standard output or standard error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stream {
     /// Standard output.
     Stdout,

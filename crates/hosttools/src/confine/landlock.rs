@@ -24,7 +24,7 @@ const WANTED: ABI = ABI::V9;
 const PROGRAMS: [&str; 9] =
     ["/usr", "/lib", "/lib64", "/lib32", "/libx32", "/bin", "/sbin", "/nix/store", "/gnu/store"];
 /// What programs look up about the system. Not all of /etc: there are secrets in it.
-const LOOKED_UP: [&str; 21] = [
+const LOOKED_UP: [&str; 31] = [
     "/etc/alternatives",
     "/etc/group",
     "/etc/ld.so.cache",
@@ -45,8 +45,19 @@ const LOOKED_UP: [&str; 21] = [
     "/proc/meminfo",
     "/proc/stat",
     "/proc/version",
-    // Its own alone: opened in the child, it is the child's.
-    "/proc/self",
+    // Its own alone: opened in the child, they are the child's. Not all of them: others tell what is mounted where, and
+    // which connections the machine has.
+    "/proc/self/auxv",
+    "/proc/self/cgroup",
+    "/proc/self/cmdline",
+    "/proc/self/comm",
+    "/proc/self/environ",
+    "/proc/self/fd",
+    "/proc/self/limits",
+    "/proc/self/maps",
+    "/proc/self/stat",
+    "/proc/self/statm",
+    "/proc/self/status",
 ];
 /// What a program with network needs besides.
 const NETWORK: [&str; 7] = [

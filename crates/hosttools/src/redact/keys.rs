@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-/// A block that goes on for longer is none; its lines are still taken for what they look like.
+/// The end of a block is looked for so far behind its beginning; of a longer one, all lines that look like a key's are taken.
 pub(super) const LONGEST: usize = 16 << 10;
 
 static BEGIN: LazyLock<Regex> =
@@ -85,6 +85,40 @@ pub(super) fn open_at(text: &[u8]) -> Option<usize> {
         };
     }
     None
+}
+
+/// Whether a key whose end was not seen reaches up to `place`, and so perhaps beyond.
+pub(super) fn reaches(text: &[u8], place: usize) -> bool {
+    let mut ends = Ends::of(text);
+    let mut from = 0;
+    while let Some(begin) = BEGIN.find_at(text, from) {
+        let end = ends.behind(begin.end());
+        from = end.unwrap_or_else(|| end_of_body(text, begin.end()));
+        if end.is_none() && from == place {
+            return true;
+        }
+    }
+    false
+}
+
+/// How much of a text that follows lines of a key are more of them, and whether the key has ended. A line counts when it
+/// is whole, or nothing comes any more (`complete`).
+pub(super) fn continued(text: &[u8], complete: bool) -> (usize, bool) {
+    let (mut end, mut next) = (0, 0);
+    loop {
+        let rest = &text[next..];
+        if rest.is_empty() || !(complete || rest.contains(&b'\n')) {
+            return (end, false);
+        }
+        if let Some(line) = BODY.find(rest) {
+            next += line.end();
+            end = next;
+        } else if let Some(line) = BLANK.find(rest) {
+            next += line.end();
+        } else {
+            return (end, true);
+        }
+    }
 }
 
 fn pattern(text: &str) -> Regex {

@@ -22,6 +22,8 @@ pub struct StreamRedactor {
     /// What has not been passed on. Its first `seen` bytes have been; they are there for what follows to be judged by.
     held: Vec<u8>,
     seen: usize,
+    /// Whether what was passed on last is a private key that may go on.
+    in_key: bool,
     /// Whether a line has ended since that was last looked at.
     line_ended: bool,
     /// How much must be held before it is looked at again.
@@ -30,7 +32,7 @@ pub struct StreamRedactor {
 
 impl StreamRedactor {
     pub(super) fn new(redactor: Redactor) -> StreamRedactor {
-        StreamRedactor { redactor, held: Vec::new(), seen: 0, line_ended: false, enough: 0 }
+        StreamRedactor { redactor, held: Vec::new(), seen: 0, in_key: false, line_ended: false, enough: 0 }
     }
 
     /// Takes a piece; answers what can be passed on by now.
@@ -42,16 +44,37 @@ impl StreamRedactor {
         if undecided || self.held.len() < self.enough {
             return Vec::new();
         }
-        let found = self.redactor.found(&self.held);
-        let end = outside(&found.known_by, self.decided());
-        let passed = self.pass_on(end, &found.secrets);
         self.line_ended = false;
+        self.skip_key(false);
+        let passed = if self.in_key { Vec::new() } else { self.look() };
         self.enough = if self.held.len() > MUCH { self.held.len() + self.held.len() / 4 } else { 0 };
         passed
     }
 
+    fn look(&mut self) -> Vec<u8> {
+        let found = self.redactor.found(&self.held);
+        let end = outside(&found.known_by, self.decided());
+        self.in_key = end > self.seen && keys::reaches(&self.held, end);
+        self.pass_on(end, &found.secrets)
+    }
+
+    /// Drops what is more of a key whose beginning was taken out.
+    fn skip_key(&mut self, complete: bool) {
+        if self.in_key {
+            let (length, ended) = keys::continued(&self.held[self.seen..], complete);
+            self.held.drain(self.seen..self.seen + length);
+            self.in_key = !ended;
+        }
+    }
+
+    /// How many bytes it keeps back.
+    pub(crate) fn held(&self) -> usize {
+        self.held.len()
+    }
+
     /// Answers the rest. If the output was cut, half a secret at its end goes, too.
     pub fn finish(mut self, cut: bool) -> Vec<u8> {
+        self.skip_key(true);
         let mut secrets = self.redactor.found(&self.held).secrets;
         if let Some(start) = self.redactor.cut_at(&self.held).filter(|_| cut) {
             secrets.push(start..self.held.len());

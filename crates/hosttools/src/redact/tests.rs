@@ -170,6 +170,20 @@ fn arguments_named_by_the_word_before_are_taken_out() {
     assert_eq!(shown, words("x --token [REDACTED] --user me password=[REDACTED] [REDACTED]"));
 }
 
+/// Lines without an end that are secrets throughout, and keys that only begin, byte by byte: were all of it looked at for
+/// each of them, this would not come to an end.
+#[test]
+fn small_pieces_of_something_long_are_not_looked_at_over_and_over() {
+    for piece in
+        ["password=", "-----BEGIN PRIVATE KEY-----\n", "MIIEabc+/MIIEabc+/MIIEabc+/MIIEabc+/MIIEabc+/\n"]
+    {
+        let text = format!("-----BEGIN PRIVATE KEY-----\n{}", piece.repeat((256 << 10) / piece.len()));
+        let cuts: Vec<usize> = (0..text.len()).collect();
+        let pieces = streamed(text.as_bytes(), &cuts, false);
+        assert_eq!(String::from_utf8_lossy(&pieces), redactor().text(&text), "{piece}");
+    }
+}
+
 fn text() -> impl Strategy<Value = String> {
     let mut pieces: Vec<String> = SAMPLES.iter().map(|sample| (*sample).to_owned()).collect();
     let more = [
@@ -199,6 +213,35 @@ fn text() -> impl Strategy<Value = String> {
     pieces.extend(more.map(str::to_owned));
     pieces.push(key(3));
     prop::collection::vec(prop::sample::select(pieces), 0..14).prop_map(|pieces| pieces.concat())
+}
+
+/// Pieces of keys that are longer than any is held back for.
+fn long_keys() -> impl Strategy<Value = String> {
+    let body = format!("{}\n", "MIIEabc+/".repeat(7)).repeat(150);
+    let pieces = [
+        "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n".to_owned(),
+        "-----END PGP PRIVATE KEY BLOCK-----\n".to_owned(),
+        body.clone(),
+        body.trim_end().to_owned(),
+        "\n\n".to_owned(),
+        "a word\n".to_owned(),
+        "password=x ghp_abcdefghijklmnopqrstuvwxyz0123456789\n".to_owned(),
+    ];
+    prop::collection::vec(prop::sample::select(pieces.to_vec()), 1..8).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn pieces_make_no_difference_to_long_keys(
+        text in long_keys(),
+        cuts in prop::collection::vec(any::<usize>(), 0..30),
+    ) {
+        let whole = redactor().bytes(text.as_bytes());
+        let pieces = streamed(text.as_bytes(), &cuts, false);
+        prop_assert_eq!(String::from_utf8_lossy(&pieces), String::from_utf8_lossy(&whole));
+    }
 }
 
 proptest! {

@@ -71,6 +71,24 @@ async fn files_outside_the_jail_cannot_be_reached() {
 }
 
 #[tokio::test]
+async fn of_the_machine_a_program_sees_itself() {
+    let place = Place::new();
+    for file in ["status", "maps", "cmdline", "stat", "limits"] {
+        assert_eq!(
+            told(&place, &["read", &format!("/proc/self/{file}")], as_it_is).await,
+            both("ok"),
+            "{file}"
+        );
+    }
+    assert_eq!(told(&place, &["list", "/proc/self/fd"], as_it_is).await, both("ok"));
+    let host = format!("/proc/{}/status", std::process::id());
+    for file in ["/proc/self/net/tcp", "/proc/self/mountinfo", "/proc/net/unix", "/proc/1/status", &host] {
+        assert_eq!(told(&place, &["read", file], as_it_is).await, both("EACCES"), "{file}");
+    }
+    assert_eq!(told(&place, &["list", "/proc"], as_it_is).await, both("EACCES"));
+}
+
+#[tokio::test]
 async fn a_link_out_of_the_jail_leads_nowhere() {
     let place = Place::new();
     std::os::unix::fs::symlink(place.canary(), place.jail().join("link")).expect("a link");

@@ -321,6 +321,22 @@ async fn output_is_cut_with_a_word_and_half_a_secret_goes() {
 }
 
 #[tokio::test]
+async fn half_a_secret_goes_where_its_writer_was_ended() {
+    let yard = Yard::new();
+    let half = "ghp_abcdefghijklmnopqrstuvwxyz012345678";
+    let policy = scripted(&yard, "leak", &format!("printf 'before {half}'; kill -9 $$"), "");
+    let door = yard.door_with(yard.config(), policy);
+    let (sink, mut chunks) = tokio::sync::mpsc::unbounded_channel();
+    let finished = door.run(Request::line("leak").output(sink)).await.unwrap();
+    assert_eq!(String::from_utf8_lossy(&finished.stdout), format!("before {REDACTED}"));
+    let mut streamed = Vec::new();
+    while let Some(chunk) = chunks.recv().await {
+        streamed.extend(chunk.bytes);
+    }
+    assert_eq!(streamed, finished.stdout);
+}
+
+#[tokio::test]
 async fn a_program_inside_the_jail_is_not_run() {
     let yard = Yard::new();
     std::fs::copy("/bin/ls", yard.jail().join("mine")).unwrap();

@@ -146,6 +146,17 @@ async fn a_fork_bomb_is_ended_to_the_last() {
 }
 
 #[tokio::test]
+async fn a_fork_bomb_that_never_gives_up_is_ended_to_the_last() {
+    let place = Place::new();
+    let pool = place.pool_of(65532);
+    let mut spec = short(place.attempt(&["bomb"]));
+    spec.confinement.processes = 40;
+    let finished = run(&pool, spec).await.expect("it runs");
+    assert_eq!((finished.status, finished.timed_out), (Ended::Signal(9), true));
+    assert_eq!(pool.stats().children, 0);
+}
+
+#[tokio::test]
 async fn a_timeout_of_forever_is_one() {
     let place = Place::new();
     let mut spec = place.shell("exit 4");

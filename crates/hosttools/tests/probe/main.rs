@@ -11,6 +11,7 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let (what, rest) = args.split_first().expect("what to try");
     match what.as_str() {
+        "bomb" => bomb(),
         "daemon" => daemon(rest),
         "family" => family(number(&rest[0])),
         "flood" => flood(number(&rest[0])),
@@ -48,6 +49,17 @@ fn daemon(command: &[String]) {
             libc::_exit(1);
         }
         libc::wait(std::ptr::null_mut());
+    }
+}
+
+/// Forks for ever, in every process, whatever comes of it.
+fn bomb() {
+    // SAFETY: this program has one thread.
+    unsafe {
+        libc::signal(libc::SIGTERM, libc::SIG_IGN);
+        loop {
+            libc::fork();
+        }
     }
 }
 

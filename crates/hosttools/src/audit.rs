@@ -11,6 +11,8 @@ use crate::spec::{Ended, ExecSpec, Finished, Lane};
 
 /// How much of an argument or message is recorded.
 const TEXT_KEPT: usize = 4096;
+/// How much of a session's name is.
+const SESSION_KEPT: usize = 128;
 
 /// Writes records, without secrets.
 #[derive(Clone)]
@@ -32,7 +34,7 @@ impl Recorder {
             "code": error.code(),
             "why": self.text(&error.to_string()),
         });
-        self.record(&request.session, "tool.refused", data)
+        self.record(&self.session(request), "tool.refused", data)
     }
 
     /// Stage 7: a call is about to run. The record of its end is owed from here on.
@@ -51,9 +53,9 @@ impl Recorder {
             "timeoutMs": spec.timeout.as_millis() as u64,
             "lane": request.lane.name(),
         });
-        self.record(&request.session, "tool.start", data)?;
-        let recorder = self.clone();
-        Ok(Owed { recorder: Some(recorder), session: request.session.clone(), call, lane: request.lane })
+        let session = self.session(request);
+        self.record(&session, "tool.start", data)?;
+        Ok(Owed { recorder: Some(self.clone()), session, call, lane: request.lane })
     }
 
     fn record(&self, session: &str, event: &'static str, data: Value) -> Result<(), AuditError> {
@@ -64,12 +66,17 @@ impl Recorder {
         self.log.record(session, event, data)
     }
 
+    /// Whoever calls may say anything about who they are.
+    fn session(&self, request: &Request) -> String {
+        shortened(&self.redactor.text(&request.session), SESSION_KEPT)
+    }
+
     fn words(&self, words: &[String]) -> Vec<String> {
-        self.redactor.words(words).iter().map(|word| shortened(word)).collect()
+        self.redactor.words(words).iter().map(|word| shortened(word, TEXT_KEPT)).collect()
     }
 
     fn text(&self, text: &str) -> String {
-        shortened(&self.redactor.text(text))
+        shortened(&self.redactor.text(text), TEXT_KEPT)
     }
 }
 
@@ -130,8 +137,8 @@ impl Drop for Owed {
     }
 }
 
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(TEXT_KEPT) {
+fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

@@ -36,6 +36,8 @@ pub struct Config {
     pub audit: Option<PathBuf>,
     /// How long a call may take that says nothing about it.
     pub timeout_ms: u64,
+    /// How long a call may ask for: each keeps a worker from the others.
+    pub max_timeout_ms: u64,
     /// How much is kept of each stream.
     pub max_output: usize,
     /// Variables of our environment that programs are given.
@@ -99,6 +101,7 @@ impl Default for Config {
             policy: None,
             audit: None,
             timeout_ms: 30_000,
+            max_timeout_ms: 3_600_000,
             max_output: 1 << 20,
             pass_env: Vec::new(),
             secrets: Vec::new(),
@@ -187,6 +190,7 @@ impl Config {
             "POLICY" => self.policy = Some(value.into()),
             "AUDIT" => self.audit = Some(value.into()),
             "TIMEOUT_MS" => self.timeout_ms = number(value)?,
+            "MAX_TIMEOUT_MS" => self.max_timeout_ms = number(value)?,
             "MAX_OUTPUT" => self.max_output = number(value)?,
             "MEMORY" => self.limits.memory = number(value)?,
             "FILES" => self.limits.files = number(value)?,

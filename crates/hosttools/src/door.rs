@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use wardian_audit::{AuditLog, Rotation};
 
@@ -197,15 +198,22 @@ impl Door {
             name: name.into(),
             args: args.map(Into::into).collect(),
             env: environment::environment(&self.passed_env, policy, jail.root().path(), cwd.path()),
-            timeout: request.timeout.unwrap_or_else(|| self.timeout(policy)),
+            timeout: self.timeout(request, policy)?,
             max_output: self.config.max_output,
             confinement: self.confinement(policy, jail.root()),
             cwd,
         })
     }
 
-    fn timeout(&self, policy: &ProgramPolicy) -> std::time::Duration {
-        policy.timeout_ms.map_or(self.config.timeout(), std::time::Duration::from_millis)
+    fn timeout(&self, request: &Request, policy: &ProgramPolicy) -> Result<Duration, ToolError> {
+        let most = self.config.max_timeout_ms;
+        match request.timeout {
+            Some(asked) if asked > Duration::from_millis(most) => {
+                Err(ToolError::Syntax(format!("a timeout of more than {most} ms (max_timeout_ms)")))
+            }
+            Some(asked) => Ok(asked),
+            None => Ok(policy.timeout_ms.map_or(self.config.timeout(), Duration::from_millis)),
+        }
     }
 
     fn confinement(&self, policy: &ProgramPolicy, jail: &HeldDirectory) -> Confinement {

@@ -232,8 +232,13 @@ impl LaneQueue {
         let idle = self.slots.saturating_sub(shared.counters.active(call.lane));
         // Who has gone away again does not keep others out.
         queue.retain(|waiting| !waiting.answer.is_closed());
-        queue.push(session, call, idle).map_err(|queued| ToolError::WorkerUnavailable { queued })?;
+        let gave_way =
+            queue.push(session, call, idle).map_err(|queued| ToolError::WorkerUnavailable { queued })?;
+        let queued = queue.len();
         drop(queue);
+        if let Some(gave_way) = gave_way {
+            let _ = gave_way.answer.send(Err(ToolError::WorkerUnavailable { queued }));
+        }
         self.arrived.notify_one();
         Ok(())
     }

@@ -1,6 +1,7 @@
-//! Who is next: in order of arrival while there is room; once the queue is more than half full, the sessions take turns.
+//! Who is next: in order of arrival while there is room; once the queue is more than half full, the sessions take turns. Once
+//! it is full, who has nothing waiting yet gets the last place of whoever has most.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// What waits in one lane.
@@ -21,13 +22,27 @@ impl<T> Queue<T> {
     }
 
     /// Adds what `session` waits for, or says how many wait already. Who will be taken at once, by one of `idle`
-    /// workers, does not wait.
-    pub fn push(&mut self, session: &str, item: T, idle: usize) -> Result<(), usize> {
+    /// workers, does not wait. Answers what had to give way.
+    pub fn push(&mut self, session: &str, item: T, idle: usize) -> Result<Option<T>, usize> {
+        let mut gave_way = None;
         if self.waiting.len() >= self.depth + idle {
-            return Err(self.waiting.len());
+            let place = self.that_gives_way_to(session).ok_or(self.waiting.len())?;
+            gave_way = self.waiting.remove(place).map(|(_, item)| item);
         }
         self.waiting.push_back((session.into(), item));
-        Ok(())
+        Ok(gave_way)
+    }
+
+    /// The last place of the session that has most, if it has more than one and the newcomer none: whoever fills the queue
+    /// as soon as there is room would keep all others out for ever.
+    fn that_gives_way_to(&self, newcomer: &str) -> Option<usize> {
+        let mut last_places: HashMap<&str, (usize, usize)> = HashMap::new();
+        for (place, (session, _)) in self.waiting.iter().enumerate() {
+            let (count, last) = last_places.entry(session).or_default();
+            (*count, *last) = (*count + 1, place);
+        }
+        let (most, place) = last_places.values().max().copied()?;
+        (most > 1 && !last_places.contains_key(newcomer)).then_some(place)
     }
 
     pub fn pop(&mut self) -> Option<T> {
@@ -66,7 +81,8 @@ mod tests {
     fn filled(depth: usize, sessions: &str) -> Queue<String> {
         let mut queue = Queue::new(depth);
         for (number, session) in sessions.chars().enumerate() {
-            queue.push(&session.to_string(), format!("{session}{number}"), 0).expect("there is room");
+            let gave_way = queue.push(&session.to_string(), format!("{session}{number}"), 0);
+            assert_eq!(gave_way, Ok(None), "there is room");
         }
         queue
     }
@@ -99,8 +115,19 @@ mod tests {
     fn beyond_its_depth_it_takes_only_what_idle_workers_will_take() {
         let mut queue = filled(2, "ab");
         assert_eq!(queue.push("c", "c".to_owned(), 0), Err(2));
-        assert_eq!(queue.push("c", "c".to_owned(), 1), Ok(()));
+        assert_eq!(queue.push("c", "c".to_owned(), 1), Ok(None));
         assert_eq!(queue.push("d", "d".to_owned(), 1), Err(3));
+    }
+
+    #[test]
+    fn who_fills_the_queue_gives_way_to_who_has_nothing_in_it() {
+        let mut queue = filled(4, "aaba");
+        assert_eq!(queue.push("a", "a4".to_owned(), 0), Err(4), "not to itself");
+        assert_eq!(queue.push("b", "b4".to_owned(), 0), Err(4), "nor to who has one");
+        assert_eq!(queue.push("c", "c4".to_owned(), 0), Ok(Some("a3".to_owned())));
+        assert_eq!(queue.push("d", "d5".to_owned(), 0), Ok(Some("a1".to_owned())));
+        assert_eq!(queue.push("e", "e6".to_owned(), 0), Err(4), "one each is fair");
+        assert_eq!(order(queue), "a0 b2 c4 d5");
     }
 
     #[test]

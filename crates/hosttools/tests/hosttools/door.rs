@@ -321,6 +321,33 @@ async fn output_is_cut_with_a_word_and_half_a_secret_goes() {
 }
 
 #[tokio::test]
+async fn no_call_takes_a_worker_for_longer_than_it_may() {
+    let yard = Yard::new();
+    let door = yard.door_with(Config { max_timeout_ms: 5000, ..yard.config() }, Policy::standard());
+    let ask = async |milliseconds| {
+        door.run(Request::line("ls").timeout(Duration::from_millis(milliseconds))).await.map(drop)
+    };
+    ask(5000).await.unwrap();
+    let error = ask(5001).await.unwrap_err();
+    assert_eq!(error.code(), "SYNTAX_DENIED");
+    assert!(error.to_string().contains("max_timeout_ms"), "{error}");
+}
+
+#[tokio::test]
+async fn whoever_calls_leaves_no_secret_and_no_novel_in_the_log_by_their_name() {
+    let yard = Yard::new();
+    let door = yard.door();
+    let name = format!("password=hunter2 {}", "x".repeat(100_000));
+    door.run(Request::line("ls").session(&name)).await.unwrap();
+    door.run(Request::line("rm x").session(&name)).await.unwrap_err();
+    for record in yard.records() {
+        let session = &record.session;
+        assert!(session.starts_with(&format!("password={REDACTED} xxx")) && session.len() < 200, "{session}");
+    }
+    assert_eq!(yard.events(), ["tool.start", "tool.complete", "tool.refused"]);
+}
+
+#[tokio::test]
 async fn half_a_secret_goes_where_its_writer_was_ended() {
     let yard = Yard::new();
     let half = "ghp_abcdefghijklmnopqrstuvwxyz012345678";

@@ -46,7 +46,8 @@ async fn a_full_queue_is_told_and_trying_again_helps() {
         WorkerPool::start(Mode::Worker, &PoolConfig { queue_depth: 2, ..place.config() }).expect("a pool");
     let first = begin(&pool, waiter(&place, "a"), Lane::Interactive, "a");
     busy(&pool).await;
-    let waiting: Vec<_> = (0..2).map(|_| begin(&pool, waiter(&place, "b"), Lane::Interactive, "b")).collect();
+    let waiting: Vec<_> =
+        (0..2).map(|_| begin(&pool, waiter(&place, "b"), Lane::Interactive, "test")).collect();
     queued(&pool, 2).await;
 
     let error = run(&pool, place.shell("true")).await.expect_err("there is no room");
@@ -107,6 +108,29 @@ async fn in_a_crowd_each_session_has_its_turn() {
     // The greedy one had the turn before the crowd, so the two others are next.
     assert_eq!(order[..4], ["first", "modest", "shy", "greedy"]);
     assert_eq!(order.len(), 11);
+}
+
+#[tokio::test]
+async fn who_fills_the_queue_keeps_nobody_out() {
+    let place = Place::new();
+    let pool =
+        WorkerPool::start(Mode::Worker, &PoolConfig { queue_depth: 3, ..place.config() }).expect("a pool");
+    let running = begin(&pool, waiter(&place, "first"), Lane::Interactive, "greedy");
+    busy(&pool).await;
+    let mut greedy = Vec::new();
+    for number in 0..3 {
+        greedy.push(begin(&pool, waiter(&place, "greedy"), Lane::Interactive, "greedy"));
+        queued(&pool, number + 1).await;
+    }
+    let modest = begin(&pool, waiter(&place, "modest"), Lane::Interactive, "modest");
+    let error = greedy.pop().expect("a call").await.expect("no panic").expect_err("it gave way");
+    assert!(matches!(error, ToolError::WorkerUnavailable { queued: 3 }), "{error:?}");
+    let_go(&place);
+    for call in [running, modest].into_iter().chain(greedy) {
+        call.await.expect("no panic").expect("it runs");
+    }
+    let order = fs::read_to_string(place.jail().join("order")).expect("they ran");
+    assert_eq!(order, "first\nmodest\ngreedy\ngreedy\n");
 }
 
 #[tokio::test]

@@ -104,6 +104,7 @@ impl Options {
     fn compare(&self, first: &[u8], second: &[u8]) -> Result<i32, i32> {
         let (mut left, mut right) = (self.open(first, 0)?, self.open(second, 1)?);
         let mut out = Out::new("cmp");
+        let width = self.number_width([&left, &right]);
         let (mut place, mut line, mut differ) = (0_u64, 1_u64, false);
         let (mut a, mut b) = (vec![0; 64 * 1024], vec![0; 64 * 1024]);
         while place < self.limit {
@@ -122,7 +123,7 @@ impl Options {
                         self.report(&mut out, [first, second], number, line, a[at], b[at]);
                         return Ok(1);
                     }
-                    self.list(&mut out, number, a[at], b[at]);
+                    self.list(&mut out, format!("{number:>width$}"), a[at], b[at]);
                 }
                 line += u64::from(a[at] == b'\n');
             }
@@ -148,10 +149,20 @@ impl Options {
         Ok(file)
     }
 
+    /// As wide as the largest number there can be.
+    fn number_width(&self, files: [&std::fs::File; 2]) -> usize {
+        let sizes = files.iter().zip(self.skip).filter_map(|(file, skip)| {
+            let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+            Some(metadata.len().saturating_sub(skip))
+        });
+        sizes.fold(self.limit, u64::min).to_string().len()
+    }
+
     fn report(&self, out: &mut Out, names: [&[u8]; 2], number: u64, line: u64, a: u8, b: u8) {
         let [first, second] = names.map(quote::if_needed);
+        let unit = if speaks_posix() { "char" } else { "byte" };
         match self.shows_bytes {
-            false => out.put(format!("{first} {second} differ: byte {number}, line {line}\n")),
+            false => out.put(format!("{first} {second} differ: {unit} {number}, line {line}\n")),
             true => out.put(format!(
                 "{first} {second} differ: byte {number}, line {line} is {a:3o} {} {b:3o} {}\n",
                 visible(a),
@@ -160,7 +171,7 @@ impl Options {
         }
     }
 
-    fn list(&self, out: &mut Out, number: u64, a: u8, b: u8) {
+    fn list(&self, out: &mut Out, number: String, a: u8, b: u8) {
         match self.shows_bytes {
             false => out.put(format!("{number} {a:3o} {b:3o}\n")),
             true => out.put(format!("{number} {a:3o} {:<4} {b:3o} {}\n", visible(a), visible(b))),
@@ -210,4 +221,11 @@ fn visible(byte: u8) -> String {
         0..0x20 => format!("{meta}^{}", char::from(low + 0x40)),
         _ => format!("{meta}{}", char::from(low)),
     }
+}
+
+/// Whether messages are to be in the words that POSIX prescribes.
+fn speaks_posix() -> bool {
+    let names = ["LC_ALL", "LC_MESSAGES", "LANG"];
+    let named = names.iter().filter_map(|name| std::env::var(name).ok()).find(|value| !value.is_empty());
+    named.is_none_or(|locale| locale == "C" || locale == "POSIX")
 }

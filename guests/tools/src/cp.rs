@@ -3,7 +3,7 @@
 use toolkit::args::{Tool, bytes_of};
 use toolkit::copy::{Copier, Existing, Follow, Make, Preserve};
 use toolkit::target::Target;
-use toolkit::{Arguments, complain, files, quote};
+use toolkit::{Arguments, files, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno};
 
@@ -191,8 +191,7 @@ fn copy_with_parents(copier: &mut Copier, target: &Target, mut operands: Vec<Vec
         return Err(TOOL.wrong(message));
     }
     if !abi::stat(Dir::CWD, &directory, true).is_ok_and(|stat| stat.is_dir()) {
-        complain("cp", "with --parents, the destination must be a directory");
-        return Err(TOOL.misuse);
+        return Err(TOOL.wrong("with --parents, the destination must be a directory"));
     }
     for mut from in operands {
         strip_slashes(&mut from);

@@ -113,6 +113,7 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
     for name in &operands {
         let kind = kind_of(name, has('L'));
         let shown = match (has('i'), has('m'), has('e')) {
+            _ if kind.mime == CANNOT_OPEN => kind.words,
             (true, _, _) => format!("{}; charset={}", kind.mime, kind.encoding),
             (_, true, _) => kind.mime.to_owned(),
             (_, _, true) => kind.encoding.to_owned(),
@@ -127,11 +128,14 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
     Ok(0)
 }
 
+/// What stands for the type of a file that cannot be read.
+const CANNOT_OPEN: &str = "cannot open";
+
 fn kind_of(name: &[u8], follow: bool) -> Kind {
     let plain = |words: String, mime| Kind { words, mime, encoding: "binary" };
     let cannot = |error: Errno| {
         let name = String::from_utf8_lossy(name);
-        plain(format!("cannot open `{name}' ({error})"), "cannot open")
+        plain(format!("cannot open `{name}' ({error})"), CANNOT_OPEN)
     };
     if name == b"-" {
         return content_kind(&files::read_fd(0).unwrap_or_default());

@@ -33,6 +33,7 @@ struct Options {
     plain: bool,
     reverse: bool,
     upper: bool,
+    skips_zeros: bool,
     columns: Option<usize>,
     group: Option<usize>,
     length: Option<usize>,
@@ -68,7 +69,8 @@ impl Options {
                 b"p" | b"ps" | b"postscript" | b"plain" => options.plain = true,
                 b"r" | b"revert" => options.reverse = true,
                 b"u" | b"uppercase" => options.upper = true,
-                b"a" | b"autoskip" | b"C" | b"capitalize" => {}
+                b"a" | b"autoskip" => options.skips_zeros = !options.skips_zeros,
+                b"C" | b"capitalize" => {}
                 b"h" | b"help" => {
                     Out::new("xxd").put(HELP);
                     return Err(0);
@@ -148,6 +150,7 @@ impl Options {
         let group = self.group.map_or(usual, |group| if group == 0 { columns } else { group });
         let digits = if self.binary { 8 } else { 2 };
         let width = columns * digits + columns.div_ceil(group);
+        let mut rows = Vec::new();
         for (row, line) in content.chunks(columns).enumerate() {
             let mut text = String::new();
             for bytes in line.chunks(group) {
@@ -163,7 +166,27 @@ impl Options {
             let printable = |byte: &u8| if (0x20..0x7f).contains(byte) { char::from(*byte) } else { '.' };
             let letters: String = line.iter().map(printable).collect();
             let place = start + (row * columns) as u64;
-            output.extend(format!("{place:08x}: {text:<width$} {letters}\n").into_bytes());
+            rows.push((
+                format!("{place:08x}: {text:<width$} {letters}\n"),
+                line.iter().all(|byte| *byte == 0),
+            ));
+        }
+        for (row, (line, is_zero)) in rows.iter().enumerate() {
+            let is_last = row + 1 == rows.len();
+            let starts = row == 0 || !rows[row - 1].1;
+            if !self.skips_zeros || !is_zero || starts || is_last {
+                output.extend(line.bytes());
+                continue;
+            }
+            // Two lines of zeros are no more than a line and a star.
+            let run = rows[row..].iter().take_while(|(_, is_zero)| *is_zero).count();
+            let hidden = if row + run == rows.len() { run - 1 } else { run };
+            let begins = row == 1 || !rows[row - 2].1;
+            match (begins, hidden) {
+                (true, 1) => output.extend(line.bytes()),
+                (true, _) => output.extend(b"*\n"),
+                _ => {}
+            }
         }
     }
 

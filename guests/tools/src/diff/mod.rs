@@ -70,6 +70,7 @@ Compare FILES line by line.
   -c, -C NUM, --context[=NUM]   output NUM (default 3) lines of copied context
   -u, -U NUM, --unified[=NUM]   output NUM (default 3) lines of unified context
   -e, --ed                      output an ed script
+  -n, --rcs                     output an RCS format diff
   -y, --side-by-side            output in two columns
   -W, --width=NUM               output at most NUM (default 130) print columns
       --left-column             output only the left column of common lines
@@ -209,6 +210,7 @@ impl Differ {
             'I' => self.matching.push(pattern(&bytes)?),
             'L' => self.labels.push(String::from_utf8_lossy(&bytes).into_owned()),
             'Ł' => self.sides.left_only = true,
+            'n' => self.format = Format::Rcs,
             'N' => self.new_file = true,
             'P' => self.new_first = true,
             'Ñ' => self.keeps_links = true,

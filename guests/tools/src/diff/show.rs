@@ -12,6 +12,7 @@ pub enum Format {
     Context(usize),
     SideBySide,
     Ed,
+    Rcs,
 }
 
 /// The two files, as their headings name them, and their lines.
@@ -35,6 +36,7 @@ impl Pair<'_> {
         match format {
             Format::Normal => hunks.iter().for_each(|hunk| self.normal(hunk, out)),
             Format::Ed => hunks.iter().rev().for_each(|hunk| self.ed(hunk, out)),
+            Format::Rcs => hunks.iter().for_each(|hunk| self.rcs(hunk, out)),
             Format::Unified(context) => {
                 out.put(format!("--- {}\n+++ {}\n", self.old_heading, self.new_heading));
                 grouped(hunks, context).for_each(|group| self.unified(group, context, out));
@@ -71,6 +73,18 @@ impl Pair<'_> {
         if has_text {
             (hunk.new.0..hunk.new.1).for_each(|at| out.put([self.new.line(at), b"\n"].concat()));
             out.put(".\n");
+        }
+    }
+
+    /// The script of `-n`: what is deleted and added, by line and count.
+    fn rcs(&self, hunk: &Hunk, out: &mut Out) {
+        let (deleted, added) = (hunk.old.1 - hunk.old.0, hunk.new.1 - hunk.new.0);
+        if deleted > 0 {
+            out.put(format!("d{} {deleted}\n", hunk.old.0 + 1));
+        }
+        if added > 0 {
+            out.put(format!("a{} {added}\n", hunk.old.1));
+            (hunk.new.0..hunk.new.1).for_each(|at| out.put([self.new.line(at), b"\n"].concat()));
         }
     }
 

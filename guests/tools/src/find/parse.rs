@@ -262,7 +262,12 @@ impl Parser<'_> {
     fn unary(&mut self) -> Parsed<Expression> {
         let before = self.at.checked_sub(1).map(|at| String::from_utf8_lossy(&self.words[at]).into_owned());
         let Some(word) = self.take() else {
-            return Err(format!("expected an expression after '{}'", before.unwrap_or_default()));
+            return Err(match before.unwrap_or_default().as_str() {
+                "(" => "invalid expression; expected to find a ')' but didn't see one. Perhaps you need an \
+                        extra predicate after '('"
+                    .to_owned(),
+                before => format!("expected an expression after '{before}'"),
+            });
         };
         match word.as_slice() {
             b"!" | b"-not" => Ok(Expression::Not(Box::new(self.unary()?))),

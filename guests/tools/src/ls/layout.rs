@@ -283,16 +283,21 @@ impl Field {
 
 /// The most columns that fit: the number of rows, and the width of each column with the space behind it.
 fn fit(cells: &[Cell], limit: usize, downwards: bool) -> (usize, Vec<usize>) {
-    let most = if limit == 0 { cells.len() } else { (limit / 3).max(1).min(cells.len()) };
+    let most = if limit == 0 { cells.len() } else { limit.div_ceil(3).max(1).min(cells.len()) };
     for columns in (1..=most).rev() {
         let rows = cells.len().div_ceil(columns);
         let mut widths = vec![3; columns];
+        let mut fits = true;
         for (at, cell) in cells.iter().enumerate() {
             let column = if downwards { at / rows } else { at % columns };
             let space = if column + 1 == columns { 0 } else { 2 };
-            widths[column] = widths[column].max(cell.width + space);
+            // Columns as narrow as can be always fit: GNU looks again only where one grows.
+            if widths[column] < cell.width + space {
+                widths[column] = cell.width + space;
+                fits = widths.iter().sum::<usize>() < limit;
+            }
         }
-        if columns == 1 || limit == 0 || widths.iter().sum::<usize>() < limit {
+        if columns == 1 || limit == 0 || fits {
             return (rows, widths);
         }
     }

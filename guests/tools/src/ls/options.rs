@@ -209,7 +209,7 @@ impl Options {
                     time_given = true;
                 }
                 't' | 'S' | 'U' | 'v' | 'X' | 'f' | 'Š' => {
-                    order = Some(order_named(letter, &text).ok_or_else(|| invalid("sort"))?);
+                    order = Some(order_named(letter, &text).ok_or_else(|| wrong_order(&tool, &text))?);
                     if letter == 'f' {
                         options.set_unsorted();
                     }
@@ -384,6 +384,13 @@ fn time_named(letter: char, text: &str) -> Option<Time> {
         (_, "mtime" | "modification") => Some(Time::Modified),
         _ => None,
     }
+}
+
+fn wrong_order(tool: &Tool, word: &str) -> i32 {
+    let orders = ["none", "time", "size", "extension", "version", "width"];
+    tool.wrong_choice("--sort", word.as_bytes(), &orders);
+    // A word that is none is no wrong option to GNU's.
+    1
 }
 
 fn order_named(letter: char, text: &str) -> Option<Order> {

@@ -139,6 +139,10 @@ impl PoolConfig {
     /// How many workers serve agents and people.
     pub fn interactive_workers(&self) -> usize {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        self.interactive_workers_on(cores)
+    }
+
+    fn interactive_workers_on(&self, cores: usize) -> usize {
         self.interactive.unwrap_or(cores.saturating_sub(1).min(2)).max(1)
     }
 }
@@ -236,5 +240,20 @@ fn truth(value: &str) -> Result<bool, String> {
         "1" | "true" | "yes" | "on" => Ok(true),
         "0" | "false" | "no" | "off" => Ok(false),
         _ => Err("is neither true nor false".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_leave_a_core_to_others_and_are_one_or_two() {
+        let usual = PoolConfig::default();
+        for (cores, workers) in [(1, 1), (2, 1), (3, 2), (4, 2), (64, 2)] {
+            assert_eq!(usual.interactive_workers_on(cores), workers, "{cores} cores");
+        }
+        let set = |interactive| PoolConfig { interactive: Some(interactive), ..PoolConfig::default() };
+        assert_eq!((set(7).interactive_workers_on(2), set(0).interactive_workers_on(8)), (7, 1));
     }
 }

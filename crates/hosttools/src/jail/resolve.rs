@@ -37,7 +37,11 @@ const ATTEMPTS: usize = 64;
 impl Resolver {
     /// The kernel where it can, else us if that is allowed.
     pub(super) fn choose(without_openat2: bool) -> Result<Resolver, ToolError> {
-        match (openat2_works(), without_openat2) {
+        Resolver::choose_where(openat2_works(), without_openat2)
+    }
+
+    fn choose_where(openat2_works: bool, without_openat2: bool) -> Result<Resolver, ToolError> {
+        match (openat2_works, without_openat2) {
             (true, _) => Ok(Resolver::Openat2),
             (false, true) => Ok(Resolver::Walk),
             (false, false) => Err(ToolError::ConfinementUnavailable("openat2".to_owned())),
@@ -107,4 +111,18 @@ fn path_of(descriptor: &OwnedFd) -> Result<PathBuf, Errno> {
     let link = format!("/proc/self/fd/{}", descriptor.as_fd().as_raw_fd());
     let path = readlinkat(CWD, link, Vec::new())?;
     Ok(PathBuf::from(std::ffi::OsString::from_vec(path.into_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_openat2_is_missing_there_is_no_jail_unless_someone_says_so() {
+        let refused = Resolver::choose_where(false, false).unwrap_err();
+        assert_eq!(refused.code(), "CONFINEMENT_UNAVAILABLE");
+        assert!(refused.to_string().contains("openat2"), "{refused}");
+        assert_eq!(Resolver::choose_where(false, true).unwrap(), Resolver::Walk);
+        assert_eq!(Resolver::choose_where(true, true).unwrap(), Resolver::Openat2);
+    }
 }

@@ -4,6 +4,7 @@
 //! `NAMES`. Called as `tools NAME ARGUMENT…` it does the same, for those who have no links.
 
 mod awk;
+mod bc;
 mod cal;
 mod cat;
 mod chmod;
@@ -129,6 +130,7 @@ tools! {
     "base64" => Theirs(uu_base64::uumain),
     "basename" => Theirs(uu_basename::uumain),
     "basenc" => Theirs(uu_basenc::uumain),
+    "bc" => Ours(bc::main),
     "cal" => Ours(cal::main),
     "cat" => Ours(cat::main),
     "chgrp" => Ours(chown::chgrp),

@@ -68,7 +68,7 @@ const PROGRAMS: &[Program] = &[
         dist: "dist",
         stack: 4 * MIB,
         link_args: &[],
-        links: Links::Are(&["jq"]),
+        links: Links::Are(&["jq", "yq"]),
     },
     Program {
         name: "archive",

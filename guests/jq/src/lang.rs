@@ -7,6 +7,6 @@ mod prelude;
 mod tree;
 
 pub use modules::Library;
-pub use parser::{Compiled, compile};
+pub use parser::{Compiled, compile, over_all_documents};
 pub use prelude::names as prelude_names;
 pub use tree::{Bind, Entry, Key, Node, Operator, Part, Pattern, Special};

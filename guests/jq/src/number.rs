@@ -9,66 +9,78 @@ use crate::value::Value;
 #[derive(Debug)]
 pub struct Literal {
     pub double: f64,
-    /// In the one form that jq prints it in.
-    pub text: Box<str>,
+    written: Box<str>,
+}
+
+/// A literal taken apart.
+struct Parts<'a> {
     negative: bool,
-    /// Without leading zeros.
-    digits: Box<str>,
+    /// Those before and after the point.
+    whole: &'a str,
+    fraction: &'a str,
     exponent: i64,
 }
 
 impl Literal {
-    fn read(text: &[u8]) -> Option<Literal> {
-        let text = std::str::from_utf8(text).ok()?;
-        let (negative, unsigned) = match text.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, text),
-        };
-        let (mantissa, exponent) = match unsigned.find(['e', 'E']) {
-            Some(at) => (&unsigned[..at], parse_exponent(&unsigned[at + 1..])?),
-            None => (unsigned, 0),
-        };
-        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-        if !are_digits(whole) || !are_digits(fraction) || whole.is_empty() && fraction.is_empty() {
-            return None;
+    /// In the one form that jq prints it in.
+    pub fn text(&self) -> String {
+        match parts(&self.written) {
+            Some(parts) => scientific(parts.negative, &parts.digits(), parts.power()),
+            None => format(self.double),
         }
-        let digits = format!("{whole}{fraction}");
-        let digits = match digits.trim_start_matches('0') {
-            "" => "0",
-            rest => rest,
-        };
-        let exponent = exponent - fraction.len() as i64;
-        // Never infinite: what is too large is the largest there is, as jq has it.
-        let double = unsigned.parse::<f64>().ok()?.min(f64::MAX);
-        let double = if negative { -double } else { double };
-        let text = scientific(negative, digits, exponent).into();
-        Some(Literal { double, text, negative, digits: digits.into(), exponent })
     }
 
     /// The order of two literals that are the same as doubles.
     pub fn compare_digits(&self, other: &Literal) -> Ordering {
-        let order = magnitude(self).cmp(&magnitude(other)).then_with(|| {
-            let width = self.digits.len().max(other.digits.len());
-            let padded = |digits: &str| format!("{digits:0<width$}");
-            padded(&self.digits).cmp(&padded(&other.digits))
-        });
-        if self.is_zero() && other.is_zero() {
-            Ordering::Equal
-        } else if self.negative {
-            order.reverse()
-        } else {
-            order
+        let (Some(one), Some(two)) = (parts(&self.written), parts(&other.written)) else {
+            return Ordering::Equal;
+        };
+        let (digits_of_one, digits_of_two) = (one.digits(), two.digits());
+        if digits_of_one == "0" && digits_of_two == "0" {
+            return Ordering::Equal;
         }
-    }
-
-    fn is_zero(&self) -> bool {
-        self.digits.bytes().all(|digit| digit == b'0')
+        let magnitude = |digits: &str, power: i64| power.saturating_add(digits.len() as i64);
+        let order = magnitude(&digits_of_one, one.power()).cmp(&magnitude(&digits_of_two, two.power()));
+        let order = order.then_with(|| {
+            let width = digits_of_one.len().max(digits_of_two.len());
+            format!("{digits_of_one:0<width$}").cmp(&format!("{digits_of_two:0<width$}"))
+        });
+        if one.negative { order.reverse() } else { order }
     }
 }
 
-fn magnitude(literal: &Literal) -> i64 {
-    literal.exponent.saturating_add(literal.digits.len() as i64)
+impl Parts<'_> {
+    /// All digits without leading zeros.
+    fn digits(&self) -> String {
+        let digits = format!("{}{}", self.whole, self.fraction);
+        match digits.trim_start_matches('0') {
+            "" => "0".into(),
+            rest => rest.to_owned(),
+        }
+    }
+
+    /// The power of ten that the last digit counts.
+    fn power(&self) -> i64 {
+        self.exponent - self.fraction.len() as i64
+    }
+}
+
+/// Takes a literal apart; `None` if it is none.
+fn parts(text: &str) -> Option<Parts<'_>> {
+    let (negative, unsigned) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let (mantissa, exponent) = match unsigned.find(['e', 'E']) {
+        Some(at) => (&unsigned[..at], parse_exponent(&unsigned[at + 1..])?),
+        None => (unsigned, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !are_digits(whole) || !are_digits(fraction) || whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    Some(Parts { negative, whole, fraction, exponent })
 }
 
 /// The value of a number in JSON or in a program; `None` if the text is none.
@@ -76,13 +88,31 @@ pub fn parse(text: &[u8]) -> Option<Value> {
     if let Some(number) = small_integer(text) {
         return Some(Value::Number(number));
     }
-    let literal = Literal::read(text)?;
-    // Beyond this, neighbours may be the same double: what was written is told apart from what was computed.
-    let is_exact = literal.double.abs() < 9_007_199_254_740_992.0;
-    Some(match is_exact && *literal.text == *format(literal.double) {
-        true => Value::Number(literal.double),
-        false => Value::Literal(Rc::new(literal)),
-    })
+    let text = std::str::from_utf8(text).ok()?;
+    let parts = parts(text)?;
+    // Never infinite: what is too large is the largest there is, as jq has it.
+    let double = text.parse::<f64>().ok()?.clamp(f64::MIN, f64::MAX);
+    if is_printed_so(text, &parts) {
+        return Some(Value::Number(double));
+    }
+    Some(Value::Literal(Rc::new(Literal { double, written: text.into() })))
+}
+
+/// Whether the double of a literal is sure to be printed as it was written: a few digits, a point, no zeros that say
+/// nothing.
+fn is_printed_so(text: &str, parts: &Parts<'_>) -> bool {
+    let has_exponent =
+        text.len() != usize::from(parts.negative) + parts.whole.len() + 1 + parts.fraction.len();
+    let digits = parts.whole.len() + parts.fraction.len();
+    let zero_in_front = parts.whole.starts_with('0');
+    !has_exponent
+        && digits <= 15
+        && !parts.fraction.is_empty()
+        && !parts.fraction.ends_with('0')
+        && match zero_in_front {
+            true => parts.whole == "0" && !parts.fraction.starts_with("0000"),
+            false => !parts.whole.is_empty(),
+        }
 }
 
 /// What most numbers are: up to 15 digits and perhaps a sign, for which text and double say the same.

@@ -10,11 +10,42 @@ pub struct World {
     pub inputs: Inputs,
     pub regexes: RegexCache,
     pub search_list: Value,
+    pub documents: Documents,
+}
+
+/// The documents that yq was given, and the one it is at.
+#[derive(Default)]
+pub struct Documents {
+    pub all: Vec<(Value, Origin)>,
+    pub current: Origin,
+}
+
+/// Where a document came from.
+#[derive(Clone, Default)]
+pub struct Origin {
+    pub file: String,
+    pub file_index: usize,
+    /// Within its file.
+    pub index: usize,
+}
+
+impl Documents {
+    /// Goes to a document.
+    pub fn enter(&mut self, index: usize) -> Option<Value> {
+        let (value, origin) = self.all.get(index)?;
+        self.current = origin.clone();
+        Some(value.clone())
+    }
 }
 
 impl World {
     pub fn new(inputs: Inputs) -> World {
-        World { inputs, regexes: RegexCache::default(), search_list: Value::array(Vec::new()) }
+        World {
+            inputs,
+            regexes: RegexCache::default(),
+            search_list: Value::array(Vec::new()),
+            documents: Documents::default(),
+        }
     }
 
     /// The next input, for `input` and `inputs`.

@@ -4,6 +4,7 @@ use crate::json;
 use crate::run::ops::described;
 use crate::run::{Outcome, raise};
 use crate::value::{Str, Value};
+use crate::yaml;
 
 use super::Run;
 use super::objects::text_of;
@@ -35,6 +36,7 @@ pub fn format(name: &str, value: &Value) -> Outcome<Str> {
         "sh" => shell(value)?,
         "base64" => base64(text_of(value).as_bytes()),
         "base64d" => from_base64(value)?,
+        "yaml" => yaml(value).trim_end_matches('\n').to_owned(),
         "base32" => base32(text_of(value).as_bytes()),
         "base32d" => from_base32(value)?,
         _ => return raise(format!("{name} is not a valid format")),
@@ -168,4 +170,10 @@ fn from_base32(value: &Value) -> Outcome<String> {
         Some(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         None => raise(format!("{} is not valid base32 data", described(value))),
     }
+}
+
+/// A value as YAML.
+pub fn yaml(value: &Value) -> String {
+    let options = yaml::Options { indent: 2, pretty: true, unwrap: false, explode: true };
+    yaml::write(value, None, &options)
 }

@@ -12,6 +12,12 @@ pub const TABLE: &[(&str, usize, Run)] = &[
     ("utf8bytelength", 0, utf8_length),
     ("explode", 0, explode),
     ("implode", 0, implode),
+    ("_matches_glob", 2, |_, _, arguments| {
+        Ok(Value::Bool(match (&arguments[0], &arguments[1]) {
+            (Value::String(text), Value::String(pattern)) => matches_glob(text, pattern),
+            (one, two) => one == two,
+        }))
+    }),
     ("split", 1, split),
     ("join", 1, join),
     ("startswith", 1, |_, input, arguments| {
@@ -121,4 +127,21 @@ fn trimmed(input: &Value, trim: fn(&str) -> &str) -> Outcome {
 fn cased(input: &Value, change: fn(&str) -> String) -> Outcome {
     let text = needs_string(input, "explode input must be a string")?;
     Ok(Value::from(change(&text)))
+}
+
+/// Whether a text is what a pattern says, in which a star is anything.
+fn matches_glob(text: &str, pattern: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let mut parts = parts.peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.is_empty()
 }

@@ -1,5 +1,7 @@
 //! Reads JSON texts from bytes that come in pieces, one value after another.
 
+use std::borrow::Cow;
+
 use crate::number;
 use crate::value::Value;
 
@@ -17,6 +19,10 @@ pub enum Token {
 pub trait Sink {
     /// Takes the next token; the error says why it may not stand there.
     fn take(&mut self, token: Token) -> Result<(), &'static str>;
+    /// A string, as a value: keys that come again and again need not be made again and again.
+    fn string(&mut self, text: &str) -> Value {
+        Value::string(text)
+    }
     /// The next finished value.
     fn finished(&mut self) -> Option<Value>;
     /// Whether a value has begun that is not finished.
@@ -110,10 +116,25 @@ impl<S: Sink> Reader<S> {
     fn literal(&mut self, piece: &[u8], at: &mut usize) -> Result<(), String> {
         let rest = &piece[*at..];
         let length = rest.iter().position(|&byte| ends_literal(byte)).unwrap_or(rest.len());
-        // What ends it may be in the next piece, and is what an error is counted to.
-        self.begun.extend_from_slice(&rest[..length]);
         *at += length;
+        if self.begun.is_empty() && length < rest.len() {
+            // What ends it is what an error is counted to.
+            return match scalar(&rest[..length]) {
+                Ok(value) => self.give(Token::Scalar(value), *at),
+                Err(problem) => self.end_badly(problem, rest[length], *at),
+            };
+        }
+        self.begun.extend_from_slice(&rest[..length]);
         Ok(())
+    }
+
+    /// An error at what ends a literal: a line break has ended its line too.
+    fn end_badly(&mut self, problem: &str, end: u8, at: usize) -> Result<(), String> {
+        if end == b'\n' {
+            self.line += 1;
+            self.line_start = self.piece_start + at + 1;
+        }
+        Err(self.error(problem, at))
     }
 
     fn end_literal(&mut self, at: usize) -> Result<(), String> {
@@ -146,7 +167,7 @@ impl<S: Sink> Reader<S> {
             unescape(&self.begun)
         };
         let value = match text {
-            Ok(text) => text,
+            Ok(text) => self.sink.string(&text),
             Err(problem) => {
                 let begun = std::mem::take(&mut self.begun);
                 let whole = if begun.is_empty() { &rest[..length] } else { &begun[..] };
@@ -242,15 +263,13 @@ fn special_number(text: &[u8]) -> Option<Value> {
 }
 
 /// The string that stands between two quotes.
-fn unescape(text: &[u8]) -> Result<Value, &'static str> {
-    if text.iter().any(|&byte| byte < 0x20) {
+fn unescape(text: &[u8]) -> Result<Cow<'_, str>, &'static str> {
+    // Without a way out before the end, so that many bytes are looked at at once.
+    if text.iter().fold(false, |found, &byte| found | (byte < 0x20)) {
         return Err("Invalid string: control characters from U+0000 through U+001F must be escaped");
     }
     if memchr::memchr(b'\\', text).is_none() {
-        return Ok(match std::str::from_utf8(text) {
-            Ok(text) => Value::string(text),
-            Err(_) => Value::string(String::from_utf8_lossy(text)),
-        });
+        return Ok(String::from_utf8_lossy(text));
     }
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -259,7 +278,7 @@ fn unescape(text: &[u8]) -> Result<Value, &'static str> {
         rest = unescape_one(&rest[at + 1..], &mut bytes)?;
     }
     bytes.extend_from_slice(rest);
-    Ok(Value::string(String::from_utf8_lossy(&bytes)))
+    Ok(Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// What follows a backslash; the rest after it.

@@ -21,7 +21,12 @@ pub struct Tree {
     last: Option<Value>,
     /// Brackets and keys that are open.
     depth: usize,
+    /// Keys that were met before, each at a place that follows from its text.
+    keys: Vec<Str>,
 }
+
+/// How many keys are remembered.
+const KEYS: usize = 256;
 
 impl Tree {
     fn begin(&mut self, open: Open) -> Result<(), &'static str> {
@@ -114,6 +119,21 @@ impl Sink for Tree {
             Token::Mark(b']') => self.end_array(),
             Token::Mark(_) => self.end_object(),
         }
+    }
+
+    fn string(&mut self, text: &str) -> Value {
+        if !matches!(self.open.last(), Some(Open::Object(_))) || text.len() > 40 {
+            return Value::string(text);
+        }
+        if self.keys.is_empty() {
+            self.keys = vec!["".into(); KEYS];
+        }
+        let mix = |hash: u32, byte: u8| hash.wrapping_mul(31).wrapping_add(u32::from(byte));
+        let place = &mut self.keys[text.bytes().fold(0, mix) as usize % KEYS];
+        if **place != *text {
+            *place = text.into();
+        }
+        Value::String(place.clone())
     }
 
     fn finished(&mut self) -> Option<Value> {

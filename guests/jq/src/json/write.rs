@@ -111,7 +111,7 @@ impl Writer<'_> {
             Value::Null => self.text.push_str("null"),
             Value::Bool(truth) => self.text.push_str(if *truth { "true" } else { "false" }),
             Value::Number(number) => number::write(*number, self.text),
-            Value::Literal(literal) => self.text.push_str(&literal.text),
+            Value::Literal(literal) => self.text.push_str(&literal.text()),
             Value::String(text) => quote(text, self.style.ascii, self.text),
             Value::Array(_) => self.text.push_str("[]"),
             Value::Object(_) => self.text.push_str("{}"),

@@ -14,6 +14,8 @@ use super::tree::Function;
 pub struct Library {
     /// What a place in a program is said to be in.
     pub origin: String,
+    /// Whether the language is yq's, which is jq's with some words of its own.
+    pub is_yq: bool,
     globals: HashMap<String, Value>,
     prelude: HashMap<(String, usize), &'static Function>,
     /// Directories to search, first to last.
@@ -27,6 +29,7 @@ impl Library {
     pub fn new(globals: HashMap<String, Value>, search: Vec<PathBuf>) -> Library {
         Library {
             origin: "<top-level>".into(),
+            is_yq: false,
             globals,
             prelude: HashMap::new(),
             search,
@@ -45,7 +48,7 @@ impl Library {
         if let Some(function) = self.prelude.get(&key) {
             return Ok(Some(function));
         }
-        let Some(text) = prelude::find(name, parameters) else { return Ok(None) };
+        let Some(text) = prelude::find(name, parameters, self.is_yq) else { return Ok(None) };
         let outer = std::mem::replace(&mut self.origin, "<builtin>".into());
         let functions = compile_definitions(text, self)?;
         self.origin = outer;
@@ -54,6 +57,18 @@ impl Library {
             self.prelude.insert(key, function);
         }
         Ok(function)
+    }
+
+    /// A function that is yq's alone, or that it has otherwise.
+    pub fn prelude_of_yq(
+        &mut self,
+        name: &str,
+        parameters: usize,
+    ) -> Result<Option<&'static Function>, Problem> {
+        match prelude::is_of_yq(name, parameters) {
+            true => self.prelude(name, parameters),
+            false => Ok(None),
+        }
     }
 
     /// The file of a module: `DIR/a/b.jq`, or `DIR/a/b/b.jq`.

@@ -6,11 +6,12 @@ mod terms;
 
 use std::rc::Rc;
 
+use crate::builtins;
 use crate::value::Value;
 
 use super::lexer::{self, Token, Word};
 use super::modules::Library;
-use super::tree::{Bind, Entry, Expr, Function, Node, Operator, Pattern};
+use super::tree::{Bind, Entry, Expr, Function, Node, Operator, Pattern, Special};
 use scope::Scope;
 
 /// A program that can be run.
@@ -27,6 +28,37 @@ pub fn compile(text: &str, library: &mut Library) -> Result<Compiled, Problem> {
     let mut parser = Parser::new(text, words, library);
     let main = parser.program()?;
     Ok(Compiled { main })
+}
+
+/// The program for yq's `eval-all`: what begins with the input begins with each of all documents.
+pub fn over_all_documents(program: &Compiled) -> Compiled {
+    Compiled { main: over_all(program.main) }
+}
+
+fn over_all(entry: Entry) -> Entry {
+    let documents = || Expr::keep(Node::Special(Special::Documents, Vec::new()));
+    let from_all = |entry: Entry| Expr::keep(Node::Pipe(documents(), entry));
+    match &entry.node {
+        Node::Binary(operator, left, right) => {
+            Expr::keep(Node::Binary(*operator, over_all(left), over_all(right)))
+        }
+        Node::Pipe(first, second) => Expr::keep(Node::Pipe(over_all(first), second)),
+        Node::Collect(inner) => Expr::keep(Node::Collect(over_all(inner))),
+        Node::Call(function, back, arguments) if function.name == "_merged" => Expr::keep(Node::Call(
+            function,
+            *back,
+            arguments.iter().map(|argument| over_all(argument)).collect(),
+        )),
+        Node::Reduce(bind, init, update) => {
+            let source = over_all(bind.source);
+            let patterns = bind.patterns.iter().map(|_| Pattern::Variable(0)).collect();
+            match bind.is_plain() {
+                true => Expr::keep(Node::Reduce(Bind { source, patterns, variables: 1 }, init, update)),
+                false => from_all(entry),
+            }
+        }
+        _ => from_all(entry),
+    }
 }
 
 /// Reads a text of definitions: each function with its name.
@@ -354,6 +386,11 @@ impl<'a> Parser<'a> {
                 return Err(self.problem("syntax error, the program is nested too deeply"));
             }
             self.advance();
+            // yq's `*+` appends arrays where it merges.
+            let sign = match self.library.is_yq && sign == "*" && self.skip_sign("+") {
+                true => "*+".to_owned(),
+                false => sign,
+            };
             let right = self.nested(|parser| match level {
                 Level::Pipe => parser.operators(Level::Pipe),
                 Level::Otherwise => parser.operators(Level::Otherwise),
@@ -365,7 +402,10 @@ impl<'a> Parser<'a> {
                 Level::Add => parser.operators(Level::Multiply),
                 Level::Multiply => parser.operand(),
             })?;
-            left = self.combine(&sign, left, right);
+            left = match sign.as_str() {
+                "*+" => self.merge_appending(left, right)?,
+                _ => self.combine(&sign, left, right),
+            };
             last = Some(level);
         }
         Ok(left)
@@ -393,6 +433,12 @@ impl<'a> Parser<'a> {
         Some((sign.to_owned(), level))
     }
 
+    fn merge_appending(&mut self, left: Entry, right: Entry) -> Result<Entry, Problem> {
+        // A function of two values: the first is its input, so both are bound where they mean what they say.
+        let function = self.library.prelude("_merged", 2)?.ok_or_else(|| self.unexpected())?;
+        Ok(Expr::keep(Node::Call(function, self.scope.depth(), vec![left, right])))
+    }
+
     fn combine(&mut self, sign: &str, left: Entry, right: Entry) -> Entry {
         let node = match sign {
             "|" => Node::Pipe(left, right),
@@ -403,6 +449,9 @@ impl<'a> Parser<'a> {
             "|=" => Node::Update(left, right),
             _ if sign.ends_with('=') && !matches!(sign, "==" | "!=" | "<=" | ">=") => {
                 return self.assign(&sign[..sign.len() - 1], left, right);
+            }
+            "==" | "!=" if self.library.is_yq && has_star(right) => {
+                return matches_glob(sign == "==", left, right);
             }
             _ => Node::Binary(operator_of(sign), left, right),
         };
@@ -451,6 +500,10 @@ impl<'a> Parser<'a> {
         }
         let mark = self.scope.mark();
         let bind = self.bind(term)?;
+        if self.library.is_yq && self.is_name("ireduce") {
+            self.advance();
+            return self.fold_from(mark, bind, true);
+        }
         self.expect_sign("|")?;
         let body = self.pipe()?;
         self.scope.back_to(mark);
@@ -472,6 +525,21 @@ fn operator_of(sign: &str) -> Operator {
         ">" => Operator::Greater,
         _ => Operator::GreaterOrEqual,
     }
+}
+
+/// Whether yq takes a string for a pattern.
+fn has_star(entry: Entry) -> bool {
+    matches!(&entry.node, Node::Const(Value::String(text)) if text.contains('*'))
+}
+
+fn matches_glob(wanted: bool, left: Entry, right: Entry) -> Entry {
+    let native = |name: &str, arguments| match builtins::find(name, 2) {
+        Some(native) => Node::Native(native, arguments),
+        None => Node::Binary(Operator::Equal, left, right),
+    };
+    let matches = Expr::keep(native("_matches_glob", vec![left, right]));
+    let wanted = Expr::keep(Node::Const(Value::Bool(wanted)));
+    Expr::keep(Node::Binary(Operator::Equal, matches, wanted))
 }
 
 fn is_constant(entry: Entry) -> bool {

@@ -126,6 +126,8 @@ pub enum Special {
     Range,
     Inputs,
     Recurse,
+    /// All documents, for yq's `eval-all`.
+    Documents,
 }
 
 impl Expr {

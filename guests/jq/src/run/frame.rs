@@ -199,6 +199,8 @@ pub enum Fork {
     },
     Recurse(Vec<(Point, usize)>, Rest),
     Inputs(Point, Rest),
+    /// The documents from one on.
+    Documents(usize, Rest),
     CollectEnd(Rc<RefCell<Vec<Value>>>, Option<Trail>, Rest),
     ReduceEnd(Rc<RefCell<Point>>, Rest),
     /// The right side of `//`, if the left gave nothing.

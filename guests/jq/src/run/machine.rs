@@ -13,7 +13,7 @@ use crate::world::World;
 use super::env::Env;
 use super::errors::{Error, Outcome};
 use super::frame::{Code, Fork, Rest};
-use super::trail::Point;
+use super::trail::{Point, Trail};
 
 /// A run of a program on one input.
 pub struct Machine<'w> {
@@ -21,7 +21,7 @@ pub struct Machine<'w> {
     forks: Vec<Fork>,
     /// Numbers for labels and tries.
     numbers: usize,
-    start: Option<(Code, Value)>,
+    start: Option<(Code, Point)>,
 }
 
 /// What to do next.
@@ -37,7 +37,16 @@ enum Next {
 impl<'w> Machine<'w> {
     pub fn new(program: &Compiled, input: Value, world: &'w mut World) -> Self {
         let code = Code { entry: program.main, env: Env::default() };
-        Machine { world, forks: Vec::new(), numbers: 0, start: Some((code, input)) }
+        Machine { world, forks: Vec::new(), numbers: 0, start: Some((code, Point::plain(input))) }
+    }
+
+    /// The same, and the way from the input to each result is kept as far as there is one.
+    pub fn following(program: &Compiled, input: Value, world: &'w mut World) -> Self {
+        let mut machine = Machine::new(program, Value::Null, world);
+        if let Some((_, point)) = &mut machine.start {
+            *point = Point { trail: Some(Trail::lenient(input.clone())), value: input };
+        }
+        machine
     }
 
     fn number(&mut self) -> usize {
@@ -47,8 +56,22 @@ impl<'w> Machine<'w> {
 
     /// The next result, or the error that ends all.
     pub fn next(&mut self) -> Option<Outcome> {
+        self.next_point().map(|result| result.map(|point| point.value))
+    }
+
+    /// The next result and, if the input was followed, the path to where it came from.
+    pub fn next_with_path(&mut self) -> Option<Outcome<(Value, Option<Vec<Value>>)>> {
+        self.next_point().map(|result| {
+            result.map(|point| {
+                let path = point.trail.as_ref().map(Trail::keys);
+                (point.value, path)
+            })
+        })
+    }
+
+    fn next_point(&mut self) -> Option<Outcome<Point>> {
         let mut next = match self.start.take() {
-            Some((code, input)) => Next::Eval(code, Point::plain(input), Rest::default()),
+            Some((code, input)) => Next::Eval(code, input, Rest::default()),
             None => Next::Back,
         };
         loop {
@@ -56,7 +79,7 @@ impl<'w> Machine<'w> {
                 Next::Eval(code, input, rest) => self.eval(code, input, rest),
                 Next::Return(point, rest) => match rest.split() {
                     Some((frame, rest)) => self.resume(frame, point, rest),
-                    None => return Some(Ok(point.value)),
+                    None => return Some(Ok(point)),
                 },
                 Next::Back => match self.forks.pop() {
                     Some(fork) => self.back(fork),

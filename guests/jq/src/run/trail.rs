@@ -16,15 +16,22 @@ struct Step {
     last: Option<(Value, Trail)>,
     /// What lies there.
     at: Value,
+    /// Whether a way that ends is an error, and not just no way any more.
+    strict: bool,
 }
 
 impl Trail {
     pub fn root(at: Value) -> Trail {
-        Trail(Rc::new(Step { last: None, at }))
+        Trail(Rc::new(Step { last: None, at, strict: true }))
+    }
+
+    /// A trail to follow as far as it leads.
+    pub fn lenient(at: Value) -> Trail {
+        Trail(Rc::new(Step { last: None, at, strict: false }))
     }
 
     pub fn with(&self, key: Value, at: Value) -> Trail {
-        Trail(Rc::new(Step { last: Some((key, self.clone())), at }))
+        Trail(Rc::new(Step { last: Some((key, self.clone())), at, strict: self.0.strict }))
     }
 
     /// The keys from the root.
@@ -75,7 +82,7 @@ impl Point {
     /// Fails if the value was made, so that there is no way to what lies in it.
     pub fn check_access(&self, key: &Value) -> Outcome<()> {
         match &self.trail {
-            Some(trail) if !trail.leads_to(&self.value) => raise(format!(
+            Some(trail) if trail.0.strict && !trail.leads_to(&self.value) => raise(format!(
                 "Invalid path expression near attempt to access element {} of {}",
                 ops::shown(key, 15),
                 ops::shown(&self.value, 30)
@@ -86,7 +93,7 @@ impl Point {
 
     pub fn check_iteration(&self) -> Outcome<()> {
         match &self.trail {
-            Some(trail) if !trail.leads_to(&self.value) => raise(format!(
+            Some(trail) if trail.0.strict && !trail.leads_to(&self.value) => raise(format!(
                 "Invalid path expression near attempt to iterate through {}",
                 ops::shown(&self.value, 30)
             )),
@@ -96,7 +103,8 @@ impl Point {
 
     /// The child under a key.
     pub fn child(&self, key: &Value, value: Value) -> Point {
-        let trail = self.trail.as_ref().map(|trail| trail.with(key.clone(), value.clone()));
+        let followed = self.trail.as_ref().filter(|trail| trail.leads_to(&self.value));
+        let trail = followed.map(|trail| trail.with(key.clone(), value.clone()));
         Point { value, trail }
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::builtins;
 use crate::lang::lexer::{Piece, Token, Word};
-use crate::lang::tree::{Entry, Expr, Node, Part, Special};
+use crate::lang::tree::{Bind, Entry, Expr, Node, Part, Special};
 use crate::object::Object;
 use crate::run::ops;
 use crate::value::{Str, Value};
+use crate::yaml;
 
 use super::scope::{Callee, Source};
 use super::{Level, Parser, Problem, is_keyword};
@@ -270,6 +271,16 @@ impl Parser<'_> {
         // The start is read before the pattern is in scope, but stands after it.
         let mark = self.scope.mark();
         let bind = self.bind(source)?;
+        self.fold_from(mark, bind, is_reduce)
+    }
+
+    /// The part of a fold in brackets.
+    pub(super) fn fold_from(
+        &mut self,
+        mark: (usize, usize),
+        bind: Bind,
+        is_reduce: bool,
+    ) -> Result<Entry, Problem> {
         self.expect_sign("(")?;
         let inner = self.scope.take_back(mark);
         let init = self.pipe()?;
@@ -288,6 +299,9 @@ impl Parser<'_> {
     fn call(&mut self, name: String) -> Result<Entry, Problem> {
         let here = self.at;
         self.advance();
+        if self.library.is_yq && matches!(name.as_str(), "env" | "strenv") && self.is_sign("(") {
+            return self.environment(name == "env");
+        }
         let mut arguments = Vec::new();
         if self.skip_sign("(") {
             loop {
@@ -306,6 +320,11 @@ impl Parser<'_> {
             }
             None => {}
         }
+        if self.library.is_yq
+            && let Some(function) = self.library.prelude_of_yq(&name, arguments.len())?
+        {
+            return Ok(Expr::keep(Node::Call(function, self.scope.depth(), arguments)));
+        }
         if let Some(node) = macro_of(&name, &arguments) {
             return Ok(node);
         }
@@ -322,6 +341,22 @@ impl Parser<'_> {
                 Err(self.problem(&format!("{name}/{} is not defined", arguments.len())))
             }
         }
+    }
+
+    /// yq's `env(NAME)`, read as YAML, and `strenv(NAME)`, as it is.
+    fn environment(&mut self, is_yaml: bool) -> Result<Entry, Problem> {
+        self.expect_sign("(")?;
+        let Token::Name(name) = self.advance() else { return Err(self.unexpected()) };
+        self.expect_sign(")")?;
+        let Ok(text) = std::env::var(&name) else {
+            return Err(self.problem(&format!("value for env variable '{name}' not provided in env()")));
+        };
+        if !is_yaml {
+            return Ok(self::text(text));
+        }
+        let documents = yaml::read(&text).map_err(|problem| self.problem(&problem))?;
+        let value = documents.into_iter().next().map(|document| document.value);
+        Ok(Expr::keep(Node::Const(value.unwrap_or_default())))
     }
 
     fn object(&mut self) -> Result<Entry, Problem> {

@@ -35,6 +35,11 @@ impl Machine<'_> {
                 Ok(None) => Next::Back,
                 Err(error) => Next::Throw(error),
             },
+            Fork::Documents(index, rest) => {
+                let Some(value) = self.world.documents.enter(index) else { return Next::Back };
+                self.forks.push(Fork::Documents(index + 1, rest.clone()));
+                Next::Return(Point::plain(value), rest)
+            }
             Fork::CollectEnd(items, trail, rest) => {
                 Next::Return(Point { value: Value::array(items.take()), trail }, rest)
             }

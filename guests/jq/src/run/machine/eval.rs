@@ -239,6 +239,7 @@ impl Machine<'_> {
                 self.range_bound(so_far, rest)
             }
             Special::Inputs => self.back(Fork::Inputs(input, rest)),
+            Special::Documents => self.back(Fork::Documents(0, rest)),
             Special::Recurse => {
                 self.forks.push(Fork::Recurse(vec![(input.clone(), 0)], rest.clone()));
                 Next::Return(input, rest)

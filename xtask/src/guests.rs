@@ -66,7 +66,7 @@ const PROGRAMS: &[Program] = &[
         name: "jq",
         package: "jq",
         dist: "dist",
-        stack: 4 * MIB,
+        stack: 8 * MIB,
         link_args: &[],
         links: Links::Are(&["jq", "yq"]),
     },

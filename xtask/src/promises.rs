@@ -18,6 +18,7 @@ mod tests {
             "hosttools" => "crates/hosttools/tests/hosttools",
             "hosttools/src" => "crates/hosttools/src",
             "guests/awk" => "guests/awk/tests",
+            "guests/jq" => "guests/jq/tests",
             "guests/regex" => "guests/regex/tests",
             "guests/sh" => "guests/sh/tests",
             "guests/testing" => "guests/testing/tests",

@@ -97,7 +97,6 @@ pub(super) struct Parser<'a> {
 /// How tightly operators hold, loosest first.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Level {
-    Pipe,
     Comma,
     Otherwise,
     Assign,
@@ -299,9 +298,31 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// A whole expression.
+    /// A whole expression: a series of pipes, the last innermost.
     fn pipe(&mut self) -> Result<Entry, Problem> {
-        self.nested(|parser| parser.operators(Level::Pipe))
+        self.nested(|parser| {
+            let mut stages = Vec::new();
+            loop {
+                if stages.len() > LONGEST {
+                    return Err(parser.problem("syntax error, the program is nested too deeply"));
+                }
+                // A definition reaches to the end.
+                if parser.is_name("def") {
+                    let mark = parser.scope.mark();
+                    parser.definition()?;
+                    stages.push(parser.pipe()?);
+                    parser.scope.back_to(mark);
+                    break;
+                }
+                stages.push(parser.operators(Level::Comma)?);
+                if !parser.skip_sign("|") {
+                    break;
+                }
+            }
+            let stages = stages.into_iter().rev();
+            let joined = stages.reduce(|rest, stage| Expr::keep(Node::Pipe(stage, rest)));
+            joined.ok_or_else(|| parser.unexpected())
+        })
     }
 
     /// `def NAME(PARAMETERS): BODY;`: adds it to the scope.
@@ -367,13 +388,6 @@ impl<'a> Parser<'a> {
 
     /// Operators of a level and tighter ones.
     fn operators(&mut self, loosest: Level) -> Result<Entry, Problem> {
-        if self.is_name("def") && loosest == Level::Pipe {
-            let mark = self.scope.mark();
-            self.definition()?;
-            let rest = self.pipe()?;
-            self.scope.back_to(mark);
-            return Ok(rest);
-        }
         let mut left = self.operand()?;
         let mut count = 0;
         let mut last = None;
@@ -392,7 +406,6 @@ impl<'a> Parser<'a> {
                 false => sign,
             };
             let right = self.nested(|parser| match level {
-                Level::Pipe => parser.operators(Level::Pipe),
                 Level::Otherwise => parser.operators(Level::Otherwise),
                 Level::Comma => parser.operators(Level::Otherwise),
                 Level::Assign => parser.operators(Level::Or),
@@ -416,7 +429,6 @@ impl<'a> Parser<'a> {
             Token::Sign(sign) => (
                 *sign,
                 match *sign {
-                    "|" => Level::Pipe,
                     "," => Level::Comma,
                     "//" => Level::Otherwise,
                     "=" | "|=" | "+=" | "-=" | "*=" | "/=" | "%=" | "//=" => Level::Assign,
@@ -441,7 +453,6 @@ impl<'a> Parser<'a> {
 
     fn combine(&mut self, sign: &str, left: Entry, right: Entry) -> Entry {
         let node = match sign {
-            "|" => Node::Pipe(left, right),
             "," => Node::Comma(left, right),
             "//" => Node::Otherwise(left, right),
             "or" => Node::Or(left, right),

@@ -13,14 +13,15 @@ use super::ops;
 /// The result of an expression that is marked as direct. It calls itself as deep as the expression is, which the
 /// parser limits.
 pub fn direct(world: &mut World, entry: Entry, input: Value, env: &Env) -> Outcome {
+    let (mut entry, mut input) = (entry, input);
+    while let Node::Pipe(first, second) = &entry.node {
+        input = direct(world, first, input, env)?;
+        entry = second;
+    }
     match &entry.node {
         Node::Identity => Ok(input),
         Node::Const(value) => Ok(value.clone()),
         Node::Variable(back) => Ok(env.value(*back)),
-        Node::Pipe(first, second) => {
-            let middle = direct(world, first, input, env)?;
-            direct(world, second, middle, env)
-        }
         Node::Index(term, key) => match &key.node {
             Node::Const(key) => {
                 let container = direct(world, term, input, env)?;

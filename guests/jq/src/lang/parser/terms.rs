@@ -9,7 +9,7 @@ use crate::value::{Str, Value};
 use crate::yaml;
 
 use super::scope::{Callee, Source};
-use super::{Level, Parser, Problem, is_keyword};
+use super::{LONGEST, Level, Parser, Problem, is_keyword};
 
 fn text(text: impl AsRef<str>) -> Entry {
     Expr::keep(Node::Const(Value::string(text)))
@@ -23,7 +23,7 @@ impl Parser<'_> {
     /// A term with all that is hung on it.
     pub(super) fn term(&mut self) -> Result<Entry, Problem> {
         let mut term = self.term_without_suffix()?;
-        loop {
+        for _ in 0..LONGEST {
             term = match self.token().clone() {
                 Token::Field(name) => {
                     self.advance();
@@ -54,6 +54,7 @@ impl Parser<'_> {
                 _ => return Ok(term),
             };
         }
+        Err(self.problem("syntax error, the program is nested too deeply"))
     }
 
     /// Reads a sign as the two it could be.

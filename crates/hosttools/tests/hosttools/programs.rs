@@ -244,10 +244,16 @@ async fn programs_named_by_the_repository_do_not_run() {
         ("log.showSignature", "true"),
         ("alias.status", &format!("!{evil}")),
         ("alias.log", &format!("!{evil}")),
+        ("man.viewer", "evil"),
+        ("man.evil.cmd", evil),
+        ("merge.x.driver", evil),
+        ("log.diffMerges", "remerge"),
     ] {
         yard.git(&["config", key, value]);
     }
-    fs::write(jail.join(".gitattributes"), "* diff=x\n").unwrap();
+    let merge = a_merge_with_a_conflict(&yard);
+    yard.git(&["add", ".gitattributes"]);
+    let _ = fs::remove_file(jail.join("ran"));
     fs::write(jail.join("file"), "changed\n").unwrap();
     // With what the door sets, but free to write: were one of them run, it would leave its mark.
     let text = Policy::standard().text().replace("[programs.git]\n", "[programs.git]\nwrite = true\n");
@@ -269,9 +275,59 @@ async fn programs_named_by_the_repository_do_not_run() {
         run(&door, line).await;
         assert!(!exists(&jail.join("ran")), "{line}: {:?}", fs::read_to_string(jail.join("ran")));
     }
-    // The trap itself works: without us it snaps.
-    yard.git(&["diff"]);
-    assert!(exists(&jail.join("ran")));
+    run(&door, &format!("git show -m {merge}")).await;
+    assert!(!exists(&jail.join("ran")), "a merge: {:?}", fs::read_to_string(jail.join("ran")));
+    // What cannot be switched off is refused.
+    for line in [
+        "git branch --help",
+        "git status -v",
+        "git status -sv",
+        "git status --verb",
+        "git show --remerge-diff",
+        "git log -p --diff-merges=remerge",
+    ] {
+        assert_eq!(refusal(&door, line).await, "FLAG_DENIED", "{line}");
+    }
+    // The traps themselves work: without us they snap.
+    for args in [&["diff"][..], &["status", "-v"], &["branch", "--help"], &["show", "-m", &merge]] {
+        let _ = fs::remove_file(jail.join("ran"));
+        yard.git(args);
+        assert!(exists(&jail.join("ran")), "{args:?}");
+    }
+}
+
+/// A commit that merged two changes of one line, made without any program but git.
+fn a_merge_with_a_conflict(yard: &Yard) -> String {
+    let tree_with = |contents: &str| {
+        fs::write(yard.jail().join("file"), contents).unwrap();
+        let blob = yard.git(&["hash-object", "-w", "file"]);
+        let index = yard.jail().join(".git/other-index");
+        let git = |args: &[&str]| {
+            let mut git = std::process::Command::new("git");
+            git.args(args).current_dir(yard.jail()).env("GIT_INDEX_FILE", &index);
+            String::from_utf8(git.env("GIT_CONFIG_GLOBAL", "/dev/null").output().unwrap().stdout).unwrap()
+        };
+        for (name, contents) in [("file", blob.trim()), (".gitattributes", &attributes(yard))] {
+            git(&["update-index", "--add", "--cacheinfo", &format!("100644,{contents},{name}")]);
+        }
+        git(&["write-tree"]).trim().to_owned()
+    };
+    let commit = |contents: &str, parents: &[&str]| {
+        let tree = tree_with(contents);
+        let parents: Vec<&str> = parents.iter().flat_map(|parent| ["-p", *parent]).collect();
+        yard.git(&[&["commit-tree", "-m", contents.trim(), &tree], parents.as_slice()].concat())
+            .trim()
+            .to_owned()
+    };
+    let base = commit("base\n", &[]);
+    let (ours, theirs) = (commit("ours\n", &[&base]), commit("theirs\n", &[&base]));
+    commit("both\n", &[&ours, &theirs])
+}
+
+/// The object of attributes that name a merge driver.
+fn attributes(yard: &Yard) -> String {
+    fs::write(yard.jail().join(".gitattributes"), "* diff=x merge=x\n").unwrap();
+    yard.git(&["hash-object", "-w", ".gitattributes"]).trim().to_owned()
 }
 
 /// A submodule has a configuration of its own, which git reads where it runs itself in there.

@@ -1,8 +1,9 @@
 //! The functions of `-l`: exponential, logarithm, sine, cosine, arctangent and Bessel's.
 //!
-//! Each is worked out with more digits than are wanted, as whole numbers in units of `10^-precision`, and cut off.
+//! All but sine and cosine are worked out with more digits than are wanted, as whole numbers in units of
+//! `10^-precision`, and cut off.
 
-use super::number::{Number, power_of_ten};
+use super::number::{Impossible, Number, power_of_ten};
 use num_bigint::{BigInt, Sign};
 
 /// Digits that the sums below may lose, and some.
@@ -57,25 +58,6 @@ impl Fixed {
     fn root(&self, x: &BigInt) -> BigInt {
         (x * &self.one).sqrt()
     }
-
-    /// Machin's: 16 atan(1/5) - 4 atan(1/239).
-    fn pi(&self) -> BigInt {
-        let part = |n: u32| self.odd_series(&(&self.one / n), -1);
-        part(5) * 16 - part(239) * 4
-    }
-
-    /// `x - x³/3! + …` or `1 - x²/2! + …` for a small x.
-    fn sine_or_cosine(&self, x: &BigInt, is_sine: bool) -> BigInt {
-        let square = -self.times(x, x);
-        let mut term = if is_sine { x.clone() } else { self.one.clone() };
-        let (mut sum, mut n) = (term.clone(), if is_sine { 1u32 } else { 0 });
-        while term.sign() != Sign::NoSign {
-            term = self.times(&term, &square) / ((n + 1) * (n + 2));
-            sum += &term;
-            n += 2;
-        }
-        sum
-    }
 }
 
 /// Digits before the point.
@@ -121,31 +103,36 @@ pub fn logarithm(x: &Number, scale: usize) -> Number {
     fixed.result(sum << (doublings + 1), scale)
 }
 
-pub fn sine(x: &Number, scale: usize) -> Number {
-    if x.is_zero() { Number::zero() } else { circular(x, scale, true) }
+/// `s(x)`, in bc's own arithmetic: of an angle of many turns GNU's knows no more than that of pi/4 it takes away, and so
+/// do we.
+pub fn sine(x: &Number, scale: usize) -> Result<Number, Impossible> {
+    let quarter = arctangent(&Number::from(1), scale * 11 / 10 + 2);
+    let angle = if x.is_negative() { x.negated() } else { x.clone() };
+    let halves = angle.over(&quarter, 0)?.plus(&Number::from(2)).over(&Number::from(4), 0)?;
+    let mut rest = angle.minus(&halves.times(&Number::from(4), 0).times(&quarter, 0));
+    if !halves.modulo(&Number::from(2), 0)?.is_zero() {
+        rest = rest.negated();
+    }
+    let working = scale + 2;
+    let square = rest.times(&rest, working).negated();
+    let (mut sum, mut term, mut n) = (rest.clone(), rest, 3);
+    loop {
+        term = term.times(&square.over(&Number::from(n * (n - 1)), working)?, working);
+        if term.is_zero() {
+            break;
+        }
+        sum = sum.plus(&term);
+        n += 2;
+    }
+    let sum = if x.is_negative() { sum.negated() } else { sum };
+    sum.over(&Number::from(1), scale)
 }
 
-pub fn cosine(x: &Number, scale: usize) -> Number {
-    circular(x, scale, false)
-}
-
-/// Turns back to the first quarter of a circle, and sums up there.
-fn circular(x: &Number, scale: usize, is_sine: bool) -> Number {
-    let fixed = Fixed::new(scale.max(x.scale) + 2 * whole_digits(x) + SPARE);
-    let quarter = fixed.pi() / 2u8;
-    let value = fixed.of(x);
-    let negative = value.sign() == Sign::Minus;
-    let value = BigInt::from(value.magnitude().clone());
-    let turns = &value / &quarter;
-    let rest = value - &turns * &quarter;
-    let turn = u8::try_from(turns % 4u8).unwrap_or(0) + u8::from(!is_sine);
-    let result = match turn % 4 {
-        0 => fixed.sine_or_cosine(&rest, true),
-        1 => fixed.sine_or_cosine(&rest, false),
-        2 => -fixed.sine_or_cosine(&rest, true),
-        _ => -fixed.sine_or_cosine(&rest, false),
-    };
-    fixed.result(if negative && is_sine { -result } else { result }, scale)
+/// `c(x)`, a sine a quarter of a turn ahead.
+pub fn cosine(x: &Number, scale: usize) -> Result<Number, Impossible> {
+    let working = scale * 12 / 10;
+    let quarter = arctangent(&Number::from(1), working).times(&Number::from(2), working);
+    sine(&x.plus(&quarter), working)?.over(&Number::from(1), scale)
 }
 
 pub fn arctangent(x: &Number, scale: usize) -> Number {

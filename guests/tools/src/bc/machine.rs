@@ -180,6 +180,7 @@ impl Machine {
                 self.stack.push(Number::from(value.scale as i64));
             }
             Step::Root => {
+                self.check_scale()?;
                 let value = self.pop();
                 let root = value.root(self.scale).map_err(|why| Stop::Error(reason(&why).into()))?;
                 self.stack.push(root);
@@ -290,15 +291,14 @@ impl Machine {
     fn calculate(&mut self, operator: Binary, left: &Number, right: &Number) -> Result<Number, Stop> {
         let truth = |holds: bool| Ok(Number::from(i64::from(holds)));
         let order = || left.partial_cmp(right).unwrap_or(Ordering::Equal);
-        let too_much = Stop::Error("Out of memory for a number of so many digits".into());
         let result = match operator {
             Binary::Plus => Ok(left.plus(right)),
             Binary::Minus => Ok(left.minus(right)),
             Binary::Times => Ok(left.times(right, self.scale)),
-            Binary::Over | Binary::Modulo if self.scale > MOST_DIGITS => return Err(too_much),
-            Binary::Over => left.over(right, self.scale),
-            Binary::Modulo if right.is_zero() => return Err(Stop::Error("Modulo by zero".into())),
-            Binary::Modulo => left.modulo(right, self.scale),
+            Binary::Over | Binary::Modulo => {
+                self.check_scale()?;
+                if operator == Binary::Over { left.over(right, self.scale) } else { self.modulo(left, right) }
+            }
             Binary::Power => self.power(left, right),
             Binary::Less => return truth(order() == Ordering::Less),
             Binary::LessOrEqual => return truth(order() != Ordering::Greater),
@@ -308,6 +308,18 @@ impl Machine {
             Binary::Greater => return truth(order() == Ordering::Greater),
         };
         result.map_err(|why| Stop::Error(reason(&why).into()))
+    }
+
+    /// A result of more digits than there is memory for is none.
+    fn check_scale(&self) -> Result<(), Stop> {
+        if self.scale > MOST_DIGITS {
+            return Err(Stop::Error("Out of memory for a number of so many digits".into()));
+        }
+        Ok(())
+    }
+
+    fn modulo(&self, left: &Number, right: &Number) -> Result<Number, Impossible> {
+        if right.is_zero() { Err(Impossible::ModuloByZero) } else { left.modulo(right, self.scale) }
     }
 
     fn power(&mut self, base: &Number, exponent: &Number) -> Result<Number, Impossible> {
@@ -443,13 +455,14 @@ impl Machine {
             let told_after = arguments.len().min(count);
             return Err(self.call_error(arguments.len() - told_after, "Parameter number mismatch"));
         }
+        self.check_scale()?;
         let x = self.pop();
         let too_large = || Stop::Error("exponent too large in raise".into());
         let result = match letter {
             'e' => library::exponential(&x, self.scale).ok_or_else(too_large)?,
             'l' => library::logarithm(&x, self.scale),
-            's' => library::sine(&x, self.scale),
-            'c' => library::cosine(&x, self.scale),
+            's' => library::sine(&x, self.scale).map_err(|why| Stop::Error(reason(&why).into()))?,
+            'c' => library::cosine(&x, self.scale).map_err(|why| Stop::Error(reason(&why).into()))?,
             'a' => library::arctangent(&x, self.scale),
             _ => {
                 let order = self.pop();
@@ -476,6 +489,7 @@ impl Names<'_> {
 fn reason(why: &Impossible) -> &'static str {
     match why {
         Impossible::DivideByZero => "Divide by zero",
+        Impossible::ModuloByZero => "Modulo by zero",
         Impossible::PowerOfZero => "divide by zero",
         Impossible::NegativeRoot => "Square root of a negative number",
         Impossible::TooLarge => "exponent too large in raise",

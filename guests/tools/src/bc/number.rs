@@ -15,6 +15,7 @@ pub struct Number {
 #[derive(Debug, PartialEq)]
 pub enum Impossible {
     DivideByZero,
+    ModuloByZero,
     /// To a negative exponent.
     PowerOfZero,
     NegativeRoot,
@@ -109,8 +110,8 @@ impl Number {
 
     /// The power to a whole exponent.
     pub fn to_the(&self, exponent: i64, scale: usize) -> Result<Number, Impossible> {
-        /// Digits of a result, beyond which nobody would wait for it.
-        const MOST: u64 = 1 << 31;
+        /// Bits and decimals of a result, beyond which nobody would wait for it.
+        const MOST: (u64, u64) = (1 << 31, 1 << 26);
         if exponent == 0 {
             return Ok(Number::from(1));
         }
@@ -121,7 +122,9 @@ impl Number {
             return if exponent > 0 { Ok(unit) } else { unit.over(&Number::from(1), scale) };
         }
         let times = if self.is_zero() { 1 } else { times? };
-        if self.digits.bits().saturating_mul(u64::from(times)) > MOST {
+        let digits_after = (self.scale as u64).saturating_mul(u64::from(times));
+        let bits = self.digits.bits().saturating_mul(u64::from(times));
+        if bits > MOST.0 || digits_after > MOST.1 {
             return Err(Impossible::TooLarge);
         }
         let power = Number::new(self.digits.pow(times), self.scale * times as usize);

@@ -86,6 +86,8 @@ pub struct Search<'a, S: Sink> {
     stops_at_first: bool,
     is_end: bool,
     done: bool,
+    /// What was read of the file before.
+    already_read: Vec<u8>,
 }
 
 impl<'a, S: Sink> Search<'a, S> {
@@ -105,7 +107,14 @@ impl<'a, S: Sink> Search<'a, S> {
             stops_at_first: wanted.only_first,
             is_end: false,
             done: false,
+            already_read: Vec::new(),
         }
+    }
+
+    /// Begins with what was already read of the file.
+    pub fn after(mut self, already_read: &[u8]) -> Search<'a, S> {
+        self.already_read = already_read.to_vec();
+        self
     }
 
     /// Searches a file; answers how many lines were selected, or 1 for some where more need not be known.
@@ -131,6 +140,11 @@ impl<'a, S: Sink> Search<'a, S> {
     fn fill(&mut self, fd: Fd) -> Result<(), Errno> {
         self.forget();
         let old = self.buffer.len();
+        if !self.already_read.is_empty() {
+            self.buffer.append(&mut self.already_read);
+            self.look(old);
+            return Ok(());
+        }
         // A line longer than the buffer makes it grow by as much again.
         self.buffer.resize(old + CHUNK.max(old - self.start), 0);
         let count = loop {

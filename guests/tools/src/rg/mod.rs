@@ -21,7 +21,7 @@ use print::{Printer, Totals};
 use std::time::Instant;
 use toolkit::args::bytes_of;
 use toolkit::out::Out;
-use toolkit::{Arguments, complain};
+use toolkit::{Arguments, complain, files};
 use walk::Target;
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno, Fd, open_flags};
@@ -117,7 +117,7 @@ fn search(
         Some(path) => abi::open(Dir::CWD, path, open_flags::RDONLY, 0)?,
     };
     let mut printer = Printer::new(options, regex, target, with_names, out, totals);
-    let searched = search_open(options, regex, fd, &mut printer);
+    let searched = search_open(options, regex, fd, &mut printer, &target.already_read);
     if fd != 0 {
         // What was read has been read.
         let _ = abi::close(fd);
@@ -126,9 +126,16 @@ fn search(
     Ok(printer.finish(lines, started.elapsed()))
 }
 
-fn search_open(options: &Options, regex: &Regex, fd: Fd, printer: &mut Printer<'_>) -> Result<u64, Errno> {
+fn search_open(
+    options: &Options,
+    regex: &Regex,
+    fd: Fd,
+    printer: &mut Printer<'_>,
+    already_read: &[u8],
+) -> Result<u64, Errno> {
     if options.multiline {
-        return multiline::search(options, regex, fd, printer);
+        let text = [already_read, &files::read_fd(fd)?].concat();
+        return Ok(multiline::search(options, regex, text, printer));
     }
     // Matches are counted line by line.
     let only_first = matches!(options.mode, Mode::Matching | Mode::NotMatching | Mode::Quiet);
@@ -144,5 +151,5 @@ fn search_open(options: &Options, regex: &Regex, fd: Fd, printer: &mut Printer<'
         only_count: options.mode == Mode::Count && !options.stats,
         only_first: only_first && !options.stats,
     };
-    Search::new(wanted, printer).run(fd)
+    Search::new(wanted, printer).after(already_read).run(fd)
 }

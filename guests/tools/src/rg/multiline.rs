@@ -4,29 +4,26 @@ use super::options::{Mode, Options};
 use super::print::Printer;
 use crate::lines::{Position, Role, Sink, Verdict};
 use memchr::{memchr, memchr_iter, memrchr};
-use toolkit::files;
-use wardian_abi::{Errno, Fd};
 use wardian_regex::{Regex, char_len};
 
-/// Searches a whole file; answers how many lines were selected.
-pub fn search(options: &Options, regex: &Regex, fd: Fd, printer: &mut Printer<'_>) -> Result<u64, Errno> {
-    let mut text = files::read_fd(fd)?;
+/// Searches the text of a file; answers how many lines were selected.
+pub fn search(options: &Options, regex: &Regex, mut text: Vec<u8>, printer: &mut Printer<'_>) -> u64 {
     match printer.look(&mut text, 0, 0) {
         Verdict::GoOn | Verdict::OnlyFirst => {}
         Verdict::EndAt(length) => text.truncate(length),
-        Verdict::Forget => return Ok(0),
+        Verdict::Forget => return 0,
     }
     let blocks = blocks_of(regex, &text, options.max_count);
     let blocks = if options.invert { between(&blocks, text.len()) } else { blocks };
     let selected: u64 = blocks.iter().map(|(from, to)| count_lines(&text[*from..*to])).sum();
     if matches!(options.mode, Mode::Matching | Mode::NotMatching | Mode::Quiet) {
-        return Ok(selected);
+        return selected;
     }
     let is_binary = printer.zero_offset().is_some() && !printer.stopped_at_zero;
     if !(is_binary && options.mode == Mode::Lines) {
         print(options, &text, &blocks, printer);
     }
-    Ok(selected)
+    selected
 }
 
 /// The lines that matches lie in, those that touch as one.

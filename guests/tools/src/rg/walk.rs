@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use toolkit::files;
 use toolkit::out::Out;
 use wardian_abi as abi;
-use wardian_abi::{Dir, Errno};
+use wardian_abi::{Dir, Errno, Fd};
 
 /// A file to be searched.
 pub struct Target {
@@ -20,6 +20,8 @@ pub struct Target {
     hidden_front: usize,
     /// It was named, not met: it is searched whatever it is.
     pub is_operand: bool,
+    /// What was read of it to see whether there is anything.
+    pub already_read: Vec<u8>,
 }
 
 impl Target {
@@ -37,9 +39,13 @@ impl Target {
 pub fn targets(options: &Options) -> Result<(Vec<Target>, bool, bool), i32> {
     let mut paths = options.paths.clone();
     let is_implicit = paths.is_empty();
+    let mut already_read = Vec::new();
     if is_implicit {
-        let reads_stdin = options.mode != Mode::Files && stdin_has_something();
-        paths.push(if reads_stdin { b"-".to_vec() } else { b"./".to_vec() });
+        let has_input = options.mode != Mode::Files && is_for_reading(0);
+        if has_input {
+            already_read = first_of_stdin();
+        }
+        paths.push(if already_read.is_empty() { b"./".to_vec() } else { b"-".to_vec() });
     }
     let is_dir = |path: &Vec<u8>| abi::stat(Dir::CWD, path, true).is_ok_and(|stat| stat.is_dir());
     let several = paths.len() > 1 || paths.iter().any(|path| path != b"-" && is_dir(path));
@@ -47,16 +53,34 @@ pub fn targets(options: &Options) -> Result<(Vec<Target>, bool, bool), i32> {
     let mut found = Vec::new();
     for path in &paths {
         match &path[..] {
-            b"-" => found.push(Target { path: None, hidden_front: 0, is_operand: true }),
+            b"-" => {
+                let already_read = std::mem::take(&mut already_read);
+                found.push(Target { path: None, hidden_front: 0, is_operand: true, already_read });
+            }
             path => failed |= !walk(options, path, if is_implicit { 2 } else { 0 }, &mut found)?,
         }
     }
     Ok((found, options.with_names.unwrap_or(several), failed))
 }
 
-/// Whether standard input is a pipe or a file: something that was meant to be read.
-fn stdin_has_something() -> bool {
-    abi::fstat(0).is_ok_and(|stat| stat.is_file() || stat.is_fifo() || stat.is_socket())
+/// Whether a descriptor is a pipe or a file: something that may have been meant to be read.
+fn is_for_reading(fd: Fd) -> bool {
+    abi::fstat(fd).is_ok_and(|stat| stat.is_file() || stat.is_fifo() || stat.is_socket())
+}
+
+/// The first of what standard input has. ripgrep would take one without anything for an empty file, but a command of
+/// a sandbox that was given no input has just that, and means the directory.
+fn first_of_stdin() -> Vec<u8> {
+    let mut first = vec![0; 64 * 1024];
+    loop {
+        match abi::read(0, &mut first) {
+            Err(Errno::INTR) => {}
+            read => {
+                first.truncate(read.unwrap_or(0));
+                return first;
+            }
+        }
+    }
 }
 
 /// Gathers the files below a path; says whether all could be looked at.
@@ -85,6 +109,7 @@ fn walk(options: &Options, path: &[u8], hidden_front: usize, found: &mut Vec<Tar
         path: Some(entry.path().as_os_str().as_encoded_bytes().to_vec()),
         hidden_front,
         is_operand: entry.depth() == 0,
+        already_read: Vec::new(),
     }));
     Ok(is_fine)
 }

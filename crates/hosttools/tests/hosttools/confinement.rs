@@ -10,7 +10,7 @@ use wardian_hosttools::{
     Config, Confinement, Ended, ExecSpec, Lane, Mode, PoolConfig, Required, State, WorkerPool,
 };
 
-use crate::rig::{Place, a_long_time, processes_with, run, text, until};
+use crate::rig::{Place, a_long_time, copy_program, processes_with, run, text, until};
 
 /// What a program says, run by each kind of worker, with a confinement that `change` has changed.
 async fn told(place: &Place, attempt: &[&str], change: impl Fn(&mut Confinement)) -> [String; 2] {
@@ -361,7 +361,7 @@ async fn privileges_are_gone_and_cannot_be_gained() {
 async fn a_set_user_id_program_gives_nothing() {
     let place = Place::new();
     let program = place.jail().join("to-root");
-    fs::copy(place.probe(), &program).expect("a copy");
+    copy_program(&place.probe(), &program);
     fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).expect("a mode");
     let said = told_by(&place.pool_of_a_user(), place.spec(&program, &["identity"])).await;
     let user = if getuid().is_root() { 65534 } else { getuid().as_raw() };

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use wardian_hosttools::WorkerPool;
 use wardian_hosttools::git_sync::{FileChange, GitOptions, GitSync, Pushed, SyncError, can_be_committed};
 
-use crate::rig::{Place, until};
+use crate::rig::{Place, until, write_program};
 
 const BRANCH: &str = "wardian/archive";
 
@@ -390,8 +390,7 @@ fn git_script(user: &User, text: &str) -> PathBuf {
         "#!/bin/sh\nn=0; [ ! -e {0} ] || read -r n < {0}\nn=$((n + 1)); echo $n > {0}\n{text}",
         count.display()
     );
-    fs::write(&script, text).expect("a script");
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("a mode");
+    write_program(&script, &text);
     script
 }
 
@@ -578,8 +577,7 @@ fn fresh_commit(user: &User, message: &str) -> String {
 fn kill_who_holds_the_lock(git_directory: &Path) -> PathBuf {
     let hook = git_directory.join("hooks/reference-transaction");
     fs::create_dir_all(hook.parent().expect("a directory")).expect("hooks");
-    fs::write(&hook, "#!/bin/sh\n[ \"$1\" != prepared ] || kill -9 $PPID\n").expect("a hook");
-    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("a mode");
+    write_program(&hook, "#!/bin/sh\n[ \"$1\" != prepared ] || kill -9 $PPID\n");
     hook
 }
 

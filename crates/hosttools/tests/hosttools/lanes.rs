@@ -12,7 +12,7 @@ use wardian_hosttools::{
     Backoff, Ended, ExecSpec, Finished, Lane, Mode, OutputChunk, PoolConfig, ToolError, WorkerPool,
 };
 
-use crate::rig::{Place, SHORT, a_long_time, processes_with, run, text, until};
+use crate::rig::{Place, SHORT, a_long_time, copy_program, processes_with, run, text, until};
 
 type Running = JoinHandle<Result<Finished, ToolError>>;
 
@@ -286,7 +286,7 @@ async fn a_worker_that_is_none_is_told_and_tried_again() {
         WorkerPool::start(Mode::Worker, &PoolConfig { worker: vec![program.clone()], ..place.config() });
     let pool = pool.expect("a pool");
     assert_eq!(run(&pool, place.shell("true")).await.expect_err("there is none").code(), "WORKER_LOST");
-    fs::copy(place.worker(), program).expect("now there is");
+    copy_program(&place.worker(), &program);
     assert_eq!(run(&pool, place.shell("true")).await.expect("it runs").status, Ended::Exit(0));
 }
 

@@ -1,8 +1,10 @@
 //! A pool to try things with, and ways to look at what it left behind.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -31,7 +33,7 @@ impl Place {
             let copy = root.path().join(Path::new(program).file_name().expect("a name"));
             // A hard link where one can be made: programs are large.
             if fs::hard_link(program, &copy).is_err() {
-                fs::copy(program, &copy).expect("a copy");
+                copy_program(Path::new(program), &copy);
             }
         }
         fs::create_dir(root.path().join("jail")).expect("a jail");
@@ -118,6 +120,20 @@ impl Place {
     pub fn attempt(&self, args: &[&str]) -> ExecSpec {
         self.spec(&self.probe(), args)
     }
+}
+
+/// Copies a program, by another process: while this one has a file open to write, a fork for another test may keep it so,
+/// and until that has become its own program nobody can run this one.
+pub fn copy_program(from: &Path, to: &Path) {
+    let copied = Command::new("install").args(["-m", "755"]).args([from, to]).status();
+    assert!(copied.expect("install").success());
+}
+
+/// Writes a script in the same way.
+pub fn write_program(path: &Path, text: &str) {
+    let mut draft = tempfile::NamedTempFile::new().expect("a file");
+    draft.write_all(text.as_bytes()).expect("a text");
+    copy_program(draft.path(), path);
 }
 
 fn open_to_all(path: &Path, mode: u32) {

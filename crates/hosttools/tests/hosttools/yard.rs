@@ -149,10 +149,8 @@ pub async fn refusal(door: &ToolSandbox, line: &str) -> &'static str {
 
 /// A policy with one program, whose file is a shell script put beside the jail.
 pub fn scripted(yard: &Yard, name: &str, script: &str, rules: &str) -> Policy {
-    use std::os::unix::fs::PermissionsExt;
     let path = yard.root().join(name);
-    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    crate::rig::write_program(&path, &format!("#!/bin/sh\n{script}\n"));
     Policy::parse(&format!("[programs.{name}]\npath = {path:?}\n{rules}\n")).unwrap()
 }
 

@@ -7,6 +7,7 @@ mod codec;
 mod squeeze;
 mod stream;
 mod tar;
+mod zip;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -42,10 +43,13 @@ programs! {
     "tar" => tar::main,
     "unlzma" => squeeze::xz::unlzma,
     "unxz" => squeeze::xz::unxz,
+    "unzip" => zip::unpack::main,
     "unzstd" => squeeze::zstd::unzstd,
     "xz" => squeeze::xz::main,
     "xzcat" => squeeze::xz::xzcat,
     "zcat" => squeeze::gzip::zcat,
+    "zip" => zip::pack::main,
+    "zipinfo" => zip::unpack::zipinfo,
     "zstd" => squeeze::zstd::main,
     "zstdcat" => squeeze::zstd::zstdcat,
 }

@@ -261,6 +261,8 @@ pub struct Deflate {
 
 impl Deflate {
     pub fn new(level: u32) -> Deflate {
+        // The crate's first level is a third larger than the real programs'; its second is like their first.
+        let level = if level == 1 { 2 } else { level };
         Deflate { compress: Compress::new(Compression::new(level), false), buffer: Vec::with_capacity(CHUNK) }
     }
 

@@ -293,11 +293,11 @@ impl Extractor<'_> {
             }
             at = offset + length;
         }
-        if member.map.is_none() || at >= member.size {
+        if member.map.is_none() {
             return Ok(());
         }
         if is_stream {
-            self.leave_hole(fd, member.size - at, true, name)?;
+            self.leave_hole(fd, member.size.saturating_sub(at), true, name)?;
         } else if let Err(error) = abi::truncate(fd, member.size) {
             self.fail(name, format_args!("Cannot truncate: {error}"));
         }

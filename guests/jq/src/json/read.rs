@@ -119,10 +119,8 @@ impl<S: Sink> Reader<S> {
         *at += length;
         if self.begun.is_empty() && length < rest.len() {
             // What ends it is what an error is counted to.
-            return match scalar(&rest[..length]) {
-                Ok(value) => self.give(Token::Scalar(value), *at),
-                Err(problem) => self.end_badly(problem, rest[length], *at),
-            };
+            let taken = scalar(&rest[..length]).and_then(|value| self.sink.take(Token::Scalar(value)));
+            return taken.or_else(|problem| self.end_badly(problem, rest[length], *at));
         }
         self.begun.extend_from_slice(&rest[..length]);
         Ok(())

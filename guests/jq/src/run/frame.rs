@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use crate::builtins::Native;
-use crate::lang::{Bind, Entry, Operator, Part, Pattern};
+use crate::lang::{Bind, Entry, Key, Operator, Part, Pattern};
 use crate::object::Object;
 use crate::value::{Str, Value, drop_gently};
 
@@ -88,7 +88,7 @@ pub enum Frame {
     /// It leaves the body of a `try`.
     Leave(usize),
     Bind(Rc<Binding>),
-    /// A key in a pattern.
+    /// It is the key of the next entry of a pattern.
     PatternKey(Rc<Matching>),
     ReduceStart(&'static Bind, Code, Point, Env),
     ReduceStore(Rc<RefCell<Point>>),
@@ -137,16 +137,21 @@ pub struct Binding {
     pub input: Point,
 }
 
-/// A pattern being matched: what is still to be matched, last first.
+/// A pattern being matched.
 #[derive(Clone)]
 pub struct Matching {
     pub binding: Rc<Binding>,
-    pub pending: Vec<(&'static Pattern, Value)>,
+    /// What is still to be matched, the next last.
+    pub pending: Vec<Pending>,
     pub env: Env,
-    /// While a key is evaluated: what it looks into, and what the result is for.
-    pub key_of: Value,
-    pub variable: Option<usize>,
-    pub inner: Option<&'static Pattern>,
+}
+
+/// A part of a pattern and the value it is for.
+#[derive(Clone)]
+pub enum Pending {
+    Pattern(&'static Pattern, Value),
+    /// The entries of an object pattern that are left.
+    Entries(&'static [(Key, Option<Pattern>)], Value),
 }
 
 pub struct Updating {

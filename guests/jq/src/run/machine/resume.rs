@@ -12,8 +12,8 @@ use super::super::direct::direct;
 use super::super::env::{Bound, Env};
 use super::super::errors::{Outcome, raise};
 use super::super::frame::{
-    Arguments, Binding, Code, Fork, Frame, Goal, Matching, ObjectSoFar, RangeSoFar, Rest, SliceTo, TextSoFar,
-    Updating,
+    Arguments, Binding, Code, Fork, Frame, Goal, Matching, ObjectSoFar, Pending, RangeSoFar, Rest, SliceTo,
+    TextSoFar, Updating,
 };
 use super::super::trail::{Point, Trail};
 use super::super::{ops, paths};
@@ -229,35 +229,34 @@ impl Machine<'_> {
         for _ in 0..bind.variables {
             env = env.with(Bound::Value(Value::Null));
         }
-        let pending = vec![(&bind.patterns[which], value)];
-        self.matching(
-            Matching { binding, pending, env, key_of: Value::Null, variable: None, inner: None },
-            rest,
-        )
+        let pending = vec![Pending::Pattern(&bind.patterns[which], value)];
+        self.matching(Matching { binding, pending, env }, rest)
     }
 
     fn matching(&mut self, mut matching: Matching, rest: Rest) -> Next {
-        while let Some((pattern, value)) = matching.pending.pop() {
-            match pattern {
-                Pattern::Variable(place) => set(&mut matching, *place, value),
-                Pattern::Array(items) => {
-                    if !matches!(value, Value::Array(_) | Value::Null) {
-                        return returned(ops::index(value, &Value::Number(0.0)), None, rest);
-                    }
-                    for (index, item) in items.iter().enumerate().rev() {
-                        match ops::index(value.clone(), &Value::from(index)) {
-                            Ok(part) => matching.pending.push((item, part)),
-                            Err(error) => return Next::Throw(error),
-                        }
+        while let Some(pending) = matching.pending.pop() {
+            match pending {
+                Pending::Pattern(Pattern::Variable(place), value) => set(&mut matching, *place, value),
+                Pending::Pattern(Pattern::Array(items), value) => {
+                    if let Err(error) = match_items(&mut matching, items, &value) {
+                        return Next::Throw(error);
                     }
                 }
-                Pattern::Object(entries) => {
-                    let Some((key, inner)) = entries.first() else { continue };
-                    // The rest of the entries wait below what the first has to offer.
-                    matching.key_of = value;
-                    matching.variable = key.variable;
-                    matching.inner = inner.as_ref();
-                    return self.pattern_entries(matching, entries, rest);
+                Pending::Pattern(Pattern::Object(entries), value) => {
+                    matching.pending.push(Pending::Entries(entries, value));
+                }
+                Pending::Entries([], _) => {}
+                Pending::Entries(entries @ [(key, _), ..], value) => {
+                    let (code, input) = (Code { entry: key.expr, env: matching.env.clone() }, value.clone());
+                    matching.pending.push(Pending::Entries(entries, value));
+                    if !key.expr.direct {
+                        let rest = rest.then(Frame::PatternKey(Rc::new(matching)));
+                        return self.sub(code, Point::plain(input), rest);
+                    }
+                    let name = direct(self.world, code.entry, input, &code.env);
+                    if let Err(error) = name.and_then(|name| match_key(&mut matching, &name)) {
+                        return Next::Throw(error);
+                    }
                 }
             }
         }
@@ -265,63 +264,11 @@ impl Machine<'_> {
         self.bound(&binding, matching.env, rest)
     }
 
-    /// Entries of an object pattern: all at once if the keys are plain, else one key after the other.
-    fn pattern_entries(
-        &mut self,
-        mut matching: Matching,
-        entries: &'static [(crate::lang::Key, Option<Pattern>)],
-        rest: Rest,
-    ) -> Next {
-        let value = matching.key_of.clone();
-        let mut parts = Vec::new();
-        for (key, inner) in entries {
-            if !key.expr.direct {
-                return self.generated_key(matching, rest, key, inner.as_ref());
-            }
-            let name = match direct(self.world, key.expr, value.clone(), &matching.env) {
-                Ok(name) => name,
-                Err(error) => return Next::Throw(error),
-            };
-            let part = match check_key(&value, &name) {
-                Ok(part) => part,
-                Err(error) => return Next::Throw(error),
-            };
-            if let Some(place) = key.variable {
-                set(&mut matching, place, part.clone());
-            }
-            parts.extend(inner.as_ref().map(|inner| (inner, part)));
-        }
-        matching.pending.extend(parts.into_iter().rev());
-        self.matching(matching, rest)
-    }
-
-    /// A key that may be several: allowed in a pattern of one entry.
-    fn generated_key(
-        &mut self,
-        mut matching: Matching,
-        rest: Rest,
-        key: &'static crate::lang::Key,
-        inner: Option<&'static Pattern>,
-    ) -> Next {
-        matching.variable = key.variable;
-        matching.inner = inner;
-        let code = Code { entry: key.expr, env: matching.env.clone() };
-        let input = Point::plain(matching.key_of.clone());
-        self.sub(code, input, rest.then(Frame::PatternKey(Rc::new(matching))))
-    }
-
     fn pattern_key(&mut self, mut matching: Matching, name: &Value, rest: Rest) -> Next {
-        let part = match check_key(&matching.key_of, name) {
-            Ok(part) => part,
-            Err(error) => return Next::Throw(error),
-        };
-        if let Some(place) = matching.variable {
-            set(&mut matching, place, part.clone());
+        match match_key(&mut matching, name) {
+            Ok(()) => self.matching(matching, rest),
+            Err(error) => Next::Throw(error),
         }
-        if let Some(inner) = matching.inner {
-            matching.pending.push((inner, part));
-        }
-        self.matching(matching, rest)
     }
 
     /// The variables have their values: on to what they are for.
@@ -418,6 +365,34 @@ impl Machine<'_> {
 fn set(matching: &mut Matching, place: usize, value: Value) {
     let back = matching.binding.bind.variables - 1 - place;
     matching.env = matching.env.replaced(back, value);
+}
+
+/// The items of an array pattern are to be matched next, the first first.
+fn match_items(matching: &mut Matching, items: &'static [Pattern], value: &Value) -> Outcome<()> {
+    if !matches!(value, Value::Array(_) | Value::Null) {
+        return ops::index(value.clone(), &Value::Number(0.0)).map(drop);
+    }
+    for (index, item) in items.iter().enumerate().rev() {
+        let part = ops::index(value.clone(), &Value::from(index))?;
+        matching.pending.push(Pending::Pattern(item, part));
+    }
+    Ok(())
+}
+
+/// The next entry of an object pattern has this key.
+fn match_key(matching: &mut Matching, name: &Value) -> Outcome<()> {
+    let Some(Pending::Entries([(key, inner), others @ ..], value)) = matching.pending.pop() else {
+        return Ok(());
+    };
+    let part = check_key(&value, name)?;
+    matching.pending.push(Pending::Entries(others, value));
+    if let Some(place) = key.variable {
+        set(matching, place, part.clone());
+    }
+    if let Some(inner) = inner {
+        matching.pending.push(Pending::Pattern(inner, part));
+    }
+    Ok(())
 }
 
 /// What an object has under the key of a pattern.

@@ -81,7 +81,7 @@ fn located(problem: &str, text: &str, at: usize, origin: &str) -> Problem {
 }
 
 /// How deep expressions may lie in each other: all are walked by functions that call themselves.
-const DEEPEST: usize = 400;
+const DEEPEST: usize = 1000;
 /// How many operators may follow each other, for the same reason.
 const LONGEST: usize = 4000;
 

@@ -11,6 +11,8 @@ pub struct Expr {
     pub node: Node,
     /// Whether it gives exactly one result (or an error) without the machine's help: no generator, no call.
     pub direct: bool,
+    /// Whether it gives its results, however many, without the machine's help.
+    pub streams: bool,
 }
 
 /// What an expression does.
@@ -134,7 +136,8 @@ impl Expr {
     /// Keeps an expression for good.
     pub fn keep(node: Node) -> Entry {
         let direct = node.is_direct();
-        Box::leak(Box::new(Expr { node, direct }))
+        let streams = direct || node.streams();
+        Box::leak(Box::new(Expr { node, direct, streams }))
     }
 }
 
@@ -153,6 +156,7 @@ impl Node {
             }
             Node::Object(entries) => entries.iter().all(|(key, value)| key.direct && value.direct),
             Node::Negate(operand) => operand.direct,
+            Node::Collect(inner) => inner.streams,
             Node::If(condition, yes, no) => condition.direct && yes.direct && no.direct,
             Node::Try(body, Some(handler)) => body.direct && handler.direct,
             Node::Bind(bind, body) => bind.is_plain() && bind.source.direct && body.direct,
@@ -161,6 +165,19 @@ impl Node {
                 Part::Program(program) => program.direct,
             }),
             Node::Native(_, arguments) => arguments.iter().all(|argument| argument.direct),
+            _ => false,
+        }
+    }
+}
+
+impl Node {
+    fn streams(&self) -> bool {
+        match self {
+            Node::Pipe(one, two) | Node::Comma(one, two) => one.streams && two.streams,
+            Node::Iterate(term) => term.streams,
+            Node::If(condition, yes, no) => condition.direct && yes.streams && no.streams,
+            Node::Special(Special::Select, arguments) => arguments[0].direct,
+            Node::Special(Special::Empty, _) => true,
             _ => false,
         }
     }

@@ -1,7 +1,7 @@
 //! Expressions with exactly one result, evaluated at once: most of what most programs do.
 
 use crate::builtins;
-use crate::lang::{Entry, Node, Part};
+use crate::lang::{Entry, Node, Part, Special};
 use crate::object::Object;
 use crate::value::Value;
 use crate::world::World;
@@ -52,6 +52,14 @@ pub fn direct(world: &mut World, entry: Entry, input: Value, env: &Env) -> Outco
                 object.insert(key, direct(world, value, input.clone(), env)?);
             }
             Ok(Value::object(object))
+        }
+        Node::Collect(inner) => {
+            let mut items = Vec::new();
+            stream(world, inner, input, env, &mut |_, item| {
+                items.push(item);
+                Ok(())
+            })?;
+            Ok(Value::array(items))
         }
         Node::Negate(operand) => ops::negate(&direct(world, operand, input, env)?),
         Node::Binary(operator, left, right) => {
@@ -109,5 +117,42 @@ pub fn direct(world: &mut World, entry: Entry, input: Value, env: &Env) -> Outco
         }
         // No other node is marked as direct.
         _ => super::raise("not an expression with one result"),
+    }
+}
+
+/// What takes results, one after the other.
+type Taker<'a> = dyn FnMut(&mut World, Value) -> Outcome<()> + 'a;
+
+/// Hands all results of an expression that is marked as streaming to a taker, each as soon as it is there.
+fn stream(world: &mut World, entry: Entry, input: Value, env: &Env, take: &mut Taker<'_>) -> Outcome<()> {
+    if entry.direct {
+        let value = direct(world, entry, input, env)?;
+        return take(world, value);
+    }
+    match &entry.node {
+        Node::Pipe(first, second) => {
+            stream(world, first, input, env, &mut |world, value| stream(world, second, value, env, take))
+        }
+        Node::Comma(first, second) => {
+            stream(world, first, input.clone(), env, take)?;
+            stream(world, second, input, env, take)
+        }
+        Node::Iterate(term) => stream(world, term, input, env, &mut |world, container| match &container {
+            Value::Array(items) => items.iter().try_for_each(|item| take(world, item.clone())),
+            Value::Object(object) => object.iter().try_for_each(|(_, value)| take(world, value.clone())),
+            other => ops::cannot_iterate(other).map(drop),
+        }),
+        Node::If(condition, yes, no) => {
+            let holds = direct(world, condition, input.clone(), env)?.is_true();
+            stream(world, if holds { yes } else { no }, input, env, take)
+        }
+        Node::Special(Special::Select, arguments) => {
+            match direct(world, arguments[0], input.clone(), env)?.is_true() {
+                true => take(world, input),
+                false => Ok(()),
+            }
+        }
+        // `empty`: no other node is marked as streaming.
+        _ => Ok(()),
     }
 }

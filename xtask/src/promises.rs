@@ -22,6 +22,7 @@ mod tests {
             "guests/regex" => "guests/regex/tests",
             "guests/sh" => "guests/sh/tests",
             "guests/testing" => "guests/testing/tests",
+            "guests/toolkit/src" => "guests/toolkit/src",
             "guests/tools" => "guests/tools/tests",
             "sdk/python" => "sdk/python/tests",
             other => panic!("SPECIFICATION.md speaks of tests in '{other}'"),

@@ -50,6 +50,16 @@ pub fn bytes_of(arguments: Arguments) -> Vec<Vec<u8>> {
     arguments.skip(1).map(OsString::into_encoded_bytes).collect()
 }
 
+/// Answers `--help` and `--version` for a tool whose options are not GNU's; with the exit code, if one is asked for.
+pub fn answer_help(name: &'static str, help: &'static str, arguments: &[Vec<u8>]) -> Option<i32> {
+    let tool = Tool { name, short: "", long: &[], help, misuse: 2 };
+    match arguments.first()?.as_slice() {
+        b"--help" => Some(tool.answer(Refusal::Help)),
+        b"--version" => Some(tool.answer(Refusal::Version)),
+        _ => None,
+    }
+}
+
 impl Tool {
     /// Takes a command line apart. The error is the exit code: what there was to say has been said.
     pub fn parse(&self, arguments: Vec<Vec<u8>>) -> Result<Parsed, i32> {

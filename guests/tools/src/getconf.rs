@@ -1,6 +1,6 @@
 //! `getconf`: the numbers of the system.
 
-use toolkit::args::bytes_of;
+use toolkit::args::{answer_help, bytes_of};
 use toolkit::out::Out;
 use toolkit::{Arguments, complain};
 use wardian_abi as abi;
@@ -40,6 +40,13 @@ const VALUES: &[(&str, &str)] = &[
 
 pub fn main(arguments: Arguments) -> i32 {
     let words = bytes_of(arguments);
+    if let Some(code) = answer_help(
+        "getconf",
+        "Usage: getconf NAME\n  or:  getconf -a\nPrint a number of the system, or all of them.\n",
+        &words,
+    ) {
+        return code;
+    }
     let mut out = Out::new("getconf");
     match words.first().map(|word| String::from_utf8_lossy(word).into_owned()) {
         None => {

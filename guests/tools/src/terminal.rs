@@ -1,11 +1,15 @@
 //! `clear` and `tput`: what a terminal is told.
 
-use toolkit::args::bytes_of;
+use toolkit::args::{answer_help, bytes_of};
 use toolkit::out::Out;
 use toolkit::{Arguments, complain, input};
 use wardian_abi as abi;
 
-pub fn clear(_arguments: Arguments) -> i32 {
+pub fn clear(arguments: Arguments) -> i32 {
+    let help = "Usage: clear\nClear the terminal.\n";
+    if let Some(code) = answer_help("clear", help, &bytes_of(arguments)) {
+        return code;
+    }
     if std::env::var_os("TERM").is_none_or(|name| name.is_empty()) {
         let _ = abi::write_all(2, b"TERM environment variable not set.\n");
         return 1;
@@ -49,6 +53,13 @@ const CAPABILITIES: &[(&str, &str)] = &[
 
 pub fn tput(arguments: Arguments) -> i32 {
     let mut words = bytes_of(arguments);
+    if let Some(code) = answer_help(
+        "tput",
+        "Usage: tput [-T TERM] NAME [NUMBER]...\nPrint what makes a terminal do NAME: bold, setaf 1, sgr0, cols and others.\n",
+        &words,
+    ) {
+        return code;
+    }
     let mut terminal = std::env::var("TERM").unwrap_or_default();
     while let Some(option) = words.first().and_then(|word| word.strip_prefix(b"-")).map(<[u8]>::to_vec) {
         words.remove(0);

@@ -1,6 +1,6 @@
 //! `which`: where in `PATH` a command is, as Debian's says it.
 
-use toolkit::args::bytes_of;
+use toolkit::args::{answer_help, bytes_of};
 use toolkit::out::Out;
 use toolkit::{Arguments, complain, files, program};
 use wardian_abi as abi;
@@ -8,6 +8,13 @@ use wardian_abi as abi;
 pub fn main(arguments: Arguments) -> i32 {
     let (mut all, mut silent) = (false, false);
     let mut names = bytes_of(arguments);
+    if let Some(code) = answer_help(
+        "which",
+        "Usage: which [-as] NAME...\nPrint where in PATH each NAME is: all places with -a, none with -s.\n",
+        &names,
+    ) {
+        return code;
+    }
     while let Some(letters) = names.first().and_then(|word| word.strip_prefix(b"-")).map(<[u8]>::to_vec) {
         if letters.is_empty() {
             break;

@@ -51,3 +51,16 @@ fn cases_agree_with_gnu() {
     assert!(total > 20 || !wanted.is_empty(), "only {total} cases");
     assert!(failures.is_empty(), "{}", sheet::report(&failures, total));
 }
+
+#[test]
+fn every_tool_says_what_it_does_and_which_it_is() {
+    for name in own_tools() {
+        for option in ["--help", "--version"] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_tools"));
+            let output = command.args([name, option]).stdin(Stdio::null()).output().expect("the tools run");
+            assert!(output.status.success(), "{name} {option}: {}", output.status);
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(!text.trim().is_empty(), "{name} {option} says nothing");
+        }
+    }
+}

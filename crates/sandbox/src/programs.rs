@@ -19,7 +19,11 @@ pub(crate) const TOOLS: Shipped =
     Shipped { name: "tools", compressed: include_bytes!("../../../guests/dist/tools.wasm.zst") };
 
 /// The large ones that few sandboxes use: each is loaded when it is first started.
-pub(crate) const LATER: &[Shipped] = &[];
+pub(crate) const LATER: &[Shipped] = &[
+    Shipped { name: "archive", compressed: include_bytes!("../../../guests/dist/archive.wasm.zst") },
+    Shipped { name: "jq", compressed: include_bytes!("../../../guests/dist/jq.wasm.zst") },
+    Shipped { name: "sqlite3", compressed: include_bytes!("../../../guests/dist/sqlite3.wasm.zst") },
+];
 
 const MANIFEST: &str = include_str!("../../../guests/dist/MANIFEST");
 

@@ -27,3 +27,13 @@ async fn every_recorded_case_of_awk_is_as_gawk_has_it() {
 async fn every_recorded_case_of_jq_is_as_jq_has_it() {
     cases::agree("guests/jq/tests/cases", &[], 500).await;
 }
+
+#[tokio::test]
+async fn every_recorded_case_of_archives_is_as_the_real_programs_have_it() {
+    cases::agree("guests/archive/tests/cases", &[], 200).await;
+}
+
+#[tokio::test]
+async fn every_recorded_case_of_sqlite_is_as_its_shell_has_it() {
+    cases::agree("guests/sqlite/tests/cases", &[], 100).await;
+}

@@ -167,7 +167,7 @@ impl Shell {
         output: Option<abi::Pipe>,
     ) -> Exec<Stage> {
         if let Command::Simple(simple) = stage
-            && self.is_program(simple)
+            && self.starts_at_once(simple)
         {
             let mut map = Vec::with_capacity(4);
             map.extend(input.map(|from| abi::FdMap { to: 0, from }));
@@ -234,7 +234,7 @@ impl Shell {
     fn start_background(&mut self, item: &AndOr, foreground: &AndOr) -> Exec<Vec<abi::Pid>> {
         let alone = item.rest.is_empty() && !item.first.negated && item.first.timed.is_none();
         Ok(match (item.first.stages.as_slice(), item.rest.is_empty() && !item.first.negated) {
-            ([Command::Simple(simple)], true) if self.is_program(simple) => {
+            ([Command::Simple(simple)], true) if self.starts_at_once(simple) => {
                 let null = self.background_input();
                 let map: Vec<_> = null.map(|from| abi::FdMap { to: 0, from }).into_iter().collect();
                 let spawned = self.spawn_simple(simple, &map)?;

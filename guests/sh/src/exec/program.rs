@@ -79,6 +79,25 @@ impl Shell {
             })
     }
 
+    /// Whether it can be started beside the shell without a copy of the shell: it is surely a program, and opening
+    /// what it is redirected to does not wait for anybody. A FIFO does, and the shell must not be the one who waits.
+    pub fn starts_at_once(&mut self, simple: &Simple) -> bool {
+        self.is_program(simple) && !simple.redirects.iter().any(|redirect| self.is_to_fifo(redirect))
+    }
+
+    fn is_to_fifo(&mut self, redirect: &Redirect) -> bool {
+        use RedirectAction::*;
+        let (Read(word) | Write(word) | Clobber(word) | Append(word) | ReadWrite(word) | WriteBoth(word)
+        | AppendBoth(word)) = &redirect.action
+        else {
+            return false;
+        };
+        let mut fields = Vec::new();
+        let expanded = self.expand_fields(word, &mut fields);
+        let is_fifo = |path: &Vec<u8>| abi::stat(abi::Dir::CWD, path, true).is_ok_and(|stat| stat.is_fifo());
+        expanded.is_ok() && fields.iter().any(is_fifo)
+    }
+
     pub(super) fn is_pure_redirect(&self, redirect: &Redirect) -> bool {
         use RedirectAction::*;
         !matches!(redirect.fd, RedirectFd::Variable(_))

@@ -115,7 +115,9 @@ impl Shell {
     }
 
     fn start_inside(&mut self, substitution: &Substitution, pipe: abi::Pipe) -> Exec<Option<abi::Pid>> {
-        if let Some(simple) = self.only_program(&substitution.list) {
+        if let Some(simple) = self.only_program(&substitution.list)
+            && self.starts_at_once(simple)
+        {
             let map = [abi::FdMap { to: 1, from: pipe.write }];
             return Ok(self.spawn_simple(simple, &map)?.ok());
         }

@@ -13,14 +13,7 @@ use wardian::{ErrorClass, Input, Run, Sandbox};
 /// Cases by file and name that need something the sandbox does not have yet, and what that is.
 pub type Missing = &'static [(&'static str, &'static str, &'static str)];
 
-const MISSING: Missing = &[
-    (
-        "globs/basic",
-        "brackets that are not closed or have odd members",
-        "a `touch` that takes `-` for standard output",
-    ),
-    ("globs/basic", "classes", "a `touch` that takes `-` for standard output"),
-];
+const MISSING: Missing = &[];
 
 /// Every case with the name of its file.
 fn cases(directory: &str) -> Vec<(String, Case)> {

@@ -81,7 +81,7 @@ async fn every_tool_says_what_it_does_and_which_it_is() {
         names.join(" ")
     );
     let sandbox = wardian::Sandbox::builder().build().await.expect("a sandbox");
-    let result = sandbox.run(&script).await.expect("it runs");
+    let result = sandbox.run(script.as_str()).await.expect("it runs");
     assert_eq!(String::from_utf8_lossy(&result.stdout), "");
 }
 

@@ -11,31 +11,23 @@ use wardian_abi as abi;
 use wardian_abi::{Dir, Errno, Stat, open_flags as flags};
 
 const USAGE: &str = "
-   usage: bzip2 [flags and input files in any order]
+   Usage: bzip2 [OPTION]... [FILE]...
+   Packs each FILE into FILE.bz2 and removes it; bunzip2 unpacks it again,
+   bzcat to standard output. Without a FILE it takes standard input.
 
-   -h --help           print this message
-   -d --decompress     force decompression
-   -z --compress       force compression
-   -k --keep           keep (don't delete) input files
-   -f --force          overwrite existing output files
-   -t --test           test compressed file integrity
-   -c --stdout         output to standard out
-   -q --quiet          suppress noncritical error messages
-   -v --verbose        be verbose (a 2nd -v gives more)
-   -L --license        display software version & license
-   -V --version        display software version & license
-   -s --small          use less memory (at most 2500k)
-   -1 .. -9            set block size to 100k .. 900k
-   --fast              alias for -1
-   --best              alias for -9
-
-   If invoked as `bzip2', default action is to compress.
-              as `bunzip2',  default action is to decompress.
-              as `bzcat', default action is to decompress to stdout.
-
-   If no file names are given, bzip2 compresses or decompresses
-   from standard input to standard output.  You can combine
-   short flags, so `-v -4' means the same as -v4 or -4v, &c.
+   -1 .. -9            blocks of 100 to 900 kB (--fast, --best)
+   -c --stdout         to standard output
+   -d --decompress     unpack
+   -f --force          also over existing files
+   -k --keep           the file stays
+   -q --quiet          fewer messages
+   -s --small          accepted; there is one way to unpack
+   -t --test           only see whether it can be unpacked
+   -v --verbose        say what became of each file; twice for each block
+   -z --compress       pack
+   -h --help           this text
+   -L -V --license --version
+                       which version this is
 
 ";
 

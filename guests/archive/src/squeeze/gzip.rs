@@ -40,28 +40,24 @@ const TOOL: Tool = Tool {
     ],
     help: "\
 Usage: gzip [OPTION]... [FILE]...
-Compress or uncompress FILEs (by default, compress FILES in-place).
+Packs each FILE into FILE.gz and removes it, or unpacks it again; without a
+FILE, or for -, from standard input to standard output.
 
-Mandatory arguments to long options are mandatory for short options too.
-
-  -c, --stdout      write on standard output, keep original files unchanged
-  -d, --decompress  decompress
-  -f, --force       force overwrite of output file and compress links
-  -h, --help        give this help
-  -k, --keep        keep (don't delete) input files
-  -l, --list        list compressed file contents
-  -n, --no-name     do not save or restore the original name and timestamp
-  -N, --name        save or restore the original name and timestamp
-  -q, --quiet       suppress all warnings
-  -r, --recursive   operate recursively on directories
-  -S, --suffix=SUF  use suffix SUF on compressed files
-  -t, --test        test compressed file integrity
-  -v, --verbose     verbose mode
-  -V, --version     display version number
-  -1, --fast        compress faster
-  -9, --best        compress better
-
-With no FILE, or when FILE is -, read standard input.
+  -1 .. -9          how hard to try, from quick (--fast) to small (--best)
+  -c, --stdout      to standard output; the file stays
+  -d, --decompress  unpack
+  -f, --force       also over existing files, through links, and to a terminal
+  -k, --keep        the file stays
+  -l, --list        sizes, ratio and name, with -v also method, sum and time
+  -n, --no-name     neither keep nor bring back name and time
+  -N, --name        keep them, bring them back
+  -q, --quiet       no warnings
+  -r, --recursive   all files below directories
+  -S, --suffix=SUF  SUF in place of .gz
+  -t, --test        only see whether it can be unpacked
+  -v, --verbose     say what became of each file
+  -h, --help        this text
+  -V, --version     which version this is
 ",
     misuse: 1,
 };

@@ -15,31 +15,28 @@ mod list;
 
 const HELP: &str = "\
 Usage: xz [OPTION]... [FILE]...
-Compress or decompress FILEs in the .xz format.
+Packs each FILE into FILE.xz and removes it, or unpacks it again; without a
+FILE, or for -, from standard input to standard output.
 
-  -z, --compress      force compression
-  -d, --decompress    force decompression
-  -t, --test          test compressed file integrity
-  -l, --list          list information about .xz files
-  -k, --keep          keep (don't delete) input files
-  -f, --force         force overwrite of output file and (de)compress links
-  -c, --stdout        write to standard output and don't delete input files
-  -S, --suffix=.SUF   use the suffix `.SUF' on compressed files
-  -F, --format=FMT    file format to encode or decode; possible values are
-                      `auto' (default), `xz' and `lzma'
-  -C, --check=CHECK   integrity check type: `none' (use with caution),
-                      `crc32', `crc64' (default), or `sha256'
-  -0 ... -9           compression preset; default is 6; dictionaries are
-                      at most 8 MiB
-  -e, --extreme       try to improve compression ratio by using more CPU time
+  -0 .. -9            how hard to try (6 without it); what is looked back on
+                      is at most 8 MiB
+  -e, --extreme       try harder still
+  -c, --stdout        to standard output; the file stays
+  -C, --check=CHECK   none, crc32, crc64 (without it) or sha256
+  -d, --decompress    unpack
+  -f, --force         also over existing files and through links
+  -F, --format=FMT    auto (without it), xz or lzma
+  -k, --keep          the file stays
+  -l, --list          streams, blocks, sizes and ratio of .xz files
+  -q, --quiet         no warnings; twice, no errors either
+  -Q, --no-warn       warnings leave the exit status alone
+  -S, --suffix=.SUF   .SUF in place of .xz
+  -t, --test          only see whether it can be unpacked
   -T, --threads=NUM   accepted; there is one thread
-  -q, --quiet         suppress warnings; specify twice to suppress errors too
-  -v, --verbose       be verbose; specify twice for even more verbose
-  -Q, --no-warn       make warnings not affect the exit status
-  -h, --help          display this short help and exit
-  -V, --version       display the version number and exit
-
-With no FILE, or when FILE is -, read standard input.
+  -v, --verbose       say what became of each file
+  -z, --compress      pack
+  -h, --help          this text
+  -V, --version       which version this is
 ";
 
 const TOOL: Tool = Tool {

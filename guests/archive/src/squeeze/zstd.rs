@@ -13,30 +13,25 @@ use wardian_abi::{Dir, Errno, Fd, Stat, open_flags as flags};
 mod list;
 
 const HELP: &str = "\
-Compress or decompress the INPUT file(s); reads from STDIN if INPUT is `-` or not provided.
+Usage: zstd [OPTION]... [FILE]... [-o OUTPUT]
+Packs each FILE into FILE.zst, or unpacks it; the file stays. Without a FILE,
+or for -, from standard input to standard output.
 
-Usage: zstd [OPTIONS...] [INPUT... | -] [-o OUTPUT]
-
-Options:
-  -o OUTPUT                     Write output to a single file, OUTPUT.
-  -k, --keep                    Preserve INPUT file(s). [Default] 
-  --rm                          Remove INPUT file(s) after successful (de)compression.
-
-  -#                            Desired compression level, where `#` is a number between 1 and 19;
-                                lower numbers provide faster compression, higher numbers yield
-                                better compression ratios. [Default: 3]
-
-  -d, --decompress              Perform decompression.
-  -D DICT                       Use DICT as the dictionary for compression or decompression.
-
-  -f, --force                   Disable input and output checks. Allows overwriting existing files,
-                                receiving input from the console, printing ouput to STDOUT, and
-                                operating on links, block devices, etc. Unrecognized formats will be
-                                passed-through through as-is.
-
-  -h                            Display short usage and exit.
-  -H, --help                    Display full help and exit.
-  -V, --version                 Display the program version and exit.
+  -1 .. -19          how hard to try (3 without it); up to 22 with --ultra
+  -c, --stdout       to standard output
+  -d, --decompress   unpack
+  -f, --force        also over existing files, through links, to a terminal;
+                     with -dc, whatever is not packed goes through as it is
+  -k, --keep         the file stays, as it does anyway
+      --rm           the file goes when all went well
+  -l, --list         sizes and ratio of packed files
+  -o OUTPUT          everything into this one file
+  -q, --quiet        fewer messages
+  -r                 all files below directories
+  -t, --test         only see whether it can be unpacked
+  -v, --verbose      more messages
+  -h, -H, --help     this text
+  -V, --version      which version this is
 
 ";
 

@@ -264,80 +264,60 @@ pub const TOOL: Tool = Tool {
         ("zstd", ZSTD),
     ],
     help: "\
-Usage: tar [OPTION...] [FILE]...
-'tar' saves many files together into a single archive, and can restore
-individual files from the archive.
+Usage: tar OPERATION [OPTION]... [NAME]...
+Keeps files and directories in one archive, and gets them out again.
 
-Examples:
-  tar -cf archive.tar foo bar  # Create archive.tar from files foo and bar.
-  tar -tvf archive.tar         # List all files in archive.tar verbosely.
-  tar -xf archive.tar          # Extract all files from archive.tar.
+  tar -czf some.tar.gz here there   # pack
+  tar -tvf some.tar.gz              # look
+  tar -xf some.tar.gz -C elsewhere  # unpack
 
- Main operation mode:
-  -A, --catenate, --concatenate   append tar files to an archive
-  -c, --create               create a new archive
-      --delete               delete from the archive
-  -d, --diff, --compare      find differences between archive and file system
-  -r, --append               append files to the end of an archive
-  -t, --list                 list the contents of an archive
-  -u, --update               only append files newer than copy in archive
-  -x, --extract, --get       extract files from an archive
+One of these says what to do:
+  -c, --create        a new archive
+  -x, --extract       take out (also --get)
+  -t, --list          show names, with -v everything
+  -r, --append        add at the end
+  -u, --update        add what is newer than in the archive
+  -A, --concatenate   add the members of other archives (also --catenate)
+  -d, --diff          compare with the files (also --compare)
+      --delete        take out of the archive
 
- Extraction:
-  -k, --keep-old-files       don't replace existing files, treat them as errors
-      --keep-newer-files     don't replace files newer than their archive copies
-      --keep-directory-symlink   preserve existing symlinks to directories
-      --no-overwrite-dir     preserve metadata of existing directories
-      --overwrite            overwrite existing files
-      --recursive-unlink     empty hierarchies prior to extracting directory
-      --remove-files         remove files after adding them to the archive
-      --skip-old-files       don't replace existing files, silently skip them
-  -U, --unlink-first         remove each file prior to extracting over it
-  -m, --touch                don't extract file modified time
-  -O, --to-stdout            extract files to standard output
-  -p, --preserve-permissions, --same-permissions
-                             extract information about file permissions
-      --same-owner, --no-same-owner, --no-same-permissions
-
- Files and names:
-  -C, --directory=DIR        change to directory DIR
+Where and what:
+  -f, --file=ARCHIVE  the archive; - for standard input or output
+  -C, --directory=DIR names that follow are seen from there
+  -T, --files-from=FILE, --null, -h, --dereference, --hard-dereference,
+  --no-recursion, --one-file-system, -N, --newer=DATE, --newer-mtime=DATE,
+  -K, --starting-file=NAME
       --exclude=PATTERN, -X, --exclude-from=FILE, --exclude-vcs,
       --exclude-backups, --exclude-caches, --exclude-tag=FILE
-  -f, --file=ARCHIVE         use archive file ARCHIVE ('-' for stdin/stdout)
-  -h, --dereference          follow symlinks; archive the files they point to
-      --hard-dereference     archive hard links as the files they refer to
-  -K, --starting-file=NAME   begin at member NAME when reading the archive
-  -N, --newer=DATE, --newer-mtime=DATE   only store files newer than DATE
-      --no-recursion         avoid descending automatically in directories
-      --null                 -T reads null-terminated names
-      --one-file-system      stay in local file system
-  -P, --absolute-names       don't strip leading '/'s from file names
-      --strip-components=NUMBER   strip NUMBER leading components
-  -T, --files-from=FILE      get names to extract or create from FILE
-      --transform=EXPRESSION, --xform=EXPRESSION   use sed replace EXPRESSION
       --anchored, --ignore-case, --wildcards, --wildcards-match-slash
-                             (and their --no-… forms) how patterns match
+                      how patterns match; --no-... for the opposite
+      --strip-components=NUMBER   so many directories off the front of names
+      --transform=s/RE/TEXT/      other names (also --xform)
+  -P, --absolute-names            names may begin with /
 
- Attributes:
-      --owner=NAME[:UID], --group=NAME[:GID], --numeric-owner
-      --mode=CHANGES, --mtime=DATE-OR-FILE, --clamp-mtime
-      --sort=ORDER           directory sorting order: none, name or inode
+Taking out:
+  -k, --keep-old-files, --skip-old-files, --keep-newer-files, --overwrite,
+  -U, --unlink-first, --recursive-unlink, --keep-directory-symlink,
+  --no-overwrite-dir  what becomes of files that are there already
+  -m, --touch         times of now
+  -O, --to-stdout     contents to standard output
+  -p, --preserve-permissions, --same-owner, --no-same-owner,
+  --no-same-permissions
 
- Format and compression:
-  -b, --blocking-factor=BLOCKS   BLOCKS x 512 bytes per record
-  -H, --format=FORMAT        gnu, oldgnu, pax, posix, ustar, v7
-  -a, --auto-compress        use archive suffix to determine the compression
-  -I, --use-compress-program=PROG   gzip, bzip2, xz, lzma or zstd, with a level
-  -j, --bzip2   -J, --xz   --lzma   -z, --gzip   --zstd
-  -i, --ignore-zeros         ignore zeroed blocks in archive (means EOF)
+Putting in:
+      --owner=NAME[:UID], --group=NAME[:GID], --numeric-owner,
+      --mode=CHANGES, --mtime=DATE-OR-FILE, --clamp-mtime, --sort=ORDER
+      --remove-files  remove what was put in
 
- Output:
-  -v, --verbose              verbosely list files processed
-      --full-time            print file time to its full resolution
-      --show-transformed-names   show file or archive names after changes
-      --totals               print total bytes after processing the archive
-      --utc                  print file modification times in UTC
-      --help, --version
+Format:
+  -z, --gzip, -j, --bzip2, -J, --xz, --lzma, --zstd, -a, --auto-compress,
+  -I, --use-compress-program=PROGRAM   how it is packed
+  -H, --format=FORMAT gnu, oldgnu, pax, posix, ustar or v7
+  -b, --blocking-factor=N, -i, --ignore-zeros
+
+Messages:
+  -v, --verbose, --full-time, --show-transformed-names, --totals, --utc,
+  --help, --version
 ",
     misuse: 64,
 };

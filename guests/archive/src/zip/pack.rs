@@ -21,23 +21,26 @@ use wardian_abi::{Dir, Errno, Fd, Stat};
 mod arguments;
 
 const HELP: &str = "\
-Zip 3.0 (Wardian). Usage:
-zip [-options] [-b path] [zipfile list] [-xi list]
-  The default action is to add or replace zipfile entries from list, which
-  can include the special name - to compress standard input.
-  If zipfile and list are omitted, zip compresses stdin to stdout.
-  -f   freshen: only changed files  -u   update: only changed or new files
-  -d   delete entries in zipfile    -m   move into zipfile (delete OS files)
-  -r   recurse into directories     -j   junk (don't record) directory names
-  -0   store only                   -1   compress faster
-  -9   compress better              -q   quiet operation
-  -v   verbose operation            -T   test zipfile integrity
-  -@   read names from stdin        -D   do not add directory entries
-  -x   exclude the following names  -i   include only the following names
-  -y   store symbolic links as the link instead of the referenced file
-  -X   eXclude eXtra file attributes
-  -FS  filesync: also delete entries that have no file
-  -sf  show the files in the archive
+Usage: zip [OPTION]... ARCHIVE[.zip] [FILE]... [-x NAME...] [-i NAME...]
+Puts files into an archive, in place of those of the same name. - as a FILE is
+standard input, - as the ARCHIVE standard output.
+
+  -0, -1 .. -9  store as it is; pack quickly .. pack small
+  -@            names of files from standard input
+  -d            take files out of the archive
+  -D            no entries for directories
+  -f, -u        only files newer than in the archive; -u also new ones
+  -FS           make the archive what the files are: also take out what is gone
+  -j            without the directories of names
+  -m            remove the files afterwards
+  -q, -v        fewer messages, more messages
+  -r            all files below directories
+  -sf           show what is in the archive
+  -T            see whether everything can be taken out again
+  -x, -i NAME   not these; only these
+  -X            without times beyond the usual, owners and the like
+  -y            links as links
+  -h            this text
 ";
 
 #[derive(Clone, Copy, PartialEq)]

@@ -12,29 +12,22 @@ use wardian_abi as abi;
 use wardian_abi::{Dir, Errno};
 
 const USAGE: &str = "\
-UnZip 6.00 of 20 April 2009, by Debian. Original by Info-ZIP.
+Usage: unzip [OPTION]... ARCHIVE[.zip] [NAME]... [-x NAME...] [-d DIRECTORY]
+Takes files out of an archive; NAMEs may have wildcards. zipinfo, or -Z as the
+first option, shows what is in it.
 
-Usage: unzip [-Z] [-opts[modifiers]] file[.zip] [list] [-x xlist] [-d exdir]
-  Default action is to extract files in list, except those in xlist, to exdir;
-  file[.zip] may be a wildcard.  -Z => ZipInfo mode (\"unzip -Z\" for usage).
-
-  -p  extract files to pipe, no messages     -l  list files (short format)
-  -f  freshen existing files, create none    -t  test compressed archive data
-  -u  update files, create if necessary      -z  display archive comment only
-  -v  list verbosely/show version info       -T  timestamp archive to latest
-  -x  exclude files that follow (in xlist)   -d  extract files into exdir
-modifiers:
-  -n  never overwrite existing files         -q  quiet mode (-qq => quieter)
-  -o  overwrite files WITHOUT prompting      -a  auto-convert any text files
-  -j  junk paths (do not make directories)   -aa treat ALL files as text
-  -U  use escapes for all non-ASCII Unicode  -UU ignore any Unicode fields
-  -C  match filenames case-insensitively     -L  make (some) names lowercase
-  -X  restore UID/GID info                   -V  retain VMS version numbers
-  -K  keep setuid/setgid/tacky permissions   -M  pipe through \"more\" pager
-See \"unzip -hh\" or unzip.txt for more help.  Examples:
-  unzip data1 -x joe   => extract all files except joe from zipfile data1.zip
-  unzip -p foo | more  => send contents of foo.zip via pipe into program more
-  unzip -fo foo ReadMe => quietly replace existing ReadMe if archive file newer
+  -d DIRECTORY  where to, in place of here
+  -x NAME...    but not these
+  -l, -v        list, at more length with -v
+  -p            contents to standard output and nothing else; -c with names
+  -t            only see whether everything can be taken out
+  -z            only the archive's comment
+  -f, -u        only files that are older here; -u also those that are not here
+  -n, -o        never write over a file; always, without asking
+  -j            without the directories of names
+  -C, -L        names in any case; names in lower case
+  -q, -qq       fewer messages
+  -h            this text
 ";
 
 #[derive(Clone, Copy, PartialEq)]

@@ -3,6 +3,8 @@
 //! The sheets have the form of the shell's and are recorded by the same chore, on a machine whose `awk` is gawk:
 //! `cargo xtask tools-record guests/awk/tests/cases`. `WARDIAN_CASES=WORD` runs those with the word in their names.
 
+#[path = "../../sh/tests/cases/agree.rs"]
+mod agree;
 #[path = "../../sh/tests/cases/run.rs"]
 mod run;
 #[path = "../../sh/tests/cases/sheet.rs"]
@@ -12,20 +14,6 @@ use std::path::Path;
 
 #[test]
 fn cases_agree_with_gawk() {
-    let wanted = std::env::var("WARDIAN_CASES").unwrap_or_default();
-    let (bash, awk) = (Path::new("/bin/bash"), Path::new(env!("CARGO_BIN_EXE_awk")));
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
-    let (mut failures, mut total) = (Vec::new(), 0);
-    for file in sheet::files(&root).expect("the cases can be listed") {
-        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        for case in sheet::read(&file).unwrap_or_else(|error| panic!("{error}")) {
-            if !case.name.contains(&wanted) && !name.contains(&wanted) {
-                continue;
-            }
-            total += 1;
-            failures.extend(case.difference(&name, run::run(bash, &[("awk", awk)], &case)));
-        }
-    }
-    assert!(total > 400 || !wanted.is_empty(), "only {total} cases");
-    assert!(failures.is_empty(), "{}", sheet::report(&failures, total));
+    let awk = Path::new(env!("CARGO_BIN_EXE_awk"));
+    agree::agree(env!("CARGO_MANIFEST_DIR"), &[("awk", awk)], 400, &[]);
 }

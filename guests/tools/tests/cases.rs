@@ -4,6 +4,8 @@
 //! guests/tools/tests/cases`. In a sandbox every case runs; here those that need none of uutils' tools make the same
 //! outcome of the machine's. `WARDIAN_CASES=WORD` runs those with the word in their names or their sheets'.
 
+#[path = "../../sh/tests/cases/agree.rs"]
+mod agree;
 #[path = "../../sh/tests/cases/run.rs"]
 mod run;
 #[path = "../../sh/tests/cases/sheet.rs"]
@@ -29,27 +31,10 @@ fn own_tools() -> Vec<&'static str> {
 
 #[test]
 fn cases_agree_with_gnu() {
-    let (bash, tools) = (Path::new("/bin/bash"), Path::new(env!("CARGO_BIN_EXE_tools")));
+    let tools = Path::new(env!("CARGO_BIN_EXE_tools"));
     let programs: Vec<run::Named<'_>> = own_tools().into_iter().map(|name| (name, tools)).collect();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
-    let wanted = std::env::var("WARDIAN_CASES").unwrap_or_default();
-    let (mut failures, mut total) = (Vec::new(), 0);
-    for file in sheet::files(&root).expect("the cases can be listed") {
-        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        // There every tool's file has its own name.
-        if name == "sandbox.sheet" {
-            continue;
-        }
-        for case in sheet::read(&file).unwrap_or_else(|error| panic!("{error}")) {
-            if !case.name.contains(&wanted) && !name.contains(&wanted) {
-                continue;
-            }
-            total += 1;
-            failures.extend(case.difference(&name, run::run(bash, &programs, &case)));
-        }
-    }
-    assert!(total > 20 || !wanted.is_empty(), "only {total} cases");
-    assert!(failures.is_empty(), "{}", sheet::report(&failures, total));
+    // In that sheet every tool's file has its own name.
+    agree::agree(env!("CARGO_MANIFEST_DIR"), &programs, 20, &["sandbox.sheet"]);
 }
 
 #[test]

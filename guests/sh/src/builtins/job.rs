@@ -36,24 +36,31 @@ pub fn wait(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     if let Some(variable) = &variable {
         shell.vars.remove(variable);
     }
-    let (pid, status) = if any {
-        wait_any(shell, operands)?
-    } else if operands.is_empty() {
-        let status = wait_all(shell)?;
-        return Ok(status);
-    } else {
-        let mut last = (0, 0);
-        for operand in operands {
-            last = wait_one(shell, operand)?;
-        }
-        last
-    };
+    let waited = wait_for_those(shell, any, operands);
+    // Also those that were found to have ended before anybody waited.
+    shell.forget_coprocs();
+    let (pid, status) = waited?;
     if let Some(variable) = variable
         && pid > 0
     {
         shell.assign(&variable, pid.to_string().as_bytes())?;
     }
     Ok(status)
+}
+
+/// Waits for the children that the operands name: who ended last, and how.
+fn wait_for_those(shell: &mut Shell, any: bool, operands: &[Vec<u8>]) -> Exec<(abi::Pid, i32)> {
+    if any {
+        return wait_any(shell, operands);
+    }
+    if operands.is_empty() {
+        return Ok((0, wait_all(shell)?));
+    }
+    let mut last = (0, 0);
+    for operand in operands {
+        last = wait_one(shell, operand)?;
+    }
+    Ok(last)
 }
 
 /// Waits for a child, giving way to traps: those end the wait with 128 plus the signal.
@@ -63,7 +70,6 @@ fn wait_interruptibly(shell: &mut Shell, who: abi::Who) -> Exec<Result<(abi::Pid
             Ok(Some((pid, status))) => {
                 let code = status.shell_code();
                 shell.jobs.note_status(pid, status);
-                shell.forget_coprocs();
                 return Ok(Ok((pid, code)));
             }
             Ok(None) => return Ok(Err(127)),

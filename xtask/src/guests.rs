@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::manifest::{Artifact, Entry, Manifest, source_hash};
+use crate::state;
 use crate::toolchain::{TARGET, Toolchain};
 
 const MIB: usize = 1 << 20;
@@ -31,11 +32,15 @@ enum Links {
     InFile(&'static str),
 }
 
-/// What fork needs: the kernel sets the child's stack pointer.
-const FORKS: &[&str] = &["--export=__stack_pointer", "--export=__wardian_fork_entry"];
+/// What a program can allocate before it asks for more. A memory that never grew can be wiped and given to the next
+/// process; pages nobody touches cost nothing.
+const HEAP: usize = MIB;
+
+/// What fork needs.
+const FORKS: &[&str] = &["--export=__wardian_fork_entry"];
 
 /// The shell forks, and goes without the names of its functions: a tenth of its size, and nobody reads them.
-const SHELL: &[&str] = &["--export=__stack_pointer", "--export=__wardian_fork_entry", "--strip-all"];
+const SHELL: &[&str] = &["--export=__wardian_fork_entry", "--strip-all"];
 
 const PROGRAMS: &[Program] = &[
     Program {
@@ -177,8 +182,21 @@ fn staleness(program: &Program) -> Result<Option<String>> {
 
 impl Program {
     fn source_hash(&self) -> Result<String> {
-        let settings = format!("{} {} {:?}", self.name, self.stack, self.link_args);
+        let settings = format!("{} {:?}", self.name, self.linking());
         source_hash(&guests(), self.package, &settings)
+    }
+
+    /// What the linker is told.
+    fn linking(&self) -> Vec<String> {
+        let memory = [
+            format!("-zstack-size={}", self.stack),
+            // The stack lies below the data, so that running over its end traps instead of overwriting variables.
+            "--stack-first".to_owned(),
+            format!("--initial-heap={HEAP}"),
+            // The kernel sets it, for a forked child and for the next process that is given the memory.
+            "--export=__stack_pointer".to_owned(),
+        ];
+        memory.into_iter().chain(self.link_args.iter().map(|&own| own.to_owned())).collect()
     }
 
     fn links(&self) -> Result<Vec<String>> {
@@ -203,6 +221,7 @@ fn build(program: &Program, toolchain: &Toolchain) -> Result<()> {
     // Taken first: what changes during the build is not in it.
     let sources = program.source_hash()?;
     let wasm = compile(program, toolchain)?;
+    state::check(&wasm).with_context(|| format!("{} cannot be wiped and used again", program.name))?;
     let packed = zstd::encode_all(wasm.as_slice(), 19).context("cannot compress")?;
     let entry = Entry {
         sources,
@@ -224,10 +243,7 @@ fn build(program: &Program, toolchain: &Toolchain) -> Result<()> {
 fn compile(program: &Program, toolchain: &Toolchain) -> Result<Vec<u8>> {
     let mut cargo = toolchain.cargo_rustc(&guests());
     cargo.args(["--package", program.package, "--bin", program.name, "--"]);
-    let own = program.link_args.iter().map(|argument| (*argument).to_owned());
-    // The stack lies below the data, so that running over its end traps instead of overwriting variables.
-    let stack = ["-zstack-size=".to_owned() + &program.stack.to_string(), "--stack-first".to_owned()];
-    for argument in toolchain.start_files().into_iter().chain(stack).chain(own) {
+    for argument in toolchain.start_files().into_iter().chain(program.linking()) {
         cargo.arg(format!("-Clink-arg={argument}"));
     }
     crate::run(&mut cargo)?;
@@ -240,5 +256,15 @@ mod tests {
     #[test]
     fn dist_is_not_stale() {
         super::check().unwrap();
+    }
+
+    #[test]
+    fn every_program_keeps_its_state_where_it_is_wiped() {
+        for program in super::PROGRAMS {
+            let packed =
+                std::fs::read(super::packed_path(&super::guests().join(program.dist), program)).unwrap();
+            let wasm = zstd::decode_all(packed.as_slice()).unwrap();
+            crate::state::check(&wasm).unwrap_or_else(|error| panic!("{}: {error:#}", program.name));
+        }
     }
 }

@@ -8,6 +8,7 @@ mod promises;
 mod python;
 mod record;
 mod soak;
+mod state;
 mod test;
 mod toolchain;
 mod wheel;

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use wardian_vfs::{Errno, Result};
 
 use crate::image::Inheritance;
-use crate::instance::{Ctx, Ending, Instance};
+use crate::instance::{Ctx, Ending, Instance, Tenant};
 use crate::machine::Machine;
 use crate::proc::{Pid, Process, Seed, Status};
 use crate::spawn;
@@ -29,7 +29,8 @@ pub(crate) async fn fork(caller: &mut wasmtime::Caller<'_, Ctx>, entry: u32, dat
     let child = add_child(&machine, &parent)?;
     let inheritance = Inheritance::of(caller, memory, stack_pointer);
     let built = async {
-        let mut instance = Instance::new(&machine, &child, &program, env, berth).await?;
+        let tenant = Tenant::new(&machine, &child, &program, env);
+        let mut instance = Instance::start(tenant, berth).await?;
         inheritance.give(memory.data(&*caller), &mut instance).await?;
         Ok(instance)
     };
@@ -79,9 +80,11 @@ async fn run_child(
         Ok(code) => Status::Exited(code as u8),
         Err(Ending::Status(status)) => status,
         Err(Ending::Exec(request)) => {
-            let berth = instance.make_way();
+            let Some(berth) = instance.retire() else { return };
             return spawn::run_program(machine, process, *request, berth).await;
         }
     };
+    // The parent is told first and goes on while this task tidies up.
     machine.end(&process, status);
+    instance.retire();
 }

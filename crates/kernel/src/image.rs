@@ -37,7 +37,8 @@ impl Image {
             return Image { size: 0, stack_pointer, template: None, pages: Vec::new() };
         };
         let (bytes, ctx) = memory.data_and_store_mut(&mut instance.store);
-        let written = ctx.ground.settle(bytes, stack_pointer as usize);
+        let program = ctx.program.clone();
+        let written = ctx.ground.settle(bytes, stack_pointer as usize, &program.stock);
         let template = ctx.ground.template();
         let ancestor = ancestor.filter(|image| same(&image.template, &template));
         let pages = written
@@ -116,7 +117,8 @@ impl Inheritance {
         stack_pointer: u32,
     ) -> Inheritance {
         let (bytes, ctx) = memory.data_and_store_mut(&mut *parent);
-        let written = ctx.ground.settle(bytes, stack_pointer as usize);
+        let program = ctx.program.clone();
+        let written = ctx.ground.settle(bytes, stack_pointer as usize, &program.stock);
         Inheritance { size: bytes.len(), stack_pointer, template: ctx.ground.template(), written }
     }
 

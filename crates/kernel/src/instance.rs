@@ -1,5 +1,6 @@
 //! A program in memory: one wasmtime store with one instance, belonging to one process.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -16,16 +17,45 @@ use crate::template::Ground;
 
 /// What host calls find in their store.
 pub(crate) struct Ctx {
-    pub(crate) machine: Arc<Machine>,
-    pub(crate) process: Arc<Process>,
-    pub(crate) program: Arc<Program>,
-    pub(crate) env: Arc<Vec<Vec<u8>>>,
+    /// Whose instance it is; nobody's between two processes.
+    tenant: Option<Tenant>,
     /// Set as soon as there is an instance.
     pub(crate) memory: Option<Memory>,
     pub(crate) stack_pointer: Option<Global>,
     /// What its memory is mapped over.
     pub(crate) ground: Ground,
+}
+
+/// The process that an instance runs.
+pub(crate) struct Tenant {
+    pub(crate) machine: Arc<Machine>,
+    pub(crate) process: Arc<Process>,
+    pub(crate) program: Arc<Program>,
+    pub(crate) env: Arc<Vec<Vec<u8>>>,
     gauge: Gauge,
+}
+
+impl Tenant {
+    /// `process` of `machine`, to run `program` with the variables of `env`.
+    pub(crate) fn new(
+        machine: &Arc<Machine>,
+        process: &Arc<Process>,
+        program: &Arc<Program>,
+        env: Arc<Vec<Vec<u8>>>,
+    ) -> Tenant {
+        let gauge =
+            Gauge { machine: machine.clone(), process: process.clone(), shared_start: program.system };
+        Tenant { machine: machine.clone(), process: process.clone(), program: program.clone(), env, gauge }
+    }
+}
+
+/// A host call is made by somebody.
+impl Deref for Ctx {
+    type Target = Tenant;
+
+    fn deref(&self) -> &Tenant {
+        self.tenant.as_ref().expect("an instance that runs is somebody's")
+    }
 }
 
 /// Charges the growth of a process's memory to its sandbox.
@@ -93,30 +123,30 @@ pub(crate) enum Stop {
 pub(crate) struct Instance {
     pub(crate) store: Store<Ctx>,
     pub(crate) instance: wasmtime::Instance,
-    berth: Berth,
+    /// None for one that lies idle.
+    berth: Option<Berth>,
+    /// What its stack pointer was when it was fresh.
+    stack_top: u32,
 }
 
 impl Instance {
-    /// A fresh instance of `program` for `process`. ENOMEM where the sandbox's memory or the host's is used up.
-    pub(crate) async fn new(
-        machine: &Arc<Machine>,
-        process: &Arc<Process>,
-        program: &Arc<Program>,
-        env: Arc<Vec<Vec<u8>>>,
-        berth: Berth,
-    ) -> Result<Instance, Errno> {
-        let ctx = Ctx {
-            machine: machine.clone(),
-            process: process.clone(),
-            program: program.clone(),
-            env,
-            memory: None,
-            stack_pointer: None,
-            ground: Ground::default(),
-            gauge: Gauge { machine: machine.clone(), process: process.clone(), shared_start: program.system },
-        };
-        let mut store = Store::new(machine.kernel().engine(), ctx);
-        store.limiter(|ctx| &mut ctx.gauge);
+    /// An instance of the tenant's program as it starts: one that lies ready if there is one. ENOMEM where the sandbox's
+    /// memory or the host's is used up.
+    pub(crate) async fn start(tenant: Tenant, berth: Berth) -> Result<Instance, Errno> {
+        let idle = tenant.program.stock.take();
+        let ready = idle.or_else(|| tenant.machine.rules().spares.as_ref()?.take(&tenant.program));
+        match ready {
+            Some(instance) => instance.given_to(tenant, berth),
+            None => Instance::new(tenant, berth).await,
+        }
+    }
+
+    /// A fresh one.
+    pub(crate) async fn new(tenant: Tenant, berth: Berth) -> Result<Instance, Errno> {
+        let (engine, program) = (tenant.machine.kernel().engine().clone(), tenant.program.clone());
+        let ctx = Ctx { tenant: Some(tenant), memory: None, stack_pointer: None, ground: Ground::default() };
+        let mut store = Store::new(&engine, ctx);
+        store.limiter(|ctx| &mut ctx.tenant.as_mut().expect("what grows is somebody's").gauge);
         store.set_epoch_deadline(1);
         store.epoch_deadline_async_yield_and_update(1);
         let instance = program.pre.instantiate_async(&mut store).await.map_err(|error| {
@@ -130,47 +160,43 @@ impl Instance {
         ctx.ground = Ground::fresh(fresh);
         ctx.memory = memory;
         ctx.stack_pointer = stack_pointer;
-        Ok(Instance { store, instance, berth })
+        let mut instance = Instance { store, instance, berth: Some(berth), stack_top: 0 };
+        instance.stack_top = instance.stack_pointer();
+        Ok(instance)
     }
 
-    /// The same, one that lay ready if there is one.
-    pub(crate) async fn ready_or_new(
-        machine: &Arc<Machine>,
-        process: &Arc<Process>,
-        program: &Arc<Program>,
-        env: Arc<Vec<Vec<u8>>>,
-        berth: Berth,
-    ) -> Result<Instance, Errno> {
-        match machine.rules().spares.as_ref().and_then(|spares| spares.take(program)) {
-            Some(spare) => spare.given_to(machine, process, env, berth),
-            None => Instance::new(machine, process, program, env, berth).await,
-        }
-    }
-
-    /// A spare becomes a process's own, which is charged as if it had been made for it.
-    fn given_to(
-        mut self,
-        machine: &Arc<Machine>,
-        process: &Arc<Process>,
-        env: Arc<Vec<Vec<u8>>>,
-        berth: Berth,
-    ) -> Result<Instance, Errno> {
-        let gauge = Gauge { machine: machine.clone(), process: process.clone(), shared_start: true };
-        if !gauge.charge(FLAT_CHARGE) {
+    /// One that was nobody's becomes a process's own, which is charged as if it had been made for it.
+    fn given_to(mut self, tenant: Tenant, berth: Berth) -> Result<Instance, Errno> {
+        if !tenant.gauge.charge(FLAT_CHARGE) {
             return Err(Errno::ENOMEM);
         }
-        let ctx = self.store.data_mut();
-        ctx.machine = machine.clone();
-        ctx.process = process.clone();
-        ctx.env = env;
-        ctx.gauge = gauge;
-        self.berth = berth;
+        self.store.data_mut().tenant = Some(tenant);
+        self.store.set_epoch_deadline(1);
+        self.berth = Some(berth);
         Ok(self)
     }
 
-    /// Takes it down; its place is for the program that comes instead.
-    pub(crate) fn make_way(self) -> Berth {
-        self.berth
+    /// For one whose process is gone, with no frame on its stack: it is wiped for the next process of the same program,
+    /// or taken down. Its place is free for another.
+    pub(crate) fn retire(mut self) -> Option<Berth> {
+        let berth = self.berth.take();
+        let program = self.store.data_mut().tenant.take().map(|tenant| tenant.program);
+        if let Some(program) = program
+            && program.stock.has_room()
+            && self.wipe(&program).is_some()
+        {
+            program.stock.put(self);
+        }
+        berth
+    }
+
+    /// Makes it as good as fresh; `None` where that is not possible or not worth it.
+    fn wipe(&mut self, program: &Program) -> Option<()> {
+        let ctx = self.store.data();
+        let (memory, _) = ctx.memory.zip(ctx.stack_pointer)?;
+        let (bytes, ctx) = memory.data_and_store_mut(&mut self.store);
+        ctx.ground.wipe(bytes, &program.stock)?;
+        self.set_stack_pointer(self.stack_top).ok()
     }
 
     /// Calls an export. A module without it is one the kernel cannot run.

@@ -201,8 +201,8 @@ fn engine_config() -> Config {
     config.max_wasm_stack(WASM_STACK);
     config.async_stack_size(FIBER_STACK);
     config.with_host_stack(Arc::new(StackPool::default()));
-    // On-demand allocation, never the pool: images are mapped over instances' memory, and a pool's slots would keep
-    // the mapping for the next tenant.
+    // Never wasmtime's pool: templates are mapped over instances' memory, and a pool's slots would keep the mapping for
+    // the next tenant. What is used again is wiped by us (stock.rs).
     config.allocation_strategy(wasmtime::InstanceAllocationStrategy::OnDemand);
     config.memory_init_cow(true);
     config.guard_before_linear_memory(false);

@@ -51,6 +51,7 @@ mod spare;
 mod spawn;
 mod stack;
 mod start;
+mod stock;
 mod stream;
 mod sys;
 mod task;

@@ -5,6 +5,7 @@
 //! `PAGEMAP_SCAN` (Linux 6.7), which answers ranges, or else by reading `/proc/self/pagemap`, eight bytes for each page.
 
 use std::fs::File;
+use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
@@ -34,6 +35,14 @@ pub(crate) fn written(memory: &[u8], start: usize) -> Vec<u32> {
     });
     // Where the system does not say, every page counts as written.
     found.unwrap_or_else(|| (first as u32..end as u32).collect())
+}
+
+/// Gives up what was written to these pages: they are again what is mapped there.
+pub(crate) fn forget(pages: &mut [u8]) -> io::Result<()> {
+    // SAFETY: the range is borrowed mutably, so that nothing else looks at it; its private pages become those of the file
+    // below, or zeros, which are bytes like any other.
+    let done = unsafe { libc::madvise(pages.as_mut_ptr().cast(), pages.len(), libc::MADV_DONTNEED) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn pagemap() -> Option<&'static File> {

@@ -10,6 +10,7 @@ use wasmtime::{InstancePre, Linker, Module};
 use crate::image::Image;
 use crate::instance::Ctx;
 use crate::kernel::KernelError;
+use crate::stock::Stock;
 
 /// A program that ships with us, before it is compiled.
 pub struct ProgramSource {
@@ -33,6 +34,8 @@ pub struct Program {
     pub(crate) forks: bool,
     /// Its memory after start-up, taken once: every session of it begins there.
     pub(crate) template: OnceCell<Arc<Image>>,
+    /// Instances of it that were used and wiped.
+    pub(crate) stock: Stock,
 }
 
 impl Program {
@@ -48,12 +51,18 @@ impl Program {
         let pre = linker
             .instantiate_pre(&module)
             .map_err(|e| KernelError::Program(name.to_owned(), format!("{e:#}")))?;
-        Ok(Arc::new(Program { name: name.to_owned(), pre, native, system, forks, template: OnceCell::new() }))
+        let (template, stock) = (OnceCell::new(), Stock::new(system));
+        Ok(Arc::new(Program { name: name.to_owned(), pre, native, system, forks, template, stock }))
     }
 
     /// Whether a session of it was started before.
     pub fn is_known(&self) -> bool {
         self.template.initialized()
+    }
+
+    /// How many instances of it lie ready to be used again.
+    pub fn idle(&self) -> usize {
+        self.stock.len()
     }
 
     /// What it is called in messages.

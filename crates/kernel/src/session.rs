@@ -16,7 +16,7 @@ use crate::at_rest::{AtRest, Rest, Resting, RestingFd};
 use crate::cwd::Cwd;
 use crate::fd::{Fd, FdTable, OpenFile};
 use crate::image::Image;
-use crate::instance::{Ending, Instance};
+use crate::instance::{Ending, Instance, Tenant};
 use crate::machine::Machine;
 use crate::pipe::pipe;
 use crate::proc::{Process, Seed, Status};
@@ -394,8 +394,8 @@ impl Session {
             () = cancel.notified() => return Ok(None),
         };
         let env = self.rest.env.clone();
-        let instance = Instance::ready_or_new(&self.machine, &self.process, &self.program, env, berth);
-        let mut instance = instance.await?;
+        let tenant = Tenant::new(&self.machine, &self.process, &self.program, env);
+        let mut instance = Instance::start(tenant, berth).await?;
         self.rest.image.restore(&mut instance).await?;
         Ok(Some(instance))
     }
@@ -405,8 +405,8 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.machine.end(&self.process, Status::Exited(0));
         if let Some(instance) = self.warm.take() {
-            // Unmapping its memory takes longer than whoever lets go of a session cares to wait.
-            self.machine.kernel().runtime().spawn(async move { drop(instance) });
+            // Tidying up takes longer than whoever lets go of a session cares to wait.
+            self.machine.kernel().runtime().spawn(async move { instance.retire() });
         }
     }
 }
@@ -418,7 +418,7 @@ async fn take_template(
     program: &Arc<Program>,
 ) -> Result<Arc<Image>, Errno> {
     let berth = machine.kernel().room().wait().await?;
-    let mut instance = Instance::new(machine, process, program, Arc::default(), berth).await?;
+    let mut instance = Instance::new(Tenant::new(machine, process, program, Arc::default()), berth).await?;
     let started = instance.call::<(), ()>("_initialize", ()).await;
     let image = Image::capture(&mut instance, None);
     machine.meter().release(process.charged.swap(0, Ordering::SeqCst));
@@ -482,10 +482,10 @@ async fn do_job(machine: &Arc<Machine>, process: &Arc<Process>, mut instance: In
     match done {
         Ok((code, answer)) => Ended::Returned { code, answer, instance: Box::new(instance) },
         Err(Ending::Status(status)) => Ended::Left(status),
-        Err(Ending::Exec(request)) => {
-            let berth = instance.make_way();
-            Ended::Left(spawn::run_to_end(machine, process, *request, berth).await.0)
-        }
+        Err(Ending::Exec(request)) => match instance.retire() {
+            Some(berth) => Ended::Left(spawn::run_to_end(machine, process, *request, berth).await.0),
+            None => Ended::Left(Status::Signaled(crate::signal::SIGKILL)),
+        },
     }
 }
 

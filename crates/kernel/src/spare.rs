@@ -13,7 +13,7 @@ use tokio::sync::OnceCell;
 use wardian_vfs::{Caller, Errno, Quota, Tree};
 
 use crate::cwd::Cwd;
-use crate::instance::Instance;
+use crate::instance::{Instance, Tenant};
 use crate::kernel::Kernel;
 use crate::limits::Limits;
 use crate::machine::Machine;
@@ -111,7 +111,7 @@ impl Spares {
         let berth = self.kernel.inner().room().spare()?;
         let program = &self.program;
         let Nobody { machine, process } = self.nobody.get_or_try_init(|| self.nobody(program)).await?;
-        Instance::new(machine, process, program, Arc::default(), berth).await
+        Instance::new(Tenant::new(machine, process, program, Arc::default()), berth).await
     }
 
     async fn nobody(&self, program: &Program) -> Result<Nobody, Errno> {

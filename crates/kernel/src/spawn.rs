@@ -8,7 +8,7 @@ use wardian_vfs::{Access, Caller, Errno, FileKind, OpenFlags, Place, Result, Tre
 use crate::cwd::Cwd;
 use crate::fd::{Fd, FdTable};
 use crate::host_program::HostProgram;
-use crate::instance::{Ending, Instance};
+use crate::instance::{Ending, Instance, Tenant};
 use crate::kernel::{KernelError, KernelInner};
 use crate::machine::Machine;
 use crate::proc::{Pid, Process, Seed, Status};
@@ -309,9 +309,9 @@ pub(crate) async fn run_program(
 ) {
     let _guard = machine.end_with_body(&process);
     let (status, instance) = run_to_end(&machine, &process, request, berth).await;
-    // The parent is told first and goes on while this task takes the memory down.
+    // The parent is told first and goes on while this task tidies up.
     machine.end(&process, status);
-    drop(instance);
+    instance.map(Instance::retire);
 }
 
 /// Runs a program until it ends, through every `exec` it does; answers what is left of it, too.
@@ -327,7 +327,10 @@ pub(crate) async fn run_to_end(
         match run_once(machine, process, &request, berth).await {
             (Ending::Exec(next), Some(instance)) => {
                 request = *next;
-                berth = instance.make_way();
+                match instance.retire() {
+                    Some(freed) => berth = freed,
+                    None => return (Status::Signaled(SIGKILL), None),
+                }
             }
             (Ending::Status(status), instance) => return (status, instance),
             (Ending::Exec(_), None) => return (Status::Signaled(SIGKILL), None),
@@ -354,8 +357,8 @@ async fn run_once(
         tracing::debug!(%errno, "cannot prepare descriptors");
         return (Ending::Status(Status::Exited(126)), None);
     }
-    let instance = Instance::ready_or_new(machine, process, program, request.env.clone(), berth).await;
-    let Ok(mut instance) = instance else {
+    let tenant = Tenant::new(machine, process, program, request.env.clone());
+    let Ok(mut instance) = Instance::start(tenant, berth).await else {
         process.run().cut_short();
         return (Ending::Status(Status::Signaled(SIGKILL)), None);
     };

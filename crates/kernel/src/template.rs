@@ -14,6 +14,7 @@ use std::sync::Arc;
 use wardian_vfs::Errno;
 
 use crate::pages::{self, PAGE, Page};
+use crate::stock::Stock;
 
 /// A memory from byte `start` to byte `end`, both multiples of a page.
 pub(crate) struct Template {
@@ -143,8 +144,11 @@ impl Ground {
     /// The pages of `memory` that differ from its ground, from byte `start` up. Where they are many, the memory as it is
     /// becomes the ground, shared from now on with whoever is made from it, and none differ. Its cost is paid back:
     /// the ground is taken anew only when a fourth of it was written.
-    pub(crate) fn settle(&mut self, memory: &mut [u8], start: usize) -> Vec<u32> {
-        let written = pages::written(memory, start);
+    pub(crate) fn settle(&mut self, memory: &mut [u8], start: usize, stock: &Stock) -> Vec<u32> {
+        let mut written = pages::written(memory, start);
+        if self.template.is_none() {
+            stock.leave_out_fresh(&mut written, memory);
+        }
         let known = self.template.as_ref().map_or(0, |template| template.pages());
         if written.len() < WORTH_MAPPING.max(known / 4) {
             return written;
@@ -157,6 +161,15 @@ impl Ground {
                 written
             }
         }
+    }
+
+    /// Sets `memory` back to that of a fresh instance. `None` where it is not worth it, or not possible: a memory cannot
+    /// shrink, and a template is not taken from under it.
+    pub(crate) fn wipe(&self, memory: &mut [u8], stock: &Stock) -> Option<()> {
+        if self.template.is_some() || memory.len() != self.fresh {
+            return None;
+        }
+        stock.wipe(memory)
     }
 
     fn take_anew(&mut self, memory: &mut [u8], start: usize, written: &[u32]) -> io::Result<()> {

@@ -65,6 +65,7 @@ fn run(words: &[&str]) -> Outcome {
         "deep" => load::deep(0),
         "grow" => load::grow(if first.is_empty() { u32::MAX } else { number(first)? }),
         "secret" => memory::secret(first, second.unwrap_or("exit")),
+        "digest" => memory::digest(),
         "search" => memory::search(first, number(second.unwrap_or("0"))?),
         "fork" | "forker" => processes::fork(number(first)?, second.unwrap_or("each")),
         "pipes" => processes::pipes(number(first)?, number(second.unwrap_or("0"))?),

@@ -8,6 +8,7 @@ mod memory;
 mod processes;
 mod room;
 mod spares;
+mod stock;
 mod support;
 mod templates;
 mod usertests;

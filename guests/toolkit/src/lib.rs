@@ -19,6 +19,7 @@ pub mod processes;
 pub mod program;
 pub mod quote;
 pub mod size;
+pub mod source;
 pub mod strftime;
 pub mod table;
 pub mod target;

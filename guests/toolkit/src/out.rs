@@ -25,6 +25,24 @@ impl Out {
         }
     }
 
+    /// What is still to be written, for those who add to it in many small steps and then let it [`settle`](Out::settle).
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    /// Writes what has gathered if it is enough, or if someone is watching.
+    pub fn settle(&mut self) {
+        if self.buffer.len() >= ENOUGH || self.by_line {
+            self.flush();
+        }
+    }
+
+    /// Says what is wrong, behind what was written before.
+    pub fn complain(&mut self, message: impl std::fmt::Display) {
+        self.flush();
+        super::complain(self.name, message);
+    }
+
     pub fn flush(&mut self) {
         let written = abi::write_all(1, &self.buffer);
         self.buffer.clear();

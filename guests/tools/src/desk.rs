@@ -108,8 +108,6 @@ const DIGEST: &[(&str, char)] = &[
     ("zero", 'z'),
 ];
 
-const BASE: &[(&str, char)] = &[("decode", 'd'), ("wrap=", 'w'), ("ignore-garbage", 'i')];
-
 fn desk_of(name: &str) -> Option<Desk> {
     Some(match name {
         "arch" => desk("arch", "", &[], (0, 0)),
@@ -129,8 +127,6 @@ fn desk_of(name: &str) -> Option<Desk> {
             ];
             desk("b2sum", "l:bctwz", LONG, (0, MANY))
         }
-        "base32" => desk("base32", "dw:i", BASE, (0, 1)),
-        "base64" => desk("base64", "dw:i", BASE, (0, 1)),
         "basename" => {
             desk("basename", "+as:z", &[("multiple", 'a'), ("suffix=", 's'), ("zero", 'z')], (1, MANY))
         }
@@ -228,11 +224,6 @@ fn desk_of(name: &str) -> Option<Desk> {
                 &[("append", 'a'), ("ignore-interrupts", 'i'), ("output-error[=", 'e')];
             const WORDS: &[&str] = &["warn", "warn-nopipe", "exit", "exit-nopipe"];
             Desk { choices: &[('e', "--output-error", WORDS)], ..desk("tee", "aip", LONG, (0, MANY)) }
-        }
-        "tr" => {
-            const LONG: &[(&str, char)] =
-                &[("complement", 'c'), ("delete", 'd'), ("squeeze-repeats", 's'), ("truncate-set1", 't')];
-            desk("tr", "+cCdst", LONG, (0, MANY))
         }
         "truncate" => truncate(),
         "tsort" => desk("tsort", "", &[], (0, 1)),

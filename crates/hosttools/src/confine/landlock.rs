@@ -5,6 +5,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
 
 use ::landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
@@ -24,7 +25,7 @@ const WANTED: ABI = ABI::V9;
 const PROGRAMS: [&str; 9] =
     ["/usr", "/lib", "/lib64", "/lib32", "/libx32", "/bin", "/sbin", "/nix/store", "/gnu/store"];
 /// What programs look up about the system. Not all of /etc: there are secrets in it.
-const LOOKED_UP: [&str; 31] = [
+const LOOKED_UP: [&str; 20] = [
     "/etc/alternatives",
     "/etc/group",
     "/etc/ld.so.cache",
@@ -45,8 +46,10 @@ const LOOKED_UP: [&str; 31] = [
     "/proc/meminfo",
     "/proc/stat",
     "/proc/version",
-    // Its own alone: opened in the child, they are the child's. Not all of them: others tell what is mounted where, and
-    // which connections the machine has.
+];
+/// What a program looks up about itself: opened in the child, they are the child's. Not all of them: others tell what is
+/// mounted where, and which connections the machine has.
+const ITS_OWN: [&str; 11] = [
     "/proc/self/auxv",
     "/proc/self/cgroup",
     "/proc/self/cmdline",
@@ -71,12 +74,38 @@ const NETWORK: [&str; 7] = [
 ];
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// From here on this process and its children reach these files only. An error without errno: the kernel has no
-/// landlock, or too old a one.
-pub(super) fn restrict(rules: &Rules<'_>) -> io::Result<()> {
-    let ruleset = allow_all(handled().map_err(io::Error::other)?, rules)?;
-    ruleset.restrict_self().map_err(failed)?;
-    Ok(())
+/// Files under these names may be replaced by others.
+const GOOD_FOR: Duration = Duration::from_secs(1);
+
+/// The rules that are the same for all programs, half of what there is to do. Made between jobs, and good for one: rules
+/// can be added to it, but not taken away.
+pub(super) struct Common {
+    ruleset: RulesetCreated,
+    made: Instant,
+}
+
+impl Common {
+    /// An error without errno: the kernel has no landlock, or too old a one.
+    pub fn new() -> io::Result<Common> {
+        let read = AccessFs::from_read(WANTED);
+        let looked_up = LOOKED_UP.iter().map(|path| (OsStr::new(path), read & !AccessFs::Execute));
+        let programs = PROGRAMS.iter().map(|path| (OsStr::new(path), read));
+        let devices = DEVICES.iter().map(|path| (OsStr::new(path), AccessFs::ReadFile | AccessFs::WriteFile));
+        let ruleset = handled().map_err(io::Error::other)?;
+        let ruleset = allow_each(ruleset, programs.chain(looked_up).chain(devices))?;
+        Ok(Common { ruleset, made: Instant::now() })
+    }
+
+    pub fn is_fresh(&self) -> bool {
+        self.made.elapsed() < GOOD_FOR
+    }
+
+    /// From here on this process and its children reach these files, and those of `rules`, only.
+    pub fn restrict(&self, rules: &Rules<'_>) -> io::Result<()> {
+        let ruleset = self.ruleset.try_clone()?;
+        allow_own(ruleset, rules)?.restrict_self().map_err(failed)?;
+        Ok(())
+    }
 }
 
 /// The kernel has landlock, so this is not its absence.
@@ -94,16 +123,22 @@ fn handled() -> Result<RulesetCreated, ::landlock::RulesetError> {
         .create()
 }
 
-fn allow_all(ruleset: RulesetCreated, rules: &Rules<'_>) -> io::Result<RulesetCreated> {
+/// What this program may reach beyond what all may.
+fn allow_own(ruleset: RulesetCreated, rules: &Rules<'_>) -> io::Result<RulesetCreated> {
     let read = AccessFs::from_read(WANTED);
-    let mut ruleset = allow(ruleset, rules.jail.try_clone()?, in_jail(rules.write))?;
+    let ruleset = allow(ruleset, rules.jail.try_clone()?, in_jail(rules.write))?;
     let network = if rules.network { &NETWORK[..] } else { &[] };
-    let looked_up = LOOKED_UP.iter().chain(network).map(|path| (OsStr::new(path), read & !AccessFs::Execute));
-    let programs = PROGRAMS.iter().map(|path| (OsStr::new(path), read));
-    let devices = DEVICES.iter().map(|path| (OsStr::new(path), AccessFs::ReadFile | AccessFs::WriteFile));
+    let looked_up = ITS_OWN.iter().chain(network).map(|path| (OsStr::new(path), read & !AccessFs::Execute));
     let more = rules.readable.iter().chain([rules.program]).map(|path| (path.as_os_str(), read));
     let changed = rules.writable.iter().map(|path| (path.as_os_str(), in_jail(true)));
-    for (path, access) in programs.chain(looked_up).chain(devices).chain(more).chain(changed) {
+    allow_each(ruleset, looked_up.chain(more).chain(changed))
+}
+
+fn allow_each<'a>(
+    mut ruleset: RulesetCreated,
+    paths: impl Iterator<Item = (&'a OsStr, BitFlags<AccessFs>)>,
+) -> io::Result<RulesetCreated> {
+    for (path, access) in paths {
         // What is not there, or not ours to open, is not the program's to open either.
         if let Ok(found) = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
             ruleset = allow(ruleset, found, access)?;

@@ -75,7 +75,13 @@ pub(crate) struct Prepared {
     forbidden_for_all: io::Result<()>,
     filters: seccomp::Filters,
     others: limits::OtherProcesses,
+    /// For the next program, if there was time.
+    files: Option<landlock::Common>,
 }
+
+/// The half of the rules on files that is made ready for one program: in its child they become that program's, and the
+/// worker must let go of them.
+pub(crate) struct Files(io::Result<landlock::Common>);
 
 impl Prepared {
     /// Confines this process, too, as far as a worker can do without.
@@ -85,25 +91,30 @@ impl Prepared {
             forbidden_for_all: seccomp::forbid_for_all(),
             filters: seccomp::Filters::default(),
             others: limits::OtherProcesses::default(),
+            files: None,
         })
     }
 
-    pub fn prepare(&mut self, rules: &Rules<'_>) {
+    pub fn prepare(&mut self, rules: &Rules<'_>) -> Files {
         self.filters.prepare(rules.granted());
         self.others.prepare();
+        let ready = self.files.take().filter(landlock::Common::is_fresh);
+        Files(ready.map_or_else(landlock::Common::new, Ok))
     }
 
     /// When there is time.
     pub fn refresh(&mut self) {
         self.others.refresh();
+        // Where this fails it fails again for the next program, who is told.
+        self.files = landlock::Common::new().ok();
     }
 
     pub fn drop_privileges(&self) -> io::Result<()> {
         self.privileges.drop()
     }
 
-    pub fn restrict_files(&self, rules: &Rules<'_>) -> io::Result<()> {
-        match landlock::restrict(rules) {
+    pub fn restrict_files(&self, files: Files, rules: &Rules<'_>) -> io::Result<()> {
+        match files.0.and_then(|common| common.restrict(rules)) {
             // An error without errno: this kernel does not have it.
             Err(error) if error.raw_os_error().is_none() && !rules.require_landlock => Ok(()),
             result => result,

@@ -27,16 +27,16 @@ impl Launcher {
     pub fn launch(&mut self, job: &Job, descriptors: &Descriptors<OwnedFd>) -> Result<Pid, Obstacle> {
         let program = Program::new(job).map_err(|error| obstacle(Step::Prepare, &error))?;
         let rules = Rules::of(job, &descriptors.jail);
-        self.confine.prepare(&rules);
+        let files = self.confine.prepare(&rules);
         let (mut trouble, report) = pipe().map_err(|error| obstacle(Step::Prepare, &error))?;
         match fork_exec::fork().map_err(|error| obstacle(Step::Fork, &error))? {
             Side::Child => {
-                let obstacle = program.become_it(&rules, &self.confine, descriptors);
+                let obstacle = program.become_it(&rules, &self.confine, files, descriptors);
                 let _ = File::from(report).write_all(&obstacle.to_bytes());
                 fork_exec::exit_child(127)
             }
             Side::Parent(process) => {
-                drop(report);
+                drop((report, files));
                 let mut bytes = [0; 5];
                 match trouble.read_exact(&mut bytes) {
                     Ok(()) => Err(Obstacle::from_bytes(bytes)),
@@ -83,15 +83,16 @@ impl Program {
         &self,
         rules: &Rules<'_>,
         prepared: &confine::Prepared,
+        files: confine::Files,
         descriptors: &Descriptors<OwnedFd>,
     ) -> Obstacle {
-        let all = || -> Result<(), Obstacle> {
+        let all = move || -> Result<(), Obstacle> {
             let at = |step| move |error: io::Error| obstacle(step, &error);
             own_session().map_err(at(Step::Session))?;
             streams(descriptors).map_err(at(Step::Streams))?;
             fork_exec::change_directory(descriptors.cwd.as_fd()).map_err(at(Step::Directory))?;
             prepared.drop_privileges().map_err(at(Step::Privileges))?;
-            prepared.restrict_files(rules).map_err(at(Step::Landlock))?;
+            prepared.restrict_files(files, rules).map_err(at(Step::Landlock))?;
             prepared.set_limits(rules).map_err(at(Step::Limits))?;
             prepared.restrict_calls(rules).map_err(at(Step::Seccomp))
         };

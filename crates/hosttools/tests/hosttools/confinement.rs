@@ -182,6 +182,19 @@ async fn more_can_be_made_readable_and_no_more_than_that() {
 }
 
 #[tokio::test]
+async fn what_one_program_was_granted_the_next_of_the_same_worker_does_not_have() {
+    let place = Place::new();
+    let canary = place.canary();
+    let (pool, attempt) = (place.pool(), ["read", canary.to_str().expect("a name")]);
+    for _ in 0..5 {
+        let mut granted = place.attempt(&attempt);
+        granted.confinement.readable.push(place.canary());
+        assert_eq!(told_by(&pool, granted).await, "ok");
+        assert_eq!(told_by(&pool, place.attempt(&attempt)).await, "EACCES");
+    }
+}
+
+#[tokio::test]
 async fn devices_cannot_be_made() {
     let place = Place::new();
     let device = place.jail().join("disk");

@@ -124,6 +124,13 @@ struct Reader {
 }
 
 impl Reader {
+    fn feet(&self) -> [&'static str; 2] {
+        match self.name {
+            "more" => ["\x1b[7m--More--\x1b[m"; 2],
+            _ => [":", "\x1b[7m(END)\x1b[m"],
+        }
+    }
+
     fn show(&self, operands: Vec<Vec<u8>>, numbers: bool, leaves: bool) -> i32 {
         let is_screen = abi::isatty(1);
         let mut text = Vec::new();
@@ -150,7 +157,7 @@ impl Reader {
             if is_screen { abi::open(Dir::CWD, b"/dev/tty", open_flags::RDONLY, 0).ok() } else { None };
         match keys {
             None => self.pass(&text),
-            Some(keys) => Screen::new(&text, numbers, keys).page(leaves),
+            Some(keys) => Screen::new(&text, numbers, keys, self.feet()).page(leaves),
         }
     }
 
@@ -206,13 +213,17 @@ struct Screen<'a> {
     /// The first line that has not been shown.
     next: usize,
     search: Vec<u8>,
+    /// What it says at the foot of the screen while there is more, and at the end.
+    feet: [&'static str; 2],
+    /// What to say there once instead.
+    notice: Option<&'static str>,
 }
 
 impl<'a> Screen<'a> {
-    fn new(text: &'a [u8], numbers: bool, keys: Fd) -> Screen<'a> {
+    fn new(text: &'a [u8], numbers: bool, keys: Fd, feet: [&'static str; 2]) -> Screen<'a> {
         let lines = text.split_inclusive(|&byte| byte == b'\n').collect();
         let rows = abi::winsize(1).map_or(24, |(rows, _)| usize::from(rows)).max(2) - 1;
-        Screen { lines, numbers, keys, rows, next: 0, search: Vec::new() }
+        Screen { lines, numbers, keys, rows, next: 0, search: Vec::new(), feet, notice: None }
     }
 
     fn page(&mut self, leaves: bool) -> i32 {
@@ -228,7 +239,9 @@ impl<'a> Screen<'a> {
         raw.local &= !(ICANON | ECHO);
         let _ = abi::tcsetattr(self.keys, &raw, false);
         loop {
-            self.prompt(b":");
+            let foot = self.feet[usize::from(self.next >= self.lines.len())];
+            let shown = self.notice.take().unwrap_or(foot);
+            self.prompt(shown.as_bytes());
             let key = self.key();
             self.prompt(b"");
             match key {
@@ -316,7 +329,7 @@ impl<'a> Screen<'a> {
             (from..self.lines.len()).find(|&at| memchr::memmem::find(self.lines[at], &self.search).is_some());
         match found.filter(|_| !self.search.is_empty()) {
             Some(line) => self.go(line),
-            None => self.prompt(b"Pattern not found"),
+            None => self.notice = Some("\x1b[7mPattern not found\x1b[m"),
         }
     }
 }

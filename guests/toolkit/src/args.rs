@@ -209,8 +209,17 @@ impl Tool {
 
     /// Says that a word is none of those an option takes. Words that mean the same stand together, apart by blanks.
     pub fn wrong_choice(&self, option: &str, given: &[u8], choices: &[&str]) -> i32 {
+        self.refuse_choice("invalid", option, given, choices)
+    }
+
+    /// Says that a word is the beginning of several of those an option takes.
+    pub fn ambiguous_choice(&self, option: &str, given: &[u8], choices: &[&str]) -> i32 {
+        self.refuse_choice("ambiguous", option, given, choices)
+    }
+
+    fn refuse_choice(&self, what: &str, option: &str, given: &[u8], choices: &[&str]) -> i32 {
         let mut message =
-            format!("invalid argument {} for '{option}'\nValid arguments are:", quote::word(given));
+            format!("{what} argument {} for '{option}'\nValid arguments are:", quote::word(given));
         for choice in choices {
             let words: Vec<String> = choice.split(' ').map(|word| format!("'{word}'")).collect();
             message += &format!("\n  - {}", words.join(", "));

@@ -3,7 +3,7 @@
 //! Their own refusals come from another parser of options, and say other things.
 
 use toolkit::args::{Parsed, Refusal, Tool};
-use toolkit::{complain, quote};
+use toolkit::{complain, count, quote};
 
 /// What GNU's tool takes.
 struct Desk {
@@ -29,9 +29,7 @@ const MANY: usize = usize::MAX;
 pub fn admit(name: &str, arguments: &[Vec<u8>]) -> Result<(), i32> {
     let Some(desk) = desk_of(name) else { return Ok(()) };
     let tool = &desk.tool;
-    let words =
-        arguments.iter().map(|word| if is_negative(name, word) { b"0".to_vec() } else { word.clone() });
-    let parsed = match tool.try_parse(words.collect()) {
+    let parsed = match tool.try_parse(arguments.to_vec()) {
         Ok(parsed) => parsed,
         Err(refusal @ Refusal::Wrong(_)) => return Err(tool.answer(refusal)),
         Err(_) => return Ok(()),
@@ -52,15 +50,12 @@ pub fn admit(name: &str, arguments: &[Vec<u8>]) -> Result<(), i32> {
     check_count(tool, desk.operands, &parsed.operands)
 }
 
-/// `seq -3 1`: a number, not an option.
-fn is_negative(name: &str, word: &[u8]) -> bool {
-    name == "seq" && matches!(word, [b'-', b'0'..=b'9' | b'.', ..])
-}
-
 fn check_choice(tool: &Tool, option: &str, given: &[u8], choices: &[&str]) -> Result<(), i32> {
     let mut words = choices.iter().flat_map(|choice| choice.split(' '));
-    // An abbreviation will do.
-    if !given.is_empty() && words.any(|word| word.as_bytes().starts_with(given)) {
+    // An abbreviation will do, but for the name of a digest.
+    let fits =
+        |word: &str| word.as_bytes() == given || tool.name != "cksum" && word.as_bytes().starts_with(given);
+    if !given.is_empty() && words.any(fits) {
         return Ok(());
     }
     Err(tool.wrong_choice(option, given, choices))
@@ -130,29 +125,7 @@ fn desk_of(name: &str) -> Option<Desk> {
         "basename" => {
             desk("basename", "+as:z", &[("multiple", 'a'), ("suffix=", 's'), ("zero", 'z')], (1, MANY))
         }
-        "comm" => {
-            const LONG: &[(&str, char)] = &[
-                ("check-order", 'c'),
-                ("nocheck-order", 'n'),
-                ("output-delimiter=", 'o'),
-                ("total", 't'),
-                ("zero-terminated", 'z'),
-            ];
-            desk("comm", "123z", LONG, (2, 2))
-        }
-        "csplit" => {
-            const LONG: &[(&str, char)] = &[
-                ("suffix-format=", 'b'),
-                ("digits=", 'n'),
-                ("quiet", 'q'),
-                ("silent", 's'),
-                ("keep-files", 'k'),
-                ("elide-empty-files", 'z'),
-                ("prefix=", 'f'),
-                ("suppress-matched", 'm'),
-            ];
-            desk("csplit", "f:b:kn:sqz", LONG, (2, MANY))
-        }
+        "cksum" => cksum(),
         "dirname" => desk("dirname", "+z", &[("zero", 'z')], (1, MANY)),
         "expand" => desk("expand", "it:0123456789", &[("tabs=", 't'), ("initial", 'i')], (0, MANY)),
         "fold" => {
@@ -177,46 +150,14 @@ fn desk_of(name: &str) -> Option<Desk> {
         "sha384sum" => desk("sha384sum", "bctwz", DIGEST, (0, MANY)),
         "sha512sum" => desk("sha512sum", "bctwz", DIGEST, (0, MANY)),
         "nl" => nl(),
+        "od" => od(),
         "nproc" => nproc(),
         "paste" => {
             const LONG: &[(&str, char)] = &[("serial", 's'), ("delimiters=", 'd'), ("zero-terminated", 'z')];
             desk("paste", "d:sz", LONG, (0, MANY))
         }
-        "pathchk" => desk("pathchk", "+pP", &[("portability", 'a')], (1, MANY)),
         "printenv" => desk("printenv", "+0", &[("null", '0')], (0, MANY)),
         "pwd" => desk("pwd", "LP", &[("logical", 'L'), ("physical", 'P')], (0, MANY)),
-        "readlink" => {
-            const LONG: &[(&str, char)] = &[
-                ("canonicalize", 'f'),
-                ("canonicalize-existing", 'e'),
-                ("canonicalize-missing", 'm'),
-                ("no-newline", 'n'),
-                ("quiet", 'q'),
-                ("silent", 's'),
-                ("verbose", 'v'),
-                ("zero", 'z'),
-            ];
-            desk("readlink", "efmnqsvz", LONG, (1, MANY))
-        }
-        "realpath" => {
-            const LONG: &[(&str, char)] = &[
-                ("canonicalize-existing", 'e'),
-                ("canonicalize-missing", 'm'),
-                ("logical", 'L'),
-                ("physical", 'P'),
-                ("quiet", 'q'),
-                ("relative-to=", 'r'),
-                ("relative-base=", 'b'),
-                ("strip", 's'),
-                ("no-symlinks", 's'),
-                ("zero", 'z'),
-            ];
-            desk("realpath", "eLmPqsz", LONG, (1, MANY))
-        }
-        "seq" => {
-            const LONG: &[(&str, char)] = &[("equal-width", 'w'), ("format=", 'f'), ("separator=", 's')];
-            desk("seq", "+f:s:w", LONG, (1, 3))
-        }
         "shuf" => shuf(),
         "sum" => desk("sum", "rs", &[("sysv", 's')], (0, MANY)),
         "tee" => {
@@ -275,6 +216,150 @@ fn nl() -> Desk {
         Ok(())
     };
     Desk { check, ..desk("nl", "h:b:f:v:i:pl:s:w:n:d:", LONG, (0, MANY)) }
+}
+
+fn cksum() -> Desk {
+    const LONG: &[(&str, char)] = &[
+        ("algorithm=", 'a'),
+        ("length=", 'l'),
+        ("binary", 'b'),
+        ("check", 'c'),
+        ("ignore-missing", '1'),
+        ("text", 't'),
+        ("quiet", '2'),
+        ("status", '3'),
+        ("warn", 'w'),
+        ("strict", '4'),
+        ("tag", '5'),
+        ("zero", 'z'),
+        ("untagged", '6'),
+        ("debug", '7'),
+    ];
+    const WORDS: &[&str] =
+        &["bsd", "sysv", "crc", "md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "sm3"];
+    let check = |parsed: &Parsed| {
+        let algorithm = arguments_of(parsed, 'a').last();
+        let length = arguments_of(parsed, 'l').last();
+        let is_plain = matches!(algorithm, Some(b"bsd" | b"sysv" | b"crc"));
+        match length {
+            Some(length) if count::parse(length, 0..=u64::MAX, "").is_ok_and(|length| length % 8 != 0) => {
+                let shown = quote::word(length);
+                let message = format!("invalid length: {shown}\ncksum: length is not a multiple of 8");
+                Err(Wrong::Plain(message))
+            }
+            Some(_) if algorithm.is_some_and(|algorithm| algorithm != b"blake2b") => {
+                Err(Wrong::Plain("--length is only supported with --algorithm=blake2b".into()))
+            }
+            _ if is_plain && parsed.options.iter().any(|(letter, _)| *letter == 'c') => {
+                Err(Wrong::Plain("--check is not supported with --algorithm={bsd,sysv,crc}".into()))
+            }
+            _ => Ok(()),
+        }
+    };
+    Desk { choices: &[('a', "--algorithm", WORDS)], check, ..desk("cksum", "a:l:bctwz", LONG, (0, MANY)) }
+}
+
+fn od() -> Desk {
+    const LONG: &[(&str, char)] = &[
+        ("skip-bytes=", 'j'),
+        ("address-radix=", 'A'),
+        ("read-bytes=", 'N'),
+        ("format=", 't'),
+        ("output-duplicates", 'v'),
+        ("strings[=", 'S'),
+        ("traditional", '1'),
+        ("width[=", 'w'),
+        ("endian=", 'E'),
+    ];
+    let check = |parsed: &Parsed| {
+        for (letter, argument) in &parsed.options {
+            let Some(text) = argument.as_deref() else { continue };
+            let wrong = match letter {
+                'A' => od_radix(text),
+                't' => od_type(text),
+                'j' | 'N' | 'S' | 'w' => od_count(*letter, text),
+                _ => None,
+            };
+            if let Some(message) = wrong {
+                return Err(Wrong::Plain(message));
+            }
+        }
+        Ok(())
+    };
+    const ENDS: &[&str] = &["little", "big"];
+    Desk {
+        choices: &[('E', "--endian", ENDS)],
+        check,
+        ..desk("od", "A:aBbcDdeFfHhIij:LlN:OoS:st:vw::Xx", LONG, (0, MANY))
+    }
+}
+
+fn od_radix(text: &[u8]) -> Option<String> {
+    let first = text.first().copied().unwrap_or(0);
+    let message = "it must be one character from [doxn]";
+    (!b"doxn".contains(&first))
+        .then(|| format!("invalid output address radix '{}'; {message}", char::from(first)))
+}
+
+/// What is wrong with the types of `-t`.
+fn od_type(text: &[u8]) -> Option<String> {
+    let shown = quote::word(text);
+    let mut rest = text;
+    while let [letter, after @ ..] = rest {
+        let (sizes, letters, kind): (&[u64], &[u8], &str) = match letter {
+            b'd' | b'o' | b'u' | b'x' => (&[1, 2, 4, 8], b"CSIL", "integral"),
+            b'f' => (&[4, 8, 16], b"FDL", "floating point"),
+            b'a' | b'c' => (&[], b"", ""),
+            other => {
+                return Some(format!("invalid character '{}' in type string {shown}", char::from(*other)));
+            }
+        };
+        rest = after;
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit() && !sizes.is_empty()).count();
+        if digits > 0 {
+            match count::parse(&rest[..digits], 0..=u64::MAX, "") {
+                Ok(size) if sizes.contains(&size) => {}
+                Ok(size) => {
+                    let lack = format!("this system doesn't provide a {size}-byte {kind} type");
+                    return Some(format!("invalid type string {shown};\n{lack}"));
+                }
+                Err(_) => return Some(format!("invalid type string {shown}")),
+            }
+            rest = &rest[digits..];
+        } else if let [size, after @ ..] = rest
+            && letters.contains(size)
+        {
+            rest = after;
+        }
+        rest = rest.strip_prefix(b"z").unwrap_or(rest);
+    }
+    None
+}
+
+/// What is wrong with a number of bytes, which may be octal or hexadecimal.
+fn od_count(letter: char, text: &[u8]) -> Option<String> {
+    let shown = String::from_utf8_lossy(text);
+    let digits = match text {
+        [b'0', b'x' | b'X', digits @ ..] => {
+            digits.iter().take_while(|byte| byte.is_ascii_hexdigit()).count() + 2
+        }
+        digits => digits.iter().take_while(|byte| byte.is_ascii_digit()).count(),
+    };
+    if digits == 0 {
+        return Some(format!("invalid -{letter} argument '{shown}'"));
+    }
+    let suffix = &text[digits..];
+    let is_hex = text.starts_with(b"0x") || text.starts_with(b"0X");
+    // Any number will do to see whether the suffix is one.
+    match count::parse(&[b"1", suffix].concat(), 0..=u64::MAX, "bEGKkMmPTYZ0") {
+        Err(count::Wrong::NoNumber) => Some(format!("invalid suffix in -{letter} argument '{shown}'")),
+        Err(_) => Some(format!("-{letter} argument '{shown}' too large")),
+        Ok(_) if is_hex => None,
+        Ok(_) => match count::parse(text, 0..=u64::MAX, "bEGKkMmPTYZ0") {
+            Err(count::Wrong::TooLarge) => Some(format!("-{letter} argument '{shown}' too large")),
+            _ => None,
+        },
+    }
 }
 
 fn nproc() -> Desk {

@@ -11,7 +11,9 @@ mod chmod;
 mod chown;
 mod cmp;
 mod column;
+mod comm;
 mod cp;
+mod csplit;
 mod date;
 mod dd;
 mod desk;
@@ -21,6 +23,8 @@ mod dos2unix;
 mod du;
 mod env;
 mod envsubst;
+mod extended;
+mod factor;
 mod file;
 mod find;
 mod getconf;
@@ -41,18 +45,24 @@ mod mktemp;
 mod mv;
 mod nice;
 mod nohup;
+mod numfmt;
 mod pager;
 mod patch;
+mod pathchk;
 mod pgrep;
 mod ps;
 mod quick;
+mod realpath;
 mod rev;
 mod rg;
 mod rm;
 mod rmdir;
 mod sed;
+mod seq;
+mod shred;
 mod sleep;
 mod sort;
+mod split;
 mod sponge;
 mod stat;
 mod strings;
@@ -60,6 +70,7 @@ mod sync;
 mod tac;
 mod tail;
 mod terminal;
+mod test;
 mod time;
 mod timeout;
 mod touch;
@@ -122,7 +133,7 @@ macro_rules! tools {
 }
 
 tools! {
-    "[" => Theirs(uu_test::uumain),
+    "[" => Ours(test::bracket),
     "arch" => Theirs(uu_arch::uumain),
     "awk" => Ours(awk::main),
     "b2sum" => Theirs(uu_b2sum::uumain),
@@ -140,9 +151,9 @@ tools! {
     "clear" => Ours(terminal::clear),
     "cmp" => Ours(cmp::main),
     "column" => Ours(column::main),
-    "comm" => Theirs(uu_comm::uumain),
+    "comm" => Ours(comm::main),
     "cp" => Ours(cp::main),
-    "csplit" => Theirs(uu_csplit::uumain),
+    "csplit" => Ours(csplit::main),
     "cut" => Ours(columns::cut::main),
     "date" => Ours(date::main),
     "dd" => Ours(dd::main),
@@ -159,7 +170,7 @@ tools! {
     "envsubst" => Ours(envsubst::main),
     "expand" => Theirs(uu_expand::uumain),
     "expr" => Theirs(uu_expr::uumain),
-    "factor" => Theirs(uu_factor::uumain),
+    "factor" => Ours(factor::main),
     "false" => Theirs(uu_false::uumain),
     "fgrep" => Ours(grep::fgrep),
     "file" => Ours(file::main),
@@ -195,11 +206,11 @@ tools! {
     "nl" => Theirs(uu_nl::uumain),
     "nohup" => Ours(nohup::main),
     "nproc" => Theirs(uu_nproc::uumain),
-    "numfmt" => Theirs(uu_numfmt::uumain),
+    "numfmt" => Ours(numfmt::main),
     "od" => Theirs(uu_od::uumain),
     "paste" => Theirs(uu_paste::uumain),
     "patch" => Ours(patch::main),
-    "pathchk" => Theirs(uu_pathchk::uumain),
+    "pathchk" => Ours(pathchk::main),
     "pgrep" => Ours(pgrep::main),
     "pkill" => Ours(pgrep::pkill),
     "pr" => Theirs(uu_pr::uumain),
@@ -208,24 +219,24 @@ tools! {
     "ps" => Ours(ps::main),
     "ptx" => Theirs(uu_ptx::uumain),
     "pwd" => Theirs(uu_pwd::uumain),
-    "readlink" => Theirs(uu_readlink::uumain),
-    "realpath" => Theirs(uu_realpath::uumain),
+    "readlink" => Ours(realpath::readlink),
+    "realpath" => Ours(realpath::main),
     "rev" => Ours(rev::main),
     "rg" => Ours(rg::main),
     "rm" => Ours(rm::main),
     "rmdir" => Ours(rmdir::main),
     "sed" => Ours(sed::main),
-    "seq" => Theirs(uu_seq::uumain),
+    "seq" => Ours(seq::main),
     "sha1sum" => Theirs(uu_sha1sum::uumain),
     "sha224sum" => Theirs(uu_sha224sum::uumain),
     "sha256sum" => Theirs(uu_sha256sum::uumain),
     "sha384sum" => Theirs(uu_sha384sum::uumain),
     "sha512sum" => Theirs(uu_sha512sum::uumain),
-    "shred" => Theirs(uu_shred::uumain),
+    "shred" => Ours(shred::main),
     "shuf" => Theirs(uu_shuf::uumain),
     "sleep" => Ours(sleep::main),
     "sort" => Ours(sort::main),
-    "split" => Theirs(uu_split::uumain),
+    "split" => Ours(split::main),
     "sponge" => Ours(sponge::main),
     "stat" => Ours(stat::main),
     "strings" => Ours(strings::main),
@@ -234,7 +245,7 @@ tools! {
     "tac" => Ours(tac::main),
     "tail" => Ours(tail::main),
     "tee" => Theirs(uu_tee::uumain),
-    "test" => Theirs(uu_test::uumain),
+    "test" => Ours(test::main),
     "time" => Ours(time::main),
     "timeout" => Ours(timeout::main),
     "touch" => Ours(touch::main),
@@ -272,9 +283,15 @@ const fn is_same(left: &str, right: &str) -> bool {
     at == left.len() && at == right.len()
 }
 
+#[cfg(not(target_os = "wasi"))]
+const SIGPIPE: i32 = 13;
+
 fn main() -> ExitCode {
     // Keeps the crate that takes absolute and relative paths to the kernel.
     wardian_abi::link();
+    // Rust's runtime ignores it on Linux, and knows nothing of it in a sandbox.
+    #[cfg(not(target_os = "wasi"))]
+    let _ = wardian_abi::sigaction(SIGPIPE, wardian_abi::Disposition::Default);
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     let mut name = name_of(&arguments);
     if name == "tools" && arguments.len() > 1 {

@@ -39,7 +39,8 @@ fn cases_agree_with_gnu() {
 
 #[test]
 fn every_tool_says_what_it_does_and_which_it_is() {
-    for name in own_tools() {
+    // The standard gives that one no options: whatever it is told is an expression.
+    for name in own_tools().into_iter().filter(|name| *name != "test") {
         for option in ["--help", "--version"] {
             let mut command = Command::new(env!("CARGO_BIN_EXE_tools"));
             let output = command.args([name, option]).stdin(Stdio::null()).output().expect("the tools run");

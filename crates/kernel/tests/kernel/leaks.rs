@@ -80,7 +80,9 @@ async fn nothing_is_left_after_many_cycles() {
     assert_eq!(machine.census().memory_charged, 0);
     assert_eq!(after.descriptors, before.descriptors, "descriptors");
     let near = |a: usize, b: usize, band: usize| a.abs_diff(b) <= band;
-    assert!(near(after.mappings, before.mappings, 16), "mappings {} -> {}", before.mappings, after.mappings);
+    // Sixteen instances at most lie idle, of a few mappings each; how many do depends on what ran last.
+    let (mappings, band) = ([before.mappings, after.mappings], 16 + 16 * 8);
+    assert!(near(mappings[0], mappings[1], band), "mappings {mappings:?}");
     assert!(
         near(after.resident_kib, before.resident_kib, 32 * 1024),
         "resident {} -> {} KiB",

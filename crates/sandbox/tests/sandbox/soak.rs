@@ -102,7 +102,9 @@ async fn everything_stands_where_it_stood() {
     let after = quiet().await;
     assert_eq!(after.descriptors, before.descriptors, "descriptors");
     let near = |a: usize, b: usize, band: usize| a.abs_diff(b) <= band;
-    assert!(near(after.mappings, before.mappings, 64), "mappings {} -> {}", before.mappings, after.mappings);
+    // Of each program sixteen instances at most lie idle, of a few mappings each; how many do depends on what ran last.
+    let (mappings, band) = ([before.mappings, after.mappings], 64 + 3 * 16 * 8);
+    assert!(near(mappings[0], mappings[1], band), "mappings {mappings:?}");
     assert!(
         near(after.resident_kib, before.resident_kib, 64 * 1024),
         "resident {} -> {} KiB",

@@ -10,3 +10,4 @@
 pub mod base;
 pub mod cut;
 pub mod tr;
+pub mod uniq;

@@ -173,7 +173,6 @@ fn desk_of(name: &str) -> Option<Desk> {
             const LONG: &[(&str, char)] = &[("tabs=", 't'), ("all", 'a'), ("first-only", 'f')];
             desk("unexpand", "at:0123456789,", LONG, (0, MANY))
         }
-        "uniq" => uniq(),
         "unlink" => desk("unlink", "", &[], (1, 1)),
         _ => return None,
     })
@@ -436,42 +435,6 @@ fn truncate() -> Desk {
         }
     };
     Desk { check, ..desk("truncate", "cor:s:", LONG, (1, MANY)) }
-}
-
-fn uniq() -> Desk {
-    const LONG: &[(&str, char)] = &[
-        ("count", 'c'),
-        ("repeated", 'd'),
-        ("all-repeated[=", 'D'),
-        ("group[=", 'g'),
-        ("ignore-case", 'i'),
-        ("unique", 'u'),
-        ("skip-fields=", 'f'),
-        ("skip-chars=", 's'),
-        ("check-chars=", 'w'),
-        ("zero-terminated", 'z'),
-    ];
-    const CHOICES: &[(char, &str, &[&str])] = &[
-        ('D', "--all-repeated", &["none", "prepend", "separate"]),
-        ('g', "--group", &["prepend", "append", "separate", "both"]),
-    ];
-    let check = |parsed: &Parsed| {
-        let counts = [('f', "fields to skip"), ('s', "bytes to skip"), ('w', "bytes to compare")];
-        for (letter, what) in counts {
-            for text in arguments_of(parsed, letter) {
-                if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
-                    let text = String::from_utf8_lossy(text);
-                    return Err(Wrong::Plain(format!("{text}: invalid number of {what}")));
-                }
-            }
-        }
-        let has = |letters: &str| parsed.options.iter().any(|(letter, _)| letters.contains(*letter));
-        if has("g") && has("cdDu") {
-            return Err(Wrong::Usage("--group is mutually exclusive with -c/-d/-D/-u".into()));
-        }
-        Ok(())
-    };
-    Desk { choices: CHOICES, check, ..desk("uniq", "cdDf:is:uw:z0123456789", LONG, (0, 2)) }
 }
 
 fn arguments_of(parsed: &Parsed, wanted: char) -> impl Iterator<Item = &[u8]> {

@@ -258,7 +258,7 @@ tools! {
     "tty" => Theirs(uu_tty::uumain),
     "uname" => Ours(uname::main),
     "unexpand" => Theirs(uu_unexpand::uumain),
-    "uniq" => Theirs(uu_uniq::uumain),
+    "uniq" => Ours(columns::uniq::main),
     "unix2dos" => Ours(dos2unix::unix2dos),
     "unlink" => Theirs(uu_unlink::uumain),
     "uptime" => Ours(uptime::main),

@@ -9,5 +9,7 @@
 
 pub mod base;
 pub mod cut;
+pub mod fold;
+pub mod paste;
 pub mod tr;
 pub mod uniq;

@@ -5,8 +5,13 @@ pub fn always(name: &[u8]) -> String {
     shell(name, true)
 }
 
-/// A name as it is where the shell could take it so: gnulib's `quotef`.
+/// A name as it is where the shell could take it so, and where it has no colon, since one follows it: gnulib's `quotef`.
 pub fn if_needed(name: &[u8]) -> String {
+    shell(name, name.contains(&b':'))
+}
+
+/// A name as it is where the shell could take it so.
+pub fn for_shell(name: &[u8]) -> String {
     shell(name, false)
 }
 
@@ -119,6 +124,8 @@ mod tests {
         assert_eq!(if_needed(b"plain-1.2"), "plain-1.2");
         assert_eq!(if_needed(b"a\xff"), r"'a'$'\377'");
         assert_eq!(if_needed(b""), "''");
+        assert_eq!(if_needed(b"a:b"), "'a:b'");
+        assert_eq!(for_shell(b"a:b"), "a:b");
         assert_eq!(word(b"a'\n"), r"'a\'\n'");
     }
 }

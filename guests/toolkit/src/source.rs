@@ -1,10 +1,11 @@
-//! Input for tools that pass over all of it: in large blocks, or line by line.
+//! Input for tools that pass over all of it: in large blocks, or byte by byte. For lines one by one see
+//! `records`.
 
 use super::out::Out;
-use super::quote;
-use memchr::{memchr, memrchr};
+use super::{quote, records};
+use memchr::memrchr;
 use wardian_abi as abi;
-use wardian_abi::{Dir, Errno, Fd, open_flags};
+use wardian_abi::{Errno, Fd};
 
 /// How much is read at a time.
 pub const BLOCK: usize = 128 * 1024;
@@ -16,22 +17,16 @@ pub struct Source {
 
 impl Source {
     pub fn open(operand: &[u8]) -> Result<Source, Errno> {
-        match operand {
-            b"-" => Ok(Source { fd: 0 }),
-            path => {
-                abi::open(Dir::CWD, path, open_flags::RDONLY | open_flags::CLOEXEC, 0).map(|fd| Source { fd })
-            }
-        }
+        records::open(operand).map(|fd| Source { fd })
+    }
+
+    pub fn fd(&self) -> Fd {
+        self.fd
     }
 
     /// Reads what there is, up to the length of the buffer; 0 at the end.
     pub fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
-        loop {
-            match abi::read(self.fd, buffer) {
-                Err(Errno::INTR) => {}
-                answer => return answer,
-            }
-        }
+        records::read(self.fd, buffer)
     }
 
     /// Reads until the buffer is full or the end is reached.
@@ -109,59 +104,36 @@ pub fn for_operands(
     code
 }
 
-/// A source read line by line.
-pub struct Lines {
+/// A source read byte by byte; one that cannot be read further is at its end.
+pub struct Bytes {
     source: Source,
-    line_end: u8,
     buffer: Vec<u8>,
-    /// Where what was not yet given out begins, and where what was read ends.
-    start: usize,
-    end: usize,
-    is_end: bool,
+    at: usize,
+    pub error: Option<Errno>,
 }
 
-/// A line without what ends it, and whether that was there.
-#[derive(Clone, Copy)]
-pub struct Line<'a> {
-    pub text: &'a [u8],
-    pub is_ended: bool,
-}
-
-impl Lines {
-    pub fn new(source: Source, line_end: u8) -> Lines {
-        Lines { source, line_end, buffer: Vec::new(), start: 0, end: 0, is_end: false }
+impl Bytes {
+    pub fn new(source: Source) -> Bytes {
+        Bytes { source, buffer: Vec::new(), at: 0, error: None }
     }
 
-    /// The next line; `None` at the end.
-    pub fn next_line(&mut self) -> Result<Option<Line<'_>>, Errno> {
-        let mut seen = self.start;
-        loop {
-            if let Some(at) = memchr(self.line_end, &self.buffer[seen..self.end]) {
-                let text = self.start..seen + at;
-                self.start = text.end + 1;
-                return Ok(Some(Line { text: &self.buffer[text], is_ended: true }));
-            }
-            if self.is_end {
-                let text = self.start..self.end;
-                self.start = self.end;
-                return Ok((!text.is_empty()).then_some(Line { text: &self.buffer[text], is_ended: false }));
-            }
-            let unfinished = self.end - self.start;
-            self.fill()?;
-            seen = self.start + unfinished;
-        }
+    pub fn next_byte(&mut self) -> Option<u8> {
+        let byte = self.peek();
+        self.at += usize::from(byte.is_some());
+        byte
     }
 
-    /// Reads more behind what is left.
-    fn fill(&mut self) -> Result<(), Errno> {
-        self.buffer.copy_within(self.start..self.end, 0);
-        (self.start, self.end) = (0, self.end - self.start);
-        if self.end == self.buffer.len() {
-            self.buffer.resize(BLOCK.max(2 * self.end), 0);
+    /// The next byte, which stays the next.
+    pub fn peek(&mut self) -> Option<u8> {
+        if self.at == self.buffer.len() {
+            self.buffer.resize(BLOCK, 0);
+            let count = self.source.read(&mut self.buffer).unwrap_or_else(|error| {
+                self.error = Some(error);
+                0
+            });
+            self.buffer.truncate(count);
+            self.at = 0;
         }
-        let count = self.source.read(&mut self.buffer[self.end..])?;
-        self.is_end = count == 0;
-        self.end += count;
-        Ok(())
+        self.buffer.get(self.at).copied()
     }
 }

@@ -128,10 +128,6 @@ fn desk_of(name: &str) -> Option<Desk> {
         "cksum" => cksum(),
         "dirname" => desk("dirname", "+z", &[("zero", 'z')], (1, MANY)),
         "expand" => desk("expand", "it:0123456789", &[("tabs=", 't'), ("initial", 'i')], (0, MANY)),
-        "fold" => {
-            const LONG: &[(&str, char)] = &[("bytes", 'b'), ("spaces", 's'), ("width=", 'w')];
-            desk("fold", "bsw:0123456789", LONG, (0, MANY))
-        }
         "join" => {
             const LONG: &[(&str, char)] = &[
                 ("ignore-case", 'i'),
@@ -152,10 +148,6 @@ fn desk_of(name: &str) -> Option<Desk> {
         "nl" => nl(),
         "od" => od(),
         "nproc" => nproc(),
-        "paste" => {
-            const LONG: &[(&str, char)] = &[("serial", 's'), ("delimiters=", 'd'), ("zero-terminated", 'z')];
-            desk("paste", "d:sz", LONG, (0, MANY))
-        }
         "printenv" => desk("printenv", "+0", &[("null", '0')], (0, MANY)),
         "pwd" => desk("pwd", "LP", &[("logical", 'L'), ("physical", 'P')], (0, MANY)),
         "shuf" => shuf(),

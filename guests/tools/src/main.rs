@@ -27,6 +27,7 @@ mod extended;
 mod factor;
 mod file;
 mod find;
+mod fmt;
 mod getconf;
 mod getopt;
 mod grep;
@@ -50,6 +51,7 @@ mod pager;
 mod patch;
 mod pathchk;
 mod pgrep;
+mod pr;
 mod ps;
 mod quick;
 mod realpath;
@@ -175,8 +177,8 @@ tools! {
     "fgrep" => Ours(grep::fgrep),
     "file" => Ours(file::main),
     "find" => Ours(find::main),
-    "fmt" => Theirs(uu_fmt::uumain),
-    "fold" => Theirs(uu_fold::uumain),
+    "fmt" => Ours(fmt::main),
+    "fold" => Ours(columns::fold::main),
     "free" => Ours(uptime::free),
     "gawk" => Ours(awk::main),
     "getconf" => Ours(getconf::main),
@@ -208,12 +210,12 @@ tools! {
     "nproc" => Theirs(uu_nproc::uumain),
     "numfmt" => Ours(numfmt::main),
     "od" => Theirs(uu_od::uumain),
-    "paste" => Theirs(uu_paste::uumain),
+    "paste" => Ours(columns::paste::main),
     "patch" => Ours(patch::main),
     "pathchk" => Ours(pathchk::main),
     "pgrep" => Ours(pgrep::main),
     "pkill" => Ours(pgrep::pkill),
-    "pr" => Theirs(uu_pr::uumain),
+    "pr" => Ours(pr::main),
     "printenv" => Theirs(uu_printenv::uumain),
     "printf" => Theirs(uu_printf::uumain),
     "ps" => Ours(ps::main),

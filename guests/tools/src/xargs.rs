@@ -300,7 +300,7 @@ impl Job {
             return;
         }
         if self.verbose {
-            let shown: Vec<String> = words.iter().map(|word| quote::if_needed(word)).collect();
+            let shown: Vec<String> = words.iter().map(|word| quote::for_shell(word)).collect();
             let _ = abi::write_all(2, (shown.join(" ") + "\n").as_bytes());
         }
         let map = [FdMap { to: 0, from: self.null }];

@@ -1,6 +1,6 @@
 //! The codes: groups of bytes to groups of characters, and back.
 
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 
 /// A code.
 #[derive(Clone, Copy)]
@@ -58,6 +58,10 @@ impl Code {
             Code::Binary { .. } => b"01",
             Code::Z85 => DIGITS85,
         }
+    }
+
+    fn is_for_urls(self) -> bool {
+        matches!(self, Code::Bits { alphabet, .. } if alphabet.ends_with(b"-_"))
     }
 
     /// How many characters make a group.
@@ -169,6 +173,10 @@ impl Decoder {
             true => self.without_garbage(block),
             false => &*block,
         };
+        // GNU's looks for what the other alphabet has before it decodes anything.
+        if self.code.is_for_urls() && memchr2(b'+', b'/', rest).is_some() {
+            return false;
+        }
         loop {
             if self.group.is_empty() {
                 let used = self.decode_run(rest, out);

@@ -105,7 +105,7 @@ impl<'a> Layout<'a> {
         match self.options.quoting {
             Quoting::Literal if self.options.question_marks => without_controls(name),
             Quoting::Literal => name.to_vec(),
-            Quoting::ShellEscape => quote::if_needed(name).into_bytes(),
+            Quoting::ShellEscape => quote::for_shell(name).into_bytes(),
             Quoting::ShellEscapeAlways => quote::always(name).into_bytes(),
             Quoting::C => quote::in_c(name, true).into_bytes(),
             Quoting::Escape => quote::in_c(name, false).into_bytes(),

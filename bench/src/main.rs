@@ -2,6 +2,7 @@
 //!
 //! Figures depend on the machine; the ratios are what we promise (SPECIFICATION.md). Nothing here passes or fails.
 
+mod inputs;
 mod kill;
 mod language;
 mod peer;
@@ -10,6 +11,7 @@ mod sandbox;
 mod shell;
 mod start;
 mod table;
+mod userland;
 
 use anyhow::{Result, bail};
 
@@ -18,10 +20,14 @@ use crate::table::Table;
 fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let suite = std::env::args().nth(1);
+    if let (Some(userland::NATIVE), Some(line)) = (suite.as_deref(), std::env::args().nth(2)) {
+        return userland::run_native(&line);
+    }
     let table = match suite.as_deref() {
         None | Some("core") => runtime.block_on(core())?,
         Some("shell") => runtime.block_on(language::measure())?,
         Some("sandbox") => runtime.block_on(sandbox::measure())?,
+        Some("userland") => runtime.block_on(userland::measure())?,
         Some(other) => bail!("no benchmarks are called '{other}'"),
     };
     table.print();

@@ -6,13 +6,21 @@ use std::time::Duration;
 /// All that one suite measured.
 pub(crate) struct Table {
     suite: &'static str,
+    about: &'static str,
     columns: &'static [&'static str],
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     pub(crate) fn new(suite: &'static str, columns: &'static [&'static str]) -> Table {
-        Table { suite, columns, rows: Vec::new() }
+        let about = "\"faster\" is another's time divided by ours, in the same run.";
+        Table { suite, about, columns, rows: Vec::new() }
+    }
+
+    /// What the figures are, where it is not durations beside another's.
+    pub(crate) fn about(mut self, about: &'static str) -> Table {
+        self.about = about;
+        self
     }
 
     /// A duration beside native's; the ratio says how many times faster ours is.
@@ -38,11 +46,12 @@ impl Table {
     fn markdown(&self) -> String {
         let cores = std::thread::available_parallelism().map_or(0, usize::from);
         let mut text = format!(
-            "# Benchmarks: {suite}\n\nWritten by `cargo xtask bench {suite}` on {cores} cores. \"faster\" is another's \
-             time divided by ours, in the same run.\n\n| {} |\n|{}\n",
+            "# Benchmarks: {suite}\n\nWritten by `cargo xtask bench {suite}` on {cores} cores. {about}\n\n\
+             | {} |\n|{}\n",
             self.columns.join(" | "),
             "---|".repeat(self.columns.len()),
             suite = self.suite,
+            about = self.about,
         );
         for row in &self.rows {
             let _ = writeln!(text, "| {} |", row.join(" | "));

@@ -9,6 +9,7 @@ const SUITES: &[(&str, &str, &str)] = &[
     ("core", "bench/results/core.md", "target/release/wardian-bench"),
     ("shell", "bench/results/shell.md", "target/release/wardian-bench shell"),
     ("sandbox", "bench/results/sandbox.md", "target/release/wardian-bench sandbox"),
+    ("userland", "bench/results/userland.md", "target/release/wardian-bench userland"),
     ("tools", "bench/results/tools.md", "cargo bench --quiet --profile release --workspace --bench tools"),
     ("vfs", "bench/results/vfs.txt", "cargo bench --quiet --profile release --workspace --bench files"),
 ];

@@ -3,8 +3,9 @@
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;
+use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 const SIZE: u64 = 100_000_000;
 const DIRECTORIES: u32 = 100;
@@ -23,9 +24,15 @@ pub(crate) fn make(directory: &Path) -> Result<()> {
     })?;
     text(directory, "lines.json", |out| Ok(writeln!(out, "{}", dice.record())?))?;
     one_document(directory, &mut dice)?;
-    let packed = std::process::Command::new("gzip").args(["-k", "log"]).current_dir(directory).status()?;
-    anyhow::ensure!(packed.success(), "gzip: {packed}");
-    tree(&directory.join("tree"), &mut dice)
+    tree(&directory.join("tree"), &mut dice)?;
+    pack(directory, "gzip -k log")?;
+    pack(directory, "tar -cf tree.tar tree")
+}
+
+fn pack(directory: &Path, line: &str) -> Result<()> {
+    let status = Command::new("sh").args(["-c", line]).current_dir(directory).status()?;
+    ensure!(status.success(), "{line}: {status}");
+    Ok(())
 }
 
 /// Lines up to the size.

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::statvfs::statvfs;
 use nix::sys::time::TimeValLike;
+use tempfile::TempDir;
 use wardian::{Limits, MountMode, Run, Sandbox};
 
 use crate::inputs;
@@ -82,7 +84,7 @@ pub(crate) async fn measure() -> Result<Table> {
          all processes; natively that of the largest. Files in the sandbox's memory and in the page cache, output thrown \
          away, LC_ALL=C.UTF-8 on both sides.",
     );
-    let inputs = tempfile::tempdir().context("cannot make a directory for the inputs")?;
+    let inputs = place()?;
     inputs::make(inputs.path())?;
     let sandbox = furnished(inputs.path()).await?;
     let wanted = std::env::args().nth(2).unwrap_or_default();
@@ -92,12 +94,23 @@ pub(crate) async fn measure() -> Result<Table> {
     Ok(table)
 }
 
+/// A directory for the inputs, which goes away with it: in memory where there is room, since what is measured is no disk.
+fn place() -> Result<TempDir> {
+    const ROOM: u64 = 4 << 30;
+    let memory = Path::new("/dev/shm");
+    let room = statvfs(memory).map_or(0, |system| system.blocks_available() * system.fragment_size());
+    let made = if room > ROOM { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    made.context("cannot make a directory for the inputs")
+}
+
 /// A sandbox with the inputs in its own file system.
 async fn furnished(inputs: &Path) -> Result<Sandbox> {
     let limits = Limits { fs_bytes: 4 << 30, memory_bytes: 3 << 30, ..Limits::default() };
     let builder = Sandbox::builder().limits(limits).timeout(None).env("LC_ALL", "C.UTF-8");
     let sandbox = builder.mount(inputs, "/mnt", MountMode::ReadOnly).build().await?;
-    let copied = sandbox.run("cp -r /mnt /tmp/inputs && cd /tmp/inputs").await?;
+    let line =
+        "mkdir /tmp/inputs && cd /tmp/inputs && cp $(find /mnt -maxdepth 1 -type f) . && tar -xf tree.tar";
+    let copied = sandbox.run(line).await?;
     ensure!(copied.exit_code == 0, "cannot copy the inputs: {}", String::from_utf8_lossy(&copied.stderr));
     Ok(sandbox)
 }

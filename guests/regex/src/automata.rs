@@ -1,7 +1,8 @@
 //! Running a pattern without references back: lazy DFAs, and slower machines where they cannot tell.
 
 use crate::Groups;
-use memchr::{memchr, memmem, memrchr};
+use crate::required::Required;
+use memchr::{memchr, memrchr};
 use regex_automata::dfa::onepass;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson::backtrack::{self, BoundedBacktracker};
@@ -11,7 +12,7 @@ use regex_automata::util::look::LookMatcher;
 use regex_automata::util::prefilter::Prefilter;
 use regex_automata::util::primitives::NonMaxUsize;
 use regex_automata::{Anchored, Input, MatchKind};
-use regex_syntax::hir::{Hir, HirKind, Look};
+use regex_syntax::hir::{Hir, Look};
 use std::cell::{OnceCell, RefCell};
 
 /// The first automaton of a pattern may not be larger than this; those made of it later are about as large.
@@ -19,9 +20,6 @@ const LARGEST: usize = 20 << 20;
 
 /// A one-pass automaton larger than this is not worth its making.
 const LARGEST_ONE_PASS: usize = 1 << 20;
-
-/// A text that every match has in it is looked for first if it is at least so long.
-const WORTH_LOOKING_FOR: usize = 3;
 
 /// How a pattern is to be run.
 #[derive(Clone, Copy)]
@@ -43,7 +41,7 @@ pub struct Automata {
     bounds: OnceCell<Option<(Lazy, Lazy)>>,
     groups: OnceCell<GroupFinder>,
     simulations: OnceCell<Option<(Simulation, Simulation)>>,
-    required: Option<memmem::Finder<'static>>,
+    required: Option<Required>,
 }
 
 /// A lazy DFA and the states it has found so far.
@@ -66,7 +64,7 @@ impl Automata {
         let nfa = compile(&hir, manner, WhichCaptures::None, false, Some(LARGEST))?;
         let prefilter = Prefilter::from_hir_prefix(MatchKind::LeftmostFirst, &hir).filter(Prefilter::is_fast);
         let required = match &prefilter {
-            None if manner.by_line => longest_required(&hir).filter(|text| text.len() >= WORTH_LOOKING_FOR),
+            None if manner.by_line => Required::of(&hir),
             _ => None,
         };
         let forward = Lazy::new(nfa, MatchKind::LeftmostFirst, prefilter)?;
@@ -77,7 +75,7 @@ impl Automata {
             bounds: OnceCell::new(),
             groups: OnceCell::new(),
             simulations: OnceCell::new(),
-            required: required.map(|text| memmem::Finder::new(&text).into_owned()),
+            required,
         })
     }
 
@@ -195,17 +193,6 @@ impl Automata {
     pub fn find_groups(&self, text: &[u8], bounds: (usize, usize), groups: &mut Groups) {
         let finder = self.groups.get_or_init(|| GroupFinder::new(&self.hir, self.manner));
         finder.find(text, bounds, groups);
-    }
-}
-
-/// The longest text that is part of every match.
-fn longest_required(hir: &Hir) -> Option<Vec<u8>> {
-    match hir.kind() {
-        HirKind::Literal(literal) => Some(literal.0.to_vec()),
-        HirKind::Capture(capture) => longest_required(&capture.sub),
-        HirKind::Repetition(repetition) if repetition.min > 0 => longest_required(&repetition.sub),
-        HirKind::Concat(parts) => parts.iter().filter_map(longest_required).max_by_key(Vec::len),
-        _ => None,
     }
 }
 

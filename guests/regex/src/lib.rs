@@ -21,6 +21,7 @@ mod automata;
 mod backtrack;
 mod escape;
 mod perl;
+mod required;
 mod syntax;
 mod text;
 mod tree;

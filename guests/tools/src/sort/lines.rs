@@ -27,21 +27,15 @@ impl Rules<'_> {
                 return ordering;
             }
         }
-        if !self.keys.is_empty() && (self.stable || self.unique) {
+        if !self.keys.is_empty() && self.keeps_order() {
             return Ordering::Equal;
         }
         self.last.compare(left, right, self.salt)
     }
 
-    /// What of the comparison fits into a number, and whether it counts the other way round.
-    fn prefix(&self, line: &[u8]) -> u64 {
-        let (prefix, reverse) = match self.keys.first() {
-            Some(key) => {
-                (key.how.order.prefix(key.cut(line, self.separator), key.how.filter), key.how.reverse)
-            }
-            None => (leading(line), self.last.reverse),
-        };
-        if reverse { !prefix } else { prefix }
+    /// Whether lines that are equal by their keys stay as they came; else whole lines decide.
+    fn keeps_order(&self) -> bool {
+        self.stable || self.unique
     }
 }
 
@@ -57,6 +51,11 @@ struct Input {
 }
 
 impl Input {
+    /// How many lines there are, or one more.
+    fn count(&self) -> usize {
+        memchr::memchr_iter(self.end, &self.text).count() + 1
+    }
+
     fn lines(&self) -> impl Iterator<Item = &[u8]> {
         let text = self.text.strip_suffix(&[self.end]).unwrap_or(&self.text);
         let mut rest = (!self.text.is_empty()).then_some(text);
@@ -80,6 +79,14 @@ struct Ranked<'a> {
     line: &'a [u8],
 }
 
+/// A line, one of its keys, and the first of what that is compared by.
+#[derive(Clone, Copy)]
+struct Keyed<'a> {
+    prefix: u64,
+    key: &'a [u8],
+    line: &'a [u8],
+}
+
 impl Lines {
     pub fn add(&mut self, text: Vec<u8>, end: u8) {
         self.inputs.push(Input { text, end });
@@ -88,22 +95,17 @@ impl Lines {
     /// All lines in order.
     pub fn sorted(&self, rules: &Rules<'_>) -> Vec<&[u8]> {
         let lines = self.inputs.iter().flat_map(Input::lines);
-        let mut ranked: Vec<Ranked<'_>> =
-            lines.map(|line| Ranked { prefix: rules.prefix(line), line }).collect();
-        let plain = rules.keys.is_empty();
-        match (plain, rules.last.reverse) {
-            // Bytes alone: equal lines cannot be told apart, so any order of theirs will do.
-            (true, false) => ranked.sort_unstable_by(|left, right| {
-                left.prefix.cmp(&right.prefix).then_with(|| left.line.cmp(right.line))
-            }),
-            (true, true) => ranked.sort_unstable_by(|left, right| {
-                left.prefix.cmp(&right.prefix).then_with(|| right.line.cmp(left.line))
-            }),
-            _ => ranked.sort_by(|left, right| {
-                left.prefix.cmp(&right.prefix).then_with(|| rules.compare(left.line, right.line))
-            }),
+        let count = self.inputs.iter().map(Input::count).sum();
+        if rules.keys.is_empty() {
+            let mut ranked = Vec::with_capacity(count);
+            ranked.extend(lines.map(|line| Ranked { prefix: leading(line), line }));
+            by_bytes(&mut ranked, rules.last.reverse);
+            return once(ranked.into_iter().map(|ranked| ranked.line), rules);
         }
-        once(ranked.into_iter().map(|ranked| ranked.line), rules)
+        let mut keyed = Vec::with_capacity(count);
+        keyed.extend(lines.map(|line| Keyed { prefix: 0, key: line, line }));
+        by_keys(&mut keyed, &rules.keys, rules);
+        once(keyed.into_iter().map(|keyed| keyed.line), rules)
     }
 
     /// The lines of inputs that are in order each; of equal ones the first input's first.
@@ -137,6 +139,44 @@ impl Lines {
             previous = Some(line);
         }
         None
+    }
+}
+
+/// By bytes alone: equal lines cannot be told apart, so any order of theirs will do.
+fn by_bytes(ranked: &mut [Ranked<'_>], reverse: bool) {
+    ranked.sort_unstable_by(|left, right| {
+        let ordering = left.prefix.cmp(&right.prefix).then_with(|| left.line.cmp(right.line));
+        if reverse { ordering.reverse() } else { ordering }
+    });
+}
+
+/// By the first key, and each run of lines that it does not tell apart by the next: so a key is cut out of a line once,
+/// and only where it matters.
+fn by_keys(lines: &mut [Keyed<'_>], keys: &[Key], rules: &Rules<'_>) {
+    let Some((key, rest)) = keys.split_first() else {
+        if !rules.keeps_order() {
+            lines.sort_unstable_by(|left, right| rules.last.compare(left.line, right.line, rules.salt));
+        }
+        return;
+    };
+    for keyed in &mut *lines {
+        keyed.key = key.cut(keyed.line, rules.separator);
+        let prefix = key.how.order.prefix(keyed.key, key.how.filter);
+        keyed.prefix = if key.how.reverse { !prefix } else { prefix };
+    }
+    let compare = |left: &Keyed<'_>, right: &Keyed<'_>| {
+        let by_prefix = left.prefix.cmp(&right.prefix);
+        by_prefix.then_with(|| key.how.compare(left.key, right.key, rules.salt))
+    };
+    if rules.keeps_order() {
+        lines.sort_by(compare)
+    } else {
+        lines.sort_unstable_by(compare)
+    }
+    for equal in lines.chunk_by_mut(|left, right| compare(left, right).is_eq()) {
+        if equal.len() > 1 {
+            by_keys(equal, rest, rules);
+        }
     }
 }
 

@@ -137,11 +137,16 @@ impl Number<'_> {
         by_length.then_with(|| self.whole.cmp(other.whole)).then_with(|| self.part.cmp(other.part))
     }
 
+    /// Its first eighteen digits, two of them behind the point.
     fn prefix(&self) -> u64 {
         const MIDDLE: u64 = 1 << 63;
-        // Eighteen digits fit below the middle.
+        let digit = |at: usize| self.part.get(at).unwrap_or(&b'0');
+        let behind = [*digit(0), *digit(1)];
         let size = match self.whole.len() {
-            0..=18 => self.whole.iter().fold(0, |size, digit| size * 10 + u64::from(digit - b'0')),
+            0..=16 => {
+                let digits = self.whole.iter().chain(&behind);
+                digits.fold(0, |size, digit| size * 10 + u64::from(digit - b'0'))
+            }
             _ => MIDDLE - 1,
         };
         if self.negative { MIDDLE - size } else { MIDDLE + size }

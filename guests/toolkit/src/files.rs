@@ -22,9 +22,37 @@ pub fn names_in(directory: &[u8]) -> Result<Vec<Vec<u8>>, Errno> {
     Ok(names)
 }
 
+/// What a directory says of one entry: its name, and what kind of file it is (the type bits of a mode) where it knows.
+pub struct Entry {
+    pub name: Vec<u8>,
+    pub kind: Option<u32>,
+}
+
+/// The entries of a directory, in the order it has them, without `.` and `..`.
+pub fn entries_in(directory: &[u8]) -> Result<Vec<Entry>, Errno> {
+    let mut entries = Vec::new();
+    for entry in std::fs::read_dir(path(directory)).map_err(Errno::from)? {
+        let entry = entry.map_err(Errno::from)?;
+        let kind = match entry.file_type() {
+            Ok(kind) if kind.is_file() => Some(0o100_000),
+            Ok(kind) if kind.is_dir() => Some(0o040_000),
+            Ok(kind) if kind.is_symlink() => Some(0o120_000),
+            _ => None,
+        };
+        entries.push(Entry { name: entry.file_name().into_encoded_bytes(), kind });
+    }
+    Ok(entries)
+}
+
 /// Everything that a descriptor still has to give.
 pub fn read_fd(fd: wardian_abi::Fd) -> Result<Vec<u8>, Errno> {
     let mut content = Vec::new();
+    // Where the size is known growing would take twice the room; a size that is too large is none.
+    if let Ok(stat) = wardian_abi::fstat(fd)
+        && stat.is_file()
+    {
+        let _ = content.try_reserve_exact(usize::try_from(stat.size).unwrap_or(0));
+    }
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match wardian_abi::read(fd, &mut buffer) {

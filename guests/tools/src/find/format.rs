@@ -14,6 +14,13 @@ pub enum Piece {
     Field { left: bool, zero: bool, width: usize, precision: Option<usize>, letter: u8, time: u8 },
 }
 
+impl Piece {
+    /// Whether it needs more of a file than its name and kind.
+    pub fn takes_a_look(&self) -> bool {
+        matches!(self, Piece::Field { letter, .. } if !b"pfhPHdyYl".contains(letter))
+    }
+}
+
 /// Takes a format apart. What is no directive stands for itself.
 pub fn parse(format: &[u8]) -> Vec<Piece> {
     let mut pieces = Vec::new();
@@ -119,7 +126,7 @@ pub fn render(pieces: &[Piece], file: &File<'_>, finder: &Finder) -> Vec<u8> {
 }
 
 fn value(letter: u8, time: u8, file: &File<'_>, finder: &Finder) -> Vec<u8> {
-    let stat = &file.stat;
+    let stat = &file.stat();
     match letter {
         b'p' => file.path.to_vec(),
         b'f' if file.path.len() > 1 && file.path.ends_with(b"/") => {
@@ -185,7 +192,7 @@ fn moment(nanos: i64, letter: u8, finder: &Finder) -> Vec<u8> {
 
 /// The line of `-ls`.
 pub fn ls_line(file: &File<'_>, finder: &Finder) -> String {
-    let stat = &file.stat;
+    let stat = &file.stat();
     let size = if stat.is_char() || stat.is_block() {
         let (major, minor) = device(stat.rdev);
         format!("{major:3}, {minor:3}")

@@ -11,12 +11,17 @@ mod parse;
 mod test;
 
 use parse::Command;
+use std::cell::OnceCell;
 use test::Finder;
 use toolkit::args::bytes_of;
+use toolkit::files::Entry;
 use toolkit::out::Out;
 use toolkit::{Arguments, complain, files, quote};
 use wardian_abi as abi;
-use wardian_abi::{Dir, Stat};
+use wardian_abi::{Dir, Errno, Stat};
+
+/// The type bits of a symbolic link.
+const LINK: u32 = 0o120_000;
 
 pub fn main(arguments: Arguments) -> i32 {
     let command = match Command::parse(bytes_of(arguments)) {
@@ -48,7 +53,30 @@ pub struct File<'a> {
     /// The operand it was found below.
     pub start: &'a [u8],
     pub depth: usize,
-    pub stat: Stat,
+    /// The type bits of its mode.
+    kind: u32,
+    /// All about it, from when it is first asked for: most expressions care for names and kinds alone.
+    stat: OnceCell<Stat>,
+}
+
+impl<'a> File<'a> {
+    fn is_dir(&self) -> bool {
+        self.stat().is_dir()
+    }
+
+    /// What is known of it: its kind at least.
+    pub fn stat(&self) -> Stat {
+        let kind_alone = || Stat { mode: self.kind, ..Stat::default() };
+        self.stat.get().copied().unwrap_or_else(kind_alone)
+    }
+
+    /// All about it. An error if it went away since its directory was read.
+    pub fn look(&self) -> Result<Stat, Errno> {
+        if self.stat.get().is_none() {
+            let _ = self.stat.set(abi::stat(Dir::CWD, self.path, false)?);
+        }
+        Ok(self.stat())
+    }
 }
 
 fn walk_from(start: &[u8], command: &Command, finder: &mut Finder) {
@@ -56,10 +84,20 @@ fn walk_from(start: &[u8], command: &Command, finder: &mut Finder) {
         return;
     }
     let follow = command.follow_all || command.follow_operands;
-    let stat = abi::stat(Dir::CWD, start, follow).or_else(|_| abi::stat(Dir::CWD, start, false));
-    match stat {
-        Ok(stat) => walk(&File { path: start, start, depth: 0, stat }, command, finder, &mut Vec::new()),
+    match stat(start, follow) {
+        Ok(stat) => {
+            let file = File { path: start, start, depth: 0, kind: stat.kind(), stat: stat.into() };
+            walk(&file, command, finder, &mut Vec::new());
+        }
         Err(error) => finder.fail(format_args!("{}: {error}", quote::word(start))),
+    }
+}
+
+/// A link that leads nowhere is not followed; one that leads to itself is an error.
+fn stat(path: &[u8], follow: bool) -> Result<Stat, Errno> {
+    match abi::stat(Dir::CWD, path, follow) {
+        Err(Errno::NOENT | Errno::NOTDIR) if follow => abi::stat(Dir::CWD, path, false),
+        other => other,
     }
 }
 
@@ -71,8 +109,7 @@ fn walk(file: &File<'_>, command: &Command, finder: &mut Finder, above: &mut Vec
         finder.test(&command.expression, file);
     }
     let pruned = finder.prune && !command.depth_first;
-    let elsewhere = command.one_system && above.first().is_some_and(|(device, _)| *device != file.stat.dev);
-    if file.stat.is_dir() && !pruned && !elsewhere && !finder.quit && file.depth < command.max_depth {
+    if file.is_dir() && !pruned && !finder.quit && file.depth < command.max_depth {
         descend(file, command, finder, above);
     }
     if meets && command.depth_first && !finder.quit {
@@ -81,29 +118,36 @@ fn walk(file: &File<'_>, command: &Command, finder: &mut Finder, above: &mut Vec
 }
 
 fn descend(file: &File<'_>, command: &Command, finder: &mut Finder, above: &mut Vec<(u64, u64)>) {
-    let own = (file.stat.dev, file.stat.ino);
+    let stat = match file.look() {
+        Ok(stat) => stat,
+        Err(error) => return finder.fail(format_args!("{}: {error}", quote::word(file.path))),
+    };
+    if command.one_system && above.first().is_some_and(|(device, _)| *device != stat.dev) {
+        return;
+    }
+    let own = (stat.dev, stat.ino);
     if command.follow_all && above.contains(&own) {
         let path = quote::word(file.path);
         return finder.fail(format_args!(
             "File system loop detected; {path} is part of the same file system loop as a directory above it."
         ));
     }
-    let names = match files::names_in(file.path) {
-        Ok(names) => names,
+    let entries = match files::entries_in(file.path) {
+        Ok(entries) => entries,
         Err(error) => return finder.fail(format_args!("{}: {error}", quote::word(file.path))),
     };
     above.push(own);
-    for name in names {
+    let mut path = files::join(file.path, b"");
+    let directory = path.len();
+    for entry in entries {
         if finder.quit {
             break;
         }
-        let path = files::join(file.path, &name);
-        let own = || abi::stat(Dir::CWD, &path, false);
-        let stat =
-            if command.follow_all { abi::stat(Dir::CWD, &path, true).or_else(|_| own()) } else { own() };
-        match stat {
-            Ok(stat) => walk(
-                &File { path: &path, start: file.start, depth: file.depth + 1, stat },
+        path.truncate(directory);
+        path.extend_from_slice(&entry.name);
+        match entry_kind(&entry, &path, command.follow_all) {
+            Ok((kind, stat)) => walk(
+                &File { path: &path, start: file.start, depth: file.depth + 1, kind, stat },
                 command,
                 finder,
                 above,
@@ -112,4 +156,12 @@ fn descend(file: &File<'_>, command: &Command, finder: &mut Finder, above: &mut 
         }
     }
     above.pop();
+}
+
+/// What kind of file an entry is, and all about it if that was needed to know.
+fn entry_kind(entry: &Entry, path: &[u8], follow: bool) -> Result<(u32, OnceCell<Stat>), Errno> {
+    match entry.kind {
+        Some(kind) if !(follow && kind == LINK) => Ok((kind, OnceCell::new())),
+        _ => stat(path, follow).map(|stat| (stat.kind(), stat.into())),
+    }
 }

@@ -1,7 +1,7 @@
 //! What an expression says of a file, and what its actions do.
 
 use super::File;
-use super::format;
+use super::format::{self, Piece};
 use super::parse::{Command, Count, Expression, Test, Which};
 use std::cmp::Ordering;
 use toolkit::clock::{self, Clock};
@@ -88,21 +88,41 @@ impl Finder {
     }
 
     fn primary(&mut self, test: &Test, file: &File<'_>) -> bool {
-        let stat = &file.stat;
         match test {
             Test::Constant(value) => *value,
             Test::Name { pattern, fold } => glob::matches(pattern, files::base_name(file.path), *fold),
             Test::Path { pattern, fold } => glob::matches(pattern, file.path, *fold),
             Test::LinkName { pattern, fold } => {
-                stat.is_symlink()
+                file.stat().is_symlink()
                     && files::link_target(file.path)
                         .is_ok_and(|target| glob::matches(pattern, &target, *fold))
             }
             Test::Regex(regex) => regex.is_match(file.path),
-            Test::Kind(kinds) => kinds.contains(&kind(stat)),
+            Test::Kind(kinds) => kinds.contains(&kind(&file.stat())),
             Test::TargetKind(kinds) => {
-                kinds.contains(&kind(&abi::stat(Dir::CWD, file.path, true).unwrap_or(file.stat)))
+                kinds.contains(&kind(&abi::stat(Dir::CWD, file.path, true).unwrap_or(file.stat())))
             }
+            Test::Access(mode) => abi::access(Dir::CWD, file.path, *mode).is_ok(),
+            Test::Empty if file.stat().is_dir() => {
+                files::names_in(file.path).is_ok_and(|names| names.is_empty())
+            }
+            Test::SystemKind(kind) => {
+                mounts::of(file.path, &self.mounted).is_some_and(|mount| mount.kind.as_bytes() == kind)
+            }
+            action if !action.takes_a_look() => self.act(action, file),
+            other => match file.look() {
+                Ok(stat) => self.attribute(other, &stat).unwrap_or_else(|| self.act(other, file)),
+                Err(error) => {
+                    self.fail(format_args!("{}: {error}", quote::word(file.path)));
+                    false
+                }
+            },
+        }
+    }
+
+    /// What a test says of a file's inode; nothing if it is an action.
+    fn attribute(&self, test: &Test, stat: &Stat) -> Option<bool> {
+        Some(match test {
             Test::Size(count, unit) => fits(*count, stat.size.div_ceil(*unit) as f64),
             Test::Days(which, count) => self.is_aged(*count, time(stat, *which), 86_400, f64::floor),
             Test::Minutes(which, count) => self.is_aged(*count, time(stat, *which), 60, f64::ceil),
@@ -112,8 +132,6 @@ impl Finder {
                 b'/' => *mode == 0 || stat.mode & mode != 0,
                 _ => stat.mode & 0o7777 == *mode,
             },
-            Test::Access(mode) => abi::access(Dir::CWD, file.path, *mode).is_ok(),
-            Test::Empty if stat.is_dir() => files::names_in(file.path).is_ok_and(|names| names.is_empty()),
             Test::Empty => stat.is_file() && stat.size == 0,
             Test::User(uid) => stat.uid == *uid,
             Test::Group(gid) => stat.gid == *gid,
@@ -128,11 +146,8 @@ impl Finder {
                 let days = (stat.atime - stat.ctime) as f64 / 86_400e9;
                 stat.atime >= stat.ctime && fits(*count, days.ceil())
             }
-            Test::SystemKind(kind) => {
-                mounts::of(file.path, &self.mounted).is_some_and(|mount| mount.kind.as_bytes() == kind)
-            }
-            action => self.act(action, file),
-        }
+            _ => return None,
+        })
     }
 
     fn is_aged(&self, count: Count, time: i64, unit: i64, round: fn(f64) -> f64) -> bool {
@@ -200,7 +215,8 @@ impl Finder {
             return true;
         }
         let path = files::path(file.path);
-        let removed = if file.stat.is_dir() { std::fs::remove_dir(path) } else { std::fs::remove_file(path) };
+        let removed =
+            if file.stat().is_dir() { std::fs::remove_dir(path) } else { std::fs::remove_file(path) };
         match removed {
             Ok(()) => true,
             Err(error) => {
@@ -258,6 +274,19 @@ impl Finder {
                 complain("find", format_args!("{}: {error}", quote::word(&words[0])));
                 None
             }
+        }
+    }
+}
+
+impl Test {
+    /// Whether it is a test or an action that needs more of a file than its name and kind.
+    fn takes_a_look(&self) -> bool {
+        match self {
+            Test::Prune | Test::Quit | Test::Print { .. } | Test::Delete => false,
+            Test::Exec { .. } | Test::ExecMany { .. } => false,
+            Test::Written { action, .. } => action.takes_a_look(),
+            Test::Printf(pieces) => pieces.iter().any(Piece::takes_a_look),
+            _ => true,
         }
     }
 }

@@ -8,7 +8,7 @@ const WORTH_LOOKING_FOR: usize = 3;
 
 /// A text to look for, or one of which some letters may be of either case.
 pub enum Required {
-    Text(memmem::Finder<'static>),
+    Text(Box<memmem::Finder<'static>>),
     Folded(Folded),
 }
 
@@ -21,7 +21,7 @@ impl Required {
         }
         if run.iter().all(|byte| byte.mask == 0) {
             let text: Vec<u8> = run.iter().map(|byte| byte.value).collect();
-            return Some(Required::Text(memmem::Finder::new(&text).into_owned()));
+            return Some(Required::Text(Box::new(memmem::Finder::new(&text).into_owned())));
         }
         Some(Required::Folded(Folded::new(run)))
     }

@@ -253,11 +253,33 @@ pub fn run_command(args: Vec<Vec<u8>>) -> i32 {
     start(shell, &args[at.min(args.len())..], command)
 }
 
+const HELP: &str = "\
+Usage: bash [OPTION]... [FILE [ARGUMENT]...]
+       bash [OPTION]... -c COMMAND [NAME [ARGUMENT]...]
+Run a script, a command, or what is typed.
+
+  -c          run COMMAND; NAME is $0
+  -i          be interactive
+  -s          read commands from standard input
+  -o NAME     set an option, as `set -o NAME' does; also -e, -u, -x, ...
+  -O NAME     set an option, as `shopt -s NAME' does
+      --norc, --rcfile FILE   read no start-up file, or FILE
+      --posix                 keep to the standard
+      --help                  display this help and exit
+      --version               output version information and exit
+
+`help' lists the commands that the shell has built in.
+";
+
 fn long_option(shell: &mut Shell, arg: &[u8], args: &[Vec<u8>], at: &mut usize) -> Result<(), i32> {
     match arg {
         b"--posix" => drop(crate::builtins::set_named(shell, b"posix", true)),
         b"--version" => {
             let _ = abi::write_all(1, b"GNU bash, version 5.2.15(1)-release (x86_64-pc-linux-gnu)\n");
+            return Err(0);
+        }
+        b"--help" => {
+            let _ = abi::write_all(1, HELP.as_bytes());
             return Err(0);
         }
         b"--rcfile" | b"--init-file" => {

@@ -20,14 +20,16 @@ const TOOL: Tool = Tool {
     short: "hilqswv",
     long: &[("interactive", 'i'), ("mathlib", 'l'), ("quiet", 'q'), ("standard", 's'), ("warn", 'w')],
     help: "\
-usage: bc [options] [file ...]
-  -h  --help         print this usage and exit
-  -i  --interactive  force interactive mode
-  -l  --mathlib      use the predefined math routines
-  -q  --quiet        don't print initial banner
-  -s  --standard     non-standard bc constructs are errors
-  -w  --warn         warn about non-standard bc constructs
-  -v  --version      print version information and exit
+Usage: bc [OPTION]... [FILE]...
+Calculate what the FILEs say, then what standard input does.
+
+  -i, --interactive  as at a terminal
+  -l, --mathlib      load sine, cosine, logarithm and their kin; scale is 20
+  -q, --quiet        no greeting
+  -s, --standard     refuse what POSIX does not know
+  -w, --warn         warn of what POSIX does not know
+  -h, --help         display this help and exit
+  -v, --version      output version information and exit
 ",
     misuse: 1,
 };

@@ -15,6 +15,7 @@ Copy a file, converting and formatting according to the operands.
   bs=BYTES        read and write up to BYTES bytes at a time (default: 512);
                   overrides ibs and obs
   conv=CONVS      convert the file as per the comma separated symbol list
+  cbs=BYTES       convert BYTES bytes at a time
   count=N         copy only N input blocks
   ibs=BYTES       read up to BYTES bytes at a time (default: 512)
   if=FILE         read from FILE instead of stdin
@@ -31,6 +32,8 @@ Copy a file, converting and formatting according to the operands.
 
 Each CONV symbol may be:
 
+  block     pad newline-terminated records with spaces to cbs-size
+  unblock   replace trailing spaces in cbs-size records with newline
   lcase     change upper case to lower case
   ucase     change lower case to upper case
   swab      swap every pair of input bytes
@@ -48,6 +51,8 @@ struct Options {
     output: Option<Vec<u8>>,
     read_size: usize,
     write_size: usize,
+    /// Of records; zero leaves them alone.
+    record_size: usize,
     count: Option<u64>,
     skip: u64,
     seek: u64,
@@ -112,6 +117,7 @@ impl Options {
                 b"bs" => (options.read_size, options.write_size) = (block(value)?, block(value)?),
                 b"ibs" => options.read_size = block(value)?,
                 b"obs" => options.write_size = block(value)?,
+                b"cbs" => options.record_size = block(value)?,
                 b"count" => options.count = Some(options.amount(0, value)?),
                 b"skip" | b"iseek" => options.skip = options.amount(1, value)?,
                 b"seek" | b"oseek" => options.seek = options.amount(2, value)?,
@@ -120,6 +126,14 @@ impl Options {
                 b"status" => return Err(unknown("invalid status level:", value)),
                 b"iflag" | b"oflag" => options.flags(name, &text)?,
                 _ => return Err(unknown("unrecognized operand", word)),
+            }
+        }
+        if options.record_size == 0 {
+            options.conversions.retain(|name| name != "block" && name != "unblock");
+        }
+        for (one, other) in [("block", "unblock"), ("lcase", "ucase"), ("excl", "nocreat")] {
+            if options.has(one) && options.has(other) {
+                return Err(format!("cannot combine {one} and {other}"));
             }
         }
         Ok(options)
@@ -136,6 +150,8 @@ impl Options {
 
     fn convert(&mut self, list: &str) -> Result<(), String> {
         let known = [
+            "block",
+            "unblock",
             "lcase",
             "ucase",
             "swab",
@@ -191,8 +207,9 @@ impl Options {
         let output = self.open_output()?;
         self.skip_input(input)?;
         let (mut read, mut written) = (Records::default(), Records::default());
+        let mut lines = Lines::new(self);
         let mut code = 0;
-        let copied = self.transfer(input, output, &mut read, &mut written);
+        let copied = self.transfer(input, output, &mut lines, &mut read, &mut written);
         let total = match copied {
             Ok(total) => total,
             Err((total, message)) => {
@@ -201,7 +218,7 @@ impl Options {
                 total
             }
         };
-        self.report(&read, &written, total, start.elapsed());
+        self.report(&read, &written, lines.truncated, total, start.elapsed());
         Ok(code)
     }
 
@@ -256,12 +273,13 @@ impl Options {
         &self,
         input: Fd,
         output: Fd,
+        lines: &mut Lines,
         read: &mut Records,
         written: &mut Records,
     ) -> Result<u64, (u64, String)> {
         let mut pending: Vec<u8> = Vec::new();
         let mut total = 0;
-        let direct = self.read_size == self.write_size;
+        let direct = self.read_size == self.write_size && lines.way == Way::AsTheyAre;
         let mut left = match self.bytes[0] {
             true => self.count,
             false => self.count.map(|count| count.saturating_mul(self.read_size as u64)),
@@ -292,7 +310,7 @@ impl Options {
             read.add(block.len(), self.read_size);
             blocks = blocks.map(|blocks| blocks - 1);
             left = if self.bytes[0] { left.map(|left| left - block.len() as u64) } else { left };
-            let block = self.converted(block);
+            let block = lines.convert(self.converted(block));
             if direct {
                 flush(&block, self.write_size, &mut total).map_err(|message| (total, message))?;
                 continue;
@@ -302,6 +320,7 @@ impl Options {
             flush(&pending[..whole], self.write_size, &mut total).map_err(|message| (total, message))?;
             pending.drain(..whole);
         }
+        pending.extend(lines.end());
         flush(&pending, self.write_size, &mut total).map_err(|message| (total, message))?;
         Ok(total)
     }
@@ -335,12 +354,13 @@ impl Options {
             block.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1));
         }
         if self.has("sync") {
-            block.resize(self.read_size, 0);
+            let by_record = self.has("block") || self.has("unblock");
+            block.resize(self.read_size, if by_record { b' ' } else { 0 });
         }
         block
     }
 
-    fn report(&self, read: &Records, written: &Records, total: u64, time: Duration) {
+    fn report(&self, read: &Records, written: &Records, truncated: u64, total: u64, time: Duration) {
         if self.status == "none" {
             return;
         }
@@ -348,10 +368,93 @@ impl Options {
             "{}+{} records in\n{}+{} records out\n",
             read.whole, read.partial, written.whole, written.partial
         );
+        match truncated {
+            0 => {}
+            1 => text += "1 truncated record\n",
+            many => text += &format!("{many} truncated records\n"),
+        }
         if self.status != "noxfer" {
             text += &transferred(total, time);
         }
         let _ = abi::write_all(2, text.as_bytes());
+    }
+}
+
+/// What becomes of lines.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    AsTheyAre,
+    /// Padded to records.
+    Block,
+    /// Made of records.
+    Unblock,
+}
+
+/// Lines on their way to records of one size, or back.
+struct Lines {
+    way: Way,
+    size: usize,
+    /// How much of the line or record there was.
+    column: usize,
+    /// Blanks that may turn out to be the last of a record.
+    blanks: usize,
+    truncated: u64,
+}
+
+impl Lines {
+    fn new(options: &Options) -> Lines {
+        let way = match (options.has("block"), options.has("unblock")) {
+            (true, _) => Way::Block,
+            (_, true) => Way::Unblock,
+            _ => Way::AsTheyAre,
+        };
+        Lines { way, size: options.record_size, column: 0, blanks: 0, truncated: 0 }
+    }
+
+    fn convert(&mut self, bytes: Vec<u8>) -> Vec<u8> {
+        let mut out = Vec::with_capacity(bytes.len());
+        match self.way {
+            Way::AsTheyAre => return bytes,
+            Way::Block => bytes.into_iter().for_each(|byte| self.block(byte, &mut out)),
+            Way::Unblock => bytes.into_iter().for_each(|byte| self.unblock(byte, &mut out)),
+        }
+        out
+    }
+
+    fn block(&mut self, byte: u8, out: &mut Vec<u8>) {
+        if byte == b'\n' {
+            out.resize(out.len() + self.size.saturating_sub(self.column), b' ');
+            self.column = 0;
+            return;
+        }
+        if self.column < self.size {
+            out.push(byte);
+        }
+        self.truncated += u64::from(self.column == self.size);
+        self.column += 1;
+    }
+
+    fn unblock(&mut self, byte: u8, out: &mut Vec<u8>) {
+        if self.column == self.size {
+            out.push(b'\n');
+            (self.column, self.blanks) = (0, 0);
+        }
+        self.column += 1;
+        if byte == b' ' {
+            self.blanks += 1;
+            return;
+        }
+        out.resize(out.len() + std::mem::take(&mut self.blanks), b' ');
+        out.push(byte);
+    }
+
+    /// What a last line or record still lacks.
+    fn end(&self) -> Vec<u8> {
+        match self.way {
+            Way::Block if self.column > 0 => vec![b' '; self.size.saturating_sub(self.column)],
+            Way::Unblock if self.column > 0 => vec![b'\n'],
+            _ => Vec::new(),
+        }
     }
 }
 

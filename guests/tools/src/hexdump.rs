@@ -1,5 +1,7 @@
 //! `hexdump`: bytes as numbers.
 
+mod format;
+
 use toolkit::args::{Tool, bytes_of};
 use toolkit::out::Out;
 use toolkit::size::Scale;
@@ -18,6 +20,8 @@ Options:
  -d, --two-bytes-decimal   two-byte decimal display
  -o, --two-bytes-octal     two-byte octal display
  -x, --two-bytes-hex       two-byte hexadecimal display
+ -e, --format <format>     display by units of '[count/][bytes] \"conversions\"'
+ -f, --format-file <file>  the same, each line of the file a format
  -n, --length <length>     interpret only length bytes of input
  -s, --skip <offset>       skip offset bytes from the beginning
  -v, --no-squeezing        output identical lines
@@ -32,13 +36,15 @@ const LONG: &[(&str, char)] = &[
     ("two-bytes-decimal", 'd'),
     ("two-bytes-octal", 'o'),
     ("two-bytes-hex", 'x'),
+    ("format=", 'e'),
+    ("format-file=", 'f'),
     ("length=", 'n'),
     ("skip=", 's'),
     ("no-squeezing", 'v'),
 ];
 
-const HEXDUMP: Tool = Tool { name: "hexdump", short: "bcCdoxn:s:vhV", long: LONG, help: HELP, misuse: 1 };
-const HD: Tool = Tool { name: "hd", short: "bcCdoxn:s:vhV", long: LONG, help: HELP, misuse: 1 };
+const HEXDUMP: Tool = Tool { name: "hexdump", short: "bcCde:f:oxn:s:vhV", long: LONG, help: HELP, misuse: 1 };
+const HD: Tool = Tool { name: "hd", short: "bcCde:f:oxn:s:vhV", long: LONG, help: HELP, misuse: 1 };
 
 pub fn main(arguments: Arguments) -> i32 {
     run(&HEXDUMP, bytes_of(arguments), None).unwrap_or_else(|code| code)
@@ -53,15 +59,23 @@ fn run(tool: &Tool, arguments: Vec<Vec<u8>>, usual: Option<char>) -> Result<i32,
     let parsed = tool.parse(arguments)?;
     let mut formats: Vec<char> = usual.into_iter().collect();
     let (mut length, mut skip, mut squeezes) = (usize::MAX, 0, true);
+    let mut written = Vec::new();
     for (letter, text) in parsed.options {
         let text = text.unwrap_or_default();
         match letter {
             'n' => length = amount(tool, &text)?,
             's' => skip = amount(tool, &text)?,
             'v' => squeezes = false,
+            'e' => written.push(text),
+            'f' => {
+                let content = input::read(tool.name, &text).ok_or(1)?;
+                let lines = content.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+                written.extend(lines.filter(|line| !line.is_empty() && line[0] != b'#').map(<[u8]>::to_vec));
+            }
             format => formats.push(format),
         }
     }
+    let rows = if written.is_empty() { None } else { Some(rows_of(tool, &formats, written)?) };
     if formats.is_empty() {
         formats.push(' ');
     }
@@ -81,8 +95,22 @@ fn run(tool: &Tool, arguments: Vec<Vec<u8>>, usual: Option<char>) -> Result<i32,
     }
     let start = skip.min(content.len());
     let end = content.len().min(start.saturating_add(length));
-    dump(&content[start..end], start, &formats, squeezes, &mut Out::new("hexdump"));
+    let mut out = Out::new("hexdump");
+    match rows {
+        Some(rows) => rows.dump(&content[start..end], start, squeezes, &mut out),
+        None => dump(&content[start..end], start, &formats, squeezes, &mut out),
+    }
     Ok(code)
+}
+
+/// The formats that were written out, after those that letters stand for.
+fn rows_of(tool: &Tool, letters: &[char], written: Vec<Vec<u8>>) -> Result<format::Rows, i32> {
+    let known = letters.iter().flat_map(|letter| format::of_letter(*letter));
+    let all: Vec<Vec<u8>> = known.map(|text| text.as_bytes().to_vec()).chain(written).collect();
+    format::Rows::parse(&all).map_err(|message| {
+        complain(tool.name, message);
+        1
+    })
 }
 
 fn amount(tool: &Tool, text: &[u8]) -> Result<usize, i32> {

@@ -29,6 +29,8 @@ Usage: strings [option(s)] [file(s)]
     --bytes=<number>         displayable characters.  (The default is 4).
   -t --radix={o,d,x}        Print the location of the string in base 8, 10 or 16
   -w --include-all-whitespace Include all whitespace as valid string characters
+  -e --encoding={s,S,b,l,B,L} Characters of 7 or 8 bits, or of 16 or 32 bits,
+                             the first (b, B) or the last (l, L) byte first
   -o                        An alias for --radix=o
   -s --output-separator=<string> String used to separate strings in output.
      --help                 Display this information
@@ -43,6 +45,7 @@ struct Options {
     with_name: bool,
     all_blanks: bool,
     end: Vec<u8>,
+    encoding: u8,
 }
 
 pub fn main(arguments: Arguments) -> i32 {
@@ -51,8 +54,14 @@ pub fn main(arguments: Arguments) -> i32 {
 
 fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
     let parsed = TOOL.parse(arguments)?;
-    let mut options =
-        Options { least: 4, radix: None, with_name: false, all_blanks: false, end: b"\n".to_vec() };
+    let mut options = Options {
+        least: 4,
+        radix: None,
+        with_name: false,
+        all_blanks: false,
+        end: b"\n".to_vec(),
+        encoding: b's',
+    };
     let mut digits = String::new();
     for (letter, text) in parsed.options {
         let text = text.unwrap_or_default();
@@ -68,6 +77,13 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
             'o' => options.radix = Some(b'o'),
             'f' => options.with_name = true,
             'w' => options.all_blanks = true,
+            'e' => match text.as_slice() {
+                [encoding @ (b's' | b'S' | b'b' | b'l' | b'B' | b'L')] => options.encoding = *encoding,
+                _ => {
+                    let _ = abi::write_all(2, TOOL.help.as_bytes());
+                    return Err(1);
+                }
+            },
             's' => options.end = text,
             digit @ '0'..='9' => {
                 digits.push(digit);
@@ -76,9 +92,17 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
             _ => {}
         }
     }
+    // A lone - says what -a does, and names no file.
+    let named = parsed.operands.iter().filter(|operand| *operand != b"-").count();
+    if named == 0 && !parsed.operands.is_empty() {
+        let _ = abi::write_all(2, TOOL.help.as_bytes());
+        return Err(1);
+    }
+    let mut operands = parsed.operands;
+    operands.retain(|operand| operand != b"-");
     let mut out = Out::new("strings");
     let mut code = 0;
-    for operand in input::or_stdin(parsed.operands) {
+    for operand in input::or_stdin(operands) {
         match content(&operand) {
             Ok(content) => options.print(&content, &operand, &mut out),
             Err(message) => {
@@ -105,13 +129,16 @@ fn content(operand: &[u8]) -> Result<Vec<u8>, String> {
 
 impl Options {
     fn print(&self, content: &[u8], name: &[u8], out: &mut Out) {
-        let is_text = |byte: &u8| {
-            (0x20..0x7f).contains(byte) || *byte == b'\t' || self.all_blanks && byte.is_ascii_whitespace()
+        let unit = match self.encoding {
+            b'b' | b'l' => 2,
+            b'B' | b'L' => 4,
+            _ => 1,
         };
         let mut at = 0;
         while at < content.len() {
-            let length = content[at..].iter().take_while(|byte| is_text(byte)).count();
-            if length >= self.least {
+            let text: Vec<u8> =
+                content[at..].chunks_exact(unit).map_while(|bytes| self.character(bytes)).collect();
+            if text.len() >= self.least {
                 if self.with_name {
                     out.put([name, b": "].concat());
                 }
@@ -121,10 +148,26 @@ impl Options {
                     Some(_) => out.put(format!("{at:7} ")),
                     None => {}
                 }
-                out.put(&content[at..at + length]);
+                out.put(&text);
                 out.put(&self.end);
             }
-            at += length.max(1);
+            // What is no character may be the second half of one.
+            at += text.len() * unit + 1;
         }
+    }
+
+    /// The character that some bytes are, if it can be printed.
+    fn character(&self, bytes: &[u8]) -> Option<u8> {
+        let is_first = matches!(self.encoding, b'b' | b'B');
+        let (byte, others) = match bytes {
+            [others @ .., byte] if is_first => (*byte, others),
+            [byte, others @ ..] => (*byte, others),
+            [] => return None,
+        };
+        let is_text = (0x20..0x7f).contains(&byte)
+            || byte == b'\t'
+            || self.all_blanks && byte.is_ascii_whitespace()
+            || self.encoding == b'S' && byte >= 0x80;
+        (is_text && others.iter().all(|&byte| byte == 0)).then_some(byte)
     }
 }

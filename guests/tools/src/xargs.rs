@@ -24,6 +24,7 @@ const TOOL: Tool = Tool {
         ("exit", 'x'),
         ("interactive", 'p'),
         ("process-slot-var=", 'V'),
+        ("show-limits", 'S'),
     ],
     help: "\
 Usage: xargs [OPTION]... COMMAND [INITIAL-ARGS]...
@@ -41,6 +42,7 @@ Run COMMAND with arguments INITIAL-ARGS and more arguments read from input.
   -s, --max-chars=MAX-CHARS    limit length of command line to MAX-CHARS
   -t, --verbose                print commands before executing them
   -x, --exit                   exit if the size (see -s) is exceeded
+      --show-limits            show limits on command-line length
       --help        display this help and exit
       --version     output version information and exit
 ",
@@ -112,7 +114,7 @@ fn prepare(arguments: Vec<Vec<u8>>) -> Result<(Job, Option<Vec<u8>>), i32> {
         code: 0,
         stop: false,
     };
-    let mut file = None;
+    let (mut file, mut shows_limits) = (None, false);
     for (letter, text) in parsed.options {
         match letter {
             '0' => job.delimiter = Some(0),
@@ -145,16 +147,43 @@ fn prepare(arguments: Vec<Vec<u8>>) -> Result<(Job, Option<Vec<u8>>), i32> {
             's' => job.max_chars = number(&text.unwrap_or_default(), 's', 1)?.min(LONGEST),
             'r' => job.skip_if_empty = true,
             't' => job.verbose = true,
+            'S' => shows_limits = true,
             'x' => job.exit_if_too_long = true,
             'p' => return Err(TOOL.wrong("there is no terminal to ask on: -p cannot be used here")),
             _ => {}
         }
+    }
+    if shows_limits {
+        job.show_limits();
     }
     if file.is_none() {
         job.null =
             abi::open(Dir::CWD, b"/dev/null", open_flags::RDONLY | open_flags::CLOEXEC, 0).unwrap_or(-1);
     }
     Ok((job, file))
+}
+
+impl Job {
+    fn show_limits(&self) {
+        // What a program is given at its start, and what the standard sets aside of it.
+        const SYSTEM: usize = 2 * 1024 * 1024;
+        const SET_ASIDE: usize = 2048;
+        let environment: usize = self.environment.iter().map(|pair| pair.len() + 1).sum();
+        let limit = SYSTEM - SET_ASIDE;
+        let text = format!(
+            "Your environment variables take up {environment} bytes\n\
+             POSIX upper limit on argument length (this system): {}\n\
+             POSIX smallest allowable upper limit on argument length (all systems): 4096\n\
+             Maximum length of command we could actually use: {}\n\
+             Size of command buffer we are actually using: {}\n\
+             Maximum parallelism (--max-procs must be no greater): {}\n",
+            limit.saturating_sub(environment),
+            limit.saturating_sub(2 * environment),
+            self.max_chars,
+            i32::MAX
+        );
+        let _ = abi::write_all(2, text.as_bytes());
+    }
 }
 
 fn number(text: &[u8], letter: char, least: usize) -> Result<usize, i32> {

@@ -11,7 +11,7 @@ mod show;
 mod text;
 
 use compare::Hunk;
-use show::{Format, Pair, Sides};
+use show::{Format, Pair, Sides, Style};
 use std::collections::BTreeSet;
 use text::{Ignored, Text};
 use toolkit::args::{Tool, bytes_of};
@@ -27,7 +27,7 @@ const TOOL: Tool = Tool {
     short: "abBcC:deEF:hHiI:lL:nNpPqrsS:tTuU:vwW:x:X:yZ0123456789",
     long: &[
         ("brief", 'q'),
-        ("color[=", 'h'),
+        ("color[=", 'Ĉ'),
         ("context[=", 'Ċ'),
         ("ed", 'e'),
         ("exclude=", 'x'),
@@ -41,6 +41,7 @@ const TOOL: Tool = Tool {
         ("ignore-space-change", 'b'),
         ("ignore-tab-expansion", 'E'),
         ("ignore-trailing-space", 'Z'),
+        ("initial-tab", 'T'),
         ("label=", 'L'),
         ("left-column", 'Ł'),
         ("minimal", 'd'),
@@ -48,7 +49,10 @@ const TOOL: Tool = Tool {
         ("no-dereference", 'Ñ'),
         ("normal", 'Ń'),
         ("recursive", 'r'),
+        ("rcs", 'n'),
         ("report-identical-files", 's'),
+        ("show-c-function", 'p'),
+        ("show-function-line=", 'F'),
         ("side-by-side", 'y'),
         ("speed-large-files", 'H'),
         ("starting-file=", 'S'),
@@ -75,6 +79,11 @@ Compare FILES line by line.
   -W, --width=NUM               output at most NUM (default 130) print columns
       --left-column             output only the left column of common lines
       --suppress-common-lines   do not output common lines
+  -t, --expand-tabs             expand tabs to spaces in output
+  -T, --initial-tab             make tabs line up by prepending a tab
+  -p, --show-c-function         show which C function each change is in
+  -F, --show-function-line=RE   show the most recent line matching RE
+      --color[=WHEN]            color output; WHEN is never, always or auto
       --label LABEL             use LABEL instead of file name and timestamp
   -r, --recursive                 recursively compare any subdirectories found
       --no-dereference            don't follow symbolic links
@@ -109,6 +118,7 @@ Exit status is 0 if inputs are the same, 1 if different, 2 if trouble.
 struct Differ {
     format: Format,
     sides: Sides,
+    style: Style,
     ignored: Ignored,
     blank_lines: bool,
     matching: Vec<Regex>,
@@ -174,6 +184,7 @@ impl Differ {
         Differ {
             format: Format::Normal,
             sides: Sides { width: 130, left_only: false, without_common: false },
+            style: Style::default(),
             ignored: Ignored::default(),
             blank_lines: false,
             matching: Vec::new(),
@@ -203,7 +214,7 @@ impl Differ {
             'a' => self.text = true,
             'b' => self.ignored.space_change = true,
             'B' => self.blank_lines = true,
-            'c' | 'C' | 'Ċ' => self.format = Format::Context(number(3)?),
+            'c' | 'C' | 'Ċ' => self.format = Format::Context(self.most_context(number(3)?)),
             'e' => (self.format, self.ignored.last_newline) = (Format::Ed, true),
             'E' => self.ignored.tab_expansion = true,
             'i' => self.ignored.case = true,
@@ -215,13 +226,32 @@ impl Differ {
             'P' => self.new_first = true,
             'Ñ' => self.keeps_links = true,
             'Ń' => self.format = Format::Normal,
+            'F' => self.style.functions.push(pattern(&bytes)?),
+            'p' => {
+                self.style.functions.push(pattern(b"^[[:alpha:]$_]")?);
+                if self.format == Format::Normal {
+                    self.format = Format::Context(3);
+                }
+            }
             'q' => self.brief = true,
             'r' => self.recursive = true,
             'Ŕ' => self.ignored.trailing_cr = true,
             's' => self.reports_same = true,
             'S' => self.start = bytes,
             'Ś' => self.sides.without_common = true,
-            'u' | 'U' | 'Ŭ' => self.format = Format::Unified(number(3)?),
+            't' => self.style.expands_tabs = true,
+            'T' => self.style.initial_tab = true,
+            'Ĉ' => {
+                self.style.colors = match text.as_deref() {
+                    Some(b"always") => true,
+                    None | Some(b"auto") => abi::isatty(1),
+                    Some(b"never") => false,
+                    Some(other) => {
+                        return Err(TOOL.wrong(format_args!("invalid color {}", quote::word(other))));
+                    }
+                }
+            }
+            'u' | 'U' | 'Ŭ' => self.format = Format::Unified(self.most_context(number(3)?)),
             'w' => self.ignored.all_space = true,
             'W' => self.sides.width = number(130)?,
             'x' => self.excluded.push(bytes),
@@ -242,6 +272,14 @@ impl Differ {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Of several numbers of lines around a change the greatest holds.
+    fn most_context(&self, lines: usize) -> usize {
+        match self.format {
+            Format::Context(before) | Format::Unified(before) => lines.max(before),
+            _ => lines,
+        }
     }
 
     /// `-u5` and `-5 -u`, as old scripts have it.
@@ -433,6 +471,7 @@ impl Differ {
             new: &right,
             old_heading: self.heading(old, 0),
             new_heading: self.heading(new, 1),
+            style: &self.style,
         };
         pair.show(&hunks, self.format, self.sides, &mut self.out);
         differ

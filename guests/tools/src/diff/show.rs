@@ -3,6 +3,7 @@
 use super::compare::Hunk;
 use super::text::Text;
 use toolkit::out::Out;
+use wardian_regex::Regex;
 
 /// The form of the output.
 #[derive(Clone, Copy, PartialEq)]
@@ -21,6 +22,57 @@ pub struct Pair<'a> {
     pub new: &'a Text,
     pub old_heading: String,
     pub new_heading: String,
+    pub style: &'a Style,
+}
+
+/// How lines are dressed.
+#[derive(Default)]
+pub struct Style {
+    /// `-t`: tabs become blanks.
+    pub expands_tabs: bool,
+    /// `-T`: a tab stands before each line, so that those in it are where they were.
+    pub initial_tab: bool,
+    pub colors: bool,
+    /// `-p`, `-F`: the last line before a hunk that matches one of these is shown with it.
+    pub functions: Vec<Regex>,
+}
+
+/// What colours mean, as terminals know them.
+#[derive(Clone, Copy)]
+enum Color {
+    Heading,
+    Old,
+    New,
+    Place,
+    None,
+}
+
+impl Style {
+    /// A text in a colour.
+    fn paint(&self, color: Color, text: &[u8]) -> Vec<u8> {
+        let code: &[u8] = match color {
+            Color::Heading => b"1",
+            Color::Old => b"31",
+            Color::New => b"32",
+            Color::Place => b"36",
+            Color::None => return text.to_vec(),
+        };
+        if self.colors { [b"\x1b[", code, b"m", text, b"\x1b[0m"].concat() } else { text.to_vec() }
+    }
+
+    /// A line behind its mark; says so where it lacks its newline.
+    fn put(&self, text: &Text, at: usize, mark: &[u8], color: Color, out: &mut Out) {
+        let line = &text.lines[at];
+        let bare = line.strip_suffix(b"\n").unwrap_or(line);
+        let mark = match (mark, self.initial_tab) {
+            (b" ", true) => b"\t".to_vec(),
+            ([sign] | [sign, b' '], true) => vec![*sign, b'\t'],
+            (mark, _) => mark.to_vec(),
+        };
+        let bare = if self.expands_tabs { super::text::expand(bare) } else { bare.to_vec() };
+        out.put(self.paint(color, &[mark, bare].concat()));
+        out.put(if line.ends_with(b"\n") { "\n" } else { "\n\\ No newline at end of file\n" });
+    }
 }
 
 /// What `-y` is told.
@@ -38,15 +90,41 @@ impl Pair<'_> {
             Format::Ed => hunks.iter().rev().for_each(|hunk| self.ed(hunk, out)),
             Format::Rcs => hunks.iter().for_each(|hunk| self.rcs(hunk, out)),
             Format::Unified(context) => {
-                out.put(format!("--- {}\n+++ {}\n", self.old_heading, self.new_heading));
+                self.headings(["---", "+++"], out);
                 grouped(hunks, context).for_each(|group| self.unified(group, context, out));
             }
             Format::Context(context) => {
-                out.put(format!("*** {}\n--- {}\n", self.old_heading, self.new_heading));
+                self.headings(["***", "---"], out);
                 grouped(hunks, context).for_each(|group| self.context(group, context, out));
             }
             Format::SideBySide => self.side_by_side(hunks, sides, out),
         }
+    }
+
+    fn headings(&self, marks: [&str; 2], out: &mut Out) {
+        for (mark, heading) in marks.iter().zip([&self.old_heading, &self.new_heading]) {
+            out.put(self.style.paint(Color::Heading, format!("{mark} {heading}").as_bytes()));
+            out.put("\n");
+        }
+    }
+
+    /// The line that says where a hunk is.
+    fn place(&self, text: String, out: &mut Out) {
+        out.put(self.style.paint(Color::Place, text.as_bytes()));
+    }
+
+    /// The function that a line is in: the last line before it that looks like one, after a blank.
+    fn function(&self, before: usize) -> Vec<u8> {
+        let is_function = |at: &usize| {
+            let line = self.old.line(*at);
+            self.style.functions.iter().any(|regex| regex.find_at(line, 0).is_some())
+        };
+        if self.style.functions.is_empty() {
+            return Vec::new();
+        }
+        let Some(at) = (0..before).rev().find(is_function) else { return Vec::new() };
+        let line = self.old.line(at).trim_ascii_start();
+        [b" ", line[..line.len().min(40)].trim_ascii_end()].concat()
     }
 
     fn normal(&self, hunk: &Hunk, out: &mut Out) {
@@ -55,12 +133,13 @@ impl Pair<'_> {
             (_, true) => 'd',
             _ => 'c',
         };
-        out.put(format!("{}{letter}{}\n", span(hunk.old), span(hunk.new)));
-        (hunk.old.0..hunk.old.1).for_each(|at| self.old.put(at, b"< ", out));
+        self.place(format!("{}{letter}{}", span(hunk.old), span(hunk.new)), out);
+        out.put("\n");
+        (hunk.old.0..hunk.old.1).for_each(|at| self.style.put(self.old, at, b"< ", Color::Old, out));
         if letter == 'c' {
             out.put("---\n");
         }
-        (hunk.new.0..hunk.new.1).for_each(|at| self.new.put(at, b"> ", out));
+        (hunk.new.0..hunk.new.1).for_each(|at| self.style.put(self.new, at, b"> ", Color::New, out));
     }
 
     fn ed(&self, hunk: &Hunk, out: &mut Out) {
@@ -101,46 +180,53 @@ impl Pair<'_> {
 
     fn unified(&self, group: &[Hunk], context: usize, out: &mut Out) {
         let around = self.around(group, context);
-        out.put(format!("@@ -{} +{} @@\n", counted(around.old), counted(around.new)));
+        self.place(format!("@@ -{} +{} @@", counted(around.old), counted(around.new)), out);
+        out.put(self.function(around.old.0));
+        out.put("\n");
         let mut at = around.old.0;
         for hunk in group {
-            (at..hunk.old.0).for_each(|at| self.old.put(at, b" ", out));
-            (hunk.old.0..hunk.old.1).for_each(|at| self.old.put(at, b"-", out));
-            (hunk.new.0..hunk.new.1).for_each(|at| self.new.put(at, b"+", out));
+            (at..hunk.old.0).for_each(|at| self.style.put(self.old, at, b" ", Color::None, out));
+            (hunk.old.0..hunk.old.1).for_each(|at| self.style.put(self.old, at, b"-", Color::Old, out));
+            (hunk.new.0..hunk.new.1).for_each(|at| self.style.put(self.new, at, b"+", Color::New, out));
             at = hunk.old.1;
         }
-        (at..around.old.1).for_each(|at| self.old.put(at, b" ", out));
+        (at..around.old.1).for_each(|at| self.style.put(self.old, at, b" ", Color::None, out));
     }
 
     fn context(&self, group: &[Hunk], context: usize, out: &mut Out) {
         let around = self.around(group, context);
-        out.put(format!("***************\n*** {} ****\n", lines_of(around.old)));
+        out.put("***************");
+        out.put(self.function(around.old.0));
+        out.put("\n");
+        self.place(format!("*** {} ****", lines_of(around.old)), out);
+        out.put("\n");
         let is_change = |hunk: &Hunk| hunk.old.0 < hunk.old.1 && hunk.new.0 < hunk.new.1;
         if group.iter().any(|hunk| hunk.old.0 < hunk.old.1) {
             let mut at = around.old.0;
             for hunk in group {
-                (at..hunk.old.0).for_each(|at| self.old.put(at, b"  ", out));
+                (at..hunk.old.0).for_each(|at| self.style.put(self.old, at, b"  ", Color::Old, out));
                 let mark: &[u8] = if is_change(hunk) { b"! " } else { b"- " };
-                (hunk.old.0..hunk.old.1).for_each(|at| self.old.put(at, mark, out));
+                (hunk.old.0..hunk.old.1).for_each(|at| self.style.put(self.old, at, mark, Color::Old, out));
                 at = hunk.old.1;
             }
-            (at..around.old.1).for_each(|at| self.old.put(at, b"  ", out));
+            (at..around.old.1).for_each(|at| self.style.put(self.old, at, b"  ", Color::Old, out));
         }
-        out.put(format!("--- {} ----\n", lines_of(around.new)));
+        self.place(format!("--- {} ----", lines_of(around.new)), out);
+        out.put("\n");
         if group.iter().any(|hunk| hunk.new.0 < hunk.new.1) {
             let mut at = around.new.0;
             for hunk in group {
-                (at..hunk.new.0).for_each(|at| self.new.put(at, b"  ", out));
+                (at..hunk.new.0).for_each(|at| self.style.put(self.new, at, b"  ", Color::New, out));
                 let mark: &[u8] = if is_change(hunk) { b"! " } else { b"+ " };
-                (hunk.new.0..hunk.new.1).for_each(|at| self.new.put(at, mark, out));
+                (hunk.new.0..hunk.new.1).for_each(|at| self.style.put(self.new, at, mark, Color::New, out));
                 at = hunk.new.1;
             }
-            (at..around.new.1).for_each(|at| self.new.put(at, b"  ", out));
+            (at..around.new.1).for_each(|at| self.style.put(self.new, at, b"  ", Color::New, out));
         }
     }
 
     fn side_by_side(&self, hunks: &[Hunk], sides: Sides, out: &mut Out) {
-        let layout = Columns::new(sides.width);
+        let layout = Columns::new(sides.width, self.style);
         let (mut x, mut y) = (0, 0);
         let end = Hunk {
             old: (self.old.lines.len(), self.old.lines.len()),
@@ -204,18 +290,20 @@ fn lines_of((start, end): (usize, usize)) -> String {
 }
 
 /// Where the two halves of a line stand.
-struct Columns {
+struct Columns<'a> {
     half: usize,
     second: usize,
+    style: &'a Style,
 }
 
-impl Columns {
-    fn new(width: usize) -> Columns {
+impl Columns<'_> {
+    fn new(width: usize, style: &Style) -> Columns<'_> {
         // The second column starts at a tab stop, with three columns between.
         let width = width as isize;
-        let offset = ((width + 8 + 3) / 16 * 8).max(0);
+        let tab = if style.expands_tabs { 1 } else { 8 };
+        let offset = ((width + tab + 3) / (2 * tab) * tab).max(0);
         let half = (offset - 3).min(width - offset).max(0) as usize;
-        Columns { half, second: if half == 0 { width as usize } else { offset as usize } }
+        Columns { half, second: if half == 0 { width as usize } else { offset as usize }, style }
     }
 
     /// Prints two lines side by side, with a newline if one of them has it.
@@ -224,49 +312,54 @@ impl Columns {
         let without = |line: &'_ [u8]| line.strip_suffix(b"\n").map_or(line.len(), <[u8]>::len);
         let (old, new) = (old.map(|line| &line[..without(line)]), new.map(|line| &line[..without(line)]));
         let mut line = Vec::new();
-        let mut column = old.map_or(0, |old| fill(old, self.half, 0, &mut line));
+        let mut column = old.map_or(0, |old| fill(old, self.half, 0, self.style.expands_tabs, &mut line));
         if mark != b' ' || new.is_some_and(|new| !new.is_empty()) {
             let at = if mark == b' ' { self.second } else { (self.half + self.second - 1) / 2 };
-            column = pad(column, at, &mut line);
+            column = self.pad(column, at, &mut line);
             if mark != b' ' {
                 line.push(mark);
                 column += 1;
             }
         }
         if let Some(new) = new.filter(|new| !new.is_empty()) {
-            pad(column, self.second, &mut line);
-            fill(new, self.half, self.second, &mut line);
+            self.pad(column, self.second, &mut line);
+            fill(new, self.half, self.second, self.style.expands_tabs, &mut line);
         }
+        let color = match mark {
+            b'<' => Color::Old,
+            b'>' => Color::New,
+            _ => Color::None,
+        };
         if is_whole {
             line.push(b'\n');
         }
-        out.put(line);
+        out.put(self.style.paint(color, &line));
     }
-}
 
-/// Goes on to a column, by tabs as far as they go.
-fn pad(mut column: usize, to: usize, line: &mut Vec<u8>) -> usize {
-    while (column / 8 + 1) * 8 <= to {
-        line.push(b'\t');
-        column = (column / 8 + 1) * 8;
+    /// Goes on to a column, by tabs as far as they go.
+    fn pad(&self, mut column: usize, to: usize, line: &mut Vec<u8>) -> usize {
+        while !self.style.expands_tabs && (column / 8 + 1) * 8 <= to {
+            line.push(b'\t');
+            column = (column / 8 + 1) * 8;
+        }
+        line.resize(line.len() + to.saturating_sub(column), b' ');
+        to.max(column)
     }
-    line.resize(line.len() + to.saturating_sub(column), b' ');
-    to.max(column)
 }
 
 /// As much of a line as fits; answers the column it ends at.
-fn fill(text: &[u8], width: usize, start: usize, line: &mut Vec<u8>) -> usize {
+fn fill(text: &[u8], width: usize, start: usize, expands_tabs: bool, line: &mut Vec<u8>) -> usize {
     let mut column = 0;
     for chunk in text.utf8_chunks() {
         for char in chunk.valid().chars() {
-            if char == '\t' {
-                let next = (column / 8 + 1) * 8;
-                if next > width {
-                    return start + column;
-                }
-                line.resize(line.len() + next - column, b' ');
+            let next = (column / 8 + 1) * 8;
+            if char == '\t' && expands_tabs {
+                line.resize(line.len() + next.min(width) - column, b' ');
+                column = next.min(width);
+            } else if char == '\t' && next < width {
+                line.push(b'\t');
                 column = next;
-            } else if column < width {
+            } else if char != '\t' && column < width {
                 line.extend(char.encode_utf8(&mut [0; 4]).bytes());
                 column += 1;
             } else {

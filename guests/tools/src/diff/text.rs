@@ -1,7 +1,5 @@
 //! A file as lines, and what makes two lines the same.
 
-use toolkit::out::Out;
-
 /// What is not looked at when lines are compared.
 #[derive(Clone, Copy, Default)]
 pub struct Ignored {
@@ -43,16 +41,6 @@ impl Text {
         line.strip_suffix(b"\n").unwrap_or(line)
     }
 
-    /// Prints a line, and says so where it lacks its newline.
-    pub fn put(&self, at: usize, mark: &[u8], out: &mut Out) {
-        let line = &self.lines[at];
-        out.put(mark);
-        out.put(line);
-        if !line.ends_with(b"\n") {
-            out.put("\n\\ No newline at end of file\n");
-        }
-    }
-
     /// The lines as they are compared.
     pub fn keys(&self, ignored: Ignored) -> Vec<Vec<u8>> {
         self.lines.iter().map(|line| key(line, ignored)).collect()
@@ -90,7 +78,7 @@ fn key(line: &[u8], ignored: Ignored) -> Vec<u8> {
     text
 }
 
-fn expand(text: &[u8]) -> Vec<u8> {
+pub fn expand(text: &[u8]) -> Vec<u8> {
     let mut expanded = Vec::new();
     for &byte in text {
         match byte {

@@ -145,7 +145,7 @@ pub fn switch(shell: &mut Shell, word: &[u8]) -> Result<(), u8> {
         b"noheader" => (style.headers, style.headers_chosen) = (false, true),
         b"echo" => shell.echo = true,
         b"stats" => shell.stats = Stats::On,
-        b"append" | b"deserialize" | b"multiplex" | b"nofollow" | b"unsafe-testing" | b"memtrace" => {}
+        b"multiplex" | b"nofollow" | b"unsafe-testing" | b"memtrace" => {}
         b"help" => {
             complain(HELP);
             return Err(0);

@@ -3,10 +3,15 @@
 use crate::database::{Cell, Database, Failure, Statement};
 use crate::output::Output;
 use crate::shell::{Shell, ShowPlan};
+use rusqlite::ffi;
 
 /// Shows how a statement would run, as `.eqp` asked for. A plan that cannot be had is none.
 pub fn show_before(shell: &mut Shell, database: &Database, sql: &[u8]) {
     let explained = |how: &str| [how.as_bytes(), sql].concat();
+    let before = database.switch(ffi::SQLITE_DBCONFIG_TRIGGER_EQP, -1);
+    if matches!(shell.show_plan, ShowPlan::Trigger | ShowPlan::Full) {
+        database.switch(ffi::SQLITE_DBCONFIG_TRIGGER_EQP, 1);
+    }
     if let Ok((Some(mut statement), _)) = database.prepare(&explained("EXPLAIN QUERY PLAN ")) {
         let _ = show(&mut shell.out, &mut statement);
     }
@@ -15,6 +20,7 @@ pub fn show_before(shell: &mut Shell, database: &Database, sql: &[u8]) {
     {
         let _ = show_program(&mut shell.out, &mut statement);
     }
+    database.switch(ffi::SQLITE_DBCONFIG_TRIGGER_EQP, before);
 }
 
 /// A step of a plan: its number, that of the step it is a part of, and what it does.

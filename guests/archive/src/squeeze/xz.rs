@@ -102,6 +102,7 @@ struct Job {
     settings: Settings,
     code: i32,
     totals: list::Totals,
+    robot: bool,
 }
 
 /// The program is to end at once, its code set.
@@ -146,6 +147,7 @@ fn start(
         settings: Settings::default(),
         code: 0,
         totals: list::Totals::default(),
+        robot: false,
     };
     let parsed = match tool.parse(arguments) {
         Ok(parsed) => parsed,
@@ -211,6 +213,10 @@ impl Job {
                     }
                 }
             }
+            'M' => return self.limit_memory(&text),
+            'i' => return Err(self.wrong("--ignore-check: not supported here".to_owned())),
+            'x' => return Err(self.wrong("--single-stream: not supported here".to_owned())),
+            'R' => self.robot = true,
             'T' if toolkit::input::number::<u32>(&text).is_none() => {
                 return Err(
                     self.wrong(format!("{}: Value is not a non-negative decimal integer", shown(&text)))
@@ -219,6 +225,23 @@ impl Job {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Takes a limit that never matters: none at all, or one that all settings stay below.
+    fn limit_memory(&self, text: &[u8]) -> Result<(), i32> {
+        const ENOUGH: u64 = 700 << 20;
+        let is_share =
+            text.strip_suffix(b"%").is_some_and(|share| toolkit::input::number::<u8>(share).is_some());
+        if matches!(text, b"0" | b"max") || is_share {
+            return Ok(());
+        }
+        match toolkit::count::parse(text, 1..=u64::MAX, "KMGkmg0") {
+            Ok(limit) if limit >= ENOUGH => Ok(()),
+            Ok(_) => Err(self.wrong(format!("{}: so low a memory limit cannot be kept here", shown(text)))),
+            Err(_) => {
+                Err(self.wrong(format!("{}: Value is not a non-negative decimal integer", shown(text))))
+            }
+        }
     }
 
     fn wrong(&self, message: String) -> i32 {
@@ -237,6 +260,14 @@ impl Job {
     }
 
     fn run(&mut self, files: &[Vec<u8>]) -> i32 {
+        match self.act {
+            _ if !self.robot => {}
+            Act::List => return self.wrong("--robot: not supported here with --list".to_owned()),
+            _ => {
+                let message = "Compression and decompression with --robot are not supported yet.";
+                return self.wrong(message.to_owned());
+            }
+        }
         for file in files {
             let over = if file == b"-" { self.treat_stdin() } else { self.treat(file, files.len()) };
             if over.is_err() {

@@ -1,8 +1,8 @@
 //! Puts files into an archive.
 
-use super::header::{Format, Kind, Member};
+use super::header::{BLOCK, Format, Kind, Member};
 use super::list::{Lister, complain, quoted};
-use super::options::{Options, Tag, shown};
+use super::options::{Options, Tag, fatal, misuse, shown};
 use super::transform::Target;
 use super::writer::{PaxTimes, Writer};
 use super::{Report, Sink, amount, enter, fatal_only};
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use toolkit::files;
 use toolkit::names::Names;
 use wardian_abi as abi;
-use wardian_abi::{Dir, Errno, Stat};
+use wardian_abi::{Dir, Errno, Stat, Whence};
 
 /// Members on their way into an archive.
 pub struct Adder<'a> {
@@ -40,6 +40,8 @@ pub struct Adder<'a> {
 pub struct Over(pub i32);
 
 pub fn create(options: &Options, report: &mut Report) -> Result<(), i32> {
+    check_verify(options)?;
+    let start = abi::getcwd().unwrap_or_default();
     let (sink, writer) = Sink::create(options)?;
     let mut adder = Adder::new(options, report, writer, sink.fd(), HashMap::new());
     adder.add_all()?;
@@ -47,6 +49,24 @@ pub fn create(options: &Options, report: &mut Report) -> Result<(), i32> {
     sink.finish().map_err(|error| write_failed(options, Errno::from(error)).0)?;
     if options.totals {
         complain_total(written);
+    }
+    if options.verify_compare {
+        enter(b".", &start)?;
+        super::diff::verify(options, report)?;
+    }
+    Ok(())
+}
+
+/// Only a plain file can be read again.
+fn check_verify(options: &Options) -> Result<(), i32> {
+    if options.sparse && options.format != Format::Gnu {
+        return Err(fatal("--sparse: holes can be left out only with --format=gnu here"));
+    }
+    if options.verify_compare && options.packing.is_some() {
+        return Err(misuse("Cannot verify compressed archives"));
+    }
+    if options.verify_compare && options.archive == b"-" {
+        return Err(fatal("Cannot verify stdin/stdout archive"));
     }
     Ok(())
 }
@@ -322,10 +342,25 @@ impl<'a> Adder<'a> {
         };
         let mut member = self.member(path, stat, Kind::File);
         (member.size, member.stored) = (stat.size, stat.size);
+        // One that cannot be looked through is told of when it is put in.
+        if self.options.sparse
+            && let Ok(Some(map)) = self.pieces_of(&opened, stat.size)
+        {
+            member.kind = Kind::Sparse;
+            member.stored = map.iter().map(|(_, length)| length).sum();
+            member.map = Some(map);
+        }
         if !self.try_header(path, stat, &member)? {
             return Ok(());
         }
-        self.put_content(path, &opened, stat.size)?;
+        let whole = [(0, stat.size)];
+        for &(offset, length) in member.map.as_deref().unwrap_or(&whole) {
+            if member.map.is_some() {
+                let _ = abi::seek(opened.0, i64::try_from(offset).unwrap_or(i64::MAX), Whence::Start);
+            }
+            self.put_content(path, &opened, length)?;
+        }
+        self.writer.pad(member.stored).map_err(|error| write_failed(self.options, error.into()))?;
         self.mark_done(path);
         Ok(())
     }
@@ -360,7 +395,36 @@ impl<'a> Adder<'a> {
             self.put(count)?;
             left -= count as u64;
         }
-        self.writer.pad(size).map_err(|error| write_failed(self.options, error.into()))
+        Ok(())
+    }
+
+    /// Where a file has something other than zeros, in whole blocks; nothing if there are no holes in it.
+    fn pieces_of(&mut self, opened: &Opened, size: u64) -> Result<Option<Vec<(u64, u64)>>, Errno> {
+        let (mut map, mut at): (Vec<(u64, u64)>, u64) = (Vec::new(), 0);
+        while at < size {
+            let most = usize::try_from(size - at).unwrap_or(CHUNK).min(CHUNK);
+            let count = abi::pread(opened.0, &mut self.buffer[..most], at)?;
+            if count == 0 {
+                break;
+            }
+            // A block that was cut short is read again with the next.
+            let whole = if count < most { count / BLOCK * BLOCK } else { count };
+            for block in self.buffer[..if whole == 0 { count } else { whole }].chunks(BLOCK) {
+                let length = block.len() as u64;
+                match map.last_mut() {
+                    _ if block.iter().all(|&byte| byte == 0) => {}
+                    Some((offset, before)) if *offset + *before == at => *before += length,
+                    _ => map.push((at, length)),
+                }
+                at += length;
+            }
+        }
+        let kept: u64 = map.iter().map(|(_, length)| length).sum();
+        // A hole at the end is told by a piece of nothing behind it.
+        if map.last().is_none_or(|(offset, length)| offset + length < size) {
+            map.push((size, 0));
+        }
+        Ok((kept < size).then_some(map))
     }
 
     fn put(&mut self, count: usize) -> Result<(), Over> {

@@ -12,6 +12,16 @@ use wardian_abi as abi;
 use wardian_abi::{Dir, Errno, Stat};
 
 pub fn diff(options: &Options, matching: &Matching, report: &mut Report) -> Result<(), i32> {
+    compare_all(options, matching, report, "")
+}
+
+/// `-W`: looks whether all is in the archive as it is on disk.
+pub fn verify(options: &Options, report: &mut Report) -> Result<(), i32> {
+    compare_all(options, &Matching::default(), report, "Verify ")
+}
+
+/// Compares members; each name shown follows a word.
+fn compare_all(options: &Options, matching: &Matching, report: &mut Report, word: &str) -> Result<(), i32> {
     let mut source = Source::open(options)?;
     if let Some(directory) = &options.directory {
         enter(directory, &abi::getcwd().unwrap_or_default())?;
@@ -23,7 +33,8 @@ pub fn diff(options: &Options, matching: &Matching, report: &mut Report) -> Resu
             continue;
         }
         if lister.level() > 0 {
-            lister.show(&member, &member.name, lister.level() > 1);
+            lister.put(word);
+            lister.show(&member, &member.name, lister.level() > 1 && word.is_empty());
         }
         let name = report.safe_name(&member.name, options.absolute, "member names");
         let differences = match compare(&mut source, &member, &name) {

@@ -274,8 +274,40 @@ pub fn compose(member: &Member, format: Format) -> Block {
         put_number(&mut block[field::MAJOR], number(member.device.0, 8));
         put_number(&mut block[field::MINOR], number(member.device.1, 8));
     }
+    if let Some(map) = &member.map {
+        let (first, more) = map.split_at(map.len().min(PIECES_IN_HEADER));
+        put_pieces(&mut block[field::SPARSE], first);
+        block[field::SPARSE_MORE] = u8::from(!more.is_empty());
+        put_number(&mut block[field::REAL_SIZE], i64::try_from(member.size).unwrap_or(i64::MAX));
+    }
     seal(&mut block);
     block
+}
+
+/// How many pieces of a sparse file a header has room for, and a block after it.
+const PIECES_IN_HEADER: usize = 4;
+const PIECES_IN_BLOCK: usize = 21;
+
+fn put_pieces(field: &mut [u8], pieces: &[(u64, u64)]) {
+    for (pair, &(offset, length)) in field.chunks_exact_mut(24).zip(pieces) {
+        put_number(&mut pair[..12], i64::try_from(offset).unwrap_or(i64::MAX));
+        put_number(&mut pair[12..], i64::try_from(length).unwrap_or(i64::MAX));
+    }
+}
+
+/// The blocks after a header with the pieces of a sparse file that it has no room for.
+pub fn more_pieces(member: &Member) -> Vec<Block> {
+    let pieces = member.map.as_deref().unwrap_or_default();
+    let groups: Vec<&[(u64, u64)]> =
+        pieces.get(PIECES_IN_HEADER..).unwrap_or_default().chunks(PIECES_IN_BLOCK).collect();
+    let last = groups.len();
+    let block_of = |(at, group): (usize, &&[(u64, u64)])| {
+        let mut block = [0; BLOCK];
+        put_pieces(&mut block[..504], group);
+        block[504] = u8::from(at + 1 < last);
+        block
+    };
+    groups.iter().enumerate().map(block_of).collect()
 }
 
 /// As much of a text as fits.

@@ -2,7 +2,7 @@
 
 use super::header::{Kind, Member};
 use super::options::Options;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use toolkit::clock::Clock;
 use toolkit::mode::letters;
 use wardian_abi as abi;
@@ -82,6 +82,11 @@ impl Lister {
         self.line("");
     }
 
+    /// Begins a line.
+    pub fn put(&mut self, text: &str) {
+        self.buffer.extend(text.bytes());
+    }
+
     /// Writes a line of words.
     pub fn line(&mut self, text: &str) {
         self.buffer.extend(text.bytes());
@@ -143,9 +148,61 @@ impl Lister {
     }
 }
 
-/// A name with C's escapes for what does not print.
+/// How names are shown.
+#[derive(Clone, Copy)]
+pub enum Quoting {
+    Literal,
+    Escape,
+    C,
+    /// In quotes where a shell would need them, or always; what does not print as it is, or as escapes.
+    Shell {
+        always: bool,
+        escapes: bool,
+    },
+}
+
+thread_local! {
+    static QUOTING: Cell<Quoting> = const { Cell::new(Quoting::Escape) };
+}
+
+/// Shows names in another way from now on.
+pub fn set_quoting(style: Quoting) {
+    QUOTING.with(|quoting| quoting.set(style));
+}
+
+impl Quoting {
+    /// The style with this name.
+    pub fn parse(name: &[u8]) -> Option<Quoting> {
+        Some(match name {
+            b"literal" => Quoting::Literal,
+            b"escape" => Quoting::Escape,
+            b"c" => Quoting::C,
+            b"shell" => Quoting::Shell { always: false, escapes: false },
+            b"shell-always" => Quoting::Shell { always: true, escapes: false },
+            b"shell-escape" => Quoting::Shell { always: false, escapes: true },
+            b"shell-escape-always" => Quoting::Shell { always: true, escapes: true },
+            _ => return None,
+        })
+    }
+}
+
+/// A name as it is shown: with C's escapes for what does not print, unless told otherwise.
 pub fn quoted(name: &[u8]) -> String {
-    let text = toolkit::quote::in_c(name, true);
-    let inside = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(&text);
-    inside.replace("\\\"", "\"")
+    use toolkit::quote;
+    match QUOTING.with(Cell::get) {
+        Quoting::Literal => String::from_utf8_lossy(name).into_owned(),
+        Quoting::C => quote::in_c(name, true),
+        Quoting::Shell { always, escapes: false } if name.iter().any(u8::is_ascii_control) => {
+            let text = String::from_utf8_lossy(name).replace('\'', "'\\''");
+            let is_plain = !always && !name.iter().any(|byte| b" \t\n'\"$&()*;<=>[^`|?\\!".contains(byte));
+            if is_plain { text } else { format!("'{text}'") }
+        }
+        Quoting::Shell { always: true, .. } => quote::always(name),
+        Quoting::Shell { always: false, .. } => quote::if_needed(name),
+        Quoting::Escape => {
+            let text = quote::in_c(name, true);
+            let inside = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(&text);
+            inside.replace("\\\"", "\"")
+        }
+    }
 }

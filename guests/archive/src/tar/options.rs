@@ -104,6 +104,8 @@ pub struct Options {
     pub totals: bool,
     pub utc: bool,
     pub verify_compare: bool,
+    /// Holes are to be left out of the archive: they are found when reading, whatever this says.
+    pub sparse: bool,
     pub record: u64,
     pub pax_times: bool,
     /// The member to start from.
@@ -328,7 +330,7 @@ pub fn fatal(message: impl std::fmt::Display) -> i32 {
     2
 }
 
-fn misuse(message: impl std::fmt::Display) -> i32 {
+pub fn misuse(message: impl std::fmt::Display) -> i32 {
     complain_of_usage("tar", message);
     2
 }
@@ -470,6 +472,7 @@ impl Options {
             totals: false,
             utc: false,
             verify_compare: false,
+            sparse: false,
             record: 10_240,
             pax_times: true,
             start: None,
@@ -526,8 +529,8 @@ impl Options {
             NO_ANCHORED => state.matching.anchored = Some(false),
             IGNORE_CASE => state.matching.fold_case = true,
             NO_IGNORE_CASE => state.matching.fold_case = false,
-            MATCH_SLASH => state.matching.stars_match_slash = true,
-            NO_MATCH_SLASH => state.matching.stars_match_slash = false,
+            MATCH_SLASH => state.matching.stars_match_slash = Some(true),
+            NO_MATCH_SLASH => state.matching.stars_match_slash = Some(false),
             'H' => self.set_format(&text_or_empty())?,
             '\u{e0ff}' => self.format = Format::Pax,
             PAX_OPTION => self.set_pax(&text_or_empty())?,
@@ -571,6 +574,17 @@ impl Options {
             'P' => self.absolute = true,
             'i' => self.ignore_zeros = true,
             'W' => self.verify_compare = true,
+            'S' => self.sparse = true,
+            QUOTING => {
+                let style = super::list::Quoting::parse(&text);
+                super::list::set_quoting(style.ok_or_else(|| {
+                    let shown = shown(&text);
+                    fatal(format_args!(
+                        "Unknown quoting style '{shown}'. Try 'tar --quoting-style=help' to get a list."
+                    ))
+                })?);
+            }
+            CHECKPOINT => return Err(fatal("--checkpoint: not supported here")),
             STRIP => {
                 let wrong = || misuse(format_args!("{}: Invalid number of elements", shown(&text)));
                 self.strip = toolkit::input::number(&text).ok_or_else(wrong)?;
@@ -598,7 +612,7 @@ impl Options {
             UTC => self.utc = true,
             'V' => return Err(fatal("volume labels are not supported here")),
             WARNING => self.tells_future &= !matches!(text.as_slice(), b"no-timestamp" | b"no-all" | b"none"),
-            // Holes are found when reading; -S, -l, -R, -s and the rest change nothing that can be seen.
+            // -l, -R, -s and the rest change nothing that can be seen.
             _ => {}
         }
         Ok(())

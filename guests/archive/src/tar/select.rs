@@ -9,7 +9,7 @@ pub struct Matching {
     pub wildcards: Option<bool>,
     pub anchored: Option<bool>,
     pub fold_case: bool,
-    pub stars_match_slash: bool,
+    pub stars_match_slash: Option<bool>,
 }
 
 /// A pattern of names.
@@ -29,7 +29,7 @@ impl Pattern {
             wildcards: matching.wildcards.unwrap_or(true),
             anchored: matching.anchored.unwrap_or(false),
             fold_case: matching.fold_case,
-            stars_stop_at_slash: false,
+            stars_stop_at_slash: !matching.stars_match_slash.unwrap_or(true),
         }
     }
 
@@ -40,7 +40,7 @@ impl Pattern {
             wildcards: matching.wildcards.unwrap_or(false),
             anchored: matching.anchored.unwrap_or(true),
             fold_case: matching.fold_case,
-            stars_stop_at_slash: false,
+            stars_stop_at_slash: !matching.stars_match_slash.unwrap_or(true),
         }
     }
 
@@ -69,8 +69,11 @@ impl Pattern {
         if !self.stars_stop_at_slash {
             return glob::matches(&self.text, name, self.fold_case);
         }
-        let slashes = |text: &[u8]| text.iter().filter(|&&byte| byte == b'/').count();
-        slashes(&self.text) == slashes(name) && glob::matches(&self.text, name, self.fold_case)
+        // Component by component: no star reaches from one into the next.
+        let parts = |text: &[u8]| text.split(|&byte| byte == b'/').map(<[u8]>::to_vec).collect::<Vec<_>>();
+        let (pattern, name) = (parts(&self.text), parts(name));
+        let fits = |(pattern, name): (&Vec<u8>, &Vec<u8>)| glob::matches(pattern, name, self.fold_case);
+        pattern.len() == name.len() && pattern.iter().zip(&name).all(fits)
     }
 }
 

@@ -73,7 +73,8 @@ impl Writer {
         if member.name.len() > field::NAME.len() {
             self.long(b'L', &member.name)?;
         }
-        self.put(&header::compose(member, Format::Gnu))
+        self.put(&header::compose(member, Format::Gnu))?;
+        header::more_pieces(member).iter().try_for_each(|block| self.put(block))
     }
 
     /// A name too long for a header, as the content of one before it.

@@ -70,6 +70,12 @@ struct Job {
     names_from_stdin: bool,
     excludes: Vec<Vec<u8>>,
     includes: Vec<Vec<u8>>,
+    /// What ends so is not packed.
+    stored: Vec<Vec<u8>>,
+    /// The archive gets the time of its latest entry.
+    as_old_as_latest: bool,
+    /// Where the archive is to be written first.
+    temporary: Option<Vec<u8>>,
     code: i32,
 }
 
@@ -83,6 +89,7 @@ struct Found {
 
 /// The codes with which zip ends.
 const NOT_A_ZIP: i32 = 3;
+const NO_TEMPORARY: i32 = 10;
 const NOTHING_TO_DO: i32 = 12;
 const CANNOT_CREATE: i32 = 15;
 const MISUSE: i32 = 16;
@@ -325,6 +332,19 @@ impl Job {
     ) -> Result<(), i32> {
         let before = abi::stat(Dir::CWD, &self.archive, true).ok();
         let source = Opened::read(&self.archive).ok();
+        if let Some(directory) = &self.temporary
+            && let Err(cause) = abi::stat(Dir::CWD, directory, true).and_then(|stat| match stat.is_dir() {
+                true => abi::access(Dir::CWD, directory, 2),
+                false => Err(Errno::NOTDIR),
+            })
+        {
+            say(format!("zip I/O error: {cause}"));
+            return Err(error(
+                NO_TEMPORARY,
+                "Temporary file failure",
+                &toolkit::files::join(directory, b"zi"),
+            ));
+        }
         let temporary = [self.archive.as_slice(), format!(".zi{:x}", abi::getpid()).as_bytes()].concat();
         let product = match self.to_stdout() {
             true => None,
@@ -338,10 +358,12 @@ impl Job {
             at: 0,
             streams: self.to_stdout(),
             level: self.level,
+            stored: self.stored.clone(),
             entries: Vec::new(),
         };
         self.write_entries(&mut writer, source.as_ref(), old, works, removed)?;
         let count = writer.entries.len();
+        let latest = writer.entries.iter().map(|entry| entry.mtime).max();
         writer.finish().map_err(|cause| self.output_failed(cause))?;
         let Some(product) = product else { return Ok(()) };
         if count == 0 && !self.quiet {
@@ -351,7 +373,20 @@ impl Job {
         product
             .finish_plainly(mode)
             .and_then(|()| abi::rename(Dir::CWD, &temporary, Dir::CWD, &self.archive))
-            .map_err(|cause| self.output_failed(cause.into()))
+            .map_err(|cause| self.output_failed(cause.into()))?;
+        match latest.filter(|_| self.as_old_as_latest) {
+            Some(latest) => {
+                let time = Some(latest.saturating_mul(1_000_000_000));
+                abi::set_times(Dir::CWD, &self.archive, true, time, time)
+                    .map_err(|cause| self.output_failed(cause.into()))
+            }
+            None => {
+                if self.as_old_as_latest {
+                    say("\tzip warning: zip file is empty, can't make it as old as latest entry\n");
+                }
+                Ok(())
+            }
+        }
     }
 
     fn output_failed(&self, cause: io::Error) -> i32 {
@@ -500,6 +535,7 @@ struct Writer {
     /// Whether what was written cannot be changed any more.
     streams: bool,
     level: u32,
+    stored: Vec<Vec<u8>>,
     entries: Vec<Entry>,
 }
 
@@ -561,7 +597,9 @@ impl Writer {
     ) -> io::Result<Entry> {
         entry.offset = self.at;
         entry.large = again.is_none() || size >= 0xf000_0000;
-        entry.method = if self.level == 0 || size == 0 && again.is_some() { STORED } else { DEFLATED };
+        let is_packed = self.stored.iter().any(|suffix| entry.name.ends_with(suffix));
+        let stays = self.level == 0 || is_packed || size == 0 && again.is_some();
+        entry.method = if stays { STORED } else { DEFLATED };
         if entry.method == DEFLATED {
             entry.flags = match self.level {
                 1 | 2 => 4,

@@ -5,6 +5,7 @@ use super::format::{self, Directory, Entry, Flaw};
 use super::list::{self, shown};
 use crate::squeeze::{Opened, Product, say, umask};
 use crate::stream::Raw;
+use std::io::Write;
 use toolkit::args::bytes_of;
 use toolkit::out::Out;
 use toolkit::{Arguments, files, glob};
@@ -49,8 +50,45 @@ enum Overwrite {
     Never,
 }
 
+/// Of which entries the ends of lines become this system's.
+#[derive(Clone, Copy, PartialEq)]
+enum Text {
+    AsItIs,
+    /// Those that say they are text.
+    Flagged,
+    All,
+}
+
+/// Writes lines that end in a newline, however they end: in CR, LF or both. The sign that ended a text is left out.
+struct Lines<W> {
+    inner: W,
+    after_return: bool,
+}
+
+impl<W: Write> Write for Lines<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut text = Vec::with_capacity(bytes.len());
+        for &byte in bytes {
+            match byte {
+                b'\n' if self.after_return => {}
+                b'\r' => text.push(b'\n'),
+                0x1a => {}
+                byte => text.push(byte),
+            }
+            self.after_return = byte == b'\r';
+        }
+        self.inner.write_all(&text)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.inner.flush()
+    }
+}
+
 struct Job {
     act: Act,
+    text: Text,
     overwrite: Overwrite,
     freshen: bool,
     update: bool,
@@ -83,6 +121,7 @@ pub fn zipinfo(arguments: Arguments) -> i32 {
 fn start(arguments: Vec<Vec<u8>>, act: Act) -> i32 {
     let mut job = Job {
         act,
+        text: Text::AsItIs,
         overwrite: Overwrite::Ask,
         freshen: false,
         update: false,
@@ -183,7 +222,13 @@ impl Job {
             b'K' => self.keep_all_bits = true,
             b':' => self.absolute = true,
             b'q' => self.quiet += 1,
-            b'a' | b'b' | b'U' | b'X' | b'D' | b'B' | b'M' | b'W' | b'O' | b'I' => {}
+            b'a' => self.text = if self.text == Text::Flagged { Text::All } else { Text::Flagged },
+            b'b' => self.text = Text::AsItIs,
+            b'X' => {
+                say("error:  -X: owners cannot be restored here\n");
+                return Err(10);
+            }
+            b'U' | b'D' | b'B' | b'M' | b'W' | b'O' | b'I' => {}
             b'h' => return Err(usage(0)),
             _ => {
                 say(USAGE);
@@ -372,10 +417,11 @@ impl Job {
             return true;
         }
         if self.act == Act::Show && self.quiet == 0 {
-            out.put(format!("{} {}  \n", verb(entry), padded(&shown(&entry.name))));
+            let kind = self.kind(entry);
+            out.put(format!("{} {}  {kind}\n", verb(entry), padded(&shown(&entry.name))));
         }
         out.flush();
-        let result = content::copy(opened.0, entry, Some(&mut Raw(1)));
+        let result = self.copy(opened, entry, &mut Raw(1));
         if let Err(Trouble::Output(_)) = result {
             self.code = 50;
             return false;
@@ -459,6 +505,22 @@ impl Job {
         self.code = self.code.max(1);
     }
 
+    /// What `-a` takes an entry for.
+    fn kind(&self, entry: &Entry) -> &'static str {
+        match (self.text, entry.is_text) {
+            (Text::Flagged, true) => "[text]  ",
+            (Text::Flagged, false) => "[binary]",
+            _ => "",
+        }
+    }
+
+    fn copy(&self, opened: &Opened, entry: &Entry, sink: &mut dyn Write) -> Result<(), Trouble> {
+        match self.text == Text::All || self.text == Text::Flagged && entry.is_text {
+            true => content::copy(opened.0, entry, Some(&mut Lines { inner: sink, after_return: false })),
+            false => content::copy(opened.0, entry, Some(sink)),
+        }
+    }
+
     fn extract_file(&mut self, opened: &Opened, entry: &Entry, out: &mut Out) -> bool {
         let Some(target) = self.target(entry, out) else { return true };
         if entry.is_dir() {
@@ -476,7 +538,7 @@ impl Job {
             return true;
         }
         if self.quiet == 0 {
-            out.put(format!("{} {}  ", verb(entry), padded(&shown(&target))));
+            out.put(format!("{} {}  {}", verb(entry), padded(&shown(&target)), self.kind(entry)));
         }
         let product = match Product::create(&target) {
             Ok(product) => product,
@@ -488,7 +550,7 @@ impl Job {
                 return true;
             }
         };
-        let result = content::copy(opened.0, entry, Some(&mut product.writer()));
+        let result = self.copy(opened, entry, &mut product.writer());
         let is_damaged = matches!(result, Err(Trouble::Checksum(_)));
         if self.tell(out, entry, result) {
             if self.quiet == 0 {

@@ -9,6 +9,9 @@ const DOUBLE: &[&str] = &[
     "la", "lf",
 ];
 
+/// The endings of what is packed already.
+const STORED_SUFFIXES: &[&[u8]] = &[b".Z", b".zip", b".zoo", b".arc", b".lzh", b".arj"];
+
 const LONG: &[(&str, &str)] = &[
     ("compress-1", "1"),
     ("compress-9", "9"),
@@ -21,6 +24,7 @@ const LONG: &[(&str, &str)] = &[
     ("include", "i"),
     ("junk-paths", "j"),
     ("move", "m"),
+    ("latest-time", "o"),
     ("names-stdin", "@"),
     ("no-dir-entries", "D"),
     ("no-extra", "X"),
@@ -28,7 +32,9 @@ const LONG: &[(&str, &str)] = &[
     ("recurse-paths", "r"),
     ("show-files", "sf"),
     ("store", "0"),
+    ("suffixes", "n"),
     ("symlinks", "y"),
+    ("temp-path", "b"),
     ("test", "T"),
     ("update", "u"),
     ("verbose", "v"),
@@ -62,6 +68,9 @@ impl Job {
             names_from_stdin: false,
             excludes: Vec::new(),
             includes: Vec::new(),
+            stored: STORED_SUFFIXES.iter().map(|suffix| suffix.to_vec()).collect(),
+            as_old_as_latest: false,
+            temporary: None,
             code: 0,
         };
         let mut words = Vec::new();
@@ -156,8 +165,12 @@ impl Job {
                 self.includes.push(value("include only files matching patterns")?);
                 return Ok(Into::Includes);
             }
-            "b" => drop(value("dir to use for temp archive")?),
-            "n" => drop(value("suffixes to not compress")?),
+            "b" => self.temporary = Some(value("dir to use for temp archive")?),
+            "n" => {
+                let list = value("suffixes to not compress")?;
+                self.stored = list.split(|byte| b":;".contains(byte)).map(<[u8]>::to_vec).collect();
+            }
+            "o" => self.as_old_as_latest = true,
             "Z" => match value("compression method")?.as_slice() {
                 b"store" => self.level = 0,
                 b"deflate" => {}
@@ -174,9 +187,9 @@ impl Job {
             }
             "h" | "?" => return Err(print(HELP)),
             "V" | "L" => return Err(print(&format!("Zip 3.0 (Wardian) {}\n", env!("CARGO_PKG_VERSION")))),
-            "o" | "g" | "A" | "S" | "k" | "l" | "ll" | "c" | "z" | "nw" | "ds" | "db" | "dc" | "dd"
-            | "dg" | "du" | "dv" | "ic" | "MM" | "ws" | "la" | "lf" | "J" => {
-                if matches!(option, "l" | "ll" | "k" | "c" | "z" | "J") {
+            "g" | "A" | "S" | "k" | "l" | "ll" | "c" | "z" | "nw" | "ds" | "db" | "dc" | "dd" | "dg"
+            | "du" | "dv" | "ic" | "MM" | "ws" | "la" | "lf" | "J" => {
+                if matches!(option, "A" | "l" | "ll" | "k" | "c" | "z" | "J") {
                     let detail = format!("option '{option}' is not supported here");
                     return Err(error(MISUSE, "Invalid command arguments", detail.as_bytes()));
                 }

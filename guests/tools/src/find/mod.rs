@@ -18,7 +18,7 @@ use toolkit::files::Entry;
 use toolkit::out::Out;
 use toolkit::{Arguments, complain, files, quote};
 use wardian_abi as abi;
-use wardian_abi::{Dir, Errno, Stat};
+use wardian_abi::{Dir, Errno, Fd, Stat, open_flags};
 
 /// The type bits of a symbolic link.
 const LINK: u32 = 0o120_000;
@@ -53,6 +53,8 @@ pub struct File<'a> {
     /// The operand it was found below.
     pub start: &'a [u8],
     pub depth: usize,
+    /// Where it is looked up: its name in the directory it was met in, or its path.
+    place: (Dir, &'a [u8]),
     /// The type bits of its mode.
     kind: u32,
     /// All about it, from when it is first asked for: most expressions care for names and kinds alone.
@@ -73,7 +75,7 @@ impl<'a> File<'a> {
     /// All about it. An error if it went away since its directory was read.
     pub fn look(&self) -> Result<Stat, Errno> {
         if self.stat.get().is_none() {
-            let _ = self.stat.set(abi::stat(Dir::CWD, self.path, false)?);
+            let _ = self.stat.set(abi::stat(self.place.0, self.place.1, false)?);
         }
         Ok(self.stat())
     }
@@ -84,9 +86,10 @@ fn walk_from(start: &[u8], command: &Command, finder: &mut Finder) {
         return;
     }
     let follow = command.follow_all || command.follow_operands;
-    match stat(start, follow) {
+    let place = (Dir::CWD, start);
+    match stat(place, follow) {
         Ok(stat) => {
-            let file = File { path: start, start, depth: 0, kind: stat.kind(), stat: stat.into() };
+            let file = File { path: start, start, depth: 0, place, kind: stat.kind(), stat: stat.into() };
             walk(&file, command, finder, &mut Vec::new());
         }
         Err(error) => finder.fail(format_args!("{}: {error}", quote::word(start))),
@@ -94,9 +97,9 @@ fn walk_from(start: &[u8], command: &Command, finder: &mut Finder) {
 }
 
 /// A link that leads nowhere is not followed; one that leads to itself is an error.
-fn stat(path: &[u8], follow: bool) -> Result<Stat, Errno> {
-    match abi::stat(Dir::CWD, path, follow) {
-        Err(Errno::NOENT | Errno::NOTDIR) if follow => abi::stat(Dir::CWD, path, false),
+fn stat((directory, name): (Dir, &[u8]), follow: bool) -> Result<Stat, Errno> {
+    match abi::stat(directory, name, follow) {
+        Err(Errno::NOENT | Errno::NOTDIR) if follow => abi::stat(directory, name, false),
         other => other,
     }
 }
@@ -137,17 +140,19 @@ fn descend(file: &File<'_>, command: &Command, finder: &mut Finder, above: &mut 
         Err(error) => return finder.fail(format_args!("{}: {error}", quote::word(file.path))),
     };
     above.push(own);
+    let held = Held::open(file);
     let mut path = files::join(file.path, b"");
-    let directory = path.len();
+    let name_at = path.len();
     for entry in entries {
         if finder.quit {
             break;
         }
-        path.truncate(directory);
+        path.truncate(name_at);
         path.extend_from_slice(&entry.name);
-        match entry_kind(&entry, &path, command.follow_all) {
+        let place = held.place(&path, name_at);
+        match entry_kind(&entry, place, command.follow_all) {
             Ok((kind, stat)) => walk(
-                &File { path: &path, start: file.start, depth: file.depth + 1, kind, stat },
+                &File { path: &path, start: file.start, depth: file.depth + 1, place, kind, stat },
                 command,
                 finder,
                 above,
@@ -159,9 +164,36 @@ fn descend(file: &File<'_>, command: &Command, finder: &mut Finder, above: &mut 
 }
 
 /// What kind of file an entry is, and all about it if that was needed to know.
-fn entry_kind(entry: &Entry, path: &[u8], follow: bool) -> Result<(u32, OnceCell<Stat>), Errno> {
+fn entry_kind(entry: &Entry, place: (Dir, &[u8]), follow: bool) -> Result<(u32, OnceCell<Stat>), Errno> {
     match entry.kind {
         Some(kind) if !(follow && kind == LINK) => Ok((kind, OnceCell::new())),
-        _ => stat(path, follow).map(|stat| (stat.kind(), stat.into())),
+        _ => stat(place, follow).map(|stat| (stat.kind(), stat.into())),
+    }
+}
+
+/// A directory that is kept open while what is in it is met: a name is looked up faster than a path.
+struct Held(Option<Fd>);
+
+/// Deeper directories are not kept open, for there may be more of them than descriptors.
+const DEEPEST_HELD: usize = 32;
+
+impl Held {
+    fn open(directory: &File<'_>) -> Held {
+        let flags = open_flags::RDONLY | open_flags::DIRECTORY | open_flags::CLOEXEC;
+        let held = directory.depth < DEEPEST_HELD;
+        Held(held.then(|| abi::open(Dir::CWD, directory.path, flags, 0).ok()).flatten())
+    }
+
+    /// Where to look up what is at a path, whose last name begins at a place.
+    fn place<'a>(&self, path: &'a [u8], name_at: usize) -> (Dir, &'a [u8]) {
+        self.0.map_or((Dir::CWD, path), |fd| (Dir(fd), &path[name_at..]))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(fd) = self.0 {
+            let _ = abi::close(fd);
+        }
     }
 }

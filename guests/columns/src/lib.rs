@@ -11,5 +11,6 @@ pub mod base;
 pub mod cut;
 pub mod fold;
 pub mod paste;
+pub mod tabs;
 pub mod tr;
 pub mod uniq;

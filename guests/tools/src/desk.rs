@@ -127,7 +127,6 @@ fn desk_of(name: &str) -> Option<Desk> {
         }
         "cksum" => cksum(),
         "dirname" => desk("dirname", "+z", &[("zero", 'z')], (1, MANY)),
-        "expand" => desk("expand", "it:0123456789", &[("tabs=", 't'), ("initial", 'i')], (0, MANY)),
         "join" => {
             const LONG: &[(&str, char)] = &[
                 ("ignore-case", 'i'),
@@ -161,10 +160,6 @@ fn desk_of(name: &str) -> Option<Desk> {
         "truncate" => truncate(),
         "tsort" => desk("tsort", "", &[], (0, 1)),
         "tty" => desk("tty", "s", &[("silent", 's'), ("quiet", 's')], (0, 0)),
-        "unexpand" => {
-            const LONG: &[(&str, char)] = &[("tabs=", 't'), ("all", 'a'), ("first-only", 'f')];
-            desk("unexpand", "at:0123456789,", LONG, (0, MANY))
-        }
         "unlink" => desk("unlink", "", &[], (1, 1)),
         _ => return None,
     })

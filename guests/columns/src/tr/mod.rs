@@ -44,7 +44,7 @@ struct Options {
 /// What becomes of each byte.
 struct Plan {
     /// What each becomes, where not all stay what they are.
-    change: Option<Change>,
+    change: Option<[u8; 256]>,
     deleted: Option<[bool; 256]>,
     /// Of which a repetition is dropped.
     squeezed: Option<[bool; 256]>,
@@ -84,7 +84,7 @@ fn make_plan(parsed: &Parsed) -> Result<Plan, i32> {
     let Given { first, second, .. } = &given;
     let last = second.as_ref().unwrap_or(first);
     Ok(Plan {
-        change: translates.then(|| Change::new(given.changes())),
+        change: translates.then(|| given.changes()),
         deleted: options.delete.then(|| first.members(options.complement)),
         squeezed: options.squeeze.then(|| last.members(options.complement && second.is_none())),
     })
@@ -119,20 +119,21 @@ fn check_count(options: &Options, operands: &[Vec<u8>]) -> Result<(), i32> {
 impl Plan {
     fn carry_out(&self) -> i32 {
         let mut out = Out::new("tr");
-        let mut last = None;
+        let (mut left, mut last) = (Vec::new(), None);
         let done = Source::open(b"-").and_then(|source| {
             source.for_blocks(|block| {
-                let kept = match &self.deleted {
-                    Some(deleted) => delete(block, deleted),
-                    None => block.len(),
-                };
-                let block = &mut block[..kept];
                 if let Some(change) = &self.change {
-                    change.apply(block);
+                    translate(block, change);
                 }
-                match &self.squeezed {
-                    Some(squeezed) => squeeze(block, squeezed, &mut last, out.buffer()),
-                    None => out.buffer().extend_from_slice(block),
+                match (&self.deleted, &self.squeezed) {
+                    (None, None) => out.buffer().extend_from_slice(block),
+                    (Some(deleted), None) => delete(block, deleted, out.buffer()),
+                    (None, Some(squeezed)) => squeeze(block, squeezed, &mut last, out.buffer()),
+                    (Some(deleted), Some(squeezed)) => {
+                        left.clear();
+                        delete(block, deleted, &mut left);
+                        squeeze(&left, squeezed, &mut last, out.buffer());
+                    }
                 }
                 out.settle();
             })
@@ -147,93 +148,46 @@ impl Plan {
     }
 }
 
-/// What each byte becomes.
-struct Change {
-    table: [u8; 256],
-    /// The same as runs of bytes that are moved by the same distance, where they are few.
-    runs: Option<[Run; FEW]>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Run {
-    first: u8,
-    length: u8,
-    distance: u8,
-}
-
-impl Run {
-    fn goes_on_with(self, byte: u8, distance: u8) -> bool {
-        self.distance == distance
-            && self.first.checked_add(self.length) == Some(byte)
-            && self.length < u8::MAX
+fn translate(block: &mut [u8], change: &[u8; 256]) {
+    let (eights, rest) = block.as_chunks_mut::<8>();
+    // Eight at a time, so that the loop itself costs little.
+    for bytes in eights {
+        *bytes = bytes.map(|byte| change[usize::from(byte)]);
+    }
+    for byte in rest {
+        *byte = change[usize::from(*byte)];
     }
 }
 
-/// So many runs are quicker than a look at the table: the compiler does them for many bytes at once.
-const FEW: usize = 3;
+/// How much is filtered at a time: a power of two, so that a mask keeps every place within it.
+const PART: usize = 4096;
 
-impl Change {
-    fn new(table: [u8; 256]) -> Change {
-        let mut runs: Vec<Run> = Vec::new();
-        for (byte, to) in (0..=u8::MAX).zip(table) {
-            let distance = to.wrapping_sub(byte);
-            match runs.last_mut() {
-                _ if distance == 0 => {}
-                Some(run) if run.goes_on_with(byte, distance) => run.length += 1,
-                _ => runs.push(Run { first: byte, length: 1, distance }),
-            }
+/// Copies what is to be kept.
+fn filter(block: &[u8], mut keeps: impl FnMut(u8) -> bool, out: &mut Vec<u8>) {
+    let mut kept = [0; PART];
+    for part in block.chunks(PART) {
+        let mut count = 0;
+        for &byte in part {
+            // Written even where it does not stay: that is quicker than to decide.
+            kept[count % PART] = byte;
+            count += usize::from(keeps(byte));
         }
-        let few = runs.len() <= FEW;
-        runs.resize(FEW, Run::default());
-        Change { table, runs: runs.try_into().ok().filter(|_| few) }
-    }
-
-    fn apply(&self, block: &mut [u8]) {
-        match &self.runs {
-            Some(runs) => {
-                for byte in block {
-                    let moved = runs.iter().map(|run| match byte.wrapping_sub(run.first) < run.length {
-                        true => run.distance,
-                        false => 0,
-                    });
-                    *byte = byte.wrapping_add(moved.fold(0, |sum, distance| sum | distance));
-                }
-            }
-            None => {
-                for byte in block {
-                    *byte = self.table[usize::from(*byte)];
-                }
-            }
-        }
+        out.extend_from_slice(&kept[..count]);
     }
 }
 
-/// Moves what stays to the front; answers how much that is.
-fn delete(block: &mut [u8], deleted: &[bool; 256]) -> usize {
-    let mut kept = 0;
-    for at in 0..block.len() {
-        let byte = block[at];
-        // Written even where it does not stay: that is quicker than to decide.
-        block[kept] = byte;
-        kept += usize::from(!deleted[usize::from(byte)]);
-    }
-    kept
+fn delete(block: &[u8], deleted: &[bool; 256], out: &mut Vec<u8>) {
+    filter(block, |byte| !deleted[usize::from(byte)], out);
 }
 
 /// Copies a block without repetitions; what came last before it counts.
 fn squeeze(block: &[u8], squeezed: &[bool; 256], last: &mut Option<u8>, out: &mut Vec<u8>) {
-    let start = out.len();
-    out.resize(start + block.len(), 0);
-    let room = &mut out[start..];
-    let mut kept = 0;
-    // A byte that is not squeezed may be repeated: any other stands for none before.
+    // No byte is like one that is not there.
     let mut before = last.map_or(u16::MAX, u16::from);
-    for &byte in block {
-        room[kept] = byte;
-        let drop = squeezed[usize::from(byte)] && before == u16::from(byte);
-        kept += usize::from(!drop);
-        before = u16::from(byte);
-    }
-    out.truncate(start + kept);
+    let keeps = |byte: u8| {
+        let same = std::mem::replace(&mut before, u16::from(byte)) == u16::from(byte);
+        !(same & squeezed[usize::from(byte)])
+    };
+    filter(block, keeps, out);
     *last = block.last().copied().or(*last);
 }

@@ -5,10 +5,6 @@ use super::cases;
 /// Cases that differ in a sandbox, each with the reason.
 const MISSING: cases::Missing = &[
     ("grep", "no right to read", "it was recorded by root, who has every right"),
-    ("rg", "-L", "the crate that walks directories does not follow links on WASI"),
-    ("rg", "-q", "that crate shows the number of an error, which is another on WASI"),
-    ("rg", "a missing file", "the same number"),
-    ("rg", "--files", "the same number"),
     ("processes", "chown", "it was recorded by a user with another number"),
     (
         "system",

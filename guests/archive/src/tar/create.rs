@@ -5,10 +5,11 @@ use super::list::{Lister, complain, quoted};
 use super::options::{Options, Tag, fatal, misuse, shown};
 use super::transform::Target;
 use super::writer::{PaxTimes, Writer};
-use super::{Report, Sink, amount, enter, fatal_only};
+use super::{Report, Sink, enter, fatal_only};
 use crate::squeeze::Opened;
 use crate::stream::CHUNK;
 use std::collections::HashMap;
+use std::time::Instant;
 use toolkit::files;
 use toolkit::names::Names;
 use wardian_abi as abi;
@@ -41,6 +42,7 @@ pub struct Over(pub i32);
 
 pub fn create(options: &Options, report: &mut Report) -> Result<(), i32> {
     check_verify(options)?;
+    let began = Instant::now();
     let start = abi::getcwd().unwrap_or_default();
     let (sink, writer) = Sink::create(options)?;
     let mut adder = Adder::new(options, report, writer, sink.fd(), HashMap::new());
@@ -48,7 +50,7 @@ pub fn create(options: &Options, report: &mut Report) -> Result<(), i32> {
     let written = adder.finish(options)?;
     sink.finish().map_err(|error| write_failed(options, Errno::from(error)).0)?;
     if options.totals {
-        complain_total(written);
+        super::tell_total("written", written, began);
     }
     if options.verify_compare {
         enter(b".", &start)?;
@@ -69,10 +71,6 @@ fn check_verify(options: &Options) -> Result<(), i32> {
         return Err(fatal("Cannot verify stdin/stdout archive"));
     }
     Ok(())
-}
-
-fn complain_total(written: u64) {
-    crate::squeeze::say(format!("Total bytes written: {written} ({}, ?/s)\n", amount(written)));
 }
 
 fn write_failed(options: &Options, error: Errno) -> Over {

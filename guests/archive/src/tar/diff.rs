@@ -53,6 +53,9 @@ fn compare_all(options: &Options, matching: &Matching, report: &mut Report, word
             report.set_code(1);
         }
     }
+    if word.is_empty() {
+        source.tell_total(options);
+    }
     tell_missing(&wanted, report);
     Ok(())
 }

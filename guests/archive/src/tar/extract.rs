@@ -74,6 +74,7 @@ pub fn extract(options: &Options, matching: &Matching, report: &mut Report) -> R
     let result = extractor.extract_all(&mut source, &mut wanted);
     extractor.finish();
     result?;
+    source.tell_total(options);
     tell_missing(&wanted, extractor.report);
     Ok(())
 }

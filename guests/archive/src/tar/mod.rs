@@ -23,6 +23,7 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
 use std::rc::Rc;
+use std::time::Instant;
 use toolkit::Arguments;
 use toolkit::args::bytes_of;
 use wardian_abi as abi;
@@ -100,6 +101,7 @@ pub struct Source {
     flaw: Rc<Cell<Option<Flaw>>>,
     /// Whether a header was seen: until then it may be no archive at all.
     started: bool,
+    began: Instant,
     skipping: bool,
     _opened: Option<Opened>,
 }
@@ -128,6 +130,13 @@ impl Source {
         Source::over(fd, opened, options)
     }
 
+    /// `--totals`: the archive counts in whole records.
+    pub fn tell_total(&self, options: &Options) {
+        if options.totals {
+            tell_total("read", self.reader.position.next_multiple_of(options.record), self.began);
+        }
+    }
+
     fn over(fd: Fd, opened: Option<Opened>, options: &Options) -> Result<Source, i32> {
         let mut input = Input::of(fd);
         let start = input.peek(header::BLOCK).map_err(|error| {
@@ -142,7 +151,15 @@ impl Source {
         };
         let mut reader = Reader::new(source);
         reader.ignores_zeros = options.ignore_zeros;
-        Ok(Source { reader, packing, flaw, started: false, skipping: false, _opened: opened })
+        Ok(Source {
+            reader,
+            packing,
+            flaw,
+            started: false,
+            began: Instant::now(),
+            skipping: false,
+            _opened: opened,
+        })
     }
 
     pub fn is_packed(&self) -> bool {
@@ -287,6 +304,7 @@ fn list_members(options: &Options, matching: &Matching, report: &mut Report) -> 
         };
         lister.show(&member, &name, lister.level() > 0);
     }
+    source.tell_total(options);
     tell_missing(&wanted, report);
     Ok(())
 }
@@ -393,6 +411,14 @@ fn absolute(directory: &[u8], start: &[u8]) -> Vec<u8> {
 }
 
 /// A moment that is told to people.
+/// `--totals`: how much was read or written, and how fast.
+fn tell_total(what: &str, bytes: u64, began: Instant) {
+    list::flush();
+    let seconds = began.elapsed().as_secs_f64();
+    let rate = if seconds > 0.0 { amount((bytes as f64 / seconds) as u64) } else { "?".to_owned() };
+    say(format!("Total bytes {what}: {bytes} ({}, {rate}/s)\n", amount(bytes)));
+}
+
 fn amount(bytes: u64) -> String {
     let human = toolkit::size::human(u128::from(bytes), 1024);
     if bytes < 1024 { format!("{bytes}B") } else { format!("{human}iB") }

@@ -141,10 +141,13 @@ fn sort(entries: &mut [DirEntry], key: Sort) {
 
 /// What is wrong, in the crate's words but with Linux' number for it.
 fn described(error: &ignore::Error) -> String {
+    const MARK: &str = "(os error ";
     let text = error.to_string();
-    let Some(number) = error.io_error().and_then(std::io::Error::raw_os_error) else { return text };
+    let Some(at) = text.find(MARK).map(|at| at + MARK.len()) else { return text };
+    let digits = text[at..].bytes().take_while(u8::is_ascii_digit).count();
+    let Ok(number) = text[at..at + digits].parse() else { return text };
     let errno = Errno::from(std::io::Error::from_raw_os_error(number));
-    text.replace(&format!("(os error {number})"), &format!("(os error {})", errno.to_linux()))
+    format!("{}{}{}", &text[..at], errno.to_linux(), &text[at + digits..])
 }
 
 fn builder(options: &Options, path: &[u8]) -> Result<WalkBuilder, i32> {

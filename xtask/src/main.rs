@@ -27,7 +27,7 @@ cargo xtask CHORE
   test                       everything that must pass before a change goes in
   wheel                      the Python package with the program in it, into target/wheel
   python                     the Python package's tests, with the wheel in a fresh environment
-  bench [core|shell|sandbox|vfs]
+  bench [core|shell|sandbox|tools|userland|vfs]
                              measure, against native in the same run, into bench/results
   soak [vfs|kernel|sandbox]  the long versions of the property and leak tests
   fuzz [TARGET…] [--seconds N]

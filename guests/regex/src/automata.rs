@@ -63,10 +63,10 @@ impl Automata {
     pub fn new(hir: Hir, manner: Manner) -> Result<Automata, String> {
         let nfa = compile(&hir, manner, WhichCaptures::None, false, Some(LARGEST))?;
         let prefilter = Prefilter::from_hir_prefix(MatchKind::LeftmostFirst, &hir).filter(Prefilter::is_fast);
-        let required = match &prefilter {
-            None if manner.by_line => Required::of(&hir),
-            _ => None,
-        };
+        // A text of either case is many texts to a prefilter, which is slow at that where it has no wide registers.
+        let required = Required::of(&hir).filter(|required| {
+            manner.by_line && (prefilter.is_none() || matches!(required, Required::Folded(_)))
+        });
         let forward = Lazy::new(nfa, MatchKind::LeftmostFirst, prefilter)?;
         Ok(Automata {
             hir,

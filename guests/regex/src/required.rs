@@ -1,6 +1,6 @@
 //! A text that every match has in it: looking for it first passes over most lines faster than any automaton.
 
-use memchr::memmem;
+use memchr::{memchr2, memmem};
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// A shorter text is in too many lines to be worth it.
@@ -104,15 +104,12 @@ fn letter(class: &Class) -> Option<Byte> {
     is_pair.then_some(Byte { value, mask: 0x20 })
 }
 
-/// Looks for a text by two of its bytes, many places at a time.
+/// Looks for a text by the byte of it that is least often met.
 pub struct Folded {
     text: Vec<Byte>,
-    /// Where in it the two are that are least often met.
+    /// Where in it that byte is, and the next rarest, which most wrong places do not have.
     rare: [usize; 2],
 }
-
-/// Places that are looked at together: as many as make good use of a processor's wide registers.
-const PLACES: usize = 32;
 
 /// What texts mostly consist of, the most frequent first.
 const FREQUENT: &[u8] = b" etaoinsrhldcumfpgwybv0123456789.,-/:=_\"";
@@ -127,32 +124,24 @@ impl Folded {
     }
 
     fn find(&self, text: &[u8]) -> Option<usize> {
-        let [first, second] = self.rare.map(|at| self.text[at]);
-        let [first_at, second_at] = self.rare;
-        let mut at = 0;
-        while let (Some(firsts), Some(seconds)) = (chunk(text, at + first_at), chunk(text, at + second_at)) {
-            let pairs = firsts.iter().zip(seconds);
-            let hits = pairs.map(|(&one, &other)| u8::from(first.fits(one) & second.fits(other)));
-            if hits.fold(0, |any, hit| any | hit) != 0
-                && let Some(found) = self.find_from(text, at..at + PLACES)
-            {
-                return Some(found);
+        let ahead = self.rare[0];
+        let rare = self.text[ahead];
+        let mut from = ahead;
+        loop {
+            let found = from + memchr2(rare.value, rare.value ^ rare.mask, text.get(from..)?)?;
+            if self.is_at(text, found - ahead) {
+                return Some(found - ahead);
             }
-            at += PLACES;
+            from = found + 1;
         }
-        self.find_from(text, at..text.len())
     }
 
-    fn find_from(&self, text: &[u8], mut places: std::ops::Range<usize>) -> Option<usize> {
-        places.find(|&at| {
-            let found = text.get(at..at + self.text.len());
-            found.is_some_and(|found| self.text.iter().zip(found).all(|(byte, &other)| byte.fits(other)))
-        })
+    fn is_at(&self, text: &[u8], place: usize) -> bool {
+        let Some(found) = text[place..].get(..self.text.len()) else { return false };
+        let second = self.rare[1];
+        self.text[second].fits(found[second])
+            && self.text.iter().zip(found).all(|(byte, &other)| byte.fits(other))
     }
-}
-
-fn chunk(text: &[u8], at: usize) -> Option<&[u8; PLACES]> {
-    text.get(at..)?.first_chunk()
 }
 
 #[cfg(test)]

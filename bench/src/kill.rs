@@ -8,6 +8,7 @@ use wardian::{Run, Sandbox};
 use crate::table::{Table, show};
 
 const TIMES: usize = 100;
+const SETTLING: Duration = Duration::from_millis(500);
 const SPIN: &str = "while :; do :; done";
 
 pub(crate) async fn measure(table: &mut Table) -> Result<()> {
@@ -18,6 +19,8 @@ pub(crate) async fn measure(table: &mut Table) -> Result<()> {
             let running = sandbox.clone();
             others.push((sandbox, tokio::spawn(async move { running.run(SPIN).await })));
         }
+        // They are to spin, and no longer to start.
+        tokio::time::sleep(SETTLING).await;
         let mut late = lateness().await?;
         late.sort();
         let (p50, p99) = (late[TIMES / 2], late[TIMES * 99 / 100]);

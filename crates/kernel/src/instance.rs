@@ -130,11 +130,21 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    /// An instance of the tenant's program as it starts: one that lies ready if there is one. ENOMEM where the sandbox's
-    /// memory or the host's is used up.
+    /// An instance of the tenant's program as it starts: one that was used before if there is one. ENOMEM where the
+    /// sandbox's memory or the host's is used up.
     pub(crate) async fn start(tenant: Tenant, berth: Berth) -> Result<Instance, Errno> {
         let idle = tenant.program.stock.take();
+        Instance::ready_or_new(idle, tenant, berth).await
+    }
+
+    /// The same, or else a spare: for those who do not come in numbers, as forks do.
+    pub(crate) async fn start_at_once(tenant: Tenant, berth: Berth) -> Result<Instance, Errno> {
+        let idle = tenant.program.stock.take();
         let ready = idle.or_else(|| tenant.machine.rules().spares.as_ref()?.take(&tenant.program));
+        Instance::ready_or_new(ready, tenant, berth).await
+    }
+
+    async fn ready_or_new(ready: Option<Instance>, tenant: Tenant, berth: Berth) -> Result<Instance, Errno> {
         match ready {
             Some(instance) => instance.given_to(tenant, berth),
             None => Instance::new(tenant, berth).await,

@@ -395,7 +395,7 @@ impl Session {
         };
         let env = self.rest.env.clone();
         let tenant = Tenant::new(&self.machine, &self.process, &self.program, env);
-        let mut instance = Instance::start(tenant, berth).await?;
+        let mut instance = Instance::start_at_once(tenant, berth).await?;
         self.rest.image.restore(&mut instance).await?;
         Ok(Some(instance))
     }

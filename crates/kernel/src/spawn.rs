@@ -358,7 +358,7 @@ async fn run_once(
         return (Ending::Status(Status::Exited(126)), None);
     }
     let tenant = Tenant::new(machine, process, program, request.env.clone());
-    let Ok(mut instance) = Instance::start(tenant, berth).await else {
+    let Ok(mut instance) = Instance::start_at_once(tenant, berth).await else {
         process.run().cut_short();
         return (Ending::Status(Status::Signaled(SIGKILL)), None);
     };

@@ -11,6 +11,7 @@ mod soak;
 mod state;
 mod test;
 mod toolchain;
+mod torture;
 mod wheel;
 mod zip;
 
@@ -32,6 +33,8 @@ cargo xtask CHORE
   soak [vfs|kernel|sandbox]  the long versions of the property and leak tests
   fuzz [TARGET…] [--seconds N]
                              the fuzz targets, one after the other
+  torture [--minutes N] [--seed N] [--only ATTACK]
+                             attack one server for a while and check that it is unharmed
   shell-record [PATH…]       record the shell's cases anew from bash 5.2
   shell-record --check [PATH…]
                              show the cases where this machine's bash differs from the recording
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         "bench" => bench::main(&rest),
         "soak" => soak::main(&rest),
         "fuzz" => fuzz::main(&rest),
+        "torture" => torture::main(&rest),
         "shell-record" => record::shell(&rest),
         "tools-record" => record::tools(&rest),
         "" | "help" | "-h" | "--help" => {

@@ -1,0 +1,116 @@
+//! Ways to attack. Each is a function of an attacker; what it returns was wrong.
+
+mod archives;
+mod floods;
+mod forks;
+mod modules;
+mod scripts;
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::dice::Dice;
+
+/// What each attacker's sandbox may have; a whole attack is held to their sum.
+pub(crate) const MEMORY_BYTES: usize = 64 << 20;
+pub(crate) const FILE_BYTES: usize = 32 << 20;
+/// The outputs, a request and its answer, what the guest's end of a connection holds.
+pub(crate) const TALK_BYTES: usize = 24 << 20;
+
+/// A way to attack.
+pub(crate) struct Attack {
+    pub(crate) name: &'static str,
+    /// How many sandboxes it has at most.
+    pub(crate) sandboxes: usize,
+    pub(crate) run: fn(&mut Attacker<'_>) -> Result<Vec<String>>,
+}
+
+const ATTACKS: &[Attack] = &[
+    Attack { name: "script", sandboxes: 1, run: scripts::hostile },
+    Attack { name: "random-script", sandboxes: 1, run: scripts::random },
+    Attack { name: "cancel", sandboxes: 1, run: scripts::cancelled },
+    Attack { name: "vanish", sandboxes: 1, run: scripts::vanished },
+    Attack { name: "calls", sandboxes: 1, run: modules::calls },
+    Attack { name: "module", sandboxes: 1, run: modules::hostile },
+    Attack { name: "garbled-module", sandboxes: 1, run: modules::garbled },
+    Attack { name: "forks", sandboxes: forks::MOST, run: forks::many },
+    Attack { name: "snapshots", sandboxes: forks::MOST, run: forks::snapshots },
+    Attack { name: "archive", sandboxes: 2, run: archives::exchanged },
+    Attack { name: "garbled-archive", sandboxes: 1, run: archives::garbled },
+    Attack { name: "lines", sandboxes: 1, run: floods::lines },
+    Attack { name: "requests", sandboxes: 1, run: floods::requests },
+    Attack { name: "connections", sandboxes: 0, run: floods::connections },
+    Attack { name: "deaf", sandboxes: 1, run: floods::deaf },
+];
+
+/// All attacks, or the one with this name.
+pub(crate) fn named(name: Option<&str>) -> Result<Vec<&'static Attack>> {
+    let chosen: Vec<_> =
+        ATTACKS.iter().filter(|attack| name.is_none_or(|name| name == attack.name)).collect();
+    if chosen.is_empty() {
+        let names: Vec<_> = ATTACKS.iter().map(|attack| attack.name).collect();
+        bail!("no attack is called '{}'; there are {}", name.unwrap_or_default(), names.join(", "));
+    }
+    Ok(chosen)
+}
+
+/// Somebody who means harm.
+pub(crate) struct Attacker<'a> {
+    pub(crate) socket: &'a Path,
+    pub(crate) dice: Dice,
+}
+
+impl Attacker<'_> {
+    /// A client that has its sandbox.
+    fn client(&self) -> Result<Client> {
+        let mut client = Client::connect(self.socket)?;
+        client.call("create", limits())?;
+        Ok(client)
+    }
+}
+
+fn limits() -> Value {
+    json!({
+        "timeoutMs": 400,
+        "fsLimitBytes": FILE_BYTES,
+        "limits": { "memoryBytes": MEMORY_BYTES },
+    })
+}
+
+/// How many inodes there are, and how many the quota counts: what ships with every sandbox is in the first alone.
+const COUNT: &str = "kill -9 -1; sleep 0.02; echo $(find / -xdev -printf '%i\\n' | sort -u | wc -l) \
+    $(df --output=iused / | tail -n 1)";
+
+/// What is there and not counted: the same in every sandbox.
+fn uncounted(client: &mut Client) -> Result<Option<i64>> {
+    let result = client.call("run", json!({ "command": COUNT, "timeoutMs": 30_000 }))?;
+    let text = result["stdout"].as_str().unwrap_or_default();
+    let numbers: Vec<i64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    // A sandbox that is full may not have the memory or the processes to count.
+    Ok(match (&numbers[..], result["limit"].is_null()) {
+        (&[there, counted], true) => Some(there - counted),
+        _ => None,
+    })
+}
+
+/// Checks that the sandbox of a client still works and that its files add up, then leaves.
+fn unharmed(mut client: Client, socket: &Path) -> Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    let alive = client.call("run", json!({ "command": "echo alive", "timeoutMs": 20_000 }))?;
+    if alive["stdout"] != "alive\n" && alive["limit"].is_null() {
+        wrong.push(format!("after an attack its own sandbox answers {alive}"));
+    }
+    let mut fresh = Client::connect(socket)?;
+    fresh.call("create", json!({}))?;
+    if let (Some(here), Some(there)) = (uncounted(&mut client)?, uncounted(&mut fresh)?)
+        && here != there
+    {
+        wrong.push(format!("{} inodes are not counted, or counted twice", here - there));
+    }
+    wrong.extend(client.leave());
+    wrong.extend(fresh.leave());
+    Ok(wrong)
+}

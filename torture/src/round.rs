@@ -1,0 +1,191 @@
+//! Rounds: attackers at once, a neighbour beside them, and what must be true during and after.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use crate::attacks::{Attack, Attacker, FILE_BYTES, MEMORY_BYTES, TALK_BYTES};
+use crate::client::Client;
+use crate::dice::Dice;
+use crate::neighbour::{Neighbour, Service};
+use crate::server::{self, Server, Standing};
+
+/// What the server may hold on top of what the sandboxes' limits add up to: compiled programs, instances that lie
+/// ready, stacks, and processes that compile.
+const OVERHEAD_KIB: usize = 256 << 10;
+/// How far from where it was it may be when all attackers have left.
+const BACK_KIB: usize = 8 << 10;
+/// Idle instances are kept, up to sixteen of each program, with a few mappings each.
+const MAPPINGS_BAND: usize = 16 * 8 * 8;
+/// How long it may take to get there: threads that wait for work end after ten seconds.
+const SETTLING: Duration = Duration::from_secs(25);
+
+/// Starts each program that ships once: those that are large are loaded when they are first used.
+const EACH_PROGRAM: &str = "for program in $(find /bin -type f); do $program --version < /dev/null; done";
+
+/// A server, and what was measured before it was attacked.
+pub(crate) struct Arena {
+    server: Server,
+    attackers: usize,
+    before: Option<Standing>,
+    control: Service,
+}
+
+impl Arena {
+    pub(crate) fn open(program: &Path, attackers: usize) -> Result<Arena> {
+        let server = Server::start(program)?;
+        Ok(Arena { server, attackers, before: None, control: Service::default() })
+    }
+
+    pub(crate) fn is_alive(&mut self) -> bool {
+        self.server.is_alive()
+    }
+
+    /// Runs each attack once, so that what is made once has been made; then measures how a neighbour is served beside
+    /// sandboxes that only compute, and where the process stands.
+    pub(crate) fn warm_up(&mut self, attacks: &[&Attack], dice: &mut Dice) -> Result<()> {
+        let mut client = Client::connect(&self.server.socket())?;
+        client.call("create", json!({}))?;
+        client.call("run", json!({ "command": EACH_PROGRAM, "timeoutMs": 120_000 }))?;
+        drop(client);
+        for attack in attacks {
+            let mut attacker = Attacker { socket: &self.server.socket(), dice: dice.split() };
+            (attack.run)(&mut attacker).with_context(|| format!("the first {}", attack.name))?;
+        }
+        self.control = self
+            .beside(|socket, _| {
+                let mut client = Client::connect(socket)?;
+                client.call("create", json!({}))?;
+                client.call("run", json!({ "command": "while :; do :; done & wait", "timeoutMs": 3_000 }))?;
+                Ok(client.leave())
+            })?
+            .1;
+        thread::sleep(SETTLING / 2);
+        self.before = server::standing(self.server.pid());
+        println!("torture: beside sandboxes that compute: {}", self.control.told());
+        println!("torture: before: {:?}", self.before);
+        Ok(())
+    }
+
+    /// Does `work` as many times at once as there are attackers, beside a neighbour that is asked how it fares.
+    fn beside(
+        &self,
+        work: impl Fn(&Path, usize) -> Result<Vec<String>> + Sync,
+    ) -> Result<(Vec<String>, Service, usize)> {
+        let (socket, pid) = (self.server.socket(), self.server.pid());
+        let mut neighbour = Neighbour::new(&socket)?;
+        let (over, peak) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let mut service = Service::default();
+        let wrong = thread::scope(|scope| {
+            let watch = scope.spawn(|| {
+                while !over.load(Ordering::SeqCst) {
+                    peak.fetch_max(server::memory_kib(pid).unwrap_or(0), Ordering::SeqCst);
+                    thread::sleep(Duration::from_millis(20));
+                }
+            });
+            let socket = &socket;
+            let work = &work;
+            let workers: Vec<_> =
+                (0..self.attackers).map(|number| scope.spawn(move || work(socket, number))).collect();
+            let mut wrong = Vec::new();
+            while !workers.iter().all(|worker| worker.is_finished()) {
+                if let Err(error) = neighbour.try_once(&mut service) {
+                    wrong.push(format!("the neighbour: {error:#}"));
+                    break;
+                }
+            }
+            for worker in workers {
+                match worker.join() {
+                    Ok(Ok(found)) => wrong.extend(found),
+                    Ok(Err(error)) => wrong.push(format!("{error:#}")),
+                    Err(_) => wrong.push("an attacker panicked".to_owned()),
+                }
+            }
+            over.store(true, Ordering::SeqCst);
+            let _ = watch.join();
+            wrong
+        });
+        let wrong = wrong.into_iter().chain(neighbour.leave()).collect();
+        Ok((wrong, service, peak.into_inner()))
+    }
+
+    /// One round of random attacks; what was wrong.
+    pub(crate) fn round(
+        &mut self,
+        number: usize,
+        attacks: &[&Attack],
+        dice: &mut Dice,
+    ) -> Result<Vec<String>> {
+        let chosen: Vec<(&Attack, Dice)> =
+            (0..self.attackers).map(|_| (*dice.pick(attacks), dice.split())).collect();
+        let names: Vec<_> = chosen.iter().map(|(attack, _)| attack.name).collect();
+        let (mut wrong, service, peak) = self.beside(|socket, at| {
+            let (attack, dice) = &chosen[at];
+            let found = (attack.run)(&mut Attacker { socket, dice: dice.clone() });
+            found.with_context(|| format!("attack {}", attack.name))
+        })?;
+        let sandboxes: usize = chosen.iter().map(|(attack, _)| attack.sandboxes).sum();
+        wrong.extend(service.compared_with(&self.control));
+        wrong.extend(self.over_budget(peak, sandboxes));
+        wrong.extend(self.server.panics());
+        let after = self.settled();
+        wrong.extend(self.not_where_it_was(after));
+        println!("round {number}: {} | {} | peak {} MiB", names.join(" "), service.told(), peak >> 10);
+        let wrong: Vec<_> =
+            wrong.into_iter().map(|what| format!("round {number} ({}): {what}", names.join(" "))).collect();
+        wrong.iter().for_each(|what| println!("  WRONG {what}"));
+        Ok(wrong)
+    }
+
+    fn over_budget(&self, peak: usize, sandboxes: usize) -> Option<String> {
+        let base = self.before.map_or(0, |before| before.memory_kib);
+        let declared = sandboxes * (MEMORY_BYTES + FILE_BYTES + TALK_BYTES) / 1024;
+        let budget = base + declared + OVERHEAD_KIB;
+        (peak > budget).then(|| format!("memory reached {} MiB, {} declared", peak >> 10, budget >> 10))
+    }
+
+    /// Where the process stands when it has had time to tidy up.
+    fn settled(&self) -> Option<Standing> {
+        let end = Instant::now() + SETTLING;
+        loop {
+            let now = server::standing(self.server.pid())?;
+            if self.differences(now).is_empty() || Instant::now() > end {
+                return Some(now);
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn not_where_it_was(&self, after: Option<Standing>) -> Vec<String> {
+        match after {
+            Some(after) => self.differences(after),
+            None => vec!["the server is gone".to_owned()],
+        }
+    }
+
+    fn differences(&self, now: Standing) -> Vec<String> {
+        let Some(before) = self.before else { return Vec::new() };
+        let grown = |what: &str, before: usize, now: usize, band: usize| {
+            (now > before + band).then(|| format!("{what} went from {before} to {now}"))
+        };
+        [
+            grown("memory in KiB", before.memory_kib, now.memory_kib, BACK_KIB),
+            grown("descriptors", before.descriptors, now.descriptors, 0),
+            grown("mappings", before.mappings, now.mappings, MAPPINGS_BAND),
+            grown("threads", before.threads, now.threads, 8),
+            grown("child processes", before.children, now.children, 0),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    /// Stops the server; what was wrong about that.
+    pub(crate) fn close(self) -> Result<Vec<String>> {
+        Ok(self.server.stop().err().map(|error| format!("{error:#}")).into_iter().collect())
+    }
+}

@@ -1,0 +1,162 @@
+//! The server under attack: a child process, and what Linux says about it.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use tempfile::TempDir;
+
+/// A running `wardian serve`.
+pub(crate) struct Server {
+    child: Child,
+    /// What it wrote of panics.
+    panics: Arc<Mutex<Vec<String>>>,
+    /// Holds the socket; gone with this value.
+    directory: TempDir,
+}
+
+/// What the process holds at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    /// Memory of its own in KiB: private pages, memory files, and the processes it has started.
+    pub(crate) memory_kib: usize,
+    pub(crate) descriptors: usize,
+    pub(crate) mappings: usize,
+    pub(crate) threads: usize,
+    pub(crate) children: usize,
+}
+
+impl Server {
+    pub(crate) fn start(program: &Path) -> Result<Server> {
+        let directory = tempfile::tempdir()?;
+        let states = directory.path().join("states");
+        fs::create_dir(&states)?;
+        let mut child = Command::new(program)
+            .args(["serve", "--socket"])
+            .arg(directory.path().join("socket"))
+            .arg("--state-dir")
+            .arg(states)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {}", program.display()))?;
+        let panics = Arc::<Mutex<Vec<String>>>::default();
+        if let Some(log) = child.stderr.take() {
+            let found = panics.clone();
+            std::thread::spawn(move || {
+                for line in BufReader::new(log).lines().map_while(|line| line.ok()) {
+                    if line.contains("panicked") {
+                        found.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(line);
+                    }
+                }
+            });
+        }
+        let server = Server { child, panics, directory };
+        server.wait_for_socket()?;
+        Ok(server)
+    }
+
+    /// Where clients connect.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.directory.path().join("socket")
+    }
+
+    fn wait_for_socket(&self) -> Result<()> {
+        let patience = Instant::now() + Duration::from_secs(60);
+        while UnixStream::connect(self.socket()).is_err() {
+            if Instant::now() > patience {
+                bail!("the server does not listen");
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// What it wrote of panics since this was last asked.
+    pub(crate) fn panics(&self) -> Vec<String> {
+        std::mem::take(&mut *self.panics.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it as an administrator would; the error says how it ended if that was not with 0.
+    pub(crate) fn stop(mut self) -> Result<()> {
+        if !self.is_alive() {
+            bail!("the server is gone: {:?}", self.child.wait()?);
+        }
+        Command::new("kill").arg(self.pid().to_string()).status()?;
+        let patience = Instant::now() + Duration::from_secs(30);
+        loop {
+            match self.child.try_wait()? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => bail!("the server ended with {status}"),
+                None if Instant::now() > patience => bail!("the server does not end on SIGTERM"),
+                None => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a process holds. `None` when it is gone.
+pub(crate) fn standing(pid: u32) -> Option<Standing> {
+    let process = PathBuf::from(format!("/proc/{pid}"));
+    let children = children_of(pid);
+    let descendants: usize = children.iter().filter_map(|child| private_kib(*child)).sum();
+    Some(Standing {
+        memory_kib: private_kib(pid)? + memory_files_kib(&process) + descendants,
+        descriptors: fs::read_dir(process.join("fd")).ok()?.count(),
+        mappings: fs::read_to_string(process.join("maps")).ok()?.lines().count(),
+        threads: fs::read_dir(process.join("task")).ok()?.count(),
+        children: children.len(),
+    })
+}
+
+/// Only the memory: cheap enough to look at many times a second.
+pub(crate) fn memory_kib(pid: u32) -> Option<usize> {
+    let children: usize = children_of(pid).into_iter().filter_map(private_kib).sum();
+    Some(private_kib(pid)? + memory_files_kib(&PathBuf::from(format!("/proc/{pid}"))) + children)
+}
+
+/// Private pages: those of files (programs, artifacts) are shared and can be dropped at any time.
+fn private_kib(pid: u32) -> Option<usize> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let anonymous = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    anonymous.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// What lies in memory files, whether it is mapped or not.
+fn memory_files_kib(process: &Path) -> usize {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(descriptors) = fs::read_dir(process.join("fd")) else { return 0 };
+    let is_memory_file =
+        |path: &PathBuf| fs::read_link(path).is_ok_and(|to| to.to_string_lossy().starts_with("/memfd:"));
+    let blocks = descriptors.flatten().map(|entry| entry.path()).filter(is_memory_file);
+    blocks.filter_map(|path| fs::metadata(path).ok()).map(|file| file.blocks() as usize / 2).sum()
+}
+
+fn children_of(pid: u32) -> Vec<u32> {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let lists = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}

@@ -15,6 +15,7 @@ use crate::program::{Known, Later, Program, ProgramCache, ProgramSource};
 use crate::room::Room;
 use crate::stack::StackPool;
 use crate::tick::{Ticker, TickerGuard};
+use crate::trim::Trimmer;
 use crate::{bulk, sys, wasi};
 
 /// Room for deep recursion in a guest; a shell script can nest a long way.
@@ -65,6 +66,7 @@ pub(crate) struct KernelInner {
     ticker: TickerGuard,
     artifacts: ArtifactCache,
     room: Room,
+    trimmer: Trimmer,
     programs: Mutex<ProgramCache>,
 }
 
@@ -97,6 +99,7 @@ impl Kernel {
             ticker,
             artifacts,
             room: Room::new(config.instances),
+            trimmer: Trimmer::default(),
             programs,
         })))
     }
@@ -149,6 +152,20 @@ impl KernelInner {
 
     pub(crate) fn room(&self) -> &Room {
         &self.room
+    }
+
+    /// Does `work` on a thread that may block or take its time. Nobody waits for it.
+    pub(crate) fn aside(&self, work: impl FnOnce() + Send + 'static) {
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn_blocking(work);
+        }
+    }
+
+    /// Says that a sandbox is gone, and much memory with it perhaps.
+    pub(crate) fn a_machine_is_gone(&self) {
+        if let Some(runtime) = &self.runtime {
+            self.trimmer.soon(runtime.handle());
+        }
     }
 
     pub(crate) fn ticker(&self) -> &Ticker {

@@ -58,6 +58,7 @@ mod task;
 mod template;
 mod tick;
 mod tree_lock;
+mod trim;
 mod tty;
 mod wait;
 mod wasi;

@@ -39,6 +39,9 @@ pub struct Machine {
     fifos: Mutex<HashMap<u64, Weak<Pipe>>>,
 }
 
+/// More files than this are not taken down on a worker.
+const FILES_AT_ONCE: u64 = 2_000;
+
 /// Programs of the host's, by the version of the file that stands for each in the tree.
 pub type HostPrograms = BTreeMap<u64, Arc<dyn HostProgram>>;
 
@@ -383,6 +386,18 @@ impl Machine {
         for process in victims {
             drop(self.signal(&process, SIGKILL));
         }
+    }
+}
+
+/// Taking down a tree of many files takes its time, and memory that was freed is returned to the system.
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let many = self.tree.try_lock().is_none_or(|tree| tree.usage().inodes > FILES_AT_ONCE);
+        if many {
+            let tree = self.tree.clone();
+            self.kernel.aside(move || drop(tree));
+        }
+        self.kernel.a_machine_is_gone();
     }
 }
 

@@ -45,7 +45,7 @@ impl TreeLock {
         }
     }
 
-    fn try_lock(&self) -> Option<TreeGuard> {
+    pub(crate) fn try_lock(&self) -> Option<TreeGuard> {
         let tree = self.tree.clone().try_lock_owned().ok()?;
         Some(TreeGuard { tree: Some(tree), freed: self.freed.clone() })
     }

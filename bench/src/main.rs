@@ -2,6 +2,7 @@
 //!
 //! Figures depend on the machine; the ratios are what we promise (SPECIFICATION.md). Nothing here passes or fails.
 
+mod fair;
 mod inputs;
 mod kill;
 mod language;
@@ -25,6 +26,7 @@ fn main() -> Result<()> {
     }
     let table = match suite.as_deref() {
         None | Some("core") => runtime.block_on(core())?,
+        Some("fair") => runtime.block_on(fair())?,
         Some("shell") => runtime.block_on(language::measure())?,
         Some("sandbox") => runtime.block_on(sandbox::measure())?,
         Some("userland") => runtime.block_on(userland::measure())?,
@@ -40,5 +42,14 @@ async fn core() -> Result<Table> {
     processes::measure(&mut table).await?;
     start::measure(&mut table).await?;
     kill::measure(&mut table).await?;
+    fair::measure(&mut table).await?;
+    Ok(table)
+}
+
+/// The part of `core` that is about neighbours, on its own.
+async fn fair() -> Result<Table> {
+    let mut table = Table::new("fair", &["what", "ours", "native bash", "faster", "goal"]);
+    kill::measure(&mut table).await?;
+    fair::measure(&mut table).await?;
     Ok(table)
 }

@@ -25,31 +25,52 @@ pub(crate) async fn fork(caller: &mut wasmtime::Caller<'_, Ctx>, entry: u32, dat
     let stack_pointer = ctx.stack_pointer.filter(|_| program.forks).ok_or(Errno::ENOSYS)?;
     let stack_pointer = stack_pointer.get(&mut *caller).unwrap_i32() as u32;
 
-    let berth = machine.kernel().room().take()?;
-    let child = add_child(&machine, &parent)?;
-    let inheritance = Inheritance::of(caller, memory, stack_pointer);
+    let berth = machine.kernel().room().take(machine.gate().sandbox())?;
+    let unborn = Unborn { child: Some(add_child(&machine, &parent)?), machine: &machine };
+    let inheritance = Inheritance::of(caller, memory, stack_pointer).await;
     let built = async {
-        let tenant = Tenant::new(&machine, &child, &program, env);
+        let tenant = Tenant::new(&machine, unborn.child()?, &program, env);
         let mut instance = Instance::start(tenant, berth).await?;
         inheritance.give(memory.data(&*caller), &mut instance).await?;
         Ok(instance)
     };
     let instance = match built.await {
         Ok(instance) => instance,
-        Err(Errno::ENOMEM) => return abandon(&machine, &child, Errno::EAGAIN),
-        Err(errno) => return abandon(&machine, &child, errno),
+        Err(Errno::ENOMEM) => return Err(Errno::EAGAIN),
+        Err(errno) => return Err(errno),
     };
+    let child = unborn.born()?;
     let pid = child.pid;
     let body = run_child(machine.clone(), child.clone(), instance, entry, data);
     task::launch(machine.kernel(), &child.task(), Box::pin(body));
     Ok(pid)
 }
 
-/// Takes back a process that never ran.
-pub(crate) fn abandon(machine: &Machine, child: &Process, errno: Errno) -> Result<Pid> {
-    machine.end(child, Status::Exited(127));
-    machine.table().remove(child.pid);
-    Err(errno)
+/// A child that does not run yet. Where it cannot be made, or its parent is killed while it is, it never was.
+struct Unborn<'a> {
+    machine: &'a Machine,
+    child: Option<Arc<Process>>,
+}
+
+impl Unborn<'_> {
+    fn child(&self) -> Result<&Arc<Process>> {
+        self.child.as_ref().ok_or(Errno::EAGAIN)
+    }
+
+    fn born(mut self) -> Result<Arc<Process>> {
+        self.child.take().ok_or(Errno::EAGAIN)
+    }
+}
+
+impl Drop for Unborn<'_> {
+    fn drop(&mut self) {
+        let Some(child) = self.child.take() else { return };
+        self.machine.end(&child, Status::Exited(127));
+        let mut table = self.machine.table();
+        if table.get(child.pid).is_some_and(|entry| Arc::ptr_eq(&entry.process, &child)) {
+            table.remove(child.pid);
+        }
+    }
 }
 
 fn add_child(machine: &Machine, parent: &Process) -> Result<Arc<Process>> {

@@ -4,6 +4,9 @@
 //! A page equal to an ancestor's is kept once.
 //!
 //! Bytes below the stack pointer belong to frames that have returned; they are never copied.
+//!
+//! A large memory is copied in pieces, and others have their turns in between. Nothing can write it meanwhile: its process
+//! is in the call that copies it. Whoever is killed in the middle drops an unfinished copy that nobody else has seen.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,9 +17,19 @@ use wasmtime::Memory;
 
 use crate::instance::{Ctx, Instance};
 use crate::pages::{PAGE, Page, page};
+use crate::task;
 use crate::template::Template;
 
 const WASM_PAGE: usize = 65536;
+/// How many pages are copied in one go: a mebibyte.
+pub(crate) const PIECE: usize = (1 << 20) / PAGE;
+
+/// Lets others have their turn after a whole piece. Small copies are done in one go.
+pub(crate) async fn between_pieces<T>(piece: &[T]) {
+    if piece.len() >= PIECE {
+        task::give_way().await;
+    }
+}
 
 /// A memory at rest.
 pub struct Image {
@@ -31,20 +44,22 @@ pub struct Image {
 
 impl Image {
     /// Takes the image of an instance with no frame on its stack. Pages that are as in `ancestor` are shared with it.
-    pub(crate) fn capture(instance: &mut Instance, ancestor: Option<&Image>) -> Image {
+    pub(crate) async fn capture(instance: &mut Instance, ancestor: Option<&Image>) -> Image {
         let stack_pointer = instance.stack_pointer();
         let Some(memory) = instance.store.data().memory else {
             return Image { size: 0, stack_pointer, template: None, pages: Vec::new() };
         };
         let (bytes, ctx) = memory.data_and_store_mut(&mut instance.store);
         let program = ctx.program.clone();
-        let written = ctx.ground.settle(bytes, stack_pointer as usize, &program.stock);
+        let written = ctx.ground.settle(bytes, stack_pointer as usize, &program.stock).await;
         let template = ctx.ground.template();
         let ancestor = ancestor.filter(|image| same(&image.template, &template));
-        let pages = written
-            .into_iter()
-            .map(|number| (number, shared_or_copied(page(bytes, number), number, ancestor)))
-            .collect();
+        let mut pages = Vec::with_capacity(written.len());
+        for piece in written.chunks(PIECE) {
+            let copied = |&number: &u32| (number, shared_or_copied(page(bytes, number), number, ancestor));
+            pages.extend(piece.iter().map(copied));
+            between_pieces(piece).await;
+        }
         Image { size: bytes.len(), stack_pointer, template, pages }
     }
 
@@ -54,9 +69,12 @@ impl Image {
         grow_to(memory, &mut instance.store, self.size).await?;
         let (bytes, ctx) = memory.data_and_store_mut(&mut instance.store);
         ctx.ground.become_like(&self.template, bytes)?;
-        for (number, contents) in &self.pages {
-            let start = *number as usize * PAGE;
-            bytes[start..start + PAGE].copy_from_slice(&contents[..]);
+        for piece in self.pages.chunks(PIECE) {
+            for (number, contents) in piece {
+                let start = *number as usize * PAGE;
+                bytes[start..start + PAGE].copy_from_slice(&contents[..]);
+            }
+            between_pieces(piece).await;
         }
         instance.set_stack_pointer(self.stack_pointer)
     }
@@ -111,14 +129,14 @@ pub(crate) struct Inheritance {
 
 impl Inheritance {
     /// Looks at what the caller wrote, from `stack_pointer` up.
-    pub(crate) fn of(
+    pub(crate) async fn of(
         parent: &mut wasmtime::Caller<'_, Ctx>,
         memory: Memory,
         stack_pointer: u32,
     ) -> Inheritance {
         let (bytes, ctx) = memory.data_and_store_mut(&mut *parent);
         let program = ctx.program.clone();
-        let written = ctx.ground.settle(bytes, stack_pointer as usize, &program.stock);
+        let written = ctx.ground.settle(bytes, stack_pointer as usize, &program.stock).await;
         Inheritance { size: bytes.len(), stack_pointer, template: ctx.ground.template(), written }
     }
 
@@ -128,9 +146,12 @@ impl Inheritance {
         grow_to(memory, &mut child.store, self.size).await?;
         let (bytes, ctx) = memory.data_and_store_mut(&mut child.store);
         ctx.ground.become_like(&self.template, bytes)?;
-        for number in &self.written {
-            let start = *number as usize * PAGE;
-            bytes[start..start + PAGE].copy_from_slice(&parent[start..start + PAGE]);
+        for piece in self.written.chunks(PIECE) {
+            for number in piece {
+                let start = *number as usize * PAGE;
+                bytes[start..start + PAGE].copy_from_slice(&parent[start..start + PAGE]);
+            }
+            between_pieces(piece).await;
         }
         child.set_stack_pointer(self.stack_pointer)
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
 use wasmtime::{Config, Engine, Linker};
 
 use crate::artifact::ArtifactCache;
@@ -16,7 +17,8 @@ use crate::room::Room;
 use crate::stack::StackPool;
 use crate::tick::{Ticker, TickerGuard};
 use crate::trim::Trimmer;
-use crate::{bulk, sys, wasi};
+use crate::turns::Turns;
+use crate::{bulk, descriptors, sys, threads, wasi};
 
 /// Room for deep recursion in a guest; a shell script can nest a long way.
 const WASM_STACK: usize = 8 << 20;
@@ -46,7 +48,7 @@ impl From<wasmtime::Error> for KernelError {
 /// How to start a kernel.
 #[derive(Debug, Clone, Default)]
 pub struct KernelConfig {
-    /// Worker threads for guests; by default one for each processor.
+    /// How many guests may run at once, each on a thread of its own; by default one for each processor.
     pub workers: Option<usize>,
     /// Where compiled programs are kept between starts; by default a directory of the user's own.
     pub artifacts: Option<PathBuf>,
@@ -63,16 +65,20 @@ pub(crate) struct KernelInner {
     linker: Linker<Ctx>,
     imports: Vec<Import>,
     runtime: Option<Runtime>,
-    ticker: TickerGuard,
+    turns: Arc<Turns>,
+    _ticker: TickerGuard,
     artifacts: ArtifactCache,
     room: Room,
     trimmer: Trimmer,
+    /// Held by whoever takes down an instance that no process runs any more.
+    tidying: Semaphore,
     programs: Mutex<ProgramCache>,
 }
 
 impl Kernel {
-    /// Starts the workers and the ticker.
+    /// Starts the workers and the ticker. Raises this program's limit of open files as far as the system lets it.
     pub fn new(config: KernelConfig) -> Result<Kernel, KernelError> {
+        descriptors::raise_limit();
         let engine = Engine::new(&engine_config())?;
         let mut linker = Linker::new(&engine);
         let mut imports = Imports::new(&mut linker);
@@ -81,8 +87,10 @@ impl Kernel {
         let imports = imports.list;
         let workers = config.workers.unwrap_or_else(default_workers);
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(workers)
+            // One more than guests run at once: deadlines, and whatever else is not a guest, never wait for one.
+            .worker_threads(workers + 1)
             .thread_name("wardian-guest")
+            .on_thread_start(threads::shorten_slices)
             // A timer or wake-up must be seen after every poll: guests use their whole tick (kill lateness).
             .event_interval(1)
             .enable_all()
@@ -96,10 +104,12 @@ impl Kernel {
             linker,
             imports,
             runtime: Some(runtime),
-            ticker,
+            turns: Arc::new(Turns::new(workers, ticker.ticker())),
+            _ticker: ticker,
             artifacts,
             room: Room::new(config.instances),
             trimmer: Trimmer::default(),
+            tidying: Semaphore::new(1),
             programs,
         })))
     }
@@ -168,8 +178,12 @@ impl KernelInner {
         }
     }
 
-    pub(crate) fn ticker(&self) -> &Ticker {
-        &self.ticker
+    pub(crate) fn tidying(&self) -> &Semaphore {
+        &self.tidying
+    }
+
+    pub(crate) fn turns(&self) -> &Arc<Turns> {
+        &self.turns
     }
 
     pub(crate) fn program(&self, version: u64) -> Option<Known> {

@@ -14,7 +14,7 @@
 //! dropping its future. Guests speak WASI preview 1 and, for what Unix has and WASI lacks, the import module `wardian`
 //! (`docs/abi.md`).
 //!
-//! Reading order: `kernel`, `machine`, `proc`, `task`; then what a process does: `spawn`, `fork`, `wait`, `signal`,
+//! Reading order: `kernel`, `machine`, `proc`, `task`, `schedule`; then what a process does: `spawn`, `fork`, `wait`, `signal`,
 //! `fd`, `pipe`, `tty`, `open`, `io`; then `pages`, `template`, `image`, `at_rest` and `session`; `wasi` and `sys` are the
 //! system calls themselves.
 
@@ -25,6 +25,7 @@ mod at_rest;
 mod bulk;
 mod call;
 mod cwd;
+mod descriptors;
 mod fd;
 mod foreign;
 mod fork;
@@ -45,6 +46,7 @@ mod procfs;
 mod program;
 mod room;
 mod run;
+mod schedule;
 mod session;
 mod signal;
 mod spare;
@@ -56,10 +58,12 @@ mod stream;
 mod sys;
 mod task;
 mod template;
+mod threads;
 mod tick;
 mod tree_lock;
 mod trim;
 mod tty;
+mod turns;
 mod wait;
 mod wasi;
 

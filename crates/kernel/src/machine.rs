@@ -52,7 +52,7 @@ pub struct Rules {
     pub allowed: Option<Arc<Allowlist>>,
     /// Programs that are functions of the host.
     pub host_programs: Arc<HostPrograms>,
-    /// From 0 to 19: how often others go first when processors are short.
+    /// From 0 to 19: when processors are short, its share is divided by one more than this.
     pub nice: u8,
     /// Instances that lie ready for its processes.
     pub spares: Option<Arc<Spares>>,
@@ -86,7 +86,7 @@ impl Machine {
             if let Err(error) = tree.mount(b"/proc", proc) {
                 tracing::warn!(%error, "there will be no /proc");
             }
-            let gate = Arc::new(Gate::new(rules.nice));
+            let gate = Arc::new(Gate::new(rules.nice, kernel.inner().turns()));
             Machine {
                 kernel: kernel.inner().clone(),
                 tree: TreeLock::new(tree),
@@ -128,7 +128,7 @@ impl Machine {
     pub fn resume(&self) {
         self.gate.set_closed(false);
         let tasks: Vec<_> = self.table().iter().map(|(_, entry)| entry.process.task()).collect();
-        tasks.iter().for_each(|task| task.wake());
+        tasks.iter().for_each(|task| task.go_on());
     }
 
     /// Whether it is suspended.

@@ -21,6 +21,7 @@ use crate::machine::Machine;
 use crate::pipe::pipe;
 use crate::proc::{Process, Seed, Status};
 use crate::program::Program;
+use crate::room::Berth;
 use crate::run::{Run, Usage};
 use crate::signal::Signals;
 use crate::stream::{Input, Output, Standard};
@@ -255,8 +256,8 @@ impl Session {
         // A signal that came while it rested had no command to end.
         self.process.survive();
         self.attach(streams);
-        let done = match self.instance(cancel).await {
-            Ok(Some(instance)) => self.execute(run, instance, job, timeout, cancel).await,
+        let done = match self.source(cancel).await {
+            Ok(Some(source)) => self.execute(run, source, job, timeout, cancel).await,
             Ok(None) => (Verdict::Cancelled, None),
             Err(_) => (Verdict::Killed(crate::signal::SIGKILL), None),
         };
@@ -272,7 +273,7 @@ impl Session {
     async fn execute(
         &mut self,
         run: &Arc<Run>,
-        instance: Instance,
+        source: Source,
         job: Job,
         timeout: Option<Duration>,
         cancel: &Notify,
@@ -280,8 +281,14 @@ impl Session {
         let (done, mut result) = oneshot::channel();
         let task = self.process.new_task();
         let (machine, process) = (self.machine.clone(), self.process.clone());
+        let before = self.rest.image.clone();
+        // Making an instance and taking its image is the process's own work: it has turns for it as for any other, and
+        // can be killed at it.
         let body = async move {
-            let ended = do_job(&machine, &process, instance, job).await;
+            let ended = match source.instance().await {
+                Ok(instance) => do_job(&machine, &process, instance, job, &before).await,
+                Err(_) => Ended::Left(Status::Signaled(crate::signal::SIGKILL)),
+            };
             let _ = done.send(ended);
         };
         task::launch(self.machine.kernel(), &task, Box::pin(body));
@@ -321,8 +328,8 @@ impl Session {
     /// Takes the session to its new rest after a command that ended by itself.
     fn settle(&mut self, ended: Option<Ended>) -> (Verdict, Option<Vec<u8>>) {
         let status = match ended {
-            Some(Ended::Returned { code, answer, mut instance }) => {
-                self.come_to_rest(&mut instance);
+            Some(Ended::Returned { code, answer, instance, image }) => {
+                self.come_to_rest(image);
                 self.warm = Some(*instance);
                 return (Verdict::Exited(code), answer);
             }
@@ -339,12 +346,12 @@ impl Session {
         }
     }
 
-    fn come_to_rest(&mut self, instance: &mut Instance) {
+    fn come_to_rest(&mut self, image: Arc<Image>) {
         let process = &self.process;
         self.fds = hold_fds(&process.fds.lock());
         self.cwd = process.cwd.lock().clone();
         self.rest = Rest {
-            image: Arc::new(Image::capture(instance, Some(&self.rest.image))),
+            image,
             env: self.rest.env.clone(),
             umask: process.umask.load(Ordering::Relaxed),
             signals: process.signals.lock().clone(),
@@ -383,21 +390,40 @@ impl Session {
         }
     }
 
-    /// The running program, made from the image if need be; nothing if it is cancelled while it waits for room.
-    async fn instance(&mut self, cancel: &Notify) -> Result<Option<Instance>, Errno> {
+    /// What the running program is made from; nothing if it is cancelled while it waits for room.
+    async fn source(&mut self, cancel: &Notify) -> Result<Option<Source>, Errno> {
         if let Some(instance) = self.warm.take() {
-            return Ok(Some(instance));
+            return Ok(Some(Source::Warm(Box::new(instance))));
         }
         let berth = tokio::select! {
             biased;
-            berth = self.machine.kernel().room().wait() => berth?,
+            berth = self.machine.kernel().room().wait(self.machine.gate().sandbox()) => berth?,
             () = cancel.notified() => return Ok(None),
         };
         let env = self.rest.env.clone();
         let tenant = Tenant::new(&self.machine, &self.process, &self.program, env);
-        let mut instance = Instance::start_at_once(tenant, berth).await?;
-        self.rest.image.restore(&mut instance).await?;
-        Ok(Some(instance))
+        Ok(Some(Source::Cold { tenant, berth, image: self.rest.image.clone() }))
+    }
+}
+
+/// What a command's instance is.
+enum Source {
+    /// The one of the command before.
+    Warm(Box<Instance>),
+    /// One to be made from an image.
+    Cold { tenant: Tenant, berth: Berth, image: Arc<Image> },
+}
+
+impl Source {
+    async fn instance(self) -> Result<Instance, Errno> {
+        match self {
+            Source::Warm(instance) => Ok(*instance),
+            Source::Cold { tenant, berth, image } => {
+                let mut instance = Instance::start_at_once(tenant, berth).await?;
+                image.restore(&mut instance).await?;
+                Ok(instance)
+            }
+        }
     }
 }
 
@@ -405,8 +431,13 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.machine.end(&self.process, Status::Exited(0));
         if let Some(instance) = self.warm.take() {
-            // Tidying up takes longer than whoever lets go of a session cares to wait.
-            self.machine.kernel().runtime().spawn(async move { instance.retire() });
+            // Tidying up takes longer than whoever lets go of a session cares to wait. One at a time: when hundreds of
+            // sandboxes go at once, the workers have other things to do in between.
+            let kernel = self.machine.kernel().clone();
+            self.machine.kernel().runtime().spawn(async move {
+                let _turn = kernel.tidying().acquire().await;
+                instance.retire();
+            });
         }
     }
 }
@@ -417,10 +448,10 @@ async fn take_template(
     process: &Arc<Process>,
     program: &Arc<Program>,
 ) -> Result<Arc<Image>, Errno> {
-    let berth = machine.kernel().room().wait().await?;
+    let berth = machine.kernel().room().wait(machine.gate().sandbox()).await?;
     let mut instance = Instance::new(Tenant::new(machine, process, program, Arc::default()), berth).await?;
     let started = instance.call::<(), ()>("_initialize", ()).await;
-    let image = Image::capture(&mut instance, None);
+    let image = Image::capture(&mut instance, None).await;
     machine.meter().release(process.charged.swap(0, Ordering::SeqCst));
     started.map(|()| Arc::new(image)).map_err(|_| Errno::ENOEXEC)
 }
@@ -462,12 +493,18 @@ fn closed_output() -> Arc<Output> {
 /// How a job ended that was not killed.
 enum Ended {
     /// The program returned, and can run the next.
-    Returned { code: u8, answer: Option<Vec<u8>>, instance: Box<Instance> },
+    Returned { code: u8, answer: Option<Vec<u8>>, instance: Box<Instance>, image: Arc<Image> },
     /// It left by `exit`, `exec` or a trap: the command is over, the session is as it was before it.
     Left(Status),
 }
 
-async fn do_job(machine: &Arc<Machine>, process: &Arc<Process>, mut instance: Instance, job: Job) -> Ended {
+async fn do_job(
+    machine: &Arc<Machine>,
+    process: &Arc<Process>,
+    mut instance: Instance,
+    job: Job,
+    before: &Image,
+) -> Ended {
     let done = match &job {
         Job::Script { script, around: None } => {
             run_script(&mut instance, script).await.map(|code| (code, None))
@@ -480,7 +517,10 @@ async fn do_job(machine: &Arc<Machine>, process: &Arc<Process>, mut instance: In
         Job::Ask(question) => answer(&mut instance, "wardian_ask", question).await.map(|text| (0, text)),
     };
     match done {
-        Ok((code, answer)) => Ended::Returned { code, answer, instance: Box::new(instance) },
+        Ok((code, answer)) => {
+            let image = Arc::new(Image::capture(&mut instance, Some(before)).await);
+            Ended::Returned { code, answer, instance: Box::new(instance), image }
+        }
         Err(Ending::Status(status)) => Ended::Left(status),
         Err(Ending::Exec(request)) => match instance.retire() {
             Some(berth) => Ended::Left(spawn::run_to_end(machine, process, *request, berth).await.0),

@@ -108,9 +108,9 @@ impl Spares {
     }
 
     async fn make(&self) -> Result<Instance, Errno> {
-        let berth = self.kernel.inner().room().spare()?;
         let program = &self.program;
         let Nobody { machine, process } = self.nobody.get_or_try_init(|| self.nobody(program)).await?;
+        let berth = self.kernel.inner().room().spare(machine.gate().sandbox())?;
         Instance::new(Tenant::new(machine, process, program, Arc::default()), berth).await
     }
 

@@ -252,7 +252,7 @@ pub(crate) fn spawn(
     cwd: Option<Cwd>,
     group: Group,
 ) -> Result<Pid> {
-    let berth = machine.kernel().room().take()?;
+    let berth = machine.kernel().room().take(machine.gate().sandbox())?;
     let fds = inherited(&parent.fds.lock(), moves)?;
     let cwd = cwd.unwrap_or_else(|| parent.cwd.lock().clone());
     let seed = Seed {

@@ -61,7 +61,7 @@ pub struct Started {
 impl Machine {
     /// Starts a program in a run of its own, as soon as there is room for it.
     pub async fn start(self: &Arc<Self>, start: Start) -> Result<Started, Errno> {
-        let berth = self.kernel().room().wait().await?;
+        let berth = self.kernel().room().wait(self.gate().sandbox()).await?;
         let cwd = {
             let mut tree = self.tree().await;
             let root = tree.root();

@@ -4,14 +4,39 @@
 //! the guest was waiting for is cancelled. The future lives in a slot that the killer can empty even while the task
 //! is queued behind other guests. Only while it is being polled must the killer wait, and then no longer than the
 //! next epoch tick: the poller looks at `doomed` when it gets the thread back.
+//!
+//! A future is polled only while its task holds a slot of the scheduler (`schedule.rs`). Its waker is ours: waking a task
+//! asks the scheduler, and the scheduler wakes the runtime's task when it is its turn. Where a task is, is its *phase*:
+//!
+//! ```text
+//!         wake                  the scheduler              the driver polls
+//!  Idle ────────► Waiting ─────────────────────► Granted ──────────────────► Running ──┐
+//!   ▲                ▲                              │ stopped, or suspended     │ wake │
+//!   │                │ continued                    ▼                           ▼      │
+//!   │                └──────────────────────────── Held                       Woken    │
+//!   └───────────────────────── release ◄───────────────────────────────────────│───────┘
+//!                    Waiting ◄────────────────────────── again ◄───────────────┘
+//! ```
+//!
+//! No wake-up is lost, because every change out of a phase that others may change is an exchange, and whoever loses the
+//! exchange acts on what it finds:
+//! - A wake-up finds the task Idle (and asks), Running (and leaves Woken behind for the driver to find), or in a phase that
+//!   leads to a poll anyway.
+//! - The driver gives its slot back *before* it becomes Idle. A wake-up in between leaves Woken behind, and the driver asks
+//!   again; one after it finds Idle, and the scheduler no longer counts the task as running.
+//! - Held is entered first, and then the driver looks again whether it is still stopped. Whoever continues it clears the
+//!   flag first and then looks for Held. One of the two always sees the other.
+//! - A grant is written down before the runtime's task is woken, and the driver leaves its waker before it looks for a grant.
+//! - A doomed task needs no slot: the killer wakes the driver directly, in any phase. When the driver goes, the scheduler
+//!   forgets the task wherever it is, its slot goes to the next, and a wake-up that comes later is ignored.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
@@ -21,8 +46,13 @@ use crate::run::{Alive, Run};
 
 type Body = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A turn this long was ended by the clock, not by the process.
-const WHOLE_TICK: Duration = Duration::from_micros(800);
+const IDLE: u8 = 0;
+const WAITING: u8 = 1;
+const GRANTED: u8 = 2;
+const RUNNING: u8 = 3;
+const WOKEN: u8 = 4;
+const HELD: u8 = 5;
+const GONE: u8 = 6;
 
 /// The slot of one process's future.
 pub(crate) struct Task {
@@ -31,9 +61,11 @@ pub(crate) struct Task {
     run: Arc<Run>,
     doomed: AtomicBool,
     stopped: AtomicBool,
-    /// Turns still to be given away.
-    yields: AtomicU8,
-    waker: Mutex<Option<Waker>>,
+    phase: AtomicU8,
+    /// What the scheduler knows it by, once it is launched.
+    seat: AtomicU64,
+    /// Wakes the runtime's task.
+    driver: Mutex<Option<Waker>>,
     cpu_nanos: AtomicU64,
 }
 
@@ -52,8 +84,9 @@ impl Task {
             run,
             doomed: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
-            yields: AtomicU8::new(0),
-            waker: Mutex::new(None),
+            phase: AtomicU8::new(IDLE),
+            seat: AtomicU64::new(0),
+            driver: Mutex::new(None),
             cpu_nanos: AtomicU64::new(0),
         }
     }
@@ -70,8 +103,14 @@ impl Task {
     #[must_use]
     pub(crate) fn doom(&self) -> Option<Doomed> {
         self.doomed.store(true, Ordering::SeqCst);
-        let work = self.work.try_lock().and_then(|mut slot| slot.take());
-        self.wake();
+        let work = match self.work.try_lock() {
+            Some(mut slot) => slot.take(),
+            None => {
+                self.gate.hurry();
+                None
+            }
+        };
+        self.wake_driver();
         work.map(Doomed)
     }
 
@@ -79,46 +118,130 @@ impl Task {
     pub(crate) fn set_stopped(&self, stopped: bool) {
         self.stopped.store(stopped, Ordering::SeqCst);
         if !stopped {
-            self.wake();
+            self.go_on();
         }
     }
 
     /// For a body that may just have stopped itself: it goes no further until it is continued.
     pub(crate) async fn pause_if_stopped(&self) {
         if self.stopped.load(Ordering::SeqCst) {
-            tokio::task::yield_now().await;
+            give_way().await;
         }
     }
 
-    fn count_turn(&self, time: Duration) {
-        self.cpu_nanos.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
-        if time >= WHOLE_TICK {
-            self.yields.store(self.gate.nice(), Ordering::Relaxed);
+    /// It may not be held any more: it was continued, or its sandbox resumed.
+    pub(crate) fn go_on(&self) {
+        if self.change(HELD, WAITING) {
+            self.ask();
         }
     }
 
-    /// Whether those behind it in the queue go first, this time.
-    fn gives_turn_away(&self) -> bool {
-        let left = self.yields.load(Ordering::Relaxed);
-        self.yields.store(left.saturating_sub(1), Ordering::Relaxed);
-        left > 0
+    /// Makes those who run now yield to it.
+    pub(crate) fn hurry(&self) {
+        self.gate.hurry();
     }
 
-    /// Lets it look again whether it may run.
-    pub(crate) fn wake(&self) {
-        if let Some(waker) = self.waker.lock().take() {
-            waker.wake();
+    /// It has a slot of the scheduler, and is to be polled.
+    pub(crate) fn grant(&self) {
+        self.phase.store(GRANTED, Ordering::SeqCst);
+        self.wake_driver();
+    }
+
+    fn wake_driver(&self) {
+        let driver = self.driver.lock().clone();
+        if let Some(driver) = driver {
+            driver.wake();
         }
+    }
+
+    fn change(&self, from: u8, to: u8) -> bool {
+        self.phase.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    fn seat(&self) -> u64 {
+        self.seat.load(Ordering::SeqCst)
+    }
+
+    fn ask(&self) {
+        self.gate.turns().ask(self, self.seat());
+    }
+
+    /// Something that it waits for has happened.
+    fn notice(&self) {
+        loop {
+            match self.phase.load(Ordering::SeqCst) {
+                IDLE if self.change(IDLE, WAITING) => return self.ask(),
+                RUNNING if self.change(RUNNING, WOKEN) => return,
+                IDLE | RUNNING => {}
+                _ => return,
+            }
+        }
+    }
+
+    /// Whether it must not run now.
+    fn is_held(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst) || self.gate.is_closed()
+    }
+
+    /// Gives its slot back unused until it may go on.
+    fn hold(&self) {
+        self.gate.turns().release(self.seat(), 0);
+        self.phase.store(HELD, Ordering::SeqCst);
+        if !self.is_held() {
+            self.go_on();
+        }
+    }
+
+    /// Gives its slot back after a turn that did not end it.
+    fn rest(&self, spent: u64) {
+        let turns = self.gate.turns();
+        if self.phase.load(Ordering::SeqCst) == WOKEN {
+            self.phase.store(WAITING, Ordering::SeqCst);
+            return turns.again(self.seat(), spent);
+        }
+        turns.release(self.seat(), spent);
+        if !self.change(RUNNING, IDLE) {
+            self.phase.store(WAITING, Ordering::SeqCst);
+            self.ask();
+        }
+    }
+}
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        self.notice();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.notice();
     }
 }
 
 /// A future taken from its process, to be dropped.
 pub(crate) struct Doomed(#[allow(dead_code)] Work);
 
+/// Lets others have a turn, for a long piece of work on a process's behalf.
+pub(crate) async fn give_way() {
+    let mut given = false;
+    std::future::poll_fn(|cx| {
+        if std::mem::replace(&mut given, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
 /// Runs `body` as the task's future on the kernel's runtime.
 pub(crate) fn launch(kernel: &Arc<KernelInner>, task: &Arc<Task>, body: Body) {
     *task.work.lock() = Some(Work { body, _alive: task.run.enter() });
-    let driver = Driver { kernel: kernel.clone(), task: task.clone() };
+    let gate = &task.gate;
+    task.seat.store(gate.turns().add(gate.sandbox(), task), Ordering::SeqCst);
+    let waker = Waker::from(task.clone());
+    let driver = Driver { kernel: kernel.clone(), task: task.clone(), waker, owed: 0 };
+    // Asked here: the runtime's workers may all be busy, and this makes one of them yield.
+    task.notice();
     kernel.runtime().spawn(driver);
 }
 
@@ -126,46 +249,75 @@ pub(crate) fn launch(kernel: &Arc<KernelInner>, task: &Arc<Task>, body: Body) {
 struct Driver {
     kernel: Arc<KernelInner>,
     task: Arc<Task>,
+    /// The body's.
+    waker: Waker,
+    /// What the last turn took, in nanoseconds.
+    owed: u64,
 }
 
 impl Future for Driver {
     type Output = ();
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let task = &self.task;
-        // Left before anything is looked at, so that whoever dooms or continues the task afterwards finds it.
-        *task.waker.lock() = Some(cx.waker().clone());
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let task = self.task.clone();
+        {
+            let mut driver = task.driver.lock();
+            if driver.as_ref().is_none_or(|known| !known.will_wake(cx.waker())) {
+                *driver = Some(cx.waker().clone());
+            }
+        }
         if !task.doomed.load(Ordering::SeqCst) {
-            if task.stopped.load(Ordering::SeqCst) || task.gate.is_closed() {
+            if task.phase.load(Ordering::SeqCst) != GRANTED {
                 return Poll::Pending;
             }
-            if task.gives_turn_away() {
-                cx.waker().wake_by_ref();
+            if task.is_held() {
+                task.hold();
                 return Poll::Pending;
             }
         }
+        self.turn(&task)
+    }
+}
+
+impl Driver {
+    /// One turn of the body, or its end.
+    fn turn(&mut self, task: &Task) -> Poll<()> {
+        let start = Instant::now();
         let mut slot = task.work.lock();
         let Some(work) = slot.as_mut() else { return Poll::Ready(()) };
-        let ready = if task.doomed.load(Ordering::SeqCst) {
-            true
-        } else {
-            let _running = self.kernel.ticker().enter();
-            let start = Instant::now();
+        let ended = task.doomed.load(Ordering::SeqCst) || {
+            task.phase.store(RUNNING, Ordering::SeqCst);
+            let _running = self.kernel.turns().ticker().enter();
+            let mut cx = Context::from_waker(&self.waker);
             // A fault of ours in a system call ends that process, not the worker, and nobody waits for it in vain.
-            let polled = catch_unwind(AssertUnwindSafe(|| work.body.as_mut().poll(cx).is_ready()));
-            let ready = polled.unwrap_or_else(|_| {
+            let polled = catch_unwind(AssertUnwindSafe(|| work.body.as_mut().poll(&mut cx).is_ready()));
+            polled.unwrap_or_else(|_| {
                 tracing::error!("a system call panicked; its process is ended");
                 true
-            });
-            task.count_turn(start.elapsed());
-            ready
+            })
         };
-        if ready || task.doomed.load(Ordering::SeqCst) {
+        let spent = nanos_since(start);
+        task.cpu_nanos.fetch_add(spent, Ordering::Relaxed);
+        if ended || task.doomed.load(Ordering::SeqCst) {
             let work = slot.take();
             drop(slot);
             drop(work);
+            self.owed = nanos_since(start);
             return Poll::Ready(());
         }
+        drop(slot);
+        task.rest(spent);
         Poll::Pending
+    }
+}
+
+fn nanos_since(start: Instant) -> u64 {
+    start.elapsed().as_nanos() as u64
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.task.phase.store(GONE, Ordering::SeqCst);
+        self.task.gate.turns().remove(self.task.seat(), self.owed);
     }
 }

@@ -3,6 +3,9 @@
 //! Mapping costs the same whether the memory is one mebibyte or a hundred; what an instance then writes is its own, and
 //! what it only reads is shared with all that have the same template. The file has no name and is sealed: nothing can
 //! change what instances see through it.
+//!
+//! Templates are shared by descent alone: a process and its forks, a sandbox and its forks. Two that happen to be alike are
+//! kept twice, since looking for equals among strangers would tell one sandbox what another has in memory.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -13,6 +16,8 @@ use std::sync::Arc;
 
 use wardian_vfs::Errno;
 
+use crate::descriptors;
+use crate::image::{PIECE, between_pieces};
 use crate::pages::{self, PAGE, Page};
 use crate::stock::Stock;
 
@@ -23,12 +28,13 @@ pub(crate) struct Template {
     end: usize,
     /// Numbers of the pages that the file has; the others are zeros.
     kept: Vec<u32>,
+    _descriptor: descriptors::Share,
 }
 
 impl Template {
     /// Keeps `memory` from the page of byte `start` up. `written` are the pages that differ from `base`, the template it
     /// is mapped over, or where there is none from a fresh instance, whose memory is `fresh` bytes long.
-    pub(crate) fn new(
+    pub(crate) async fn new(
         memory: &[u8],
         start: usize,
         written: &[u32],
@@ -42,14 +48,18 @@ impl Template {
         kept.extend(written);
         kept.sort_unstable();
         kept.dedup();
+        let descriptor = descriptors::Share::take()?;
         let file = memory_file(c"wardian-template")?;
         file.set_len(end as u64)?;
-        for run in kept.chunk_by(|a, b| a + 1 == *b) {
-            let from = run[0] as usize * PAGE;
-            file.write_all_at(&memory[from..from + run.len() * PAGE], from as u64)?;
+        for piece in kept.chunks(PIECE) {
+            for run in piece.chunk_by(|a, b| a + 1 == *b) {
+                let from = run[0] as usize * PAGE;
+                file.write_all_at(&memory[from..from + run.len() * PAGE], from as u64)?;
+            }
+            between_pieces(piece).await;
         }
         seal(&file)?;
-        Ok(Template { file, start, end, kept })
+        Ok(Template { file, start, end, kept, _descriptor: descriptor })
     }
 
     /// How many pages it holds.
@@ -144,7 +154,7 @@ impl Ground {
     /// The pages of `memory` that differ from its ground, from byte `start` up. Where they are many, the memory as it is
     /// becomes the ground, shared from now on with whoever is made from it, and none differ. Its cost is paid back:
     /// the ground is taken anew only when a fourth of it was written.
-    pub(crate) fn settle(&mut self, memory: &mut [u8], start: usize, stock: &Stock) -> Vec<u32> {
+    pub(crate) async fn settle(&mut self, memory: &mut [u8], start: usize, stock: &Stock) -> Vec<u32> {
         let mut written = pages::written(memory, start);
         if self.template.is_none() {
             stock.leave_out_fresh(&mut written, memory);
@@ -153,10 +163,10 @@ impl Ground {
         if written.len() < WORTH_MAPPING.max(known / 4) {
             return written;
         }
-        match self.take_anew(memory, start, &written) {
+        match self.take_anew(memory, start, &written).await {
             Ok(()) => Vec::new(),
             Err(error) => {
-                // No room for another file or mapping: copying page by page still works.
+                // No more files or mappings: copying page by page still works.
                 tracing::debug!(%error, "no template");
                 written
             }
@@ -172,10 +182,36 @@ impl Ground {
         stock.wipe(memory)
     }
 
-    fn take_anew(&mut self, memory: &mut [u8], start: usize, written: &[u32]) -> io::Result<()> {
-        let template = Template::new(memory, start, written, self.template.as_deref(), self.fresh)?;
+    async fn take_anew(&mut self, memory: &mut [u8], start: usize, written: &[u32]) -> io::Result<()> {
+        let template = Template::new(memory, start, written, self.template.as_deref(), self.fresh).await?;
         template.map_over(memory)?;
         self.template = Some(Arc::new(template));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    /// Others have a turn after each mebibyte.
+    #[test]
+    fn a_large_memory_is_kept_in_pieces() {
+        let memory = vec![7; 64 << 20];
+        let all: Vec<u32> = (0..(memory.len() / PAGE) as u32).collect();
+        let mut made = pin!(Template::new(&memory, 0, &all, None, 0));
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut turns = 0;
+        let template = loop {
+            match made.as_mut().poll(&mut cx) {
+                Poll::Ready(template) => break template.expect("a template"),
+                Poll::Pending => turns += 1,
+            }
+        };
+        assert_eq!(turns, 64);
+        assert!(template.contents().all(|page| page.is_ok_and(|(_, bytes)| *bytes == [7; PAGE])));
     }
 }

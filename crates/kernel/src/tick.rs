@@ -1,11 +1,11 @@
-//! The epoch ticker: makes running WebAssembly yield once a millisecond.
+//! The epoch ticker: makes running WebAssembly yield once a millisecond, or earlier when somebody is in a hurry.
 //!
 //! Compiled code checks the engine's epoch at loop heads and function entries, and yields to the scheduler when it
 //! has moved. One thread moves it. It parks itself when no guest has run for a while, so that an idle program
-//! costs nothing.
+//! costs nothing. Between two ticks the scheduler may move it a bounded number of times.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
@@ -14,6 +14,10 @@ use parking_lot::Mutex;
 const TICK: Duration = Duration::from_millis(1);
 /// How many idle ticks pass before the thread parks: long enough that a busy shell never wakes it.
 const IDLE_TICKS: u32 = 64;
+/// How often guests can be made to yield between two ticks. Each time costs them a few microseconds.
+const HURRIES: u32 = 64;
+/// How often one sandbox can do so: none uses up what the others may need.
+const HURRIES_EACH: u64 = 16;
 
 /// Counts the guests that are on a worker thread right now and keeps the epoch moving while there are any.
 pub(crate) struct Ticker {
@@ -21,6 +25,10 @@ pub(crate) struct Ticker {
     parked: AtomicBool,
     stop: AtomicBool,
     thread: Mutex<Option<Thread>>,
+    engine: wasmtime::Engine,
+    ticks: AtomicU64,
+    /// How often the epoch was moved since the last tick.
+    hurried: AtomicU32,
 }
 
 impl Ticker {
@@ -31,18 +39,23 @@ impl Ticker {
             parked: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             thread: Mutex::new(None),
+            engine,
+            ticks: AtomicU64::new(0),
+            hurried: AtomicU32::new(0),
         });
         let shared = ticker.clone();
-        let handle = thread::Builder::new().name("wardian-tick".into()).spawn(move || shared.run(&engine))?;
+        let handle = thread::Builder::new().name("wardian-tick".into()).spawn(move || shared.run())?;
         *ticker.thread.lock() = Some(handle.thread().clone());
         Ok(TickerGuard(ticker))
     }
 
-    fn run(&self, engine: &wasmtime::Engine) {
+    fn run(&self) {
         let mut idle = 0;
         while !self.stop.load(Ordering::Relaxed) {
             thread::sleep(TICK);
-            engine.increment_epoch();
+            self.engine.increment_epoch();
+            self.ticks.fetch_add(1, Ordering::Relaxed);
+            self.hurried.store(0, Ordering::Relaxed);
             idle = if self.running.load(Ordering::Relaxed) == 0 { idle + 1 } else { 0 };
             if idle > IDLE_TICKS {
                 self.park();
@@ -71,6 +84,16 @@ impl Ticker {
         }
     }
 
+    /// Makes the guests that run now yield at once, unless that was done often enough since the last tick. `haste` is what
+    /// the sandbox that asks for it has used up.
+    pub(crate) fn hurry(&self, haste: &Haste) {
+        if haste.take(self.ticks.load(Ordering::Relaxed))
+            && self.hurried.fetch_add(1, Ordering::Relaxed) < HURRIES
+        {
+            self.engine.increment_epoch();
+        }
+    }
+
     /// Marks a guest as running until the answer is dropped.
     pub(crate) fn enter(&self) -> Running<'_> {
         self.running.fetch_add(1, Ordering::SeqCst);
@@ -78,6 +101,22 @@ impl Ticker {
             self.wake();
         }
         Running(self)
+    }
+}
+
+/// How often a sandbox was in a hurry since the last tick.
+#[derive(Default)]
+pub(crate) struct Haste(AtomicU64);
+
+impl Haste {
+    /// Whether it may be once more in this tick. The word is the tick's number, then the count.
+    fn take(&self, tick: u64) -> bool {
+        let next = |word: u64| match (word >> 8 == tick, word & 0xff) {
+            (true, HURRIES_EACH..) => None,
+            (true, _) => Some(word + 1),
+            (false, _) => Some(tick << 8 | 1),
+        };
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
     }
 }
 
@@ -93,10 +132,10 @@ impl Drop for Running<'_> {
 /// Owns the ticker's thread.
 pub(crate) struct TickerGuard(Arc<Ticker>);
 
-impl std::ops::Deref for TickerGuard {
-    type Target = Ticker;
-    fn deref(&self) -> &Ticker {
-        &self.0
+impl TickerGuard {
+    /// The ticker, for others to use; after the guard is gone it no longer ticks.
+    pub(crate) fn ticker(&self) -> Arc<Ticker> {
+        self.0.clone()
     }
 }
 

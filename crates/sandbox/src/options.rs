@@ -231,7 +231,7 @@ impl Builder {
         self
     }
 
-    /// From 0 to 19: how often other sandboxes go first when processors are short.
+    /// From 0 to 19: when processors are short, the sandbox's share is divided by one more than this.
     pub fn nice(mut self, nice: u8) -> Builder {
         self.nice = nice;
         self

@@ -1,8 +1,10 @@
 //! fork with memories large enough to be mapped over a template: relatives begin alike and never see each other after.
 
-use wardian_kernel::{Start, Status};
+use std::time::Duration;
 
-use crate::support::{machine, put, settled};
+use wardian_kernel::{Limits, Start, Status};
+
+use crate::support::{machine, machine_with, put, settled};
 
 /// A program in 16 MiB of memory whose children, and theirs, check every byte of what they were given, write all of it,
 /// and check after their own children that it is still as they wrote it. A wrong byte is a trap.
@@ -61,4 +63,38 @@ async fn generations_of_large_processes_never_see_each_others_memory() {
     assert_eq!(started.wait().await, Status::Exited(0));
     settled(&machine).await;
     assert_eq!(machine.census().memory_charged, 0);
+}
+
+/// Writes 200 MiB and forks, again and again; the children end at once.
+const LARGE_FORKS: &str = r#"
+(module
+  (import "wardian" "fork" (func $fork (param i32 i32 i32) (result i32)))
+  (import "wardian" "wait" (func $wait (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 2)
+  (global (export "__stack_pointer") (mut i32) (i32.const 1024))
+  (func (export "__wardian_fork_entry") (param i32 i32) (result i32) (i32.const 0))
+  (func (export "_start") (local $round i32)
+    (if (i32.eq (memory.grow (i32.const 3200)) (i32.const -1)) (then unreachable))
+    (loop $rounds
+      (local.set $round (i32.add (local.get $round) (i32.const 1)))
+      (memory.fill (i32.const 65536) (local.get $round) (i32.const 209715200))
+      (if (call $fork (i32.const 0) (i32.const 0) (i32.const 2048)) (then unreachable))
+      (if (call $wait (i32.load (i32.const 2048)) (i32.const 0) (i32.const 2052) (i32.const 2056)) (then unreachable))
+      (br $rounds))))
+"#;
+
+/// A fork of so much takes a while and lets others run in between: it can be killed in the middle, and then neither the
+/// child nor its memory is left.
+#[tokio::test]
+async fn a_large_fork_can_be_killed_at_any_point() {
+    let machine = machine_with(Limits { memory_bytes: 1 << 30, ..Limits::default() });
+    put(&machine, b"/tmp/forks", &wat::parse_str(LARGE_FORKS).expect("a module")).await;
+    for round in 0..25 {
+        let started = machine.start(Start::new("/tmp/forks", &[])).await.expect("it starts");
+        tokio::time::sleep(Duration::from_millis(40 + 17 * round)).await;
+        assert!(machine.census().processes > 0, "it ended by itself: {:?}", started.wait().await);
+        started.kill();
+        assert_eq!(started.wait().await, Status::Signaled(9));
+        settled(&machine).await;
+    }
 }

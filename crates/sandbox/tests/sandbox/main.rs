@@ -6,6 +6,7 @@ mod archives;
 mod audit;
 mod capabilities;
 mod cases;
+mod descriptors;
 mod endings;
 mod forks;
 mod idle;

@@ -1,0 +1,54 @@
+//! How many of the host's descriptors guests' memories may take.
+//!
+//! A memory kept in a file (`template.rs`) holds a descriptor as long as a sandbox may need it, also while that sandbox is
+//! idle. Everything else in the program needs descriptors too: connections, mounted files, helpers. So such files take at
+//! most half of what the program may open, and what comes after is kept in another way.
+
+use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Where the system does not say how many there may be.
+const USUAL: usize = 1_024;
+
+/// Files that are open now.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+/// How many there may be.
+static MOST: OnceLock<usize> = OnceLock::new();
+
+/// Lets this program open as many files as it may at all: raises the soft limit (`ulimit -Sn`) to the hard one, once. Where
+/// that fails the limit stays as it is.
+pub(crate) fn raise_limit() {
+    MOST.get_or_init(|| {
+        let limit = getrlimit(Resource::Nofile);
+        if limit.current != limit.maximum {
+            let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+            if let Err(error) = setrlimit(Resource::Nofile, raised) {
+                tracing::debug!(%error, "the limit of open files stays as it is");
+            }
+        }
+        let now = getrlimit(Resource::Nofile).current;
+        now.map_or(USUAL, |limit| usize::try_from(limit).unwrap_or(usize::MAX)) / 2
+    });
+}
+
+/// One descriptor of those that memories may take, given back when it is dropped.
+pub(crate) struct Share(());
+
+impl Share {
+    /// One more, if there are any left.
+    pub(crate) fn take() -> io::Result<Share> {
+        let most = *MOST.get().unwrap_or(&(USUAL / 2));
+        let taken =
+            OPEN.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |open| (open < most).then_some(open + 1));
+        taken.map(|_| Share(())).map_err(|_| io::Error::from_raw_os_error(libc::EMFILE))
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Ordering::SeqCst);
+    }
+}

@@ -1,40 +1,102 @@
 //! alarm: a SIGALRM after a while.
+//!
+//! A process has one timer, a task that is started with its first alarm, told of every later one and ended with the
+//! process. However often the alarm is set, there is nothing more to clean up than that.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use crate::machine::Machine;
 use crate::proc::Process;
 use crate::signal::SIGALRM;
 
-/// A timer that has not gone off.
-pub(crate) struct Alarm {
-    due: Instant,
-    timer: AbortHandle,
+/// A process's alarm.
+#[derive(Default)]
+pub(crate) struct Alarm(Mutex<Option<Timer>>);
+
+/// The task that waits for it.
+struct Timer {
+    set: Arc<Set>,
+    task: AbortHandle,
 }
 
-impl Drop for Alarm {
+/// What the alarm is set to.
+struct Set {
+    due: Mutex<Option<Instant>>,
+    changed: Notify,
+}
+
+impl Drop for Timer {
     fn drop(&mut self) {
-        self.timer.abort();
+        self.task.abort();
+    }
+}
+
+impl Alarm {
+    /// Ends the timer, if there is one.
+    pub(crate) fn stop(&self) {
+        let timer = self.0.lock().take();
+        drop(timer);
     }
 }
 
 impl Machine {
     /// Sets or clears a process's alarm; answers how long the last one still had.
     pub(crate) fn set_alarm(self: &Arc<Self>, process: &Arc<Process>, after: Option<Duration>) -> Duration {
-        let new = after.map(|after| {
-            let (machine, target) = (Arc::downgrade(self), Arc::downgrade(process));
-            let timer = self.kernel().runtime().spawn(async move {
-                tokio::time::sleep(after).await;
-                if let (Some(machine), Some(process)) = (machine.upgrade(), target.upgrade()) {
-                    drop(machine.signal(&process, SIGALRM));
-                }
-            });
-            Alarm { due: Instant::now() + after, timer: timer.abort_handle() }
+        let now = Instant::now();
+        let mut timer = process.alarm.0.lock();
+        let timer = match &*timer {
+            Some(timer) => timer,
+            None if after.is_none() => return Duration::ZERO,
+            None => timer.insert(self.start_timer(process)),
+        };
+        let due = after.map(|after| now + after);
+        let old = std::mem::replace(&mut *timer.set.due.lock(), due);
+        // A timer that wakes too early looks again by itself.
+        if due.is_some_and(|due| old.is_none_or(|old| due < old)) {
+            timer.set.changed.notify_one();
+        }
+        old.map_or(Duration::ZERO, |due| due.saturating_duration_since(now))
+    }
+
+    fn start_timer(self: &Arc<Self>, process: &Arc<Process>) -> Timer {
+        let set = Arc::new(Set { due: Mutex::new(None), changed: Notify::new() });
+        let (machine, target) = (Arc::downgrade(self), Arc::downgrade(process));
+        let shared = set.clone();
+        let task = self.kernel().runtime().spawn(async move {
+            loop {
+                shared.ring().await;
+                let (Some(machine), Some(process)) = (machine.upgrade(), target.upgrade()) else { return };
+                drop(machine.signal(&process, SIGALRM));
+            }
         });
-        let old = std::mem::replace(&mut *process.alarm.lock(), new);
-        old.map_or(Duration::ZERO, |alarm| alarm.due.saturating_duration_since(Instant::now()))
+        Timer { set, task: task.abort_handle() }
+    }
+}
+
+impl Set {
+    /// Waits until the alarm is due, whatever it is set to meanwhile, and clears it.
+    async fn ring(&self) {
+        loop {
+            let due = *self.due.lock();
+            let Some(due) = due else {
+                self.changed.notified().await;
+                continue;
+            };
+            tokio::select! {
+                () = self.changed.notified() => {}
+                () = tokio::time::sleep_until(due.into()) => {
+                    let mut current = self.due.lock();
+                    if *current == Some(due) {
+                        *current = None;
+                        return;
+                    }
+                }
+            }
+        }
     }
 }

@@ -9,12 +9,13 @@ use crate::image::Image;
 use crate::pages::Page;
 use crate::signal::Signals;
 use crate::stream::Standard;
+use crate::strings::Strings;
 
 /// What the kernel and the program keep for a process at rest, but for what it has open.
 #[derive(Clone)]
 pub(crate) struct Rest {
     pub(crate) image: Arc<Image>,
-    pub(crate) env: Arc<Vec<Vec<u8>>>,
+    pub(crate) env: Strings,
     pub(crate) umask: u32,
     pub(crate) signals: Signals,
 }
@@ -133,7 +134,7 @@ impl AtRest {
         let rest = &self.rest;
         let (size, stack_pointer) = rest.image.shape();
         Ok(Packed {
-            env: rest.env.to_vec(),
+            env: rest.env.to_vecs(),
             cwd: tree.path_of(&self.cwd.place()).unwrap_or_else(|_| b"/".to_vec()),
             umask: rest.umask,
             signals: rest.signals.to_bytes(),
@@ -162,7 +163,7 @@ impl AtRest {
         }
         let rest = Rest {
             image: Arc::new(image),
-            env: Arc::new(packed.env),
+            env: Strings::given(&packed.env)?,
             umask: packed.umask & 0o777,
             signals: Signals::from_bytes(&packed.signals)?,
         };

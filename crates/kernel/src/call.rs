@@ -7,6 +7,7 @@ use wasmtime::Caller;
 
 use crate::fd::{Fd, OpenFile};
 use crate::instance::{Ctx, Stop};
+use crate::limits::Charge;
 use crate::machine::Machine;
 use crate::proc::Process;
 use crate::signal::SIGKILL;
@@ -15,8 +16,8 @@ use crate::signal::SIGKILL;
 pub(crate) const ROOT_FD: u32 = 0x7fff_ff00;
 /// Stands for the working directory where a descriptor is expected.
 pub(crate) const CWD_FD: u32 = 0x7fff_ff01;
-/// The longest path, as on Linux.
-const MAX_PATH: u32 = 4096;
+/// Paths are shorter than this, as on Linux.
+pub(crate) const MAX_PATH: u32 = 4096;
 
 /// Why a call did not succeed.
 pub(crate) enum Fail {
@@ -58,6 +59,16 @@ impl<'a> Call<'a> {
         &self.caller.data().process
     }
 
+    /// Charges the sandbox for `bytes` that the kernel keeps for this process. ENOMEM past the limit.
+    pub(crate) fn charge(&self, bytes: usize) -> Result<Charge, Errno> {
+        self.machine().meter().hold_for(&self.process().run.lock(), bytes)
+    }
+
+    /// Notes that a limit changed what happened.
+    pub(crate) fn hit(&self, limit: &'static str) {
+        self.process().run.lock().hit(limit);
+    }
+
     /// What the guest gets to see: an errno, or nothing any more.
     pub(crate) fn finish(&self, outcome: Outcome) -> wasmtime::Result<i32> {
         if self.process().is_doomed() {
@@ -77,9 +88,27 @@ impl<'a> Call<'a> {
         memory.data_mut(&mut self.caller).get_mut(start..).and_then(|m| m.get_mut(..len)).ok_or(Errno::EFAULT)
     }
 
-    /// A copy of the guest's memory at `ptr`.
-    pub(crate) fn copy(&mut self, ptr: u32, len: u32) -> Result<Vec<u8>, Errno> {
-        Ok(self.bytes(ptr, len)?.to_vec())
+    /// A copy of so many of the guest's bytes at `ptr`. What a guest can make longer than a few words has a cap of its
+    /// own ([`Call::list`], [`Call::path`]).
+    pub(crate) fn words<const N: usize>(&mut self, ptr: u32) -> Result<[u8; N], Errno> {
+        let mut words = [0; N];
+        words.copy_from_slice(self.bytes(ptr, N as u32)?);
+        Ok(words)
+    }
+
+    /// The guest's list at `ptr`: `count` entries of `size` bytes each, `most` of them or `too_many`.
+    pub(crate) fn list(
+        &mut self,
+        ptr: u32,
+        (count, size): (u32, u32),
+        most: u32,
+        too_many: Errno,
+    ) -> Result<&[u8], Errno> {
+        if count > most {
+            return Err(too_many);
+        }
+        let len = count.checked_mul(size).ok_or(Errno::EFAULT)?;
+        Ok(self.bytes(ptr, len)?)
     }
 
     /// Writes `data` at `ptr`.
@@ -99,14 +128,17 @@ impl<'a> Call<'a> {
 
     /// A path, copied and checked.
     pub(crate) fn path(&mut self, ptr: u32, len: u32) -> Result<Vec<u8>, Errno> {
+        let path = self.name(ptr, len)?;
+        self.confine(path)
+    }
+
+    /// Bytes that are no longer than a path and have no NUL in them.
+    pub(crate) fn name(&mut self, ptr: u32, len: u32) -> Result<Vec<u8>, Errno> {
         if len >= MAX_PATH {
             return Err(Errno::ENAMETOOLONG);
         }
-        let path = self.copy(ptr, len)?;
-        if path.contains(&0) {
-            return Err(Errno::EINVAL);
-        }
-        self.confine(path)
+        let name = self.bytes(ptr, len)?.to_vec();
+        if name.contains(&0) { Err(Errno::EINVAL) } else { Ok(name) }
     }
 
     /// A foreign program's paths stay below the directory they start from.
@@ -148,7 +180,11 @@ impl<'a> Call<'a> {
 /// Defines calls that may wait, or that touch the files: each `name(args)` is the `async fn name` in scope.
 macro_rules! waiting_calls {
     ($imports:expr, $module:expr; $( $name:ident ( $($arg:ident : $ty:ty),* $(,)? ); )*) => { $(
-        $imports.note($module, stringify!($name), &[$(<$ty as $crate::imports::Word>::LETTER),*]);
+        $imports.note(
+            $module,
+            stringify!($name),
+            &[$((stringify!($arg), <$ty as $crate::imports::Word>::LETTER)),*],
+        );
         $imports.linker.func_wrap_async(
             $module,
             stringify!($name),
@@ -164,7 +200,11 @@ macro_rules! waiting_calls {
 /// Defines calls that answer at once.
 macro_rules! quick_calls {
     ($imports:expr, $module:expr; $( $name:ident ( $($arg:ident : $ty:ty),* $(,)? ); )*) => { $(
-        $imports.note($module, stringify!($name), &[$(<$ty as $crate::imports::Word>::LETTER),*]);
+        $imports.note(
+            $module,
+            stringify!($name),
+            &[$((stringify!($arg), <$ty as $crate::imports::Word>::LETTER)),*],
+        );
         $imports.linker.func_wrap(
             $module,
             stringify!($name),

@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
-use wardian_vfs::{Access, Caller, Handle, OpenFlags, Place, Result, Tree};
+use wardian_vfs::{Access, Caller, Errno, Handle, OpenFlags, Place, Result, Tree};
 
+use crate::call::MAX_PATH;
 use crate::fd::OpenFile;
 use crate::machine::Machine;
 
@@ -32,7 +33,12 @@ impl Cwd {
         let hold = machine.tree_fd(handle.clone(), Vec::new()).file;
         let place = handle.place();
         tree.access(who, &place, b".", Access::X)?;
-        let name = tree.path_of(&place).unwrap_or_else(|_| b"(deleted)".to_vec()).into();
+        let name = match tree.path_within(&place, MAX_PATH as usize) {
+            Ok(name) => name,
+            Err(Errno::ENAMETOOLONG) => b"(unreachable)".to_vec(),
+            Err(_) => b"(deleted)".to_vec(),
+        };
+        let name = name.into();
         Ok(Cwd { handle, name, hold })
     }
 

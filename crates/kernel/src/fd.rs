@@ -5,7 +5,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use wardian_vfs::{Errno, Handle, Place, Result};
 
+use crate::limits::{Charge, Meter};
 use crate::pipe::{Pipe, PipeReader, PipeWriter};
+use crate::run::Run;
 use crate::stream::{Input, Output, Standard};
 use crate::tty::Terminal;
 
@@ -72,14 +74,42 @@ pub(crate) struct TreeFile {
     name: Vec<u8>,
     host: bool,
     released: Arc<ReleaseBin>,
-    /// Set for the directories a foreign program starts with: the name it knows them by.
-    pub(crate) preopen: Option<Vec<u8>>,
+    /// Whether it is a directory a foreign program starts with, which it knows by that name.
+    preopen: bool,
+    /// What the sandbox is charged for it; nothing for what the host opened.
+    charge: Mutex<Option<Charge>>,
 }
+
+/// What an open file takes beside its name.
+const OVERHEAD: usize = 512;
 
 impl TreeFile {
     pub(crate) fn new(handle: Handle, name: Vec<u8>, released: Arc<ReleaseBin>) -> TreeFile {
         let (place, host) = (handle.place(), handle.is_host());
-        TreeFile { handle: Mutex::new(Some(handle)), place, name, host, released, preopen: None }
+        let (handle, charge) = (Mutex::new(Some(handle)), Mutex::new(None));
+        TreeFile { handle, place, name, host, released, preopen: false, charge }
+    }
+
+    /// One that a foreign program starts with.
+    pub(crate) fn preopened(mut self) -> TreeFile {
+        self.preopen = true;
+        self
+    }
+
+    /// The name that a foreign program knows it by from the start.
+    pub(crate) fn preopen_name(&self) -> Option<&[u8]> {
+        self.preopen.then_some(&self.name)
+    }
+
+    /// Charges the sandbox for what it keeps by now. ENOMEM past the limit.
+    pub(crate) fn charge(&self, meter: &Arc<Meter>, run: &Run) -> Result<()> {
+        let bytes = OVERHEAD + self.name.capacity() + self.with(|handle| Ok(handle.held_bytes()))?;
+        let mut charge = self.charge.lock();
+        if charge.get_or_insert_with(|| Charge::nothing(meter)).grow_to(bytes) {
+            return Ok(());
+        }
+        run.hit("memoryBytes");
+        Err(Errno::ENOMEM)
     }
 
     /// Where the file is.

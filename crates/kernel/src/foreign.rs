@@ -13,6 +13,7 @@ use wardian_vfs::{Caller, Errno, FileKind, OpenFlags, Place, Result, Tree};
 use crate::fd::{Fd, FdTable, OpenFile, TreeFile};
 use crate::machine::Machine;
 use crate::proc::Process;
+use crate::run::Run;
 
 /// Lays out the process's descriptors as a foreign program expects them; with `only` these directories.
 pub(crate) async fn prepare(machine: &Arc<Machine>, process: &Process, only: Option<&[Fd]>) -> Result<()> {
@@ -37,7 +38,7 @@ pub(crate) async fn prepare(machine: &Arc<Machine>, process: &Process, only: Opt
 }
 
 fn is_preopen(entry: &Fd) -> bool {
-    matches!(&*entry.file, OpenFile::Tree(file) if file.preopen.is_some())
+    matches!(&*entry.file, OpenFile::Tree(file) if file.preopen_name().is_some())
 }
 
 async fn preopens(machine: &Arc<Machine>, process: &Process) -> Result<Vec<Fd>> {
@@ -47,7 +48,8 @@ async fn preopens(machine: &Arc<Machine>, process: &Process) -> Result<Vec<Fd>> 
     let flags = OpenFlags::READ | OpenFlags::DIRECTORY;
     let mut opened = vec![(b".".to_vec(), tree.open(&caller, &cwd, b".", flags, 0)?)];
     let listing = tree.open(&caller, &root, b"/", flags, 0)?;
-    let entries = tree.read_dir(&caller, &listing, 0, usize::MAX);
+    // More of them than it may have descriptors are of no use.
+    let entries = tree.read_dir(&caller, &listing, 0, process.fds.lock().open.soft as usize);
     tree.close(listing);
     for entry in entries? {
         let path = [b"/", &entry.name[..]].concat();
@@ -58,61 +60,69 @@ async fn preopens(machine: &Arc<Machine>, process: &Process) -> Result<Vec<Fd>> 
             opened.push((path, handle));
         }
     }
-    Ok(opened.into_iter().map(|(name, handle)| machine.preopen_fd(name, handle)).collect())
+    drop(tree);
+    let run = process.run();
+    opened.into_iter().map(|(name, handle)| machine.preopen_fd(&run, name, handle)).collect()
 }
 
-/// The directories that somebody names by descriptors of its own, each under a name.
+/// A directory that somebody names by a descriptor of its own, under a name.
 pub(crate) async fn given(
     machine: &Arc<Machine>,
     process: &Process,
-    directories: Vec<(Arc<OpenFile>, Vec<u8>)>,
-) -> Result<Vec<Fd>> {
-    let mut preopens = Vec::new();
-    for (directory, name) in directories {
-        let caller = process.caller();
-        let flags = OpenFlags::READ | OpenFlags::DIRECTORY;
-        let opened =
-            machine.on_file(&directory, move |tree, handle| tree.reopen(&caller, handle, flags)).await;
-        let handle = opened.map_err(|errno| if errno == Errno::ESPIPE { Errno::ENOTDIR } else { errno })?;
-        preopens.push(machine.preopen_fd(name, handle));
-    }
-    Ok(preopens)
+    directory: Arc<OpenFile>,
+    name: Vec<u8>,
+) -> Result<Fd> {
+    let caller = process.caller();
+    let flags = OpenFlags::READ | OpenFlags::DIRECTORY;
+    let opened = machine.on_file(&directory, move |tree, handle| tree.reopen(&caller, handle, flags)).await;
+    let handle = opened.map_err(|errno| if errno == Errno::ESPIPE { Errno::ENOTDIR } else { errno })?;
+    machine.preopen_fd(&process.run(), name, handle)
 }
 
 /// More links than this in one path are a loop, as on Linux.
 const MAX_LINKS: usize = 40;
+/// More steps than this, through links that lead to long paths, are one too. A path by itself has half as many.
+const MAX_STEPS: usize = 4096;
 
 /// The same path without links, if none of them, and no `..`, leads out of the directory it starts from. The last part
 /// stays a link unless it is to be followed.
 pub(crate) fn beneath(tree: &Tree, who: &Caller, at: &Place, path: &[u8], follow: bool) -> Result<Vec<u8>> {
     let enters = path.ends_with(b"/");
     let mut rest = parts_reversed(path);
-    let mut walked: Vec<Vec<u8>> = Vec::new();
-    let mut links = 0;
+    // Each part with the place it leads to, or why it leads nowhere: what is not there yet may be made.
+    let mut walked: Vec<(Vec<u8>, Result<Place>)> = Vec::new();
+    let (mut links, mut steps) = (0, 0);
     while let Some(part) = rest.pop() {
+        steps += 1;
+        if steps > MAX_STEPS {
+            return Err(Errno::ELOOP);
+        }
+        let here = walked.last().map_or_else(|| Ok(at.clone()), |(_, place)| place.clone());
         if part == b".." {
-            if tree.stat(who, at, &joined(&walked), true)?.kind != FileKind::Dir {
+            if tree.stat_place(who, &here?)?.kind != FileKind::Dir {
                 return Err(Errno::ENOTDIR);
             }
-            walked.pop().ok_or(Errno::EPERM)?;
+            if walked.pop().is_none() {
+                return Err(Errno::EPERM);
+            }
             continue;
         }
-        walked.push(part);
+        let place = here.clone().and_then(|here| tree.lookup(who, &here, &part, false));
         let looked_through = follow || enters || !rest.is_empty();
-        let here = joined(&walked);
-        let is_link = looked_through
-            && tree.stat(who, at, &here, false).is_ok_and(|stat| stat.kind == FileKind::Symlink);
-        if is_link {
-            links += 1;
-            let target = tree.read_link(who, at, &here)?;
-            match target.starts_with(b"/") {
-                true => return Err(Errno::EPERM),
-                false if links > MAX_LINKS => return Err(Errno::ELOOP),
-                false => walked.pop(),
-            };
-            rest.extend(parts_reversed(&target));
+        let kind = place.clone().and_then(|place| Ok(tree.stat_place(who, &place)?.kind));
+        if !looked_through || kind != Ok(FileKind::Symlink) {
+            walked.push((part, place));
+            continue;
+        }
+        links += 1;
+        let target = tree.read_link(who, &here?, &part)?;
+        match target.starts_with(b"/") {
+            true => return Err(Errno::EPERM),
+            false if links > MAX_LINKS => return Err(Errno::ELOOP),
+            false => rest.extend(parts_reversed(&target)),
         }
     }
+    let walked: Vec<Vec<u8>> = walked.into_iter().map(|(part, _)| part).collect();
     let mut resolved = joined(&walked);
     if enters {
         resolved.push(b'/');
@@ -130,9 +140,7 @@ fn joined(parts: &[Vec<u8>]) -> Vec<u8> {
 }
 
 impl Machine {
-    fn preopen_fd(&self, name: Vec<u8>, handle: wardian_vfs::Handle) -> Fd {
-        let mut file = TreeFile::new(handle, name.clone(), self.released().clone());
-        file.preopen = Some(name);
-        Fd::new(OpenFile::Tree(file))
+    fn preopen_fd(&self, run: &Run, name: Vec<u8>, handle: wardian_vfs::Handle) -> Result<Fd> {
+        self.charged(run, TreeFile::new(handle, name, self.released().clone()).preopened())
     }
 }

@@ -13,12 +13,18 @@ use std::sync::Arc;
 use tokio::task::AbortHandle;
 use wardian_vfs::{Errno, Result};
 
+use crate::call::MAX_PATH;
 use crate::fd::OpenFile;
 use crate::io::write_file;
+use crate::limits::Charge;
 use crate::machine::Machine;
 use crate::proc::{Process, Status};
-use crate::signal::SIGABRT;
+use crate::signal::{SIGABRT, SIGKILL};
 use crate::spawn::Request;
+use crate::strings::Strings;
+
+/// The most that a host program reads at once.
+const READ_AT_ONCE: usize = 64 * 1024;
 
 /// What a host program's run comes to: its exit code.
 pub type HostRun = Pin<Box<dyn Future<Output = u8> + Send>>;
@@ -52,18 +58,18 @@ struct Descriptor {
     number: u32,
 }
 
-/// Where a host program reads.
-pub struct HostInput(Descriptor);
+/// Where a host program reads. What it was given whole is charged to the sandbox until this is dropped.
+pub struct HostInput(Descriptor, Charge);
 
 /// Where a host program writes.
 pub struct HostOutput(Descriptor);
 
 impl HostInput {
-    /// At most `max` bytes; none at the end.
+    /// At most `max` bytes, and at most 64 KiB at once; none at the end.
     pub async fn read(&mut self, max: usize) -> Result<Vec<u8>> {
         let Descriptor { machine, process, number } = &self.0;
         let file = process.fd(*number)?.file;
-        let mut data = vec![0; max];
+        let mut data = vec![0; max.min(READ_AT_ONCE)];
         let count = match &*file {
             OpenFile::Tree(_) => {
                 let reading = machine.on_file(&file, move |tree, handle| {
@@ -83,18 +89,25 @@ impl HostInput {
         Ok(data)
     }
 
-    /// All there is, but EFBIG if that is more than `max` bytes.
+    /// All there is, but EFBIG if that is more than `max` bytes, and ENOMEM if the sandbox may not have so much memory.
     pub async fn read_to_end(&mut self, max: usize) -> Result<Vec<u8>> {
         let mut all = Vec::new();
         loop {
-            let more = self.read(64 * 1024).await?;
+            let more = self.read(READ_AT_ONCE).await?;
             if more.is_empty() {
                 return Ok(all);
             }
-            all.extend(more);
-            if all.len() > max {
+            if all.len() + more.len() > max {
                 return Err(Errno::EFBIG);
             }
+            if all.capacity() - all.len() < more.len() {
+                all.reserve(more.len());
+                if !self.1.grow_to(all.capacity()) {
+                    self.0.process.run().hit("memoryBytes");
+                    return Err(Errno::ENOMEM);
+                }
+            }
+            all.extend(more);
         }
     }
 }
@@ -121,13 +134,19 @@ pub(crate) async fn run(
     request: &Request,
 ) -> Status {
     let place = process.place();
-    let cwd = machine.tree().await.path_of(&place).unwrap_or_else(|_| process.cwd.lock().name().to_vec());
+    let cwd = machine.tree().await.path_within(&place, MAX_PATH as usize);
+    let cwd = cwd.unwrap_or_else(|_| process.cwd.lock().name().to_vec());
+    let argv = process.argv.lock().clone();
+    let Ok(_charge) = machine.meter().hold_for(&process.run(), copied(&argv) + copied(&request.env)) else {
+        process.run().cut_short();
+        return Status::Signaled(SIGKILL);
+    };
     let descriptor = |number| Descriptor { machine: machine.clone(), process: process.clone(), number };
     let call = HostCall {
-        argv: request.argv.to_vec(),
-        env: request.env.to_vec(),
+        argv: argv.to_vecs(),
+        env: request.env.to_vecs(),
         cwd,
-        stdin: HostInput(descriptor(0)),
+        stdin: HostInput(descriptor(0), Charge::nothing(machine.meter())),
         stdout: HostOutput(descriptor(1)),
         stderr: HostOutput(descriptor(2)),
     };
@@ -138,6 +157,11 @@ pub(crate) async fn run(
         Ok(code) => Status::Exited(code),
         Err(_) => Status::Signaled(SIGABRT),
     }
+}
+
+/// What a list of strings takes as vectors, and once more as whatever the host makes of them.
+fn copied(strings: &Strings) -> usize {
+    2 * (strings.block().len() + strings.len() * (size_of::<Vec<u8>>() + 32))
 }
 
 struct AbortOnDrop(AbortHandle);

@@ -13,6 +13,8 @@ pub struct Import {
     pub name: &'static str,
     /// Its parameters: `i` for 32 bits, `l` for 64.
     pub params: String,
+    /// What they are called.
+    pub names: Vec<&'static str>,
     /// Whether it answers a number; all but `proc_exit` do.
     pub answers: bool,
 }
@@ -28,9 +30,9 @@ impl<'l> Imports<'l> {
         Imports { linker, list: Vec::new() }
     }
 
-    pub(crate) fn note(&mut self, module: &'static str, name: &'static str, params: &[char]) {
-        let params = params.iter().collect();
-        self.list.push(Import { module, name, params, answers: true });
+    pub(crate) fn note(&mut self, module: &'static str, name: &'static str, params: &[(&'static str, char)]) {
+        let (names, params) = params.iter().copied().unzip();
+        self.list.push(Import { module, name, params, names, answers: true });
     }
 }
 

@@ -13,6 +13,7 @@ use crate::proc::{Process, Status};
 use crate::program::Program;
 use crate::room::Berth;
 use crate::signal::{SIGABRT, SIGFPE, SIGKILL, SIGSEGV, Signal};
+use crate::strings::Strings;
 use crate::template::Ground;
 
 /// What host calls find in their store.
@@ -31,7 +32,7 @@ pub(crate) struct Tenant {
     pub(crate) machine: Arc<Machine>,
     pub(crate) process: Arc<Process>,
     pub(crate) program: Arc<Program>,
-    pub(crate) env: Arc<Vec<Vec<u8>>>,
+    pub(crate) env: Strings,
     gauge: Gauge,
 }
 
@@ -41,7 +42,7 @@ impl Tenant {
         machine: &Arc<Machine>,
         process: &Arc<Process>,
         program: &Arc<Program>,
-        env: Arc<Vec<Vec<u8>>>,
+        env: Strings,
     ) -> Tenant {
         let gauge =
             Gauge { machine: machine.clone(), process: process.clone(), shared_start: program.system };

@@ -7,6 +7,7 @@ use wardian_vfs::{Caller, Device, Errno, FileKind, Handle, OpenFlags, Result, Tr
 use crate::call::{Call, Fail, Outcome};
 use crate::fd::{OpenFile, TreeFile};
 use crate::instance::Stop;
+use crate::limits::SCRATCH;
 use crate::machine::Machine;
 use crate::pipe::PipeWriter;
 use crate::proc::Process;
@@ -14,11 +15,19 @@ use crate::signal::{Effect, SIGPIPE, SIGXFSZ, Signal};
 
 /// The largest part of a host file moved at once: it goes through a buffer of ours.
 const HOST_CHUNK: usize = 1 << 20;
-/// The most that one call moves to or from a file in memory: a worker is not held for longer than a tick or so, and the
-/// guest asks again for the rest.
+/// The most that one call moves to or from a file in memory, all parts of a list together: the guest asks again for the
+/// rest.
 const TREE_CHUNK: usize = 4 << 20;
+/// What is moved to or from a file in memory without a pause, so that a worker is not held.
+const TREE_PIECE: usize = 1 << 20;
+/// The same for bytes of `/dev/urandom`, which take their time.
+const RANDOM_PIECE: usize = 64 * 1024;
+/// The most that one call moves to or from a stream of the run's. Whoever is behind it may need as much of its own.
+const STREAM_CHUNK: usize = 64 * 1024;
 /// Writes in several parts up to this size are put together first, so that they stay in one piece.
-const GATHER: usize = 64 * 1024;
+const GATHER: usize = SCRATCH;
+/// The longest scatter or gather list, as on Linux.
+const MAX_PARTS: u32 = 1024;
 
 impl Call<'_> {
     /// Reads into the guest's memory at `ptr`; `offset` leaves the file's own position alone. Where it must not wait,
@@ -35,7 +44,9 @@ impl Call<'_> {
         let n = match &**file {
             OpenFile::Tree(f) if f.is_host() => {
                 let len = buf.len().min(HOST_CHUNK);
+                let charge = machine.meter().hold_for(&process.run(), len)?;
                 let data = machine.on_file(file, move |tree, handle| {
+                    let _charge = charge;
                     let mut data = vec![0; len];
                     let n = match offset {
                         None => tree.read(handle, &mut data)?,
@@ -48,7 +59,7 @@ impl Call<'_> {
                 buf[..data.len()].copy_from_slice(&data);
                 data.len()
             }
-            OpenFile::Tree(f) => read_tree(&*machine.tree().await, f, buf, offset)?,
+            OpenFile::Tree(f) => read_tree(&machine, f, buf, offset).await?,
             _ if offset.is_some() => return Err(Errno::ESPIPE),
             OpenFile::Reader(pipe) | OpenFile::Both(pipe, _) => match pipe.try_read(buf) {
                 Some(n) => n,
@@ -56,7 +67,10 @@ impl Call<'_> {
                 None => process.interruptible(pipe.read(buf)).await?,
             },
             OpenFile::Input(_) | OpenFile::Terminal(..) if !may_wait => return Err(Errno::EAGAIN),
-            OpenFile::Input(input) => process.interruptible(input.read(buf)).await?,
+            OpenFile::Input(input) => {
+                let most = buf.len().min(STREAM_CHUNK);
+                process.interruptible(input.read(&mut buf[..most])).await?
+            }
             OpenFile::Terminal(tty, _) => process.interruptible(tty.read(&machine, &process, buf)).await?,
             OpenFile::Writer(_) | OpenFile::Output(..) => return Err(Errno::EBADF),
         };
@@ -123,7 +137,8 @@ impl Call<'_> {
         for part in self.parts(iovs, count)?.into_iter().filter(|(_, len)| *len > 0) {
             let at = offset.map(|offset| offset.saturating_add(total as u64));
             match self.read(&file, part, at, total == 0).await {
-                Ok(n) if n == part.1 as usize => total += n,
+                // Parts may overlap, so that a list can ask for far more than there is memory.
+                Ok(n) if n == part.1 as usize && total + n < TREE_CHUNK => total += n,
                 Ok(n) => return Ok(total + n),
                 Err(errno) if total == 0 => return Err(errno),
                 Err(_) => return Ok(total),
@@ -152,7 +167,7 @@ impl Call<'_> {
     }
 
     async fn write_gathered(&mut self, fd: u32, parts: &[(u32, u32)], offset: Option<u64>) -> Outcome<usize> {
-        let mut data = Vec::new();
+        let mut data = Vec::with_capacity(parts.iter().map(|(_, len)| *len as usize).sum());
         for (ptr, len) in parts {
             data.extend_from_slice(self.bytes(*ptr, *len)?);
         }
@@ -162,10 +177,7 @@ impl Call<'_> {
     }
 
     fn parts(&mut self, iovs: u32, count: u32) -> Result<Vec<(u32, u32)>> {
-        if count > 1024 {
-            return Err(Errno::EINVAL);
-        }
-        let raw = self.bytes(iovs, count * 8)?;
+        let raw = self.list(iovs, (count, 8), MAX_PARTS, Errno::EINVAL)?;
         let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
         Ok(raw.chunks_exact(8).map(|iov| (word(&iov[..4]), word(&iov[4..]))).collect())
     }
@@ -182,23 +194,22 @@ pub(crate) async fn write_file(
     let largest = process.fds.lock().file_size.soft;
     match &**file {
         OpenFile::Tree(f) if f.is_host() => {
-            let data = data[..data.len().min(HOST_CHUNK)].to_vec();
+            let data = &data[..data.len().min(HOST_CHUNK)];
+            let charge = machine.meter().hold_for(&process.run(), data.len())?;
+            let data = data.to_vec();
             let work = move |tree: &mut Tree, handle: &mut Handle| {
+                let _charge = charge;
                 let data = allowed(tree, handle, &data, offset, largest)?;
                 write_tree(tree, handle, data, offset)
             };
             machine.on_file(file, work).await
         }
-        OpenFile::Tree(f) => {
-            let mut tree = machine.tree().await;
-            f.with(|handle| {
-                let data = allowed(&tree, handle, data, offset, largest)?;
-                write_tree(&mut tree, handle, data, offset)
-            })
-        }
+        OpenFile::Tree(f) => write_tree_in_pieces(machine, f, data, offset, largest).await,
         _ if offset.is_some() => Err(Errno::ESPIPE),
         OpenFile::Writer(pipe) | OpenFile::Both(_, pipe) => write_pipe(process, pipe, data).await,
-        OpenFile::Output(output, _) => process.interruptible(output.write(data)).await,
+        OpenFile::Output(output, _) => {
+            process.interruptible(output.write(&data[..data.len().min(STREAM_CHUNK)])).await
+        }
         OpenFile::Terminal(tty, _) => process.interruptible(tty.write(machine, process, data)).await,
         OpenFile::Reader(_) | OpenFile::Input(_) => Err(Errno::EBADF),
     }
@@ -209,6 +220,9 @@ async fn write_pipe(process: &Process, pipe: &PipeWriter, data: &[u8]) -> Result
     let mut written = pipe.try_write(data)?;
     if written == data.len() {
         return Ok(written);
+    }
+    if pipe.pipe().is_starved() {
+        process.run().hit("memoryBytes");
     }
     let wait = match pipe.is_nonblocking() {
         true => Err(Errno::EAGAIN),
@@ -242,17 +256,73 @@ fn allowed<'d>(
     }
 }
 
-fn read_tree(tree: &Tree, file: &TreeFile, buf: &mut [u8], offset: Option<u64>) -> Result<usize> {
+/// Reads from a file in memory, in pieces: others get the files and the worker in between.
+async fn read_tree(machine: &Machine, file: &TreeFile, buf: &mut [u8], offset: Option<u64>) -> Result<usize> {
     let most = buf.len().min(TREE_CHUNK);
-    let buf = &mut buf[..most];
-    file.with(|handle| match offset {
-        None => tree.read(handle, buf),
-        Some(offset) => tree.pread(handle, buf, offset),
+    let size = piece_size(file)?;
+    let mut done = 0;
+    loop {
+        let piece = &mut buf[done..most.min(done + size)];
+        let wanted = piece.len();
+        let tree = machine.tree().await;
+        let read = file.with(|handle| match offset {
+            None => tree.read(handle, piece),
+            Some(offset) => tree.pread(handle, piece, offset.saturating_add(done as u64)),
+        });
+        drop(tree);
+        match read {
+            Err(errno) if done == 0 => return Err(errno),
+            Err(_) => return Ok(done),
+            Ok(n) => done += n,
+        }
+        if read != Ok(wanted) || done == most {
+            return Ok(done);
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Writes to a file in memory, in pieces.
+async fn write_tree_in_pieces(
+    machine: &Machine,
+    file: &TreeFile,
+    data: &[u8],
+    offset: Option<u64>,
+    largest: u64,
+) -> Result<usize> {
+    let data = &data[..data.len().min(TREE_CHUNK)];
+    let mut done = 0;
+    loop {
+        let piece = &data[done..data.len().min(done + TREE_PIECE)];
+        let at = offset.map(|offset| offset.saturating_add(done as u64));
+        let mut tree = machine.tree().await;
+        let written = file.with(|handle| {
+            let piece = allowed(&tree, handle, piece, at, largest)?;
+            write_tree(&mut tree, handle, piece, at)
+        });
+        drop(tree);
+        match written {
+            Err(errno) if done == 0 => return Err(errno),
+            Err(_) => return Ok(done),
+            Ok(n) => done += n,
+        }
+        if written != Ok(piece.len()) || done == data.len() {
+            return Ok(done);
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// What of a file is read without a pause.
+fn piece_size(file: &TreeFile) -> Result<usize> {
+    let kind = file.with(|handle| Ok(handle.kind()))?;
+    Ok(match kind {
+        FileKind::Device(Device::Random | Device::Urandom) => RANDOM_PIECE,
+        _ => TREE_PIECE,
     })
 }
 
 fn write_tree(tree: &mut Tree, handle: &mut Handle, data: &[u8], offset: Option<u64>) -> Result<usize> {
-    let data = &data[..data.len().min(TREE_CHUNK)];
     match offset {
         None => tree.write(handle, data),
         Some(offset) => tree.pwrite(handle, data, offset),

@@ -55,6 +55,7 @@ mod stack;
 mod start;
 mod stock;
 mod stream;
+mod strings;
 mod sys;
 mod task;
 mod template;

@@ -1,6 +1,15 @@
 //! What a sandbox may use, and the meter on its memory.
+//!
+//! Two things are metered: the memory of guests, charged where it grows (`instance.rs`), and what the kernel keeps for
+//! them on the host (arguments, pipes, names, lists), each with a [`Charge`] that lives as long as the thing itself.
+//! Buffers of at most [`SCRATCH`] bytes that live no longer than one system call are covered by the flat charge.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use wardian_vfs::{Errno, Result};
+
+use crate::run::Run;
 
 /// Limits that the kernel enforces. Files have their own, in the tree's quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +30,8 @@ impl Default for Limits {
 
 /// Charged for each process besides what it grows by.
 pub(crate) const FLAT_CHARGE: u64 = 1 << 20;
+/// The largest buffer that a system call uses without a charge of its own.
+pub(crate) const SCRATCH: usize = 64 * 1024;
 
 /// Counts the memory of a sandbox's processes.
 pub(crate) struct Meter {
@@ -49,6 +60,20 @@ impl Meter {
         self.used.fetch_sub(bytes, Ordering::SeqCst);
     }
 
+    /// Charges `bytes` until the returned value is dropped, unless that would pass the limit.
+    pub(crate) fn hold(self: &Arc<Self>, bytes: usize) -> Option<Charge> {
+        let mut charge = Charge::nothing(self);
+        charge.grow_to(bytes).then_some(charge)
+    }
+
+    /// The same for a process of `run`: ENOMEM past the limit, and the caller of the run is told which limit that was.
+    pub(crate) fn hold_for(self: &Arc<Self>, run: &Run, bytes: usize) -> Result<Charge> {
+        self.hold(bytes).ok_or_else(|| {
+            run.hit("memoryBytes");
+            Errno::ENOMEM
+        })
+    }
+
     /// Begins to look for the highest use anew.
     pub(crate) fn reset_peak(&self) {
         self.peak.store(self.used(), Ordering::SeqCst);
@@ -60,5 +85,53 @@ impl Meter {
 
     pub(crate) fn peak(&self) -> u64 {
         self.peak.load(Ordering::SeqCst)
+    }
+}
+
+/// Bytes on the host that a sandbox is charged for; given back when this is dropped.
+pub(crate) struct Charge {
+    meter: Arc<Meter>,
+    bytes: u64,
+}
+
+impl Charge {
+    /// A charge that can grow.
+    pub(crate) fn nothing(meter: &Arc<Meter>) -> Charge {
+        Charge { meter: meter.clone(), bytes: 0 }
+    }
+
+    /// Charges `bytes` in all, if that is more than now; false if it would pass the limit, and nothing changes.
+    pub(crate) fn grow_to(&mut self, bytes: usize) -> bool {
+        let more = (bytes as u64).saturating_sub(self.bytes);
+        if more > 0 && !self.meter.charge(more) {
+            return false;
+        }
+        self.bytes += more;
+        true
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.meter.release(self.bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_charge_goes_back_with_what_it_was_for() {
+        let meter = Arc::new(Meter::new(100));
+        let mut charge = meter.hold(60).expect("fits");
+        assert!(meter.hold(41).is_none());
+        assert!(charge.grow_to(100) && !charge.grow_to(101));
+        assert!(charge.grow_to(10), "less than it holds is no change");
+        assert_eq!(meter.used(), 100);
+        drop(charge);
+        assert_eq!((meter.used(), meter.peak()), (0, 100));
     }
 }

@@ -15,10 +15,11 @@ use crate::kernel::{Kernel, KernelInner};
 use crate::limits::{Limits, Meter};
 use crate::pipe::Pipe;
 use crate::proc::{Entry, Life, Pid, Process, Status, Table};
-use crate::procfs::ProcFs;
+use crate::procfs::{self, ProcFs};
 use crate::run::Run;
 use crate::signal::{Effect, SIGCHLD, SIGCONT, SIGKILL, Signal};
 use crate::spare::Spares;
+use crate::strings::Strings;
 use crate::task::Doomed;
 use crate::tree_lock::{TreeGuard, TreeLock};
 
@@ -31,7 +32,7 @@ pub struct Machine {
     tree: TreeLock,
     released: Arc<ReleaseBin>,
     table: Mutex<Table>,
-    meter: Meter,
+    meter: Arc<Meter>,
     limits: Limits,
     rules: Rules,
     gate: Arc<Gate>,
@@ -92,7 +93,7 @@ impl Machine {
                 tree: TreeLock::new(tree),
                 released: Arc::default(),
                 table: Mutex::new(Table::new(limits.processes, gate.clone())),
-                meter: Meter::new(limits.memory_bytes),
+                meter: Arc::new(Meter::new(limits.memory_bytes)),
                 limits,
                 rules,
                 gate,
@@ -136,7 +137,7 @@ impl Machine {
         self.gate.is_closed()
     }
 
-    pub(crate) fn meter(&self) -> &Meter {
+    pub(crate) fn meter(&self) -> &Arc<Meter> {
         &self.meter
     }
 
@@ -224,8 +225,17 @@ impl Machine {
         T: Send + 'static,
         F: FnOnce(&mut Tree, &mut Handle) -> Result<T> + Send + 'static,
     {
+        self.on_file_where(file, false, work).await
+    }
+
+    /// The same, on a thread that may take its time if `aside` says so.
+    pub(crate) async fn on_file_where<T, F>(&self, file: &Arc<OpenFile>, aside: bool, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Tree, &mut Handle) -> Result<T> + Send + 'static,
+    {
         let OpenFile::Tree(tree_file) = &**file else { return Err(Errno::ESPIPE) };
-        let blocking = tree_file.is_host();
+        let blocking = aside || tree_file.is_host();
         let (tree, file) = (self.tree().await, file.clone());
         let work = move |tree: &mut Tree| match &*file {
             OpenFile::Tree(tree_file) => tree_file.with(|handle| work(tree, handle)),
@@ -249,21 +259,31 @@ impl Machine {
         &self.released
     }
 
-    /// Wraps a handle for a descriptor table.
+    /// Wraps a handle that a process of `run` opened for its descriptor table, and charges for what that keeps.
+    pub(crate) fn charged_fd(&self, run: &Run, handle: Handle, name: Vec<u8>) -> Result<Fd> {
+        self.charged(run, TreeFile::new(handle, name, self.released.clone()))
+    }
+
+    pub(crate) fn charged(&self, run: &Run, file: TreeFile) -> Result<Fd> {
+        file.charge(&self.meter, run)?;
+        Ok(Fd::new(OpenFile::Tree(file)))
+    }
+
+    /// Wraps a handle that the host opened.
     pub(crate) fn tree_fd(&self, handle: Handle, name: Vec<u8>) -> Fd {
         Fd::new(OpenFile::Tree(TreeFile::new(handle, name, self.released.clone())))
     }
 
-    /// The pipe behind the FIFO with this inode.
-    pub(crate) fn fifo(&self, ino: u64) -> Arc<Pipe> {
+    /// The pipe behind the FIFO with this inode; nothing where there is no memory for one.
+    pub(crate) fn fifo(&self, ino: u64) -> Option<Arc<Pipe>> {
         let mut fifos = self.fifos.lock();
         if let Some(pipe) = fifos.get(&ino).and_then(Weak::upgrade) {
-            return pipe;
+            return Some(pipe);
         }
         fifos.retain(|_, pipe| pipe.strong_count() > 0);
-        let pipe = Pipe::unopened();
+        let pipe = Pipe::unopened(&self.meter)?;
         fifos.insert(ino, Arc::downgrade(&pipe));
-        pipe
+        Some(pipe)
     }
 
     /// Counts what is alive.
@@ -285,6 +305,9 @@ impl Machine {
         }
         let fds = std::mem::take(&mut *process.fds.lock());
         drop(fds);
+        // Of its arguments only the name is left, for `ps`; its timer goes.
+        *process.argv.lock() = Strings::one(procfs::command(process).as_bytes());
+        process.alarm.stop();
         self.meter.release(process.charged.swap(0, Ordering::SeqCst));
         process.run().count_cpu(process.task().cpu_nanos());
         let parent = self.table().end(process.pid, status);

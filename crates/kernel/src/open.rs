@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use wardian_vfs::{Caller, Device, Errno, FileKind, Handle, OpenFlags, Place, Result, Tree};
 
-use crate::call::Call;
+use crate::call::{Call, MAX_PATH};
 use crate::fd::{Fd, OpenFile};
 use crate::io::describe;
 use crate::pipe::Pipe;
@@ -27,7 +27,7 @@ impl Call<'_> {
         let work = move |tree: &mut Tree| {
             let name = guard.path(tree, &caller, &from, name)?;
             let handle = tree.open(&caller, &from, &name, flags, mode)?;
-            let name = tree.path_of(&handle.place()).unwrap_or(name);
+            let name = tree.path_within(&handle.place(), MAX_PATH as usize).unwrap_or(name);
             Ok((handle, name))
         };
         let opened = self.machine().clone().at_path(&at, &path, work).await;
@@ -38,11 +38,16 @@ impl Call<'_> {
             FileKind::Device(Device::Tty) => self.open_terminal(handle).await?,
             _ => {
                 let cwd = self.process().cwd.lock().clone();
-                self.machine().tree_fd(handle, absolute(name, cwd.name()))
+                self.tree_fd(handle, absolute(name, cwd.name()))?
             }
         };
         let inserted = self.process().fds.lock().insert(entry, 0);
-        inserted.inspect_err(|_| self.process().run.lock().hit("openFiles"))
+        inserted.inspect_err(|_| self.hit("openFiles"))
+    }
+
+    /// A handle as an open file, charged for.
+    fn tree_fd(&self, handle: Handle, name: Vec<u8>) -> Result<Fd> {
+        self.machine().charged_fd(&self.process().run(), handle, name)
     }
 
     /// Opening `/dev/fd/N` opens what N has open once more, as on Linux; a run's streams are shared.
@@ -55,7 +60,7 @@ impl Call<'_> {
                 let (caller, machine) = (self.process().caller(), self.machine().clone());
                 let again = move |tree: &mut Tree, handle: &mut Handle| tree.reopen(&caller, handle, flags);
                 let handle = machine.on_file(&entry.file, again).await?;
-                Ok(machine.tree_fd(handle, file.name().to_vec()))
+                self.tree_fd(handle, file.name().to_vec())
             }
             OpenFile::Input(_) | OpenFile::Output(..) | OpenFile::Terminal(..) => {
                 let (_, open) = describe(&entry.file)?;
@@ -84,8 +89,13 @@ impl Call<'_> {
     }
 
     async fn open_fifo(&mut self, handle: Handle, name: Vec<u8>) -> Result<Fd> {
-        let (flags, pipe) = (handle.flags(), self.machine().fifo(handle.ino()));
-        pipe.set_file(self.machine().tree_fd(handle, name).file);
+        let (flags, ino) = (handle.flags(), handle.ino());
+        let file = self.tree_fd(handle, name)?.file;
+        let pipe = self.machine().fifo(ino).ok_or_else(|| {
+            self.hit("memoryBytes");
+            Errno::ENFILE
+        })?;
+        pipe.set_file(file);
         self.open_pipe(pipe, flags).await
     }
 

@@ -1,4 +1,7 @@
 //! Pipes: 64 KiB of bytes between those who write and those who read.
+//!
+//! A pipe has room for 4 KiB from the start and for more as it is filled, and its sandbox is charged for that until it is
+//! closed. Where the sandbox has no memory left, it stays as small as it is: writers wait earlier, and nothing is lost.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,11 +12,16 @@ use tokio::sync::Notify;
 use wardian_vfs::{Errno, Result};
 
 use crate::fd::OpenFile;
+use crate::limits::{Charge, Meter};
 
 /// How much a pipe holds.
 pub(crate) const CAPACITY: usize = 64 * 1024;
 /// Writes up to this size are never torn apart by another writer.
 pub(crate) const ATOMIC: usize = 4096;
+/// What room a pipe can have.
+const SIZES: [usize; 3] = [ATOMIC, 16 * 1024, CAPACITY];
+/// What a pipe takes besides its bytes.
+const OVERHEAD: usize = 512;
 
 /// The bytes in flight and how many hold each end.
 pub(crate) struct Pipe {
@@ -26,9 +34,13 @@ pub(crate) struct Pipe {
     changed_for_writers: Notify,
 }
 
-#[derive(Default)]
 struct State {
     bytes: VecDeque<u8>,
+    /// Bytes it may hold as things stand; they are charged for.
+    room: usize,
+    /// It was to hold more, but the sandbox has no memory for that.
+    starved: bool,
+    charge: Charge,
     readers: usize,
     writers: usize,
     /// How often each end was opened, ever: who waits for the other end of a FIFO must not miss one that came and
@@ -45,20 +57,63 @@ pub(crate) struct Readiness {
     pub hangup: bool,
 }
 
-/// Makes a pipe and its two ends.
-pub(crate) fn pipe() -> (PipeReader, PipeWriter) {
-    let pipe = Pipe::unopened();
+impl State {
+    /// Bytes that could be written at once, if nothing else is in the way.
+    fn left(&self) -> usize {
+        let most = if self.starved { self.room } else { CAPACITY };
+        most.saturating_sub(self.bytes.len())
+    }
+
+    /// Makes room for `more` bytes or as many as can be; answers how many those are.
+    fn make_room(&mut self, more: usize) -> usize {
+        let wanted = (self.bytes.len() + more).min(CAPACITY);
+        if wanted > self.room || self.bytes.capacity() == 0 {
+            let sizes = SIZES.into_iter().rev().filter(|size| *size > self.room);
+            let enough = SIZES.into_iter().find(|size| *size >= wanted).unwrap_or(CAPACITY);
+            let granted =
+                sizes.filter(|size| *size <= enough).find(|size| self.charge.grow_to(OVERHEAD + size));
+            self.room = granted.unwrap_or(self.room);
+            self.starved = self.room < wanted;
+            self.bytes.reserve_exact(self.room.saturating_sub(self.bytes.len()));
+        }
+        self.room.min(wanted).saturating_sub(self.bytes.len())
+    }
+}
+
+/// Makes a pipe and its two ends; nothing where the sandbox has no memory for it.
+pub(crate) fn pipe(meter: &Arc<Meter>) -> Option<(PipeReader, PipeWriter)> {
+    let pipe = Pipe::unopened(meter)?;
+    Some((pipe.open_reader(), pipe.open_writer()))
+}
+
+/// A pipe that was closed at its other end before it was used: it holds nothing, and nobody is charged for it.
+pub(crate) fn ended_pipe(meter: &Arc<Meter>) -> (PipeReader, PipeWriter) {
+    let pipe = Pipe::with(Charge::nothing(meter), 0);
     (pipe.open_reader(), pipe.open_writer())
 }
 
 impl Pipe {
     /// A pipe without ends: a FIFO before anyone opens it.
-    pub(crate) fn unopened() -> Arc<Pipe> {
+    pub(crate) fn unopened(meter: &Arc<Meter>) -> Option<Arc<Pipe>> {
+        Some(Pipe::with(meter.hold(OVERHEAD + ATOMIC)?, ATOMIC))
+    }
+
+    fn with(charge: Charge, room: usize) -> Arc<Pipe> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
+        let state = State {
+            bytes: VecDeque::new(),
+            room,
+            starved: false,
+            charge,
+            readers: 0,
+            writers: 0,
+            reader_opens: 0,
+            writer_opens: 0,
+        };
         Arc::new(Pipe {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             file: OnceLock::new(),
-            state: Mutex::default(),
+            state: Mutex::new(state),
             changed_for_readers: Notify::new(),
             changed_for_writers: Notify::new(),
         })
@@ -94,6 +149,11 @@ impl Pipe {
     /// Says which file names it; the first to say so counts, the others say the same.
     pub(crate) fn set_file(&self, file: Arc<OpenFile>) {
         let _ = self.file.set(file);
+    }
+
+    /// Whether it is smaller than it should be, for want of memory.
+    pub(crate) fn is_starved(&self) -> bool {
+        self.state.lock().starved
     }
 
     pub(crate) fn has_readers(&self) -> bool {
@@ -184,7 +244,7 @@ impl PipeReader {
         if state.bytes.is_empty() && state.writers > 0 && !buf.is_empty() {
             return None;
         }
-        let was_full = state.bytes.len() + ATOMIC > CAPACITY;
+        let was_full = state.left() < ATOMIC;
         let n = take_front(&mut state.bytes, buf);
         drop(state);
         // A writer waits only on a pipe too full for it, so the wake-up can be spared otherwise.
@@ -255,7 +315,7 @@ impl PipeWriter {
         if state.readers == 0 {
             return Err(Errno::EPIPE);
         }
-        let room = CAPACITY - state.bytes.len();
+        let room = state.make_room(data.len());
         let n = if data.len() <= ATOMIC && room < data.len() { 0 } else { room.min(data.len()) };
         let was_empty = state.bytes.is_empty();
         state.bytes.extend(&data[..n]);
@@ -268,7 +328,7 @@ impl PipeWriter {
 
     pub(crate) fn readiness(&self) -> Readiness {
         let state = self.pipe.state.lock();
-        let room = CAPACITY - state.bytes.len();
+        let room = state.left();
         Readiness { bytes: if room >= ATOMIC { room } else { 0 }, hangup: state.readers == 0 }
     }
 
@@ -308,6 +368,38 @@ impl Drop for PipeWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn pipe() -> (PipeReader, PipeWriter) {
+        super::pipe(&Arc::new(Meter::new(1 << 20))).expect("there is memory for one")
+    }
+
+    #[test]
+    fn a_pipe_is_charged_for_what_it_has_grown_to_until_it_is_closed() {
+        let meter = Arc::new(Meter::new(1 << 20));
+        let (reader, writer) = super::pipe(&meter).expect("there is memory");
+        assert_eq!(meter.used(), (OVERHEAD + ATOMIC) as u64);
+        assert_eq!(writer.try_write(&[1; CAPACITY + 1]), Ok(CAPACITY));
+        assert_eq!(meter.used(), (OVERHEAD + CAPACITY) as u64);
+        drop(reader);
+        drop(writer);
+        assert_eq!(meter.used(), 0);
+    }
+
+    #[test]
+    fn a_pipe_without_memory_is_smaller_and_loses_nothing() {
+        let meter = Arc::new(Meter::new((OVERHEAD + SIZES[1]) as u64));
+        let (reader, writer) = super::pipe(&meter).expect("there is memory");
+        assert!(super::pipe(&meter).is_some(), "for a second small one");
+        assert_eq!(writer.try_write(&[1; CAPACITY]), Ok(SIZES[1]));
+        assert!(writer.pipe.is_starved() && super::pipe(&meter).is_none());
+        assert_eq!(writer.try_write(&[1; 1]), Ok(0));
+        assert_eq!(writer.readiness().bytes, 0);
+        let mut buf = [0; CAPACITY];
+        assert_eq!(reader.try_read(&mut buf[..ATOMIC]), Some(ATOMIC));
+        assert_eq!(writer.readiness().bytes, ATOMIC);
+        assert_eq!(writer.try_write(&[2; ATOMIC]), Ok(ATOMIC));
+        assert_eq!(reader.try_read(&mut buf), Some(SIZES[1]));
+    }
 
     #[test]
     fn a_small_write_is_never_torn() {

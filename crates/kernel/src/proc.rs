@@ -15,6 +15,7 @@ use crate::fd::{Fd, FdTable};
 use crate::gate::Gate;
 use crate::run::Run;
 use crate::signal::{Disposition, SIGCHLD, Signal, Signals};
+use crate::strings::Strings;
 use crate::task::Task;
 
 /// A process number.
@@ -59,7 +60,7 @@ pub(crate) struct Process {
     pub(crate) umask: AtomicU32,
     pub(crate) signals: Mutex<Signals>,
     /// The arguments, for `/proc` and `ps`.
-    pub(crate) argv: Mutex<Arc<Vec<Vec<u8>>>>,
+    pub(crate) argv: Mutex<Strings>,
     /// What the program's file was called when it started, for `/proc`.
     pub(crate) exe: Mutex<Arc<[u8]>>,
     pub(crate) started: Instant,
@@ -70,7 +71,7 @@ pub(crate) struct Process {
     task: Mutex<Arc<Task>>,
     gate: Arc<Gate>,
     /// When SIGALRM is due.
-    pub(crate) alarm: Mutex<Option<Alarm>>,
+    pub(crate) alarm: Alarm,
     /// What the sandbox's meter is charged for it.
     pub(crate) charged: AtomicU64,
     /// CPU time of children that were waited for.
@@ -95,7 +96,7 @@ pub(crate) struct Seed {
     pub(crate) cwd: Cwd,
     pub(crate) umask: u32,
     pub(crate) signals: Signals,
-    pub(crate) argv: Arc<Vec<Vec<u8>>>,
+    pub(crate) argv: Strings,
     pub(crate) exe: Arc<[u8]>,
 }
 
@@ -115,7 +116,7 @@ impl Process {
             started: Instant::now(),
             child_changed: Notify::new(),
             interrupted: Notify::new(),
-            alarm: Mutex::new(None),
+            alarm: Alarm::default(),
             charged: AtomicU64::new(0),
             children_cpu: AtomicU64::new(0),
             runs_own_program: AtomicBool::new(false),

@@ -143,7 +143,7 @@ impl ProcFs {
         let argv = entry.process.argv.lock().clone();
         Ok(match name {
             "cmdline" if matches!(entry.life, Life::Zombie(_)) => Vec::new(),
-            "cmdline" => argv.iter().flat_map(|arg| [&arg[..], b"\0"].concat()).collect(),
+            "cmdline" => argv.block().to_vec(),
             "comm" => [command(&entry.process).as_bytes(), b"\n"].concat(),
             "stat" => stat_line(pid, entry, self.started).into_bytes(),
             "status" => status_lines(pid, entry).into_bytes(),
@@ -160,11 +160,17 @@ fn load(machine: &Machine) -> String {
     format!("{0:.2} {0:.2} {0:.2} {1}/{2} {last}\n", running as f64, running, table.len())
 }
 
-/// The program's name, at most 15 bytes, as Linux has it.
+/// How many characters of a program's name are shown, as on Linux.
+const COMMAND: usize = 15;
+
+/// The program's name.
 pub(crate) fn command(process: &Process) -> String {
     let argv = process.argv.lock().clone();
-    let first = argv.first().map(|arg| String::from_utf8_lossy(arg).into_owned()).unwrap_or_default();
-    first.rsplit('/').next().unwrap_or_default().chars().take(15).collect()
+    let first = argv.first().unwrap_or_default();
+    let name = first.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    // A character has four bytes at most, and the rest may be long.
+    let name = &name[..name.len().min(4 * COMMAND)];
+    String::from_utf8_lossy(name).chars().take(COMMAND).collect()
 }
 
 fn state_letter(life: Life) -> char {

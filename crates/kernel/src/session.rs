@@ -17,14 +17,15 @@ use crate::cwd::Cwd;
 use crate::fd::{Fd, FdTable, OpenFile};
 use crate::image::Image;
 use crate::instance::{Ending, Instance, Tenant};
+use crate::limits::Meter;
 use crate::machine::Machine;
-use crate::pipe::pipe;
 use crate::proc::{Process, Seed, Status};
 use crate::program::Program;
 use crate::room::Berth;
 use crate::run::{Run, Usage};
 use crate::signal::Signals;
 use crate::stream::{Input, Output, Standard};
+use crate::strings::Strings;
 use crate::tty::Terminal;
 use crate::{spawn, task};
 
@@ -127,7 +128,7 @@ impl Session {
             Cwd::enter(machine, &mut tree, &Caller::USER, &root, cwd)?
         };
         let process = add_process(machine, program, cwd.clone())?;
-        let env = Arc::new(env);
+        let env = Strings::given(&env)?;
         let template = program.template.get_or_try_init(|| take_template(machine, &process, program));
         let image = template.await?.clone();
         let (umask, signals) = (process.umask.load(Ordering::Relaxed), Signals::default());
@@ -364,7 +365,7 @@ impl Session {
         let mut table = FdTable::new(self.machine.limits().open_files);
         for (number, held) in &self.fds {
             // The number was in the table before, so it is within the limit.
-            let _ = table.put(*number, held.reopen());
+            let _ = table.put(*number, held.reopen(self.machine.meter()));
         }
         let before = std::mem::replace(&mut *process.fds.lock(), table);
         drop(before);
@@ -449,7 +450,8 @@ async fn take_template(
     program: &Arc<Program>,
 ) -> Result<Arc<Image>, Errno> {
     let berth = machine.kernel().room().wait(machine.gate().sandbox()).await?;
-    let mut instance = Instance::new(Tenant::new(machine, process, program, Arc::default()), berth).await?;
+    let mut instance =
+        Instance::new(Tenant::new(machine, process, program, Strings::default()), berth).await?;
     let started = instance.call::<(), ()>("_initialize", ()).await;
     let image = Image::capture(&mut instance, None).await;
     machine.meter().release(process.charged.swap(0, Ordering::SeqCst));
@@ -600,8 +602,8 @@ pub(crate) fn add_process(
     machine.table().add_resident(seed)
 }
 
-fn session_argv(program: &Program) -> Arc<Vec<Vec<u8>>> {
-    Arc::new(vec![program.name().as_bytes().to_vec()])
+fn session_argv(program: &Program) -> Strings {
+    Strings::one(program.name().as_bytes())
 }
 
 fn hold_fds(table: &FdTable) -> Vec<(u32, HeldFd)> {
@@ -626,7 +628,7 @@ impl HeldFd {
     }
 
     /// The descriptor as it was, in the same machine.
-    fn reopen(&self) -> Fd {
+    fn reopen(&self, meter: &Arc<Meter>) -> Fd {
         let (file, cloexec) = match self {
             HeldFd::File { open, handle, cloexec } => {
                 if let OpenFile::Tree(file) = &**open {
@@ -640,7 +642,7 @@ impl HeldFd {
             HeldFd::Stream(Standard::Input, cloexec) => (Arc::new(OpenFile::Input(Input::empty())), *cloexec),
             HeldFd::Stream(which, cloexec) => (Arc::new(OpenFile::Output(closed_output(), *which)), *cloexec),
             HeldFd::Pipe { open, reads, writes, cloexec } => {
-                let open = open.upgrade().unwrap_or_else(|| Arc::new(ended_pipe(*reads, *writes)));
+                let open = open.upgrade().unwrap_or_else(|| Arc::new(ended_pipe(meter, *reads, *writes)));
                 (open, *cloexec)
             }
         };
@@ -649,8 +651,8 @@ impl HeldFd {
 }
 
 /// An end of a pipe whose other end is gone: it reads as empty, and writing to it is a broken pipe.
-fn ended_pipe(reads: bool, writes: bool) -> OpenFile {
-    let (reader, writer) = pipe();
+fn ended_pipe(meter: &Arc<Meter>, reads: bool, writes: bool) -> OpenFile {
+    let (reader, writer) = crate::pipe::ended_pipe(meter);
     match (reads, writes) {
         (true, true) => OpenFile::Both(reader, writer),
         (true, false) => OpenFile::Reader(reader),

@@ -20,6 +20,7 @@ use crate::machine::Machine;
 use crate::proc::Process;
 use crate::program::Program;
 use crate::session::add_process;
+use crate::strings::Strings;
 
 /// Fresh instances of a program.
 pub struct Spares {
@@ -111,7 +112,7 @@ impl Spares {
         let program = &self.program;
         let Nobody { machine, process } = self.nobody.get_or_try_init(|| self.nobody(program)).await?;
         let berth = self.kernel.inner().room().spare(machine.gate().sandbox())?;
-        Instance::new(Tenant::new(machine, process, program, Arc::default()), berth).await
+        Instance::new(Tenant::new(machine, process, program, Strings::default()), berth).await
     }
 
     async fn nobody(&self, program: &Program) -> Result<Nobody, Errno> {

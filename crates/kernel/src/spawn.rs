@@ -10,17 +10,24 @@ use crate::fd::{Fd, FdTable};
 use crate::host_program::HostProgram;
 use crate::instance::{Ending, Instance, Tenant};
 use crate::kernel::{KernelError, KernelInner};
+use crate::limits::Charge;
 use crate::machine::Machine;
 use crate::proc::{Pid, Process, Seed, Status};
 use crate::program::{Known, Later, Program};
 use crate::room::Berth;
 use crate::signal::SIGKILL;
+use crate::strings::{MAX_ARGUMENTS, Strings};
 use crate::{foreign, host_program, task};
 
-/// Arguments and environment together may not be larger.
-pub(crate) const MAX_ARGUMENTS: usize = 2 << 20;
+/// The most strings, arguments and environment together, that a program of the host's is given: each becomes several
+/// small allocations there.
+const MAX_HOST_STRINGS: usize = 16 * 1024;
 /// The largest program of a user's own that is compiled.
 const MAX_PROGRAM: u64 = 32 << 20;
+/// How much of a program is read without a pause.
+const PROGRAM_PIECE: usize = 1 << 20;
+/// The longest first line of a script.
+const MAX_INTERPRETER: usize = 4096;
 /// Scripts may name an interpreter that is a script, but not for ever.
 const MAX_INTERPRETERS: usize = 5;
 
@@ -43,8 +50,8 @@ impl Executable {
 /// A program, found and compiled, with what it is to be given.
 pub(crate) struct Request {
     pub(crate) program: Executable,
-    pub(crate) argv: Arc<Vec<Vec<u8>>>,
-    pub(crate) env: Arc<Vec<Vec<u8>>>,
+    pub(crate) argv: Strings,
+    pub(crate) env: Strings,
     /// The only directories a WASI program is to have, if somebody said so.
     pub(crate) preopens: Option<Vec<Fd>>,
     /// The absolute path of its file, links followed.
@@ -78,46 +85,31 @@ pub(crate) async fn find(
     machine: &Arc<Machine>,
     process: &Process,
     path: Vec<u8>,
-    mut argv: Vec<Vec<u8>>,
-    env: Vec<Vec<u8>>,
+    argv: Strings,
+    env: Strings,
 ) -> Result<Request> {
-    let size: usize = argv.iter().chain(&env).map(|s| s.len() + 1).sum();
-    if size > MAX_ARGUMENTS {
-        return Err(Errno::E2BIG);
-    }
-    let mut path = path;
+    let run = process.run();
+    let charged = |argv: Strings| match argv.size() + env.size() {
+        ..=MAX_ARGUMENTS => argv.charged_with(&env, machine.meter(), &run),
+        _ => Err(Errno::E2BIG),
+    };
+    let (mut path, mut argv) = (path, charged(argv)?);
     for _ in 0..=MAX_INTERPRETERS {
-        let called = argv.first().map_or(&path[..], |name| name);
+        let called = argv.first().unwrap_or(&path);
         match load(machine, process, &path, called).await? {
-            Loaded::Program(program, exe) => {
-                return Ok(Request {
-                    program,
-                    argv: Arc::new(argv),
-                    env: Arc::new(env),
-                    exe,
-                    preopens: None,
-                });
+            Loaded::Program(Executable::Host(_), _) if argv.len() + env.len() > MAX_HOST_STRINGS => {
+                return Err(Errno::E2BIG);
             }
+            Loaded::Program(program, exe) => return Ok(Request { program, argv, env, exe, preopens: None }),
             Loaded::Script { interpreter, argument } => {
-                argv = interpreter_arguments(&interpreter, argument, path, argv);
+                let front = [Some(&interpreter[..]), argument.as_deref(), Some(&path[..])];
+                let front: Vec<&[u8]> = front.into_iter().flatten().collect();
+                argv = charged(argv.with_front(&front))?;
                 path = interpreter;
             }
         }
     }
     Err(Errno::ELOOP)
-}
-
-fn interpreter_arguments(
-    interpreter: &[u8],
-    argument: Option<Vec<u8>>,
-    script: Vec<u8>,
-    argv: Vec<Vec<u8>>,
-) -> Vec<Vec<u8>> {
-    let mut all = vec![interpreter.to_vec()];
-    all.extend(argument);
-    all.push(script);
-    all.extend(argv.into_iter().skip(1));
-    all
 }
 
 enum Loaded {
@@ -154,15 +146,57 @@ async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8], called: &[
             if stat.size > MAX_PROGRAM {
                 return Err(Errno::ENOEXEC);
             }
-            let bytes = beginning(tree, &caller, &cwd, &known, stat.size as usize)?;
-            Ok((Opened::Unknown { version: stat.version, bytes }, exe))
+            let head = beginning(tree, &caller, &cwd, &known, HEAD)?;
+            Ok((Opened::Unknown { version: stat.version, size: stat.size as usize, head }, exe))
         })
         .await?;
     match opened {
         (Opened::Known(program), exe) => Ok(Loaded::Program(program, exe)),
         (Opened::Later(later), exe) => compiled(machine, exe, move |kernel| kernel.load_later(&later)).await,
-        (Opened::Unknown { version, bytes }, exe) => identify(machine, version, bytes, exe).await,
+        (Opened::Unknown { version, size, head }, exe) => {
+            let (bytes, _charge) = match head.starts_with(b"\0asm") {
+                true => whole(machine, process, path, version, size).await?,
+                false => (head, None),
+            };
+            identify(machine, version, bytes, exe).await
+        }
     }
+}
+
+/// How much of an unknown file is read to see what it is: a whole first line of a script, and more than it may have.
+const HEAD: usize = MAX_INTERPRETER + 4;
+
+/// All bytes of a program, in pieces, and the charge for them. ETXTBSY if it is changed meanwhile.
+async fn whole(
+    machine: &Arc<Machine>,
+    process: &Process,
+    path: &[u8],
+    version: u64,
+    size: usize,
+) -> Result<(Vec<u8>, Option<Charge>)> {
+    let charge = machine.meter().hold_for(&process.run(), size)?;
+    let (caller, cwd) = (process.caller(), process.place());
+    let mut bytes = Vec::with_capacity(size);
+    while bytes.len() < size {
+        let (at, known, offset) = (cwd.clone(), path.to_vec(), bytes.len());
+        let piece = machine.at_path(&cwd, path, move |tree| {
+            if tree.stat(&caller, &at, &known, true)?.version != version {
+                return Err(Errno::ETXTBSY);
+            }
+            let handle = tree.open(&caller, &at, &known, OpenFlags::READ, 0)?;
+            let mut piece = vec![0; PROGRAM_PIECE.min(size - offset)];
+            let read = tree.pread(&handle, &mut piece, offset as u64);
+            tree.close(handle);
+            piece.truncate(read?);
+            Ok(piece)
+        });
+        match piece.await? {
+            piece if piece.is_empty() => break,
+            piece => bytes.extend_from_slice(&piece),
+        }
+        tokio::task::yield_now().await;
+    }
+    Ok((bytes, Some(charge)))
 }
 
 /// A script is not a program: its interpreter is, and must be allowed.
@@ -193,7 +227,8 @@ enum Opened {
     Later(Arc<Later>),
     Unknown {
         version: u64,
-        bytes: Vec<u8>,
+        size: usize,
+        head: Vec<u8>,
     },
 }
 
@@ -235,7 +270,7 @@ async fn compiled(
 
 /// The interpreter and its one argument, from the rest of a `#!` line.
 fn interpreter(line: &[u8]) -> Option<Loaded> {
-    let line = line.split(|&b| b == b'\n').next()?.trim_ascii();
+    let line = line.split(|&b| b == b'\n').next().filter(|line| line.len() <= MAX_INTERPRETER)?.trim_ascii();
     let (interpreter, argument) = match line.iter().position(u8::is_ascii_whitespace) {
         Some(at) => (&line[..at], Some(line[at..].trim_ascii().to_vec())),
         None => (line, None),
@@ -322,7 +357,8 @@ pub(crate) async fn run_to_end(
     mut berth: Berth,
 ) -> (Status, Option<Instance>) {
     loop {
-        *process.argv.lock() = request.argv.clone();
+        // The process alone holds them, and what is charged for them, so that both end with it.
+        *process.argv.lock() = std::mem::take(&mut request.argv);
         *process.exe.lock() = request.exe.clone();
         match run_once(machine, process, &request, berth).await {
             (Ending::Exec(next), Some(instance)) => {

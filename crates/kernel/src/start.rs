@@ -11,6 +11,7 @@ use crate::proc::{Pid, Process, Seed, Status};
 use crate::run::{Run, Usage};
 use crate::signal::{SIGKILL, Signal, Signals};
 use crate::stream::{Input, Output, Standard};
+use crate::strings::Strings;
 use crate::tty::Terminal;
 use crate::{spawn, task};
 
@@ -81,20 +82,21 @@ impl Machine {
             fds.put(number, Fd::new(stream))?;
         }
         let run = Arc::new(Run::at(start.terminal.clone()));
+        let (argv, env) = (Strings::given(&start.argv)?, Strings::given(&start.env)?);
         let seed = Seed {
             run: run.clone(),
             fds,
             cwd,
             umask: 0o022,
             signals: Signals::default(),
-            argv: Arc::new(start.argv.clone()),
+            argv: argv.clone(),
             exe: Arc::from(&start.path[..]),
         };
         let process = self.table().add(0, None, seed)?;
         if let Some(terminal) = &start.terminal {
             terminal.attach(self, process.pid);
         }
-        let request = match spawn::find(self, &process, start.path, start.argv, start.env).await {
+        let request = match spawn::find(self, &process, start.path, argv, env).await {
             Ok(request) => request,
             Err(errno) => {
                 self.end(&process, Status::Exited(127));

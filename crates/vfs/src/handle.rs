@@ -109,6 +109,21 @@ impl Handle {
         }
     }
 
+    /// Bytes of memory that it keeps beside the tree: a computed file as it was when opened, the listing of a directory
+    /// that is not all in memory.
+    pub fn held_bytes(&self) -> usize {
+        let listed = |listing: &Listing| {
+            listing.lock().as_ref().map_or(0, |entries| {
+                entries.iter().map(|entry| size_of::<DirEntry>() + entry.name.capacity()).sum()
+            })
+        };
+        match &self.open {
+            Open::Inode { listing, .. } => listing.as_ref().map_or(0, listed),
+            Open::Host { listing, .. } => listed(listing),
+            Open::Virtual { content, listing, .. } => content.len() + listed(listing),
+        }
+    }
+
     /// A handle of its own on the same open file in `tree`, at the same offset: one more to close. `tree`
     /// is the one it belongs to or a clone made while it was open.
     pub fn duplicate_for(&self, tree: &mut Tree) -> Handle {

@@ -179,9 +179,22 @@ impl Tree {
 
     /// The absolute path of a place: `getcwd`. It follows renames; once removed, a place is `ENOENT`.
     pub fn path_of(&self, place: &Place) -> Result<Vec<u8>> {
+        self.path_within(place, usize::MAX)
+    }
+
+    /// The same, if it has at most `most` bytes: else `ENAMETOOLONG`, without a walk all the way up.
+    pub fn path_within(&self, place: &Place, most: usize) -> Result<Vec<u8>> {
         let mut names: Vec<Vec<u8>> = Vec::new();
         let mut place = self.settle(place);
+        let (mut known, mut length) = (0, 0usize);
         loop {
+            for name in &names[known..] {
+                length += 1 + name.len();
+            }
+            known = names.len();
+            if length > most {
+                return Err(Errno::ENAMETOOLONG);
+            }
             match &place.0 {
                 Spot::Inode(ino) if *ino == self.root => break,
                 Spot::Inode(ino) => {

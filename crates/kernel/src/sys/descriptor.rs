@@ -37,7 +37,11 @@ pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
 fn pipe(call: &mut Call<'_>, out: u32, flags: u32) -> Outcome {
     call.bytes(out, 8)?;
     let cloexec = flags & CLOEXEC != 0;
-    let (reader, writer) = pipe::pipe();
+    let made = pipe::pipe(call.machine().meter());
+    let (reader, writer) = made.ok_or_else(|| {
+        call.process().run.lock().hit("memoryBytes");
+        Errno::ENFILE
+    })?;
     let entry = |file| Fd { cloexec, ..Fd::new(file) };
     let (read, write) = {
         let mut fds = call.process().fds.lock();
@@ -123,7 +127,7 @@ fn tcgetattr(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
 }
 
 async fn tcsetattr(call: &mut Call<'_>, fd: u32, flush: u32, mode: u32) -> Outcome {
-    let mode = Mode::from_abi(&call.copy(mode, MODE_SIZE)?)?;
+    let mode = Mode::from_abi(&call.words::<{ MODE_SIZE as usize }>(mode)?)?;
     let terminal = terminal(call, fd)?;
     in_front(call, &terminal).await?;
     terminal.set_mode(mode, flush == 1);

@@ -16,6 +16,8 @@ use crate::instance::Ctx;
 /// The path flag that follows a final symbolic link.
 const FOLLOW: u32 = 1;
 const BLOCK: u32 = 4096;
+/// The longest path that `getcwd` puts together. Directories can be nested deeper; libc walks up by itself then.
+const LONGEST_CWD: usize = 32 * 1024;
 /// Bytes of a `stat`.
 const STAT_SIZE: u32 = 96;
 
@@ -34,7 +36,7 @@ pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
         getcwd(buf: u32, len: u32, need: u32);
         chdir(dir: u32, path: u32, len: u32);
     }
-    imports.note(MODULE, "umask", &['i']);
+    imports.note(MODULE, "umask", &[("mask", 'i')]);
     imports.linker.func_wrap(MODULE, "umask", |caller: Caller<'_, Ctx>, mask: u32| {
         caller.data().process.umask.swap(mask & 0o777, Ordering::Relaxed)
     })?;
@@ -252,7 +254,7 @@ async fn getcwd(call: &mut Call<'_>, buf: u32, len: u32, need: u32) -> Outcome {
     call.bytes(need, 4)?;
     call.bytes(buf, len)?;
     let cwd = call.process().place();
-    let path = call.machine().tree().await.path_of(&cwd)?;
+    let path = call.machine().tree().await.path_within(&cwd, LONGEST_CWD)?;
     call.put_u32(need, path.len() as u32)?;
     if path.len() > len as usize {
         return Err(Errno::ERANGE.into());

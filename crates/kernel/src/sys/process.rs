@@ -1,6 +1,5 @@
 //! Processes: fork, spawn, exec, wait, kill and what belongs to them.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -10,13 +9,14 @@ use wasmtime::Caller;
 use super::MODULE;
 use crate::call::{Call, Fail, Outcome, quick_calls, waiting_calls};
 use crate::cwd::Cwd;
-use crate::fd::{Allowance, OpenFile};
+use crate::fd::{Allowance, Fd};
 use crate::foreign;
 use crate::imports::Imports;
 use crate::instance::{Ctx, Stop};
 use crate::proc::Pid;
 use crate::signal::{self, Disposition};
-use crate::spawn::{FdMove, Group, MAX_ARGUMENTS, Request};
+use crate::spawn::{FdMove, Group, Request};
+use crate::strings::{MAX_ARGUMENTS, Strings};
 use crate::{fork as forking, spawn as spawning, wait as waiting};
 
 pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
@@ -78,26 +78,36 @@ async fn exec(call: &mut Call<'_>, request: u32) -> Outcome {
 async fn exec_wasi(call: &mut Call<'_>, request: u32, preopens: u32, count: u32) -> Outcome {
     let words = RequestWords::read(call, request)?;
     let moves = words.moves(call)?;
-    let preopens = preopen_list(call, preopens, count)?;
+    let preopens = preopen_list(call, preopens, count).await?;
     let cwd = words.cwd(call).await?;
     let mut request = words.find(call).await?;
     if !request.program.is_wasi() {
         return Err(Errno::EINVAL.into());
     }
-    let (machine, process) = (call.machine().clone(), call.process().clone());
-    request.preopens = Some(foreign::given(&machine, &process, preopens).await?);
+    request.preopens = Some(preopens);
     replace(call, request, &moves, cwd)
 }
 
 /// The directories of `exec_wasi`: three words each, a descriptor and a name.
-fn preopen_list(call: &mut Call<'_>, at: u32, count: u32) -> Result<Vec<(Arc<OpenFile>, Vec<u8>)>> {
-    let raw = call.copy(at, count.checked_mul(12).ok_or(Errno::EFAULT)?)?;
+/// They become descriptors, so there can be no more of them than of those.
+async fn preopen_list(call: &mut Call<'_>, at: u32, count: u32) -> Result<Vec<Fd>> {
+    let most = (call.process().fds.lock().open.soft).saturating_sub(3).min(u64::from(u32::MAX)) as u32;
+    let list = call.list(at, (count, 12), most, Errno::EMFILE).map(<[u8]>::to_vec);
+    let list = list.inspect_err(|errno| {
+        if *errno == Errno::EMFILE {
+            call.hit("openFiles");
+        }
+    })?;
     let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
-    let one = |words: &[u8]| {
+    let (machine, process) = (call.machine().clone(), call.process().clone());
+    let mut preopens = Vec::new();
+    for words in list.chunks_exact(12) {
         let name = call.path(word(&words[4..8]), word(&words[8..]))?;
-        Ok((call.file(word(&words[..4]))?, name))
-    };
-    raw.chunks_exact(12).map(one).collect()
+        let directory = call.file(word(&words[..4]))?;
+        preopens.push(foreign::given(&machine, &process, directory, name).await?);
+        tokio::task::coop::consume_budget().await;
+    }
+    Ok(preopens)
 }
 
 /// The point from which there is no way back: the process is the new program's.
@@ -126,7 +136,7 @@ struct RequestWords {
 
 impl RequestWords {
     fn read(call: &mut Call<'_>, at: u32) -> Result<RequestWords> {
-        let raw = call.copy(at, 44)?;
+        let raw = call.words::<44>(at)?;
         let word = |i: usize| u32::from_le_bytes(raw[i * 4..i * 4 + 4].try_into().expect("four bytes"));
         let pair = |i: usize| (word(i), word(i + 1));
         Ok(RequestWords {
@@ -141,7 +151,9 @@ impl RequestWords {
 
     fn moves(&self, call: &mut Call<'_>) -> Result<Vec<FdMove>> {
         let (ptr, count) = self.moves;
-        let raw = call.copy(ptr, count.checked_mul(8).ok_or(Errno::EFAULT)?)?;
+        // Each descriptor there can be, once.
+        let most = u32::try_from(call.machine().limits().open_files).unwrap_or(u32::MAX);
+        let raw = call.list(ptr, (count, 8), most, Errno::EINVAL)?;
         let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
         let moves = raw.chunks_exact(8).map(|pair| {
             let from = word(&pair[4..]);
@@ -173,23 +185,14 @@ impl RequestWords {
 
     async fn find(&self, call: &mut Call<'_>) -> Result<Request> {
         let path = call.path(self.path.0, self.path.1)?;
-        let argv = strings(call, self.argv)?;
-        let env = strings(call, self.env)?;
+        if self.argv.1.saturating_add(self.env.1) as usize > MAX_ARGUMENTS {
+            return Err(Errno::E2BIG);
+        }
+        let argv = Strings::copied(call.bytes(self.argv.0, self.argv.1)?)?;
+        let env = Strings::copied(call.bytes(self.env.0, self.env.1)?)?;
         let (machine, process) = (call.machine().clone(), call.process().clone());
         spawning::find(&machine, &process, path, argv, env).await
     }
-}
-
-/// A block of strings, each followed by a NUL.
-fn strings(call: &mut Call<'_>, (ptr, len): (u32, u32)) -> Result<Vec<Vec<u8>>> {
-    if len as usize > MAX_ARGUMENTS {
-        return Err(Errno::E2BIG);
-    }
-    let block: &[u8] = call.bytes(ptr, len)?;
-    let Some(block) = block.strip_suffix(b"\0") else {
-        return if block.is_empty() { Ok(Vec::new()) } else { Err(Errno::EINVAL) };
-    };
-    Ok(block.split(|&b| b == 0).map(<[u8]>::to_vec).collect())
 }
 
 async fn wait(call: &mut Call<'_>, target: i32, flags: u32, status: u32, pid: u32) -> Outcome {
@@ -315,7 +318,7 @@ fn rlimit(call: &Call<'_>, which: u32) -> Result<Allowance> {
 
 /// Descriptors and the size of files are the process's own; the rest belongs to the sandbox.
 fn setrlimit(call: &mut Call<'_>, which: u32, limits: u32) -> Outcome {
-    let raw = call.copy(limits, 16)?;
+    let raw = call.words::<16>(limits)?;
     let half = |at: usize| u64::from_le_bytes(raw[at..at + 8].try_into().expect("eight bytes"));
     let wanted = Allowance { soft: half(0), hard: half(8) };
     let current = rlimit(call, which)?;

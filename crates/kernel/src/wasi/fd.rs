@@ -91,8 +91,29 @@ async fn fd_allocate(call: &mut Call<'_>, fd: u32, offset: u64, len: u64) -> Out
         return Err(Errno::EINVAL.into());
     }
     let end = offset.saturating_add(len);
-    grow(call, &file, end, move |tree, handle| tree.allocate(handle, offset, len)).await
+    let (quota, usage) = {
+        let tree = call.machine().tree().await;
+        (tree.quota(), tree.usage())
+    };
+    let fits = quota.bytes.saturating_sub(usage.bytes) >= len.saturating_add(ALLOCATED_AT_ONCE);
+    if !fits || matches!(&*file, OpenFile::Tree(file) if file.is_host()) {
+        // Refused at once, there already for the most part, or the host's: whole, where it may take its time.
+        return grow(call, &file, end, true, move |tree, handle| tree.allocate(handle, offset, len)).await;
+    }
+    let mut at = offset;
+    loop {
+        let piece = (end - at).min(ALLOCATED_AT_ONCE);
+        grow(call, &file, end, false, move |tree, handle| tree.allocate(handle, at, piece)).await?;
+        at += piece;
+        if at >= end {
+            return Ok(());
+        }
+        tokio::task::yield_now().await;
+    }
 }
+
+/// Bytes of a file that are allocated without a pause.
+const ALLOCATED_AT_ONCE: u64 = 1 << 20;
 
 async fn fd_filestat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
     call.bytes(out, 64)?;
@@ -122,11 +143,11 @@ async fn fd_filestat_set_size(call: &mut Call<'_>, fd: u32, size: u64) -> Outcom
     if !matches!(&*file, OpenFile::Tree(_)) {
         return Err(Errno::EINVAL.into());
     }
-    grow(call, &file, size, move |tree, handle| tree.truncate(handle, size)).await
+    grow(call, &file, size, false, move |tree, handle| tree.truncate(handle, size)).await
 }
 
-/// Does what may make a file as large as `end`, unless the process may not.
-async fn grow<F>(call: &mut Call<'_>, file: &Arc<OpenFile>, end: u64, work: F) -> Outcome
+/// Does what may make a file as large as `end`, unless the process may not; `aside` where that may take long.
+async fn grow<F>(call: &mut Call<'_>, file: &Arc<OpenFile>, end: u64, aside: bool, work: F) -> Outcome
 where
     F: FnOnce(&mut Tree, &mut Handle) -> Result<()> + Send + 'static,
 {
@@ -138,7 +159,7 @@ where
         }
         work(tree, handle)
     };
-    match machine.on_file(file, work).await {
+    match machine.on_file_where(file, aside, work).await {
         Err(Errno::EFBIG) => Err(call.too_large()),
         done => Ok(call.noted(done).await?),
     }
@@ -167,32 +188,41 @@ pub(super) fn set_times(atime: u64, mtime: u64, flags: u32) -> Result<(SetTime, 
 
 /// Bytes of an entry before its name.
 const DIRENT: usize = 24;
-const ENTRIES_AT_ONCE: usize = 4096;
+/// Entries that are listed without a pause: with the longest names they are still less than a call's scratch memory.
+const ENTRIES_AT_ONCE: usize = 128;
 
 async fn fd_readdir(call: &mut Call<'_>, fd: u32, buf: u32, len: u32, cookie: u64, out: u32) -> Outcome {
     call.bytes(buf, len)?;
     call.bytes(out, 4)?;
     let file = call.file(fd)?;
     let (machine, caller) = (call.machine().clone(), call.process().caller());
-    let mut filled = Vec::new();
+    let mut filled = 0;
     let mut cursor = cookie;
-    // In parts, so that a huge directory and a huge buffer do not hold a worker.
-    while filled.len() < len as usize {
-        let most = ((len as usize - filled.len()) / DIRENT + 1).min(ENTRIES_AT_ONCE);
+    // In parts, so that a huge directory and a huge buffer neither hold a worker nor are copied whole.
+    while filled < len {
+        let most = ((len - filled) as usize / DIRENT + 1).min(ENTRIES_AT_ONCE);
         let read =
             machine.on_file(&file, move |tree, handle| tree.read_dir(&caller, handle, cursor, most)).await;
         let entries = read.map_err(|e| if e == Errno::ESPIPE { Errno::ENOTDIR } else { e })?;
-        entries.iter().for_each(|entry| encode_entry(entry, &mut filled));
+        if cursor == 0
+            && let OpenFile::Tree(file) = &*file
+        {
+            // The listing of a directory that is not all in memory is kept with the open file from here on.
+            file.charge(machine.meter(), &call.process().run())?;
+        }
+        let mut part = Vec::new();
+        entries.iter().for_each(|entry| encode_entry(entry, &mut part));
+        // The last entry may be cut: the guest sees a full buffer and asks again from before it.
+        part.truncate((len - filled) as usize);
+        call.put(buf + filled, &part)?;
+        filled += part.len() as u32;
         match entries.last() {
             Some(last) if entries.len() == ENTRIES_AT_ONCE => cursor = last.next,
             _ => break,
         }
-        tokio::task::yield_now().await;
+        tokio::task::coop::consume_budget().await;
     }
-    // The last entry may be cut: the guest sees a full buffer and asks again from before it.
-    filled.truncate(len as usize);
-    call.put(buf, &filled)?;
-    Ok(call.put_u32(out, filled.len() as u32)?)
+    Ok(call.put_u32(out, filled)?)
 }
 
 fn encode_entry(entry: &DirEntry, out: &mut Vec<u8>) {
@@ -326,7 +356,7 @@ fn fd_fdstat_set_rights(call: &mut Call<'_>, fd: u32, base: u64, inheriting: u64
 fn preopen_name(call: &Call<'_>, fd: u32) -> Result<Vec<u8>> {
     let file: Arc<OpenFile> = call.file(fd)?;
     match &*file {
-        OpenFile::Tree(file) => file.preopen.clone().ok_or(Errno::EBADF),
+        OpenFile::Tree(file) => file.preopen_name().map(<[u8]>::to_vec).ok_or(Errno::EBADF),
         _ => Err(Errno::EBADF),
     }
 }

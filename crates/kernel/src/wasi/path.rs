@@ -1,6 +1,6 @@
 //! Calls on paths.
 
-use wardian_vfs::{Errno, OpenFlags, Result, Tree};
+use wardian_vfs::{OpenFlags, Result, Tree};
 
 use super::MODULE;
 use super::fd::{encode_filestat, set_times};
@@ -152,10 +152,7 @@ async fn path_symlink(
     path: u32,
     len: u32,
 ) -> Outcome {
-    let target = call.copy(target, target_len)?;
-    if target.contains(&0) {
-        return Err(Errno::EINVAL.into());
-    }
+    let target = call.name(target, target_len)?;
     let work = move |tree: &mut Tree, caller: &_, at: &_, path: &_| tree.symlink(caller, &target, at, path);
     Ok(call.on_path(dir, path, len, work).await?)
 }

@@ -12,6 +12,7 @@ use super::process::now;
 use crate::call::{Call, Outcome, waiting_calls};
 use crate::fd::OpenFile;
 use crate::imports::Imports;
+use crate::limits::SCRATCH;
 use crate::pipe::Readiness;
 
 pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
@@ -25,6 +26,8 @@ const SUBSCRIPTION: usize = 48;
 const EVENT: u32 = 32;
 /// More than this in one call is a program gone wrong.
 const MAX_SUBSCRIPTIONS: u32 = 4096;
+/// What the kernel keeps for one of them while the call waits: as it was given, understood, and listening.
+const COST: usize = SUBSCRIPTION + size_of::<Subscription>() + size_of::<Event>() + 128;
 
 enum Wanted {
     Clock { left: Duration },
@@ -52,7 +55,10 @@ async fn poll_oneoff(call: &mut Call<'_>, subscriptions: u32, events: u32, count
     }
     call.bytes(events, count * EVENT)?;
     call.bytes(out, 4)?;
-    let raw = call.copy(subscriptions, count * SUBSCRIPTION as u32)?;
+    let kept = count as usize * COST;
+    let _charge = if kept > SCRATCH { Some(call.charge(kept)?) } else { None };
+    let list = (count, SUBSCRIPTION as u32);
+    let raw = call.list(subscriptions, list, MAX_SUBSCRIPTIONS, Errno::EINVAL)?.to_vec();
     let wanted: Vec<Subscription> =
         raw.chunks_exact(SUBSCRIPTION).map(|raw| subscription(call, raw)).collect::<Result<_>>()?;
     let process = call.process().clone();

@@ -1,6 +1,5 @@
 //! Arguments, environment, clocks, randomness, the end of the process.
 
-use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use wardian_vfs::{Errno, Result};
@@ -11,25 +10,29 @@ use crate::call::{Call, Fail, Outcome, quick_calls, waiting_calls};
 use crate::imports::{Import, Imports};
 use crate::instance::{Ctx, Stop};
 use crate::signal;
+use crate::strings::Strings;
 
-/// Bytes of randomness made without a pause.
-const RANDOM_AT_ONCE: usize = 1 << 20;
+/// Bytes of randomness made without a pause: about half a millisecond's worth.
+const RANDOM_AT_ONCE: usize = 64 * 1024;
+/// Pointers to strings written without a pause.
+const POINTERS_AT_ONCE: usize = 16 * 1024;
 
 pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
     quick_calls! { imports, MODULE;
-        args_get(pointers: u32, block: u32);
-        args_sizes_get(count: u32, size: u32);
-        environ_get(pointers: u32, block: u32);
-        environ_sizes_get(count: u32, size: u32);
+        args_sizes_get(out_count: u32, out_size: u32);
+        environ_sizes_get(out_count: u32, out_size: u32);
         clock_res_get(clock: u32, out: u32);
         clock_time_get(clock: u32, precision: u64, out: u32);
     }
     waiting_calls! { imports, MODULE;
+        args_get(pointers: u32, block: u32);
+        environ_get(pointers: u32, block: u32);
         random_get(ptr: u32, len: u32);
         proc_raise(signal: u32);
         sched_yield();
     }
-    imports.list.push(Import { module: MODULE, name: "proc_exit", params: "i".to_owned(), answers: false });
+    let (params, names) = ("i".to_owned(), vec!["code"]);
+    imports.list.push(Import { module: MODULE, name: "proc_exit", params, names, answers: false });
     imports.linker.func_wrap(
         MODULE,
         "proc_exit",
@@ -38,9 +41,9 @@ pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-fn args_get(call: &mut Call<'_>, pointers: u32, block: u32) -> Outcome {
+async fn args_get(call: &mut Call<'_>, pointers: u32, block: u32) -> Outcome {
     let argv = call.process().argv.lock().clone();
-    Ok(put_strings(call, &argv, pointers, block)?)
+    Ok(put_strings(call, &argv, pointers, block).await?)
 }
 
 fn args_sizes_get(call: &mut Call<'_>, count: u32, size: u32) -> Outcome {
@@ -48,9 +51,9 @@ fn args_sizes_get(call: &mut Call<'_>, count: u32, size: u32) -> Outcome {
     Ok(put_sizes(call, &argv, count, size)?)
 }
 
-fn environ_get(call: &mut Call<'_>, pointers: u32, block: u32) -> Outcome {
+async fn environ_get(call: &mut Call<'_>, pointers: u32, block: u32) -> Outcome {
     let env = call.caller.data().env.clone();
-    Ok(put_strings(call, &env, pointers, block)?)
+    Ok(put_strings(call, &env, pointers, block).await?)
 }
 
 fn environ_sizes_get(call: &mut Call<'_>, count: u32, size: u32) -> Outcome {
@@ -58,23 +61,31 @@ fn environ_sizes_get(call: &mut Call<'_>, count: u32, size: u32) -> Outcome {
     Ok(put_sizes(call, &env, count, size)?)
 }
 
-fn put_strings(call: &mut Call<'_>, strings: &Arc<Vec<Vec<u8>>>, pointers: u32, block: u32) -> Result<()> {
-    let (mut pointer, mut at) = (pointers, block);
-    for string in strings.iter() {
-        call.put_u32(pointer, at)?;
-        call.put(at, string)?;
-        at = at.wrapping_add(string.len() as u32);
-        call.put(at, b"\0")?;
-        at = at.wrapping_add(1);
-        pointer = pointer.wrapping_add(4);
+/// Writes the strings at `block` and a pointer to each at `pointers`.
+async fn put_strings(call: &mut Call<'_>, strings: &Strings, pointers: u32, block: u32) -> Result<()> {
+    call.put(block, strings.block())?;
+    call.bytes(pointers, 4 * strings.len() as u32)?;
+    let mut ends = memchr::memchr_iter(0, strings.block());
+    let (mut pointer, mut start) = (pointers, 0);
+    let mut left = strings.len();
+    while left > 0 {
+        let now = left.min(POINTERS_AT_ONCE);
+        for slot in call.bytes(pointer, 4 * now as u32)?.chunks_exact_mut(4) {
+            slot.copy_from_slice(&block.wrapping_add(start).to_le_bytes());
+            start = ends.next().map_or(start, |end| end as u32 + 1);
+        }
+        pointer = pointer.wrapping_add(4 * now as u32);
+        left -= now;
+        if left > 0 {
+            tokio::task::yield_now().await;
+        }
     }
     Ok(())
 }
 
-fn put_sizes(call: &mut Call<'_>, strings: &Arc<Vec<Vec<u8>>>, count: u32, size: u32) -> Result<()> {
-    let bytes: usize = strings.iter().map(|s| s.len() + 1).sum();
+fn put_sizes(call: &mut Call<'_>, strings: &Strings, count: u32, size: u32) -> Result<()> {
     call.put_u32(count, strings.len() as u32)?;
-    call.put_u32(size, bytes as u32)
+    call.put_u32(size, strings.block().len() as u32)
 }
 
 /// WASI's clocks.
@@ -110,12 +121,12 @@ fn clock_time_get(call: &mut Call<'_>, clock: u32, _precision: u64, out: u32) ->
 }
 
 async fn random_get(call: &mut Call<'_>, ptr: u32, len: u32) -> Outcome {
-    for part in call.bytes(ptr, len)?.chunks_mut(RANDOM_AT_ONCE) {
-        getrandom::fill(part).map_err(|_| Errno::EIO)?;
-        if part.len() == RANDOM_AT_ONCE {
+    for (n, part) in call.bytes(ptr, len)?.chunks_mut(RANDOM_AT_ONCE).enumerate() {
+        if n > 0 {
             // So much randomness takes its time, and a worker must not be held.
             tokio::task::yield_now().await;
         }
+        getrandom::fill(part).map_err(|_| Errno::EIO)?;
     }
     Ok(())
 }

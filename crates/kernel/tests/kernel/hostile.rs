@@ -35,10 +35,10 @@ const NASTY_LONG: [u64; 6] = [0, 1, 4096, i64::MAX as u64, 1 << 63, u64::MAX];
 const CALLS: usize = 150;
 
 /// A small generator, so that a failure can be seen again.
-struct Dice(u64);
+pub struct Dice(pub u64);
 
 impl Dice {
-    fn roll<T: Copy>(&mut self, among: &[T]) -> T {
+    pub fn roll<T: Copy>(&mut self, among: &[T]) -> T {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         among[(self.0 >> 33) as usize % among.len()]
     }
@@ -46,7 +46,7 @@ impl Dice {
 
 /// A module that calls one import often; one that is answered what is no errno aborts.
 fn module(import: &Import, native: bool, dice: &mut Dice) -> String {
-    let Import { module, name, params, answers } = import;
+    let Import { module, name, params, answers, .. } = import;
     let types: String = params.chars().map(|c| if c == 'l' { " i64" } else { " i32" }).collect();
     let result = if *answers { "(result i32)" } else { "" };
     let mut text = format!("(module (import \"{module}\" \"{name}\" (func $f (param{types}) {result}))\n");

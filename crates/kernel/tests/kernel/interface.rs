@@ -1,6 +1,6 @@
 //! The list of imports is the one that is documented.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::KERNEL;
 
@@ -30,8 +30,7 @@ fn wasi_is_there_whole() {
 /// The rows of docs/abi.md name, in their first column, every call of ours with its parameters, and nothing else.
 #[test]
 fn our_own_calls_are_documented() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/abi.md");
-    let text = std::fs::read_to_string(path).expect("docs/abi.md");
+    let text = documentation();
     let (_, calls) = text.split_once("## Processes").expect("the calls start there");
     let first_columns = calls.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
     let signatures = first_columns.flat_map(|cell| cell.split('`').skip(1).step_by(2));
@@ -43,4 +42,46 @@ fn our_own_calls_are_documented() {
         })
         .collect();
     assert_eq!(documented, imports("wardian"));
+}
+
+fn documentation() -> String {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/abi.md");
+    std::fs::read_to_string(path).expect("docs/abi.md")
+}
+
+/// Parameters that say neither how many nor how much: descriptors, pointers, flags, moments. Every other name is a
+/// number that a guest can make as large as it likes.
+const NO_LENGTHS: &str = "advice atime base block buf clock code cookie data dir disposition entry events fd fdflags fds \
+    flags flush from from_dir gid group how inheriting iovs left limits lookup mask min mode mtime need new oflags offset \
+    old out out_count out_flags out_size path pid precision preopens ptr rights signal status subscriptions target to to_dir \
+    uid value whence which";
+
+fn in_backticks(cell: &str) -> impl Iterator<Item = String> {
+    cell.split('`').skip(1).step_by(2).map(str::to_owned)
+}
+
+/// docs/abi.md has the cap of every count and length of every call, and of nothing else.
+#[test]
+fn every_count_and_length_has_a_documented_cap() {
+    let no_lengths: Vec<&str> = NO_LENGTHS.split_whitespace().collect();
+    let lengths: BTreeSet<(String, String)> = KERNEL
+        .imports()
+        .iter()
+        .flat_map(|import| import.names.iter().map(|name| (import.name.to_owned(), (*name).to_owned())))
+        .filter(|(_, parameter)| !no_lengths.contains(&&parameter[..]))
+        .collect();
+    let text = documentation();
+    let (_, caps) = text.split_once("\n## Caps\n").expect("the caps have a section");
+    let mut documented = BTreeSet::new();
+    for row in caps.lines().take_while(|line| !line.starts_with("## ")) {
+        let cells: Vec<&str> = row.split(" | ").collect();
+        if let [calls, parameters, cap, _] = cells[..]
+            && cap.contains(|c: char| c.is_ascii_digit())
+        {
+            for call in in_backticks(calls) {
+                documented.extend(in_backticks(parameters).map(|parameter| (call.clone(), parameter)));
+            }
+        }
+    }
+    assert_eq!(documented, lengths);
 }

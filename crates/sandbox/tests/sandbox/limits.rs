@@ -1,6 +1,6 @@
 //! Limits never lie.
 
-use wardian::{ErrorClass, Limits, Sandbox, Truncated};
+use wardian::{Answer, ErrorClass, Extension, ExtensionSpec, Limits, Sandbox, Truncated};
 
 use crate::support::{output, run, text};
 
@@ -54,4 +54,37 @@ async fn a_fork_bomb_is_held_at_the_limit() {
     let result = run(&sandbox, "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do sleep 1000 & done").await;
     assert_eq!(result.limit, Some("processes"));
     assert!(sandbox.machine().census().processes <= 12);
+}
+
+/// A function that is given all of its input at once.
+async fn with_function(limits: Limits) -> Sandbox {
+    let count = Extension::function(ExtensionSpec::new("count", "Counts"), |call| async move {
+        Answer::stdout(format!("{} {}\n", call.args.len(), call.stdin.len()))
+    });
+    Sandbox::builder().limits(limits).extension(count).build().await.expect("a sandbox")
+}
+
+#[tokio::test]
+async fn what_a_host_function_is_given_counts_as_memory() {
+    let sandbox = with_function(Limits { memory_bytes: 16 << 20, ..Limits::default() }).await;
+    let small = run(&sandbox, "head -c 2000000 /dev/zero | count a b").await;
+    assert_eq!((text(small.stdout), small.limit), ("2 2000000\n".to_owned(), None));
+    let large = run(&sandbox, "head -c 40000000 /dev/zero | count").await;
+    assert_eq!((large.exit_code, large.limit), (1, Some("memoryBytes")));
+    let again = run(&sandbox, "head -c 2000000 /dev/zero | count").await;
+    assert_eq!(
+        (text(again.stdout), again.limit),
+        ("0 2000000\n".to_owned(), None),
+        "all of it was given back"
+    );
+}
+
+#[tokio::test]
+async fn a_host_function_takes_no_more_arguments_than_it_can_hold() {
+    let sandbox = with_function(Limits::default()).await;
+    let result = run(&sandbox, "count $(seq 16000)").await;
+    assert_eq!(text(result.stdout), "16000 0\n");
+    let result = run(&sandbox, "count $(seq 17000)").await;
+    assert_eq!(result.exit_code, 126);
+    assert!(text(result.stderr).contains("too long"));
 }

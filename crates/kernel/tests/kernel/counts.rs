@@ -1,0 +1,497 @@
+//! Lists as long as a guest can make them: whatever count or length a system call is given, no worker is held by it,
+//! and what the host keeps for the guest stays within the sandbox's own limit on memory.
+//!
+//! `docs/abi.md` has the cap of each call. Both tests look at the whole process, so they run alone
+//! (`cargo xtask test`), and compare with a control in the same run.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use wardian_kernel::{Import, Kernel, KernelConfig, Limits, Machine, Output, Start, Started};
+use wardian_vfs::{Caller, OpenFlags};
+
+use crate::hostile::Dice;
+use crate::support::{KERNEL, Programs, machine_with, put, settled};
+
+/// One way to ask for too much: WebAssembly text that is run first, and text that is run again and again.
+struct Attack {
+    name: &'static str,
+    first: &'static str,
+    each: &'static str,
+}
+
+const fn each(name: &'static str, each: &'static str) -> Attack {
+    Attack { name, first: "", each }
+}
+
+const CONTROL: Attack = each("a loop", "");
+
+/// Pages of memory: 177 MB, from 65,536 up all zeros, which as a list is one of 20 million entries.
+const HUGE: usize = 2_700;
+/// Pages of memory where only the host's is looked at.
+const SMALL: usize = 96;
+
+/// Imports, strings and functions that the attacks are written with.
+const PRELUDE: &str = r#"
+(import "wardian" "open" (func $open (param i32 i32 i32 i32 i32 i32) (result i32)))
+(import "wardian" "mkdir" (func $mkdir (param i32 i32 i32 i32) (result i32)))
+(import "wardian" "chdir" (func $chdir (param i32 i32 i32) (result i32)))
+(import "wardian" "getcwd" (func $getcwd (param i32 i32 i32) (result i32)))
+(import "wardian" "spawn" (func $spawn (param i32 i32) (result i32)))
+(import "wardian" "exec_wasi" (func $exec_wasi (param i32 i32 i32) (result i32)))
+(import "wardian" "pipe" (func $pipe (param i32 i32) (result i32)))
+(import "wardian" "alarm" (func $alarm (param i64 i32) (result i32)))
+(import "wasi_snapshot_preview1" "args_get" (func $args_get (param i32 i32) (result i32)))
+(import "wasi_snapshot_preview1" "fd_allocate" (func $allocate (param i32 i64 i64) (result i32)))
+(import "wasi_snapshot_preview1" "fd_close" (func $close (param i32) (result i32)))
+(import "wasi_snapshot_preview1" "fd_fdstat_set_flags" (func $set_flags (param i32 i32) (result i32)))
+(import "wasi_snapshot_preview1" "fd_filestat_set_size" (func $set_size (param i32 i64) (result i32)))
+(import "wasi_snapshot_preview1" "fd_pread" (func $pread (param i32 i32 i32 i64 i32) (result i32)))
+(import "wasi_snapshot_preview1" "fd_pwrite" (func $pwrite (param i32 i32 i32 i64 i32) (result i32)))
+(import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+(import "wasi_snapshot_preview1" "fd_readdir" (func $readdir (param i32 i32 i32 i64 i32) (result i32)))
+(import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+(import "wasi_snapshot_preview1" "path_symlink" (func $symlink (param i32 i32 i32 i32 i32) (result i32)))
+(import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))
+(import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+(global $fd (mut i32) (i32.const 0))
+(data (i32.const 1024) "/tmp/idle")
+(data (i32.const 1040) "/tmp/many")
+(data (i32.const 1056) "/proc/self/cmdline")
+(data (i32.const 1088) "/dev/urandom")
+(data (i32.const 1104) "/tmp/large")
+(func $opened (param $path i32) (param $len i32) (param $flags i32)
+  (drop (call $open (i32.const 0x7fffff00) (local.get $path) (local.get $len) (local.get $flags)
+    (i32.const 0x1b6) (i32.const 0)))
+  (global.set $fd (i32.load (i32.const 0))))
+;; Tells the host, and sleeps.
+(func $sleep
+  (i32.store (i32.const 512) (i32.const 65536)) (i32.store (i32.const 516) (i32.const 1))
+  (drop (call $write (i32.const 1) (i32.const 512) (i32.const 1) (i32.const 0)))
+  (memory.fill (i32.const 0) (i32.const 0) (i32.const 64))
+  (i32.store (i32.const 16) (i32.const 1))
+  (i64.store (i32.const 24) (i64.const 3600000000000))
+  (drop (call $poll (i32.const 0) (i32.const 128) (i32.const 1) (i32.const 256))))
+;; A request for /tmp/idle at 2048.
+(func $request (param $argv i32) (param $moves i32)
+  (i32.store (i32.const 2048) (i32.const 1024)) (i32.store (i32.const 2052) (i32.const 9))
+  (i32.store (i32.const 2056) (i32.const 65536)) (i32.store (i32.const 2060) (local.get $argv))
+  (i32.store (i32.const 2080) (i32.const 65536)) (i32.store (i32.const 2084) (local.get $moves))
+  (i32.store (i32.const 2088) (i32.const -1)))
+;; Parts of `len` bytes each at 4096, all of them the same.
+(func $parts (param $count i32) (param $len i32)
+  (loop $l
+    (local.set $count (i32.sub (local.get $count) (i32.const 1)))
+    (i32.store (i32.add (i32.const 4096) (i32.shl (local.get $count) (i32.const 3))) (i32.const 65536))
+    (i32.store (i32.add (i32.const 4100) (i32.shl (local.get $count) (i32.const 3))) (local.get $len))
+    (br_if $l (local.get $count))))
+;; Directories for `exec_wasi` from 1 MiB up, each under a name of 4,095 bytes.
+(func $preopens (param $count i32) (local $at i32)
+  (call $opened (i32.const 1040) (i32.const 4) (i32.const 0))
+  (memory.fill (i32.const 65536) (i32.const 120) (i32.const 4095))
+  (local.set $at (i32.const 1048576))
+  (loop $l
+    (i32.store (local.get $at) (global.get $fd))
+    (i32.store (i32.add (local.get $at) (i32.const 4)) (i32.const 65536))
+    (i32.store (i32.add (local.get $at) (i32.const 8)) (i32.const 4095))
+    (local.set $at (i32.add (local.get $at) (i32.const 12)))
+    (local.set $count (i32.sub (local.get $count) (i32.const 1)))
+    (br_if $l (local.get $count)))
+  (memory.fill (i32.const 131072) (i32.const 0) (i32.const 4096))
+  (call $request (i32.const 0) (i32.const 0)))
+;; A directory so many levels down, each with a name of 255 bytes, to be in.
+(func $deep (param $levels i32)
+  (memory.fill (i32.const 65536) (i32.const 100) (i32.const 255))
+  (drop (call $chdir (i32.const 0x7fffff00) (i32.const 1040) (i32.const 4)))
+  (loop $l
+    (drop (call $mkdir (i32.const 0x7fffff01) (i32.const 65536) (i32.const 255) (i32.const 0x1ff)))
+    (drop (call $chdir (i32.const 0x7fffff01) (i32.const 65536) (i32.const 255)))
+    (local.set $levels (i32.sub (local.get $levels) (i32.const 1)))
+    (br_if $l (local.get $levels))))
+"#;
+
+/// A WASI program that does nothing for an hour.
+const IDLE: &str = r#"(module
+(import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))
+(memory (export "memory") 1)
+(func (export "_start")
+  (i32.store (i32.const 16) (i32.const 1))
+  (i64.store (i32.const 24) (i64.const 3600000000000))
+  (drop (call $poll (i32.const 0) (i32.const 128) (i32.const 1) (i32.const 256)))))"#;
+
+/// Calls that could hold a worker. Each import with a list or a length is here in its longest form.
+const HOLDING: &[Attack] = &[
+    each("random_get of 1 MiB", "(drop (call $random (i32.const 65536) (i32.const 1048576)))"),
+    each("random_get of all memory", "(drop (call $random (i32.const 65536) (i32.const 170000000)))"),
+    Attack {
+        name: "spawn with 20 million moves",
+        first: "(call $request (i32.const 0) (i32.const 20000000))",
+        each: "(drop (call $spawn (i32.const 2048) (i32.const 0)))",
+    },
+    Attack {
+        name: "spawn with as many moves as there may be",
+        first: "(call $request (i32.const 0) (i32.const 256)) (i32.store (i32.const 2052) (i32.const 4))",
+        each: "(drop (call $spawn (i32.const 2048) (i32.const 0)))",
+    },
+    Attack {
+        name: "spawn with 2 MiB of empty arguments",
+        first: "(call $request (i32.const 2097152) (i32.const 0)) (i32.store (i32.const 2052) (i32.const 4))",
+        each: "(drop (call $spawn (i32.const 2048) (i32.const 0)))",
+    },
+    Attack {
+        name: "spawn with as many empty arguments as there may be",
+        first: "(call $request (i32.const 419430) (i32.const 0)) (i32.store (i32.const 2052) (i32.const 4))",
+        each: "(drop (call $spawn (i32.const 2048) (i32.const 0)))",
+    },
+    Attack {
+        name: "exec_wasi with 100,000 directories",
+        first: "(call $preopens (i32.const 100000))",
+        each: "(drop (call $exec_wasi (i32.const 2048) (i32.const 1048576) (i32.const 100000)))",
+    },
+    Attack {
+        name: "exec_wasi with 200 directories for a program that is not there",
+        first: "(call $preopens (i32.const 200)) (i32.store (i32.const 2052) (i32.const 4))",
+        each: "(drop (call $exec_wasi (i32.const 2048) (i32.const 1048576) (i32.const 200)))",
+    },
+    each("args_get of 400,000 arguments", "(drop (call $args_get (i32.const 65536) (i32.const 8388608)))"),
+    Attack {
+        name: "fd_pread of 1,024 parts of 4 MiB of a hole",
+        first: "(call $opened (i32.const 1104) (i32.const 10) (i32.const 0x42))
+                (drop (call $set_size (global.get $fd) (i64.const 1099511627776)))
+                (call $parts (i32.const 1024) (i32.const 4194304))",
+        each: "(drop (call $pread (global.get $fd) (i32.const 4096) (i32.const 1024) (i64.const 0) (i32.const 0)))",
+    },
+    Attack {
+        name: "fd_read of 1,024 parts of 4 MiB of /dev/urandom",
+        first: "(call $opened (i32.const 1088) (i32.const 12) (i32.const 0))
+                (call $parts (i32.const 1024) (i32.const 4194304))",
+        each: "(drop (call $read (global.get $fd) (i32.const 4096) (i32.const 1024) (i32.const 0)))",
+    },
+    Attack {
+        name: "fd_pwrite of 32 MiB",
+        first: "(call $opened (i32.const 1104) (i32.const 10) (i32.const 0x42))
+                (call $parts (i32.const 1) (i32.const 33554432))",
+        each: "(drop (call $pwrite (global.get $fd) (i32.const 4096) (i32.const 1) (i64.const 0) (i32.const 0)))",
+    },
+    Attack {
+        name: "fd_write of 1,024 parts to nobody",
+        first: "(call $parts (i32.const 1024) (i32.const 64))",
+        each: "(drop (call $write (i32.const 1) (i32.const 4096) (i32.const 1024) (i32.const 0)))",
+    },
+    Attack {
+        name: "fd_write of all memory to standard output",
+        first: "(call $parts (i32.const 1) (i32.const 170000000))",
+        each: "(drop (call $write (i32.const 1) (i32.const 4096) (i32.const 1) (i32.const 0)))",
+    },
+    Attack {
+        name: "fd_allocate of 60 MB",
+        first: "(call $opened (i32.const 1104) (i32.const 10) (i32.const 0x42))",
+        each: "(drop (call $allocate (global.get $fd) (i64.const 0) (i64.const 60000000)))
+               (drop (call $set_size (global.get $fd) (i64.const 0)))",
+    },
+    Attack {
+        name: "fd_readdir of 5,000 entries",
+        first: "(call $opened (i32.const 1040) (i32.const 9) (i32.const 0))",
+        each: "(drop (call $readdir (global.get $fd) (i32.const 65536) (i32.const 170000000) (i64.const 0) (i32.const 0)))",
+    },
+    each(
+        "poll_oneoff with 3 million clocks",
+        "(drop (call $poll (i32.const 65536) (i32.const 65536) (i32.const 3000000) (i32.const 0)))",
+    ),
+    each(
+        "poll_oneoff with as many clocks as there may be",
+        "(drop (call $poll (i32.const 65536) (i32.const 8388608) (i32.const 4096) (i32.const 0)))",
+    ),
+    each(
+        "path_symlink to a target of 170 MB",
+        "(drop (call $symlink (i32.const 65536) (i32.const 170000000) (i32.const 0x7fffff00) (i32.const 1104) (i32.const 10)))",
+    ),
+    each("alarm", "(drop (call $alarm (i64.const 3600000000000) (i32.const 0)))"),
+    each(
+        "alarm, set and cleared",
+        "(drop (call $alarm (i64.const 3600000000000) (i32.const 0))) (drop (call $alarm (i64.const 0) (i32.const 0)))",
+    ),
+    Attack {
+        name: "getcwd 3,000 levels down",
+        first: "(call $deep (i32.const 3000))",
+        each: "(drop (call $getcwd (i32.const 65536) (i32.const 1048576) (i32.const 0)))",
+    },
+];
+
+/// What the host might have to keep, asked for by so many processes, so many times by each; then they sleep.
+const KEEPING: &[(usize, u32, Attack)] = &[
+    (
+        1,
+        60,
+        Attack {
+            name: "children with 2 MiB of empty arguments",
+            first: "(call $request (i32.const 2097152) (i32.const 0))",
+            each: "(drop (call $spawn (i32.const 2048) (i32.const 0)))",
+        },
+    ),
+    (
+        1,
+        60,
+        Attack {
+            name: "children with 400,000 empty arguments",
+            first: "(call $request (i32.const 400000) (i32.const 0))",
+            each: "(drop (call $spawn (i32.const 2048) (i32.const 0)))",
+        },
+    ),
+    (
+        1,
+        60,
+        Attack {
+            name: "children with 2 MB of arguments",
+            first: "(call $request (i32.const 2000000) (i32.const 0))
+                    (memory.fill (i32.const 65536) (i32.const 120) (i32.const 2000000))
+                    (loop $l
+                      (i32.store (i32.const 12) (i32.add (i32.load (i32.const 12)) (i32.const 100000)))
+                      (i32.store8 (i32.add (i32.const 65535) (i32.load (i32.const 12))) (i32.const 0))
+                      (br_if $l (i32.lt_u (i32.load (i32.const 12)) (i32.const 2000000))))",
+            each: "(drop (call $spawn (i32.const 2048) (i32.const 0)))",
+        },
+    ),
+    (
+        12,
+        200,
+        Attack {
+            name: "full pipes",
+            first: "(call $parts (i32.const 1) (i32.const 65536))",
+            each: "(drop (call $pipe (i32.const 0) (i32.const 0)))
+                   (drop (call $set_flags (i32.load (i32.const 4)) (i32.const 4)))
+                   (drop (call $write (i32.load (i32.const 4)) (i32.const 4096) (i32.const 1) (i32.const 8)))",
+        },
+    ),
+    (2, 1_000_000, each("alarms", "(drop (call $alarm (i64.const 3600000000000) (i32.const 0)))")),
+    (
+        1,
+        2,
+        Attack {
+            name: "300,000 directories with long names",
+            first: "(call $preopens (i32.const 300000))",
+            each: "(drop (call $exec_wasi (i32.const 2048) (i32.const 1048576) (i32.const 300000)))",
+        },
+    ),
+    (
+        4,
+        300,
+        each("open files of /proc", "(call $opened (i32.const 1056) (i32.const 18) (i32.const 0))"),
+    ),
+    (
+        2,
+        300,
+        Attack {
+            name: "open directories far down",
+            first: "(call $deep (i32.const 2000)) (i32.store8 (i32.const 12) (i32.const 46))",
+            each: "(drop (call $open (i32.const 0x7fffff01) (i32.const 12) (i32.const 1) (i32.const 0) (i32.const 0)
+                     (i32.const 0)))",
+        },
+    ),
+];
+
+/// The program that does `times` times what the attack says and then sleeps, or never ends without a number.
+fn program(attack: &Attack, pages: usize, times: Option<u32>) -> Vec<u8> {
+    let again = match times {
+        None => "(br $again)".to_owned(),
+        Some(times) => format!(
+            "(local.set $n (i32.add (local.get $n) (i32.const 1)))
+             (br_if $again (i32.lt_u (local.get $n) (i32.const {times})))"
+        ),
+    };
+    let Attack { first, each, .. } = attack;
+    let text = format!(
+        "(module {PRELUDE} (memory (export \"memory\") {pages}) (func (export \"_start\") (local $n i32) {first} (loop $again {each} {again}) (call $sleep)))"
+    );
+    wat::parse_str(&text).unwrap_or_else(|error| panic!("{}: {error}", attack.name))
+}
+
+/// Many small files, and the program that sleeps.
+async fn furnish(machine: &Arc<Machine>) {
+    put(machine, b"/tmp/idle", &wat::parse_str(IDLE).expect("a module")).await;
+    let mut tree = machine.tree().await;
+    let root = tree.root();
+    tree.mkdir(&Caller::USER, &root, b"/tmp/many", 0o755).expect("a directory");
+    for n in 0..5_000 {
+        let path = format!("/tmp/many/{n:0200}");
+        let flags = OpenFlags::WRITE | OpenFlags::CREATE;
+        let file = tree.open(&Caller::USER, &root, path.as_bytes(), flags, 0o644).expect("a file");
+        tree.close(file);
+    }
+}
+
+async fn start(machine: &Arc<Machine>, program: &[u8]) -> Started {
+    put(machine, b"/tmp/attack", program).await;
+    let mut start = Start::new("/tmp/attack", &[]);
+    // Within the limit, as many as there may be: some attacks read them back.
+    start.argv.resize(400_000, Vec::new());
+    machine.start(start).await.expect("it starts")
+}
+
+/// How long a neighbour on the same worker waits for its turn, as a rule.
+async fn neighbours_wait(kernel: &Kernel, machine: &Arc<Machine>, program: &[u8]) -> Duration {
+    let started = start(machine, program).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = stop.clone();
+    let neighbour = kernel.handle().spawn(async move {
+        let mut waits = Vec::new();
+        while !stopped.load(Ordering::Relaxed) || waits.len() < 5 {
+            let before = Instant::now();
+            tokio::task::yield_now().await;
+            waits.push(before.elapsed());
+        }
+        waits.sort();
+        // Of the turns that were had at once there can be any number: nothing ran then.
+        let long = waits.split_off(waits.partition_point(|wait| *wait < Duration::from_micros(100)));
+        long.get(long.len() / 2).copied().unwrap_or_default()
+    });
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    stop.store(true, Ordering::Relaxed);
+    let wait = neighbour.await.expect("it ends");
+    started.kill();
+    settled(machine).await;
+    wait
+}
+
+/// Runs each program beside a neighbour, on a kernel with one worker: whoever holds that holds up all others. Names those
+/// that keep the neighbour waiting for much longer than a program that makes no calls at all.
+async fn those_that_hold_a_worker(programs: impl Iterator<Item = (String, Vec<u8>)>) -> Vec<String> {
+    let artifacts = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("artifacts"));
+    let kernel = Kernel::new(KernelConfig { artifacts, workers: Some(1), ..KernelConfig::default() });
+    let kernel = kernel.expect("a kernel starts");
+    let tree = Programs::load(&kernel).tree(&kernel);
+    let machine = Machine::new(&kernel, tree, Limits::default());
+    furnish(&machine).await;
+    let control_program = program(&CONTROL, HUGE, None);
+    let mut holding = Vec::new();
+    for (name, program) in programs {
+        let control = neighbours_wait(&kernel, &machine, &control_program).await;
+        let wait = neighbours_wait(&kernel, &machine, &program).await;
+        println!("{wait:>10.2?} (control {control:.2?}) {name}");
+        // A tick is a millisecond, and a piece of work without a pause about as long.
+        if wait > control * 3 + Duration::from_millis(1) {
+            holding.push(format!("{name}: {wait:.2?}, control {control:.2?}"));
+        }
+    }
+    holding
+}
+
+#[tokio::test]
+#[ignore = "measures how long workers are held; cargo xtask test runs it alone"]
+async fn no_call_holds_a_worker_whatever_it_is_given() {
+    let attacks = HOLDING.iter().map(|attack| (attack.name.to_owned(), program(attack, HUGE, None)));
+    let holding = those_that_hold_a_worker(attacks).await;
+    assert!(holding.is_empty(), "{holding:#?}");
+}
+
+/// Numbers that are lengths, counts or pointers into a large memory.
+const NUMBERS: [u32; 8] = [0, 1, 1024, 65_536, 1_000_000, 20_000_000, 170_000_000, 0x7fff_ffff];
+
+/// A program that calls one import for ever, with every number in every place by and by.
+fn calling(import: &Import, dice: &mut Dice) -> Vec<u8> {
+    let Import { module, name, params, answers, .. } = import;
+    let types: String = params.chars().map(|c| if c == 'l' { " i64" } else { " i32" }).collect();
+    let (result, drop) = if *answers { ("(result i32)", "drop") } else { ("", "") };
+    let mut calls = String::new();
+    for _ in 0..100 {
+        for kind in params.chars() {
+            calls += &format!("(i{}.const {}) ", if kind == 'l' { 64 } else { 32 }, dice.roll(&NUMBERS));
+        }
+        calls += &format!("call $f {drop}\n");
+    }
+    let text = format!(
+        "(module (import \"{module}\" \"{name}\" (func $f (param{types}) {result}))
+           (import \"wardian\" \"getppid\" (func $native (result i32)))
+           (memory (export \"memory\") {HUGE}) (data (i32.const 1024) \"/tmp/x\")
+           (func (export \"_start\") (loop $l {calls} (br $l))))"
+    );
+    wat::parse_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// The calls above are chosen; this has all there are, those to come too.
+#[tokio::test]
+#[ignore = "measures how long workers are held; cargo xtask test runs it alone"]
+async fn no_import_holds_a_worker_with_large_numbers() {
+    let mut dice = Dice(0x5eed);
+    // These end the program, or stop it.
+    let ending = ["proc_exit", "proc_raise", "kill"];
+    let imports = KERNEL.imports().iter().filter(|import| !ending.contains(&import.name));
+    let programs: Vec<_> =
+        imports.map(|import| (import.name.to_owned(), calling(import, &mut dice))).collect();
+    let holding = those_that_hold_a_worker(programs.into_iter()).await;
+    assert!(holding.is_empty(), "{holding:#?}");
+}
+
+/// The most memory the process had since the last time this was asked, and what it has now, in bytes.
+fn memory() -> (usize, usize) {
+    let status = std::fs::read_to_string("/proc/self/status").expect("a status");
+    let field = |name: &str| -> usize {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a size");
+        line.trim().trim_end_matches(" kB").parse::<usize>().expect("a number") << 10
+    };
+    let both = (field("VmHWM:"), field("VmRSS:"));
+    std::fs::write("/proc/self/clear_refs", "5").expect("the peak can be reset");
+    both
+}
+
+#[tokio::test]
+#[ignore = "looks at the whole process; cargo xtask test runs it alone"]
+async fn what_the_host_keeps_for_guests_is_charged_to_them() {
+    // For what the tests themselves need, and what malloc keeps.
+    const SLACK: usize = 64 << 20;
+    let limits = Limits { memory_bytes: 128 << 20, ..Limits::default() };
+    let mut beyond = Vec::new();
+    for (processes, times, attack) in KEEPING {
+        let machine = machine_with(limits);
+        furnish(&machine).await;
+        put(&machine, b"/tmp/attack", &program(attack, SMALL, Some(*times))).await;
+        let (_, before) = memory();
+        let mut all = Vec::new();
+        for _ in 0..*processes {
+            let mut start = Start::new("/tmp/attack", &[]);
+            start.argv.resize(400_000, Vec::new());
+            let told = start.stdout.clone();
+            all.push(machine.start(start).await.expect("it starts"));
+            asleep(attack.name, &told).await;
+        }
+        let (peak, _) = memory();
+        let (used, charged) = (peak.saturating_sub(before), machine.peak_memory() as usize);
+        all.iter().for_each(Started::kill);
+        settled(&machine).await;
+        println!("{:>6} MB used, {:>6} MB charged: {}", used >> 20, charged >> 20, attack.name);
+        if used > charged + SLACK {
+            beyond.push((attack.name, used, charged));
+        }
+        drop(all);
+        let left = Arc::downgrade(&machine);
+        drop(machine);
+        gone(attack.name, &left).await;
+    }
+    assert!(beyond.is_empty(), "{beyond:?}");
+}
+
+/// Waits until a process has told that it is done.
+async fn asleep(name: &str, told: &Output) {
+    for _ in 0..20_000 {
+        if told.take().1 > 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("{name} never ends");
+}
+
+/// A machine that is dropped goes, and all its tasks with it: a timer must not keep it until it goes off.
+async fn gone(name: &str, machine: &std::sync::Weak<Machine>) {
+    for _ in 0..2_000 {
+        if machine.strong_count() == 0 && KERNEL.handle().metrics().num_alive_tasks() == 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let tasks = KERNEL.handle().metrics().num_alive_tasks();
+    panic!("{name}: {} still have the machine, {tasks} tasks are left", machine.strong_count());
+}

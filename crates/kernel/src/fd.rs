@@ -5,8 +5,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use wardian_vfs::{Errno, Handle, Place, Result};
 
+use crate::input::Input;
 use crate::pipe::{Pipe, PipeReader, PipeWriter};
-use crate::stream::{Input, Output, Standard};
+use crate::stream::{Output, Standard};
 use crate::tty::Terminal;
 
 /// An open file description: what `dup` and `fork` share, its offset included.

@@ -16,6 +16,7 @@ use crate::at_rest::{AtRest, Rest, Resting, RestingFd};
 use crate::cwd::Cwd;
 use crate::fd::{Fd, FdTable, OpenFile};
 use crate::image::Image;
+use crate::input::Input;
 use crate::instance::{Ending, Instance, Tenant};
 use crate::machine::Machine;
 use crate::pipe::pipe;
@@ -23,7 +24,7 @@ use crate::proc::{Process, Seed, Status};
 use crate::program::Program;
 use crate::run::{Run, Usage};
 use crate::signal::Signals;
-use crate::stream::{Input, Output, Standard};
+use crate::stream::{Output, Standard};
 use crate::tty::Terminal;
 use crate::{spawn, task};
 

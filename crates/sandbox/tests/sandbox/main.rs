@@ -9,6 +9,7 @@ mod cases;
 mod endings;
 mod forks;
 mod idle;
+mod inputs;
 mod jobs;
 mod kills;
 mod limits;

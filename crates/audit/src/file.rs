@@ -1,11 +1,19 @@
 //! The log as a file: `FILE`, older parts `FILE.1`, `FILE.2`, …, and `FILE.head`.
+//!
+//! A record counts once it is in `FILE` and the head says so, in this order. Both are handed to the operating system before
+//! that, so they survive the end of the process however it comes. They are not synced to the disk one by one: after a
+//! power failure the last records can be missing, and `verify` then reports them as missing.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{AuditError, AuditRecord, NO_HASH, verify};
+use super::disk::Disk;
+use super::head::{self, Found, Head, head_path};
+use super::recover::{self, By, Repaired};
+use super::verify::{VerifyError, first_sequence};
+use super::{AuditError, AuditRecord, with_suffix};
 
 /// When a file is put aside for a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,88 +30,57 @@ impl Default for Rotation {
     }
 }
 
-/// What `FILE.head` says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Head {
-    /// The oldest record that is kept.
-    pub(super) first: u64,
-    /// The last one, 0 if there is none yet.
-    pub(super) last: u64,
-    /// Its hash.
-    pub(super) hash: String,
-}
-
-impl Head {
-    /// That of a log without records.
-    pub(super) fn none() -> Head {
-        Head { first: 1, last: 0, hash: NO_HASH.to_owned() }
-    }
-
-    pub(super) fn advance(&mut self, record: &AuditRecord) {
-        (self.last, self.hash) = (record.sequence, record.hash.clone());
-    }
-
-    pub(super) fn parse(text: &str) -> Option<Head> {
-        let mut words = text.split_whitespace();
-        let head = Head {
-            first: words.next()?.parse().ok()?,
-            last: words.next()?.parse().ok()?,
-            hash: words.next()?.to_owned(),
-        };
-        (words.next().is_none() && head.hash.len() == 64).then_some(head)
-    }
-
-    /// Always as long, so that one write replaces it.
-    fn line(&self) -> String {
-        format!("{:020} {:020} {}\n", self.first, self.last, self.hash)
-    }
-}
-
 pub(super) struct FileSink {
     path: PathBuf,
     rotation: Rotation,
     file: File,
     head_file: File,
+    disk: Disk,
 }
 
 /// The older part with this number.
-pub(super) fn part(path: &Path, number: usize) -> PathBuf {
+fn part(path: &Path, number: usize) -> PathBuf {
     with_suffix(path, &number.to_string())
 }
 
-pub(super) fn head_path(path: &Path) -> PathBuf {
-    with_suffix(path, "head")
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(suffix);
-    name.into()
+/// The older parts with their numbers, the newest first. A rotation that was interrupted leaves one number out.
+pub(super) fn parts(path: &Path) -> Vec<(usize, PathBuf)> {
+    let mut found = Vec::new();
+    let mut number = 1;
+    while number <= found.last().map_or(0, |(last, _)| *last) + 2 {
+        let part = part(path, number);
+        if part.exists() {
+            found.push((number, part));
+        }
+        number += 1;
+    }
+    found
 }
 
 impl FileSink {
-    /// Opens a log, a new one or one to go on with; the latter must be whole.
-    pub(super) fn open(path: &Path, rotation: Rotation) -> Result<(FileSink, Head), AuditError> {
-        let failed = |error: &dyn std::fmt::Display| AuditError(format!("{}: {error}", path.display()));
-        let head_file = head_file(path).map_err(|error| failed(&error))?;
-        head_file.lock().map_err(|error| failed(&error))?;
-        let begun =
-            [path, &head_path(path)].iter().any(|file| file.metadata().is_ok_and(|file| file.len() > 0));
-        let head = match begun {
-            true => verify::verified_head(path).map_err(|error| failed(&error))?,
-            false => Head::none(),
-        };
-        let file = append(path).map_err(|error| failed(&error))?;
-        head_file.unlock().map_err(|error| failed(&error))?;
-        Ok((FileSink { path: path.to_owned(), rotation, file, head_file }, head))
+    /// Opens a log, a new one or one to go on with, and completes what was interrupted.
+    pub(super) fn open(
+        path: &Path,
+        rotation: Rotation,
+        disk: Disk,
+        by: By,
+    ) -> Result<(FileSink, Head, Repaired), VerifyError> {
+        let failed = |error| VerifyError::Io { file: path.to_owned(), error };
+        let head_file = head_file(path).map_err(failed)?;
+        head_file.lock().map_err(failed)?;
+        let (mut head, repaired) = recover::settle(path, &head_file, &disk, by)?;
+        let file = disk.open_to_append(path).map_err(failed)?;
+        let mut sink = FileSink { path: path.to_owned(), rotation, file, head_file, disk };
+        sink.tell(&mut head, &repaired).map_err(failed)?;
+        sink.head_file.unlock().map_err(failed)?;
+        Ok((sink, head, repaired))
     }
 
     /// Does something while no other program writes to the log, having caught up with what others have written.
     pub(super) fn in_turn(
         &mut self,
         head: &mut Head,
-        write: impl FnOnce(&mut FileSink, &mut Head) -> std::io::Result<()>,
+        write: impl FnOnce(&mut FileSink, &mut Head) -> io::Result<()>,
     ) -> Result<(), AuditError> {
         let turn = |sink: &mut FileSink, head: &mut Head| {
             sink.head_file.lock()?;
@@ -114,63 +91,112 @@ impl FileSink {
         turn(self, head).map_err(|error| AuditError(format!("{}: {error}", self.path.display())))
     }
 
-    fn catch_up(&mut self, head: &mut Head) -> std::io::Result<()> {
-        let mut text = String::new();
-        self.head_file.seek(SeekFrom::Start(0))?;
-        self.head_file.read_to_string(&mut text)?;
-        let now = match text.is_empty() && head.last == 0 {
-            true => Head::none(),
-            false => Head::parse(&text).ok_or_else(|| std::io::Error::other("the log's head is damaged"))?,
+    fn catch_up(&mut self, head: &mut Head) -> io::Result<()> {
+        if self.head_file.metadata()?.nlink() == 0 {
+            return Err(io::Error::other("the log's head was removed"));
+        }
+        let now = match head::read(&self.head_file)? {
+            Found::Written(now) => Some(now),
+            Found::Nothing => Some(Head::none()),
+            Found::Damaged => None,
         };
-        if now != *head {
-            *head = now;
-            let (named, open) = (self.path.metadata()?, self.file.metadata()?);
-            if (named.dev(), named.ino()) != (open.dev(), open.ino()) {
-                self.file = append(&self.path)?;
+        if let Some(now) = now {
+            if now != *head && !self.is_named()? && self.path.exists() {
+                // Others have rotated.
+                self.file = self.disk.open_to_append(&self.path)?;
+            }
+            if self.is_named()? && self.file.metadata()?.len() == now.size {
+                *head = now;
+                return Ok(());
             }
         }
-        Ok(())
+        // Somebody was interrupted.
+        let settled = recover::settle(&self.path, &self.head_file, &self.disk, By::Writer);
+        let (settled, repaired) = settled.map_err(io::Error::other)?;
+        *head = settled;
+        self.file = self.disk.open_to_append(&self.path)?;
+        self.tell(head, &repaired)
     }
 
-    pub(super) fn write(&mut self, head: &mut Head, record: &AuditRecord, line: &str) -> std::io::Result<()> {
-        let metadata = self.file.metadata()?;
-        if metadata.nlink() == 0 {
-            return Err(std::io::Error::other("the log was removed"));
+    /// Whether the file that is open is the one that has the log's name.
+    fn is_named(&self) -> io::Result<bool> {
+        let open = self.file.metadata()?;
+        match self.path.metadata() {
+            Ok(named) => Ok((named.dev(), named.ino()) == (open.dev(), open.ino())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
         }
-        let size = metadata.len();
+    }
+
+    /// Records what was done to the log.
+    fn tell(&mut self, head: &mut Head, repaired: &Repaired) -> io::Result<()> {
+        if repaired.is_nothing() {
+            return Ok(());
+        }
+        tracing::warn!(log = %self.path.display(), ?repaired, "an audit log was recovered");
+        let (record, line) = AuditRecord::after(head, "", "log.recovered", repaired.data()?);
+        self.write(head, &record, &line)
+    }
+
+    pub(super) fn write(&mut self, head: &mut Head, record: &AuditRecord, line: &str) -> io::Result<()> {
+        let size = self.file.metadata()?.len();
         if size > 0 && size + line.len() as u64 > self.rotation.max_bytes {
             self.rotate(head)?;
         }
-        // One write for a line: whoever reads along never sees half of one.
-        self.file.write_all(line.as_bytes())?;
-        head.advance(record);
-        self.head_file.seek(SeekFrom::Start(0))?;
-        self.head_file.write_all(head.line().as_bytes())
+        let before = self.file.metadata()?.len();
+        let after = Head {
+            first: head.first,
+            last: record.sequence,
+            size: before + line.len() as u64,
+            hash: record.hash.clone(),
+        };
+        let is_first = !matches!(head::read(&self.head_file)?, Found::Written(_));
+        let written = self.disk.append(&self.file, line.as_bytes());
+        let written = written.and_then(|()| after.write(head, &self.head_file, &self.disk));
+        // A head whose last bytes were there already is whole, also where they could not be written.
+        if written.is_ok()
+            || head::read(&self.head_file).is_ok_and(|head| head == Found::Written(after.clone()))
+        {
+            *head = after;
+            return Ok(());
+        }
+        // It does not count, so it is taken back. If that fails as well, it is set aside by whoever comes next.
+        let _ = self.disk.set_len(&self.file, before);
+        if is_first {
+            let _ = self.disk.set_len(&self.head_file, 0);
+        }
+        written
     }
 
-    fn rotate(&mut self, head: &mut Head) -> std::io::Result<()> {
-        let oldest = part(&self.path, self.rotation.kept + 1);
-        for number in (1..=self.rotation.kept).rev() {
-            let from = part(&self.path, number);
-            if from.exists() {
-                std::fs::rename(from, part(&self.path, number + 1))?;
-            }
+    /// Wherever this stops, the parts hold all records, and the next rotation closes the gap in their numbers.
+    fn rotate(&mut self, head: &mut Head) -> io::Result<()> {
+        let free = (1..).find(|number| !part(&self.path, *number).exists()).unwrap_or(1);
+        for number in (1..free).rev() {
+            self.disk.rename(&part(&self.path, number), &part(&self.path, number + 1))?;
         }
-        std::fs::rename(&self.path, part(&self.path, 1))?;
-        if oldest.exists() {
-            // What is left begins after the last record of what goes.
-            head.first = verify::last_sequence(&oldest)? + 1;
-            std::fs::remove_file(oldest)?;
+        self.disk.rename(&self.path, &part(&self.path, 1))?;
+        self.file = self.disk.open_to_append(&self.path)?;
+        self.let_go(head)
+    }
+
+    /// Removes the oldest parts, once the head says that they are not to be expected.
+    fn let_go(&mut self, head: &mut Head) -> io::Result<()> {
+        let kept = self.rotation.kept;
+        let beyond: Vec<PathBuf> = parts(&self.path)
+            .into_iter()
+            .filter(|(number, _)| *number > kept)
+            .map(|(_, part)| part)
+            .collect();
+        if beyond.is_empty() {
+            return Ok(());
         }
-        self.file = append(&self.path)?;
-        Ok(())
+        let before = head.clone();
+        head.first = if kept == 0 { head.last + 1 } else { first_sequence(&part(&self.path, kept))? };
+        head.write(&before, &self.head_file, &self.disk)?;
+        beyond.iter().rev().try_for_each(|part| self.disk.remove(part))
     }
 }
 
-fn head_file(path: &Path) -> std::io::Result<File> {
+fn head_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).truncate(false).read(true).write(true).open(head_path(path))
-}
-
-fn append(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new().create(true).append(true).open(path)
 }

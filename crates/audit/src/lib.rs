@@ -7,7 +7,10 @@
 //!
 //! A record's hash is that of everything after it on its line, the hash of the record before among it. Beside the file
 //! lies `FILE.head` with the number and hash of the last record: records missing at the end are noticed, too. Several
-//! programs can write to one file; they take turns by locking its head.
+//! programs can write to one file; they take turns by locking its head. A write that is interrupted, at whatever byte, is
+//! completed or set aside by the next program that opens the log, and the log says so.
+//!
+//! Read `file.rs` first, then `head.rs`, `verify.rs` and `recover.rs`. `disk.rs` is where a test stops it.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -20,10 +23,15 @@
 //! # Ok(()) }
 //! ```
 
+#[cfg(test)]
+mod crash_tests;
+mod disk;
 mod file;
+mod head;
+mod recover;
 mod verify;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -31,9 +39,13 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use file::{FileSink, Head};
+use disk::Disk;
+use file::FileSink;
+use head::Head;
+use recover::By;
 
 pub use file::Rotation;
+pub use recover::{Repaired, repair_audit};
 pub use verify::{Verified, VerifyError, verify_audit};
 
 /// The hash before the first record.
@@ -70,8 +82,10 @@ pub struct AuditLog(Arc<Mutex<Log>>);
 struct Log {
     head: Head,
     sink: Sink,
-    /// Why the last record could not be written: nothing more is done until that is looked into.
+    /// Why a record could not be written: no other is taken before the log itself says that some are lost.
     failed: Option<AuditError>,
+    /// How many were lost since.
+    lost: u64,
 }
 
 enum Sink {
@@ -87,20 +101,25 @@ impl AuditLog {
 
     /// Every record becomes a line of JSON in `file`, which is continued if it is there.
     pub fn to_file(file: impl AsRef<Path>, rotation: Rotation) -> Result<AuditLog, AuditError> {
-        let (sink, head) = FileSink::open(file.as_ref(), rotation)?;
+        AuditLog::on_disk(file.as_ref(), rotation, Disk::default())
+    }
+
+    fn on_disk(file: &Path, rotation: Rotation, disk: Disk) -> Result<AuditLog, AuditError> {
+        let opened = FileSink::open(file, rotation, disk, By::Writer);
+        let (sink, head, _) = opened.map_err(|error| AuditError(error.to_string()))?;
         Ok(AuditLog::new(head, Sink::File(sink)))
     }
 
     fn new(head: Head, sink: Sink) -> AuditLog {
-        AuditLog(Arc::new(Mutex::new(Log { head, sink, failed: None })))
+        AuditLog(Arc::new(Mutex::new(Log { head, sink, failed: None, lost: 0 })))
     }
 
-    /// Whether records can be written.
+    /// Whether records can be written. A log that could not be written before is tried again.
     pub fn check(&self) -> Result<(), AuditError> {
-        self.0.lock().failed.clone().map_or(Ok(()), Err)
+        self.0.lock().resume()
     }
 
-    /// Writes a record. Once one was lost, no other is taken.
+    /// Writes a record. Once one was lost, no other is taken before a record, `log.lost`, says how many were.
     pub fn record(
         &self,
         session: &str,
@@ -108,19 +127,28 @@ impl AuditLog {
         data: Map<String, Value>,
     ) -> Result<(), AuditError> {
         let mut log = self.0.lock();
-        if let Some(error) = &log.failed {
-            return Err(error.clone());
-        }
-        let written = log.record(session, event, data);
+        let written = log.resume().and_then(|()| log.record(session, event, data));
         if let Err(error) = &written {
             tracing::error!(%error, "a record is lost");
-            log.failed = Some(error.clone());
+            log.lost += 1;
+            log.failed.get_or_insert_with(|| error.clone());
         }
         written
     }
 }
 
 impl Log {
+    /// Goes on after a failure, if what caused it is over.
+    fn resume(&mut self) -> Result<(), AuditError> {
+        let Some(failed) = &self.failed else { return Ok(()) };
+        let mut data = Map::new();
+        data.insert("records".into(), self.lost.into());
+        data.insert("why".into(), failed.to_string().into());
+        self.record("", "log.lost", data)?;
+        (self.failed, self.lost) = (None, 0);
+        Ok(())
+    }
+
     fn record(
         &mut self,
         session: &str,
@@ -132,7 +160,7 @@ impl Log {
             Sink::Callback(callback) => {
                 let (record, _) = AuditRecord::after(head, session, event, data);
                 callback(&record);
-                head.advance(&record);
+                (head.last, head.hash) = (record.sequence, record.hash);
                 Ok(())
             }
             Sink::File(file) => file.in_turn(head, |file, head| {
@@ -178,6 +206,14 @@ impl AuditRecord {
             Value::Object(self.data.clone())
         )
     }
+}
+
+/// A file beside `path`: its name, a dot and `suffix`.
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(suffix);
+    name.into()
 }
 
 /// SHA-256, in hexadecimal.

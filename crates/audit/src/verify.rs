@@ -1,10 +1,11 @@
 //! Checking a log: every record's hash, the chain, the numbers, and the end.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use super::file::{Head, head_path, part};
+use super::file::parts;
+use super::head::{self, Found, Head, head_path};
 use super::{NO_HASH, hash};
 
 /// What a whole log holds.
@@ -23,13 +24,13 @@ pub struct Verified {
 /// What is wrong with a log.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
-    /// It could not be read.
+    /// It could not be read or written.
     #[error("{}: {error}", .file.display())]
     Io {
         /// Which file.
         file: PathBuf,
         /// Why not.
-        error: std::io::Error,
+        error: io::Error,
     },
     /// A line is not what was written.
     #[error("{}, line {line}: {what}", .file.display())]
@@ -49,80 +50,130 @@ pub enum VerifyError {
         /// What is missing.
         what: String,
     },
+    /// The last write was interrupted. Every acknowledged record is there, and the next program that opens the log, or
+    /// [`repair_audit`](crate::repair_audit), completes it.
+    #[error("{}: the last write was interrupted: {what}", .file.display())]
+    Interrupted {
+        /// Which log.
+        file: PathBuf,
+        /// What it left.
+        what: String,
+    },
 }
 
 /// Reads the log `file` with its older parts and finds any edit, gap or truncation.
 pub fn verify_audit(file: impl AsRef<Path>) -> Result<Verified, VerifyError> {
     let path = file.as_ref();
-    let head = read_head(path)?;
-    let older = (1..).map(|number| part(path, number)).take_while(|part| part.exists());
-    let mut parts: Vec<PathBuf> = older.collect();
-    parts.reverse();
-    parts.push(path.to_owned());
-    let mut chain = Chain { first: None, last: 0, hash: NO_HASH.to_owned() };
-    for part in &parts {
-        chain.follow(part)?;
-    }
-    let missing = |what: String| VerifyError::Missing { file: path.to_owned(), what };
-    let first = chain.first.unwrap_or(1);
-    if first != head.first {
-        return Err(missing(format!("begins with record {first}, but should with {}", head.first)));
-    }
-    if (chain.last, &chain.hash) != (head.last, &head.hash) {
-        return Err(missing(format!("ends with record {}, but should with {}", chain.last, head.last)));
-    }
-    Ok(Verified {
-        records: (chain.last + 1).saturating_sub(first),
-        first,
-        last: chain.last,
-        files: parts.len(),
-    })
-}
-
-/// The head of a log that is whole.
-pub(super) fn verified_head(path: &Path) -> Result<Head, VerifyError> {
-    verify_audit(path)?;
-    read_head(path)
-}
-
-fn read_head(path: &Path) -> Result<Head, VerifyError> {
-    let file = head_path(path);
-    let text =
-        std::fs::read_to_string(&file).map_err(|error| VerifyError::Io { file: file.clone(), error })?;
-    Head::parse(&text).ok_or(VerifyError::Missing { file, what: "is not the head of a log".to_owned() })
-}
-
-/// The number of the last record in a part of a log.
-pub(super) fn last_sequence(part: &Path) -> std::io::Result<u64> {
-    let last = BufReader::new(File::open(part)?).split(b'\n').last();
-    let parsed = last.transpose()?.as_deref().map(Line::parse);
-    match parsed {
-        Some(Ok(line)) => Ok(line.sequence),
-        _ => Err(std::io::Error::other("the oldest part of the log is damaged")),
+    match verify(path) {
+        Ok(verified) => Ok(verified),
+        // A program may be in the middle of a record just now: what counts is what is there between two of them.
+        Err(error) => {
+            let Ok(head_file) = File::open(head_path(path)) else { return Err(error) };
+            head_file.lock_shared().map_err(|error| VerifyError::Io { file: head_path(path), error })?;
+            verify(path)
+        }
     }
 }
 
-struct Chain {
-    first: Option<u64>,
-    last: u64,
-    hash: String,
+fn verify(path: &Path) -> Result<Verified, VerifyError> {
+    let head_file = head_path(path);
+    let failed = |error| VerifyError::Io { file: head_file.clone(), error };
+    let found = File::open(&head_file).and_then(|file| head::read(&file)).map_err(failed)?;
+    let survey = Survey::of(path)?;
+    let Found::Written(head) = found else {
+        return Err(VerifyError::Missing { file: head_file, what: "is not the head of a log".to_owned() });
+    };
+    let interrupted = |what| VerifyError::Interrupted { file: path.to_owned(), what };
+    match survey.compare(&head)? {
+        End::OneMore => Err(interrupted(format!("the head does not know of record {}", survey.last))),
+        End::Same if survey.torn.is_some() => Err(interrupted("the last record is incomplete".to_owned())),
+        End::Same => Ok(survey.verified()),
+    }
 }
 
-impl Chain {
+/// What the files of a log hold, whatever its head says.
+pub(super) struct Survey {
+    path: PathBuf,
+    /// The number of the first record, if there is one.
+    pub(super) first: Option<u64>,
+    /// The number of the last record, 0 if there is none.
+    pub(super) last: u64,
+    /// Its hash.
+    pub(super) hash: String,
+    /// The hash of the record before it.
+    previous: String,
+    /// How many bytes of whole records the newest file holds.
+    pub(super) size: u64,
+    /// What comes after them: a record without its end.
+    pub(super) torn: Option<Torn>,
+    files: usize,
+}
+
+/// The beginning of a record that was not written to its end.
+pub(super) struct Torn {
+    pub(super) bytes: Vec<u8>,
+    line: u64,
+}
+
+/// Where a log ends, compared with its head.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum End {
+    Same,
+    /// It has one record that the head does not know of.
+    OneMore,
+}
+
+impl Survey {
+    /// Reads all of a log. An error is an edit or a gap.
+    pub(super) fn of(path: &Path) -> Result<Survey, VerifyError> {
+        let mut parts: Vec<PathBuf> = parts(path).into_iter().map(|(_, part)| part).collect();
+        parts.reverse();
+        let mut survey = Survey {
+            path: path.to_owned(),
+            first: None,
+            last: 0,
+            hash: NO_HASH.to_owned(),
+            previous: NO_HASH.to_owned(),
+            size: 0,
+            torn: None,
+            files: parts.len() + 1,
+        };
+        for part in &parts {
+            survey.follow(part)?;
+            if let Some(torn) = &survey.torn {
+                let what = "is cut short".to_owned();
+                return Err(VerifyError::Record { file: part.clone(), line: torn.line, what });
+            }
+        }
+        survey.size = 0;
+        match survey.follow(path) {
+            // The file was put aside for a new one, which is yet to be created.
+            Err(VerifyError::Io { error, .. })
+                if error.kind() == io::ErrorKind::NotFound && !parts.is_empty() => {}
+            followed => followed?,
+        }
+        Ok(survey)
+    }
+
     fn follow(&mut self, file: &Path) -> Result<(), VerifyError> {
         let io = |error| VerifyError::Io { file: file.to_owned(), error };
         let mut reader = BufReader::new(File::open(file).map_err(io)?);
         let (mut text, mut number) = (Vec::new(), 0);
+        self.size = 0;
         loop {
             text.clear();
             if reader.read_until(b'\n', &mut text).map_err(io)? == 0 {
                 return Ok(());
             }
             number += 1;
+            let Some(whole) = text.strip_suffix(b"\n") else {
+                self.torn = Some(Torn { bytes: text, line: number });
+                return Ok(());
+            };
             let wrong = |what: String| VerifyError::Record { file: file.to_owned(), line: number, what };
-            let whole = text.strip_suffix(b"\n").ok_or_else(|| wrong("is cut short".to_owned()))?;
             let line = Line::parse(whole).map_err(|what| wrong(what.to_owned()))?;
             self.add(line).map_err(wrong)?;
+            self.size += text.len() as u64;
         }
     }
 
@@ -130,7 +181,7 @@ impl Chain {
         if self.first.is_none() {
             // Rotation may have let older records go; the head says which is the first to expect.
             self.first = Some(line.sequence);
-            if line.sequence == 1 && line.previous != NO_HASH {
+            if line.sequence == 0 || (line.sequence == 1 && line.previous != NO_HASH) {
                 return Err("has a predecessor, but is the first".to_owned());
             }
         } else if line.sequence != self.last + 1 {
@@ -138,8 +189,46 @@ impl Chain {
         } else if line.previous != self.hash {
             return Err("does not follow the record before it".to_owned());
         }
-        (self.last, self.hash) = (line.sequence, line.hash);
+        (self.last, self.hash, self.previous) = (line.sequence, line.hash, line.previous);
         Ok(())
+    }
+
+    /// Whether the log ends where its head says, or one record later. An error is a truncation.
+    pub(super) fn compare(&self, head: &Head) -> Result<End, VerifyError> {
+        let missing = |what: String| VerifyError::Missing { file: self.path.clone(), what };
+        // With no older parts kept, everything up to the head may be gone.
+        let all_let_go = self.first.is_none() && head.first == head.last + 1;
+        if let Some(first) = self.first.filter(|first| *first > head.first) {
+            return Err(missing(format!("begins with record {first}, but should with {}", head.first)));
+        }
+        if all_let_go || (self.last, &self.hash) == (head.last, &head.hash) {
+            return Ok(End::Same);
+        }
+        if self.last == head.last + 1 && self.previous == head.hash {
+            return Ok(End::OneMore);
+        }
+        Err(match &self.torn {
+            Some(torn) => VerifyError::Record {
+                file: self.path.clone(),
+                line: torn.line,
+                what: "is cut short".to_owned(),
+            },
+            None => missing(format!("ends with record {}, but should with {}", self.last, head.last)),
+        })
+    }
+
+    pub(super) fn verified(&self) -> Verified {
+        let first = self.first.unwrap_or(self.last + 1);
+        Verified { records: self.last + 1 - first, first, last: self.last, files: self.files }
+    }
+}
+
+/// The number of the first record in a part of a log.
+pub(super) fn first_sequence(part: &Path) -> io::Result<u64> {
+    let first = BufReader::new(File::open(part)?).split(b'\n').next();
+    match first.transpose()?.as_deref().map(Line::parse) {
+        Some(Ok(line)) => Ok(line.sequence),
+        _ => Err(io::Error::other("the oldest part of the log is damaged")),
     }
 }
 
@@ -162,6 +251,8 @@ impl Line {
         }
         let record: serde_json::Value = serde_json::from_slice(text).map_err(|_| NOT_A_RECORD)?;
         let previous = record["previous"].as_str().ok_or(NOT_A_RECORD)?.to_owned();
-        Ok(Line { hash: claimed, previous, sequence: record["sequence"].as_u64().ok_or(NOT_A_RECORD)? })
+        // No log gets to the last number, and adding to it must not overflow.
+        let sequence = record["sequence"].as_u64().filter(|number| *number < u64::MAX).ok_or(NOT_A_RECORD)?;
+        Ok(Line { hash: claimed, previous, sequence })
     }
 }

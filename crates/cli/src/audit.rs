@@ -1,10 +1,13 @@
-//! `wardian audit`: looking after audit logs.
+//! `wardian audit`: checking and repairing audit logs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use wardian::{Repaired, Verified, VerifyError};
 
-/// Look after audit logs.
+use crate::out::{OutputError, remark, say};
+
+/// Check and repair audit logs.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -19,21 +22,62 @@ enum Command {
         /// The log.
         file: PathBuf,
     },
+    /// Complete a log whose last write was interrupted, or whose head is missing or damaged.
+    #[command(after_help = "\
+An incomplete last record is moved to FILE.torn-N, a record that the head does not know of is adopted, and a head that is
+missing or damaged is rebuilt from the records; a record in the log says what was done. Programs that write to the log
+do the first two themselves when they open it. An edit, a gap or a truncation is refused, and nothing is changed: exits
+with 1.
+
+Examples:
+  wardian audit repair /var/log/agent.jsonl")]
+    Repair {
+        /// The log.
+        file: PathBuf,
+    },
 }
 
-/// Does it; answers the exit code.
+/// Executes the command; returns the exit code.
 pub(crate) fn main(arguments: Arguments) -> Result<u8> {
-    let Command::Verify { file } = arguments.command;
-    match wardian::verify_audit(&file) {
-        Ok(checked) => {
-            let (records, files) = (checked.records, checked.files);
-            println!("{}: whole; records: {records}, files: {files}", file.display());
+    let shown = match arguments.command {
+        Command::Verify { file } => wardian::verify_audit(&file).map(|checked| show(&file, &checked)),
+        Command::Repair { file } => wardian::repair_audit(&file)
+            .map(|(repaired, checked)| tell(&file, &repaired).and_then(|()| show(&file, &checked))),
+    };
+    match shown {
+        Ok(shown) => {
+            shown?;
             Ok(0)
         }
-        Err(error @ wardian::VerifyError::Io { .. }) => Err(error.into()),
+        Err(error @ VerifyError::Io { .. }) => Err(error.into()),
+        Err(error @ VerifyError::Interrupted { .. }) => {
+            remark!("wardian: {error}; `wardian audit repair` completes it");
+            Ok(1)
+        }
         Err(error) => {
-            eprintln!("wardian: {error}");
+            remark!("wardian: {error}");
             Ok(1)
         }
     }
+}
+
+fn show(file: &Path, checked: &Verified) -> Result<(), OutputError> {
+    say!("{}: whole; records: {}, files: {}", file.display(), checked.records, checked.files)
+}
+
+fn tell(file: &Path, repaired: &Repaired) -> Result<(), OutputError> {
+    let file = file.display();
+    if repaired.is_nothing() {
+        return say!("{file}: nothing to repair");
+    }
+    for aside in &repaired.set_aside {
+        say!("{file}: set aside in {}", aside.display())?;
+    }
+    if let Some(record) = repaired.adopted {
+        say!("{file}: record {record} was whole but not in the head, and is now")?;
+    }
+    if repaired.head_rebuilt {
+        say!("{file}: the head was rebuilt; records that followed the last one, if any, cannot be told")?;
+    }
+    Ok(())
 }

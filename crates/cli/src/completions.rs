@@ -3,6 +3,8 @@
 use anyhow::Result;
 use clap_complete::Shell;
 
+use crate::out;
+
 /// Print completions for your own shell.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -17,6 +19,8 @@ pub(crate) struct Arguments {
 
 /// Prints them; answers the exit code.
 pub(crate) fn main(arguments: Arguments, mut command: clap::Command) -> Result<u8> {
-    clap_complete::generate(arguments.shell, &mut command, "wardian", &mut std::io::stdout());
+    let mut text = Vec::new();
+    clap_complete::generate(arguments.shell, &mut command, "wardian", &mut text);
+    out::write(&text)?;
     Ok(0)
 }

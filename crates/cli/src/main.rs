@@ -4,6 +4,7 @@ mod audit;
 mod completions;
 mod duration;
 mod mount;
+mod out;
 mod run;
 mod serve;
 mod shell;
@@ -11,10 +12,14 @@ mod state;
 mod streams;
 mod tools;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
+
+use out::remark;
 
 /// Bad flags, unreadable files and mounts: the exit code of every command for what is not the script's fault.
 const USAGE_ERROR: u8 = 2;
@@ -39,24 +44,39 @@ enum Command {
     Tools(tools::Arguments),
     /// Print completions for your own shell.
     Completions(completions::Arguments),
-    /// Look after audit logs.
+    /// Check and repair audit logs.
     Audit(audit::Arguments),
 }
 
-/// What was typed. Help goes to standard output; a mistake is one line, not a page.
-fn arguments() -> Arguments {
-    let error = match Arguments::try_parse() {
-        Ok(arguments) => return arguments,
-        Err(error) => error,
-    };
-    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        error.exit();
+/// Shows what clap has to say, and returns the exit code for it. Help goes to standard output; a mistake is one line, not
+/// a page.
+fn explain(error: &clap::Error) -> Result<u8> {
+    if !error.use_stderr() {
+        let help = error.render();
+        let text = if std::io::stdout().is_terminal() { help.ansi().to_string() } else { help.to_string() };
+        out::write(text.as_bytes())?;
+        return Ok(0);
+    }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        out::write_remark(error.render().to_string().as_bytes());
+        return Ok(USAGE_ERROR);
     }
     let text = error.to_string();
     let first: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
     let message = first.join(" ");
-    eprintln!("wardian: {} (see --help)", message.trim_start_matches("error: "));
-    std::process::exit(i32::from(USAGE_ERROR))
+    remark!("wardian: {} (see --help)", message.trim_start_matches("error: "));
+    Ok(USAGE_ERROR)
+}
+
+fn execute(command: Command) -> Result<u8> {
+    match command {
+        Command::Run(arguments) => run::main(arguments),
+        Command::Shell(arguments) => shell::main(arguments),
+        Command::Serve(arguments) => serve::main(arguments),
+        Command::Tools(arguments) => tools::main(arguments),
+        Command::Completions(arguments) => completions::main(arguments, Arguments::command()),
+        Command::Audit(arguments) => audit::main(arguments),
+    }
 }
 
 fn main() -> ExitCode {
@@ -66,19 +86,12 @@ fn main() -> ExitCode {
     }
     let level = std::env::var("WARDIAN_LOG").ok().and_then(|level| level.parse().ok());
     let level: tracing::Level = level.unwrap_or(tracing::Level::WARN);
-    tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).init();
-    let outcome = match arguments().command {
-        Command::Run(arguments) => run::main(arguments),
-        Command::Shell(arguments) => shell::main(arguments),
-        Command::Serve(arguments) => serve::main(arguments),
-        Command::Tools(arguments) => tools::main(arguments),
-        Command::Completions(arguments) => completions::main(arguments, Arguments::command()),
-        Command::Audit(arguments) => audit::main(arguments),
+    tracing_subscriber::fmt().with_max_level(level).with_writer(|| out::Remarks).init();
+    let outcome = match Arguments::try_parse() {
+        Ok(arguments) => execute(arguments.command),
+        Err(error) => explain(&error),
     };
-    let code = outcome.unwrap_or_else(|error| {
-        eprintln!("wardian: {error:#}");
-        USAGE_ERROR
-    });
+    let code = outcome.unwrap_or_else(|error| out::report(&error));
     // Not by returning: a thread may be waiting in a read of standard input that nobody will answer.
     std::process::exit(i32::from(code))
 }

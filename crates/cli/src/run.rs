@@ -1,8 +1,9 @@
 //! `wardian run`: a script in a new sandbox.
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -12,8 +13,9 @@ use wardian_hosttools::{Mode, PoolConfig, ToolSandbox, WorkerPool};
 use wardian_server::result_object;
 
 use crate::mount::Mount;
+use crate::out::{OutputError, remark, say};
 use crate::streams::{Stdin, copy_to};
-use crate::{duration, mount, tools};
+use crate::{duration, mount, out, tools};
 
 /// Run a script in a new sandbox and exit with its code.
 #[derive(clap::Args)]
@@ -77,7 +79,7 @@ async fn run(arguments: Arguments) -> Result<u8> {
     let mut builder = Sandbox::builder()
         .limits(limits(arguments.json))
         .timeout((!arguments.timeout.is_zero()).then_some(arguments.timeout))
-        .progress(|step| eprintln!("wardian: {step}"));
+        .progress(|step| remark!("wardian: {step}"));
     for pair in &arguments.env {
         let (name, value) = pair.split_once('=').with_context(|| format!("not NAME=VALUE: '{pair}'"))?;
         builder = builder.env(name, value);
@@ -98,13 +100,13 @@ async fn run(arguments: Arguments) -> Result<u8> {
                 .with_context(|| format!("{path}: nothing was committed"))?;
         }
         if arguments.diff {
-            std::io::stdout().write_all(&sandbox.diff_text(path).await?)?;
+            out::write(&sandbox.diff_text(path).await?)?;
         }
         if arguments.apply && code == 0 {
             let changes =
                 sandbox.apply(path, false).await.with_context(|| format!("{path}: nothing was applied"))?;
             let plural = if changes.len() == 1 { "" } else { "s" };
-            eprintln!("wardian: {path}: {} change{plural} applied", changes.len());
+            remark!("wardian: {path}: {} change{plural} applied", changes.len());
         }
     }
     Ok(code)
@@ -126,7 +128,7 @@ fn overlays(arguments: &Arguments) -> Result<Vec<Mount>> {
 /// Commits what has changed to a branch of the repository around a host directory.
 async fn commit(host: &Path, found: FileChanges, branch: &str, message: &str) -> Result<()> {
     for path in &found.skipped {
-        eprintln!("wardian: {} is not committed: git cannot keep it", path.display());
+        remark!("wardian: {} is not committed: git cannot keep it", path.display());
     }
     let pool = WorkerPool::start(Mode::Worker, &PoolConfig::default())?;
     let committed = async {
@@ -136,7 +138,7 @@ async fn commit(host: &Path, found: FileChanges, branch: &str, message: &str) ->
     };
     let committed = committed.await;
     pool.shutdown().await;
-    eprintln!("wardian: {branch} is at {}", committed?);
+    remark!("wardian: {branch} is at {}", committed?);
     Ok(())
 }
 
@@ -189,12 +191,19 @@ async fn pass_through(sandbox: &Sandbox, run: Run) -> Result<u8> {
     let (stderr, stderr_thread) = copy_to(std::io::stderr());
     let result = sandbox.run_with(run.on_stdout(stdout).on_stderr(stderr)).await;
     // The senders are gone with the run, so both threads end when they have written what there was.
-    let _ = (stdout_thread.join(), stderr_thread.join());
-    Ok(result?.exit_code)
+    let (stdout, stderr) = (ended(stdout_thread), ended(stderr_thread));
+    let code = result?.exit_code;
+    stdout.map_err(OutputError::stdout)?;
+    stderr.map_err(OutputError::stderr)?;
+    Ok(code)
+}
+
+fn ended(thread: JoinHandle<std::io::Result<()>>) -> std::io::Result<()> {
+    thread.join().unwrap_or_else(|_| Err(std::io::Error::other("its writer panicked")))
 }
 
 async fn print_json(sandbox: &Sandbox, run: Run) -> Result<u8> {
     let result = sandbox.run_with(run).await?;
-    println!("{}", result_object(&result));
+    say!("{}", result_object(&result))?;
     Ok(result.exit_code)
 }

@@ -4,15 +4,19 @@ use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use wardian_server::{Http, Options, Server};
 
+use crate::out::{Checked, OutputError, remark};
 use crate::tools;
 
 /// Where the token is found if it is not in a file.
 const TOKEN: &str = "WARDIAN_HTTP_TOKEN";
+/// More descriptors than this are not needed.
+const DESCRIPTORS: u64 = 65_536;
 
 /// Serve sandboxes to other programs, by JSON-RPC 2.0, one message a line; health and native tools by HTTP.
 #[derive(clap::Args)]
@@ -36,10 +40,12 @@ pub(crate) struct Arguments {
     /// Answer HTTP here: /health, /ready, /metrics, and with --tools /tools/run. A port alone is this machine's own.
     #[arg(long, value_name = "[HOST:]PORT")]
     http: Option<String>,
-    /// What callers over HTTP have to know, as a bearer token; needed beyond this machine. WARDIAN_HTTP_TOKEN otherwise.
+    /// File with the bearer token HTTP clients must send, for all but a bare /health. Required unless listening on
+    /// localhost. Default: $WARDIAN_HTTP_TOKEN.
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
-    /// Offer native tools in this directory, over HTTP, as `wardian tools run` would. WARDIAN_TOOLS_* sets the rest.
+    /// Offer native tools in this directory, over HTTP, as `wardian tools run` would. WARDIAN_TOOLS_* sets the rest;
+    /// WARDIAN_TOOLS_ENABLED=false wins.
     #[arg(long, value_name = "DIR", requires = "http")]
     tools: Option<PathBuf>,
     /// Where clients may keep the states of sandboxes, by name.
@@ -57,11 +63,23 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
     {
         bail!("not a directory: {}", dir.display());
     }
+    raise_descriptor_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let served = runtime.block_on(serve(arguments));
     // A thread may wait for standard input that never comes.
     runtime.shutdown_background();
     served.map(|()| 0)
+}
+
+/// Takes as many descriptors as it may have and has a use for: each client needs one.
+fn raise_descriptor_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.unwrap_or(u64::MAX).min(DESCRIPTORS);
+    if limit.current.is_some_and(|current| current < most) {
+        limit.current = Some(most);
+        // Fewer mean fewer clients.
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
 }
 
 async fn serve(arguments: Arguments) -> Result<()> {
@@ -72,11 +90,12 @@ async fn serve(arguments: Arguments) -> Result<()> {
         Some(place) => Some((listen(place).await?, offered(arguments.token_file, arguments.tools)?)),
         None => None,
     };
+    let (stdout, failure) = Checked::new(tokio::io::stdout());
     let lines = async {
         match arguments.socket {
             Some(path) => server.serve_socket(&path, end.comes()).await?,
             None if arguments.stdio => tokio::select! {
-                () = server.serve(tokio::io::stdin(), tokio::io::stdout()) => {}
+                () = server.serve(tokio::io::stdin(), stdout) => {}
                 () = end.comes() => {}
             },
             None => end.comes().await,
@@ -91,7 +110,7 @@ async fn serve(arguments: Arguments) -> Result<()> {
         anyhow::Ok(())
     };
     tokio::try_join!(lines, pages)?;
-    Ok(())
+    failure.take().map_or(Ok(()), |error| Err(OutputError::stdout(error).into()))
 }
 
 /// The end of everything: a signal, or the only client left.
@@ -145,7 +164,7 @@ fn read_token(file: &Path) -> Result<String> {
 async fn listen(place: &str) -> Result<TcpListener> {
     let address = address(place)?;
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen at {address}"))?;
-    eprintln!("wardian: listening on http://{}", listener.local_addr()?);
+    remark!("wardian: listening on http://{}", listener.local_addr()?);
     Ok(listener)
 }
 

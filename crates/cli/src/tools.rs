@@ -1,16 +1,16 @@
 //! `wardian tools`: native programs through the guarded door.
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use wardian_hosttools::{Config, Policy, Request, State, Stream, ToolSandbox, doctor};
+use anyhow::{Context, Result, bail};
+use wardian_hosttools::{Config, Mode, Policy, Request, State, Stream, ToolSandbox, doctor};
 
-use crate::duration;
+use crate::out::{OutputError, remark, say};
 use crate::state::state_directory;
+use crate::{duration, out};
 
 /// The door said no.
 const REFUSED: u8 = 126;
@@ -120,17 +120,20 @@ impl Door {
 }
 
 fn settings(file: Option<&Path>) -> Result<Config> {
-    let config = match file {
-        Some(file) => Config::from_file(file)?,
-        None => Config::from_environment()?,
-    };
-    // Whoever asks here has opened the door; WARDIAN_TOOLS_MODE=disabled keeps it closed.
-    Ok(Config { enabled: true, ..config })
+    // Whoever asks here wants it enabled, but does not overrule settings that disable it.
+    Ok(Config { enabled: true, ..Config::default() }.with_settings(file)?)
 }
 
 /// A door whose jail is this directory, for a sandbox that has it mounted.
 pub(crate) fn door_to(jail: &Path) -> Result<ToolSandbox> {
-    open(Config { jail: Some(jail.to_owned()), ..settings(None)? })
+    let config = settings(None)?;
+    if !config.enabled {
+        bail!("host tools are disabled (WARDIAN_TOOLS_ENABLED=false)");
+    }
+    if config.mode == Mode::Disabled {
+        bail!("host tools are disabled (WARDIAN_TOOLS_MODE=disabled)");
+    }
+    open(Config { jail: Some(jail.to_owned()), ..config })
 }
 
 fn open(mut config: Config) -> Result<ToolSandbox> {
@@ -175,24 +178,26 @@ async fn run(config: Config, timeout: Option<Duration>, called: Called) -> Resul
     let door = open(config)?;
     let showing = async {
         while let Some(chunk) = chunks.recv().await {
-            // Nobody reading it is the reader's business.
-            let _ = match chunk.stream {
-                Stream::Stdout => std::io::stdout().write_all(&chunk.bytes),
-                Stream::Stderr => std::io::stderr().write_all(&chunk.bytes),
-            };
-            let _ = std::io::stdout().flush();
+            match chunk.stream {
+                Stream::Stdout => out::write(&chunk.bytes)?,
+                Stream::Stderr => out::write_remark(&chunk.bytes),
+            }
         }
+        Ok::<(), OutputError>(())
     };
-    let (ran, ()) = tokio::join!(door.run(request), showing);
+    // Output that cannot be written ends the call.
+    let running = async { Ok(door.run(request).await) };
+    let ran = tokio::try_join!(running, showing);
     door.shutdown().await;
+    let (ran, ()) = ran?;
     match ran {
         Ok(finished) if finished.timed_out => {
-            eprintln!("wardian: it took too long and was ended");
+            remark!("wardian: it took too long and was ended");
             Ok(TIMED_OUT)
         }
         Ok(finished) => Ok(u8::try_from(finished.status.code()).unwrap_or(u8::MAX)),
         Err(error) => {
-            eprintln!("wardian: {}: {error}", error.code());
+            remark!("wardian: {}: {error}", error.code());
             Ok(REFUSED)
         }
     }
@@ -207,11 +212,11 @@ fn check(config: Config, called: Called) -> Result<u8> {
         Ok(spec) => {
             let args = spec.args.iter().map(|word| word.display().to_string());
             let line: Vec<String> = std::iter::once(spec.program.display().to_string()).chain(args).collect();
-            println!("allowed: {} (in {})", line.join(" "), spec.cwd.path().display());
+            say!("allowed: {} (in {})", line.join(" "), spec.cwd.path().display())?;
             Ok(0)
         }
         Err(error) => {
-            println!("refused by stage '{}': {}: {error}", error.stage().name(), error.code());
+            say!("refused by stage '{}': {}: {error}", error.stage().name(), error.code())?;
             Ok(1)
         }
     }
@@ -225,14 +230,14 @@ fn policy(config: &Config) -> Result<Policy> {
 }
 
 fn show_policy(config: &Config) -> Result<u8> {
-    print!("{}", policy(config)?.text());
+    out::write(policy(config)?.text().as_bytes())?;
     Ok(0)
 }
 
 async fn show_health(config: &Config) -> Result<u8> {
     let checks = doctor(config).await?;
     for check in &checks {
-        println!("{:12} {:12} {}", check.name, check.state, check.detail);
+        say!("{:12} {:12} {}", check.name, check.state, check.detail)?;
     }
     Ok(u8::from(checks.iter().any(|check| check.state == State::Unavailable)))
 }

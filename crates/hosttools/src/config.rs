@@ -155,15 +155,26 @@ pub struct ConfigError(pub(crate) String);
 impl Config {
     /// The settings in a TOML file, with those of the environment over them.
     pub fn from_file(file: &Path) -> Result<Config, ConfigError> {
-        let failed = |error: &dyn std::fmt::Display| ConfigError(format!("{}: {error}", file.display()));
-        let text = std::fs::read_to_string(file).map_err(|error| failed(&error))?;
-        let config: Config = toml::from_str(&text).map_err(|error| failed(&error))?;
-        config.with_environment(variables())
+        Config::default().with_settings(Some(file))
     }
 
     /// The settings of the environment.
     pub fn from_environment() -> Result<Config, ConfigError> {
-        Config::default().with_environment(variables())
+        Config::default().with_settings(None)
+    }
+
+    /// The settings in a TOML file, if there is one, with those of the environment over them. Where neither says whether
+    /// tools are enabled, these settings decide; the rest of them does not count if there is a file.
+    pub fn with_settings(self, file: Option<&Path>) -> Result<Config, ConfigError> {
+        let Some(file) = file else { return self.with_environment(variables()) };
+        let failed = |error: &dyn std::fmt::Display| ConfigError(format!("{}: {error}", file.display()));
+        let text = std::fs::read_to_string(file).map_err(|error| failed(&error))?;
+        let mut config: Config = toml::from_str(&text).map_err(|error| failed(&error))?;
+        let said: toml::Table = toml::from_str(&text).map_err(|error| failed(&error))?;
+        if !said.contains_key("enabled") {
+            config.enabled = self.enabled;
+        }
+        config.with_environment(variables())
     }
 
     /// These settings, with `WARDIAN_TOOLS_*` among `variables` over them.

@@ -6,9 +6,10 @@ use parking_lot::Mutex;
 use wardian_vfs::{Errno, Handle, Place, Result};
 
 use crate::limits::{Charge, Meter};
-use crate::pipe::{Pipe, PipeReader, PipeWriter};
 use crate::run::Run;
-use crate::stream::{Input, Output, Standard};
+use crate::input::Input;
+use crate::pipe::{Pipe, PipeReader, PipeWriter};
+use crate::stream::{Output, Standard};
 use crate::tty::Terminal;
 
 /// An open file description: what `dup` and `fork` share, its offset included.

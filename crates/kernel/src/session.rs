@@ -16,6 +16,7 @@ use crate::at_rest::{AtRest, Rest, Resting, RestingFd};
 use crate::cwd::Cwd;
 use crate::fd::{Fd, FdTable, OpenFile};
 use crate::image::Image;
+use crate::input::Input;
 use crate::instance::{Ending, Instance, Tenant};
 use crate::limits::Meter;
 use crate::machine::Machine;
@@ -24,8 +25,8 @@ use crate::program::Program;
 use crate::room::Berth;
 use crate::run::{Run, Usage};
 use crate::signal::Signals;
-use crate::stream::{Input, Output, Standard};
 use crate::strings::Strings;
+use crate::stream::{Output, Standard};
 use crate::tty::Terminal;
 use crate::{spawn, task};
 

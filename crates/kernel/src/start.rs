@@ -6,12 +6,13 @@ use wardian_vfs::{Caller, Errno};
 
 use crate::cwd::Cwd;
 use crate::fd::{Fd, FdTable, OpenFile};
+use crate::input::Input;
 use crate::machine::Machine;
 use crate::proc::{Pid, Process, Seed, Status};
 use crate::run::{Run, Usage};
 use crate::signal::{SIGKILL, Signal, Signals};
-use crate::stream::{Input, Output, Standard};
 use crate::strings::Strings;
+use crate::stream::{Output, Standard};
 use crate::tty::Terminal;
 use crate::{spawn, task};
 

@@ -1,9 +1,7 @@
-//! The three streams between a command and whoever runs it.
+//! The streams from a command to whoever runs it. Its input is in `input.rs`.
 //!
-//! An [`Output`] takes the first bytes up to a cap and counts the rest; it keeps them, or hands them on to a listener. An [`Input`] is a block of bytes or a source that is asked only when the guest reads.
+//! An [`Output`] takes the first bytes up to a cap and counts the rest; it keeps them, or hands them on to a listener.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,6 +19,10 @@ pub enum Standard {
     /// Descriptor 2.
     Error,
 }
+
+/// The most of one write that is handed on to a listener: what waits for a slow one is bounded by the pieces that may
+/// wait, whatever a guest writes at once. The guest asks again for the rest.
+const PIECE: usize = 256 * 1024;
 
 /// Where a command's output goes.
 pub struct Output {
@@ -143,6 +145,7 @@ impl Output {
         let listener = self.listener.lock().clone();
         match listener {
             Some(listener) => {
+                let data = &data[..data.len().min(PIECE)];
                 // Nothing is counted before there is room: a write that is interrupted here has not happened.
                 let room = tokio::select! {
                     biased;
@@ -155,6 +158,7 @@ impl Output {
                 if !piece.is_empty() {
                     room.send(piece);
                 }
+                return Ok(data.len());
             }
             None if self.streamed => {}
             None => {
@@ -180,67 +184,6 @@ fn whole_characters(bytes: &[u8]) -> usize {
         _ => 1,
     };
     if back + 1 < needed { start } else { bytes.len() }
-}
-
-/// A future that a source answers with.
-pub type SourceRead<'a> = Pin<Box<dyn Future<Output = std::io::Result<Vec<u8>>> + Send + 'a>>;
-
-/// Somebody who has bytes when asked: a terminal, a file, a network peer.
-pub trait Source: Send + Sync {
-    /// At most `max` bytes; none at the end.
-    fn read(&self, max: usize) -> SourceRead<'_>;
-}
-
-/// Where a command's input comes from.
-pub struct Input {
-    held: Mutex<Held>,
-    source: Option<Box<dyn Source>>,
-}
-
-struct Held {
-    bytes: Vec<u8>,
-    taken: usize,
-}
-
-impl Input {
-    /// No input at all.
-    pub fn empty() -> Arc<Input> {
-        Input::bytes(Vec::new())
-    }
-
-    /// These bytes, then the end.
-    pub fn bytes(bytes: Vec<u8>) -> Arc<Input> {
-        Arc::new(Input { held: Mutex::new(Held { bytes, taken: 0 }), source: None })
-    }
-
-    /// Whatever `source` has, asked only when the guest reads.
-    pub fn source(source: impl Source + 'static) -> Arc<Input> {
-        let held = Mutex::new(Held { bytes: Vec::new(), taken: 0 });
-        Arc::new(Input { held, source: Some(Box::new(source)) })
-    }
-
-    pub(crate) async fn read(&self, buf: &mut [u8]) -> Result<usize, Errno> {
-        let n = self.take_held(buf);
-        if n > 0 || buf.is_empty() {
-            return Ok(n);
-        }
-        let Some(source) = &self.source else { return Ok(0) };
-        let more = source.read(buf.len()).await.map_err(|_| Errno::EIO)?;
-        // Several readers may share this input; what does not fit here waits for the next of them.
-        let mut held = self.held.lock();
-        held.bytes = more;
-        held.taken = 0;
-        drop(held);
-        Ok(self.take_held(buf))
-    }
-
-    fn take_held(&self, buf: &mut [u8]) -> usize {
-        let mut held = self.held.lock();
-        let n = buf.len().min(held.bytes.len() - held.taken);
-        buf[..n].copy_from_slice(&held.bytes[held.taken..held.taken + n]);
-        held.taken += n;
-        n
-    }
 }
 
 #[cfg(test)]
@@ -283,6 +226,31 @@ mod tests {
         let (pieces, ended) = streamed(4, &["aéé".as_bytes(), b"b"]).await;
         assert_eq!(pieces, ["aé".as_bytes(), b"\nnote\n"]);
         assert!(ended.cut);
+    }
+
+    #[tokio::test]
+    async fn a_large_write_is_taken_in_pieces_and_none_twice() {
+        let data: Vec<u8> = (0..PIECE * 3 + 5).map(|i| b'a' + (i % 23) as u8).collect();
+        let (sender, mut receiver) = mpsc::channel(1);
+        let output = Output::new(usize::MAX, Some(sender));
+        let (mut written, mut got) = (0, Vec::new());
+        while written < data.len() {
+            written += output.write(&data[written..]).await.unwrap();
+            // The next piece finds no room, and its writer is interrupted.
+            let rest = &data[written..];
+            if !rest.is_empty() {
+                let interrupted = tokio::select! {
+                    biased;
+                    _ = output.write(rest) => false,
+                    () = std::future::ready(()) => true,
+                };
+                assert!(interrupted);
+            }
+            let piece = receiver.recv().await.unwrap();
+            assert!(piece.len() <= PIECE);
+            got.extend(piece);
+        }
+        assert!(got == data);
     }
 
     #[tokio::test]

@@ -76,7 +76,8 @@ impl Event<'_> {
     }
 }
 
-/// Records an event. A record that is lost is not lost in silence: the log answers every `check` with it from then on.
+/// Records an event. A record that is lost is not lost in silence: the log fails every `check` until it can be written
+/// again, and then says first how many are missing.
 pub(crate) fn record(log: &AuditLog, session: &str, event: &Event) {
     let data = match event.data() {
         Value::Object(data) => data,

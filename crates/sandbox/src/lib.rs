@@ -60,6 +60,8 @@ pub use sandbox::Sandbox;
 pub use snapshot::Snapshot;
 #[doc(hidden)]
 pub use system::{guest_tasks, live_sandboxes, prepare};
-pub use wardian_audit::{AuditError, AuditLog, AuditRecord, Rotation, Verified, VerifyError, verify_audit};
+pub use wardian_audit::{
+    AuditError, AuditLog, AuditRecord, Repaired, Rotation, Verified, VerifyError, repair_audit, verify_audit,
+};
 pub use wardian_kernel::{HostInput, HostOutput, Input, Mode, Source, SourceRead, Terminal};
 pub use wardian_vfs::{Change, Errno, FileKind, What};

@@ -4,12 +4,20 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::process::{Resource, getrlimit};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many clients of one kind are served at once. Others wait to be let in.
+/// How many clients of one kind are served at once.
 const CLIENTS: usize = 1024;
 
-/// Room for clients of one kind.
+/// How many clients of one kind there is room for: no more than a quarter of the descriptors this process may have, so
+/// that neither kind can leave the other, or sandboxes and tools, without any.
+pub(crate) fn clients() -> usize {
+    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(descriptors / 4).map_or(CLIENTS, |quarter| quarter.clamp(1, CLIENTS))
+}
+
+/// Room for clients of one kind. Others wait to be let in.
 pub(crate) struct Admission(Arc<Semaphore>);
 
 /// Held while a client is served.
@@ -17,7 +25,7 @@ pub(crate) type Place = Option<OwnedSemaphorePermit>;
 
 impl Admission {
     pub(crate) fn new() -> Admission {
-        Admission(Arc::new(Semaphore::new(CLIENTS)))
+        Admission(Arc::new(Semaphore::new(clients())))
     }
 
     /// The next client, when there is room for one.

@@ -16,6 +16,7 @@ use tokio::runtime::Handle;
 use wardian::Interactive;
 
 use super::history::HistoryFile;
+use crate::out::say;
 
 /// How long a completion may take: it may run the user's own functions.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -68,7 +69,7 @@ impl Editor {
         // What comes before the last line of a prompt is no part of what the editor redraws.
         let (above, last) = prompt.rsplit_once('\n').map_or(("", &*prompt), |(above, last)| (above, last));
         if !above.is_empty() || prompt.contains('\n') {
-            println!("{}", above.replace(['\u{1}', '\u{2}'], ""));
+            say!("{}", above.replace(['\u{1}', '\u{2}'], ""))?;
         }
         let prompt = (visible(last), last.replace(['\u{1}', '\u{2}'], ""));
         match self.line.readline_with_initial(&prompt, (begun, "")) {

@@ -5,9 +5,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 
+use crate::out::remark;
 use crate::state::state_directory;
 
 /// How many of the last commands a shell starts with.
@@ -18,13 +19,13 @@ const MOST: usize = 4 * REMEMBERED;
 /// The file, if there is one.
 pub(super) struct HistoryFile {
     lines: Vec<String>,
-    file: Option<File>,
+    path: Option<PathBuf>,
 }
 
 impl HistoryFile {
     /// No history.
     pub(super) fn none() -> HistoryFile {
-        HistoryFile { lines: Vec::new(), file: None }
+        HistoryFile { lines: Vec::new(), path: None }
     }
 
     /// The user's history. One that cannot be read or written is said so, and does not keep the shell from working.
@@ -33,28 +34,27 @@ impl HistoryFile {
         match HistoryFile::at(&path) {
             Ok(history) => history,
             Err(error) => {
-                eprintln!("wardian: no history: {}: {error}", path.display());
+                remark!("wardian: no history: {}: {error}", path.display());
                 HistoryFile::none()
             }
         }
     }
 
-    fn at(path: &std::path::Path) -> std::io::Result<HistoryFile> {
+    fn at(path: &Path) -> std::io::Result<HistoryFile> {
         if let Some(directory) = path.parent() {
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         }
-        let bytes = match std::fs::read(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            read => read?,
-        };
+        // Nobody adds a line between reading the old file and putting a shorter one in its place.
+        let file = locked(path)?;
+        let bytes = std::fs::read(path)?;
         let text = String::from_utf8_lossy(&bytes);
         let all: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
         let last = &all[all.len().saturating_sub(REMEMBERED)..];
         if all.len() > MOST {
             cut_back(path, last)?;
         }
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-        Ok(HistoryFile { lines: last.iter().map(|line| decode(line)).collect(), file: Some(file) })
+        drop(file);
+        Ok(HistoryFile { lines: last.iter().map(|line| decode(line)).collect(), path: Some(path.to_owned()) })
     }
 
     /// What was typed before, the oldest first.
@@ -63,20 +63,44 @@ impl HistoryFile {
     }
 
     pub(super) fn append(&mut self, line: &str) {
-        let Some(file) = &mut self.file else { return };
-        // In one write, so that lines of two shells do not mix.
-        if let Err(error) = file.write_all(format!("{}\n", encode(line)).as_bytes()) {
-            eprintln!("wardian: the history is kept no longer: {error}");
-            self.file = None;
+        let Some(path) = &self.path else { return };
+        if let Err(error) = append(path, line) {
+            remark!("wardian: the history is kept no longer: {error}");
+            self.path = None;
         }
     }
 }
 
+/// The file that has this name now, locked: it may have been replaced while this waited for the lock.
+fn locked(path: &Path) -> std::io::Result<File> {
+    loop {
+        let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
+        file.lock()?;
+        let open = file.metadata()?;
+        if path.metadata().is_ok_and(|named| (named.dev(), named.ino()) == (open.dev(), open.ino())) {
+            return Ok(file);
+        }
+    }
+}
+
+fn append(path: &Path, line: &str) -> std::io::Result<()> {
+    let mut file = locked(path)?;
+    let size = file.metadata()?.len();
+    let mut last = [b'\n'];
+    if size > 0 {
+        file.read_exact_at(&mut last, size - 1)?;
+    }
+    // A line that was cut short stays one by itself.
+    let apart = if last == [b'\n'] { "" } else { "\n" };
+    file.write_all(format!("{apart}{}\n", encode(line)).as_bytes())
+}
+
 /// Writes only `lines`, beside the file first: an interruption leaves the old one whole.
-fn cut_back(path: &std::path::Path, lines: &[&str]) -> std::io::Result<()> {
-    let beside = path.with_extension(format!("{}.new", std::process::id()));
+fn cut_back(path: &Path, lines: &[&str]) -> std::io::Result<()> {
+    let beside = path.with_extension("new");
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
     file.write_all((lines.join("\n") + "\n").as_bytes())?;
+    file.sync_all()?;
     std::fs::rename(beside, path)
 }
 
@@ -132,5 +156,18 @@ mod tests {
         assert_eq!(last.lines().count(), REMEMBERED);
         assert_eq!(last.lines().last(), Some(MOST.to_string().as_str()));
         assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), REMEMBERED);
+        // One that was open before goes on in the new file.
+        one.append("after");
+        assert_eq!(HistoryFile::at(&path).unwrap().lines().last(), Some("after"));
+    }
+
+    #[test]
+    fn a_line_that_was_cut_short_does_not_spoil_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("history");
+        std::fs::write(&path, "whole\nhal").unwrap();
+        HistoryFile::at(&path).unwrap().append("next");
+        let again = HistoryFile::at(&path).unwrap();
+        assert_eq!(again.lines().collect::<Vec<_>>(), ["whole", "hal", "next"]);
     }
 }

@@ -20,6 +20,7 @@ use anyhow::{Context, Result, bail};
 use wardian::{Interactive, Limits, Line, Prompt, Sandbox, Terminal};
 
 use crate::mount::{self, Mount};
+use crate::out::remark;
 use editor::{Editor, Typed};
 use history::HistoryFile;
 use screen::Screen;
@@ -68,7 +69,7 @@ async fn start(arguments: &Arguments) -> Result<Sandbox> {
     let mut builder = Sandbox::builder()
         .limits(Limits { command_bytes: usize::MAX, ..Limits::default() })
         .timeout(None)
-        .progress(|step| eprintln!("wardian: {step}"));
+        .progress(|step| remark!("wardian: {step}"));
     if let Ok(term) = std::env::var("TERM") {
         builder = builder.env("TERM", term);
     }

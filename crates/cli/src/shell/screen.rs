@@ -1,6 +1,6 @@
 //! The host's terminal while the sandbox has it: raw, every byte passed on in both directions.
 
-use std::io::Write;
+use std::cell::RefCell;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -11,6 +11,8 @@ use nix::sys::termios::{self, SetArg, Termios};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use wardian::Terminal;
+
+use crate::out;
 
 nix::ioctl_read_bad!(
     /// Asks a terminal for its rows and columns.
@@ -62,14 +64,25 @@ impl Screen {
         terminal.resize(rows, columns);
         let _raw = self.raw()?;
         let mut keyboard = Keyboard::listen()?;
+        // What was read and does not fit into the sandbox's terminal yet.
+        let ahead = RefCell::new(Vec::new());
         let done = self.runtime.block_on(async {
             let mut work = std::pin::pin!(work);
+            // Beside the rest: a command that does not read what is typed must still be seen to write and to end.
+            let mut typing = std::pin::pin!(async {
+                while let Some(bytes) = keyboard.bytes.recv().await {
+                    ahead.replace(bytes.clone());
+                    terminal.type_bytes(&bytes).await;
+                    ahead.take();
+                }
+                std::future::pending::<()>().await;
+            });
             let mut size = tokio::time::interval(SIZE_CHECK);
             loop {
                 tokio::select! {
                     biased;
                     done = &mut work => break Ok(done),
-                    Some(bytes) = keyboard.bytes.recv() => terminal.type_bytes(&bytes).await,
+                    () = &mut typing => {}
                     Some(shown) = terminal.shown() => {
                         if let Err(error) = self.show(&shown) {
                             break Err(error);
@@ -82,6 +95,8 @@ impl Screen {
                 }
             }
         })?;
+        // The keyboard's pieces are typed wholly or not at all.
+        terminal.type_now(&ahead.take());
         for bytes in keyboard.stop() {
             terminal.type_now(&bytes);
         }
@@ -98,8 +113,7 @@ impl Screen {
     }
 
     pub(super) fn show(&self, bytes: &[u8]) -> Result<()> {
-        let mut stdout = std::io::stdout().lock();
-        stdout.write_all(bytes).and_then(|()| stdout.flush()).context("cannot write to the terminal")
+        Ok(out::write(bytes)?)
     }
 
     /// A line that was typed ahead, after its prompt.

@@ -50,7 +50,12 @@ impl Server {
         };
         let arguments: Vec<String> = arguments.iter().map(place).collect();
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let mut child = command(home.path(), &arguments).stderr(Stdio::piped()).spawn().expect("it starts");
+        let command = command(home.path(), &arguments);
+        Server::started(command, home)
+    }
+
+    fn started(mut command: Command, home: tempfile::TempDir) -> Server {
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("it starts");
         let mut line = String::new();
         let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
         stderr.read_line(&mut line).expect("text");
@@ -230,11 +235,12 @@ fn a_tool_answers_or_is_refused_by_the_stage_that_did() {
 fn others_need_the_token() {
     let server = Server::start(&["--http", "0.0.0.0:0", "--token-file", "TOKEN", "--tools", "JAIL"]);
     let with = |authorization: &str| {
-        let head = "GET /health HTTP/1.1\r\nHost: example.org\r\nConnection: close";
+        let head = "GET /ready HTTP/1.1\r\nHost: example.org\r\nConnection: close";
         server.send(&format!("{head}\r\n{authorization}\r\n\r\n"))
     };
-    assert_eq!(with("Authorization: Bearer 0123456789abcdef").status, 200);
-    assert_eq!(with("authorization: bearer 0123456789abcdef").status, 200);
+    for right in ["Authorization: Bearer 0123456789abcdef", "authorization: bearer 0123456789abcdef"] {
+        assert_ne!(with(right).status, 401);
+    }
     for wrong in ["X-Nothing: 1", "Authorization: 0123456789abcdef", "Authorization: Basic 0123456789abcdef"]
     {
         let refused = with(wrong);
@@ -245,6 +251,104 @@ fn others_need_the_token() {
         assert_eq!(with(&format!("Authorization: Bearer {token}")).status, 401, "{token}");
     }
     assert_eq!(server.run(json!({ "command": "cat file" })).status, 401);
+    for path in ["/metrics", "/ready", "/nothing", "/health/", "/tools/run"] {
+        assert_eq!(server.get(path).status, 401, "{path}");
+    }
+}
+
+#[test]
+fn whether_it_lives_is_told_without_the_token_and_nothing_else() {
+    let server = Server::start(&["--http", "0.0.0.0:0", "--token-file", "TOKEN", "--tools", "JAIL"]);
+    let health = server.get("/health");
+    assert_eq!((health.status, health.json()), (200, json!({ "status": "ok" })));
+    let with = |token: &str| {
+        let authorization = format!("Authorization: Bearer {token}");
+        server
+            .send(&format!("GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{authorization}\r\n\r\n"))
+    };
+    assert!(with("0123456789abcdef").json()["workerPool"].is_object());
+    assert_eq!(
+        with("0123456789abcdeF").code(),
+        (401, "UNAUTHORIZED".to_owned()),
+        "a wrong one is worth knowing of"
+    );
+    let post = "POST /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    assert_eq!(server.send(post).status, 401);
+}
+
+/// Lets this process have so many descriptors.
+fn descriptors(needed: u64) {
+    let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    if limit.current.is_some_and(|current| current < needed) {
+        limit.current = Some(needed);
+        rustix::process::setrlimit(rustix::process::Resource::Nofile, limit).expect("enough descriptors");
+    }
+}
+
+/// A client that has sent nothing, half a head, or half a body.
+fn stuck(server: &Server, number: usize) -> TcpStream {
+    server.connect(match number % 3 {
+        0 => "",
+        1 => "GET /health HTTP/1.1\r\nHost: local",
+        _ => "POST /tools/run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{",
+    })
+}
+
+/// Asks for `/health` so many times, each time while nobody but the server can have closed any of `others`.
+fn health_answers<T>(server: &Server, others: &[T]) {
+    for _ in 0..5 {
+        assert_eq!(server.get("/health").status, 200, "beside {} connections", others.len());
+    }
+}
+
+#[test]
+fn health_answers_beside_more_stuck_connections_than_there_is_room_for() {
+    descriptors(4096);
+    let server = Server::start(&["--http", "0", "--tools", "JAIL"]);
+    let mut others = Vec::new();
+    for number in 0..1150 {
+        others.push(stuck(&server, number));
+        if number % 100 == 0 {
+            health_answers(&server, &others);
+        }
+    }
+    health_answers(&server, &others);
+    // The first of them were closed for the others, and none of them was answered: their time was not up.
+    let mut first = &others[0];
+    first.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
+    assert_eq!(first.read(&mut [0; 1]).ok(), Some(0), "the oldest is still open");
+    let mut last = &others[1149];
+    last.set_nonblocking(true).expect("a socket");
+    let error = last.read(&mut [0; 1]).expect_err("the newest was closed, or its time is up");
+    assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+    assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn health_answers_where_descriptors_are_few() {
+    let home = home();
+    let mut wardian = Command::new("prlimit");
+    let binary = env!("CARGO_BIN_EXE_wardian");
+    wardian.args(["--nofile=128:128", binary, "serve", "--http", "0"]).env("XDG_STATE_HOME", home.path());
+    let server = Server::started(wardian, home);
+    let others: Vec<TcpStream> = (0..300).map(|number| stuck(&server, number)).collect();
+    health_answers(&server, &others);
+}
+
+#[test]
+fn health_answers_beside_idle_clients_of_the_socket() {
+    descriptors(4096);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("socket");
+    let server = Server::start(&["--http", "0", "--socket", path.to_str().expect("text")]);
+    let connect = || std::os::unix::net::UnixStream::connect(&path);
+    while connect().is_err() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let others: Vec<_> = (0..1150).map_while(|_| connect().ok()).collect();
+    assert!(others.len() > 1024, "{}", others.len());
+    health_answers(&server, &others);
+    assert_eq!(server.terminate(), Some(0));
 }
 
 #[test]

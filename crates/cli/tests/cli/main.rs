@@ -2,7 +2,9 @@
 
 mod audit;
 mod http;
+mod input;
 mod mounts;
+mod outputs;
 mod readme;
 mod run;
 mod serve;

@@ -152,3 +152,41 @@ fn a_tool_that_would_see_other_files_than_the_sandbox_is_refused() {
     let two = ["run", "--mount", ".:/a", "--mount", ".:/b", "--tool", "git@/a", "cd /a; git log --format=%s"];
     assert_eq!(shown(wardian_in(&project, &two)).1, "first\n");
 }
+
+#[test]
+fn settings_that_disable_tools_win_over_the_command_line() {
+    let (root, project) = project();
+    let config = root.path().join("tools.toml");
+    std::fs::write(&config, "enabled = false\n").expect("a file");
+    let config = config.to_str().expect("text");
+    let mount = format!("{}:/src", project.display());
+    let run = |words: &[&str], variables: &[(&str, &str)]| {
+        let mut wardian = Command::new(env!("CARGO_BIN_EXE_wardian"));
+        wardian.args(words).current_dir(&project).env("XDG_STATE_HOME", root.path().join("state"));
+        shown(wardian.envs(variables.iter().copied()).output().expect("it starts"))
+    };
+    let off = &[("WARDIAN_TOOLS_ENABLED", "false")][..];
+    let direct = ["tools", "run", "--", "cat", "file"];
+    let by_file = ["tools", "run", "--config", config, "--", "cat", "file"];
+    for (words, variables) in [(&direct[..], off), (&by_file, &[])] {
+        let (exit, out, err) = run(words, variables);
+        assert_eq!((exit, out.as_str()), (126, ""), "{words:?}: {err}");
+        assert!(err.starts_with("wardian: SANDBOX_DISABLED: "), "{words:?}: {err}");
+    }
+    let (exit, out, _) = run(&["tools", "check", "--", "cat", "file"], off);
+    assert!(exit == 1 && out.contains("SANDBOX_DISABLED"), "{out}");
+    let in_sandbox = ["run", "--mount", &mount, "--tool", "cat", "cat /src/file; echo ran"];
+    let served = ["serve", "--http", "0", "--tools", "."];
+    for variables in [off, &[("WARDIAN_TOOLS_MODE", "disabled")]] {
+        for words in [&in_sandbox[..], &served] {
+            let (exit, out, err) = run(words, variables);
+            assert_eq!((exit, out.as_str()), (2, ""), "{words:?}: {err}");
+            assert!(err.contains("host tools are disabled"), "{words:?}: {err}");
+        }
+    }
+    // The environment is over the file, and who says nothing has not disabled anything.
+    let on = &[("WARDIAN_TOOLS_ENABLED", "true")][..];
+    assert_eq!(run(&by_file, on), (0, "one\n".to_owned(), String::new()));
+    std::fs::write(config, "timeout_ms = 9000\n").expect("a file");
+    assert_eq!(run(&by_file, &[]), (0, "one\n".to_owned(), String::new()));
+}

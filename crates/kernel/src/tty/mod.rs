@@ -248,33 +248,41 @@ impl Terminal {
             let chars = self.mode().chars;
             (usize::from(chars[place::MIN]), Duration::from_millis(100) * u32::from(chars[place::TIME]))
         };
-        let mut got = 0;
         loop {
             self.wait_for_foreground(machine, process, SIGTTIN).await?;
             let mut typed = std::pin::pin!(self.typed.notified());
             typed.as_mut().enable();
-            let (more, lines, hung_up) = {
-                let mut state = self.state.lock();
-                let lines = state.line.mode.local(local::ICANON);
-                let more = state.line.readable().map(|_| state.line.take(&mut buf[got..]));
-                (more, lines, state.hung_up)
+            let (readable, lines, hung_up) = {
+                let state = self.state.lock();
+                (state.line.readable(), state.line.mode.local(local::ICANON), state.hung_up)
             };
-            self.eaten.notify_waiters();
-            got += more.unwrap_or(0);
-            if hung_up || (lines && (more.is_some() || got > 0)) || got == buf.len() {
-                return Ok(got);
-            }
-            if !lines && got >= min && (got > 0 || time.is_zero()) {
-                return Ok(got);
+            // Nothing is taken before the read is to return: one that is interrupted or killed takes nothing along.
+            let there = readable.unwrap_or(0);
+            let done = match lines {
+                true => readable.is_some(),
+                false => there >= buf.len() || (there >= min && (there > 0 || time.is_zero())),
+            };
+            if done || hung_up {
+                return Ok(self.take(buf));
             }
             // The timer of raw mode runs from the call where nothing need come, else from the first byte.
-            let timed = !lines && !time.is_zero() && (min == 0 || got > 0);
+            let timed = !lines && !time.is_zero() && (min == 0 || there > 0);
             if !timed {
                 typed.await;
             } else if tokio::time::timeout(time, typed).await.is_err() {
-                return Ok(got);
+                return Ok(self.take(buf));
             }
         }
+    }
+
+    /// What was typed, if it can be read.
+    fn take(&self, buf: &mut [u8]) -> usize {
+        let taken = {
+            let mut state = self.state.lock();
+            state.line.readable().map_or(0, |_| state.line.take(buf))
+        };
+        self.eaten.notify_waiters();
+        taken
     }
 
     pub(crate) async fn write(&self, machine: &Machine, process: &Process, data: &[u8]) -> Result<usize> {

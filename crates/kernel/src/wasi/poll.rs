@@ -115,7 +115,8 @@ fn readiness(file: &OpenFile, write: bool) -> Result<Option<Readiness>> {
         (OpenFile::Reader(reader) | OpenFile::Both(reader, _), false) => Ok(Some(reader.readiness())),
         (OpenFile::Writer(writer) | OpenFile::Both(_, writer), true) => Ok(Some(writer.readiness())),
         (OpenFile::Terminal(tty, _), false) => Ok(Some(tty.readiness())),
-        (OpenFile::Tree(_), _) | (OpenFile::Input(_), false) => Ok(None),
+        (OpenFile::Input(input), false) => Ok(Some(input.readiness())),
+        (OpenFile::Tree(_), _) => Ok(None),
         (OpenFile::Output(..) | OpenFile::Terminal(..), true) => Ok(None),
         _ => Err(Errno::EBADF),
     }
@@ -150,6 +151,7 @@ fn change(s: &Subscription) -> Option<tokio::sync::futures::Notified<'_>> {
         (OpenFile::Reader(reader) | OpenFile::Both(reader, _), false) => Some(reader.changed()),
         (OpenFile::Writer(writer) | OpenFile::Both(_, writer), true) => Some(writer.changed()),
         (OpenFile::Terminal(tty, _), false) => Some(tty.changed()),
+        (OpenFile::Input(input), false) => Some(input.changed()),
         _ => None,
     }
 }

@@ -10,6 +10,7 @@ mod descriptors;
 mod endings;
 mod forks;
 mod idle;
+mod inputs;
 mod jobs;
 mod kills;
 mod limits;

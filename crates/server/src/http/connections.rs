@@ -1,44 +1,192 @@
-//! Connections: let in, given so long for what they ask, and closed at the end.
+//! Connections: let in at once, given so long for what they ask, and closed at the end.
+//!
+//! Accepting never waits. A connection that has asked for nothing, or for half of something, holds a seat only until somebody
+//! else needs it: the one that has been silent for longest goes first. A connection whose tool runs keeps its seat; how many
+//! of those there can be is up to the pool and its queue.
 
+use std::collections::BTreeMap;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 
-use crate::admission::Admission;
+use crate::admission::clients;
 
 /// How long a client may take over the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
 /// How long answers that are under way may take once everything is to end.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// How long to wait where a connection cannot be accepted and none can be closed for it.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Answers by `router` until `end`, and to the end what was asked before.
 pub(super) async fn serve(listener: TcpListener, router: Router, end: impl Future<Output = ()>) {
     let mut end = pin!(end);
-    let admission = Admission::new();
+    let seats = Arc::new(Seats::new(clients()));
     let open = GracefulShutdown::new();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD);
     loop {
-        let (stream, place) = tokio::select! {
+        let accepted = tokio::select! {
             () = &mut end => break,
-            client = admission.next(|| listener.accept()) => client,
+            accepted = listener.accept() => accepted,
         };
-        let service = TowerToHyperService::new(router.clone());
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Out of descriptors, most likely: whoever has been silent for longest gives one back.
+                tracing::warn!(%error, "a client could not be let in");
+                seats.close_oldest();
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+        };
+        let seat = Arc::new(seats.sit());
+        let service = TowerToHyperService::new(router.clone().layer(Extension(seat.clone())));
         let connection = open.watch(http.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {
-            let _place = place;
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection broke");
+            tokio::select! {
+                biased;
+                () = seat.closed() => tracing::debug!("a silent connection was closed for another"),
+                served = connection => if let Err(error) = served {
+                    tracing::debug!(%error, "a connection broke");
+                },
             }
         });
     }
     drop(listener);
     // Whoever is still in the middle of a request by then is left there.
     let _ = tokio::time::timeout(FAREWELL, open.shutdown()).await;
+}
+
+/// Room for connections that wait for something.
+struct Seats {
+    most: usize,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    next: u64,
+    /// By when they were last heard of.
+    seats: BTreeMap<u64, Arc<Closing>>,
+}
+
+#[derive(Default)]
+struct Closing {
+    asked: AtomicBool,
+    told: Notify,
+}
+
+impl Seats {
+    fn new(most: usize) -> Seats {
+        Seats { most, waiting: Mutex::default() }
+    }
+
+    /// A seat for a new connection. If all are taken, the connection that has been silent for longest is closed.
+    fn sit(self: &Arc<Seats>) -> Seat {
+        while self.waiting.lock().seats.len() >= self.most && self.close_oldest() {}
+        let closing = Arc::<Closing>::default();
+        let number = self.put(closing.clone());
+        Seat { seats: self.clone(), number: Mutex::new(Some(number)), closing }
+    }
+
+    fn close_oldest(&self) -> bool {
+        let oldest = self.waiting.lock().seats.pop_first();
+        if let Some((_, closing)) = &oldest {
+            closing.asked.store(true, Ordering::SeqCst);
+            closing.told.notify_one();
+        }
+        oldest.is_some()
+    }
+
+    fn put(&self, closing: Arc<Closing>) -> u64 {
+        let mut waiting = self.waiting.lock();
+        let number = waiting.next;
+        waiting.next += 1;
+        waiting.seats.insert(number, closing);
+        number
+    }
+
+    fn take(&self, number: u64) -> bool {
+        self.waiting.lock().seats.remove(&number).is_some()
+    }
+}
+
+/// What a connection holds.
+pub(super) struct Seat {
+    seats: Arc<Seats>,
+    /// Its number among those that wait; none while a tool runs.
+    number: Mutex<Option<u64>>,
+    closing: Arc<Closing>,
+}
+
+impl Seat {
+    /// It has asked for something, so it was heard of just now.
+    pub(super) fn touch(&self) {
+        drop(self.keep());
+    }
+
+    /// Keeps it from being closed until this is dropped. Nothing if it is being closed already.
+    pub(super) fn keep(&self) -> Option<Kept<'_>> {
+        let number = self.number.lock().take()?;
+        self.seats.take(number).then_some(Kept(self))
+    }
+
+    async fn closed(&self) {
+        self.closing.told.notified().await;
+    }
+}
+
+/// A connection that is not to be closed.
+pub(super) struct Kept<'a>(&'a Seat);
+
+impl Drop for Kept<'_> {
+    fn drop(&mut self) {
+        *self.0.number.lock() = Some(self.0.seats.put(self.0.closing.clone()));
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        if let Some(number) = self.number.get_mut().take() {
+            self.seats.take(number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_closed(seat: &Seat) -> bool {
+        seat.closing.asked.load(Ordering::SeqCst)
+    }
+
+    #[test]
+    fn whoever_was_silent_for_longest_goes_first_and_whoever_works_stays() {
+        let seats = Arc::new(Seats::new(3));
+        let (a, b, c) = (seats.sit(), seats.sit(), seats.sit());
+        let working = a.keep().unwrap();
+        let d = seats.sit();
+        b.touch();
+        let e = seats.sit();
+        assert_eq!([&a, &b, &c, &d, &e].map(is_closed), [false, false, true, false, false]);
+        drop(working);
+        // d, b, e, a: the newest seat was only just given back.
+        let f = seats.sit();
+        assert_eq!([&a, &b, &d, &e, &f].map(is_closed), [false, true, true, false, false]);
+        assert!(b.keep().is_none(), "too late");
+        drop((a, b, c, d, e));
+        assert_eq!(seats.waiting.lock().seats.len(), 1);
+    }
 }

@@ -1,18 +1,24 @@
-//! Who is let in: those who know the token, or where there is none, programs of this machine.
+//! Who is let in: those who know the token, or where there is none, programs of this machine. Only whether the server lives
+//! is told to anybody: whatever restarts it need not know the token.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use super::{Site, refusal};
+use super::connections::Seat;
+use super::{Site, health, refusal};
 
 pub(super) async fn admit(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
+    if let Some(seat) = request.extensions().get::<Arc<Seat>>() {
+        seat.touch();
+    }
     let headers = request.headers();
     match &site.http.token {
+        Some(_) if is_probe(&request) => health::alive(&site),
         Some(token) if !knows(headers, token) => {
             let mut response = refusal(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", "a bearer token is needed");
             let scheme = header::HeaderValue::from_static("Bearer");
@@ -26,6 +32,12 @@ pub(super) async fn admit(State(site): State<Arc<Site>>, request: Request, next:
         ),
         _ => next.run(request).await,
     }
+}
+
+/// Asks for `/health` without saying who it is.
+fn is_probe(request: &Request) -> bool {
+    let asks = matches!(*request.method(), Method::GET | Method::HEAD) && request.uri().path() == "/health";
+    asks && !request.headers().contains_key(header::AUTHORIZATION)
 }
 
 fn knows(headers: &HeaderMap, token: &str) -> bool {

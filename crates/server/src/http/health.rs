@@ -11,11 +11,20 @@ use wardian_hosttools::Stats;
 
 use super::{Site, page};
 
+/// For those who do not know the token: that it answers, and nothing else.
+pub(super) fn alive(site: &Site) -> Response {
+    page(StatusCode::OK, &json!({ "status": status(site) }))
+}
+
+fn status(site: &Site) -> &'static str {
+    if site.stopping.load(Ordering::SeqCst) { "stopping" } else { "ok" }
+}
+
 /// That it answers at all is the news; the rest says how busy it is.
 pub(super) async fn health(State(site): State<Arc<Site>>) -> Response {
     let stats = site.tool_stats().await;
     let mut health = json!({
-        "status": if site.stopping.load(Ordering::SeqCst) { "stopping" } else { "ok" },
+        "status": status(&site),
         "version": env!("CARGO_PKG_VERSION"),
         "uptimeSeconds": site.started.elapsed().as_secs(),
         "sandboxes": wardian::live_sandboxes(),

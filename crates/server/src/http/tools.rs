@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -12,6 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use wardian_hosttools::{Ended, Finished, Request, ToolError};
 
+use super::connections::Seat;
 use super::{Site, page, refusal};
 
 /// More than a command line and a few words about it is nonsense.
@@ -20,7 +22,12 @@ const BODY: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs it to its end; a client that goes away ends it.
-pub(super) async fn run(State(site): State<Arc<Site>>, headers: HeaderMap, body: Body) -> Response {
+pub(super) async fn run(
+    State(site): State<Arc<Site>>,
+    Extension(seat): Extension<Arc<Seat>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
     let Some(door) = &site.http.door else {
         return refusal(StatusCode::NOT_FOUND, "SANDBOX_DISABLED", "no native tools are offered here");
     };
@@ -34,12 +41,17 @@ pub(super) async fn run(State(site): State<Arc<Site>>, headers: HeaderMap, body:
         Ok(Err(error)) => return refusal(StatusCode::BAD_REQUEST, "BAD_REQUEST", error),
         Err(_) => return refusal(StatusCode::REQUEST_TIMEOUT, "REQUEST_TIMEOUT", "the body did not come"),
     };
-    match parse(&body) {
-        Err(message) => refusal(StatusCode::BAD_REQUEST, "BAD_REQUEST", message),
-        Ok(request) => match door.run(request).await {
-            Ok(finished) => page(StatusCode::OK, &shown(&finished)),
-            Err(error) => refused(&error),
-        },
+    let request = match parse(&body) {
+        Ok(request) => request,
+        Err(message) => return refusal(StatusCode::BAD_REQUEST, "BAD_REQUEST", message),
+    };
+    let Some(_kept) = seat.keep() else {
+        let message = "this connection is being closed to let others in";
+        return refusal(StatusCode::SERVICE_UNAVAILABLE, "TOO_MANY_CONNECTIONS", message);
+    };
+    match door.run(request).await {
+        Ok(finished) => page(StatusCode::OK, &shown(&finished)),
+        Err(error) => refused(&error),
     }
 }
 

@@ -70,6 +70,8 @@ impl StateFile {
         self.aside(move |file| {
             let mut written = NamedTempFile::new_in(&file.directory)?;
             written.write_all(&state)?;
+            // Before it has its name: a power failure leaves the old state or the new one.
+            written.as_file().sync_all()?;
             written.persist(file.directory.join(&file.name))?;
             Ok(())
         })

@@ -1,0 +1,136 @@
+//! Every command with an output that is full or that nobody reads: an error or a quiet end, never a panic, never a success.
+
+use std::fs::{self, OpenOptions};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use ::wardian::{AuditLog, Rotation};
+
+/// Something to do for every command. `FILE` is a log, `DIR` a directory with a file in it.
+const COMMANDS: &[&[&str]] = &[
+    &["--help"],
+    &["--version"],
+    &["help", "run"],
+    &["run", "--help"],
+    &["run", "echo hi"],
+    &["run", "seq 100000"],
+    &["run", "--json", "echo hi"],
+    &["run", "--mount", "DIR:/src:overlay", "--diff", "echo more >> /src/file"],
+    &["serve", "--stdio"],
+    &["tools", "run", "--jail", "DIR", "--", "cat", "file"],
+    &["tools", "check", "--jail", "DIR", "--", "cat", "file"],
+    &["tools", "check", "--jail", "DIR", "--", "no-such-tool"],
+    &["tools", "policy", "show"],
+    &["tools", "doctor", "--jail", "DIR"],
+    &["completions", "bash"],
+    &["completions", "zsh"],
+    &["audit", "verify", "FILE"],
+    &["audit", "repair", "FILE"],
+];
+
+fn place() -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    fs::create_dir(place.path().join("dir")).unwrap();
+    fs::write(place.path().join("dir/file"), "text\n").unwrap();
+    let log = AuditLog::to_file(place.path().join("log"), Rotation::default()).unwrap();
+    log.record("", "test", Default::default()).unwrap();
+    place
+}
+
+/// The exit code and standard error of a command whose standard output is `stdout`.
+fn run(words: &[&str], place: &Path, stdout: Stdio) -> (i32, String) {
+    let request = place.join("request");
+    fs::write(&request, "{\"id\":1,\"method\":\"create\"}\n{\"id\":2,\"method\":\"run\",\"params\":{\"command\":\"seq 9\"}}\n").unwrap();
+    let (dir, log) = (place.join("dir").display().to_string(), place.join("log").display().to_string());
+    let words = words.iter().map(|word| word.replace("DIR", &dir).replace("FILE", &log));
+    let output = Command::new(env!("CARGO_BIN_EXE_wardian"))
+        .args(words)
+        .env("XDG_STATE_HOME", place)
+        .env_remove("WARDIAN_TOOLS_ENABLED")
+        .stdin(fs::File::open(request).unwrap())
+        .stdout(stdout)
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    (output.status.code().unwrap_or_else(|| panic!("ended by a signal: {stderr}")), stderr)
+}
+
+fn without_progress(stderr: &str) -> String {
+    stderr
+        .lines()
+        .filter(|line| !line.starts_with("wardian: preparing"))
+        .map(|line| format!("{line}\n"))
+        .collect()
+}
+
+#[test]
+fn every_command_says_that_the_disk_is_full() {
+    let place = place();
+    for words in COMMANDS {
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let (code, stderr) = run(words, place.path(), full.into());
+        let stderr = without_progress(&stderr);
+        assert_eq!(code, 2, "{words:?}: {stderr}");
+        let message = "wardian: cannot write standard output: No space left on device (os error 28)\n";
+        assert!(stderr.ends_with(message), "{words:?}: {stderr}");
+        assert!(!stderr.contains("panicked"), "{words:?}: {stderr}");
+    }
+}
+
+#[test]
+fn every_command_ends_quietly_where_nobody_reads() {
+    let place = place();
+    for words in COMMANDS {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let (code, stderr) = run(words, place.path(), writer.into());
+        assert_eq!((code, without_progress(&stderr).as_str()), (141, ""), "{words:?}");
+    }
+}
+
+#[test]
+fn no_command_is_forgotten_above() {
+    let help = Command::new(env!("CARGO_BIN_EXE_wardian")).arg("--help").output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let commands =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    for command in commands.filter_map(|line| line.split_whitespace().next()) {
+        // The shell needs a terminal.
+        let tried = COMMANDS.iter().any(|words| words[0] == command) || command == "shell";
+        assert!(tried, "{command} is not tried");
+    }
+}
+
+#[test]
+fn a_full_standard_error_is_no_panic() {
+    let place = place();
+    for words in
+        [&["run", "echo out; echo err >&2"][..], &["run", "--nonsense"], &["audit", "verify", "/nowhere"]]
+    {
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut wardian = Command::new(env!("CARGO_BIN_EXE_wardian"));
+        wardian.args(words).env("XDG_STATE_HOME", place.path()).env("WARDIAN_LOG", "debug").stderr(full);
+        assert_eq!(wardian.output().unwrap().status.code(), Some(2), "{words:?}");
+    }
+}
+
+#[test]
+fn a_script_whose_output_is_gone_hears_of_it_and_changes_nothing() {
+    let place = place();
+    for full in [true, false] {
+        let stdout: Stdio = match full {
+            true => OpenOptions::new().write(true).open("/dev/full").unwrap().into(),
+            false => {
+                let (reader, writer) = std::io::pipe().unwrap();
+                drop(reader);
+                writer.into()
+            }
+        };
+        // It would write for ever, if nobody told it.
+        let script = "echo changed > /src/file; yes; echo more > /src/more";
+        let words = ["run", "--timeout", "0", "--mount", "DIR:/src:overlay", "--apply", script];
+        let (code, stderr) = run(&words, place.path(), stdout);
+        assert_eq!(code, if full { 2 } else { 141 }, "{stderr}");
+        assert_eq!(fs::read_to_string(place.path().join("dir/file")).unwrap(), "text\n");
+    }
+}

@@ -43,7 +43,7 @@ impl Tree {
         let spot = MountSpot { mount: id, path: [].into() };
         let fresh = self.overlay_root(&host, covered, spot.clone())?;
         *self.inode_mut(root)? = fresh;
-        self.copied.insert(spot, root);
+        self.note_copied(spot, root);
         Ok(changes)
     }
 

@@ -155,7 +155,7 @@ impl Tree {
                 let spot = MountSpot { mount: id, path: [].into() };
                 let root = self.overlay_root(&dir, covered, spot.clone())?;
                 let root = self.add_inode(root)?;
-                self.copied.insert(spot, root);
+                self.note_copied(spot, root);
                 (Source::Overlay { dir, root }, Vec::new())
             }
             Mount::Host(HostMount { dir, access }) => {
@@ -188,9 +188,8 @@ impl Tree {
         let under = self.dir(covered)?;
         let dir = Dir::new(under.parent, &under.name);
         let user = Caller::USER;
-        let mut inode = Inode::new(Body::Dir(Box::new(dir)), 0o755, user.uid, user.gid, id + 1);
-        inode.charged = false;
-        self.add_inode(inode)
+        let inode = Inode::new(Body::Dir(Box::new(dir)), 0o755, user.uid, user.gid, id + 1);
+        self.add_inode(inode.into_installed())
     }
 
     /// Takes the mount at `path` away, with all that was written to it in memory. `EINVAL` if nothing is

@@ -3,6 +3,7 @@
 
 mod archives;
 mod files;
+mod memory;
 mod mounts;
 mod ops;
 mod oracle;

@@ -268,7 +268,7 @@ fn a_full_tree_refuses_and_stays_as_it_was() {
             let result = world.run(&op);
             world.tree.fsck().map_err(TestCaseError::fail)?;
             let used = world.tree.usage();
-            prop_assert!(used.bytes <= limit && used.inodes <= inodes, "{op:?}: {used:?} of {quota:?}");
+            prop_assert!(used.total() <= limit && used.inodes <= inodes, "{op:?}: {used:?} of {quota:?}");
             if result == "ENOSPC" {
                 prop_assert_eq!(world.dump(), before, "{:?}", op);
             }

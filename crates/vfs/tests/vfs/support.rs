@@ -1,6 +1,6 @@
 //! What the tests share.
 
-use wardian_vfs::{Caller, Handle, OpenFlags, Quota, Result, Tree};
+use wardian_vfs::{Caller, Handle, OpenFlags, Quota, Result, Tree, Usage};
 
 pub const ROOT: Caller = Caller::ROOT;
 pub const USER: Caller = Caller::USER;
@@ -10,6 +10,12 @@ pub fn user_tree(quota: Quota) -> Tree {
     let mut tree = Tree::new(quota);
     tree.chown(&ROOT, &tree.root(), b"/", true, Some(USER.uid), Some(USER.gid)).unwrap();
     tree
+}
+
+/// Content and files, without what names and inodes take.
+pub fn counts(tree: &Tree) -> (u64, u64) {
+    let Usage { bytes, inodes, .. } = tree.usage();
+    (bytes, inodes)
 }
 
 pub fn open(tree: &mut Tree, path: &str, flags: OpenFlags) -> Result<Handle> {

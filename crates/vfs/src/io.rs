@@ -283,6 +283,20 @@ impl Tree {
         })
     }
 
+    /// Waits until what was written is on the host's disk; with `data_only`, not for metadata that reading does not need.
+    /// What is in memory has nothing to wait for.
+    pub fn sync(&self, handle: &Handle, data_only: bool) -> Result<()> {
+        let Open::Host { file, .. } = &handle.open else { return Ok(()) };
+        let file = file.as_ref().ok_or(Errno::EBADF)?;
+        crate::probe::note_sync();
+        if data_only {
+            file.sync_data()?
+        } else {
+            file.sync_all()?
+        }
+        Ok(())
+    }
+
     /// The metadata of an open file.
     pub fn stat_handle(&self, who: &Caller, handle: &Handle) -> Result<Stat> {
         match &handle.open {

@@ -37,14 +37,18 @@ pub(crate) fn recover(host: &HostDir, read_only: bool) -> Result<Recovery> {
 pub(crate) fn recover_locked(host: &HostDir, journal: &Journal) -> Result<Recovery> {
     let Some(record) = journal.read()? else { return Ok(Recovery::None) };
     let disk = Disk(host);
-    let recovery = if !is_there(disk, &record)? {
+    let there = is_there(disk, &record)?;
+    let recovery = match record.phase {
+        Phase::Done => {
+            if there {
+                clear(disk, &record.stage)?;
+            }
+            Recovery::Finished
+        }
+        _ if there => return Ok(Recovery::RolledBack { kept: roll_back(disk, journal, record)? }),
+        Phase::Undone => Recovery::RolledBack { kept: None },
         // Nothing was made yet, or another directory has the inode number of one that is gone.
-        Recovery::None
-    } else if record.phase == Phase::Done {
-        clear(disk, &record.stage)?;
-        Recovery::Finished
-    } else {
-        return Ok(Recovery::RolledBack { kept: roll_back(disk, journal, record)? });
+        Phase::Staging | Phase::Intent => Recovery::None,
     };
     journal.remove()?;
     Ok(recovery)
@@ -54,7 +58,9 @@ pub(crate) fn recover_locked(host: &HostDir, journal: &Journal) -> Result<Recove
 fn is_there(disk: Disk, record: &Record) -> Result<bool> {
     let Some(found) = disk.find(&record.stage)? else { return Ok(false) };
     let ours = found.is_dir && found.mode & 0o077 == 0 && found.uid == rustix::process::geteuid().as_raw();
-    Ok(ours && (record.phase == Phase::Staging || found.ino == record.stage_ino))
+    // Before the steps were written down, it is only known by its name.
+    let unknown = record.stage_ino == 0 && record.steps.is_empty();
+    Ok(ours && (unknown || found.ino == record.stage_ino))
 }
 
 /// Undoes every step, the last first, and clears away the stage and the journal. Says where the stage is if something

@@ -114,7 +114,7 @@ fn a_user_who_unpacks_owns_the_files_and_gets_no_set_id_bits() {
 /// A directory with the same words as [`dump`] has for a tree.
 fn dump_host(dir: &Path) -> String {
     let mut tree = Tree::new(Quota::NONE);
-    tree.mount(b"/w", Mount::host(dir, HostAccess::ReadOnly).unwrap()).unwrap();
+    tree.mount(b"/w", host_mount(dir, HostAccess::ReadOnly)).unwrap();
     dump(&tree)
 }
 

@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod archives;
+mod crashes;
 mod files;
 mod memory;
 mod mounts;

@@ -154,7 +154,7 @@ fn what_an_overlay_remembers_is_charged() {
     }
     let before = held();
     let mut tree = user_tree(Quota::NONE);
-    tree.mount(b"/w", Mount::host(dir.path(), HostAccess::Overlay).unwrap()).unwrap();
+    tree.mount(b"/w", host_mount(dir.path(), HostAccess::Overlay)).unwrap();
     for i in 0..3000 {
         read(&mut tree, &format!("/w/d{i}/{i:0>100}"));
     }
@@ -179,7 +179,7 @@ fn a_full_disk_in_an_overlay_refuses_and_loses_nothing() {
         fs::write(dir.path().join(format!("f{i}")), "x").unwrap();
     }
     let mut tree = user_tree(Quota { bytes: 20_000, inodes: 100 });
-    tree.mount(b"/w", Mount::host(dir.path(), HostAccess::Overlay).unwrap()).unwrap();
+    tree.mount(b"/w", host_mount(dir.path(), HostAccess::Overlay)).unwrap();
     let root = tree.root();
     let mut renamed = 0;
     for i in 0..50 {
@@ -205,7 +205,7 @@ fn a_directory_read_through_a_thousand_handles_is_kept_once() {
         fs::write(dir.path().join(format!("f{i}")), "").unwrap();
     }
     let mut tree = user_tree(Quota::NONE);
-    tree.mount(b"/w", Mount::host(dir.path(), HostAccess::ReadWrite).unwrap()).unwrap();
+    tree.mount(b"/w", host_mount(dir.path(), HostAccess::ReadWrite)).unwrap();
     let before = held();
     let mut handles = Vec::new();
     for _ in 0..20 {

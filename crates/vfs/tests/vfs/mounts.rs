@@ -20,7 +20,7 @@ fn host() -> TempDir {
 fn mounted(dir: &TempDir, access: HostAccess) -> Tree {
     let mut tree = user_tree(Quota::NONE);
     assert!(!tree.has_host_mounts());
-    tree.mount(b"/src", Mount::host(dir.path(), access).unwrap()).unwrap();
+    tree.mount(b"/src", host_mount(dir.path(), access)).unwrap();
     assert!(tree.has_host_mounts());
     tree
 }

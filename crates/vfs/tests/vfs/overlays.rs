@@ -17,7 +17,7 @@ use wardian_vfs::*;
 
 const TEXT: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n";
 
-fn lower() -> TempDir {
+pub fn lower() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let at = |path: &str| dir.path().join(path);
     fs::create_dir_all(at("sub/deep")).unwrap();
@@ -30,14 +30,23 @@ fn lower() -> TempDir {
     dir
 }
 
-fn overlay(dir: &Path) -> Tree {
+pub fn overlay(dir: &Path) -> Tree {
     let mut tree = user_tree(Quota::NONE);
-    tree.mount(b"/w", Mount::host(dir, HostAccess::Overlay).unwrap()).unwrap();
+    tree.mount(b"/w", host_mount(dir, HostAccess::Overlay)).unwrap();
+    tree
+}
+
+/// The same for user 1000 to apply, where the tests run as root.
+fn overlay_for_user(dir: &Path) -> Tree {
+    let state = if is_root() { state_of(1000) } else { state() };
+    let mut tree = user_tree(Quota::NONE);
+    let mount = Mount::host_with_state(dir, HostAccess::Overlay, Some(state)).unwrap();
+    tree.mount(b"/w", mount).unwrap();
     tree
 }
 
 /// Paths with contents, targets and permission bits of everything in a host directory.
-fn snapshot(dir: &Path) -> BTreeMap<String, String> {
+pub fn snapshot(dir: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut pending = vec![dir.to_path_buf()];
     while let Some(at) = pending.pop() {
@@ -72,7 +81,7 @@ fn short(changes: &[Change]) -> Vec<String> {
 }
 
 /// Some of everything.
-fn change(tree: &mut Tree) {
+pub fn change(tree: &mut Tree) {
     let root = tree.root();
     write(tree, "/w/text", TEXT.replace("five", "FIVE").as_bytes());
     write(tree, "/w/new file", b"no newline at the end");
@@ -332,7 +341,7 @@ fn a_takeover_that_fails_halfway_leaves_everything_as_it_was() {
         for locked in ["/w/0", "/w/z"] {
             let dir = partly_locked();
             let before = snapshot(dir.path());
-            let mut tree = overlay(dir.path());
+            let mut tree = overlay_for_user(dir.path());
             change(&mut tree);
             doom(&mut tree, locked);
             let changes = tree.diff(b"/w").unwrap();
@@ -359,7 +368,7 @@ fn a_takeover_that_fails_at_its_very_end_leaves_everything_as_it_was() {
     lock(dir.path(), 0o755);
     std::os::unix::fs::chown(dir.path().join("0/file"), Some(0), None).unwrap();
     let before = snapshot(dir.path());
-    let mut tree = overlay(dir.path());
+    let mut tree = overlay_for_user(dir.path());
     change(&mut tree);
     tree.chmod(&Caller::ROOT, &tree.root(), b"/w/0/file", true, 0o600).unwrap();
     as_ordinary_user(|| {

@@ -170,7 +170,7 @@ fn open<'a>(archive: &'a [u8], limits: &Limits) -> Result<(Decoder<'a>, Shell, H
     decoder.window_log_max(WINDOW_LOG)?;
     let budget = Budget::new(limits);
     let mut input = Decoder { input: Metered::new(decoder, &budget), budget };
-    let shell = input.shell(limits.memory_bytes)?;
+    let shell = input.shell(limits)?;
     let history = input.history()?;
     Ok((input, shell, history))
 }
@@ -301,7 +301,7 @@ impl Decoder<'_> {
         Ok(bytes)
     }
 
-    fn shell(&mut self, memory_limit: u64) -> Result<Shell, ArchiveError> {
+    fn shell(&mut self, limits: &Limits) -> Result<Shell, ArchiveError> {
         let programs = String::from_utf8_lossy(&self.bytes()?).into_owned();
         let mut env = Vec::new();
         for _ in 0..self.number()? {
@@ -311,12 +311,16 @@ impl Decoder<'_> {
         let umask = self.small()?;
         let signals = self.bytes()?;
         let mut fds = Vec::new();
-        for _ in 0..self.number()? {
+        let count = self.number()?;
+        if count > limits.open_files as u64 {
+            return Err(ArchiveError::TooLarge(format!("its shell has {count} files open")));
+        }
+        for _ in 0..count {
             self.budget.take_shell(size_of::<PackedFd>() as u64)?;
             fds.push(self.descriptor()?);
         }
         let memory_size = self.number()?;
-        if memory_size > memory_limit.saturating_add(PROGRAM_START) {
+        if memory_size > limits.memory_bytes.saturating_add(PROGRAM_START) {
             return Err(ArchiveError::TooLarge(format!("its shell has {memory_size} bytes of memory")));
         }
         let stack_pointer = self.small()?;

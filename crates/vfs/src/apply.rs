@@ -19,9 +19,9 @@ use crate::mount::Source;
 use crate::place::{MountSpot, Place};
 use crate::recover::{clear, recover_locked, roll_back};
 use crate::steps::{self, SYNC_EACH, Step, aside, staged};
-use crate::{Caller, Errno, FileKind, Result, Tree, probe};
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use crate::{Caller, Errno, FileKind, Handle, Result, Seek, Tree, probe};
+use std::fs::File;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::sync::Arc;
 
 impl Tree {
@@ -217,16 +217,8 @@ impl<'t> Apply<'t> {
         let mut tree = self.tree.clone();
         let place = self.place(change)?;
         let mut file = tree.open_place(&place)?;
-        let mut out = self.disk().create(&path)?;
-        let mut buf = vec![0; 64 << 10];
-        loop {
-            let count = tree.read(&mut file, &mut buf)?;
-            if count == 0 {
-                break;
-            }
-            probe::step();
-            out.write_all(&buf[..count])?;
-        }
+        let out = self.disk().create(&path)?;
+        copy(&tree, &mut file, &out)?;
         let mode = self.tree.stat_place(&Caller::ROOT, &place)?.mode;
         out.set_permissions(std::fs::Permissions::from_mode(mode & 0o1777))?;
         if durable { sync(&out) } else { Ok(()) }
@@ -239,6 +231,32 @@ impl<'t> Apply<'t> {
         }
         steps::sync_all(self.disk(), &self.record.steps)
     }
+}
+
+/// Copies a file's content. Holes stay holes: they cost the sandbox nothing, and so they must not cost the host.
+fn copy(tree: &Tree, from: &mut Handle, to: &File) -> Result<()> {
+    let mut buf = vec![0; 64 << 10];
+    let mut offset = 0;
+    loop {
+        match tree.seek(from, Seek::Data(offset)) {
+            Ok(start) => offset = start,
+            Err(Errno::ENXIO) => break,
+            Err(errno) => return Err(errno),
+        }
+        let end = tree.seek(from, Seek::Hole(offset))?;
+        while offset < end {
+            let wanted = usize::try_from(end - offset).map_or(buf.len(), |left| left.min(buf.len()));
+            let count = tree.pread(from, &mut buf[..wanted], offset)?;
+            if count == 0 {
+                break; // a lower file that has become shorter meanwhile
+            }
+            probe::step();
+            to.write_all_at(&buf[..count], offset)?;
+            offset += count as u64;
+        }
+        offset = end;
+    }
+    Ok(to.set_len(tree.seek(from, Seek::End(0))?)?)
 }
 
 fn mode_step(change: &Change) -> Option<Step> {

@@ -230,34 +230,34 @@ fn tar_header(name: &str, kind: u8, size: u64) -> Vec<u8> {
 
 const BOMBS: [Bomb; 9] = [
     ("an environment", |out| {
-        put(out, &[1000]);
-        for _ in 0..1000 {
+        put(out, &[250]);
+        for _ in 0..250 {
             put(out, &[4 * MIB]);
             zeros(out, 4);
         }
     }),
     ("an environment of empty strings", |out| {
         put(out, &[1 << 40]);
-        zeros(out, 2000);
+        zeros(out, 400);
     }),
     ("descriptors", |out| {
         put(out, &[0, 0, 0o22, 0, 1 << 40]);
-        zeros(out, 2000);
+        zeros(out, 400);
     }),
     ("removed files that are open", |out| {
-        put(out, &[0, 0, 0o22, 0, 1000]);
-        for number in 0..1000 {
+        put(out, &[0, 0, 0o22, 0, 40]);
+        for number in 0..40 {
             put(out, &[number, 0, 3, number, 0, 0, 30 * MIB]);
             zeros(out, 30);
         }
     }),
     ("memory", |out| {
         put(out, &[0, 0, 0o22, 0, 0, 4 << 30, 0, 1 << 20]);
-        zeros(out, 4096);
+        zeros(out, 1024);
     }),
     ("a history", |out| {
-        put(out, &[0, 0, 0o22, 0, 0, 0, 0, 0, 100, 100]);
-        for number in 0..100 {
+        put(out, &[0, 0, 0o22, 0, 0, 0, 0, 0, 20, 20]);
+        for number in 0..20 {
             put(out, &[number, number, 60 * MIB]);
             zeros(out, 60);
         }
@@ -271,11 +271,11 @@ const BOMBS: [Bomb; 9] = [
     ("one directory again and again", |out| {
         put(out, &EMPTY_SHELL);
         let header = tar_header("tmp/d/", b'5', 0);
-        (0..6_000_000).for_each(|_| out.write_all(&header).unwrap());
+        (0..2_000_000).for_each(|_| out.write_all(&header).unwrap());
     }),
     ("a file over and over", |out| {
         put(out, &EMPTY_SHELL);
-        for _ in 0..1000 {
+        for _ in 0..60 {
             out.write_all(&tar_header("tmp/f", b'0', 20 * MIB)).unwrap();
             zeros(out, 20);
         }

@@ -4,7 +4,7 @@ use super::TarError;
 use super::header::Kind;
 use super::read::{Archive, Entry};
 use crate::name::{NAME_MAX, PATH_MAX};
-use crate::{Caller, Errno, FileKind, OpenFlags, Place, SetTime, Tree};
+use crate::{Caller, Errno, FileKind, OpenFlags, Place, Quota, SetTime, Tree};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -65,8 +65,12 @@ struct Target {
 impl Import<'_> {
     fn run<R: Read>(&mut self, archive: &mut Archive<R>) -> Result<Imported, TarError> {
         let mut imported = Imported::default();
+        let most = most_entries(self.tree.quota());
         while let Some(entry) = archive.next()? {
             imported.entries += 1;
+            if imported.entries > most {
+                return Err(TarError::File { name: entry.name, errno: Errno::ENOSPC });
+            }
             imported.bytes += self.unpack(archive, &entry)?;
         }
         for Late { target, mode, mtime } in std::mem::take(&mut self.late).into_values() {
@@ -233,6 +237,14 @@ impl Import<'_> {
     fn mode(&self, entry: &Entry) -> u32 {
         entry.mode & if self.who.is_root() { 0o7777 } else { 0o1777 }
     }
+}
+
+/// How many entries an archive may have: some more than there can be names, so that one that names the same few files
+/// over and over does not keep anybody busy.
+fn most_entries(quota: Quota) -> u64 {
+    const NAME: u64 = 128;
+    const SPARE: u64 = 1024;
+    quota.inodes.saturating_mul(2).min(quota.bytes / NAME).saturating_add(SPARE)
 }
 
 /// The names of a path that stays below where it starts.

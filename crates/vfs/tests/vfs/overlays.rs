@@ -249,6 +249,24 @@ fn changes_can_be_taken_over() {
 }
 
 #[test]
+fn holes_are_taken_over_as_holes() {
+    let dir = lower();
+    let mut tree = overlay(dir.path());
+    let file = open(&mut tree, "/w/sparse", OpenFlags::CREATE | OpenFlags::WRITE).unwrap();
+    tree.pwrite(&file, b"in between", 1 << 33).unwrap();
+    tree.truncate(&file, 1 << 34).unwrap();
+    tree.close(file);
+    tree.apply(b"/w").unwrap();
+    let made = fs::metadata(dir.path().join("sparse")).unwrap();
+    assert_eq!(made.len(), 1 << 34);
+    assert!(made.blocks() * 512 < 1 << 20, "{} blocks", made.blocks());
+    let mut found = [0; 10];
+    let host = fs::File::open(dir.path().join("sparse")).unwrap();
+    std::os::unix::fs::FileExt::read_exact_at(&host, &mut found, 1 << 33).unwrap();
+    assert_eq!(&found, b"in between");
+}
+
+#[test]
 fn what_is_not_for_a_host_is_not_taken_over() {
     let dir = lower();
     let before = snapshot(dir.path());

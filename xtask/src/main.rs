@@ -30,7 +30,8 @@ cargo xtask CHORE
   python                     the Python package's tests, with the wheel in a fresh environment
   bench [core|shell|sandbox|tools|userland|vfs]
                              measure, against native in the same run, into bench/results
-  soak [vfs|kernel|sandbox]  the long versions of the property and leak tests
+  soak [vfs|apply|kernel|sandbox]
+                             the long versions of the property, crash and leak tests
   fuzz [TARGET…] [--seconds N]
                              the fuzz targets, one after the other
   torture [--minutes N] [--seed N] [--only ATTACK]

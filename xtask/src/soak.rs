@@ -6,6 +6,12 @@ use anyhow::{Result, bail};
 const SOAKS: &[(&str, &str, &str, &str)] = &[
     ("vfs", "WARDIAN_SOAK_SEQUENCES", "20000", "cargo test --release --workspace --test vfs"),
     (
+        "apply",
+        "WARDIAN_SOAK_KILLS",
+        "1000",
+        "cargo test --release --workspace --test vfs crashes::a_kill_at_any_moment",
+    ),
+    (
         "kernel",
         "WARDIAN_SOAK_CYCLES",
         "20000",

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! An archive can come from anywhere, so nothing in it is believed: it is checked, unpacked beside the sandbox within
-//! its limits, and only when all of it is there does the sandbox become it.
+//! its limits and a budget (`budget.rs`), and only when all of it is there does the sandbox become it.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -18,8 +18,10 @@ use wardian_kernel::{AtRest, Packed, PackedFd, PackedFile, PackedPlace, Page};
 use wardian_vfs::{Caller, Errno, TarError, TarFormat, TarOptions, Tree};
 
 use crate::audit::Event;
+use crate::budget::{Budget, Metered};
 use crate::error::{Error, lost};
 use crate::history::{History, HistoryEntry};
+use crate::options::Limits;
 use crate::sandbox::Sandbox;
 use crate::snapshot::Value;
 
@@ -28,12 +30,10 @@ const VERSION: u32 = 1;
 /// Magic, version, length and hash.
 const HEADER: usize = 8 + 4 + 8 + 32;
 const COMPRESSION: i32 = 3;
-/// What unpacking may hold in memory for itself: 2 to this power bytes.
-const WINDOW_LOG: u32 = 27;
+/// What unpacking may hold in memory for itself: 2 to this power bytes. What is written here needs 2 MiB.
+const WINDOW_LOG: u32 = 24;
 /// What a shell's memory may measure beyond the sandbox's limit: what its program starts with.
 const PROGRAM_START: u64 = 64 << 20;
-/// The most of anything that is counted in an archive.
-const MANY: u32 = 1 << 20;
 
 /// Why an archive was not taken, or not written.
 #[derive(Debug, thiserror::Error)]
@@ -100,7 +100,7 @@ impl Sandbox {
         self.check_audit()?;
         let bytes = archive.len();
         let (fresh, limits, programs) = self.import_base();
-        let unpacking = self.kernel().spawn_blocking(move || unpack(&archive, fresh, limits, &programs));
+        let unpacking = self.kernel().spawn_blocking(move || unpack(&archive, fresh, &limits, &programs));
         let Value { tree, rest, history } = unpacking.await.map_err(lost)??;
         self.become_value(session, tree, &rest, history)?;
         self.inner().record(Event::Import { bytes, shell: true });
@@ -114,16 +114,16 @@ impl Sandbox {
         self.check_audit()?;
         let bytes = archive.len();
         let (_, limits, _) = self.import_base();
-        let importing = move |tree: &mut Tree| Ok(unpack_files(&archive, tree, limits));
+        let importing = move |tree: &mut Tree| Ok(unpack_files(&archive, tree, &limits));
         self.on_tree(importing).await.map_err(|errno| Error::refused(errno, b"import"))??;
         self.inner().record(Event::Import { bytes, shell: false });
         Ok(())
     }
 
     /// What an import starts from: the files the sandbox was made with.
-    fn import_base(&self) -> (Tree, u64, String) {
+    fn import_base(&self) -> (Tree, Limits, String) {
         let inner = self.inner();
-        (inner.setup.fresh.clone(), inner.setup.limits.memory_bytes, inner.system.programs_hash.clone())
+        (inner.setup.fresh.clone(), inner.setup.limits, inner.system.programs_hash.clone())
     }
 }
 
@@ -165,17 +165,18 @@ fn payload(archive: &[u8]) -> Result<&[u8], ArchiveError> {
 }
 
 /// Reads an archive up to its files.
-fn open(archive: &[u8], memory_limit: u64) -> Result<(Decoder<'_>, Shell, History), ArchiveError> {
+fn open<'a>(archive: &'a [u8], limits: &Limits) -> Result<(Decoder<'a>, Shell, History), ArchiveError> {
     let mut decoder = zstd::stream::read::Decoder::with_buffer(payload(archive)?)?;
     decoder.window_log_max(WINDOW_LOG)?;
-    let mut input = Decoder(decoder);
-    let shell = input.shell(memory_limit)?;
+    let budget = Budget::new(limits);
+    let mut input = Decoder { input: Metered::new(decoder, &budget), budget };
+    let shell = input.shell(limits)?;
     let history = input.history()?;
     Ok((input, shell, history))
 }
 
-fn unpack(archive: &[u8], mut tree: Tree, memory_limit: u64, programs: &str) -> Result<Value, ArchiveError> {
-    let (mut input, shell, history) = open(archive, memory_limit)?;
+fn unpack(archive: &[u8], mut tree: Tree, limits: &Limits, programs: &str) -> Result<Value, ArchiveError> {
+    let (mut input, shell, history) = open(archive, limits)?;
     if shell.programs != programs {
         return Err(ArchiveError::OtherPrograms { theirs: shell.programs, ours: programs.to_owned() });
     }
@@ -187,8 +188,8 @@ fn unpack(archive: &[u8], mut tree: Tree, memory_limit: u64, programs: &str) -> 
     Ok(Value { tree, rest, history })
 }
 
-fn unpack_files(archive: &[u8], tree: &mut Tree, memory_limit: u64) -> Result<(), ArchiveError> {
-    open(archive, memory_limit)?.0.files(tree)
+fn unpack_files(archive: &[u8], tree: &mut Tree, limits: &Limits) -> Result<(), ArchiveError> {
+    open(archive, limits)?.0.files(tree)
 }
 
 /// A shell as it lies in an archive.
@@ -267,12 +268,15 @@ impl<W: Write> Encoder<W> {
     }
 }
 
-struct Decoder<'a>(zstd::stream::read::Decoder<'static, &'a [u8]>);
+struct Decoder<'a> {
+    input: Metered<zstd::stream::read::Decoder<'static, &'a [u8]>>,
+    budget: Budget,
+}
 
 impl Decoder<'_> {
     fn number(&mut self) -> Result<u64, ArchiveError> {
         let mut bytes = [0; 8];
-        self.0.read_exact(&mut bytes)?;
+        self.input.read_exact(&mut bytes)?;
         Ok(u64::from_le_bytes(bytes))
     }
 
@@ -280,42 +284,43 @@ impl Decoder<'_> {
         u32::try_from(self.number()?).or_else(|_| damaged("a number is too large"))
     }
 
-    fn count(&mut self) -> Result<u32, ArchiveError> {
-        match self.small()? {
-            count if count <= MANY => Ok(count),
-            _ => damaged("there is too much of something"),
-        }
+    /// Some bytes of the shell's, which count against its memory.
+    fn bytes(&mut self) -> Result<Vec<u8>, ArchiveError> {
+        let length = self.number()?;
+        self.budget.take_shell(length)?;
+        self.exactly(length)
     }
 
-    /// Grows as the bytes come: a length is only a claim.
-    fn bytes(&mut self, max: u64) -> Result<Vec<u8>, ArchiveError> {
-        let length = self.number()?;
-        if length > max {
-            return Err(ArchiveError::TooLarge(format!("{length} bytes in one piece, of at most {max}")));
-        }
+    /// Grows as the bytes come: a length is only a claim, even one that the budget covers.
+    fn exactly(&mut self, length: u64) -> Result<Vec<u8>, ArchiveError> {
         let mut bytes = Vec::new();
-        if self.0.by_ref().take(length).read_to_end(&mut bytes)? as u64 != length {
+        if self.input.by_ref().take(length).read_to_end(&mut bytes)? as u64 != length {
             return damaged("it ends too early");
         }
+        bytes.shrink_to_fit();
         Ok(bytes)
     }
 
-    fn shell(&mut self, memory_limit: u64) -> Result<Shell, ArchiveError> {
-        const TEXT: u64 = 4 << 20;
-        let programs = String::from_utf8_lossy(&self.bytes(TEXT)?).into_owned();
+    fn shell(&mut self, limits: &Limits) -> Result<Shell, ArchiveError> {
+        let programs = String::from_utf8_lossy(&self.bytes()?).into_owned();
         let mut env = Vec::new();
-        for _ in 0..self.count()? {
-            env.push(self.bytes(TEXT)?);
+        for _ in 0..self.number()? {
+            env.push(self.bytes()?);
         }
-        let cwd = self.bytes(TEXT)?;
+        let cwd = self.bytes()?;
         let umask = self.small()?;
-        let signals = self.bytes(TEXT)?;
+        let signals = self.bytes()?;
         let mut fds = Vec::new();
-        for _ in 0..self.count()? {
-            fds.push(self.descriptor(memory_limit)?);
+        let count = self.number()?;
+        if count > limits.open_files as u64 {
+            return Err(ArchiveError::TooLarge(format!("its shell has {count} files open")));
+        }
+        for _ in 0..count {
+            self.budget.take_shell(size_of::<PackedFd>() as u64)?;
+            fds.push(self.descriptor()?);
         }
         let memory_size = self.number()?;
-        if memory_size > memory_limit.saturating_add(PROGRAM_START) {
+        if memory_size > limits.memory_bytes.saturating_add(PROGRAM_START) {
             return Err(ArchiveError::TooLarge(format!("its shell has {memory_size} bytes of memory")));
         }
         let stack_pointer = self.small()?;
@@ -332,14 +337,15 @@ impl Decoder<'_> {
         let mut pages = Vec::new();
         for _ in 0..count {
             let (mut number, mut contents) = ([0; 4], [0; size_of::<Page>()]);
-            self.0.read_exact(&mut number)?;
-            self.0.read_exact(&mut contents)?;
+            self.budget.take_shell(size_of::<Page>() as u64)?;
+            self.input.read_exact(&mut number)?;
+            self.input.read_exact(&mut contents)?;
             pages.push((u32::from_le_bytes(number), Arc::new(contents)));
         }
         Ok(pages)
     }
 
-    fn descriptor(&mut self, limit: u64) -> Result<PackedFd, ArchiveError> {
+    fn descriptor(&mut self) -> Result<PackedFd, ArchiveError> {
         let (number, cloexec) = (self.small()?, self.number()? != 0);
         let what = match self.number()? {
             0 => PackedFile::Stream(self.small()?.min(255) as u8),
@@ -349,8 +355,13 @@ impl Decoder<'_> {
             }
             kind @ (2 | 3) => {
                 let (description, flags, offset) = (self.small()?, self.small()?, self.number()?);
-                let bytes = self.bytes(limit)?;
-                let place = if kind == 2 { PackedPlace::Path(bytes) } else { PackedPlace::Orphan(bytes) };
+                let place = if kind == 2 {
+                    PackedPlace::Path(self.bytes()?)
+                } else {
+                    let length = self.number()?;
+                    self.budget.take_open(length)?;
+                    PackedPlace::Orphan(self.exactly(length)?)
+                };
                 PackedFile::File { description, flags, offset, place }
             }
             _ => return damaged("it has a descriptor of an unknown kind"),
@@ -361,16 +372,16 @@ impl Decoder<'_> {
     fn history(&mut self) -> Result<History, ArchiveError> {
         let last = self.number()?;
         let mut entries = Vec::new();
-        for _ in 0..self.count()? {
+        for _ in 0..self.number()? {
             let (index, timestamp) = (self.number()?, self.number()?);
-            entries.push(HistoryEntry { index, timestamp, command: self.bytes(64 << 20)? });
+            entries.push(HistoryEntry { index, timestamp, command: self.bytes()? });
         }
         Ok(History::from_parts(last, entries))
     }
 
     /// The files, as the sandbox's own user: an archive cannot put anything where a guest could not.
     fn files(&mut self, tree: &mut Tree) -> Result<(), ArchiveError> {
-        match tree.import_tar(&Caller::USER, b"/", &mut self.0) {
+        match tree.import_tar(&Caller::USER, b"/", &mut self.input) {
             Ok(_) => Ok(()),
             Err(TarError::File { name, errno: Errno::ENOSPC }) => {
                 Err(ArchiveError::TooLarge(format!("no room for {}", String::from_utf8_lossy(&name))))

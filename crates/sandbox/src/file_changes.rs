@@ -36,11 +36,13 @@ impl Sandbox {
 impl FileChanges {
     fn of(tree: &mut Tree, mount: &[u8]) -> wardian_vfs::Result<FileChanges> {
         let mut all = FileChanges::default();
+        // What has changed is in memory already, but for the holes of sparse files.
+        let mut room = tree.quota().bytes;
         for change in tree.diff(mount)? {
             let path = PathBuf::from(OsString::from_vec(change.path.clone()));
             if matters(&change) {
                 match can_be_committed(&path) {
-                    true => all.take(tree, mount, &change, path)?,
+                    true => all.take(tree, mount, &change, path, &mut room)?,
                     false => all.skipped.push(path),
                 }
             }
@@ -54,6 +56,7 @@ impl FileChanges {
         mount: &[u8],
         change: &Change,
         path: PathBuf,
+        room: &mut u64,
     ) -> wardian_vfs::Result<()> {
         let inside = [mount, b"/", &change.path].concat();
         let root = tree.root();
@@ -62,9 +65,11 @@ impl FileChanges {
             (_, FileKind::File) => {
                 let executable = tree.stat(&Caller::ROOT, &root, &inside, false)?.mode & 0o100 != 0;
                 let handle = tree.open(&Caller::ROOT, &root, &inside, OpenFlags::READ, 0)?;
-                let contents = read_all(tree, &handle);
+                let contents = read_all(tree, &handle, *room);
                 tree.close(handle);
-                FileChange::Write { path, contents: contents?, executable }
+                let contents = contents?;
+                *room -= contents.len() as u64;
+                FileChange::Write { path, contents, executable }
             }
             (_, FileKind::Symlink) => {
                 let target = tree.read_link(&Caller::ROOT, &root, &inside)?;

@@ -37,12 +37,12 @@ pub struct Metadata {
 }
 
 impl Sandbox {
-    /// A file's content.
+    /// A file's content. `EFBIG` if it is longer than `Limits::fs_bytes`, as a sparse file can be, or one of the host's.
     pub async fn read_file(&self, path: impl AsRef<[u8]>) -> Result<Vec<u8>, Error> {
         self.at(path, |tree, root, path| {
             readable(tree.stat(&USER, root, path, true)?)?;
             let handle = tree.open(&USER, root, path, OpenFlags::READ, 0)?;
-            let read = read_all(tree, &handle);
+            let read = read_all(tree, &handle, tree.quota().bytes);
             tree.close(handle);
             read
         })
@@ -191,10 +191,17 @@ fn readable(stat: Stat) -> wardian_vfs::Result<()> {
     }
 }
 
-pub(crate) fn read_all(tree: &Tree, handle: &wardian_vfs::Handle) -> wardian_vfs::Result<Vec<u8>> {
+/// A file's whole content, if it is not longer than `max`: a sparse file costs its maker nothing, but its reader.
+pub(crate) fn read_all(tree: &Tree, handle: &wardian_vfs::Handle, max: u64) -> wardian_vfs::Result<Vec<u8>> {
     const PIECE: usize = 64 * 1024;
+    if tree.stat_handle(&USER, handle)?.size > max {
+        return Err(Errno::EFBIG);
+    }
     let mut content = Vec::new();
     loop {
+        if content.len() as u64 > max {
+            return Err(Errno::EFBIG);
+        }
         let filled = content.len();
         content.resize(filled + PIECE, 0);
         let count = tree.pread(handle, &mut content[filled..], filled as u64)?;

@@ -24,6 +24,7 @@ struct Readme;
 mod archive;
 mod audit;
 pub mod blocking;
+mod budget;
 mod env;
 mod error;
 mod extension;
@@ -64,4 +65,4 @@ pub use wardian_audit::{
     AuditError, AuditLog, AuditRecord, Repaired, Rotation, Verified, VerifyError, repair_audit, verify_audit,
 };
 pub use wardian_kernel::{HostInput, HostOutput, Input, Mode, Source, SourceRead, Terminal};
-pub use wardian_vfs::{Change, Errno, FileKind, What};
+pub use wardian_vfs::{Change, Errno, FileKind, What, state_directory};

@@ -1,9 +1,9 @@
 //! Directories that come from elsewhere: the host's, and files given as bytes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use wardian_vfs::{Change, Content, Errno, HostAccess, Mount, Tree};
+use wardian_vfs::{Change, Content, Errno, HostAccess, Mount, Recovery, Tree};
 
 use crate::error::Error;
 use crate::sandbox::Sandbox;
@@ -50,9 +50,15 @@ impl NewMount {
         matches!(self, NewMount::Host(_))
     }
 
-    pub(crate) fn add_to(&self, tree: &mut Tree) -> Result<(), Error> {
+    /// Mounts it. `tell` hears of an earlier apply to a host directory that was cut short.
+    pub(crate) fn add_to(
+        &self,
+        tree: &mut Tree,
+        state: Option<&Path>,
+        tell: &dyn Fn(&str),
+    ) -> Result<(), Error> {
         let (path, mount) = match self {
-            NewMount::Host(mount) => (&mount.path, mount.open()?),
+            NewMount::Host(mount) => (&mount.path, mount.open(state, tell)?),
             NewMount::Files { path, files, writable: true } => (path, Mount::Files(files.clone())),
             NewMount::Files { path, files, writable: false } => (path, Mount::ReadOnlyFiles(files.clone())),
         };
@@ -74,14 +80,34 @@ pub(crate) fn is_plain(path: &[u8]) -> bool {
 }
 
 impl HostMount {
-    fn open(&self) -> Result<Mount, Error> {
+    fn open(&self, state: Option<&Path>, tell: &dyn Fn(&str)) -> Result<Mount, Error> {
         let access = match self.mode {
             MountMode::ReadOnly => HostAccess::ReadOnly,
             MountMode::ReadWrite => HostAccess::ReadWrite,
             MountMode::Overlay => HostAccess::Overlay,
         };
-        Mount::host(&self.host, access)
-            .map_err(|errno| Error::Option(format!("cannot mount {}: {errno}", self.host.display())))
+        let host = self.host.display();
+        let mount = Mount::host_with_state(&self.host, access, state.map(Path::to_owned))
+            .map_err(|errno| Error::Option(format!("cannot mount {host}: {errno}")))?;
+        if let Mount::Host(mounted) = &mount {
+            match mounted.recovery() {
+                Recovery::None => {}
+                Recovery::Unfinished => tell(&format!(
+                    "warning: {host}: applying changes was interrupted and some of them are missing; \
+                     mounting it rw or overlay undoes the rest"
+                )),
+                Recovery::Finished => tell(&format!("{host}: an interrupted apply was complete")),
+                Recovery::RolledBack { kept: None } => {
+                    tell(&format!("{host}: an interrupted apply was undone"));
+                }
+                Recovery::RolledBack { kept: Some(stage) } => tell(&format!(
+                    "warning: {host}: an interrupted apply was undone, but files have been created in the place of \
+                     old ones, which are now in {}",
+                    String::from_utf8_lossy(stage)
+                )),
+            }
+        }
+        Ok(mount)
     }
 }
 
@@ -108,7 +134,8 @@ impl Sandbox {
 
     async fn add_mount(&self, mount: NewMount) -> Result<(), Error> {
         let _at_rest = self.session().await?;
-        self.on_tree(move |tree| Ok(mount.add_to(tree)))
+        let state = self.inner().setup.state.clone();
+        self.on_tree(move |tree| Ok(mount.add_to(tree, state.as_deref(), &|_| ())))
             .await
             .map_err(|errno| Error::refused(errno, b"mount"))?
     }
@@ -142,15 +169,28 @@ impl Sandbox {
 
     /// Makes the changes of the overlay mounted at `path` in the host directory itself, all of them or none, and says
     /// which they are. Refused (`EBUSY`, with the path) where the host has changed a file since the sandbox first
-    /// touched it. With `dry_run` everything is checked and nothing is done. Waits for a command in progress.
+    /// touched it. With `dry_run` everything is checked and nothing is done. Waits for a command in progress, and for
+    /// another process that applies to the same directory.
+    ///
+    /// After a crash the directory is as it was or has all changes, once it is mounted again (not read-only): see
+    /// [`Builder::state_directory`](crate::Builder::state_directory). Until then, and while this runs, other programs can
+    /// see some of the changes without the others; each file by itself is old or new.
     pub async fn apply(&self, path: &str, dry_run: bool) -> Result<Vec<Change>, Error> {
         let _at_rest = self.session().await?;
         let path = self.absolute(path);
         let at = path.clone();
-        let applying = move |tree: &mut Tree| match tree.overlay_conflicts(&at)?.into_iter().next() {
-            Some(conflict) => Ok(Err(conflict)),
-            None if dry_run => tree.check_apply(&at).map(Ok),
-            None => tree.apply(&at).map(Ok),
+        if self.inner().setup.state.is_none() {
+            let needed = "apply needs a directory for its journal: set HOME or XDG_STATE_HOME";
+            return Err(Error::Option(needed.to_owned()));
+        }
+        let applying = move |tree: &mut Tree| {
+            if !dry_run {
+                return tree.apply_unless_changed(&at);
+            }
+            match tree.overlay_conflicts(&at)?.into_iter().next() {
+                Some(conflict) => Ok(Err(conflict)),
+                None => tree.check_apply(&at).map(Ok),
+            }
         };
         match self.on_tree(applying).await {
             Ok(Ok(changes)) => Ok(changes),

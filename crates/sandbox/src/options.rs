@@ -26,7 +26,7 @@ pub struct Limits {
     pub stderr_bytes: usize,
     /// The longest command.
     pub command_bytes: usize,
-    /// Bytes of files.
+    /// Bytes of files, and what their inodes and names take.
     pub fs_bytes: u64,
     /// Files, directories and links.
     pub file_count: u64,
@@ -45,7 +45,7 @@ impl Default for Limits {
             stderr_bytes: 1 << 20,
             command_bytes: 64 << 10,
             fs_bytes: 256 << 20,
-            file_count: u64::MAX,
+            file_count: 1_000_000,
             memory_bytes: 256 << 20,
             processes: 64,
             open_files: 256,
@@ -120,6 +120,7 @@ pub struct Builder {
     pool: Option<PoolOptions>,
     unsupported: Option<&'static str>,
     progress: Option<fn(&str)>,
+    state: Option<PathBuf>,
 }
 
 impl Default for Builder {
@@ -141,6 +142,7 @@ impl Default for Builder {
             pool: None,
             unsupported: None,
             progress: None,
+            state: wardian_vfs::state_directory(),
         }
     }
 }
@@ -269,7 +271,16 @@ impl Builder {
         self
     }
 
-    /// Is told, once per machine, when a program must be compiled first.
+    /// Where journals of [`Sandbox::apply`] are kept, which repair host directories after a crash: a directory of this
+    /// user's that nobody else can write to, made where it is not there. By default `wardian` in `$XDG_STATE_HOME` or
+    /// `~/.local/state`. Never inside a directory that is mounted.
+    pub fn state_directory(mut self, path: impl Into<PathBuf>) -> Builder {
+        self.state = Some(path.into());
+        self
+    }
+
+    /// Is told, once per machine, when a program must be compiled first, and when an apply to a mounted directory turns
+    /// out to have been cut short.
     pub fn progress(mut self, progress: fn(&str)) -> Builder {
         self.progress = Some(progress);
         self
@@ -307,13 +318,16 @@ impl Builder {
         let mut tree = system.tree(self.limits.quota());
         let host_programs = extension::install(&mut tree, system, &self.extensions)?;
         if self.mounts.iter().any(NewMount::is_host) {
-            let mounts = self.mounts;
+            let (mounts, state) = (self.mounts, self.state.clone());
+            let progress = self.progress.unwrap_or(|_| ());
             let mounting = tokio::task::spawn_blocking(move || {
-                mounts.iter().try_for_each(|mount| mount.add_to(&mut tree)).map(|()| tree)
+                let mut mount = |mount: &NewMount| mount.add_to(&mut tree, state.as_deref(), &progress);
+                mounts.iter().try_for_each(&mut mount).map(|()| tree)
             });
             tree = mounting.await.map_err(lost)??;
         } else {
-            self.mounts.iter().try_for_each(|mount| mount.add_to(&mut tree))?;
+            let mut mount = |mount: &NewMount| mount.add_to(&mut tree, None, &|_| ());
+            self.mounts.iter().try_for_each(&mut mount)?;
         }
         if let Some(paths) = self.writable_paths {
             tree.set_writable_paths(Some(paths.into_iter().map(String::into_bytes).collect()));
@@ -331,6 +345,7 @@ impl Builder {
                 spares: Some(system.pool.spares().clone()),
             },
             audit: self.audit,
+            state: self.state,
             fresh: tree.clone(),
         };
         Ok((setup, tree))
@@ -376,6 +391,8 @@ pub(crate) struct Setup {
     pub(crate) cwd: String,
     pub(crate) rules: Rules,
     pub(crate) audit: Option<AuditLog>,
+    /// Where journals are kept.
+    pub(crate) state: Option<PathBuf>,
     /// The files it was made with.
     pub(crate) fresh: Tree,
 }

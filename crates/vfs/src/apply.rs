@@ -2,20 +2,26 @@
 //!
 //! ```text
 //! 1  write all new contents to a directory of their own      nothing is changed yet; most failures are here
-//! 2  move what is deleted aside, deepest first
-//! 3  make directories and links, move the contents in place
-//! 4  set modes, forget the overlay's changes: they are the directory now
+//! 2  write down every step to come, in a journal
+//! 3  move what is deleted aside, deepest first
+//! 4  move what is new in place, set modes
+//! 5  note that it is done; forget the overlay's changes: they are the directory now
 //! ```
-//! Each step says how it is undone. When one fails, those before it are undone, the last first.
+//! When a step fails, those before it are undone, the last first; after a crash the next use of the directory does
+//! that, or finishes: see `journal.rs`, `steps.rs` and `recover.rs`. What others see in between is each step by
+//! itself, with every file either old or new.
 
 use crate::diff::{Change, What};
-use crate::handle::OpenFlags;
-use crate::host::HostDir;
+use crate::disk::{Disk, sync};
+use crate::host::{HostDir, stage_name};
+use crate::journal::{Journal, Phase, Record};
 use crate::mount::Source;
-use crate::name::join;
 use crate::place::{MountSpot, Place};
-use crate::{Caller, Errno, FileKind, Result, Tree};
-use cap_std::fs::FileExt;
+use crate::recover::{clear, recover_locked, roll_back};
+use crate::steps::{self, SYNC_EACH, Step, aside, staged};
+use crate::{Caller, Errno, FileKind, Handle, Result, Seek, Tree, probe};
+use std::fs::File;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::sync::Arc;
 
 impl Tree {
@@ -23,81 +29,106 @@ impl Tree {
     /// were; after that the overlay has none. Pipes, links that lead out of the directory and
     /// set-user-id bits are not for a host: with any of them nothing is done, and the error is `EPERM`.
     /// Files still open stay readable; working directories inside have to be entered again.
+    ///
+    /// A crash leaves the directory as it was or with all changes, once it is mounted again (not read-only). For that
+    /// a journal is kept in the directory for Wardian's state; where there is none, the error is `ENOENT`. While
+    /// another process applies to the same directory, this waits, for at most half a minute (`EBUSY`).
     pub fn apply(&mut self, path: &[u8]) -> Result<Vec<Change>> {
+        let host = self.overlay_host(path)?;
+        let journal = Journal::lock(&host)?;
+        recover_locked(&host, &journal)?;
+        self.apply_locked(path, &journal)
+    }
+
+    /// The same, unless the host has changed something since the sandbox first touched it: then nothing is done, and
+    /// the path of that is the answer.
+    pub fn apply_unless_changed(&mut self, path: &[u8]) -> Result<std::result::Result<Vec<Change>, Vec<u8>>> {
+        let host = self.overlay_host(path)?;
+        let journal = Journal::lock(&host)?;
+        recover_locked(&host, &journal)?;
+        // Under the lock, so that of two who apply at once the second sees what the first has done.
+        match self.overlay_conflicts(path)?.into_iter().next() {
+            Some(conflict) => Ok(Err(conflict)),
+            None => self.apply_locked(path, &journal).map(Ok),
+        }
+    }
+
+    fn overlay_host(&self, path: &[u8]) -> Result<Arc<HostDir>> {
+        let top = self.lookup(&Caller::ROOT, &self.root(), path, true)?;
+        match self.mount_with_root(&top).ok_or(Errno::EINVAL)?.1.source {
+            Source::Overlay { dir, .. } => Ok(dir),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    fn apply_locked(&mut self, path: &[u8], journal: &Journal) -> Result<Vec<Change>> {
         let top = self.lookup(&Caller::ROOT, &self.root(), path, true)?;
         let (id, point) = self.mount_with_root(&top).ok_or(Errno::EINVAL)?;
         let Source::Overlay { dir: host, root } = point.source else { return Err(Errno::EINVAL) };
         let changes = self.diff(path)?;
-        let mut apply = Apply { tree: self, host: &host, top, stage: stage_name(&host)?, undo: Vec::new() };
-        let done = apply.run(&changes);
-        if done.is_err() && !apply.undo_all() {
-            // What could not be put back is still in the stage: better there than lost.
-            return Err(Errno::EIO);
-        }
-        // Whatever is left of it; what was moved in place is not.
-        apply.clean_up();
-        done?;
+        let mut apply = Apply::new(self, &host, top)?;
+        apply.run(&changes, journal)?;
         let covered = point.covered;
         self.remove_all_below(root)?;
         self.forget_copies(id);
         let spot = MountSpot { mount: id, path: [].into() };
         let fresh = self.overlay_root(&host, covered, spot.clone())?;
         *self.inode_mut(root)? = fresh;
-        self.copied.insert(spot, root);
+        self.note_copied(spot, root);
         Ok(changes)
     }
 
     /// What [`Tree::apply`] would do, or why it would refuse; nothing is done.
     pub fn check_apply(&self, path: &[u8]) -> Result<Vec<Change>> {
         let top = self.lookup(&Caller::ROOT, &self.root(), path, true)?;
-        let (_, point) = self.mount_with_root(&top).ok_or(Errno::EINVAL)?;
-        let Source::Overlay { dir: host, .. } = point.source else { return Err(Errno::EINVAL) };
+        let host = self.overlay_host(path)?;
         let changes = self.diff(path)?;
-        let apply = Apply { tree: self, host: &host, top, stage: Vec::new(), undo: Vec::new() };
+        let apply = Apply::new(self, &host, top)?;
         changes.iter().try_for_each(|change| apply.check(change).map(drop))?;
         Ok(changes)
     }
-}
-
-/// How a step is undone.
-enum Undo {
-    Rename { from: Vec<u8>, to: Vec<u8> },
-    Remove(Vec<u8>),
-    MakeDir { path: Vec<u8>, mode: u32 },
-    MakeLink { target: Vec<u8>, path: Vec<u8> },
-    SetMode { path: Vec<u8>, mode: u32 },
 }
 
 struct Apply<'t> {
     tree: &'t Tree,
     host: &'t Arc<HostDir>,
     top: Place,
-    /// Where new contents wait, and old ones until all is done.
-    stage: Vec<u8>,
-    undo: Vec<Undo>,
+    record: Record,
 }
 
-impl Apply<'_> {
-    fn run(&mut self, changes: &[Change]) -> Result<()> {
+impl<'t> Apply<'t> {
+    fn new(tree: &'t Tree, host: &'t Arc<HostDir>, top: Place) -> Result<Apply<'t>> {
+        let record = Record { phase: Phase::Staging, stage: stage_name()?, stage_ino: 0, steps: Vec::new() };
+        Ok(Apply { tree, host, top, record })
+    }
+
+    fn disk(&self) -> Disk<'t> {
+        Disk(self.host)
+    }
+
+    fn run(&mut self, changes: &[Change], journal: &Journal) -> Result<()> {
         // The sandbox's view is asked for all it knows before the directory below it changes.
         let targets = changes.iter().map(|change| self.check(change)).collect::<Result<Vec<_>>>()?;
-        self.host.mkdir(&self.stage, 0o700)?;
-        for (number, change) in changes.iter().enumerate() {
-            if brings_content(change) {
-                self.stage_content(number, change)?;
-            }
+        if changes.is_empty() {
+            return Ok(());
         }
-        for (number, change) in changes.iter().enumerate().rev() {
-            if let What::Deleted { mode } = change.what {
-                self.take_away(number, change, mode)?;
-            }
+        journal.write(&self.record)?;
+        let done = self.prepare(changes, &targets).and_then(|()| {
+            self.record.phase = Phase::Intent;
+            journal.write(&self.record)?;
+            self.take_steps()
+        });
+        if let Err(errno) = done {
+            // What cannot be put back is still in the stage: better there than lost.
+            let undone = roll_back(self.disk(), journal, self.record.clone());
+            return Err(if undone == Ok(None) { errno } else { Errno::EIO });
         }
-        for (number, (change, target)) in changes.iter().zip(&targets).enumerate() {
-            self.put_in_place(number, change, target)?;
-        }
-        // A directory's bits last of all, and of the deepest first: they may forbid what is done above.
-        for change in changes.iter().rev() {
-            self.set_mode(change)?;
+        self.record.phase = Phase::Done;
+        self.record.steps.clear();
+        journal.write(&self.record)?;
+        // From here on the directory is the new one. What cannot be cleared away now is by the next who uses it.
+        if clear(self.disk(), &self.record.stage).is_ok() {
+            let _ = journal.remove();
         }
         Ok(())
     }
@@ -123,137 +154,116 @@ impl Apply<'_> {
         self.tree.lookup(&Caller::ROOT, &self.top, &change.path, false)
     }
 
-    fn staged(&self, number: usize) -> Vec<u8> {
-        join(&self.stage, number.to_string().as_bytes())
-    }
-
-    /// The old content of what a change takes away or replaces.
-    fn aside(&self, number: usize) -> Vec<u8> {
-        join(&self.stage, format!("old-{number}").as_bytes())
-    }
-
-    fn take_away(&mut self, number: usize, change: &Change, mode: u32) -> Result<()> {
-        let path = change.path.clone();
-        let undo = match change.kind {
-            FileKind::Dir => {
-                self.host.remove(&path)?;
-                Undo::MakeDir { path, mode }
+    /// Plans every step and has what it needs on disk: new contents, and a second name for each old one that is to be
+    /// replaced. Nothing of it is visible.
+    fn prepare(&mut self, changes: &[Change], targets: &[Vec<u8>]) -> Result<()> {
+        self.disk().mkdir(&self.record.stage)?;
+        self.record.stage_ino = self.ino(&self.record.stage)?;
+        for change in changes.iter().rev() {
+            if let What::Deleted { mode } = change.what {
+                let path = change.path.clone();
+                let step = match change.kind {
+                    FileKind::Dir => Step::RemoveDir { path, mode },
+                    _ => Step::TakeAway { ino: self.ino(&path)?, path },
+                };
+                self.record.steps.push(step);
             }
-            FileKind::Symlink => {
-                let target = self.host.read_link(&path)?;
-                self.host.remove(&path)?;
-                Undo::MakeLink { target, path }
-            }
-            _ => {
-                self.host.rename(&path, &self.aside(number))?;
-                Undo::Rename { from: self.aside(number), to: path }
-            }
-        };
-        self.undo.push(undo);
-        Ok(())
-    }
-
-    /// Undoes what was done so far; false where even that fails.
-    fn undo_all(&mut self) -> bool {
-        let mut all = true;
-        while let Some(undo) = self.undo.pop() {
-            let undone = match undo {
-                Undo::Rename { from, to } => self.host.rename(&from, &to),
-                Undo::Remove(path) => self.host.remove(&path),
-                Undo::MakeDir { path, mode } => {
-                    self.host.mkdir(&path, 0o700).and_then(|()| self.host.chmod(&path, mode & 0o1777))
-                }
-                Undo::MakeLink { target, path } => self.host.symlink(&target, &path),
-                Undo::SetMode { path, mode } => self.host.chmod(&path, mode & 0o1777),
-            };
-            all &= undone.is_ok();
         }
-        all
+        let many = changes.len() > SYNC_EACH;
+        for (change, target) in changes.iter().zip(targets) {
+            if matches!(change.what, What::Added { .. } | What::Modified) {
+                let number = self.record.steps.len();
+                self.stage_new(number, change, target, !many)?;
+                let step = self.step_to(number, change)?;
+                self.record.steps.push(step);
+            }
+        }
+        // A directory's bits last of all, and of the deepest first: they may forbid what is done above.
+        self.record.steps.extend(changes.iter().rev().filter_map(mode_step));
+        if many {
+            return self.disk().sync_all();
+        }
+        self.disk().sync_dir(&self.record.stage)?;
+        self.disk().sync_dir(b"")
     }
 
-    fn stage_content(&self, number: usize, change: &Change) -> Result<()> {
+    fn ino(&self, path: &[u8]) -> Result<u64> {
+        Ok(self.disk().find(path)?.ok_or(Errno::ENOENT)?.ino)
+    }
+
+    /// The step that brings what is staged to its place.
+    fn step_to(&self, number: usize, change: &Change) -> Result<Step> {
+        let (path, stage) = (change.path.clone(), &self.record.stage);
+        let new = self.ino(&staged(stage, number))?;
+        if change.what != What::Modified {
+            return Ok(Step::Put { path, ino: new, dir: change.kind == FileKind::Dir });
+        }
+        let old = self.ino(&path)?;
+        match self.disk().link(&path, &aside(stage, number)) {
+            // Not this file, or not on this file system: it is moved aside instead.
+            Ok(()) | Err(Errno::EPERM | Errno::ENOTSUP | Errno::EMLINK | Errno::ENOSYS) => {}
+            Err(errno) => return Err(errno),
+        }
+        Ok(Step::Replace { path, old, new })
+    }
+
+    fn stage_new(&self, number: usize, change: &Change, target: &[u8], durable: bool) -> Result<()> {
+        let path = staged(&self.record.stage, number);
+        match change.kind {
+            FileKind::Dir => return self.disk().mkdir(&path),
+            FileKind::Symlink => return self.disk().symlink(target, &path),
+            _ => {}
+        }
         let mut tree = self.tree.clone();
         let place = self.place(change)?;
         let mut file = tree.open_place(&place)?;
-        let out = self.host.create(&self.staged(number), OpenFlags::WRITE, 0o600)?;
-        let mut buf = vec![0; 64 << 10];
-        let mut offset = 0;
-        loop {
-            let count = tree.read(&mut file, &mut buf)?;
+        let out = self.disk().create(&path)?;
+        copy(&tree, &mut file, &out)?;
+        let mode = self.tree.stat_place(&Caller::ROOT, &place)?.mode;
+        out.set_permissions(std::fs::Permissions::from_mode(mode & 0o1777))?;
+        if durable { sync(&out) } else { Ok(()) }
+    }
+
+    fn take_steps(&self) -> Result<()> {
+        let stage = &self.record.stage;
+        for (number, step) in self.record.steps.iter().enumerate() {
+            step.take(self.disk(), stage, number)?;
+        }
+        steps::sync_all(self.disk(), &self.record.steps)
+    }
+}
+
+/// Copies a file's content. Holes stay holes: they cost the sandbox nothing, and so they must not cost the host.
+fn copy(tree: &Tree, from: &mut Handle, to: &File) -> Result<()> {
+    let mut buf = vec![0; 64 << 10];
+    let mut offset = 0;
+    loop {
+        match tree.seek(from, Seek::Data(offset)) {
+            Ok(start) => offset = start,
+            Err(Errno::ENXIO) => break,
+            Err(errno) => return Err(errno),
+        }
+        let end = tree.seek(from, Seek::Hole(offset))?;
+        while offset < end {
+            let wanted = usize::try_from(end - offset).map_or(buf.len(), |left| left.min(buf.len()));
+            let count = tree.pread(from, &mut buf[..wanted], offset)?;
             if count == 0 {
-                let mode = self.tree.stat_place(&Caller::ROOT, &place)?.mode;
-                return self.host.chmod(&self.staged(number), mode & 0o1777);
+                break; // a lower file that has become shorter meanwhile
             }
-            out.write_all_at(&buf[..count], offset)?;
+            probe::step();
+            to.write_all_at(&buf[..count], offset)?;
             offset += count as u64;
         }
+        offset = end;
     }
-
-    fn put_in_place(&mut self, number: usize, change: &Change, target: &[u8]) -> Result<()> {
-        let path = change.path.clone();
-        match (change.kind, change.what) {
-            (FileKind::File, What::Modified) => {
-                let old = self.aside(number);
-                self.host.link(&path, &old)?;
-                self.host.rename(&self.staged(number), &path)?;
-                self.undo.push(Undo::Rename { from: old, to: path });
-            }
-            (FileKind::File, What::Added { .. }) => {
-                self.host.rename(&self.staged(number), &path)?;
-                self.undo.push(Undo::Remove(path));
-            }
-            (FileKind::Dir, What::Added { .. }) => {
-                self.host.mkdir(&path, 0o700)?;
-                self.undo.push(Undo::Remove(path));
-            }
-            (FileKind::Symlink, What::Added { .. }) => {
-                self.host.symlink(target, &path)?;
-                self.undo.push(Undo::Remove(path));
-            }
-            (FileKind::Symlink, What::Modified) => {
-                let old = self.host.read_link(&path)?;
-                self.host.remove(&path)?;
-                self.undo.push(Undo::MakeLink { target: old, path: path.clone() });
-                self.host.symlink(target, &path)?;
-                self.undo.push(Undo::Remove(path));
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn set_mode(&mut self, change: &Change) -> Result<()> {
-        match (change.kind, change.what) {
-            (FileKind::Dir, What::Added { mode }) => self.host.chmod(&change.path, mode),
-            (FileKind::File | FileKind::Dir, What::Mode { from, to }) => {
-                self.host.chmod(&change.path, to)?;
-                self.undo.push(Undo::SetMode { path: change.path.clone(), mode: from });
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn clean_up(&self) {
-        for (name, ..) in self.host.list(&self.stage).unwrap_or_default() {
-            let _ = self.host.remove(&join(&self.stage, &name));
-        }
-        let _ = self.host.remove(&self.stage);
-    }
+    Ok(to.set_len(tree.seek(from, Seek::End(0))?)?)
 }
 
-fn brings_content(change: &Change) -> bool {
-    change.kind == FileKind::File && matches!(change.what, What::Added { .. } | What::Modified)
-}
-
-/// A name that nothing in the host directory has.
-fn stage_name(host: &HostDir) -> Result<Vec<u8>> {
-    let mut random = [0; 8];
-    getrandom::fill(&mut random).map_err(|_| Errno::EIO)?;
-    let name = format!(".wardian-apply-{:016x}", u64::from_le_bytes(random)).into_bytes();
-    match host.stat(&name) {
-        Err(Errno::ENOENT) => Ok(name),
-        Err(errno) => Err(errno),
-        Ok(_) => Err(Errno::EEXIST),
+fn mode_step(change: &Change) -> Option<Step> {
+    let path = change.path.clone();
+    match (change.kind, change.what) {
+        (FileKind::Dir, What::Added { mode }) => Some(Step::SetMode { path, from: 0o700, to: mode }),
+        (FileKind::File | FileKind::Dir, What::Mode { from, to }) => Some(Step::SetMode { path, from, to }),
+        _ => None,
     }
 }

@@ -8,6 +8,7 @@ use crate::host::HostDir;
 use crate::mount::Source;
 use crate::name::{join, split};
 use crate::place::{Ino, MountId, MountSpot};
+use crate::quota::spot_cost;
 use crate::stat::{Stat, now};
 use crate::{Caller, Errno, FileKind, Result, Tree};
 
@@ -57,12 +58,14 @@ impl Tree {
         }
         let found =
             self.host_of(spot).and_then(|host| host.stat(&spot.path)).ok().map(|stat| Seen::of(&stat));
+        self.used.metadata += spot_cost(spot);
         self.below.insert(spot.clone(), Below { found, at: now() });
     }
 
     pub(crate) fn forget_below(&mut self, mount: MountId) {
-        let kept = self.below.iter().filter(|(spot, _)| spot.mount != mount);
-        self.below = kept.map(|(spot, below)| (spot.clone(), below.clone())).collect();
+        let (gone, kept) = self.below.iter().partition::<Vec<_>, _>(|(spot, _)| spot.mount == mount);
+        self.used.metadata -= gone.iter().map(|(spot, _)| spot_cost(spot)).sum::<u64>();
+        self.below = kept.into_iter().map(|(spot, below)| (spot.clone(), below.clone())).collect();
     }
 
     /// The paths that the overlay mounted at `path` has changed and the host has, too, since the sandbox first touched

@@ -10,6 +10,7 @@
 //! holes is charged its size, a hole of whole chunks nothing.
 
 use crate::place::MountSpot;
+use crate::quota::CHUNK_MAP;
 use crate::{Errno, Result};
 use imbl::OrdMap;
 use std::fmt;
@@ -18,6 +19,8 @@ use std::sync::{Arc, OnceLock};
 
 /// The size of a chunk: what the first write after a clone copies at most.
 pub(crate) const CHUNK: u64 = 64 * 1024;
+/// With so many chunks a file may have one more that is not full without taking much more than it is charged.
+const FILLED: u64 = 8;
 /// The largest file, Linux's own limit.
 pub(crate) const SIZE_MAX: u64 = i64::MAX as u64;
 
@@ -150,6 +153,20 @@ impl FileBody {
         }
     }
 
+    /// What the content takes of memory besides the bytes.
+    pub(crate) fn metadata(&self) -> u64 {
+        match &self.data {
+            Data::Many(_) => CHUNK_MAP,
+            Data::Lower(spot) => spot.path.len() as u64,
+            _ => 0,
+        }
+    }
+
+    /// What a map of chunks will take, if content up to `end` needs one that is not there yet.
+    pub(crate) fn map_cost(&self, end: u64) -> u64 {
+        if end > CHUNK && !matches!(self.data, Data::Many(_)) { CHUNK_MAP } else { 0 }
+    }
+
     fn chunk(&self, number: u64) -> Option<&Chunk> {
         match &self.data {
             Data::One(chunk) if number == 0 => Some(chunk),
@@ -209,6 +226,11 @@ impl FileBody {
     /// Writes at `offset` as much of `data` as `room` more bytes of charge allow, and says how much.
     pub(crate) fn write_at(&mut self, mut data: &[u8], mut offset: u64, mut room: u64) -> usize {
         let mut written = 0;
+        match room.checked_sub(self.map_cost(offset.saturating_add(data.len() as u64))) {
+            Some(left) => room = left,
+            // There is none for a map, but there may be for what the first chunk takes.
+            None => data = &data[..data.len().min(CHUNK.saturating_sub(offset) as usize)],
+        }
         while !data.is_empty() {
             let within = offset % CHUNK;
             let take = data.len().min((CHUNK - within) as usize);
@@ -251,15 +273,16 @@ impl FileBody {
         let within = (offset % CHUNK) as usize;
         let number = offset / CHUNK;
         let end = within + piece.len();
+        let others = self.chunk_count();
         let chunk = Arc::make_mut(self.chunk_mut(number));
         if chunk.len() < within {
-            grow(chunk, number, within);
+            grow(chunk, others, within);
             chunk.resize(within, 0);
         }
         let overlap = chunk.len().min(end) - within;
         chunk[within..within + overlap].copy_from_slice(&piece[..overlap]);
         if overlap < piece.len() {
-            grow(chunk, number, end);
+            grow(chunk, others, end);
             chunk.extend_from_slice(&piece[overlap..]);
         }
         self.size = self.size.max(offset + piece.len() as u64);
@@ -372,15 +395,15 @@ fn charge(count: u64, size: u64, has_last: bool) -> u64 {
     count * CHUNK - beyond
 }
 
-/// Makes room for `len` bytes. A file's first chunk grows as vectors do, for it may stay small; a later
-/// one is likely to be filled, and growing it in steps would copy it over and over.
-fn grow(chunk: &mut Vec<u8>, number: u64, len: usize) {
-    if number > 0 && chunk.capacity() < CHUNK as usize {
-        chunk.reserve_exact(CHUNK as usize - chunk.len());
-    } else if chunk.capacity() < len {
-        let doubled = (chunk.capacity() * 2).clamp(len, CHUNK as usize);
-        chunk.reserve_exact(doubled.max(len) - chunk.len());
+/// Makes room for `len` bytes. The quota counts bytes, not capacity, so a chunk has at most a quarter more than
+/// it needs; but one of a file that has `others` besides is likely to be filled, and growing it in steps would
+/// copy it over and over.
+fn grow(chunk: &mut Vec<u8>, others: u64, len: usize) {
+    if chunk.capacity() >= len {
+        return;
     }
+    let more = if others >= FILLED { CHUNK as usize } else { chunk.capacity() + chunk.capacity() / 4 };
+    chunk.reserve_exact(more.clamp(len, CHUNK as usize) - chunk.len());
 }
 
 fn shorten(chunk: &mut Chunk, len: usize) {

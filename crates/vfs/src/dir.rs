@@ -10,6 +10,7 @@
 
 use crate::name::Name;
 use crate::place::{Ino, MountId, MountSpot};
+use crate::quota::name_cost;
 use imbl::OrdMap;
 use std::hash::Hasher;
 
@@ -24,8 +25,24 @@ pub(crate) struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Inode(Ino),
+    /// The same, under a name that came with the system: the quota does not count it.
+    System(Ino),
     /// In an overlay: the lower directory's entry of this name is gone.
     Whiteout,
+}
+
+impl Target {
+    pub(crate) fn ino(self) -> Option<Ino> {
+        match self {
+            Target::Inode(ino) | Target::System(ino) => Some(ino),
+            Target::Whiteout => None,
+        }
+    }
+
+    /// What the quota counts for a name with this target.
+    pub(crate) fn cost(self, name: &[u8]) -> u64 {
+        if matches!(self, Target::System(_)) { 0 } else { name_cost(name) }
+    }
 }
 
 /// The body of a directory.
@@ -84,7 +101,7 @@ impl Dir {
     /// Puts `name`, in place of what had this name. False if 256 names share its hash, which takes an
     /// enemy with years of time.
     #[must_use]
-    pub(crate) fn put(&mut self, name: &[u8], target: Target) -> bool {
+    pub(crate) fn put(&mut self, name: &Name, target: Target) -> bool {
         self.take(name);
         let first = first_key(name);
         let Some(key) = (first..first + VARIANTS).find(|key| !self.entries.contains_key(key)) else {
@@ -92,7 +109,7 @@ impl Dir {
         };
         self.displaced += u32::from(key != first);
         self.whiteouts += u32::from(target == Target::Whiteout);
-        self.entries.insert(key, Entry { name: Name::new(name), target });
+        self.entries.insert(key, Entry { name: name.clone(), target });
         true
     }
 
@@ -117,10 +134,12 @@ impl Dir {
 
     /// Names and what they stand for, whiteouts left out.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Name, Ino)> {
-        self.entries.values().filter_map(|entry| match entry.target {
-            Target::Inode(ino) => Some((&entry.name, ino)),
-            Target::Whiteout => None,
-        })
+        self.entries.values().filter_map(|entry| Some((&entry.name, entry.target.ino()?)))
+    }
+
+    /// What the quota counts for all names in it.
+    pub(crate) fn names_cost(&self) -> u64 {
+        self.entries.values().map(|entry| entry.target.cost(&entry.name)).sum()
     }
 }
 
@@ -158,7 +177,7 @@ pub(crate) mod tests {
                     dir.take(&name);
                     model.remove(&name);
                 } else {
-                    assert!(dir.put(&name, Target::Inode(i + round)));
+                    assert!(dir.put(&Name::new(&name), Target::Inode(i + round)));
                     model.insert(name, i + round);
                 }
             }

@@ -20,7 +20,7 @@ use rustix::fs::{AtFlags, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, s
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A name with its inode number and kind.
 pub(crate) type Listed = (Vec<u8>, u64, FileKind);
@@ -28,19 +28,63 @@ pub(crate) type Listed = (Vec<u8>, u64, FileKind);
 /// An opened host directory.
 pub(crate) struct HostDir {
     root: Dir,
+    /// Where journals of changes to it are kept.
+    state: Option<PathBuf>,
+}
+
+/// What the name of a directory begins with in which an apply keeps contents for a while. Guests neither see such
+/// names nor can they make any.
+const STAGE: &[u8] = b".wardian-apply-";
+const STAGE_DIGITS: usize = 32;
+
+/// A new name for such a directory, which nobody can guess.
+pub(crate) fn stage_name() -> Result<Vec<u8>> {
+    let mut random = [0; STAGE_DIGITS / 2];
+    getrandom::fill(&mut random).map_err(|_| Errno::EIO)?;
+    Ok([STAGE, format!("{:032x}", u128::from_le_bytes(random)).as_bytes()].concat())
+}
+
+/// Is this one of those names?
+pub(crate) fn is_stage(name: &[u8]) -> bool {
+    let digits = name.strip_prefix(STAGE);
+    digits.is_some_and(|digits| digits.len() == STAGE_DIGITS && digits.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// A path that guests may know of.
+fn visible(path: &[u8]) -> Result<&Path> {
+    if path.split(|byte| *byte == b'/').any(is_stage) { Err(Errno::ENOENT) } else { Ok(rel(path)) }
+}
+
+/// A path at which guests may make something.
+fn makeable(path: &[u8]) -> Result<&Path> {
+    visible(path).map_err(|_| Errno::EPERM)
 }
 
 impl HostDir {
-    pub(crate) fn open(path: &Path) -> Result<HostDir> {
-        Ok(HostDir { root: Dir::open_ambient_dir(path, ambient_authority())? })
+    pub(crate) fn open(path: &Path, state: Option<PathBuf>) -> Result<HostDir> {
+        Ok(HostDir { root: Dir::open_ambient_dir(path, ambient_authority())?, state })
+    }
+
+    pub(crate) fn root(&self) -> &Dir {
+        &self.root
+    }
+
+    pub(crate) fn state(&self) -> Option<&Path> {
+        self.state.as_deref()
+    }
+
+    /// What the journal of this directory is called: whatever path led here, it is the same directory.
+    pub(crate) fn key(&self) -> Result<String> {
+        let found = self.root.dir_metadata()?;
+        Ok(format!("{:x}-{:x}", found.dev(), found.ino()))
     }
 
     pub(crate) fn stat(&self, path: &[u8]) -> Result<Stat> {
-        Ok(show(&self.root.symlink_metadata(rel(path))?))
+        Ok(show(&self.root.symlink_metadata(visible(path)?)?))
     }
 
     pub(crate) fn read_link(&self, path: &[u8]) -> Result<Vec<u8>> {
-        Ok(self.root.read_link_contents(rel(path))?.into_os_string().into_vec())
+        Ok(self.root.read_link_contents(visible(path)?)?.into_os_string().into_vec())
     }
 
     /// Names with inode numbers and kinds, without `.` and `..`.
@@ -52,7 +96,7 @@ impl HostDir {
     pub(crate) fn open_dir(&self, path: &[u8]) -> Result<File> {
         let mut options = OpenOptions::new();
         options.read(true).custom_flags((OFlags::DIRECTORY | OFlags::NOFOLLOW).bits() as i32);
-        Ok(self.root.open_with(rel(path), &options)?)
+        Ok(self.root.open_with(visible(path)?, &options)?)
     }
 
     /// Opens a regular file, and nothing but: never waits for a pipe's other end.
@@ -64,7 +108,7 @@ impl HostDir {
             options.read(true);
         }
         options.custom_flags((OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY).bits() as i32);
-        let file = self.root.open_with(rel(path), &options)?;
+        let file = self.root.open_with(visible(path)?, &options)?;
         if !file.metadata()?.is_file() {
             return Err(Errno::ENXIO);
         }
@@ -78,17 +122,17 @@ impl HostDir {
         let mut options = OpenOptions::new();
         options.read(flags.contains(OpenFlags::READ)).write(true).create_new(true);
         options.mode(mode & 0o1777);
-        Ok(self.root.open_with(rel(path), &options)?)
+        Ok(self.root.open_with(makeable(path)?, &options)?)
     }
 
     pub(crate) fn mkdir(&self, path: &[u8], mode: u32) -> Result<()> {
         let mut builder = DirBuilder::new();
         builder.mode(mode);
-        Ok(self.root.create_dir_with(rel(path), &builder)?)
+        Ok(self.root.create_dir_with(makeable(path)?, &builder)?)
     }
 
     pub(crate) fn remove(&self, path: &[u8]) -> Result<()> {
-        if self.root.symlink_metadata(rel(path))?.is_dir() {
+        if self.root.symlink_metadata(visible(path)?)?.is_dir() {
             Ok(self.root.remove_dir(rel(path))?)
         } else {
             Ok(self.root.remove_file(rel(path))?)
@@ -96,23 +140,23 @@ impl HostDir {
     }
 
     pub(crate) fn rename(&self, from: &[u8], to: &[u8]) -> Result<()> {
-        let kind = kind_of(self.root.symlink_metadata(rel(from))?.file_type());
+        let kind = kind_of(self.root.symlink_metadata(visible(from)?)?.file_type());
         match kind {
             FileKind::Symlink if leads_out(to, &self.read_link(from)?) => return Err(Errno::EPERM),
             FileKind::Dir if depth(to) < depth(from) => self.check_links_below(from, to)?,
             _ => {}
         }
-        Ok(self.root.rename(rel(from), &self.root, rel(to))?)
+        Ok(self.root.rename(rel(from), &self.root, makeable(to)?)?)
     }
 
     pub(crate) fn link(&self, from: &[u8], to: &[u8]) -> Result<()> {
-        let kind = kind_of(self.root.symlink_metadata(rel(from))?.file_type());
+        let kind = kind_of(self.root.symlink_metadata(visible(from)?)?.file_type());
         match kind {
             FileKind::File => {}
             FileKind::Symlink if !leads_out(to, &self.read_link(from)?) => {}
             _ => return Err(Errno::EPERM),
         }
-        Ok(self.root.hard_link(rel(from), &self.root, rel(to))?)
+        Ok(self.root.hard_link(rel(from), &self.root, makeable(to)?)?)
     }
 
     /// Makes a link, unless a host program that follows it would be led out of the directory.
@@ -120,7 +164,7 @@ impl HostDir {
         if leads_out(path, target) {
             return Err(Errno::EPERM);
         }
-        Ok(self.root.symlink_contents(OsStr::from_bytes(target), rel(path))?)
+        Ok(self.root.symlink_contents(OsStr::from_bytes(target), makeable(path)?)?)
     }
 
     /// A directory is moving up: no link in it may come to lead out.
@@ -151,11 +195,12 @@ impl HostDir {
         if mode & 0o6000 != 0 {
             return Err(Errno::EPERM);
         }
-        Ok(self.root.set_permissions(rel(path), Permissions::from_mode(mode))?)
+        Ok(self.root.set_permissions(visible(path)?, Permissions::from_mode(mode))?)
     }
 
     pub(crate) fn utimes(&self, path: &[u8], atime: SetTime, mtime: SetTime) -> Result<()> {
         let (dir, name) = crate::name::split(path);
+        visible(path)?;
         let dir = self.root.open_dir(rel(dir))?;
         let times = Timestamps { last_access: timespec(atime), last_modification: timespec(mtime) };
         // One name, and not followed if it is a link: it cannot lead anywhere.
@@ -171,7 +216,7 @@ pub(crate) fn list_open(dir: &File) -> Result<Vec<Listed>> {
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
-        if name == b"." || name == b".." {
+        if name == b"." || name == b".." || is_stage(name) {
             continue;
         }
         let mut kind = entry.file_type();

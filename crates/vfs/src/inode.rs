@@ -3,6 +3,7 @@
 use crate::content::FileBody;
 use crate::dir::Dir;
 use crate::place::Ino;
+use crate::quota::{self, Usage};
 use crate::stat::{Device, FileKind, Stat, now};
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub(crate) struct Inode {
     /// Does the quota count it? What came from outside (the system, an overlay's lower layer) is free until
     /// the sandbox writes to it.
     pub(crate) charged: bool,
+    /// Came with the system: even the inode itself takes nothing of the quota, until it is charged.
+    pub(crate) installed: bool,
 }
 
 /// What kind of file it is, with what only that kind has.
@@ -56,6 +59,7 @@ impl Inode {
             dev,
             shown_ino: None,
             charged: true,
+            installed: false,
         }
     }
 
@@ -93,13 +97,39 @@ impl Inode {
         }
     }
 
-    /// The bytes the quota counts for it, if it counts it.
-    pub(crate) fn charge(&self) -> u64 {
-        match &self.body {
-            Body::File(file) => file.charge(),
-            Body::Symlink(target) => target.len() as u64,
-            _ => 0,
+    /// Makes it one that came with the system.
+    pub(crate) fn into_installed(mut self) -> Inode {
+        (self.charged, self.installed) = (false, true);
+        self
+    }
+
+    /// What the quota counts for it as it is.
+    pub(crate) fn cost(&self) -> Usage {
+        let mut cost = Usage::default();
+        if self.charged {
+            cost.inodes = 1;
+            cost.bytes = match &self.body {
+                Body::File(file) => file.charge(),
+                Body::Symlink(target) => target.len() as u64,
+                _ => 0,
+            };
         }
+        if self.charged || !self.installed {
+            cost.metadata = self.metadata();
+        }
+        cost
+    }
+
+    /// What the inode itself takes of memory.
+    pub(crate) fn metadata(&self) -> u64 {
+        quota::INODE
+            + match &self.body {
+                Body::File(file) => file.metadata(),
+                // Of a link that is not charged, at least the memory.
+                Body::Symlink(target) if !self.charged => target.len() as u64,
+                Body::Dir(_) => quota::DIR,
+                _ => 0,
+            }
     }
 
     pub(crate) fn stat(&self, ino: Ino) -> Stat {

@@ -1,7 +1,7 @@
 //! Putting the system into a tree: as root, past quotas and read-only paths, charged to nobody.
 
 use crate::content::{Content, FileBody};
-use crate::dir::Dir;
+use crate::dir::{Dir, Target};
 use crate::inode::{Body, Inode};
 use crate::name::{NAME_MAX, split};
 use crate::place::{Ino, Spot};
@@ -52,7 +52,7 @@ impl Tree {
         if self.inode(ino)?.dir().is_some() {
             return Err(Errno::EPERM);
         }
-        self.enter(dir, &name, ino)?;
+        self.enter(dir, &name, Target::System(ino))?;
         let inode = self.inode_mut(ino)?;
         inode.nlink += 1;
         let charged = inode.charged;
@@ -94,10 +94,9 @@ impl Tree {
     }
 
     fn install_in(&mut self, dir: Ino, name: &[u8], mode: u32, body: Body, owner: Owner) -> Result<Ino> {
-        let mut inode = Inode::new(body, mode & 0o7777, owner.0, owner.1, self.inode(dir)?.dev);
-        inode.charged = false;
-        let ino = self.add_inode(inode)?;
-        self.enter(dir, name, ino)?;
+        let inode = Inode::new(body, mode & 0o7777, owner.0, owner.1, self.inode(dir)?.dev);
+        let ino = self.add_inode(inode.into_installed())?;
+        self.enter(dir, name, Target::System(ino))?;
         Ok(ino)
     }
 

@@ -137,20 +137,19 @@ impl Tree {
     fn write_inode(&mut self, ino: Ino, data: &[u8], offset: u64, by_root: bool) -> Result<usize> {
         self.make_own(ino)?;
         let room = self.room();
-        let inode = self.inode_mut(ino)?;
-        let Body::File(file) = &mut inode.body else { return Err(Errno::EIO) };
-        let before = file.charge();
-        let count = file.write_at(data, offset, room);
-        let after = file.charge();
-        if count == 0 {
-            return Err(Errno::ENOSPC);
-        }
-        inode.touch();
-        if !by_root && inode.mode & 0o6000 != 0 {
-            drop_set_ids(inode);
-        }
-        self.recharge(before, after);
-        Ok(count)
+        let count = self.update(ino, |inode| {
+            let Body::File(file) = &mut inode.body else { return Err(Errno::EIO) };
+            let count = file.write_at(data, offset, room);
+            if count == 0 {
+                return Err(Errno::ENOSPC);
+            }
+            inode.touch();
+            if !by_root && inode.mode & 0o6000 != 0 {
+                drop_set_ids(inode);
+            }
+            Ok(count)
+        });
+        count?
     }
 
     /// Moves the handle's offset and says where it is now.
@@ -239,17 +238,16 @@ impl Tree {
 
     /// Changes a charged file's content and keeps the books.
     fn change_file(&mut self, ino: Ino, by_root: bool, change: impl FnOnce(&mut FileBody)) -> Result<()> {
-        let inode = self.inode_mut(ino)?;
-        let Body::File(file) = &mut inode.body else { return Err(Errno::EINVAL) };
-        let before = file.charge();
-        change(file);
-        let after = file.charge();
-        inode.touch();
-        if !by_root {
-            drop_set_ids(inode);
-        }
-        self.recharge(before, after);
-        Ok(())
+        let changed = self.update(ino, |inode| {
+            let Body::File(file) = &mut inode.body else { return Err(Errno::EINVAL) };
+            change(file);
+            inode.touch();
+            if !by_root {
+                drop_set_ids(inode);
+            }
+            Ok(())
+        });
+        changed?
     }
 
     /// Makes sure that `[offset, offset + len)` can be written without running out of space: `fallocate`.
@@ -276,12 +274,27 @@ impl Tree {
     fn allocate_inode(&mut self, ino: Ino, offset: u64, end: u64, by_root: bool) -> Result<()> {
         self.make_own(ino)?;
         let file = self.inode(ino)?.file().ok_or(Errno::ENODEV)?;
-        self.check_room(file.charge_filled(offset, end).saturating_sub(file.charge()), 0)?;
+        let more = file.charge_filled(offset, end).saturating_sub(file.charge());
+        self.check_room(more.saturating_add(file.map_cost(end)), 0)?;
         let len = file.size().max(end);
         self.change_file(ino, by_root, |file| {
             file.set_size(len);
             file.fill_holes(offset, end);
         })
+    }
+
+    /// Waits until what was written is on the host's disk; with `data_only`, not for metadata that reading does not need.
+    /// What is in memory has nothing to wait for.
+    pub fn sync(&self, handle: &Handle, data_only: bool) -> Result<()> {
+        let Open::Host { file, .. } = &handle.open else { return Ok(()) };
+        let file = file.as_ref().ok_or(Errno::EBADF)?;
+        crate::probe::note_sync();
+        if data_only {
+            file.sync_data()?
+        } else {
+            file.sync_all()?
+        }
+        Ok(())
     }
 
     /// The metadata of an open file.
@@ -302,20 +315,17 @@ impl Tree {
             return Ok(());
         }
         let (flat, lower) = (file.flat()?, file.lower_spot().cloned());
-        self.check_room(0, 1)?;
+        let cost = self.cost_to_charge(ino)?;
+        self.check_room(cost, u64::from(!self.inode(ino)?.charged))?;
+        let room = self.room() - cost;
         let mut own = FileBody::empty();
         match (flat, lower) {
-            (Some(bytes), _) if own.write_at(&bytes, 0, self.room()) < bytes.len() => {
-                return Err(Errno::ENOSPC);
-            }
-            (None, Some(spot)) => self.copy_lower(&spot, &mut own)?,
+            (Some(bytes), _) if own.write_at(&bytes, 0, room) < bytes.len() => return Err(Errno::ENOSPC),
+            (None, Some(spot)) => self.copy_lower(&spot, &mut own, room)?,
             _ => {}
         }
         self.start_charging(ino, 0)?;
-        let bytes = own.charge();
-        self.inode_mut(ino)?.body = Body::File(own);
-        self.recharge(0, bytes);
-        Ok(())
+        self.update(ino, |inode| inode.body = Body::File(own))
     }
 }
 

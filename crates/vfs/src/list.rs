@@ -1,11 +1,13 @@
 //! Reading directories.
 
-use crate::dir::{Target, first_key};
+use crate::dir::first_key;
 use crate::handle::{Handle, Listing, Open, OpenFlags};
 use crate::host::list_open;
 use crate::place::Ino;
 use crate::{Caller, Errno, FileKind, Result, Tree};
-use std::sync::Arc;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
 
 /// One entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +36,30 @@ impl Tree {
             Open::Inode { ino, listing: None, .. } => self.list_inode(*ino, cursor, max),
             Open::Inode { listing: Some(listing), .. }
             | Open::Host { listing, .. }
-            | Open::Virtual { listing, .. } => serve(listing, cursor, max, || self.fetch(who, handle)),
+            | Open::Virtual { listing, .. } => {
+                let entries = self.listed(listing, cursor, || self.fetch(who, handle))?;
+                let start = entries.partition_point(|entry| entry.next <= cursor);
+                Ok(entries[start..].iter().take(max).cloned().collect())
+            }
         }
+    }
+
+    /// A listing that has to be fetched whole: anew from cursor 0, else what was fetched then if it is still
+    /// there. Fetching it again gives the same cursors for the same names.
+    fn listed(
+        &self,
+        listing: &Listing,
+        cursor: u64,
+        fetch: impl FnOnce() -> Result<Arc<[DirEntry]>>,
+    ) -> Result<Arc<[DirEntry]>> {
+        let kept = listing.lock().clone();
+        if let Some(entries) = kept.filter(|_| cursor > 0) {
+            return Ok(entries);
+        }
+        let entries = fetch()?;
+        *listing.lock() = Some(entries.clone());
+        self.listings.keep(listing, entries.len());
+        Ok(entries)
     }
 
     fn list_inode(&self, ino: Ino, cursor: u64, max: usize) -> Result<Vec<DirEntry>> {
@@ -50,7 +74,7 @@ impl Tree {
             if listed.len() >= max {
                 break;
             }
-            if let Target::Inode(ino) = entry.target {
+            if let Some(ino) = entry.target.ino() {
                 let stat = self.stat_inode(ino)?;
                 let (ino, kind) = (stat.ino, stat.kind);
                 listed.push(DirEntry { name: entry.name.to_vec(), ino, kind, next: key + 1 });
@@ -83,20 +107,36 @@ impl Tree {
     }
 }
 
-/// Serves a listing that has to be fetched whole: anew from cursor 0, else what was fetched then.
-fn serve(
-    listing: &Listing,
-    cursor: u64,
-    max: usize,
-    fetch: impl FnOnce() -> Result<Arc<[DirEntry]>>,
-) -> Result<Vec<DirEntry>> {
-    let mut kept = listing.lock();
-    let entries = match &*kept {
-        Some(entries) if cursor > 0 => entries.clone(),
-        _ => kept.insert(fetch()?).clone(),
-    };
-    let start = entries.partition_point(|entry| entry.next <= cursor);
-    Ok(entries[start..].iter().take(max).cloned().collect())
+/// The listings that are kept for open directories: the last ones fetched, so that a guest cannot fill memory by
+/// starting to read the same large directory through thousands of descriptors.
+#[derive(Default)]
+pub(crate) struct Listings(Mutex<VecDeque<(Weak<Mutex<Option<Arc<[DirEntry]>>>>, usize)>>);
+
+/// How many entries all kept listings have together, but for one listing, which may be of any size.
+const ENTRIES_KEPT: usize = 1 << 16;
+/// How many listings are kept.
+const LISTINGS_KEPT: usize = 64;
+
+impl Listings {
+    fn keep(&self, listing: &Listing, len: usize) {
+        let mut kept = self.0.lock();
+        kept.retain(|(other, _)| other.strong_count() > 0 && other.as_ptr() != Arc::as_ptr(listing));
+        kept.push_back((Arc::downgrade(listing), len));
+        let mut total: usize = kept.iter().map(|(_, len)| len).sum();
+        while kept.len() > 1 && (total > ENTRIES_KEPT || kept.len() > LISTINGS_KEPT) {
+            let Some((oldest, len)) = kept.pop_front() else { break };
+            total -= len;
+            if let Some(oldest) = oldest.upgrade() {
+                *oldest.lock() = None;
+            }
+        }
+    }
+}
+
+impl Clone for Listings {
+    fn clone(&self) -> Listings {
+        Listings(Mutex::new(self.0.lock().clone()))
+    }
 }
 
 fn dots(ino: u64, parent: u64) -> [DirEntry; 2] {

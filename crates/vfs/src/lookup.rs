@@ -313,9 +313,9 @@ impl Tree {
             Spot::Inode(ino) => {
                 let body = self.dir(*ino)?;
                 match (body.get(name), &body.lower) {
-                    (Some(Target::Inode(child)), _) => self.enter_mount(child),
+                    (Some(Target::Inode(child) | Target::System(child)), _) => self.enter_mount(child),
                     (None, Some(lower)) => self.mount_child(who, lower, name),
-                    _ => Err(Errno::ENOENT),
+                    (Some(Target::Whiteout), _) | (None, None) => Err(Errno::ENOENT),
                 }
             }
             Spot::Mount(spot) => self.mount_child(who, spot, name),

@@ -13,9 +13,11 @@ use crate::dir::Dir;
 use crate::host::HostDir;
 use crate::inode::{Body, Inode};
 use crate::place::{Ino, MountId, MountSpot, Spot};
+use crate::recover::{Recovery, recover};
+use crate::state::state_directory;
 use crate::{Caller, Content, Errno, FileKind, Place, Result, Tree};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Something to mount.
@@ -36,6 +38,14 @@ pub enum Mount {
 pub struct HostMount {
     dir: Arc<HostDir>,
     access: HostAccess,
+    recovery: Recovery,
+}
+
+impl HostMount {
+    /// What had become of an earlier [`Tree::apply`] to this directory that was cut short.
+    pub fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
 }
 
 /// What the sandbox may do with a host directory.
@@ -51,9 +61,18 @@ pub enum HostAccess {
 
 impl Mount {
     /// A directory of the host. It is opened here and now: whatever its path leads to later, this stays
-    /// the directory.
+    /// the directory. Unless it is read-only, an earlier [`Tree::apply`] that was cut short is undone or finished
+    /// first: see [`HostMount::recovery`]. Journals are kept in [`state_directory`].
     pub fn host(path: &Path, access: HostAccess) -> Result<Mount> {
-        Ok(Mount::Host(HostMount { dir: Arc::new(HostDir::open(path)?), access }))
+        Mount::host_with_state(path, access, state_directory())
+    }
+
+    /// The same with another directory for journals of [`Tree::apply`], which must be this user's and writable by nobody
+    /// else. With none, changes cannot be applied.
+    pub fn host_with_state(path: &Path, access: HostAccess, state: Option<PathBuf>) -> Result<Mount> {
+        let dir = HostDir::open(path, state)?;
+        let recovery = recover(&dir, access == HostAccess::ReadOnly)?;
+        Ok(Mount::Host(HostMount { dir: Arc::new(dir), access, recovery }))
     }
 }
 
@@ -151,14 +170,14 @@ impl Tree {
             Mount::ReadOnlyFiles(files) => {
                 (Source::Files { root: self.files_root(covered, id)?, writable: false }, files)
             }
-            Mount::Host(HostMount { dir, access: HostAccess::Overlay }) => {
+            Mount::Host(HostMount { dir, access: HostAccess::Overlay, .. }) => {
                 let spot = MountSpot { mount: id, path: [].into() };
                 let root = self.overlay_root(&dir, covered, spot.clone())?;
                 let root = self.add_inode(root)?;
-                self.copied.insert(spot, root);
+                self.note_copied(spot, root);
                 (Source::Overlay { dir, root }, Vec::new())
             }
-            Mount::Host(HostMount { dir, access }) => {
+            Mount::Host(HostMount { dir, access, .. }) => {
                 (Source::Host { dir, writable: access == HostAccess::ReadWrite }, Vec::new())
             }
         };
@@ -188,9 +207,8 @@ impl Tree {
         let under = self.dir(covered)?;
         let dir = Dir::new(under.parent, &under.name);
         let user = Caller::USER;
-        let mut inode = Inode::new(Body::Dir(Box::new(dir)), 0o755, user.uid, user.gid, id + 1);
-        inode.charged = false;
-        self.add_inode(inode)
+        let inode = Inode::new(Body::Dir(Box::new(dir)), 0o755, user.uid, user.gid, id + 1);
+        self.add_inode(inode.into_installed())
     }
 
     /// Takes the mount at `path` away, with all that was written to it in memory. `EINVAL` if nothing is

@@ -9,7 +9,8 @@ pub const NAME_MAX: usize = 255;
 /// The longest path one call takes, counting C's final NUL as Linux does.
 pub const PATH_MAX: usize = 4096;
 
-const INLINE: usize = 22;
+/// Names up to this length take no memory of their own.
+pub(crate) const INLINE: usize = 22;
 
 /// A name in 24 bytes. Most names are short: those stay in place, which spares an allocation per file and
 /// a reference count per copied directory node. Long ones are shared.

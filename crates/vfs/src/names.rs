@@ -1,6 +1,6 @@
 //! Making and removing names: mkdir, rmdir, unlink, link, symlink, mkfifo.
 
-use crate::dir::Dir;
+use crate::dir::{Dir, Target};
 use crate::inode::Body;
 use crate::lookup::{Last, Walk};
 use crate::name::PATH_MAX;
@@ -106,7 +106,8 @@ impl Tree {
         }
         let charged = inode.charged;
         self.check_extra_link()?;
-        self.enter(dir, name, ino)?;
+        self.check_room(self.entry_cost(dir, name)?, 0)?;
+        self.enter(dir, name, Target::Inode(ino))?;
         let inode = self.inode_mut(ino)?;
         inode.nlink += 1;
         inode.ctime = now();

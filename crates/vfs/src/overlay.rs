@@ -17,8 +17,9 @@ use crate::handle::OpenFlags;
 use crate::host::{HostDir, Listed};
 use crate::inode::{Body, Inode};
 use crate::mount::Source;
-use crate::name::split;
+use crate::name::{Name, split};
 use crate::place::{Ino, MountId, MountSpot, Spot};
+use crate::quota::{Usage, name_cost, spot_cost};
 use crate::{Caller, Errno, FileKind, Place, Result, Tree};
 use cap_std::fs::FileExt;
 use std::num::NonZeroU64;
@@ -41,23 +42,48 @@ impl Tree {
         }
     }
 
-    /// Makes the inode of a lower file or directory, and those of the directories above it. The quota does
-    /// not count them: they hold nothing that is not below.
+    /// Makes the inode of a lower file or directory, and those of the directories above it. They are not
+    /// counted as files, since they hold nothing that is not below, but the memory they take is.
     fn copy_up(&mut self, spot: &MountSpot) -> Result<Ino> {
-        if let Some(ino) = self.copied.get(spot) {
-            return Ok(*ino);
+        // From the nearest that is there down, by hand: paths can be deeper than stacks.
+        let mut missing = Vec::new();
+        let mut at = spot.clone();
+        let mut parent = loop {
+            if let Some(ino) = self.copied.get(&at) {
+                break *ino;
+            }
+            let above = MountSpot { mount: at.mount, path: split(&at.path).0.into() };
+            if at.path.is_empty() {
+                return Err(Errno::ENOENT);
+            }
+            missing.push(std::mem::replace(&mut at, above));
+        };
+        while let Some(spot) = missing.pop() {
+            parent = self.copy_up_in(parent, &spot)?;
         }
-        let (dir, name) = split(&spot.path);
-        let parent = self.copy_up(&MountSpot { mount: spot.mount, path: dir.into() })?;
+        Ok(parent)
+    }
+
+    fn copy_up_in(&mut self, parent: Ino, spot: &MountSpot) -> Result<Ino> {
+        let name = Name::new(split(&spot.path).1);
         let inode = self.inode_from_below(spot, parent)?;
+        let noted = if self.below.contains_key(spot) { 1 } else { 2 };
+        let notes = Usage::metadata(name_cost(&name) + noted * spot_cost(spot));
+        self.check_fits(inode.cost() + notes)?;
         let ino = self.add_inode(inode)?;
-        if !self.dir_mut(parent)?.put(name, Target::Inode(ino)) {
+        if let Err(errno) = self.put_name(parent, &name, Target::Inode(ino)) {
             self.forget(ino);
-            return Err(Errno::ENOSPC);
+            return Err(errno);
         }
-        self.copied.insert(spot.clone(), ino);
+        self.note_copied(spot.clone(), ino);
         self.note_below_spot(spot);
         Ok(ino)
+    }
+
+    /// Notes that a lower file has become an inode.
+    pub(crate) fn note_copied(&mut self, spot: MountSpot, ino: Ino) {
+        self.used.metadata += spot_cost(&spot);
+        self.copied.insert(spot, ino);
     }
 
     fn inode_from_below(&self, spot: &MountSpot, parent: Ino) -> Result<Inode> {
@@ -89,6 +115,7 @@ impl Tree {
             dev: spot.mount + 1,
             shown_ino: NonZeroU64::new(lower_ino(stat.ino)).filter(|_| keeps_number),
             charged: false,
+            installed: false,
         })
     }
 
@@ -102,14 +129,14 @@ impl Tree {
         body.lower = Some(spot);
         let mut inode = Inode::new(Body::Dir(Box::new(body)), stat.mode, stat.uid, stat.gid, dev);
         (inode.atime, inode.mtime, inode.ctime) = (stat.atime, stat.mtime, stat.ctime);
-        inode.charged = false;
-        Ok(inode)
+        Ok(inode.into_installed())
     }
 
     /// Forgets which lower files of a mount have become inodes.
     pub(crate) fn forget_copies(&mut self, mount: MountId) {
-        let kept = self.copied.iter().filter(|(spot, _)| spot.mount != mount);
-        self.copied = kept.map(|(spot, ino)| (spot.clone(), *ino)).collect();
+        let (gone, kept) = self.copied.iter().partition::<Vec<_>, _>(|(spot, _)| spot.mount == mount);
+        self.used.metadata -= gone.iter().map(|(spot, _)| spot_cost(spot)).sum::<u64>();
+        self.copied = kept.into_iter().map(|(spot, ino)| (spot.clone(), *ino)).collect();
         self.forget_below(mount);
     }
 
@@ -123,8 +150,8 @@ impl Tree {
         )
     }
 
-    /// Reads a lower file's content into `own`, as far as the quota allows.
-    pub(crate) fn copy_lower(&self, spot: &MountSpot, own: &mut FileBody) -> Result<()> {
+    /// Reads a lower file's content into `own`, which may take `room` bytes of the quota.
+    pub(crate) fn copy_lower(&self, spot: &MountSpot, own: &mut FileBody, room: u64) -> Result<()> {
         let file = self.host_of(spot)?.open_file(&spot.path, OpenFlags::READ)?;
         let mut buf = vec![0; CHUNK as usize];
         let mut offset = 0;
@@ -133,8 +160,8 @@ impl Tree {
             if count == 0 {
                 return Ok(());
             }
-            let room = self.room().saturating_sub(own.charge());
-            if own.write_at(&buf[..count], offset, room) < count {
+            let left = room.saturating_sub(own.charge() + own.metadata());
+            if own.write_at(&buf[..count], offset, left) < count {
                 return Err(Errno::ENOSPC);
             }
             offset += count as u64;

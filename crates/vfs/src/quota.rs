@@ -1,16 +1,46 @@
 //! How much a tree may hold, and how much it does. The counters are exact after every operation.
+//!
+//! The limit on bytes counts everything a file takes of the host's memory: its content, and besides that a
+//! flat amount for each inode and each name. Otherwise a million empty files would be free. The amounts are
+//! what was measured, rounded up (`vfs: memory::what_is_charged_covers_the_memory_it_takes`).
 
 use crate::inode::Inode;
-use crate::place::{Place, Spot};
+use crate::name::INLINE;
+use crate::place::{Ino, MountSpot, Place, Spot};
 use crate::{Errno, Result, Tree};
+use std::ops::{Add, AddAssign, SubAssign};
+
+/// An inode in the tree's table.
+pub(crate) const INODE: u64 = 320;
+/// What a directory's inode takes besides: the map of its names.
+pub(crate) const DIR: u64 = 1024;
+/// What a file of more than one chunk takes besides: the map of its chunks.
+pub(crate) const CHUNK_MAP: u64 = 512;
+/// A name in its directory.
+const NAME: u64 = 192;
+/// What a tree remembers about a file below an overlay, besides its path.
+const BELOW: u64 = 320;
+/// The header of a reference-counted allocation.
+const SHARED: u64 = 32;
+
+/// What a name costs: a long one has memory of its own.
+pub(crate) fn name_cost(name: &[u8]) -> u64 {
+    NAME + if name.len() > INLINE { name.len() as u64 + SHARED } else { 0 }
+}
+
+/// What a note about a lower file costs; an overlay's root comes with the mount.
+pub(crate) fn spot_cost(spot: &MountSpot) -> u64 {
+    if spot.path.is_empty() { 0 } else { BELOW + SHARED + spot.path.len() as u64 }
+}
 
 /// How much a tree may hold. `u64::MAX` is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// Bytes in files (their sizes, less whole 64 KiB blocks never written) and in symbolic links.
+    /// Bytes in files (their sizes, less whole 64 KiB blocks never written) and in symbolic links, and what
+    /// inodes and names take: [`Usage::total`].
     pub bytes: u64,
     /// Files, directories, links and so on; two names of one file count once. As many additional names
-    /// (hard links) are allowed on top, since they too take memory.
+    /// (hard links) are allowed on top.
     pub inodes: u64,
 }
 
@@ -22,10 +52,48 @@ impl Quota {
 /// How much a tree holds of its own: neither what was installed nor what lies on the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Counted as [`Quota::bytes`].
+    /// Bytes of content.
     pub bytes: u64,
     /// Counted as [`Quota::inodes`].
     pub inodes: u64,
+    /// What inodes, names and notes about files below overlays take, in bytes.
+    pub metadata: u64,
+}
+
+impl Usage {
+    /// What [`Quota::bytes`] limits.
+    pub fn total(&self) -> u64 {
+        self.bytes.saturating_add(self.metadata)
+    }
+
+    pub(crate) fn metadata(metadata: u64) -> Usage {
+        Usage { metadata, ..Usage::default() }
+    }
+}
+
+impl Add for Usage {
+    type Output = Usage;
+
+    fn add(mut self, other: Usage) -> Usage {
+        self += other;
+        self
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Usage) {
+        self.bytes += other.bytes;
+        self.inodes += other.inodes;
+        self.metadata += other.metadata;
+    }
+}
+
+impl SubAssign for Usage {
+    fn sub_assign(&mut self, other: Usage) {
+        self.bytes -= other.bytes;
+        self.inodes -= other.inodes;
+        self.metadata -= other.metadata;
+    }
 }
 
 impl Tree {
@@ -51,11 +119,13 @@ impl Tree {
 
     /// What is in use, counted anew from the files themselves: what [`Tree::usage`] must always equal.
     pub fn recount(&self) -> Usage {
-        let charged = self.inodes.values().filter(|inode| inode.charged);
-        charged.fold(Usage::default(), |sum, inode| Usage {
-            bytes: sum.bytes + inode.charge(),
-            inodes: sum.inodes + 1,
-        })
+        let mut sum = Usage::default();
+        for inode in self.inodes.values() {
+            sum += inode.cost();
+            sum.metadata += inode.dir().map_or(0, |dir| dir.names_cost());
+        }
+        let notes = self.copied.keys().chain(self.below.keys());
+        sum + Usage::metadata(notes.map(spot_cost).sum())
     }
 
     /// Does the quota count what is at this place?
@@ -67,7 +137,7 @@ impl Tree {
     }
 
     pub(crate) fn room(&self) -> u64 {
-        self.quota.bytes.saturating_sub(self.used.bytes)
+        self.quota.bytes.saturating_sub(self.used.total())
     }
 
     pub(crate) fn check_room(&self, bytes: u64, inodes: u64) -> Result<()> {
@@ -75,30 +145,30 @@ impl Tree {
         if fits { Ok(()) } else { Err(Errno::ENOSPC) }
     }
 
+    pub(crate) fn check_fits(&self, cost: Usage) -> Result<()> {
+        self.check_room(cost.total(), cost.inodes)
+    }
+
     /// One more name for a file that has one.
     pub(crate) fn check_extra_link(&self) -> Result<()> {
         if self.extra_links < self.quota.inodes { Ok(()) } else { Err(Errno::ENOSPC) }
     }
 
-    pub(crate) fn charge(&mut self, inode: &Inode) -> Result<()> {
-        if inode.charged {
-            let bytes = inode.charge();
-            self.check_room(bytes, 1)?;
-            self.used.bytes += bytes;
-            self.used.inodes += 1;
-        }
-        Ok(())
+    /// What a new name in `dir` costs, with what is noted about the file below it in an overlay.
+    pub(crate) fn entry_cost(&self, dir: Ino, name: &[u8]) -> Result<u64> {
+        let lower = self.dir(dir)?.lower.as_ref().map(|lower| lower.child(name));
+        let note = lower.filter(|spot| !self.below.contains_key(spot));
+        Ok(name_cost(name) + note.map_or(0, |spot| spot_cost(&spot)))
     }
 
-    pub(crate) fn refund(&mut self, inode: &Inode) {
-        if inode.charged {
-            self.used.bytes -= inode.charge();
-            self.used.inodes -= 1;
-        }
-    }
-
-    /// A charged file's bytes went from `before` to `after`.
-    pub(crate) fn recharge(&mut self, before: u64, after: u64) {
-        self.used.bytes = self.used.bytes - before + after;
+    /// Changes an inode and keeps the books. Whether there is room has been asked before.
+    pub(crate) fn update<T>(&mut self, ino: Ino, change: impl FnOnce(&mut Inode) -> T) -> Result<T> {
+        let inode = self.inode_mut(ino)?;
+        let before = inode.cost();
+        let done = change(inode);
+        let after = inode.cost();
+        self.used -= before;
+        self.used += after;
+        Ok(done)
     }
 }

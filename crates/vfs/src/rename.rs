@@ -1,7 +1,8 @@
 //! rename, with all of POSIX's cases.
 
+use crate::dir::Target;
 use crate::lookup::{Last, Walk};
-use crate::place::Spot;
+use crate::place::{Ino, Spot};
 use crate::stat::{Stat, now};
 use crate::{Access, Caller, Errno, FileKind, Place, Result, Tree};
 
@@ -125,6 +126,7 @@ impl Tree {
             }
             _ => return Err(Errno::EXDEV),
         };
+        self.check_room(self.rename_cost(from_dir, from.name, to_dir, to.name)?, 0)?;
         let is_dir = self.inode(ino)?.dir().is_some();
         if let Some(place) = &to.place {
             let Spot::Inode(replaced) = self.own(place)?.0 else { return Err(Errno::EIO) };
@@ -132,8 +134,20 @@ impl Tree {
             self.unlinked(replaced)?;
         }
         self.leave(from_dir, from.name, is_dir)?;
-        self.enter(to_dir, to.name, ino)?;
+        self.enter(to_dir, to.name, Target::Inode(ino))?;
         self.inode_mut(ino)?.ctime = now();
         Ok(())
+    }
+
+    /// What the new name takes that the old one does not give back, nor what had the new one.
+    fn rename_cost(&self, from_dir: Ino, from: &[u8], to_dir: Ino, to: &[u8]) -> Result<u64> {
+        let cost = |dir, name: &[u8]| -> Result<u64> {
+            Ok(self.dir(dir)?.get(name).map_or(0, |target| target.cost(name)))
+        };
+        let mut back = cost(to_dir, to)?;
+        if !self.lower_has(from_dir, from) {
+            back += cost(from_dir, from)?;
+        }
+        Ok(self.entry_cost(to_dir, to)?.saturating_sub(back))
     }
 }

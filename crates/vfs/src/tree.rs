@@ -3,7 +3,9 @@
 use crate::conflict::Below;
 use crate::dir::{Dir, Target};
 use crate::inode::{Body, Inode};
+use crate::list::Listings;
 use crate::mount::Mounts;
+use crate::name::Name;
 use crate::place::{Ino, MountSpot, Spot};
 use crate::quota::{Quota, Usage};
 use crate::{Caller, Errno, Handle, Place, Result};
@@ -28,6 +30,7 @@ pub struct Tree {
     pub(crate) copied: OrdMap<MountSpot, Ino>,
     /// Overlays: what was below each name when it was first touched.
     pub(crate) below: OrdMap<MountSpot, Below>,
+    pub(crate) listings: Listings,
 }
 
 impl Tree {
@@ -35,7 +38,7 @@ impl Tree {
     pub fn new(quota: Quota) -> Tree {
         const ROOT: Ino = 1;
         let mut root = Inode::new(Body::Dir(Box::new(Dir::new(ROOT, b""))), 0o755, 0, 0, 1);
-        root.charged = false;
+        root = root.into_installed();
         Tree {
             inodes: OrdMap::unit(ROOT, Arc::new(root)),
             root: ROOT,
@@ -48,6 +51,7 @@ impl Tree {
             mounts: Arc::default(),
             copied: OrdMap::new(),
             below: OrdMap::new(),
+            listings: Listings::default(),
         }
     }
 
@@ -117,7 +121,8 @@ impl Tree {
 
     /// Puts a new inode into the table, if the quota allows it. It has no name yet.
     pub(crate) fn add_inode(&mut self, inode: Inode) -> Result<Ino> {
-        self.charge(&inode)?;
+        self.check_fits(inode.cost())?;
+        self.used += inode.cost();
         let ino = self.next_ino;
         self.next_ino += 1;
         self.inodes.insert(ino, Arc::new(inode));
@@ -143,30 +148,48 @@ impl Tree {
                 mode |= 0o2000;
             }
         }
-        let ino = self.add_inode(Inode::new(body, mode, who.uid, gid, parent.dev))?;
-        if let Err(errno) = self.enter(dir, name, ino) {
+        let inode = Inode::new(body, mode, who.uid, gid, parent.dev);
+        self.check_fits(inode.cost() + Usage::metadata(self.entry_cost(dir, name)?))?;
+        let ino = self.add_inode(inode)?;
+        if let Err(errno) = self.enter(dir, name, Target::Inode(ino)) {
             self.forget(ino);
             return Err(errno);
         }
         Ok(ino)
     }
 
-    /// Gives `ino` the name `name` in `dir`, in place of what had it.
-    pub(crate) fn enter(&mut self, dir: Ino, name: &[u8], ino: Ino) -> Result<()> {
+    /// Gives an inode the name `name` in `dir`, in place of what had it. Whether the quota has room for
+    /// [`Tree::entry_cost`] has been asked before.
+    pub(crate) fn enter(&mut self, dir: Ino, name: &[u8], target: Target) -> Result<()> {
         self.note_below(dir, name);
-        let is_dir = if let Body::Dir(child) = &mut self.inode_mut(ino)?.body {
-            child.parent = dir;
-            child.name = crate::name::Name::new(name);
-            true
-        } else {
-            false
-        };
-        let parent = self.dir_mut(dir)?;
-        if !parent.put(name, Target::Inode(ino)) {
+        let name = Name::new(name);
+        let mut is_dir = false;
+        if let Some(ino) = target.ino()
+            && let Body::Dir(child) = &mut self.inode_mut(ino)?.body
+        {
+            (child.parent, child.name) = (dir, name.clone());
+            is_dir = true;
+        }
+        self.put_name(dir, &name, target)?;
+        self.dir_mut(dir)?.subdirs += u32::from(is_dir);
+        self.inode_mut(dir)?.touch();
+        Ok(())
+    }
+
+    /// Puts a name into a directory and keeps the books of names.
+    pub(crate) fn put_name(&mut self, dir: Ino, name: &Name, target: Target) -> Result<()> {
+        self.take_name(dir, name)?;
+        if !self.dir_mut(dir)?.put(name, target) {
             return Err(Errno::ENOSPC);
         }
-        parent.subdirs += u32::from(is_dir);
-        self.inode_mut(dir)?.touch();
+        self.used.metadata += target.cost(name);
+        Ok(())
+    }
+
+    fn take_name(&mut self, dir: Ino, name: &[u8]) -> Result<()> {
+        if let Some(old) = self.dir_mut(dir)?.take(name) {
+            self.used.metadata -= old.cost(name);
+        }
         Ok(())
     }
 
@@ -174,12 +197,12 @@ impl Tree {
     pub(crate) fn leave(&mut self, dir: Ino, name: &[u8], is_dir: bool) -> Result<()> {
         self.note_below(dir, name);
         let hides = self.lower_has(dir, name);
-        let parent = self.dir_mut(dir)?;
-        parent.take(name);
-        parent.subdirs -= u32::from(is_dir);
-        if hides && !parent.put(name, Target::Whiteout) {
-            return Err(Errno::ENOSPC);
+        self.take_name(dir, name)?;
+        if hides {
+            // In place of the name that was copied up and counted then.
+            self.put_name(dir, &Name::new(name), Target::Whiteout)?;
         }
+        self.dir_mut(dir)?.subdirs -= u32::from(is_dir);
         self.inode_mut(dir)?.touch();
         Ok(())
     }
@@ -201,7 +224,7 @@ impl Tree {
     /// Drops an inode and gives back what it was charged.
     pub(crate) fn forget(&mut self, ino: Ino) {
         if let Some(inode) = self.inodes.remove(&ino) {
-            self.refund(&inode);
+            self.used -= inode.cost();
         }
     }
 
@@ -211,13 +234,17 @@ impl Tree {
         if inode.charged {
             return self.check_room(bytes, 0);
         }
-        self.check_room(bytes, 1)?;
+        self.check_room(bytes.saturating_add(self.cost_to_charge(ino)?), 1)?;
         let extra = u64::from(inode.nlink.saturating_sub(1));
-        self.inode_mut(ino)?.charged = true;
-        self.used.inodes += 1;
-        self.used.bytes += self.inode(ino)?.charge();
+        self.update(ino, |inode| inode.charged = true)?;
         self.extra_links += extra;
         Ok(())
+    }
+
+    /// What charging an inode takes besides its content.
+    pub(crate) fn cost_to_charge(&self, ino: Ino) -> Result<u64> {
+        let inode = self.inode(ino)?;
+        Ok(if inode.charged || !inode.installed { 0 } else { inode.metadata() })
     }
 
     /// Empties a directory and all below it, whoever owns them. For what the tree itself takes away.
@@ -231,6 +258,7 @@ impl Tree {
                     None => self.unlinked(ino)?,
                 }
             }
+            self.used.metadata -= self.dir(dir)?.names_cost();
             self.dir_mut(dir)?.clear();
             if dir != top {
                 self.unlinked(dir)?;

@@ -91,3 +91,61 @@ fn an_overlays_changes_are_committed_to_a_branch() {
     let (code, _, stderr) = shown(wardian(&["run", "--mount", &mount, "--commit", "main", "rm /src/text"]));
     assert!(code == 2 && stderr.contains("checked out"), "{stderr}");
 }
+
+/// Applies a change and crashes before the step after so many: what a test starts.
+#[test]
+#[ignore = "not a test: what the test of interrupted applies starts"]
+fn crash() {
+    use wardian_vfs::{Caller, HostAccess, Mount, OpenFlags, Quota, Tree, probe};
+    let Ok(work) = std::env::var("WARDIAN_CLI_CRASH") else { return };
+    let (steps, dir) = work.split_once(' ').expect("steps and a directory");
+    let mut tree = Tree::new(Quota::NONE);
+    tree.mount(b"/w", Mount::host(dir.as_ref(), HostAccess::Overlay).expect("a mount")).expect("mounted");
+    let flags = OpenFlags::CREATE | OpenFlags::WRITE | OpenFlags::TRUNC;
+    for name in ["/w/a", "/w/b", "/w/c"] {
+        let mut file = tree.open(&Caller::ROOT, &tree.root(), name.as_bytes(), flags, 0o644).expect("a file");
+        tree.write(&mut file, b"new\n").expect("written");
+        tree.close(file);
+    }
+    probe::crash_after(steps.parse().expect("a number"));
+    tree.apply(b"/w").expect("applied");
+}
+
+#[test]
+fn an_interrupted_apply_is_reported_and_undone() {
+    let (directory, state) =
+        (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("another"));
+    let at = |name: &str| directory.path().join(name);
+    let contents = || ["a", "b", "c"].map(|name| std::fs::read_to_string(at(name)).expect("it is there"));
+    let wardian = |mode: &str, script: &str| {
+        let mount = format!("{}:/src:{mode}", directory.path().display());
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_wardian"));
+        command.args(["run", "--mount", &mount, script]).env("XDG_STATE_HOME", state.path());
+        shown(command.output().expect("it runs"))
+    };
+    // The step at which one of three files is new, whichever it is.
+    let halfway = (0..200).find(|steps| {
+        ["a", "b", "c"].iter().for_each(|name| std::fs::write(at(name), "old\n").expect("written"));
+        std::process::Command::new(std::env::current_exe().expect("this program"))
+            .args(["mounts::crash", "--exact", "--ignored"])
+            .env("WARDIAN_CLI_CRASH", format!("{steps} {}", directory.path().display()))
+            .env("XDG_STATE_HOME", state.path())
+            .output()
+            .expect("it starts");
+        let now = contents();
+        let half = now.iter().any(|text| text == "new\n") && now.iter().any(|text| text == "old\n");
+        // Those that crashed earlier have left nothing that matters.
+        half || wardian("rw", "true").0 != 0
+    });
+    assert!(halfway.is_some_and(|steps| steps > 5), "{halfway:?}");
+    let half = contents();
+    let (code, stdout, stderr) = wardian("ro", "ls -A /src");
+    assert_eq!((code, stdout.as_str()), (0, "a\nb\nc\n"), "{stderr}");
+    assert!(stderr.starts_with("wardian: warning: ") && stderr.contains("interrupted"), "{stderr}");
+    assert_eq!(contents(), half, "reading changes nothing");
+    let (code, stdout, stderr) = wardian("overlay", "cat /src/?");
+    assert_eq!((code, stdout.as_str()), (0, "old\nold\nold\n"), "{stderr}");
+    assert!(stderr.contains("an interrupted apply was undone"), "{stderr}");
+    assert_eq!(std::fs::read_dir(directory.path()).expect("a directory").count(), 3);
+    assert_eq!(wardian("ro", "true").2, "", "said once");
+}

@@ -241,7 +241,7 @@ async fn statfs(call: &mut Call<'_>, dir: u32, path: u32, len: u32, out: u32) ->
     let fields = [
         block,
         quota.bytes / block,
-        quota.bytes.saturating_sub(usage.bytes) / block,
+        quota.bytes.saturating_sub(usage.total()) / block,
         quota.inodes,
         quota.inodes.saturating_sub(usage.inodes),
         255,

@@ -234,14 +234,22 @@ fn encode_entry(entry: &DirEntry, out: &mut Vec<u8>) {
 }
 
 async fn fd_sync(call: &mut Call<'_>, fd: u32) -> Outcome {
-    match &*call.file(fd)? {
-        OpenFile::Tree(_) => Ok(()),
-        _ => Err(Errno::EINVAL.into()),
-    }
+    sync(call, fd, false).await
 }
 
 async fn fd_datasync(call: &mut Call<'_>, fd: u32) -> Outcome {
-    fd_sync(call, fd).await
+    sync(call, fd, true).await
+}
+
+/// Host files and directories are synced where that may take its time; what is in memory has nothing to wait for.
+async fn sync(call: &mut Call<'_>, fd: u32, data_only: bool) -> Outcome {
+    let file = call.file(fd)?;
+    match &*file {
+        OpenFile::Tree(_) => {}
+        _ => return Err(Errno::EINVAL.into()),
+    }
+    let machine = call.machine().clone();
+    Ok(machine.on_file(&file, move |tree, handle| tree.sync(handle, data_only)).await?)
 }
 
 fn fd_close(call: &mut Call<'_>, fd: u32) -> Outcome {

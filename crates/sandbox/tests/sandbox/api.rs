@@ -59,6 +59,15 @@ async fn file_calls_answer_with_the_errno_and_the_path() {
 }
 
 #[tokio::test]
+async fn a_sparse_file_does_not_fill_its_readers_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let sandbox = Sandbox::builder().mount(dir.path(), "/src", MountMode::Overlay).build().await.unwrap();
+    output(&sandbox, "truncate -s 1T /tmp/f; truncate -s 1T /src/f").await;
+    assert_eq!(errno(sandbox.read_file("/tmp/f").await), Errno::EFBIG);
+    assert_eq!(errno(sandbox.file_changes("/src").await), Errno::EFBIG);
+}
+
+#[tokio::test]
 async fn a_write_without_room_leaves_the_file_as_it_was() {
     let limits = Limits { fs_bytes: 1000, ..Limits::default() };
     let sandbox = Sandbox::builder().limits(limits).build().await.unwrap();

@@ -191,3 +191,143 @@ async fn an_archive_cannot_put_anything_where_a_guest_could_not() {
         );
     }
 }
+
+/// An archive whose body is written as it is compressed: bombs do not fit into memory.
+fn sealed(head: &[u8], write: impl FnOnce(&mut dyn std::io::Write)) -> Vec<u8> {
+    use sha2::{Digest, Sha256};
+    let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
+    write(&mut encoder);
+    let payload = encoder.finish().unwrap();
+    [&head[..12], &(payload.len() as u64).to_le_bytes(), &Sha256::digest(&payload), &payload].concat()
+}
+
+/// Numbers and lengths are written like this.
+fn put(out: &mut dyn std::io::Write, numbers: &[u64]) {
+    numbers.iter().for_each(|number| out.write_all(&number.to_le_bytes()).unwrap());
+}
+
+const MIB: u64 = 1 << 20;
+
+fn zeros(out: &mut dyn std::io::Write, mib: u64) {
+    (0..mib).for_each(|_| out.write_all(&[0; MIB as usize]).unwrap());
+}
+
+/// A way to say a lot in few bytes; each comes to gigabytes, or would if it were believed.
+type Bomb = (&'static str, fn(&mut dyn std::io::Write));
+
+/// What stands between the programs and the files of an archive that has nothing in it.
+const EMPTY_SHELL: [u64; 10] = [0, 0, 0o22, 0, 0, 0, 0, 0, 0, 0];
+
+fn tar_header(name: &str, kind: u8, size: u64) -> Vec<u8> {
+    let mut header = tar::Header::new_gnu();
+    header.as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
+    header.set_size(size);
+    header.set_mode(0o755);
+    header.set_entry_type(tar::EntryType::new(kind));
+    header.set_cksum();
+    header.as_bytes().to_vec()
+}
+
+const BOMBS: [Bomb; 9] = [
+    ("an environment", |out| {
+        put(out, &[250]);
+        for _ in 0..250 {
+            put(out, &[4 * MIB]);
+            zeros(out, 4);
+        }
+    }),
+    ("an environment of empty strings", |out| {
+        put(out, &[1 << 40]);
+        zeros(out, 400);
+    }),
+    ("descriptors", |out| {
+        put(out, &[0, 0, 0o22, 0, 1 << 40]);
+        zeros(out, 400);
+    }),
+    ("removed files that are open", |out| {
+        put(out, &[0, 0, 0o22, 0, 40]);
+        for number in 0..40 {
+            put(out, &[number, 0, 3, number, 0, 0, 30 * MIB]);
+            zeros(out, 30);
+        }
+    }),
+    ("memory", |out| {
+        put(out, &[0, 0, 0o22, 0, 0, 4 << 30, 0, 1 << 20]);
+        zeros(out, 1024);
+    }),
+    ("a history", |out| {
+        put(out, &[0, 0, 0o22, 0, 0, 0, 0, 0, 20, 20]);
+        for number in 0..20 {
+            put(out, &[number, number, 60 * MIB]);
+            zeros(out, 60);
+        }
+    }),
+    ("empty files", |out| {
+        put(out, &EMPTY_SHELL);
+        for number in 0..2_000_000 {
+            out.write_all(&tar_header(&format!("tmp/{number}"), b'0', 0)).unwrap();
+        }
+    }),
+    ("one directory again and again", |out| {
+        put(out, &EMPTY_SHELL);
+        let header = tar_header("tmp/d/", b'5', 0);
+        (0..2_000_000).for_each(|_| out.write_all(&header).unwrap());
+    }),
+    ("a file over and over", |out| {
+        put(out, &EMPTY_SHELL);
+        for _ in 0..60 {
+            out.write_all(&tar_header("tmp/f", b'0', 20 * MIB)).unwrap();
+            zeros(out, 20);
+        }
+    }),
+];
+
+fn status(field: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+/// In a process of its own, since the peak of memory is the process's.
+#[tokio::test]
+#[ignore = "not a test: what the test of bombs starts"]
+async fn bomb_child() {
+    let Ok(number) = std::env::var("WARDIAN_BOMB") else { return };
+    let (what, write) = BOMBS[number.parse::<usize>().unwrap()];
+    let limits = Limits { fs_bytes: 32 * MIB, memory_bytes: 32 * MIB, ..Limits::default() };
+    let target = Sandbox::builder().limits(limits).build().await.unwrap();
+    output(&target, "x=mine").await;
+    let good = target.export().await.unwrap();
+    let programs = u64::from_le_bytes(zstd::decode_all(&good[52..]).unwrap()[..8].try_into().unwrap());
+    let head = zstd::decode_all(&good[52..]).unwrap()[..8 + programs as usize].to_vec();
+    let bomb = sealed(&good, |out| {
+        out.write_all(&head).unwrap();
+        write(out);
+    });
+    // Forgets what was the peak until now.
+    std::fs::write("/proc/self/clear_refs", "5").unwrap();
+    let before = status("VmRSS:");
+    let error = target.import(bomb.clone()).await.err().map(|error| error.to_string());
+    let error_of_files = target.import_files(bomb.clone()).await.err().map(|error| error.to_string());
+    let grown = status("VmHWM:").saturating_sub(before);
+    println!("{what}: {} bytes, at most {} MiB more, {error:?}, {error_of_files:?}", bomb.len(), grown / MIB);
+    assert!(error.is_some() && error_of_files.is_some(), "{what} was taken");
+    // Both limits, what removed files that are open take once more, and the allowance: see `budget.rs`.
+    assert!(grown < (32 + 32 + 32 + 128) * MIB, "{what}: {} MiB", grown / MIB);
+    assert_eq!(output(&target, "echo $x; ls /tmp").await, "mine\n", "{what}");
+}
+
+#[test]
+fn bombs_take_no_more_than_the_limits() {
+    for number in 0..BOMBS.len() {
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["archives::bomb_child", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
+            .env("WARDIAN_BOMB", number.to_string())
+            .output()
+            .unwrap();
+        let text =
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        println!("{text}");
+        assert!(output.status.success(), "{}: {text}", BOMBS[number].0);
+    }
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use wardian::Run;
+use wardian::{Limits, Run, Sandbox};
 use wardian_kernel::{Census, Machine};
 use wardian_vfs::{Caller, OpenFlags};
 
@@ -72,7 +72,8 @@ async fn a_deadline_ends_whatever_a_command_does() {
 
 #[tokio::test]
 async fn a_deadline_ends_work_on_a_directory_of_a_million() {
-    let sandbox = sandbox().await;
+    let limits = Limits { fs_bytes: 4 << 30, file_count: 4_000_000, ..Limits::default() };
+    let sandbox = Sandbox::builder().limits(limits).build().await.unwrap();
     {
         let mut tree = sandbox.machine().tree().await;
         let root = tree.root();

@@ -88,3 +88,25 @@ async fn a_host_function_takes_no_more_arguments_than_it_can_hold() {
     assert_eq!(result.exit_code, 126);
     assert!(text(result.stderr).contains("too long"));
 }
+
+#[tokio::test]
+async fn empty_files_fill_the_disk() {
+    let sandbox = limited(Limits { fs_bytes: 1 << 20, ..Limits::default() }).await;
+    assert_eq!(output(&sandbox, "df -B1 --output=used /tmp | tail -1 | tr -d ' '").await, "0\n");
+    let result = run(&sandbox, "mkdir /tmp/d; for i in $(seq 10000); do : > /tmp/d/$i || break; done").await;
+    assert_eq!(result.limit, Some("fsLimitBytes"));
+    let usage = sandbox.machine().tree().await.usage();
+    assert!((500..5000).contains(&usage.inodes), "{usage:?}");
+    let used = output(&sandbox, "df -B1 --output=avail /tmp | tail -1 | tr -d ' '").await;
+    assert!(used.trim().parse::<u64>().unwrap() < 8192, "{used}");
+    assert_eq!(
+        output(&sandbox, "rm -r /tmp/d; df -B1 --output=used /tmp | tail -1 | tr -d ' '").await,
+        "0\n"
+    );
+}
+
+#[tokio::test]
+async fn the_number_of_files_has_a_limit_by_default() {
+    let sandbox = limited(Limits::default()).await;
+    assert_eq!(output(&sandbox, "df --output=itotal /tmp | tail -1 | tr -d ' '").await, "1000000\n");
+}

@@ -59,3 +59,15 @@ async fn a_mount_that_cannot_be_had_is_one_clear_error() {
     let message = error.expect("an error").to_string();
     assert!(message.contains("/nowhere/at/all") && !message.contains('\n'), "{message}");
 }
+
+#[tokio::test]
+async fn syncing_a_file_of_the_host_reaches_the_disk() {
+    let dir = host();
+    let sandbox = mounted(&dir, MountMode::ReadWrite).await;
+    let before = wardian_vfs::probe::synced();
+    output(&sandbox, "echo x > /src/new; sync /src/new; sync -d /src/new; sync /src/sub").await;
+    assert!(wardian_vfs::probe::synced() >= before + 3, "{} syncs", wardian_vfs::probe::synced() - before);
+    let before = wardian_vfs::probe::synced();
+    output(&sandbox, "echo x > /tmp/new; sync /tmp/new").await;
+    assert_eq!(wardian_vfs::probe::synced(), before, "what is in memory has nothing to wait for");
+}

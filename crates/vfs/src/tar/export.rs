@@ -2,9 +2,11 @@
 
 use super::TarError;
 use super::header::{BLOCK, Header, Kind, NAME_FIELD, put_number, seal};
-use crate::{Caller, FileKind, Handle, OpenFlags, Place, Seek, Stat, Tree};
+use crate::name::PATH_MAX;
+use crate::{Caller, Errno, FileKind, Handle, OpenFlags, Place, Seek, Stat, Tree};
 use std::collections::HashMap;
 use std::io::Write;
+use std::sync::Arc;
 
 /// Which dialect of tar to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -43,7 +45,31 @@ struct Export<W> {
     options: TarOptions,
     out: W,
     /// Files with several names: under which one each was written.
-    links: HashMap<u64, Vec<u8>>,
+    links: HashMap<u64, Named>,
+}
+
+/// A directory that is being written, with the names in it that are still to come.
+struct Level {
+    place: Place,
+    path: Arc<[u8]>,
+    names: std::vec::IntoIter<Vec<u8>>,
+}
+
+/// A path whose directory is shared with its neighbours'.
+#[derive(Clone)]
+struct Named {
+    dir: Arc<[u8]>,
+    name: Vec<u8>,
+}
+
+impl Named {
+    fn path(&self) -> Vec<u8> {
+        crate::name::join(&self.dir, &self.name)
+    }
+
+    fn len(&self) -> usize {
+        self.dir.len() + 1 + self.name.len()
+    }
 }
 
 impl<W: Write> Export<W> {
@@ -54,23 +80,28 @@ impl<W: Write> Export<W> {
             move |errno| TarError::File { name, errno }
         };
         let dev = self.tree.stat_place(&root, &top).map_err(failed(b"."))?.dev;
-        // Depth first by hand: trees can be deeper than stacks.
-        let mut pending = vec![(top, Vec::new())];
-        while let Some((place, name)) = pending.pop() {
-            let stat = self.tree.stat_place(&root, &place).map_err(failed(&name))?;
+        // Depth first by hand: trees can be deeper than stacks. Each level keeps its path once, and of the names in it
+        // only their own.
+        let mut levels = vec![self.level(top, Arc::default()).map_err(failed(b"."))?];
+        while let Some(level) = levels.last_mut() {
+            let Some(child) = level.names.next() else {
+                levels.pop();
+                continue;
+            };
+            let name = Named { dir: level.path.clone(), name: child };
+            if name.len() >= PATH_MAX {
+                // No program could name it, and no archive that has it could be unpacked.
+                return Err(failed(&name.path())(Errno::ENAMETOOLONG));
+            }
+            let place = self.tree.lookup(&root, &level.place, &name.name, false);
+            let place = place.map_err(failed(&name.name))?;
+            let stat = self.tree.stat_place(&root, &place).map_err(failed(&name.name))?;
             if stat.dev != dev {
                 continue;
             }
-            if !name.is_empty() {
-                self.entry(&place, &name, &stat)?;
-            }
+            self.entry(&place, &name, &stat)?;
             if stat.kind == FileKind::Dir {
-                let mut children = self.children(&place).map_err(failed(&name))?;
-                children.sort();
-                for child in children.into_iter().rev() {
-                    let below = self.tree.lookup(&root, &place, &child, false).map_err(failed(&child))?;
-                    pending.push((below, crate::name::join(&name, &child)));
-                }
+                levels.push(self.level(place, name.path().into()).map_err(failed(&name.name))?);
             }
         }
         self.out.write_all(&[0; 2 * BLOCK])?;
@@ -78,15 +109,18 @@ impl<W: Write> Export<W> {
         Ok(())
     }
 
-    fn children(&mut self, dir: &Place) -> crate::Result<Vec<Vec<u8>>> {
+    fn level(&mut self, dir: Place, path: Arc<[u8]>) -> crate::Result<Level> {
         let flags = OpenFlags::READ | OpenFlags::DIRECTORY;
-        let handle = self.tree.open(&Caller::ROOT, dir, b".", flags, 0)?;
+        let handle = self.tree.open(&Caller::ROOT, &dir, b".", flags, 0)?;
         let listed = self.tree.read_dir(&Caller::ROOT, &handle, 2, usize::MAX);
         self.tree.close(handle);
-        Ok(listed?.into_iter().map(|entry| entry.name).collect())
+        let mut names: Vec<Vec<u8>> = listed?.into_iter().map(|entry| entry.name).collect();
+        names.sort();
+        Ok(Level { place: dir, path, names: names.into_iter() })
     }
 
-    fn entry(&mut self, place: &Place, name: &[u8], stat: &Stat) -> Result<(), TarError> {
+    fn entry(&mut self, place: &Place, named: &Named, stat: &Stat) -> Result<(), TarError> {
+        let name = &named.path()[..];
         if self.options.own_only && !self.tree.is_charged(place) {
             return Ok(());
         }
@@ -94,7 +128,7 @@ impl<W: Write> Export<W> {
         let (kind, link) = match stat.kind {
             FileKind::Device(_) | FileKind::Socket => return Ok(()),
             _ if stat.nlink > 1 && stat.kind != FileKind::Dir && self.links.contains_key(&stat.ino) => {
-                (Kind::HardLink, self.links[&stat.ino].clone())
+                (Kind::HardLink, self.links[&stat.ino].path())
             }
             FileKind::File => (Kind::File, Vec::new()),
             FileKind::Dir => (Kind::Dir, Vec::new()),
@@ -105,7 +139,7 @@ impl<W: Write> Export<W> {
             }
         };
         if stat.nlink > 1 && stat.kind != FileKind::Dir && kind != Kind::HardLink {
-            self.links.insert(stat.ino, name.to_vec());
+            self.links.insert(stat.ino, named.clone());
         }
         let mut shown = name.to_vec();
         if kind == Kind::Dir {

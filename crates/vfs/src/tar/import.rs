@@ -4,7 +4,7 @@ use super::TarError;
 use super::header::Kind;
 use super::read::{Archive, Entry};
 use crate::name::{NAME_MAX, PATH_MAX};
-use crate::{Caller, Errno, FileKind, OpenFlags, Place, SetTime, Tree};
+use crate::{Caller, Errno, FileKind, OpenFlags, Place, Quota, SetTime, Tree};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -45,8 +45,9 @@ struct Import<'c> {
     who: &'c Caller,
     top: Place,
     /// Directories' modes and times, set when all is in them: a read-only one could not be filled.
-    /// By depth, deepest first, since one without permissions lets nobody through.
-    late: BTreeMap<(Reverse<usize>, Vec<u8>), Late>,
+    /// By depth, deepest first, since one without permissions lets nobody through; then by device and inode, since
+    /// paths could take more memory than the quota counts.
+    late: BTreeMap<(Reverse<usize>, u64, u64), Late>,
 }
 
 struct Late {
@@ -64,13 +65,17 @@ struct Target {
 impl Import<'_> {
     fn run<R: Read>(&mut self, archive: &mut Archive<R>) -> Result<Imported, TarError> {
         let mut imported = Imported::default();
+        let most = most_entries(self.tree.quota());
         while let Some(entry) = archive.next()? {
             imported.entries += 1;
+            if imported.entries > most {
+                return Err(TarError::File { name: entry.name, errno: Errno::ENOSPC });
+            }
             imported.bytes += self.unpack(archive, &entry)?;
         }
-        for ((_, name), Late { target, mode, mtime }) in std::mem::take(&mut self.late) {
+        for Late { target, mode, mtime } in std::mem::take(&mut self.late).into_values() {
             let set = self.set_metadata(&target, mode, mtime);
-            set.map_err(|errno| TarError::File { name, errno })?;
+            set.map_err(|errno| TarError::File { name: target.name, errno })?;
         }
         Ok(imported)
     }
@@ -89,7 +94,7 @@ impl Import<'_> {
         })?;
         let target = Target { dir, name: name.to_vec() };
         match entry.kind {
-            Kind::Dir => self.dir(target, entry, &names).map_err(failed)?,
+            Kind::Dir => self.dir(target, entry, names.len()).map_err(failed)?,
             Kind::File | Kind::Sparse => return self.file(archive, &target, entry),
             Kind::Symlink => self.symlink(&target, entry).map_err(failed)?,
             Kind::HardLink => self.hard_link(&target, entry)?,
@@ -128,7 +133,7 @@ impl Import<'_> {
         }
     }
 
-    fn dir(&mut self, target: Target, entry: &Entry, names: &[&[u8]]) -> crate::Result<()> {
+    fn dir(&mut self, target: Target, entry: &Entry, depth: usize) -> crate::Result<()> {
         match self.tree.stat(self.who, &target.dir, &target.name, false) {
             Ok(stat) if stat.kind == FileKind::Dir => {}
             Ok(_) => {
@@ -139,8 +144,9 @@ impl Import<'_> {
             Err(errno) => return Err(errno),
         }
         self.set_owner(&target, entry)?;
+        let made = self.tree.stat(self.who, &target.dir, &target.name, false)?;
         let late = Late { target, mode: self.mode(entry), mtime: entry.mtime };
-        self.late.insert((Reverse(names.len()), names.join(&b'/')), late);
+        self.late.insert((Reverse(depth), made.dev, made.ino), late);
         Ok(())
     }
 
@@ -231,6 +237,14 @@ impl Import<'_> {
     fn mode(&self, entry: &Entry) -> u32 {
         entry.mode & if self.who.is_root() { 0o7777 } else { 0o1777 }
     }
+}
+
+/// How many entries an archive may have: some more than there can be names, so that one that names the same few files
+/// over and over does not keep anybody busy.
+fn most_entries(quota: Quota) -> u64 {
+    const NAME: u64 = 128;
+    const SPARE: u64 = 1024;
+    quota.inodes.saturating_mul(2).min(quota.bytes / NAME).saturating_add(SPARE)
 }
 
 /// The names of a path that stays below where it starts.

@@ -72,9 +72,10 @@ impl<R: Read> Archive<R> {
             match header.kind {
                 Kind::LongName => long_name = Some(self.long_text()?),
                 Kind::LongLink => long_link = Some(self.long_text()?),
-                Kind::Pax => parse_records(&self.all(PAX_MAX)?, &mut records)?,
+                Kind::Pax => parse_records(&self.all(PAX_MAX)?, &mut records, true)?,
                 Kind::PaxGlobal => {
-                    parse_records(&self.all(PAX_MAX)?, &mut self.global)?;
+                    // Copied for each file that follows, so nothing large; and no two have the same pieces.
+                    parse_records(&self.all(PAX_MAX)?, &mut self.global, false)?;
                     records.extend(self.global.clone());
                 }
                 _ => return self.entry(header, &block, long_name, long_link, records).map(Some),
@@ -291,7 +292,7 @@ fn pairs(numbers: &[u64]) -> Result<Vec<(u64, u64)>, TarError> {
 }
 
 /// Records are lines of "LENGTH KEY=VALUE", where LENGTH counts all of the line.
-fn parse_records(mut text: &[u8], records: &mut Records) -> Result<(), TarError> {
+fn parse_records(mut text: &[u8], records: &mut Records, of_one: bool) -> Result<(), TarError> {
     while !text.is_empty() {
         let parsed = text.iter().position(|byte| *byte == b' ').and_then(|space| {
             let len = usize::try_from(decimal(&text[..space]).ok()?).ok()?;
@@ -303,7 +304,12 @@ fn parse_records(mut text: &[u8], records: &mut Records) -> Result<(), TarError>
         // An empty value takes a record back; of what nobody asks for, nothing is kept.
         if value.is_empty() {
             records.remove(&key);
+        } else if key == b"GNU.sparse.map" && of_one {
+            records.insert(key, value);
         } else if KNOWN.contains(&&key[..]) {
+            if value.len() > PATH_MAX {
+                return damaged("a name or record is longer than any real one");
+            }
             records.insert(key, value);
         }
         text = &text[len..];

@@ -2,7 +2,9 @@
 #![allow(missing_docs)]
 
 mod archives;
+mod crashes;
 mod files;
+mod memory;
 mod mounts;
 mod ops;
 mod oracle;

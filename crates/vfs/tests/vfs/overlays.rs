@@ -17,7 +17,7 @@ use wardian_vfs::*;
 
 const TEXT: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n";
 
-fn lower() -> TempDir {
+pub fn lower() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let at = |path: &str| dir.path().join(path);
     fs::create_dir_all(at("sub/deep")).unwrap();
@@ -30,14 +30,23 @@ fn lower() -> TempDir {
     dir
 }
 
-fn overlay(dir: &Path) -> Tree {
+pub fn overlay(dir: &Path) -> Tree {
     let mut tree = user_tree(Quota::NONE);
-    tree.mount(b"/w", Mount::host(dir, HostAccess::Overlay).unwrap()).unwrap();
+    tree.mount(b"/w", host_mount(dir, HostAccess::Overlay)).unwrap();
+    tree
+}
+
+/// The same for user 1000 to apply, where the tests run as root.
+fn overlay_for_user(dir: &Path) -> Tree {
+    let state = if is_root() { state_of(1000) } else { state() };
+    let mut tree = user_tree(Quota::NONE);
+    let mount = Mount::host_with_state(dir, HostAccess::Overlay, Some(state)).unwrap();
+    tree.mount(b"/w", mount).unwrap();
     tree
 }
 
 /// Paths with contents, targets and permission bits of everything in a host directory.
-fn snapshot(dir: &Path) -> BTreeMap<String, String> {
+pub fn snapshot(dir: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut pending = vec![dir.to_path_buf()];
     while let Some(at) = pending.pop() {
@@ -72,7 +81,7 @@ fn short(changes: &[Change]) -> Vec<String> {
 }
 
 /// Some of everything.
-fn change(tree: &mut Tree) {
+pub fn change(tree: &mut Tree) {
     let root = tree.root();
     write(tree, "/w/text", TEXT.replace("five", "FIVE").as_bytes());
     write(tree, "/w/new file", b"no newline at the end");
@@ -95,7 +104,7 @@ fn changes_are_listed_and_nothing_else() {
     assert_eq!(read(&mut tree, "/w/sub/deep/b"), b"b\n");
     assert_eq!(ls(&mut tree, "/w/sub"), ["a", "deep"]);
     assert_eq!(tree.diff(b"/w").unwrap(), [], "reading changes nothing");
-    assert_eq!(tree.usage(), Usage::default(), "and costs nothing");
+    assert_eq!(counts(&tree), (0, 0), "and costs nothing but what is remembered of it");
     change(&mut tree);
     let expected = [
         "M link",
@@ -129,21 +138,21 @@ fn only_what_is_written_is_charged() {
     let dir = lower();
     fs::write(dir.path().join("big"), vec![1; 1_000_000]).unwrap();
     let mut tree = overlay(dir.path());
-    tree.set_quota(Quota { bytes: 2000, inodes: 3 });
+    tree.set_quota(Quota { bytes: 20_000, inodes: 3 });
     let root = tree.root();
     tree.rename(&USER, &root, b"/w/big", &root, b"/w/large").unwrap();
     tree.chmod(&USER, &root, b"/w/large", true, 0o600).unwrap();
-    assert_eq!(tree.usage(), Usage::default());
+    assert_eq!(counts(&tree), (0, 0));
     let file = open(&mut tree, "/w/large", OpenFlags::WRITE).unwrap();
     assert_eq!(tree.pwrite(&file, b"x", 5), Err(Errno::ENOSPC));
     tree.close(file);
     assert_eq!(read(&mut tree, "/w/large").len(), 1_000_000);
     write(&mut tree, "/w/large", b"short");
-    assert_eq!(tree.usage(), Usage { bytes: 5, inodes: 1 });
+    assert_eq!(counts(&tree), (5, 1));
     for path in ["/w/text", "/w/script", "/w/large"] {
         tree.unlink(&USER, &root, path.as_bytes()).unwrap();
     }
-    assert_eq!(tree.usage(), Usage::default());
+    assert_eq!(counts(&tree), (0, 0));
     tree.fsck().unwrap();
 }
 
@@ -240,6 +249,24 @@ fn changes_can_be_taken_over() {
 }
 
 #[test]
+fn holes_are_taken_over_as_holes() {
+    let dir = lower();
+    let mut tree = overlay(dir.path());
+    let file = open(&mut tree, "/w/sparse", OpenFlags::CREATE | OpenFlags::WRITE).unwrap();
+    tree.pwrite(&file, b"in between", 1 << 33).unwrap();
+    tree.truncate(&file, 1 << 34).unwrap();
+    tree.close(file);
+    tree.apply(b"/w").unwrap();
+    let made = fs::metadata(dir.path().join("sparse")).unwrap();
+    assert_eq!(made.len(), 1 << 34);
+    assert!(made.blocks() * 512 < 1 << 20, "{} blocks", made.blocks());
+    let mut found = [0; 10];
+    let host = fs::File::open(dir.path().join("sparse")).unwrap();
+    std::os::unix::fs::FileExt::read_exact_at(&host, &mut found, 1 << 33).unwrap();
+    assert_eq!(&found, b"in between");
+}
+
+#[test]
 fn what_is_not_for_a_host_is_not_taken_over() {
     let dir = lower();
     let before = snapshot(dir.path());
@@ -332,7 +359,7 @@ fn a_takeover_that_fails_halfway_leaves_everything_as_it_was() {
         for locked in ["/w/0", "/w/z"] {
             let dir = partly_locked();
             let before = snapshot(dir.path());
-            let mut tree = overlay(dir.path());
+            let mut tree = overlay_for_user(dir.path());
             change(&mut tree);
             doom(&mut tree, locked);
             let changes = tree.diff(b"/w").unwrap();
@@ -359,7 +386,7 @@ fn a_takeover_that_fails_at_its_very_end_leaves_everything_as_it_was() {
     lock(dir.path(), 0o755);
     std::os::unix::fs::chown(dir.path().join("0/file"), Some(0), None).unwrap();
     let before = snapshot(dir.path());
-    let mut tree = overlay(dir.path());
+    let mut tree = overlay_for_user(dir.path());
     change(&mut tree);
     tree.chmod(&Caller::ROOT, &tree.root(), b"/w/0/file", true, 0o600).unwrap();
     as_ordinary_user(|| {

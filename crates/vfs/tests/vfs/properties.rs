@@ -4,14 +4,14 @@
 
 use crate::ops::{OP_LEN, Op, decode, sequence};
 use crate::oracle::{Answer, Oracle, confined, ids};
-use crate::support::ROOT;
+use crate::support::{ROOT, host_mount};
 use crate::world::{Ours, World};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use std::cell::RefCell;
 use std::os::unix::fs::PermissionsExt;
-use wardian_vfs::{Caller, HostAccess, Mount, Quota, Tree};
+use wardian_vfs::{Caller, HostAccess, Quota, Tree};
 
 fn sequences() -> u32 {
     std::env::var("WARDIAN_SOAK_SEQUENCES").ok().and_then(|count| count.parse().ok()).unwrap_or(1000)
@@ -108,7 +108,7 @@ fn an_overlay_does_what_a_copy_does_and_leaves_the_original_alone() {
         let ops = decode(&bytes, confined());
 
         let mut tree = Tree::new(Quota::NONE);
-        tree.mount(b"/w", Mount::host(&lower, HostAccess::Overlay).unwrap()).unwrap();
+        tree.mount(b"/w", host_mount(&lower, HostAccess::Overlay)).unwrap();
         let mut world = Ours::new(tree, Caller::USER);
         let mut ours = Answer { results: run_checked(&mut world, &ops)?, dump: world.dump() };
         excuse_devices(&mut ours, &theirs);
@@ -131,7 +131,7 @@ fn a_read_write_mount_does_what_a_directory_does() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
         let mut tree = Tree::new(Quota::NONE);
-        tree.mount(b"/w", Mount::host(dir.path(), HostAccess::ReadWrite).unwrap()).unwrap();
+        tree.mount(b"/w", host_mount(dir.path(), HostAccess::ReadWrite)).unwrap();
         let mut world = Ours::new(tree, Caller::USER);
         let ops = sequence(&bytes, confined());
         let mut ours = Answer { results: run_checked(&mut world, &ops)?, dump: world.dump() };
@@ -268,7 +268,7 @@ fn a_full_tree_refuses_and_stays_as_it_was() {
             let result = world.run(&op);
             world.tree.fsck().map_err(TestCaseError::fail)?;
             let used = world.tree.usage();
-            prop_assert!(used.bytes <= limit && used.inodes <= inodes, "{op:?}: {used:?} of {quota:?}");
+            prop_assert!(used.total() <= limit && used.inodes <= inodes, "{op:?}: {used:?} of {quota:?}");
             if result == "ENOSPC" {
                 prop_assert_eq!(world.dump(), before, "{:?}", op);
             }

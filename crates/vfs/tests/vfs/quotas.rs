@@ -1,24 +1,32 @@
 //! Quotas are exact, whatever happens.
 
 use crate::support::*;
-use wardian_vfs::{Errno, OpenFlags, Quota, Tree, Usage};
+use wardian_vfs::{Errno, OpenFlags, Quota, Tree};
 
-fn usage(bytes: u64, inodes: u64) -> Usage {
-    Usage { bytes, inodes }
+/// Room for three files or additional names, and 100 bytes in two of the files.
+fn small() -> Tree {
+    let mut model = user_tree(Quota::NONE);
+    for name in ["/f", "/g"] {
+        write(&mut model, name, b"");
+    }
+    user_tree(Quota { bytes: 100 + model.usage().metadata, inodes: 3 })
 }
 
-fn small() -> Tree {
-    user_tree(Quota { bytes: 100, inodes: 3 })
+/// Room for a few files, whatever they hold.
+fn roomy() -> Tree {
+    user_tree(Quota { bytes: 1 << 20, inodes: 3 })
 }
 
 #[test]
 fn bytes_are_counted_to_the_last_one() {
     let mut tree = small();
+    write(&mut tree, "/g", b"");
     write(&mut tree, "/f", &[1; 100]);
-    assert_eq!(tree.usage(), usage(100, 1));
+    assert_eq!(counts(&tree), (100, 2));
     assert_eq!(try_write(&mut tree, "/g", b"x"), Err(Errno::ENOSPC));
+    assert_eq!(try_write(&mut tree, "/h", b""), Err(Errno::ENOSPC), "a name takes space, too");
     write(&mut tree, "/f", &[2; 60]);
-    assert_eq!(tree.usage(), usage(60, 2));
+    assert_eq!(counts(&tree), (60, 2));
     assert_eq!(try_write(&mut tree, "/g", &[3; 50]), Ok(40), "what fits is written");
     assert_eq!(read(&mut tree, "/g"), [3; 40]);
     let file = open(&mut tree, "/f", OpenFlags::WRITE).unwrap();
@@ -26,32 +34,32 @@ fn bytes_are_counted_to_the_last_one() {
     assert_eq!(tree.truncate(&file, 61), Err(Errno::ENOSPC));
     tree.truncate(&file, 10).unwrap();
     tree.close(file);
-    assert_eq!(tree.usage(), usage(50, 2));
+    assert_eq!(counts(&tree), (50, 2));
     assert_eq!(tree.usage(), tree.recount());
 }
 
 #[test]
 fn inodes_are_counted_once_however_many_names() {
-    let mut tree = small();
+    let mut tree = roomy();
     let root = tree.root();
     write(&mut tree, "/a", b"12345");
     tree.mkdir(&USER, &root, b"/d", 0o755).unwrap();
     tree.link(&USER, &root, b"/a", true, &root, b"/d/b").unwrap();
-    assert_eq!(tree.usage(), usage(5, 2));
+    assert_eq!(counts(&tree), (5, 2));
     tree.symlink(&USER, b"123", &root, b"/l").unwrap();
-    assert_eq!(tree.usage(), usage(8, 3));
+    assert_eq!(counts(&tree), (8, 3));
     assert_eq!(tree.mkdir(&USER, &root, b"/e", 0o755), Err(Errno::ENOSPC));
     assert_eq!(try_write(&mut tree, "/e", b""), Err(Errno::ENOSPC));
     tree.unlink(&USER, &root, b"/a").unwrap();
-    assert_eq!(tree.usage(), usage(8, 3), "it has another name");
+    assert_eq!(counts(&tree), (8, 3), "it has another name");
     tree.rename(&USER, &root, b"/l", &root, b"/d/b").unwrap();
-    assert_eq!(tree.usage(), usage(3, 2), "the last name went with the rename");
+    assert_eq!(counts(&tree), (3, 2), "the last name went with the rename");
     assert_eq!(tree.usage(), tree.recount());
 }
 
 #[test]
 fn hard_links_are_not_free_for_ever() {
-    let mut tree = small();
+    let mut tree = roomy();
     let root = tree.root();
     write(&mut tree, "/a", b"");
     for i in 0..3 {
@@ -64,10 +72,11 @@ fn hard_links_are_not_free_for_ever() {
 
 #[test]
 fn writing_beyond_the_end_counts_the_gap_it_fills() {
-    let mut tree = user_tree(Quota { bytes: 200_000, inodes: 10 });
+    let mut tree = user_tree(Quota::NONE);
     let file = open(&mut tree, "/f", OpenFlags::CREATE | OpenFlags::WRITE).unwrap();
     tree.pwrite(&file, b"x", 0).unwrap();
     tree.pwrite(&file, b"x", 131_072 + 9).unwrap();
+    tree.set_quota(Quota { bytes: 200_000 + tree.usage().metadata, inodes: 10 });
     // The first block up to its end, nothing for the second, ten bytes of the third.
     assert_eq!(tree.usage().bytes, 65_536 + 10);
     tree.allocate(&file, 0, 131_082).unwrap();

@@ -1,15 +1,43 @@
 //! What the tests share.
 
-use wardian_vfs::{Caller, Handle, OpenFlags, Quota, Result, Tree};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use wardian_vfs::{Caller, Handle, HostAccess, Mount, OpenFlags, Quota, Result, Tree, Usage};
 
 pub const ROOT: Caller = Caller::ROOT;
 pub const USER: Caller = Caller::USER;
+
+/// Where journals of a user's go: a directory of that user's own.
+pub fn state_of(uid: u32) -> PathBuf {
+    let all = std::env::temp_dir().join("wardian-vfs-tests");
+    if std::fs::create_dir(&all).is_ok() {
+        std::fs::set_permissions(&all, std::fs::Permissions::from_mode(0o1777)).unwrap();
+    }
+    all.join(uid.to_string())
+}
+
+/// The same for whoever runs the tests.
+pub fn state() -> PathBuf {
+    // SAFETY: it only asks.
+    state_of(unsafe { libc::geteuid() })
+}
+
+/// A host directory to mount, with its journals where tests keep them.
+pub fn host_mount(dir: &Path, access: HostAccess) -> Mount {
+    Mount::host_with_state(dir, access, Some(state())).unwrap()
+}
 
 /// A tree whose root belongs to the user.
 pub fn user_tree(quota: Quota) -> Tree {
     let mut tree = Tree::new(quota);
     tree.chown(&ROOT, &tree.root(), b"/", true, Some(USER.uid), Some(USER.gid)).unwrap();
     tree
+}
+
+/// Content and files, without what names and inodes take.
+pub fn counts(tree: &Tree) -> (u64, u64) {
+    let Usage { bytes, inodes, .. } = tree.usage();
+    (bytes, inodes)
 }
 
 pub fn open(tree: &mut Tree, path: &str, flags: OpenFlags) -> Result<Handle> {

@@ -1,0 +1,36 @@
+//! Where tests look in: how often a host file was synced, and a crash at any step of an apply or a recovery.
+//! Costs one load of an atomic where nobody looks.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static STEPS_LEFT: AtomicU64 = AtomicU64::new(u64::MAX);
+static SYNCED: AtomicU64 = AtomicU64::new(0);
+
+/// Kills this process, as the kernel or a power cut might, before the step that comes after `steps` more.
+pub fn crash_after(steps: u64) {
+    STEPS_LEFT.store(steps, Ordering::SeqCst);
+}
+
+/// How many steps are left until the crash: less than what [`crash_after`] was given by those taken since.
+pub fn steps_left() -> u64 {
+    STEPS_LEFT.load(Ordering::SeqCst)
+}
+
+/// How often a guest had a file or directory of the host synced.
+pub fn synced() -> u64 {
+    SYNCED.load(Ordering::SeqCst)
+}
+
+/// A step that leaves something on disk is about to be taken.
+pub(crate) fn step() {
+    if STEPS_LEFT.load(Ordering::Relaxed) == u64::MAX {
+        return;
+    }
+    if STEPS_LEFT.fetch_sub(1, Ordering::SeqCst) == 0 {
+        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    }
+}
+
+pub(crate) fn note_sync() {
+    SYNCED.fetch_add(1, Ordering::SeqCst);
+}

@@ -9,9 +9,8 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wardian_vfs::Errno;
 
-/// Mappings that one instance takes at most: its memory in its parts (image, template, zeros, reservation), its stack
-/// with its guard, its tables.
-const MAPPINGS_EACH: usize = 8;
+/// Mappings that one instance takes at most, whatever it is made of.
+const MAPPINGS_EACH: usize = crate::admit::MAPPINGS;
 /// Mappings left to the rest of the program.
 const MAPPINGS_KEPT: usize = 8_000;
 /// Each reserves four gibibytes and a little of the 128 TiB that a process can address; half of that is enough.

@@ -23,7 +23,7 @@ pub(crate) async fn fork(caller: &mut wasmtime::Caller<'_, Ctx>, entry: u32, dat
     let (program, env) = (ctx.program.clone(), ctx.env.clone());
     let memory = ctx.memory.ok_or(Errno::ENOSYS)?;
     let stack_pointer = ctx.stack_pointer.filter(|_| program.forks).ok_or(Errno::ENOSYS)?;
-    let stack_pointer = stack_pointer.get(&mut *caller).unwrap_i32() as u32;
+    let stack_pointer = stack_pointer.get(&mut *caller).i32().ok_or(Errno::ENOSYS)? as u32;
 
     let berth = machine.kernel().room().take(machine.gate().sandbox())?;
     let unborn = Unborn { child: Some(add_child(&machine, &parent)?), machine: &machine };

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use wardian_vfs::Errno;
-use wasmtime::{Global, Memory, ResourceLimiter, Store, Trap, Val};
+use wasmtime::{Global, Memory, Mutability, ResourceLimiter, Store, Trap, Val};
 
+use crate::admit::{TABLE_ELEMENT_BYTES, TABLE_ELEMENTS, TABLE_GROWTH};
 use crate::limits::FLAT_CHARGE;
 use crate::machine::Machine;
 use crate::proc::{Process, Status};
@@ -68,6 +69,11 @@ struct Gauge {
 }
 
 impl Gauge {
+    /// Everything that was charged: the instance is gone, be it because its process has ended or runs another program.
+    fn give_back(&self) {
+        self.machine.meter().release(self.process.charged.swap(0, Ordering::SeqCst));
+    }
+
     fn charge(&self, bytes: u64) -> bool {
         let meter = self.machine.meter();
         if !meter.charge(bytes) {
@@ -77,7 +83,7 @@ impl Gauge {
         self.process.charged.fetch_add(bytes, Ordering::SeqCst);
         if self.process.has_ended() {
             // It was killed meanwhile and its charge given back already.
-            meter.release(self.process.charged.swap(0, Ordering::SeqCst));
+            self.give_back();
         }
         true
     }
@@ -90,12 +96,7 @@ impl ResourceLimiter for Gauge {
         desired: usize,
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let growth = (desired - current) as u64;
-        Ok(self.charge(match current {
-            0 if self.shared_start => FLAT_CHARGE,
-            0 => FLAT_CHARGE + growth,
-            _ => growth,
-        }))
+        Ok((current == 0 && self.shared_start) || self.charge((desired - current) as u64))
     }
 
     fn table_growing(
@@ -104,8 +105,14 @@ impl ResourceLimiter for Gauge {
         desired: usize,
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let bytes = (desired - current) as u64 * 8;
-        Ok((current == 0 && self.shared_start) || self.charge(bytes))
+        let growth = (desired - current) as u64;
+        if current == 0 && self.shared_start {
+            return Ok(true);
+        }
+        if desired as u64 > TABLE_ELEMENTS || (current > 0 && growth > TABLE_GROWTH) {
+            return Ok(false);
+        }
+        Ok(self.charge(growth * TABLE_ELEMENT_BYTES))
     }
 }
 
@@ -154,6 +161,9 @@ impl Instance {
 
     /// A fresh one.
     pub(crate) async fn new(tenant: Tenant, berth: Berth) -> Result<Instance, Errno> {
+        if !tenant.gauge.charge(FLAT_CHARGE + tenant.program.instance_bytes) {
+            return Err(Errno::ENOMEM);
+        }
         let (engine, program) = (tenant.machine.kernel().engine().clone(), tenant.program.clone());
         let ctx = Ctx { tenant: Some(tenant), memory: None, stack_pointer: None, ground: Ground::default() };
         let mut store = Store::new(&engine, ctx);
@@ -165,7 +175,10 @@ impl Instance {
             Errno::ENOMEM
         })?;
         let memory = instance.get_memory(&mut store, "memory");
-        let stack_pointer = instance.get_global(&mut store, "__stack_pointer");
+        let stack_pointer = instance.get_global(&mut store, "__stack_pointer").filter(|global| {
+            let ty = global.ty(&store);
+            ty.content().is_i32() && ty.mutability() == Mutability::Var
+        });
         let fresh = memory.map_or(0, |memory| memory.data_size(&store));
         let ctx = store.data_mut();
         ctx.ground = Ground::fresh(fresh);
@@ -191,7 +204,10 @@ impl Instance {
     /// or taken down. Its place is free for another.
     pub(crate) fn retire(mut self) -> Option<Berth> {
         let berth = self.berth.take();
-        let program = self.store.data_mut().tenant.take().map(|tenant| tenant.program);
+        let program = self.store.data_mut().tenant.take().map(|tenant| {
+            tenant.gauge.give_back();
+            tenant.program
+        });
         if let Some(program) = program
             && program.stock.has_room()
             && self.wipe(&program).is_some()
@@ -226,7 +242,7 @@ impl Instance {
     /// The guest's stack pointer, 0 where the program does not export it.
     pub(crate) fn stack_pointer(&mut self) -> u32 {
         let global = self.store.data().stack_pointer;
-        global.map_or(0, |global| global.get(&mut self.store).unwrap_i32() as u32)
+        global.and_then(|global| global.get(&mut self.store).i32()).unwrap_or(0) as u32
     }
 
     pub(crate) fn set_stack_pointer(&mut self, to: u32) -> Result<(), Errno> {

@@ -7,8 +7,9 @@ use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
-use wasmtime::{Config, Engine, Linker};
+use wasmtime::{Config, Engine, Linker, WasmFeatures};
 
+use crate::admit::{self, Refused, admit};
 use crate::artifact::ArtifactCache;
 use crate::imports::{Import, Imports};
 use crate::instance::Ctx;
@@ -37,6 +38,9 @@ pub enum KernelError {
     /// A program's bytes are not what they should be.
     #[error("program {0}: {1}")]
     Program(String, String),
+    /// A user's own program has something in it that is not allowed.
+    #[error(transparent)]
+    Refused(#[from] Refused),
 }
 
 impl From<wasmtime::Error> for KernelError {
@@ -197,7 +201,7 @@ impl KernelInner {
 
     fn load(&self, source: &ProgramSource, progress: &dyn Fn(&str)) -> Result<Arc<Program>, KernelError> {
         let module = self.artifacts.load(&self.engine, source, progress)?;
-        Program::new(&source.name, module, &self.linker, true)
+        Program::new(&source.name, module, &self.linker, None)
     }
 
     /// Compiles a user's own program, unless the same bytes were compiled lately. Blocks; call it off the workers.
@@ -206,8 +210,9 @@ impl KernelInner {
         if let Some(program) = self.programs.lock().by_hash(hash, version) {
             return Ok(program);
         }
+        let admitted = admit(wasm)?;
         let module = wasmtime::Module::new(&self.engine, bulk::in_pieces(wasm))?;
-        let program = Program::new("user program", module, &self.linker, false)?;
+        let program = Program::new("user program", module, &self.linker, Some(admitted))?;
         self.programs.lock().keep(hash, version, program.clone());
         Ok(program)
     }
@@ -226,8 +231,11 @@ fn default_workers() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from).max(2)
 }
 
-fn engine_config() -> Config {
+pub(crate) fn engine_config() -> Config {
     let mut config = Config::new();
+    // Nothing is on by default.
+    config.wasm_features(WasmFeatures::all(), false);
+    config.wasm_features(admit::FEATURES, true);
     config.epoch_interruption(true);
     config.max_wasm_stack(WASM_STACK);
     config.async_stack_size(FIBER_STACK);

@@ -14,10 +14,12 @@
 //! dropping its future. Guests speak WASI preview 1 and, for what Unix has and WASI lacks, the import module `wardian`
 //! (`docs/abi.md`).
 //!
-//! Reading order: `kernel`, `machine`, `proc`, `task`, `schedule`; then what a process does: `spawn`, `fork`, `wait`, `signal`,
+//! Reading order: `kernel`, `machine`, `proc`, `task`, `schedule`; `admit`, what a program may be made of; then what a
+//! process does: `spawn`, `fork`, `wait`, `signal`,
 //! `fd`, `pipe`, `tty`, `open`, `io`; then `pages`, `template`, `image`, `at_rest` and `session`; `wasi` and `sys` are the
 //! system calls themselves.
 
+mod admit;
 mod alarm;
 mod allowlist;
 mod artifact;
@@ -69,6 +71,7 @@ mod turns;
 mod wait;
 mod wasi;
 
+pub use admit::{Admitted, Refused, admit};
 pub use allowlist::Allowlist;
 pub use at_rest::{AtRest, Packed, PackedFd, PackedFile, PackedPlace};
 pub use host_program::{HostCall, HostInput, HostOutput, HostProgram, HostRun};

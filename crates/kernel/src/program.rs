@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 use wasmtime::{InstancePre, Linker, Module};
 
+use crate::admit::{Admitted, MAPPINGS};
 use crate::image::Image;
 use crate::instance::Ctx;
 use crate::kernel::KernelError;
@@ -30,6 +31,10 @@ pub struct Program {
     pub(crate) native: bool,
     /// It ships with us: what it starts with is shared by all who run it.
     pub(crate) system: bool,
+    /// Host memory that an instance takes beside its linear memory and its table. None is counted for one that ships
+    /// with us: the flat charge stands for it.
+    pub(crate) instance_bytes: u64,
+    mappings: usize,
     /// It has what fork needs.
     pub(crate) forks: bool,
     /// Its memory after start-up, taken once: every session of it begins there.
@@ -39,11 +44,12 @@ pub struct Program {
 }
 
 impl Program {
+    /// `admitted` is what is known of a user's own program; one that ships with us is not checked.
     pub(crate) fn new(
         name: &str,
         module: Module,
         linker: &Linker<Ctx>,
-        system: bool,
+        admitted: Option<Admitted>,
     ) -> Result<Arc<Program>, KernelError> {
         let native = module.imports().any(|import| import.module() == crate::sys::MODULE);
         let has = |export: &str| module.exports().any(|e| e.name() == export);
@@ -51,8 +57,25 @@ impl Program {
         let pre = linker
             .instantiate_pre(&module)
             .map_err(|e| KernelError::Program(name.to_owned(), format!("{e:#}")))?;
-        let (template, stock) = (OnceCell::new(), Stock::new(system));
-        Ok(Arc::new(Program { name: name.to_owned(), pre, native, system, forks, template, stock }))
+        let system = admitted.is_none();
+        let Admitted { instance_bytes, mappings } =
+            admitted.unwrap_or(Admitted { instance_bytes: 0, mappings: MAPPINGS });
+        Ok(Arc::new(Program {
+            name: name.to_owned(),
+            pre,
+            native,
+            system,
+            instance_bytes,
+            mappings,
+            forks,
+            template: OnceCell::new(),
+            stock: Stock::new(system),
+        }))
+    }
+
+    /// How many mappings of the host's memory an instance of it takes at most.
+    pub fn mappings(&self) -> usize {
+        self.mappings
     }
 
     /// Whether a session of it was started before.

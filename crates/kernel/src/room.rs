@@ -16,9 +16,8 @@ use wardian_vfs::Errno;
 
 use crate::schedule::SandboxId;
 
-/// Mappings that one instance takes at most: its memory in its parts (image, template, zeros, reservation), its stack
-/// with its guard, its tables.
-const MAPPINGS_EACH: usize = 8;
+/// Mappings that one instance takes at most, whatever it is made of.
+const MAPPINGS_EACH: usize = crate::admit::MAPPINGS;
 /// Mappings left to the rest of the program.
 const MAPPINGS_KEPT: usize = 8_000;
 /// Each reserves four gibibytes and a little of the 128 TiB that a process can address; half of that is enough.

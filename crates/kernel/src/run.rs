@@ -10,6 +10,8 @@ use crate::tty::Terminal;
 
 /// How many refused programs are remembered by name.
 const DENIED_KEPT: usize = 16;
+/// What is kept of the reason why a program cannot be run, and of its path: both are the guest's to choose.
+const REASON_KEPT: usize = 300;
 
 /// Shared by the processes that one command started.
 #[derive(Default)]
@@ -19,6 +21,7 @@ pub(crate) struct Run {
     /// A process could not go on for want of what the limit allows.
     cut_short: AtomicBool,
     denied: Mutex<Vec<Vec<u8>>>,
+    unrunnable: Mutex<Vec<String>>,
     alive: AtomicUsize,
     deserted: Notify,
     processes: AtomicU64,
@@ -78,6 +81,20 @@ impl Run {
         self.denied.lock().clone()
     }
 
+    /// Notes that the file at `path` looks like a program and cannot be run, and why.
+    pub(crate) fn cannot_run(&self, path: &[u8], reason: &dyn std::fmt::Display) {
+        let path = printable(&String::from_utf8_lossy(path));
+        let note = format!("{path}: not a program this sandbox runs: {}", printable(&reason.to_string()));
+        let mut notes = self.unrunnable.lock();
+        if notes.len() < DENIED_KEPT && !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+
+    pub(crate) fn unrunnable(&self) -> Vec<String> {
+        self.unrunnable.lock().clone()
+    }
+
     /// Counts a body of one of its processes, until the answer is dropped.
     pub(crate) fn enter(self: &Arc<Run>) -> Alive {
         self.alive.fetch_add(1, Ordering::SeqCst);
@@ -124,6 +141,11 @@ impl Run {
             bytes_written: self.bytes_written.load(Ordering::Relaxed),
         }
     }
+}
+
+/// The beginning of a text, as one line that does nothing to a terminal.
+fn printable(text: &str) -> String {
+    text.chars().take(REASON_KEPT).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 /// A body of a process of a run.

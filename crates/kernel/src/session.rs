@@ -81,6 +81,8 @@ pub struct Finished {
     pub cut_short: bool,
     /// Programs it was refused.
     pub denied: Vec<Vec<u8>>,
+    /// Programs that could not be run, each with the reason.
+    pub unrunnable: Vec<String>,
     /// What it used.
     pub usage: Usage,
 }
@@ -218,6 +220,7 @@ impl Session {
             limit: run.limit_hit(),
             cut_short: run.was_cut_short(),
             denied: run.denied(),
+            unrunnable: run.unrunnable(),
             usage: run.usage(),
         };
         (finished, answer)

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use wardian_vfs::{Access, Caller, Errno, FileKind, OpenFlags, Place, Result, Tree};
 
+use crate::admit::Refused;
 use crate::cwd::Cwd;
 use crate::fd::{Fd, FdTable};
 use crate::host_program::HostProgram;
@@ -17,13 +19,11 @@ use crate::program::{Known, Later, Program};
 use crate::room::Berth;
 use crate::signal::SIGKILL;
 use crate::strings::{MAX_ARGUMENTS, Strings};
-use crate::{foreign, host_program, task};
+use crate::{admit, foreign, host_program, task};
 
 /// The most strings, arguments and environment together, that a program of the host's is given: each becomes several
 /// small allocations there.
 const MAX_HOST_STRINGS: usize = 16 * 1024;
-/// The largest program of a user's own that is compiled.
-const MAX_PROGRAM: u64 = 32 << 20;
 /// How much of a program is read without a pause.
 const PROGRAM_PIECE: usize = 1 << 20;
 /// The longest first line of a script.
@@ -143,7 +143,10 @@ async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8], called: &[
             if let Some(program) = program {
                 return Ok((program, exe));
             }
-            if stat.size > MAX_PROGRAM {
+            if stat.size > admit::BYTES {
+                if is_wasm(&beginning(tree, &caller, &cwd, &known, 4)?) {
+                    run.cannot_run(&exe, &Refused::too_large(stat.size));
+                }
                 return Err(Errno::ENOEXEC);
             }
             let head = beginning(tree, &caller, &cwd, &known, HEAD)?;
@@ -152,13 +155,15 @@ async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8], called: &[
         .await?;
     match opened {
         (Opened::Known(program), exe) => Ok(Loaded::Program(program, exe)),
-        (Opened::Later(later), exe) => compiled(machine, exe, move |kernel| kernel.load_later(&later)).await,
+        (Opened::Later(later), exe) => {
+            compiled(machine, process, exe, move |kernel| kernel.load_later(&later)).await
+        }
         (Opened::Unknown { version, size, head }, exe) => {
-            let (bytes, _charge) = match head.starts_with(b"\0asm") {
+            let (bytes, _charge) = match is_wasm(&head) {
                 true => whole(machine, process, path, version, size).await?,
                 false => (head, None),
             };
-            identify(machine, version, bytes, exe).await
+            identify(machine, process, version, bytes, exe).await
         }
     }
 }
@@ -241,27 +246,46 @@ impl From<Known> for Opened {
     }
 }
 
-async fn identify(machine: &Arc<Machine>, version: u64, bytes: Vec<u8>, exe: Arc<[u8]>) -> Result<Loaded> {
+fn is_wasm(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\0asm")
+}
+
+async fn identify(
+    machine: &Arc<Machine>,
+    process: &Process,
+    version: u64,
+    bytes: Vec<u8>,
+    exe: Arc<[u8]>,
+) -> Result<Loaded> {
     if let Some(line) = bytes.strip_prefix(b"#!") {
         return interpreter(line).ok_or(Errno::ENOEXEC);
     }
-    if !bytes.starts_with(b"\0asm") {
+    if !is_wasm(&bytes) {
         return Err(Errno::ENOEXEC);
     }
-    compiled(machine, exe, move |kernel| kernel.compile_user(version, &bytes)).await
+    compiled(machine, process, exe, move |kernel| kernel.compile_user(version, &bytes)).await
 }
 
-/// Compiling cannot be interrupted: on a thread of its own, a deadline still answers on time.
+/// Checking and compiling cannot be interrupted: on a thread of its own, a deadline still answers on time. What it takes
+/// is the command's.
 async fn compiled(
     machine: &Arc<Machine>,
+    process: &Process,
     exe: Arc<[u8]>,
     compile: impl FnOnce(&KernelInner) -> std::result::Result<Arc<Program>, KernelError> + Send + 'static,
 ) -> Result<Loaded> {
-    let kernel = machine.kernel().clone();
-    match machine.kernel().runtime().spawn_blocking(move || compile(&kernel)).await {
+    let (kernel, run) = (machine.kernel().clone(), process.run());
+    let work = move || {
+        let start = Instant::now();
+        let compiled = compile(&kernel);
+        run.count_cpu(start.elapsed().as_nanos() as u64);
+        compiled
+    };
+    match machine.kernel().runtime().spawn_blocking(work).await {
         Ok(Ok(program)) => Ok(Loaded::Program(Executable::Guest(program), exe)),
         Ok(Err(error)) => {
             tracing::debug!(%error, "cannot compile");
+            process.run().cannot_run(&exe, &error);
             Err(Errno::ENOEXEC)
         }
         Err(_) => Err(Errno::EIO),

@@ -7,6 +7,7 @@ mod interface;
 mod kill;
 mod leaks;
 mod memory;
+mod modules;
 mod processes;
 mod room;
 mod spares;

@@ -1,0 +1,260 @@
+//! Counts what a module is made of, and stops where there is too much of it.
+
+use engine_wasmparser::{
+    BinaryReader, BlockType, CompositeInnerType, ConstExpr, DataKind, ElementItems, ElementKind,
+    FuncValidator, FunctionBody, Operator, OperatorsReader, Payload, TypeRef, ValidatorResources,
+};
+
+use super::caps::{self, cap};
+use super::{Admitted, Refused};
+
+/// What was found so far.
+#[derive(Default)]
+pub(super) struct Count {
+    /// Parameters and results of each type.
+    types: Vec<(u16, u16)>,
+    /// The type of each function, imported ones first.
+    functions: Vec<u32>,
+    imports: u64,
+    exports: u64,
+    globals: u64,
+    table_elements: u64,
+    element_segments: u64,
+    elements: u64,
+    kept_elements: u64,
+    data_segments: u64,
+    custom_sections: u64,
+    locals: u64,
+    code_bytes: u64,
+    operands: u64,
+}
+
+impl Count {
+    /// How many of something a section says it has, before anything is done with them.
+    pub(super) fn before(&mut self, payload: &Payload<'_>) -> Result<(), Refused> {
+        let count = |section: u32| u64::from(section);
+        match payload {
+            Payload::TypeSection(section) => cap("types", count(section.count()), caps::TYPES),
+            Payload::ImportSection(section) => cap("imports", count(section.count()), caps::IMPORTS),
+            Payload::FunctionSection(section) => cap("functions", count(section.count()), caps::FUNCTIONS),
+            Payload::TableSection(section) => cap("tables", count(section.count()), caps::TABLES),
+            Payload::GlobalSection(section) => cap("globals", count(section.count()), caps::GLOBALS),
+            Payload::ExportSection(section) => cap("exports", count(section.count()), caps::EXPORTS),
+            Payload::ElementSection(section) => {
+                cap("element segments", count(section.count()), caps::ELEMENT_SEGMENTS)
+            }
+            Payload::DataSection(section) => {
+                cap("data segments", count(section.count()), caps::DATA_SEGMENTS)
+            }
+            Payload::DataCountSection { count, .. } => {
+                cap("data segments", u64::from(*count), caps::DATA_SEGMENTS)
+            }
+            Payload::CustomSection(section) => {
+                self.custom_sections += 1;
+                cap("custom sections", self.custom_sections, caps::CUSTOM_SECTIONS)?;
+                name(section.name())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What is in a section that is valid.
+    pub(super) fn after(&mut self, payload: Payload<'_>) -> Result<(), Refused> {
+        match payload {
+            Payload::TypeSection(section) => {
+                for group in section {
+                    group?.types().try_for_each(|ty| self.add_type(&ty.composite_type.inner))?;
+                }
+            }
+            Payload::ImportSection(section) => {
+                for import in section.into_imports() {
+                    let import = import?;
+                    name(import.module)?;
+                    name(import.name)?;
+                    self.imports += 1;
+                    self.functions.push(imported_function(import.ty)?);
+                }
+            }
+            Payload::FunctionSection(section) => {
+                for function in section {
+                    self.functions.push(function?);
+                }
+            }
+            Payload::TableSection(section) => {
+                for table in section {
+                    self.table_elements += table?.ty.initial;
+                    cap("table elements", self.table_elements, caps::TABLE_ELEMENTS)?;
+                }
+            }
+            Payload::GlobalSection(section) => {
+                self.globals = u64::from(section.count());
+                for global in section {
+                    expression(&global?.init_expr)?;
+                }
+            }
+            Payload::ExportSection(section) => {
+                self.exports = u64::from(section.count());
+                for export in section {
+                    name(export?.name)?;
+                }
+            }
+            Payload::ElementSection(section) => {
+                self.element_segments = u64::from(section.count());
+                for element in section {
+                    let element = element?;
+                    self.add_elements(&element.kind, element.items)?;
+                }
+            }
+            Payload::DataSection(section) => {
+                self.data_segments = u64::from(section.count());
+                for data in section {
+                    if let DataKind::Active { offset_expr, .. } = &data?.kind {
+                        expression(offset_expr)?;
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn add_type(&mut self, ty: &CompositeInnerType) -> Result<(), Refused> {
+        let CompositeInnerType::Func(function) = ty else {
+            return Err(Refused::Invalid("only types of functions are supported".to_owned()));
+        };
+        let (params, results) = (function.params().len(), function.results().len());
+        cap("parameters of a function", params as u64, caps::PARAMETERS)?;
+        cap("results of a function", results as u64, caps::RESULTS)?;
+        self.types.push((params as u16, results as u16));
+        cap("types", self.types.len() as u64, caps::TYPES)
+    }
+
+    fn add_elements(&mut self, kind: &ElementKind<'_>, items: ElementItems<'_>) -> Result<(), Refused> {
+        let count = u64::from(match &items {
+            ElementItems::Functions(section) => section.count(),
+            ElementItems::Expressions(_, section) => section.count(),
+        });
+        self.elements += count;
+        cap("elements", self.elements, caps::ELEMENTS)?;
+        match kind {
+            ElementKind::Active { offset_expr, .. } => expression(offset_expr)?,
+            ElementKind::Passive => {
+                self.kept_elements += count;
+                cap("elements outside a table", self.kept_elements, caps::KEPT_ELEMENTS)?;
+            }
+            ElementKind::Declared => {}
+        }
+        if let ElementItems::Expressions(_, section) = items {
+            for item in section {
+                expression(&item?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Validates the body of a function, instruction by instruction.
+    pub(super) fn body(
+        &mut self,
+        validator: &mut FuncValidator<ValidatorResources>,
+        body: &FunctionBody<'_>,
+    ) -> Result<(), Refused> {
+        let bytes = body.range().len() as u64;
+        cap("bytes of a function", bytes, caps::FUNCTION_BYTES)?;
+        self.code_bytes += bytes;
+        let mut reader = body.get_binary_reader();
+        self.locals(validator, &mut reader)?;
+        reader.set_features(super::FEATURES);
+        let mut operators = OperatorsReader::new(reader);
+        while !operators.eof() {
+            let (operator, offset) = operators.read_with_offset()?;
+            self.operator(&operator)?;
+            validator.op(offset, &operator)?;
+            if let Operator::Block { .. } | Operator::Loop { .. } | Operator::If { .. } = operator {
+                cap("blocks inside each other", validator.control_stack_height().into(), caps::NESTING)?;
+            }
+        }
+        Ok(operators.finish()?)
+    }
+
+    fn locals(
+        &mut self,
+        validator: &mut FuncValidator<ValidatorResources>,
+        reader: &mut BinaryReader<'_>,
+    ) -> Result<(), Refused> {
+        let mut locals = 0;
+        for _ in 0..reader.read_var_u32()? {
+            let offset = reader.original_position();
+            let (count, ty) = (reader.read()?, reader.read()?);
+            locals += u64::from(count);
+            cap("locals of a function", locals, caps::LOCALS)?;
+            validator.define_locals(offset, count, ty)?;
+        }
+        self.locals += locals;
+        cap("locals of all functions", self.locals, caps::ALL_LOCALS)
+    }
+
+    /// Looks at what takes longer to validate or compile than its bytes tell.
+    fn operator(&mut self, operator: &Operator<'_>) -> Result<(), Refused> {
+        match *operator {
+            Operator::Block { blockty } | Operator::Loop { blockty } | Operator::If { blockty } => {
+                let BlockType::FuncType(ty) = blockty else { return Ok(()) };
+                let (params, results) = self.arity(ty);
+                cap("parameters or results of a block", params.max(results), caps::BLOCK_VALUES)
+            }
+            Operator::BrTable { ref targets } => {
+                cap("targets of a br_table", targets.len().into(), caps::TARGETS)
+            }
+            Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
+                let ty = self.functions.get(function_index as usize).copied();
+                self.takes_operands(ty.unwrap_or_default())
+            }
+            Operator::CallIndirect { type_index, .. } | Operator::ReturnCallIndirect { type_index, .. } => {
+                self.takes_operands(type_index)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn takes_operands(&mut self, ty: u32) -> Result<(), Refused> {
+        self.operands += self.arity(ty).0;
+        // Functions that only call have a little for free.
+        let most = self.code_bytes * caps::OPERANDS_PER_BYTE + caps::PARAMETERS;
+        cap("operands of calls so far", self.operands, most)
+    }
+
+    /// A type that is not there is the validator's to refuse.
+    fn arity(&self, ty: u32) -> (u64, u64) {
+        let &(params, results) = self.types.get(ty as usize).unwrap_or(&(0, 0));
+        (params.into(), results.into())
+    }
+
+    /// All of it was valid.
+    pub(super) fn admitted(&self) -> Admitted {
+        // What the engine keeps for each thing in the record of an instance, generously; a function has an entry only if
+        // something can refer to it.
+        const RECORD: u64 = 4_096;
+        let referred = (self.elements + self.exports + self.globals).min(self.functions.len() as u64);
+        let kept = self.kept_elements + self.element_segments + self.data_segments;
+        let instance_bytes = RECORD + 64 * self.imports + 48 * referred + 16 * (self.globals + kept);
+        Admitted { instance_bytes, mappings: caps::MAPPINGS }
+    }
+}
+
+fn imported_function(ty: TypeRef) -> Result<u32, Refused> {
+    match ty {
+        TypeRef::Func(ty) | TypeRef::FuncExact(ty) => Ok(ty),
+        TypeRef::Table(_) => Err(Refused::Import("table")),
+        TypeRef::Memory(_) => Err(Refused::Import("memory")),
+        TypeRef::Global(_) => Err(Refused::Import("global")),
+        TypeRef::Tag(_) => Err(Refused::Import("tag")),
+    }
+}
+
+fn name(name: &str) -> Result<(), Refused> {
+    cap("bytes of a name", name.len() as u64, caps::NAME_BYTES)
+}
+
+fn expression(expression: &ConstExpr<'_>) -> Result<(), Refused> {
+    let bytes = expression.get_binary_reader().bytes_remaining() as u64;
+    cap("bytes of a constant expression", bytes, caps::EXPRESSION_BYTES)
+}

@@ -14,6 +14,7 @@ mod tests {
             "wardian" => "crates/sandbox/tests/sandbox",
             "server" => "crates/server/tests/server",
             "audit" => "crates/audit/tests/audit",
+            "confine" => "crates/confine/tests",
             "cli" => "crates/cli/tests/cli",
             "hosttools" => "crates/hosttools/tests/hosttools",
             "hosttools/src" => "crates/hosttools/src",

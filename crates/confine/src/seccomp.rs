@@ -163,8 +163,8 @@ const NAMESPACES: [i32; 7] = [
 /// Device ioctls that type into a terminal.
 const TYPING: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
 
-/// What a process calls that reads and writes what it has open and computes in between. `mmap` and `mprotect` besides,
-/// unless the memory is to be executable.
+/// What a process calls that reads and writes what it has open and computes in between. Besides, `mmap` and `mprotect`
+/// unless the memory is to be executable, and signals to itself.
 const COMPUTING: &[i64] = &[
     libc::SYS_read,
     libc::SYS_readv,
@@ -203,6 +203,9 @@ pub(crate) fn only_compute() -> io::Result<()> {
         for call in [libc::SYS_mmap, libc::SYS_mprotect] {
             allowed.insert(call, any([argument(2, SeccompCmpOp::MaskedEq(executable), 0)].into_iter())?);
         }
+        // A process that aborts sends itself the signal; told that it cannot, it would die of another.
+        let itself = u64::from(std::process::id());
+        allowed.insert(libc::SYS_tgkill, any([argument(0, SeccompCmpOp::Eq, itself)].into_iter())?);
         program(allowed, SeccompAction::Errno(libc::EPERM as u32), SeccompAction::Allow)
     };
     apply(&filter().map_err(|error: seccompiler::Error| io::Error::other(error))?)

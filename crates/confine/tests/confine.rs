@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
 
 use wardian_confine::{Budget, seal};
@@ -38,6 +39,7 @@ fn attempt(what: &str) -> i32 {
         "executable" => code(executable()),
         // SAFETY: signal 0 to the parent asks whether it could be sent one.
         "signal" => code(checked(unsafe { libc::kill(libc::getppid(), 0) }.into())),
+        "abort" => std::process::abort(),
         "memory" => i32::from(Vec::<u8>::new().try_reserve_exact(2 << 30).is_err()) * libc::ENOMEM,
         "output" => code(io::stdout().write_all(&[0; 1 << 17]).and_then(|()| io::stdout().flush())),
         "nothing" => {
@@ -82,6 +84,8 @@ fn it_reaches_nothing_outside() {
 fn it_takes_no_more_than_its_budget() {
     let Some(memory) = sealed_child("memory", Stdio::null()) else { return };
     assert_eq!(memory.code(), Some(libc::ENOMEM), "{memory}");
+    let Some(aborted) = sealed_child("abort", Stdio::null()) else { return };
+    assert_eq!(aborted.signal(), Some(libc::SIGABRT), "{aborted}");
     let output = tempfile::tempfile().expect("a file");
     let Some(status) = sealed_child("output", output.try_clone().expect("a copy")) else { return };
     assert!(!status.success(), "{status}");

@@ -15,7 +15,7 @@
 //! (`docs/abi.md`).
 //!
 //! Reading order: `kernel`, `machine`, `proc`, `task`; then what a process does: `spawn`, `fork`, `wait`, `signal`,
-//! `fd`, `pipe`, `tty`, `open`, `io`; then `pages`, `template`, `image`, `at_rest` and `session`; `wasi` and `sys` are the
+//! `fd`, `pipe`, `tty`, `open`, `io`; where programs come from: `user_program`, `compiler`, `reexec`, `program_cache`; then `pages`, `template`, `image`, `at_rest` and `session`; `wasi` and `sys` are the
 //! system calls themselves.
 
 mod alarm;
@@ -24,7 +24,10 @@ mod artifact;
 mod at_rest;
 mod bulk;
 mod call;
+mod clock;
+mod compiler;
 mod cwd;
+mod family;
 mod fd;
 mod foreign;
 mod fork;
@@ -43,6 +46,8 @@ mod pipe;
 mod proc;
 mod procfs;
 mod program;
+mod program_cache;
+mod reexec;
 mod room;
 mod run;
 mod session;
@@ -59,15 +64,17 @@ mod template;
 mod tick;
 mod tree_lock;
 mod tty;
+mod user_program;
 mod wait;
 mod wasi;
 
 pub use allowlist::Allowlist;
 pub use at_rest::{AtRest, Packed, PackedFd, PackedFile, PackedPlace};
+pub use family::Family;
 pub use host_program::{HostCall, HostInput, HostOutput, HostProgram, HostRun};
 pub use image::Image;
 pub use imports::Import;
-pub use kernel::{Kernel, KernelConfig, KernelError};
+pub use kernel::{CompileBudget, Kernel, KernelConfig, KernelError};
 pub use limits::Limits;
 pub use machine::{Census, HostPrograms, Machine, Rules};
 pub use pages::Page;

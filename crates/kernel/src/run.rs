@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use crate::clock::Clock;
 use crate::tty::Terminal;
 
 /// How many refused programs are remembered by name.
@@ -26,6 +27,7 @@ pub(crate) struct Run {
     bytes_read: AtomicU64,
     bytes_written: AtomicU64,
     terminal: Option<Arc<Terminal>>,
+    clock: Clock,
 }
 
 impl Run {
@@ -37,6 +39,11 @@ impl Run {
     /// The terminal its processes were started at.
     pub(crate) fn terminal(&self) -> Option<Arc<Terminal>> {
         self.terminal.clone()
+    }
+
+    /// What its timeout is measured by.
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// No process may join it any more: it is being ended.

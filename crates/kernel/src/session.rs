@@ -289,7 +289,7 @@ impl Session {
             biased;
             ended = &mut result => return self.settle(ended.ok()),
             () = cancel.notified() => Verdict::Cancelled,
-            () = sleep(&self.machine, timeout) => Verdict::TimedOut,
+            () = sleep(&self.machine, run, timeout) => Verdict::TimedOut,
         };
         self.machine.kill_run(run, None);
         // The body is gone when its sender is; only then may another use its process.
@@ -425,9 +425,9 @@ async fn take_template(
     started.map(|()| Arc::new(image)).map_err(|_| Errno::ENOEXEC)
 }
 
-async fn sleep(machine: &Machine, timeout: Option<Duration>) {
+async fn sleep(machine: &Machine, run: &Run, timeout: Option<Duration>) {
     match timeout {
-        Some(timeout) => machine.gate().sleep_open(timeout).await,
+        Some(timeout) => run.clock().sleep(machine.gate(), timeout).await,
         None => std::future::pending().await,
     }
 }

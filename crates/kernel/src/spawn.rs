@@ -6,21 +6,20 @@ use std::sync::atomic::Ordering;
 use wardian_vfs::{Access, Caller, Errno, FileKind, OpenFlags, Place, Result, Tree};
 
 use crate::cwd::Cwd;
-use crate::fd::{Fd, FdTable};
+use crate::fd::{Fd, FdTable, OpenFile, TreeFile};
 use crate::host_program::HostProgram;
 use crate::instance::{Ending, Instance, Tenant};
-use crate::kernel::{KernelError, KernelInner};
 use crate::machine::Machine;
 use crate::proc::{Pid, Process, Seed, Status};
 use crate::program::{Known, Later, Program};
 use crate::room::Berth;
 use crate::signal::SIGKILL;
-use crate::{foreign, host_program, task};
+use crate::{foreign, host_program, task, user_program};
 
 /// Arguments and environment together may not be larger.
 pub(crate) const MAX_ARGUMENTS: usize = 2 << 20;
-/// The largest program of a user's own that is compiled.
-const MAX_PROGRAM: u64 = 32 << 20;
+/// How much of a script is looked at for its interpreter.
+const MAX_LINE: usize = 4096;
 /// Scripts may name an interpreter that is a script, but not for ever.
 const MAX_INTERPRETERS: usize = 5;
 
@@ -31,6 +30,8 @@ pub(crate) enum Executable {
     Guest(Arc<Program>),
     /// A function of the host's.
     Host(Arc<dyn HostProgram>),
+    /// WebAssembly that cannot be run: it says why, and that is all it does.
+    Refused(Arc<str>),
 }
 
 impl Executable {
@@ -128,6 +129,7 @@ enum Loaded {
 async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8], called: &[u8]) -> Result<Loaded> {
     let (caller, cwd, run) = (process.caller(), process.place(), process.run());
     let (kernel, rules) = (machine.kernel().clone(), machine.rules().clone());
+    let released = machine.released().clone();
     let (known, called) = (path.to_vec(), called.to_vec());
     let opened = machine
         .at_path(&cwd.clone(), path, move |tree| {
@@ -138,7 +140,7 @@ async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8], called: &[
             }
             let program = match rules.host_programs.get(&stat.version) {
                 Some(program) => Some(Opened::Known(Executable::Host(program.clone()))),
-                None => kernel.program(stat.version).map(Opened::from),
+                None => kernel.program(&rules.family, stat.version).map(Opened::from),
             };
             let exe: Arc<[u8]> = tree.real_path(&caller, &cwd, &known)?.into();
             if let Some(allowed) = rules.allowed.as_deref()
@@ -151,17 +153,22 @@ async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8], called: &[
             if let Some(program) = program {
                 return Ok((program, exe));
             }
-            if stat.size > MAX_PROGRAM {
-                return Err(Errno::ENOEXEC);
-            }
-            let bytes = beginning(tree, &caller, &cwd, &known, stat.size as usize)?;
-            Ok((Opened::Unknown { version: stat.version, bytes }, exe))
+            // Held open from here on: what the name leads to later is not what was allowed.
+            let handle = tree.open(&caller, &cwd, &known, OpenFlags::READ, 0)?;
+            let file = Arc::new(OpenFile::Tree(TreeFile::new(handle, exe.to_vec(), released)));
+            Ok((Opened::Unknown(file), exe))
         })
         .await?;
     match opened {
         (Opened::Known(program), exe) => Ok(Loaded::Program(program, exe)),
-        (Opened::Later(later), exe) => compiled(machine, exe, move |kernel| kernel.load_later(&later)).await,
-        (Opened::Unknown { version, bytes }, exe) => identify(machine, version, bytes, exe).await,
+        (Opened::Later(later), exe) => {
+            // A command does not pay for what the machine prepares once.
+            let _still = process.run().clock().hold();
+            let loaded = machine.kernel().load_later(&later).await;
+            let refused = |error: String| Executable::Refused(error.into());
+            Ok(Loaded::Program(loaded.map_or_else(refused, Executable::Guest), exe))
+        }
+        (Opened::Unknown(file), exe) => identify(machine, process, &file, exe).await,
     }
 }
 
@@ -191,46 +198,41 @@ enum Opened {
     Known(Executable),
     /// One of ours that nobody has started yet.
     Later(Arc<Later>),
-    Unknown {
-        version: u64,
-        bytes: Vec<u8>,
-    },
+    Unknown(Arc<OpenFile>),
 }
 
 impl From<Known> for Opened {
     fn from(known: Known) -> Opened {
         match known {
             Known::Ready(program) => Opened::Known(Executable::Guest(program)),
-            Known::Later(later) => Opened::Later(later),
+            Known::Later(later) => match later.ready() {
+                Some(program) => Opened::Known(Executable::Guest(program)),
+                None => Opened::Later(later),
+            },
         }
     }
 }
 
-async fn identify(machine: &Arc<Machine>, version: u64, bytes: Vec<u8>, exe: Arc<[u8]>) -> Result<Loaded> {
-    if let Some(line) = bytes.strip_prefix(b"#!") {
+async fn identify(
+    machine: &Arc<Machine>,
+    process: &Process,
+    file: &Arc<OpenFile>,
+    exe: Arc<[u8]>,
+) -> Result<Loaded> {
+    let start = machine.on_file(file, |tree, handle| {
+        let mut start = vec![0; MAX_LINE];
+        let count = tree.pread(handle, &mut start, 0)?;
+        start.truncate(count);
+        Ok(start)
+    });
+    let start = start.await?;
+    if let Some(line) = start.strip_prefix(b"#!") {
         return interpreter(line).ok_or(Errno::ENOEXEC);
     }
-    if !bytes.starts_with(b"\0asm") {
+    if !start.starts_with(b"\0asm") {
         return Err(Errno::ENOEXEC);
     }
-    compiled(machine, exe, move |kernel| kernel.compile_user(version, &bytes)).await
-}
-
-/// Compiling cannot be interrupted: on a thread of its own, a deadline still answers on time.
-async fn compiled(
-    machine: &Arc<Machine>,
-    exe: Arc<[u8]>,
-    compile: impl FnOnce(&KernelInner) -> std::result::Result<Arc<Program>, KernelError> + Send + 'static,
-) -> Result<Loaded> {
-    let kernel = machine.kernel().clone();
-    match machine.kernel().runtime().spawn_blocking(move || compile(&kernel)).await {
-        Ok(Ok(program)) => Ok(Loaded::Program(Executable::Guest(program), exe)),
-        Ok(Err(error)) => {
-            tracing::debug!(%error, "cannot compile");
-            Err(Errno::ENOEXEC)
-        }
-        Err(_) => Err(Errno::EIO),
-    }
+    Ok(Loaded::Program(user_program::compiled(machine, process, file).await?, exe))
 }
 
 /// The interpreter and its one argument, from the rest of a `#!` line.
@@ -348,6 +350,10 @@ async fn run_once(
         Executable::Guest(program) => program,
         Executable::Host(program) => {
             return (Ending::Status(host_program::run(machine, process, program, request).await), None);
+        }
+        Executable::Refused(why) => {
+            let name = request.argv.first().map_or(&request.exe[..], |name| name);
+            return (Ending::Status(host_program::refuse(machine, process, name, why).await), None);
         }
     };
     process.confined.store(request.preopens.is_some(), Ordering::Relaxed);

@@ -329,6 +329,7 @@ impl Builder {
                 host_programs,
                 nice: self.nice,
                 spares: Some(system.pool.spares().clone()),
+                family: Arc::default(),
             },
             audit: self.audit,
             fresh: tree.clone(),

@@ -15,6 +15,7 @@ mod tests {
             "server" => "crates/server/tests/server",
             "audit" => "crates/audit/tests/audit",
             "audit/src" => "crates/audit/src",
+            "confine" => "crates/confine/tests",
             "cli" => "crates/cli/tests/cli",
             "hosttools" => "crates/hosttools/tests/hosttools",
             "hosttools/src" => "crates/hosttools/src",

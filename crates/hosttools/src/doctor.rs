@@ -203,7 +203,7 @@ impl Told {
 
     fn powers_over_files_alone(&self) -> bool {
         let effective = self.field("CapEff").and_then(|set| u64::from_str_radix(set, 16).ok());
-        effective.is_some_and(|set| set & !crate::confine::KEPT_CAPABILITIES == 0)
+        effective.is_some_and(|set| set & !wardian_confine::KEPT_CAPABILITIES == 0)
     }
 
     /// The soft and the hard limit of this name.

@@ -11,7 +11,6 @@
 mod arguments;
 mod audit;
 mod config;
-mod confine;
 mod doctor;
 mod door;
 mod environment;

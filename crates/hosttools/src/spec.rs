@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use wardian_confine::Required;
+
 /// One program to run, decided once and not changed any more.
 #[derive(Clone, Debug)]
 pub struct ExecSpec {
@@ -53,47 +55,7 @@ impl AsFd for HeldDirectory {
 }
 
 /// What the operating system lets a program do.
-#[derive(Clone, Debug)]
-pub struct Confinement {
-    /// The one directory whose files it may reach, besides the system's programs and libraries.
-    pub jail: HeldDirectory,
-    /// More files and directories it may read.
-    pub readable: Vec<PathBuf>,
-    /// More directories it may read and change.
-    pub writable: Vec<PathBuf>,
-    /// Whether it may change files in the jail.
-    pub write: bool,
-    /// Whether it may, besides, change mode, owner, times and attributes of files by their path: of any the user owns,
-    /// since landlock does not hold these. Of a file it has open it may without.
-    pub attributes: bool,
-    /// Whether it may open sockets.
-    pub network: bool,
-    /// Bytes of address space.
-    pub memory: u64,
-    /// Open descriptors.
-    pub files: u64,
-    /// Processes of its user.
-    pub processes: u64,
-    /// Bytes of a file it writes.
-    pub file_size: u64,
-    /// What must be in force, or nothing runs.
-    pub required: Required,
-}
-
-/// What must be in force before a program runs. Opting out is the caller's to say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Required {
-    /// Landlock: files beyond the jail cannot be reached.
-    pub landlock: bool,
-    /// Seccomp: system calls it has no use for do not work.
-    pub seccomp: bool,
-}
-
-impl Default for Required {
-    fn default() -> Required {
-        Required { landlock: true, seccomp: true }
-    }
-}
+pub type Confinement = wardian_confine::Confinement<HeldDirectory>;
 
 /// What came of a program.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 //! belongs to this user alone, files appear in it complete or not at all, and their names carry the hash of the
 //! WebAssembly and of everything about this engine that shapes the code.
 
-use std::fs;
+use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -69,6 +69,13 @@ impl ArtifactCache {
         // SAFETY: `code` was made by this engine a moment ago and never left this process.
         Ok(unsafe { Module::deserialize(engine, &code) }?)
     }
+}
+
+/// The module whose code a compiler's process has written to a memory file.
+pub(crate) fn from_compiler(engine: &Engine, code: File) -> wasmtime::Result<Module> {
+    // SAFETY: the file was made by this process and given to the compiler's process alone, which is this very program,
+    // has ended, and is trusted to write what `precompile_module` answers: docs/security.md says what that means.
+    unsafe { Module::deserialize_open_file(engine, code) }
 }
 
 fn default_dir() -> Option<PathBuf> {

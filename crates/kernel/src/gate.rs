@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 use crate::schedule::SandboxId;
 use crate::tick::Haste;
@@ -53,18 +51,9 @@ impl Gate {
         self.changed.send_replace(closed);
     }
 
-    /// Sleeps until the gate has been open for so long: a suspended command's clock stands still.
-    pub(crate) async fn sleep_open(&self, mut left: Duration) {
-        let mut changes = self.changed.subscribe();
-        loop {
-            // The sender is ours: waiting for it cannot fail.
-            let _ = changes.wait_for(|closed| !closed).await;
-            let start = Instant::now();
-            tokio::select! {
-                () = tokio::time::sleep(left) => return,
-                _ = changes.wait_for(|closed| *closed) => left = left.saturating_sub(start.elapsed()),
-            }
-        }
+    /// Whether it is closed, for those who wait for a change.
+    pub(crate) fn changes(&self) -> watch::Receiver<bool> {
+        self.changed.subscribe()
     }
 }
 

@@ -164,6 +164,14 @@ fn copied(strings: &Strings) -> usize {
     2 * (strings.block().len() + strings.len() * (size_of::<Vec<u8>>() + 32))
 }
 
+/// What a program does that cannot be run: it says why and exits, as one whose interpreter refuses it does on Linux.
+pub(crate) async fn refuse(machine: &Arc<Machine>, process: &Arc<Process>, name: &[u8], why: &str) -> Status {
+    let mut stderr = HostOutput(Descriptor { machine: machine.clone(), process: process.clone(), number: 2 });
+    // Where nobody listens, the exit code is all there is.
+    let _ = stderr.write_all(&[name, b": cannot run: ", why.as_bytes(), b"\n"].concat()).await;
+    Status::Exited(126)
+}
+
 struct AbortOnDrop(AbortHandle);
 
 impl Drop for AbortOnDrop {

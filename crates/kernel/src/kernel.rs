@@ -1,19 +1,22 @@
 //! What all sandboxes of a program share: the engine, the workers, the compiled programs.
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
-use wasmtime::{Config, Engine, Linker, WasmFeatures};
+use wasmtime::{Config, Engine, Linker, Module, WasmFeatures};
 
-use crate::admit::{self, Refused, admit};
-use crate::artifact::ArtifactCache;
+use crate::admit::{self, Admitted};
+use crate::artifact::{self, ArtifactCache};
+use crate::compiler::{CompileError, Compiler};
+use crate::family::Family;
 use crate::imports::{Import, Imports};
 use crate::instance::Ctx;
-use crate::program::{Known, Later, Program, ProgramCache, ProgramSource};
+use crate::program::{Known, Later, Program, ProgramSource};
+use crate::program_cache::ProgramCache;
 use crate::room::Room;
 use crate::stack::StackPool;
 use crate::tick::{Ticker, TickerGuard};
@@ -38,9 +41,6 @@ pub enum KernelError {
     /// A program's bytes are not what they should be.
     #[error("program {0}: {1}")]
     Program(String, String),
-    /// A user's own program has something in it that is not allowed.
-    #[error(transparent)]
-    Refused(#[from] Refused),
 }
 
 impl From<wasmtime::Error> for KernelError {
@@ -58,6 +58,31 @@ pub struct KernelConfig {
     pub artifacts: Option<PathBuf>,
     /// How many programs may be in memory at once, over all sandboxes; by default what the system has mappings for.
     pub instances: Option<usize>,
+    /// Compile programs that users bring in this process, and not in a helper process.
+    ///
+    /// For embedders whose executable is not Rust's (a shared library in Python, say), where no helper can be started
+    /// and such programs are refused otherwise. The risk: a module of a few kilobytes can keep a compiler busy for
+    /// minutes and take gigabytes, and in this process nothing ends it: not the timeout, not the end of the sandbox.
+    pub compile_in_process: bool,
+    /// What compiling one program that a user brought may cost; by default [`CompileBudget::default`].
+    pub compile_budget: Option<CompileBudget>,
+}
+
+/// What compiling one program that a user brought may cost. One that takes more is refused.
+#[derive(Debug, Clone, Copy)]
+pub struct CompileBudget {
+    /// Bytes of address space of the compiler's process, the executable included.
+    pub memory: u64,
+    /// Seconds of processor time.
+    pub seconds: u64,
+    /// Bytes of code that come of it.
+    pub code: u64,
+}
+
+impl Default for CompileBudget {
+    fn default() -> CompileBudget {
+        CompileBudget { memory: 2 << 30, seconds: 120, code: 256 << 20 }
+    }
 }
 
 /// The engine, the workers and the compiled programs. One is enough for a whole program; cloning shares it.
@@ -76,6 +101,8 @@ pub(crate) struct KernelInner {
     trimmer: Trimmer,
     /// Held by whoever takes down an instance that no process runs any more.
     tidying: Semaphore,
+    compiler: Compiler,
+    compile_in_process: bool,
     programs: Mutex<ProgramCache>,
 }
 
@@ -114,6 +141,8 @@ impl Kernel {
             room: Room::new(config.instances),
             trimmer: Trimmer::default(),
             tidying: Semaphore::new(1),
+            compiler: Compiler::new(config.compile_budget.unwrap_or_default()),
+            compile_in_process: config.compile_in_process,
             programs,
         })))
     }
@@ -190,13 +219,42 @@ impl KernelInner {
         &self.turns
     }
 
-    pub(crate) fn program(&self, version: u64) -> Option<Known> {
-        self.programs.lock().by_version(version)
+    pub(crate) fn compiler(&self) -> &Compiler {
+        &self.compiler
     }
 
-    /// Loads one of our own that is started for the first time. Blocks; call it off the workers.
-    pub(crate) fn load_later(&self, later: &Later) -> Result<Arc<Program>, KernelError> {
-        later.get(|source| self.load(source, &|step| tracing::info!("{step}")))
+    /// The program a file of this version holds, as far as this family knows.
+    pub(crate) fn program(&self, family: &Family, version: u64) -> Option<Known> {
+        self.programs.lock().by_version(family, version)
+    }
+
+    /// The program of these bytes, if somebody's is kept.
+    pub(crate) fn program_of(&self, family: &Family, hash: [u8; 32], version: u64) -> Option<Arc<Program>> {
+        let (program, evicted) = self.programs.lock().by_hash(family, hash, version)?;
+        drop(evicted);
+        Some(program)
+    }
+
+    /// Keeps a program for the family's next start of it.
+    pub(crate) fn keep_program(&self, family: &Family, hash: [u8; 32], version: u64, program: Arc<Program>) {
+        let evicted = self.programs.lock().keep(family, hash, version, program);
+        drop(evicted);
+    }
+
+    /// Lets go of what is kept for a family that is gone.
+    pub(crate) fn forget_programs_of(&self, family: &Family) {
+        let evicted = self.programs.lock().forget(family);
+        drop(evicted);
+    }
+
+    /// Loads one of our own that is started for the first time. What is done is kept, even if nobody waits for it.
+    pub(crate) async fn load_later(self: &Arc<Self>, later: &Arc<Later>) -> Result<Arc<Program>, String> {
+        let kernel = self.clone();
+        let load = move |source: &ProgramSource| kernel.load(source, &|step| tracing::info!("{step}"));
+        match later.load(self.runtime(), load).await {
+            Some(loaded) => loaded.map_err(|error| error.to_string()),
+            None => Err("the kernel is shutting down".to_owned()),
+        }
     }
 
     fn load(&self, source: &ProgramSource, progress: &dyn Fn(&str)) -> Result<Arc<Program>, KernelError> {
@@ -204,18 +262,51 @@ impl KernelInner {
         Program::new(&source.name, module, &self.linker, None)
     }
 
-    /// Compiles a user's own program, unless the same bytes were compiled lately. Blocks; call it off the workers.
-    pub(crate) fn compile_user(&self, version: u64, wasm: &[u8]) -> Result<Arc<Program>, KernelError> {
-        let hash = Sha256::digest(wasm).into();
-        if let Some(program) = self.programs.lock().by_hash(hash, version) {
-            return Ok(program);
-        }
-        let admitted = admit(wasm)?;
-        let module = wasmtime::Module::new(&self.engine, bulk::in_pieces(wasm))?;
-        let program = Program::new("user program", module, &self.linker, Some(admitted))?;
-        self.programs.lock().keep(hash, version, program.clone());
-        Ok(program)
+    /// Compiles a user's own program, which was admitted. `held` is dropped when nothing of the compiler is left.
+    pub(crate) async fn compile_user(
+        self: &Arc<Self>,
+        family: &Arc<Family>,
+        wasm: Vec<u8>,
+        admitted: Admitted,
+        held: impl Send + 'static,
+    ) -> Result<Arc<Program>, CompileError> {
+        let (kernel, family) = (self.clone(), family.clone());
+        let finish: Box<dyn FnOnce() -> Result<Arc<Program>, CompileError> + Send> =
+            if self.compile_in_process {
+                Box::new(move || {
+                    let module = Module::new(&kernel.engine, bulk::in_pieces(&wasm)).map_err(refused)?;
+                    drop(held);
+                    kernel.user_program(&family, module, admitted)
+                })
+            } else {
+                let code: File = self.compiler.compile(self.runtime(), wasm, held).await?;
+                Box::new(move || {
+                    let module = artifact::from_compiler(&kernel.engine, code).map_err(refused)?;
+                    kernel.user_program(&family, module, admitted)
+                })
+            };
+        let shutting_down = |_| CompileError::Unavailable("the kernel is shutting down".to_owned());
+        self.runtime().spawn_blocking(finish).await.map_err(shutting_down)?
     }
+
+    fn user_program(
+        &self,
+        family: &Family,
+        module: Module,
+        admitted: Admitted,
+    ) -> Result<Arc<Program>, CompileError> {
+        let image = module.image_range();
+        let bytes = (image.end as usize).wrapping_sub(image.start as usize) as u64;
+        let charge = family.charge(bytes).ok_or_else(|| {
+            CompileError::TooMuch("is left to this sandbox and its forks for compiled programs".to_owned())
+        })?;
+        Program::new("user program", module, &self.linker, Some((admitted, charge)))
+            .map_err(|error| CompileError::Refused(error.to_string()))
+    }
+}
+
+fn refused(error: wasmtime::Error) -> CompileError {
+    CompileError::Refused(format!("{error:#}"))
 }
 
 impl Drop for KernelInner {
@@ -231,6 +322,7 @@ fn default_workers() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from).max(2)
 }
 
+/// What shapes the code: the same here and in the compiler's process.
 pub(crate) fn engine_config() -> Config {
     let mut config = Config::new();
     // Nothing is on by default.

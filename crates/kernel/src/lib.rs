@@ -14,9 +14,9 @@
 //! dropping its future. Guests speak WASI preview 1 and, for what Unix has and WASI lacks, the import module `wardian`
 //! (`docs/abi.md`).
 //!
-//! Reading order: `kernel`, `machine`, `proc`, `task`, `schedule`; `admit`, what a program may be made of; then what a
-//! process does: `spawn`, `fork`, `wait`, `signal`,
-//! `fd`, `pipe`, `tty`, `open`, `io`; then `pages`, `template`, `image`, `at_rest` and `session`; `wasi` and `sys` are the
+//! Reading order: `kernel`, `machine`, `proc`, `task`, `schedule`; then what a process does: `spawn`, `fork`, `wait`,
+//! `signal`, `fd`, `pipe`, `tty`, `open`, `io`; where programs come from: `user_program`, `admit`, `compiler`, `reexec`,
+//! `program_cache`; then `pages`, `template`, `image`, `at_rest` and `session`; `wasi` and `sys` are the
 //! system calls themselves.
 
 mod admit;
@@ -26,8 +26,11 @@ mod artifact;
 mod at_rest;
 mod bulk;
 mod call;
+mod clock;
+mod compiler;
 mod cwd;
 mod descriptors;
+mod family;
 mod fd;
 mod foreign;
 mod fork;
@@ -47,6 +50,8 @@ mod pipe;
 mod proc;
 mod procfs;
 mod program;
+mod program_cache;
+mod reexec;
 mod room;
 mod run;
 mod schedule;
@@ -68,17 +73,19 @@ mod tree_lock;
 mod trim;
 mod tty;
 mod turns;
+mod user_program;
 mod wait;
 mod wasi;
 
 pub use admit::{Admitted, Refused, admit};
 pub use allowlist::Allowlist;
 pub use at_rest::{AtRest, Packed, PackedFd, PackedFile, PackedPlace};
+pub use family::Family;
 pub use host_program::{HostCall, HostInput, HostOutput, HostProgram, HostRun};
 pub use image::Image;
 pub use imports::Import;
 pub use input::{Input, Source, SourceRead};
-pub use kernel::{Kernel, KernelConfig, KernelError};
+pub use kernel::{CompileBudget, Kernel, KernelConfig, KernelError};
 pub use limits::Limits;
 pub use machine::{Census, HostPrograms, Machine, Rules};
 pub use pages::Page;

@@ -5,9 +5,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wardian_vfs::{Errno, Handle, Mount, Place, Result, Tree};
 
 use crate::allowlist::Allowlist;
+use crate::family::{Family, Membership};
 use crate::fd::{Fd, OpenFile, ReleaseBin, TreeFile};
 use crate::gate::Gate;
 use crate::host_program::HostProgram;
@@ -38,6 +40,9 @@ pub struct Machine {
     gate: Arc<Gate>,
     /// FIFOs that somebody has open, by inode.
     fifos: Mutex<HashMap<u64, Weak<Pipe>>>,
+    /// One program is compiled at a time.
+    compiling: Arc<Semaphore>,
+    membership: Mutex<Option<Membership>>,
 }
 
 /// More files than this are not taken down on a worker.
@@ -57,6 +62,8 @@ pub struct Rules {
     pub nice: u8,
     /// Instances that lie ready for its processes.
     pub spares: Option<Arc<Spares>>,
+    /// Whom compiled programs belong to: machines made with a clone of these rules share them.
+    pub family: Arc<Family>,
 }
 
 /// What is alive in a machine, for tests and statistics.
@@ -88,6 +95,7 @@ impl Machine {
                 tracing::warn!(%error, "there will be no /proc");
             }
             let gate = Arc::new(Gate::new(rules.nice, kernel.inner().turns()));
+            let membership = Membership::new(&rules.family, kernel.inner());
             Machine {
                 kernel: kernel.inner().clone(),
                 tree: TreeLock::new(tree),
@@ -98,6 +106,8 @@ impl Machine {
                 rules,
                 gate,
                 fifos: Mutex::default(),
+                compiling: Arc::new(Semaphore::new(1)),
+                membership: Mutex::new(Some(membership)),
             }
         })
     }
@@ -135,6 +145,11 @@ impl Machine {
     /// Whether it is suspended.
     pub fn is_suspended(&self) -> bool {
         self.gate.is_closed()
+    }
+
+    /// Waits for the sandbox's turn to compile a program.
+    pub(crate) async fn compiling(&self) -> Result<OwnedSemaphorePermit> {
+        self.compiling.clone().acquire_owned().await.map_err(|_| Errno::EIO)
     }
 
     pub(crate) fn meter(&self) -> &Arc<Meter> {
@@ -398,9 +413,11 @@ impl Machine {
         self.table().forget_ended(run);
     }
 
-    /// Kills everything.
+    /// Kills everything, and lets go of the programs that were compiled for it.
     pub fn kill_all(&self) {
         self.kill_where(|_| true);
+        let membership = self.membership.lock().take();
+        drop(membership);
     }
 
     fn kill_where(&self, condemned: impl Fn(&Process) -> bool) {

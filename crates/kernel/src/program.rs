@@ -1,13 +1,14 @@
 //! A compiled program, ready to be instantiated.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use tokio::sync::OnceCell;
+use tokio::runtime::Runtime;
+use tokio::sync::{OnceCell, watch};
 use wasmtime::{InstancePre, Linker, Module};
 
 use crate::admit::{Admitted, MAPPINGS};
+use crate::family::CodeCharge;
 use crate::image::Image;
 use crate::instance::Ctx;
 use crate::kernel::KernelError;
@@ -41,23 +42,26 @@ pub struct Program {
     pub(crate) template: OnceCell<Arc<Image>>,
     /// Instances of it that were used and wiped.
     pub(crate) stock: Stock,
+    /// What its owner is charged for its code, if it is a user's.
+    code: Option<CodeCharge>,
 }
 
 impl Program {
-    /// `admitted` is what is known of a user's own program; one that ships with us is not checked.
+    /// One that ships with us, or a user's, who is charged for its code and of which this much is known.
     pub(crate) fn new(
         name: &str,
         module: Module,
         linker: &Linker<Ctx>,
-        admitted: Option<Admitted>,
+        user: Option<(Admitted, CodeCharge)>,
     ) -> Result<Arc<Program>, KernelError> {
+        let system = user.is_none();
         let native = module.imports().any(|import| import.module() == crate::sys::MODULE);
         let has = |export: &str| module.exports().any(|e| e.name() == export);
         let forks = has("__stack_pointer") && has("__wardian_fork_entry");
         let pre = linker
             .instantiate_pre(&module)
             .map_err(|e| KernelError::Program(name.to_owned(), format!("{e:#}")))?;
-        let system = admitted.is_none();
+        let (admitted, code) = user.unzip();
         let Admitted { instance_bytes, mappings } =
             admitted.unwrap_or(Admitted { instance_bytes: 0, mappings: MAPPINGS });
         Ok(Arc::new(Program {
@@ -70,6 +74,7 @@ impl Program {
             forks,
             template: OnceCell::new(),
             stock: Stock::new(system),
+            code,
         }))
     }
 
@@ -88,22 +93,15 @@ impl Program {
         self.stock.len()
     }
 
+    /// Bytes of code that a user is charged for.
+    pub(crate) fn code_bytes(&self) -> u64 {
+        self.code.as_ref().map_or(0, CodeCharge::bytes)
+    }
+
     /// What it is called in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
-}
-
-/// How many programs of users' own are kept compiled.
-const KEPT: usize = 32;
-
-/// Compiled programs, found without compiling them again.
-#[derive(Default)]
-pub(crate) struct ProgramCache {
-    /// What ships with us, by the version of the file it is installed as.
-    system: HashMap<u64, Known>,
-    /// Users' own, the one used last at the back.
-    user: VecDeque<UserProgram>,
 }
 
 /// A program that was seen before.
@@ -116,13 +114,24 @@ pub(crate) enum Known {
 /// A program that ships with us and is loaded when somebody first starts it.
 pub(crate) struct Later {
     source: ProgramSource,
-    /// Locked while it is loaded: whoever else starts it meanwhile waits for the same code.
-    loaded: Mutex<Option<Arc<Program>>>,
+    ready: OnceLock<Arc<Program>>,
+    /// Locked while it is loaded: whoever else blocks for it waits for the same code.
+    one: Mutex<()>,
+    /// The load that is under way, for those who do not block.
+    loading: Mutex<Option<watch::Receiver<Option<Loaded>>>>,
 }
+
+/// What a load came to, for everyone who waits.
+type Loaded = Result<Arc<Program>, Arc<KernelError>>;
 
 impl Later {
     pub(crate) fn new(source: ProgramSource) -> Later {
-        Later { source, loaded: Mutex::default() }
+        Later { source, ready: OnceLock::new(), one: Mutex::default(), loading: Mutex::default() }
+    }
+
+    /// The program, if it was loaded before.
+    pub(crate) fn ready(&self) -> Option<Arc<Program>> {
+        self.ready.get().cloned()
     }
 
     /// The program, loaded by now. May take as long as compiling it.
@@ -130,64 +139,41 @@ impl Later {
         &self,
         load: impl FnOnce(&ProgramSource) -> Result<Arc<Program>, KernelError>,
     ) -> Result<Arc<Program>, KernelError> {
-        let mut loaded = self.loaded.lock();
-        if let Some(program) = &*loaded {
-            return Ok(program.clone());
+        let _one = self.one.lock();
+        if let Some(program) = self.ready() {
+            return Ok(program);
         }
         let program = load(&self.source)?;
-        *loaded = Some(program.clone());
-        Ok(program)
-    }
-}
-
-struct UserProgram {
-    hash: [u8; 32],
-    /// The version of the file it was last started from; 0 for a host's file, which has none.
-    version: u64,
-    program: Arc<Program>,
-}
-
-impl ProgramCache {
-    pub(crate) fn register(&mut self, version: u64, program: Known) {
-        self.system.insert(version, program);
+        Ok(self.ready.get_or_init(|| program).clone())
     }
 
-    /// What ships with us and was not loaded when it was registered.
-    pub(crate) fn later(&self) -> Vec<Arc<Later>> {
-        let later = |known: &Known| if let Known::Later(later) = known { Some(later.clone()) } else { None };
-        self.system.values().filter_map(later).collect()
-    }
-
-    /// The program a file of this version holds, if it was started before and not changed since.
-    pub(crate) fn by_version(&mut self, version: u64) -> Option<Known> {
-        if version == 0 {
-            return None;
+    /// The same without blocking: one thread works, however many wait, and goes on if they all leave.
+    pub(crate) async fn load(
+        self: &Arc<Self>,
+        runtime: &Runtime,
+        load: impl FnOnce(&ProgramSource) -> Result<Arc<Program>, KernelError> + Send + 'static,
+    ) -> Option<Loaded> {
+        let mut loading = self.loading.lock().get_or_insert_with(|| self.begin(runtime, load)).clone();
+        let loaded = loading.wait_for(Option::is_some).await.ok().and_then(|loaded| loaded.clone());
+        if loaded.is_none() {
+            // It came to nothing: the next who wants it begins again.
+            *self.loading.lock() = None;
         }
-        let system = self.system.get(&version).cloned();
-        system.or_else(|| {
-            let at = self.user.iter().position(|kept| kept.version == version)?;
-            self.used(at).map(Known::Ready)
-        })
+        loaded
     }
 
-    /// The program of these bytes, now in a file of this version.
-    pub(crate) fn by_hash(&mut self, hash: [u8; 32], version: u64) -> Option<Arc<Program>> {
-        let at = self.user.iter().position(|kept| kept.hash == hash)?;
-        self.user[at].version = version;
-        self.used(at)
-    }
-
-    pub(crate) fn keep(&mut self, hash: [u8; 32], version: u64, program: Arc<Program>) {
-        if self.user.len() >= KEPT {
-            self.user.pop_front();
-        }
-        self.user.push_back(UserProgram { hash, version, program });
-    }
-
-    fn used(&mut self, at: usize) -> Option<Arc<Program>> {
-        let kept = self.user.remove(at)?;
-        let program = kept.program.clone();
-        self.user.push_back(kept);
-        Some(program)
+    fn begin(
+        self: &Arc<Self>,
+        runtime: &Runtime,
+        load: impl FnOnce(&ProgramSource) -> Result<Arc<Program>, KernelError> + Send + 'static,
+    ) -> watch::Receiver<Option<Loaded>> {
+        let (done, loading) = watch::channel(None);
+        let later = self.clone();
+        runtime.spawn_blocking(move || {
+            let loaded = later.get(load).map_err(Arc::new);
+            *later.loading.lock() = None;
+            done.send_replace(Some(loaded));
+        });
+        loading
     }
 }

@@ -6,12 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use crate::clock::Clock;
 use crate::tty::Terminal;
 
 /// How many refused programs are remembered by name.
 const DENIED_KEPT: usize = 16;
-/// What is kept of the reason why a program cannot be run, and of its path: both are the guest's to choose.
-const REASON_KEPT: usize = 300;
 
 /// Shared by the processes that one command started.
 #[derive(Default)]
@@ -21,7 +20,6 @@ pub(crate) struct Run {
     /// A process could not go on for want of what the limit allows.
     cut_short: AtomicBool,
     denied: Mutex<Vec<Vec<u8>>>,
-    unrunnable: Mutex<Vec<String>>,
     alive: AtomicUsize,
     deserted: Notify,
     processes: AtomicU64,
@@ -29,6 +27,7 @@ pub(crate) struct Run {
     bytes_read: AtomicU64,
     bytes_written: AtomicU64,
     terminal: Option<Arc<Terminal>>,
+    clock: Clock,
 }
 
 impl Run {
@@ -40,6 +39,11 @@ impl Run {
     /// The terminal its processes were started at.
     pub(crate) fn terminal(&self) -> Option<Arc<Terminal>> {
         self.terminal.clone()
+    }
+
+    /// What its timeout is measured by.
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// No process may join it any more: it is being ended.
@@ -79,20 +83,6 @@ impl Run {
 
     pub(crate) fn denied(&self) -> Vec<Vec<u8>> {
         self.denied.lock().clone()
-    }
-
-    /// Notes that the file at `path` looks like a program and cannot be run, and why.
-    pub(crate) fn cannot_run(&self, path: &[u8], reason: &dyn std::fmt::Display) {
-        let path = printable(&String::from_utf8_lossy(path));
-        let note = format!("{path}: not a program this sandbox runs: {}", printable(&reason.to_string()));
-        let mut notes = self.unrunnable.lock();
-        if notes.len() < DENIED_KEPT && !notes.contains(&note) {
-            notes.push(note);
-        }
-    }
-
-    pub(crate) fn unrunnable(&self) -> Vec<String> {
-        self.unrunnable.lock().clone()
     }
 
     /// Counts a body of one of its processes, until the answer is dropped.
@@ -141,11 +131,6 @@ impl Run {
             bytes_written: self.bytes_written.load(Ordering::Relaxed),
         }
     }
-}
-
-/// The beginning of a text, as one line that does nothing to a terminal.
-fn printable(text: &str) -> String {
-    text.chars().take(REASON_KEPT).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 /// A body of a process of a run.

@@ -81,8 +81,6 @@ pub struct Finished {
     pub cut_short: bool,
     /// Programs it was refused.
     pub denied: Vec<Vec<u8>>,
-    /// Programs that could not be run, each with the reason.
-    pub unrunnable: Vec<String>,
     /// What it used.
     pub usage: Usage,
 }
@@ -220,7 +218,6 @@ impl Session {
             limit: run.limit_hit(),
             cut_short: run.was_cut_short(),
             denied: run.denied(),
-            unrunnable: run.unrunnable(),
             usage: run.usage(),
         };
         (finished, answer)
@@ -301,7 +298,7 @@ impl Session {
             biased;
             ended = &mut result => return self.settle(ended.ok()),
             () = cancel.notified() => Verdict::Cancelled,
-            () = sleep(&self.machine, timeout) => Verdict::TimedOut,
+            () = sleep(&self.machine, run, timeout) => Verdict::TimedOut,
         };
         self.machine.kill_run(run, None);
         // The body is gone when its sender is; only then may another use its process.
@@ -462,9 +459,9 @@ async fn take_template(
     started.map(|()| Arc::new(image)).map_err(|_| Errno::ENOEXEC)
 }
 
-async fn sleep(machine: &Machine, timeout: Option<Duration>) {
+async fn sleep(machine: &Machine, run: &Run, timeout: Option<Duration>) {
     match timeout {
-        Some(timeout) => machine.gate().sleep_open(timeout).await,
+        Some(timeout) => run.clock().sleep(machine.gate(), timeout).await,
         None => std::future::pending().await,
     }
 }

@@ -6,28 +6,25 @@ use std::time::Instant;
 
 use wardian_vfs::{Access, Caller, Errno, FileKind, OpenFlags, Place, Result, Tree};
 
-use crate::admit::Refused;
 use crate::cwd::Cwd;
-use crate::fd::{Fd, FdTable};
+use crate::fd::{Fd, FdTable, OpenFile, TreeFile};
 use crate::host_program::HostProgram;
 use crate::instance::{Ending, Instance, Tenant};
-use crate::kernel::{KernelError, KernelInner};
-use crate::limits::Charge;
 use crate::machine::Machine;
 use crate::proc::{Pid, Process, Seed, Status};
 use crate::program::{Known, Later, Program};
 use crate::room::Berth;
 use crate::signal::SIGKILL;
 use crate::strings::{MAX_ARGUMENTS, Strings};
-use crate::{admit, foreign, host_program, task};
+use crate::{foreign, host_program, task, user_program};
 
 /// The most strings, arguments and environment together, that a program of the host's is given: each becomes several
 /// small allocations there.
 const MAX_HOST_STRINGS: usize = 16 * 1024;
-/// How much of a program is read without a pause.
-const PROGRAM_PIECE: usize = 1 << 20;
 /// The longest first line of a script.
 const MAX_INTERPRETER: usize = 4096;
+/// How much of an unknown file is read to see what it is: a whole first line of a script, and more than it may have.
+const HEAD: usize = MAX_INTERPRETER + 4;
 /// Scripts may name an interpreter that is a script, but not for ever.
 const MAX_INTERPRETERS: usize = 5;
 
@@ -38,6 +35,8 @@ pub(crate) enum Executable {
     Guest(Arc<Program>),
     /// A function of the host's.
     Host(Arc<dyn HostProgram>),
+    /// WebAssembly that cannot be run: it says why, and that is all it does.
+    Refused(Arc<str>),
 }
 
 impl Executable {
@@ -120,6 +119,7 @@ enum Loaded {
 async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8], called: &[u8]) -> Result<Loaded> {
     let (caller, cwd, run) = (process.caller(), process.place(), process.run());
     let (kernel, rules) = (machine.kernel().clone(), machine.rules().clone());
+    let released = machine.released().clone();
     let (known, called) = (path.to_vec(), called.to_vec());
     let opened = machine
         .at_path(&cwd.clone(), path, move |tree| {
@@ -130,7 +130,7 @@ async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8], called: &[
             }
             let program = match rules.host_programs.get(&stat.version) {
                 Some(program) => Some(Opened::Known(Executable::Host(program.clone()))),
-                None => kernel.program(stat.version).map(Opened::from),
+                None => kernel.program(&rules.family, stat.version).map(Opened::from),
             };
             let exe: Arc<[u8]> = tree.real_path(&caller, &cwd, &known)?.into();
             if let Some(allowed) = rules.allowed.as_deref()
@@ -143,65 +143,23 @@ async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8], called: &[
             if let Some(program) = program {
                 return Ok((program, exe));
             }
-            if stat.size > admit::BYTES {
-                if is_wasm(&beginning(tree, &caller, &cwd, &known, 4)?) {
-                    run.cannot_run(&exe, &Refused::too_large(stat.size));
-                }
-                return Err(Errno::ENOEXEC);
-            }
-            let head = beginning(tree, &caller, &cwd, &known, HEAD)?;
-            Ok((Opened::Unknown { version: stat.version, size: stat.size as usize, head }, exe))
+            // Held open from here on: what the name leads to later is not what was allowed.
+            let handle = tree.open(&caller, &cwd, &known, OpenFlags::READ, 0)?;
+            let file = Arc::new(OpenFile::Tree(TreeFile::new(handle, exe.to_vec(), released)));
+            Ok((Opened::Unknown(file), exe))
         })
         .await?;
     match opened {
         (Opened::Known(program), exe) => Ok(Loaded::Program(program, exe)),
         (Opened::Later(later), exe) => {
-            compiled(machine, process, exe, move |kernel| kernel.load_later(&later)).await
+            // A command does not pay for what the machine prepares once.
+            let _still = process.run().clock().hold();
+            let loaded = machine.kernel().load_later(&later).await;
+            let refused = |error: String| Executable::Refused(error.into());
+            Ok(Loaded::Program(loaded.map_or_else(refused, Executable::Guest), exe))
         }
-        (Opened::Unknown { version, size, head }, exe) => {
-            let (bytes, _charge) = match is_wasm(&head) {
-                true => whole(machine, process, path, version, size).await?,
-                false => (head, None),
-            };
-            identify(machine, process, version, bytes, exe).await
-        }
+        (Opened::Unknown(file), exe) => identify(machine, process, &file, exe).await,
     }
-}
-
-/// How much of an unknown file is read to see what it is: a whole first line of a script, and more than it may have.
-const HEAD: usize = MAX_INTERPRETER + 4;
-
-/// All bytes of a program, in pieces, and the charge for them. ETXTBSY if it is changed meanwhile.
-async fn whole(
-    machine: &Arc<Machine>,
-    process: &Process,
-    path: &[u8],
-    version: u64,
-    size: usize,
-) -> Result<(Vec<u8>, Option<Charge>)> {
-    let charge = machine.meter().hold_for(&process.run(), size)?;
-    let (caller, cwd) = (process.caller(), process.place());
-    let mut bytes = Vec::with_capacity(size);
-    while bytes.len() < size {
-        let (at, known, offset) = (cwd.clone(), path.to_vec(), bytes.len());
-        let piece = machine.at_path(&cwd, path, move |tree| {
-            if tree.stat(&caller, &at, &known, true)?.version != version {
-                return Err(Errno::ETXTBSY);
-            }
-            let handle = tree.open(&caller, &at, &known, OpenFlags::READ, 0)?;
-            let mut piece = vec![0; PROGRAM_PIECE.min(size - offset)];
-            let read = tree.pread(&handle, &mut piece, offset as u64);
-            tree.close(handle);
-            piece.truncate(read?);
-            Ok(piece)
-        });
-        match piece.await? {
-            piece if piece.is_empty() => break,
-            piece => bytes.extend_from_slice(&piece),
-        }
-        tokio::task::yield_now().await;
-    }
-    Ok((bytes, Some(charge)))
 }
 
 /// A script is not a program: its interpreter is, and must be allowed.
@@ -230,66 +188,41 @@ enum Opened {
     Known(Executable),
     /// One of ours that nobody has started yet.
     Later(Arc<Later>),
-    Unknown {
-        version: u64,
-        size: usize,
-        head: Vec<u8>,
-    },
+    Unknown(Arc<OpenFile>),
 }
 
 impl From<Known> for Opened {
     fn from(known: Known) -> Opened {
         match known {
             Known::Ready(program) => Opened::Known(Executable::Guest(program)),
-            Known::Later(later) => Opened::Later(later),
+            Known::Later(later) => match later.ready() {
+                Some(program) => Opened::Known(Executable::Guest(program)),
+                None => Opened::Later(later),
+            },
         }
     }
-}
-
-fn is_wasm(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"\0asm")
 }
 
 async fn identify(
     machine: &Arc<Machine>,
     process: &Process,
-    version: u64,
-    bytes: Vec<u8>,
+    file: &Arc<OpenFile>,
     exe: Arc<[u8]>,
 ) -> Result<Loaded> {
-    if let Some(line) = bytes.strip_prefix(b"#!") {
+    let start = machine.on_file(file, |tree, handle| {
+        let mut start = vec![0; HEAD];
+        let count = tree.pread(handle, &mut start, 0)?;
+        start.truncate(count);
+        Ok(start)
+    });
+    let start = start.await?;
+    if let Some(line) = start.strip_prefix(b"#!") {
         return interpreter(line).ok_or(Errno::ENOEXEC);
     }
-    if !is_wasm(&bytes) {
+    if !start.starts_with(b"\0asm") {
         return Err(Errno::ENOEXEC);
     }
-    compiled(machine, process, exe, move |kernel| kernel.compile_user(version, &bytes)).await
-}
-
-/// Checking and compiling cannot be interrupted: on a thread of its own, a deadline still answers on time. What it takes
-/// is the command's.
-async fn compiled(
-    machine: &Arc<Machine>,
-    process: &Process,
-    exe: Arc<[u8]>,
-    compile: impl FnOnce(&KernelInner) -> std::result::Result<Arc<Program>, KernelError> + Send + 'static,
-) -> Result<Loaded> {
-    let (kernel, run) = (machine.kernel().clone(), process.run());
-    let work = move || {
-        let start = Instant::now();
-        let compiled = compile(&kernel);
-        run.count_cpu(start.elapsed().as_nanos() as u64);
-        compiled
-    };
-    match machine.kernel().runtime().spawn_blocking(work).await {
-        Ok(Ok(program)) => Ok(Loaded::Program(Executable::Guest(program), exe)),
-        Ok(Err(error)) => {
-            tracing::debug!(%error, "cannot compile");
-            process.run().cannot_run(&exe, &error);
-            Err(Errno::ENOEXEC)
-        }
-        Err(_) => Err(Errno::EIO),
-    }
+    Ok(Loaded::Program(user_program::compiled(machine, process, file).await?, exe))
 }
 
 /// The interpreter and its one argument, from the rest of a `#!` line.
@@ -408,6 +341,10 @@ async fn run_once(
         Executable::Guest(program) => program,
         Executable::Host(program) => {
             return (Ending::Status(host_program::run(machine, process, program, request).await), None);
+        }
+        Executable::Refused(why) => {
+            let name = request.argv.first().map_or(&request.exe[..], |name| name);
+            return (Ending::Status(host_program::refuse(machine, process, name, why).await), None);
         }
     };
     process.confined.store(request.preopens.is_some(), Ordering::Relaxed);

@@ -343,6 +343,7 @@ impl Builder {
                 host_programs,
                 nice: self.nice,
                 spares: Some(system.pool.spares().clone()),
+                family: Arc::default(),
             },
             audit: self.audit,
             state: self.state,

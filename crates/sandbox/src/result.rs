@@ -115,7 +115,6 @@ pub(crate) fn note(finished: &Finished, timeout: Option<Duration>, limits: &Limi
         .denied
         .iter()
         .map(|tool| format!("wardian: tool not allowed: {}", String::from_utf8_lossy(tool)))
-        .chain(finished.unrunnable.iter().map(|program| format!("wardian: {program}")))
         .collect();
     let reached = |limit| format!("{limit} limit of {} reached", limits.value(limit));
     match (finished.verdict, finished.limit) {

@@ -127,7 +127,6 @@ async fn start(
 }
 
 fn job(id: Uuid, spec: &ExecSpec, patience: Patience) -> Job {
-    let confinement = &spec.confinement;
     // Twice the timeout, but never so early that it would cut short the grace between the two signals.
     let timeout = spec.timeout.min(FOREVER);
     let ceiling = (timeout * 2).max(timeout + patience.kill + patience.confirm);
@@ -138,17 +137,7 @@ fn job(id: Uuid, spec: &ExecSpec, patience: Patience) -> Job {
         args: spec.args.clone(),
         env: spec.env.clone(),
         ceiling_ms: ceiling.as_millis().try_into().unwrap_or(u64::MAX),
-        readable: confinement.readable.iter().map(|path| path.clone().into_os_string()).collect(),
-        writable: confinement.writable.iter().map(|path| path.clone().into_os_string()).collect(),
-        write: confinement.write,
-        attributes: confinement.attributes,
-        network: confinement.network,
-        memory: confinement.memory,
-        files: confinement.files,
-        processes: confinement.processes,
-        file_size: confinement.file_size,
-        require_landlock: confinement.required.landlock,
-        require_seccomp: confinement.required.seccomp,
+        confinement: spec.confinement.in_jail(()),
     }
 }
 

@@ -9,24 +9,25 @@ use std::os::unix::ffi::OsStrExt;
 
 use rustix::process::{Pid, Signal, set_parent_process_death_signal, setsid};
 
-use super::fork_exec::{self, Side, Strings};
+use wardian_confine::fork_exec::{self, Side, Strings};
+use wardian_confine::{Confinement, Files, Prepared};
+
 use super::wire::{Descriptors, Job, Obstacle, Step};
-use crate::confine::{self, Rules};
 
 /// Starts programs, and keeps what does not change from one to the next.
 pub(super) struct Launcher {
-    confine: confine::Prepared,
+    confine: Prepared,
 }
 
 impl Launcher {
     pub fn new() -> io::Result<Launcher> {
-        Ok(Launcher { confine: confine::Prepared::new()? })
+        Ok(Launcher { confine: Prepared::new()? })
     }
 
     /// Starts a program and returns when it runs.
     pub fn launch(&mut self, job: &Job, descriptors: &Descriptors<OwnedFd>) -> Result<Pid, Obstacle> {
         let program = Program::new(job).map_err(|error| obstacle(Step::Prepare, &error))?;
-        let rules = Rules::of(job, &descriptors.jail);
+        let rules = job.confinement.in_jail(&descriptors.jail);
         let files = self.confine.prepare(&rules);
         let (mut trouble, report) = pipe().map_err(|error| obstacle(Step::Prepare, &error))?;
         match fork_exec::fork().map_err(|error| obstacle(Step::Fork, &error))? {
@@ -81,18 +82,19 @@ impl Program {
     /// In the child: gives up everything, step by step, and becomes the program. Returns only what went wrong.
     fn become_it(
         &self,
-        rules: &Rules<'_>,
-        prepared: &confine::Prepared,
-        files: confine::Files,
+        rules: &Confinement<&OwnedFd>,
+        prepared: &Prepared,
+        files: Files,
         descriptors: &Descriptors<OwnedFd>,
     ) -> Obstacle {
+        let program = OsStr::from_bytes(self.path.as_bytes());
         let all = move || -> Result<(), Obstacle> {
             let at = |step| move |error: io::Error| obstacle(step, &error);
             own_session().map_err(at(Step::Session))?;
             streams(descriptors).map_err(at(Step::Streams))?;
             fork_exec::change_directory(descriptors.cwd.as_fd()).map_err(at(Step::Directory))?;
             prepared.drop_privileges().map_err(at(Step::Privileges))?;
-            prepared.restrict_files(files, rules).map_err(at(Step::Landlock))?;
+            prepared.restrict_files(files, program, rules).map_err(at(Step::Landlock))?;
             prepared.set_limits(rules).map_err(at(Step::Limits))?;
             prepared.restrict_calls(rules).map_err(at(Step::Seccomp))
         };

@@ -15,10 +15,10 @@
 //! program itself: it dies with the worker.
 //!
 //! Read `wire` (what is said), `serve` (the worker's loop), `launch` (from fork to exec), `family` (finding and ending
-//! all that came of a program), `keeper`. The unsafe calls are all in `fork_exec`.
+//! all that came of a program), `keeper`. The unsafe calls are in the crate `wardian-confine`, but
+//! for taking over descriptors that were sent (`wire`).
 
 mod family;
-mod fork_exec;
 mod keeper;
 mod launch;
 mod serve;
@@ -32,7 +32,7 @@ use std::os::unix::net::UnixStream;
 
 use rustix::process::{PidfdFlags, pidfd_open};
 
-use fork_exec::Side;
+use wardian_confine::fork_exec::{self, Side};
 
 /// Is a helper until the pool is done with it. To be called first of all, before there is a thread or a runtime, by a
 /// process the pool has started: its standard input is the socket, its standard output the lifeline.

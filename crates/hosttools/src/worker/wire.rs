@@ -10,11 +10,12 @@ use std::os::unix::net::UnixStream;
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use uuid::Uuid;
+use wardian_confine::Confinement;
 
 /// No message is longer: the kernel takes arguments and environment up to 2 MiB or so.
 const LONGEST: usize = 16 << 20;
 /// What `Ready` says. To be raised with every change of the messages: the two sides may be different files.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 /// Bytes before each message.
 const HEADER: usize = 4;
 
@@ -108,17 +109,8 @@ pub(crate) struct Job {
     pub env: Vec<(OsString, OsString)>,
     /// The pool keeps the deadline; this is for a pool that does not.
     pub ceiling_ms: u64,
-    pub readable: Vec<OsString>,
-    pub writable: Vec<OsString>,
-    pub write: bool,
-    pub attributes: bool,
-    pub network: bool,
-    pub memory: u64,
-    pub files: u64,
-    pub processes: u64,
-    pub file_size: u64,
-    pub require_landlock: bool,
-    pub require_seccomp: bool,
+    /// The jail comes as a descriptor.
+    pub confinement: Confinement<()>,
 }
 
 /// What a job needs besides words.
@@ -220,7 +212,7 @@ mod tests {
     /// The tests of the pool have a worker that is a script and writes these bytes.
     #[test]
     fn a_report_is_these_bytes() {
-        assert_eq!(frame(&Report::Ready(VERSION)).expect("a frame"), b"\x02\0\0\0\0\x02");
+        assert_eq!(frame(&Report::Ready(VERSION)).expect("a frame"), b"\x02\0\0\0\0\x03");
         let id = Uuid::from_bytes(*b"0123456789abcdef");
         let ended = frame(&Report::Ended(id, Ending::Exit(0))).expect("a frame");
         assert_eq!(ended, b"\x14\0\0\0\x01\x100123456789abcdef\0\0");

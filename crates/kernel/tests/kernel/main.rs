@@ -1,5 +1,6 @@
 //! The kernel with real guests: programs from `guests/testing`, run on real worker threads.
 
+mod compile;
 mod counts;
 mod fairness;
 mod hostile;

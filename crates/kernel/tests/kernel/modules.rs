@@ -49,7 +49,10 @@ async fn what_cannot_be_held_to_its_limits_is_not_started() {
     for (attack, named, wasm) in attacks {
         let refused = admit(&wasm).expect_err(attack).to_string();
         assert!(refused.contains(named), "{attack}: {refused}");
-        assert_eq!(start(&machine, &wasm).await.err(), Some(Errno::ENOEXEC), "{attack}");
+        put(&machine, b"/tmp/program", &wasm).await;
+        let done = finish(&machine, Start::new("/tmp/program", &[])).await;
+        assert_eq!(done.status, Status::Exited(126), "{attack}");
+        assert!(done.stderr.contains(&refused), "{attack}: {}", done.stderr);
         settled(&machine).await;
     }
     assert_eq!(run(&machine, &["exit", "5"]).await.status, Status::Exited(5));

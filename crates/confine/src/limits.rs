@@ -7,17 +7,18 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getuid, setrlimit};
 
-/// What a program may take.
+/// What a process may take.
 pub(crate) struct Limits {
     pub memory: u64,
     pub files: u64,
     pub processes: u64,
     pub file_size: u64,
+    pub processor_seconds: Option<u64>,
 }
 
 /// How many processes and threads the user has besides: the kernel counts them along, so they are added to a limit.
 #[derive(Default)]
-pub(super) struct OtherProcesses {
+pub(crate) struct OtherProcesses {
     counted: Option<(Instant, u64)>,
 }
 
@@ -39,8 +40,9 @@ impl OtherProcesses {
         }
     }
 
-    fn count(&self) -> u64 {
-        self.counted.map_or(0, |(_, count)| count)
+    /// The limit that leaves room for so many more.
+    pub fn beside(&self, processes: u64) -> u64 {
+        processes.saturating_add(self.counted.map_or(0, |(_, count)| count))
     }
 }
 
@@ -53,19 +55,23 @@ fn threads_of_user(user: u32) -> u64 {
         .sum()
 }
 
-pub(super) fn set(limits: &Limits, others: &OtherProcesses) -> io::Result<()> {
-    let all = [
-        (Resource::Core, 0),
-        (Resource::Nproc, limits.processes.saturating_add(others.count())),
-        (Resource::Nofile, limits.files),
-        (Resource::Fsize, limits.file_size),
-        // Last: from here on this process may be over it itself.
-        (Resource::As, limits.memory),
-    ];
-    for (resource, limit) in all {
-        // A lower one that is in force already stays.
-        let most = rustix::process::getrlimit(resource).maximum.map_or(limit, |most| most.min(limit));
-        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+impl Limits {
+    /// From here on they hold, and cannot be raised.
+    pub fn set(&self) -> io::Result<()> {
+        let processor = self.processor_seconds.map(|seconds| (Resource::Cpu, seconds));
+        let all = [
+            (Resource::Core, 0),
+            (Resource::Nproc, self.processes),
+            (Resource::Nofile, self.files),
+            (Resource::Fsize, self.file_size),
+            // Last: from here on this process may be over it itself.
+            (Resource::As, self.memory),
+        ];
+        for (resource, limit) in processor.into_iter().chain(all) {
+            // A lower one that is in force already stays.
+            let most = rustix::process::getrlimit(resource).maximum.map_or(limit, |most| most.min(limit));
+            setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+        }
+        Ok(())
     }
-    Ok(())
 }

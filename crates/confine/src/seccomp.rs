@@ -1,7 +1,8 @@
-//! System calls, by seccomp: everything works but what a tool has no use for, which fails as if it were forbidden.
+//! System calls, by seccomp.
 //!
-//! Not a list of what is allowed: tools are many, and an unknown call that kills a build is a fault nobody can find.
-//! What is listed is what reaches around landlock and the limits.
+//! For a native program everything works but what a tool has no use for, which fails as if it were forbidden. Not a list
+//! of what is allowed: tools are many, and an unknown call that kills a build is a fault nobody can find. What is listed
+//! is what reaches around landlock and the limits. A sealed process is the opposite: [`COMPUTING`] is all it may call.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -162,16 +163,64 @@ const NAMESPACES: [i32; 7] = [
 /// Device ioctls that type into a terminal.
 const TYPING: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
 
+/// What a process calls that reads and writes what it has open and computes in between. Besides, `mmap` and `mprotect`
+/// unless the memory is to be executable, and signals to itself.
+const COMPUTING: &[i64] = &[
+    libc::SYS_read,
+    libc::SYS_readv,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_lseek,
+    libc::SYS_ftruncate,
+    libc::SYS_fstat,
+    libc::SYS_close,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_madvise,
+    libc::SYS_brk,
+    libc::SYS_futex,
+    libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_getrandom,
+    libc::SYS_clock_gettime,
+    libc::SYS_getpid,
+    libc::SYS_gettid,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_restart_syscall,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+];
+
+/// From here on, this thread calls nothing but [`COMPUTING`]. An error without errno: there is no filter for this
+/// machine, or no seccomp in its kernel.
+pub(crate) fn only_compute() -> io::Result<()> {
+    let filter = || {
+        let mut allowed: Rules = COMPUTING.iter().map(|call| (*call, vec![])).collect();
+        let executable = libc::PROT_EXEC as u64;
+        for call in [libc::SYS_mmap, libc::SYS_mprotect] {
+            allowed.insert(call, any([argument(2, SeccompCmpOp::MaskedEq(executable), 0)].into_iter())?);
+        }
+        // A process that aborts sends itself the signal; told that it cannot, it would die of another.
+        let itself = u64::from(std::process::id());
+        allowed.insert(libc::SYS_tgkill, any([argument(0, SeccompCmpOp::Eq, itself)].into_iter())?);
+        program(allowed, SeccompAction::Errno(libc::EPERM as u32), SeccompAction::Allow)
+    };
+    apply(&filter().map_err(|error: seccompiler::Error| io::Error::other(error))?)
+}
+
 /// What no program may call, whatever else it may: applied to the worker itself, once, and so to all it starts. The
 /// kernel compiles a filter each time it is applied, which takes longer than all other confinement together.
-pub(super) fn forbid_for_all() -> io::Result<()> {
+pub(crate) fn forbid_for_all() -> io::Result<()> {
     let compiled = for_all().map_err(io::Error::other)?;
     compiled.iter().try_for_each(apply)
 }
 
 /// What programs differ in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Granted {
+pub(crate) struct Granted {
     pub write: bool,
     pub attributes: bool,
     pub network: bool,
@@ -179,7 +228,7 @@ pub(super) struct Granted {
 
 /// A filter for each set of what is granted that has been met.
 #[derive(Default)]
-pub(super) struct Filters {
+pub(crate) struct Filters {
     compiled: BTreeMap<Granted, Option<BpfProgram>>,
 }
 
@@ -228,7 +277,7 @@ fn for_all() -> Result<[BpfProgram; 2], seccompiler::Error> {
     forbidden.insert(libc::SYS_clone, any(NAMESPACES.iter().map(asks))?);
     // Its flags are in memory, where no filter looks; told that it is missing, libraries use `clone`.
     let missing = Rules::from([(libc::SYS_clone3, vec![])]);
-    Ok([program(forbidden, libc::EPERM)?, program(missing, libc::ENOSYS)?])
+    Ok([deny(forbidden, libc::EPERM)?, deny(missing, libc::ENOSYS)?])
 }
 
 fn for_one(granted: Granted) -> Result<BpfProgram, seccompiler::Error> {
@@ -244,7 +293,7 @@ fn for_one(granted: Granted) -> Result<BpfProgram, seccompiler::Error> {
     }
     forbidden.insert(libc::SYS_socket, sockets(granted.network)?);
     forbidden.insert(libc::SYS_socketpair, vec![SeccompRule::new(vec![argument_is_not(0, libc::AF_UNIX)?])?]);
-    program(forbidden, libc::EPERM)
+    deny(forbidden, libc::EPERM)
 }
 
 /// None; or, with network, only of the internet, and to the kernel to ask for addresses. Never to a path: services of
@@ -272,10 +321,18 @@ fn any(
     conditions.map(|condition| Ok(SeccompRule::new(vec![condition?])?)).collect()
 }
 
-fn program(rules: Rules, errno: i32) -> Result<BpfProgram, seccompiler::Error> {
+/// A filter in which everything works but what the rules list.
+fn deny(rules: Rules, errno: i32) -> Result<BpfProgram, seccompiler::Error> {
+    program(rules, SeccompAction::Allow, SeccompAction::Errno(errno as u32))
+}
+
+fn program(
+    rules: Rules,
+    otherwise: SeccompAction,
+    listed: SeccompAction,
+) -> Result<BpfProgram, seccompiler::Error> {
     let machine = std::env::consts::ARCH.try_into()?;
-    let denied = SeccompAction::Errno(errno as u32);
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, denied, machine)?;
+    let filter = SeccompFilter::new(rules, otherwise, listed, machine)?;
     let mut program = other_numbers();
     program.extend(BpfProgram::try_from(filter)?);
     Ok(program)

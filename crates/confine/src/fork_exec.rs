@@ -1,5 +1,5 @@
-//! The unsafe calls between fork and exec, each with its reason. The worker has one thread: after a fork the child's
-//! heap and locks are as sound as the parent's, so ordinary code may run there, too.
+//! The unsafe calls between fork and exec, each with its reason. They are for processes with one thread: after a fork
+//! the child's heap and locks are as sound as the parent's, so ordinary code may run there, too.
 
 use std::ffi::{CStr, CString, c_char};
 use std::io;
@@ -8,15 +8,20 @@ use std::ptr;
 
 use rustix::process::Pid;
 
-/// Who one is after a fork.
-pub(super) enum Side {
+/// Which process this is after a fork.
+pub enum Side {
+    /// The one that forked; the number is its child's.
     Parent(Pid),
+    /// The new one.
     Child,
 }
 
-/// Makes a copy of this process, which must have one thread.
-pub(super) fn fork() -> io::Result<Side> {
-    // SAFETY: `worker::main` has seen to it that there is one thread; nothing starts another.
+/// Makes a copy of this process, which must have one thread: that is checked.
+pub fn fork() -> io::Result<Side> {
+    if std::fs::read_dir("/proc/self/task")?.count() != 1 {
+        return Err(io::Error::other("a process with several threads cannot fork"));
+    }
+    // SAFETY: there is one thread, so nothing is locked or half changed that the child could meet.
     match unsafe { libc::fork() } {
         0 => Ok(Side::Child),
         child => {
@@ -27,7 +32,7 @@ pub(super) fn fork() -> io::Result<Side> {
 
 /// Takes over a descriptor this process was started with: it moves out of the way of the standard streams, closes on
 /// exec, and `/dev/null` takes its place.
-pub(super) fn take_descriptor(number: RawFd) -> io::Result<OwnedFd> {
+pub fn take_descriptor(number: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: the call looks at a number; that it is open is what it checks.
     let moved = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 10) };
     if moved < 0 {
@@ -40,20 +45,30 @@ pub(super) fn take_descriptor(number: RawFd) -> io::Result<OwnedFd> {
 }
 
 /// Makes `number` another name of `descriptor`, which stays open across exec.
-pub(super) fn replace(descriptor: &impl AsRawFd, number: RawFd) -> io::Result<()> {
+pub fn replace(descriptor: &impl AsRawFd, number: RawFd) -> io::Result<()> {
     // SAFETY: `number` is one of the standard streams, which no value of this process owns.
     check(unsafe { libc::dup2(descriptor.as_raw_fd(), number) })
 }
 
 /// Lets every descriptor but the standard streams close on exec.
-pub(super) fn close_the_rest_on_exec() -> io::Result<()> {
+pub fn close_the_rest_on_exec() -> io::Result<()> {
     // SAFETY: sets a flag; nothing is closed before exec replaces all that could use it.
     let done = unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     check(done as i32)
 }
 
+/// Closes every descriptor but the standard streams.
+///
+/// # Safety
+///
+/// Nothing in this process may own one of them: it has just been started.
+pub unsafe fn close_the_rest() -> io::Result<()> {
+    // SAFETY: the caller has seen to it that nobody uses what is closed.
+    check(unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) } as i32)
+}
+
 /// Signals do again what they do by default, and none is blocked.
-pub(super) fn reset_signals() -> io::Result<()> {
+pub fn reset_signals() -> io::Result<()> {
     for signal in 1..libc::SIGRTMAX() {
         // SAFETY: sets a disposition that is no code. It fails for SIGKILL and SIGSTOP, which have no other.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
@@ -67,18 +82,19 @@ pub(super) fn reset_signals() -> io::Result<()> {
 }
 
 /// The working directory becomes the one held, whatever its name leads to by now.
-pub(super) fn change_directory(directory: BorrowedFd<'_>) -> io::Result<()> {
+pub fn change_directory(directory: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the descriptor is open for as long as it is borrowed.
     check(unsafe { libc::fchdir(directory.as_raw_fd()) })
 }
 
 /// Strings as exec wants them: pointers to each, and a null at the end.
-pub(super) struct Strings {
+pub struct Strings {
     pointers: Vec<*const c_char>,
     _held: Vec<CString>,
 }
 
 impl Strings {
+    /// Keeps the strings for as long as exec may look at them.
     pub fn new(held: Vec<CString>) -> Strings {
         let pointers = held.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect();
         Strings { pointers, _held: held }
@@ -86,14 +102,14 @@ impl Strings {
 }
 
 /// Becomes the program. Returns only with the reason why not.
-pub(super) fn exec(program: &CStr, args: &Strings, env: &Strings) -> io::Error {
+pub fn exec(program: &CStr, args: &Strings, env: &Strings) -> io::Error {
     // SAFETY: both lists end in a null and point to strings that `Strings` holds.
     unsafe { libc::execve(program.as_ptr(), args.pointers.as_ptr(), env.pointers.as_ptr()) };
     io::Error::last_os_error()
 }
 
 /// Ends the child of a fork without running what its parent wants run at exit.
-pub(super) fn exit_child(code: i32) -> ! {
+pub fn exit_child(code: i32) -> ! {
     // SAFETY: ends the process.
     unsafe { libc::_exit(code) }
 }

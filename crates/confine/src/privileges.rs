@@ -7,8 +7,8 @@ use std::io;
 const KEPT: [u32; 4] =
     [0 /* CHOWN */, 1 /* DAC_OVERRIDE */, 3 /* FOWNER */, 4 /* FSETID */];
 
-/// The same as a set.
-pub(crate) const KEPT_CAPABILITIES: u64 = 1 << KEPT[0] | 1 << KEPT[1] | 1 << KEPT[2] | 1 << KEPT[3];
+/// The privileges of root that a confined program keeps: those over files, as a set of `CapEff`'s bits.
+pub const KEPT_CAPABILITIES: u64 = 1 << KEPT[0] | 1 << KEPT[1] | 1 << KEPT[2] | 1 << KEPT[3];
 
 /// The header and the two halves of `capset`, version 3.
 #[repr(C)]
@@ -28,7 +28,7 @@ struct Half {
 const VERSION_3: u32 = 0x2008_0522;
 
 /// What this process has; what it may start programs with is less from here on, and stays so.
-pub(super) struct Privileges {
+pub(crate) struct Privileges {
     had: u64,
 }
 
@@ -46,19 +46,21 @@ impl Privileges {
 
     /// In the child: no privilege but over files.
     pub fn drop(&self) -> io::Result<()> {
-        if self.had == 0 {
-            return Ok(());
-        }
-        let kept = (KEPT_CAPABILITIES & self.had) as u32;
-        let header = Header { version: VERSION_3, process: 0 };
-        let halves = [Half { effective: kept, permitted: kept, inheritable: 0 }, Half::default()];
-        // SAFETY: the structures are as version 3 of the call has them, and live until it returns.
-        let done = unsafe { libc::syscall(libc::SYS_capset, &header, halves.as_ptr()) };
-        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        if self.had == 0 { Ok(()) } else { keep(KEPT_CAPABILITIES & self.had) }
     }
 }
 
-fn no_new_privileges() -> io::Result<()> {
+/// Drops all privileges but these of the lower half, for this process.
+pub(crate) fn keep(kept: u64) -> io::Result<()> {
+    let kept = kept as u32;
+    let header = Header { version: VERSION_3, process: 0 };
+    let halves = [Half { effective: kept, permitted: kept, inheritable: 0 }, Half::default()];
+    // SAFETY: the structures are as version 3 of the call has them, and live until it returns.
+    let done = unsafe { libc::syscall(libc::SYS_capset, &header, halves.as_ptr()) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+pub(crate) fn no_new_privileges() -> io::Result<()> {
     // SAFETY: sets a flag of this process.
     let done = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -4,7 +4,7 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use ::landlock::{
@@ -13,7 +13,7 @@ use ::landlock::{
 };
 use rustix::fs::{Mode, OFlags, open};
 
-use super::Rules;
+use crate::program::Confinement;
 
 /// Linux 6.2: the first that also holds truncation, without which files elsewhere could be emptied.
 const NEEDED: ABI = ABI::V3;
@@ -79,7 +79,7 @@ const GOOD_FOR: Duration = Duration::from_secs(1);
 
 /// The rules that are the same for all programs, half of what there is to do. Made between jobs, and good for one: rules
 /// can be added to it, but not taken away.
-pub(super) struct Common {
+pub(crate) struct Common {
     ruleset: RulesetCreated,
     made: Instant,
 }
@@ -100,12 +100,19 @@ impl Common {
         self.made.elapsed() < GOOD_FOR
     }
 
-    /// From here on this process and its children reach these files, and those of `rules`, only.
-    pub fn restrict(&self, rules: &Rules<'_>) -> io::Result<()> {
+    /// From here on this process and its children reach these files, `program` and those of `rules`, only.
+    pub fn restrict(&self, program: &OsStr, rules: &Confinement<impl AsFd>) -> io::Result<()> {
         let ruleset = self.ruleset.try_clone()?;
-        allow_own(ruleset, rules)?.restrict_self().map_err(failed)?;
+        allow_own(ruleset, program, rules)?.restrict_self().map_err(failed)?;
         Ok(())
     }
+}
+
+/// From here on this process opens no file by its path, for whatever. An error without errno: the kernel has no
+/// landlock, or too old a one.
+pub(crate) fn reach_nothing() -> io::Result<()> {
+    handled().map_err(io::Error::other)?.restrict_self().map_err(failed)?;
+    Ok(())
 }
 
 /// The kernel has landlock, so this is not its absence.
@@ -124,12 +131,16 @@ fn handled() -> Result<RulesetCreated, ::landlock::RulesetError> {
 }
 
 /// What this program may reach beyond what all may.
-fn allow_own(ruleset: RulesetCreated, rules: &Rules<'_>) -> io::Result<RulesetCreated> {
+fn allow_own(
+    ruleset: RulesetCreated,
+    program: &OsStr,
+    rules: &Confinement<impl AsFd>,
+) -> io::Result<RulesetCreated> {
     let read = AccessFs::from_read(WANTED);
-    let ruleset = allow(ruleset, rules.jail.try_clone()?, in_jail(rules.write))?;
+    let ruleset = allow(ruleset, rules.jail.as_fd().try_clone_to_owned()?, in_jail(rules.write))?;
     let network = if rules.network { &NETWORK[..] } else { &[] };
     let looked_up = ITS_OWN.iter().chain(network).map(|path| (OsStr::new(path), read & !AccessFs::Execute));
-    let more = rules.readable.iter().chain([rules.program]).map(|path| (path.as_os_str(), read));
+    let more = rules.readable.iter().map(|path| path.as_os_str()).chain([program]).map(|path| (path, read));
     let changed = rules.writable.iter().map(|path| (path.as_os_str(), in_jail(true)));
     allow_each(ruleset, looked_up.chain(more).chain(changed))
 }

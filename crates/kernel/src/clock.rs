@@ -1,0 +1,54 @@
+//! A command's own clock: the one its timeout is measured by.
+//!
+//! It stands still while the sandbox is suspended, and while a program that ships with Wardian is compiled because the
+//! command is the first to use it: that is the machine's first start, not the command's work.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::gate::Gate;
+
+/// The clock of one run.
+#[derive(Clone, Default)]
+pub(crate) struct Clock {
+    /// How many reasons there are to stand still.
+    held: Arc<watch::Sender<usize>>,
+}
+
+/// While there is one, the clock stands still.
+pub(crate) struct Held(Arc<watch::Sender<usize>>);
+
+impl Clock {
+    pub(crate) fn hold(&self) -> Held {
+        self.held.send_modify(|held| *held += 1);
+        Held(self.held.clone())
+    }
+
+    /// Sleeps until so much time has passed by this clock.
+    pub(crate) async fn sleep(&self, gate: &Gate, mut left: Duration) {
+        let (mut closed, mut held) = (gate.changes(), self.held.subscribe());
+        loop {
+            // The senders live as long as this does: waiting for them cannot fail.
+            while *closed.borrow() || *held.borrow() > 0 {
+                let _ = closed.wait_for(|closed| !closed).await;
+                let _ = held.wait_for(|held| *held == 0).await;
+            }
+            let start = Instant::now();
+            tokio::select! {
+                () = tokio::time::sleep(left) => return,
+                _ = closed.wait_for(|closed| *closed) => {}
+                _ = held.wait_for(|held| *held > 0) => {}
+            }
+            left = left.saturating_sub(start.elapsed());
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.send_modify(|held| *held -= 1);
+    }
+}

@@ -1,0 +1,120 @@
+//! Compiling programs that are not ours.
+//!
+//! A module of a few kilobytes can keep a compiler busy for minutes and cost it gigabytes, and a compiler cannot be
+//! interrupted. So it is a process of its own, started for one module and sealed before it sees a byte of it: the kernel
+//! bounds its time and memory, and SIGKILL ends it when the command that wanted it ends.
+//!
+//! ```text
+//!  Turns ── one per sandbox, few per kernel, first come, first served
+//!    │
+//!  process.rs    start /proc/self/exe again ──► helper.rs   seal, say so, wait
+//!    │           put the module into the memory file ─────► compile it, put the code into the same file
+//!    ▼           wait for its end ◄────────────────────────  exit
+//!  Module        mapped from the memory file
+//! ```
+//!
+//! The code that comes back is run as it is: the helper is trusted for that, as the compiler is in this process. What its
+//! seal protects is everything else: time, memory, files, network (docs/security.md).
+
+pub(crate) mod helper;
+mod process;
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use wardian_confine::Budget;
+
+use crate::kernel::CompileBudget;
+use crate::reexec;
+use process::{Killer, Slot};
+
+/// What a helper is started as.
+pub(crate) const NAME: &CStr = c"wardian-compiler";
+
+/// How long a helper may take to say that it is there, on a machine that is busy with other things.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+const NOT_IN_EXECUTABLE: &str = "the library is not part of the executable, which is started again as the compiler \
+     (KernelConfig::compile_in_process does without)";
+
+/// Why a module was not compiled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CompileError {
+    /// It is not valid, or uses what is not supported.
+    #[error("{0}")]
+    Refused(String),
+    /// It takes more than a compiler may.
+    #[error("compiling it takes more than {0}")]
+    TooMuch(String),
+    /// There is no compiler to be had.
+    #[error("programs cannot be compiled here: {0}")]
+    Unavailable(String),
+}
+
+/// The compiler of a kernel.
+pub(crate) struct Compiler {
+    turns: Arc<Semaphore>,
+    budget: CompileBudget,
+}
+
+/// The right to compile one module: held until no process of it is left.
+pub(crate) struct Turn(#[allow(dead_code)] OwnedSemaphorePermit);
+
+impl Compiler {
+    pub(crate) fn new(budget: CompileBudget) -> Compiler {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        // Two at least: one module that takes its time must not keep all others waiting.
+        let turns = (processors / 2).max(2);
+        Compiler { turns: Arc::new(Semaphore::new(turns)), budget }
+    }
+
+    /// A turn, if one is free now.
+    pub(crate) fn turn_now(&self) -> Option<Turn> {
+        self.turns.clone().try_acquire_owned().ok().map(Turn)
+    }
+
+    /// Waits for a turn, first come, first served.
+    pub(crate) async fn turn(&self) -> Result<Turn, CompileError> {
+        self.turns.clone().acquire_owned().await.map(Turn).map_err(|_| shutting_down())
+    }
+
+    /// The module's code, in a memory file. Dropping the future kills the helper; `held` is dropped when no process is
+    /// left of it.
+    pub(crate) async fn compile(
+        &self,
+        runtime: &Runtime,
+        wasm: Vec<u8>,
+        held: impl Send + 'static,
+    ) -> Result<File, CompileError> {
+        if !reexec::can() {
+            return Err(CompileError::Unavailable(NOT_IN_EXECUTABLE.to_owned()));
+        }
+        let slot = Arc::new(Slot::default());
+        let _killed_with_this = Killer(slot.clone());
+        let (ready, started) = oneshot::channel();
+        runtime.spawn(kill_unless_started(slot.clone(), started));
+        let CompileBudget { memory, seconds, code } = self.budget;
+        let budget = Budget { memory, processor_seconds: seconds, file_size: code };
+        let compiling = runtime.spawn_blocking(move || {
+            let code = process::run(&slot, &wasm, &budget, ready);
+            drop(held);
+            code
+        });
+        compiling.await.map_err(|_| shutting_down())?
+    }
+}
+
+/// A process that is not the helper after all, or stuck, must not be waited for.
+async fn kill_unless_started(slot: Arc<Slot>, started: oneshot::Receiver<()>) {
+    if tokio::time::timeout(PATIENCE, started).await.is_err() {
+        slot.kill();
+    }
+}
+
+fn shutting_down() -> CompileError {
+    CompileError::Unavailable("the kernel is shutting down".to_owned())
+}

@@ -115,6 +115,7 @@ impl FileSink {
         let (settled, repaired) = settled.map_err(io::Error::other)?;
         *head = settled;
         self.file = self.disk.open_to_append(&self.path)?;
+        repaired.warn(&self.path);
         self.tell(head, &repaired)
     }
 
@@ -133,7 +134,6 @@ impl FileSink {
         if repaired.is_nothing() {
             return Ok(());
         }
-        tracing::warn!(log = %self.path.display(), ?repaired, "an audit log was recovered");
         let (record, line) = AuditRecord::after(head, "", "log.recovered", repaired.data()?);
         self.write(head, &record, &line)
     }

@@ -106,7 +106,8 @@ impl AuditLog {
 
     fn on_disk(file: &Path, rotation: Rotation, disk: Disk) -> Result<AuditLog, AuditError> {
         let opened = FileSink::open(file, rotation, disk, By::Writer);
-        let (sink, head, _) = opened.map_err(|error| AuditError(error.to_string()))?;
+        let (sink, head, repaired) = opened.map_err(|error| AuditError(error.to_string()))?;
+        repaired.warn(file);
         Ok(AuditLog::new(head, Sink::File(sink)))
     }
 

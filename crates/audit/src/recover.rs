@@ -50,6 +50,13 @@ impl Repaired {
         *self == Repaired::default()
     }
 
+    /// Tells whoever runs the program that writes to the log.
+    pub(super) fn warn(&self, log: &Path) {
+        if !self.is_nothing() {
+            tracing::warn!(log = %log.display(), repaired = ?self, "an audit log was recovered");
+        }
+    }
+
     /// What the log says of it.
     pub(super) fn data(&self) -> io::Result<Map<String, Value>> {
         let mut data = Map::new();

@@ -1,5 +1,6 @@
 //! `wardian serve`: sandboxes for other programs.
 
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
@@ -110,7 +111,11 @@ async fn serve(arguments: Arguments) -> Result<()> {
         anyhow::Ok(())
     };
     tokio::try_join!(lines, pages)?;
-    failure.take().map_or(Ok(()), |error| Err(OutputError::stdout(error).into()))
+    match failure.take() {
+        // A client that is gone ends the server, as the end of its input does.
+        Some(error) if error.kind() != ErrorKind::BrokenPipe => Err(OutputError::stdout(error).into()),
+        _ => Ok(()),
+    }
 }
 
 /// The end of everything: a signal, or the only client left.

@@ -84,7 +84,9 @@ fn every_command_ends_quietly_where_nobody_reads() {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let (code, stderr) = run(words, place.path(), writer.into());
-        assert_eq!((code, without_progress(&stderr).as_str()), (141, ""), "{words:?}");
+        // A server whose client is gone has done what it was there for.
+        let expected = if words[0] == "serve" { 0 } else { 141 };
+        assert_eq!((code, without_progress(&stderr).as_str()), (expected, ""), "{words:?}");
     }
 }
 

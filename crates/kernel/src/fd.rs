@@ -5,10 +5,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use wardian_vfs::{Errno, Handle, Place, Result};
 
-use crate::limits::{Charge, Meter};
-use crate::run::Run;
 use crate::input::Input;
+use crate::limits::{Charge, Meter};
 use crate::pipe::{Pipe, PipeReader, PipeWriter};
+use crate::run::Run;
 use crate::stream::{Output, Standard};
 use crate::tty::Terminal;
 

@@ -25,8 +25,8 @@ use crate::program::Program;
 use crate::room::Berth;
 use crate::run::{Run, Usage};
 use crate::signal::Signals;
-use crate::strings::Strings;
 use crate::stream::{Output, Standard};
+use crate::strings::Strings;
 use crate::tty::Terminal;
 use crate::{spawn, task};
 

@@ -11,8 +11,8 @@ use crate::machine::Machine;
 use crate::proc::{Pid, Process, Seed, Status};
 use crate::run::{Run, Usage};
 use crate::signal::{SIGKILL, Signal, Signals};
-use crate::strings::Strings;
 use crate::stream::{Output, Standard};
+use crate::strings::Strings;
 use crate::tty::Terminal;
 use crate::{spawn, task};
 

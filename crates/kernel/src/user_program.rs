@@ -73,7 +73,8 @@ async fn find_or_compile(
     let mut turn = None;
     loop {
         let Bytes { version, wasm, charge } = read(machine, process, file).await?;
-        let (hash, wasm) = aside(machine, process, move || (<[u8; 32]>::from(Sha256::digest(&wasm)), wasm)).await?;
+        let (hash, wasm) =
+            aside(machine, process, move || (<[u8; 32]>::from(Sha256::digest(&wasm)), wasm)).await?;
         if let Some(program) = kernel.program_of(family, hash, version) {
             return Ok(program);
         }

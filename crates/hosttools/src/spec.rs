@@ -68,6 +68,8 @@ pub struct Confinement {
     pub attributes: bool,
     /// Whether it may open sockets.
     pub network: bool,
+    /// Whether it may start other programs.
+    pub children: bool,
     /// Bytes of address space.
     pub memory: u64,
     /// Open descriptors.

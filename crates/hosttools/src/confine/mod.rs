@@ -6,7 +6,7 @@
 //! | privileges | `privileges` | no new ones by exec (`no_new_privs`), and of root's only those on files |
 //! | files | `landlock` | the jail to read and perhaps write, the system's programs to read, nothing else |
 //! | limits | `limits` | address space, descriptors, processes, size of a file, no core dumps |
-//! | calls | `seccomp` | no sockets unless granted; no tracing, mounting, modules, namespaces, …; nothing of other processes |
+//! | calls | `seccomp` | no sockets and no children unless granted; no tracing, mounting, modules, namespaces, …; nothing of other processes |
 //!
 //! `doctor` looks what is in force on a machine.
 
@@ -33,6 +33,7 @@ pub(crate) struct Rules<'a> {
     pub write: bool,
     pub attributes: bool,
     pub network: bool,
+    pub children: bool,
     pub limits: limits::Limits,
     pub require_landlock: bool,
     pub require_seccomp: bool,
@@ -48,6 +49,7 @@ impl<'a> Rules<'a> {
             write: job.write,
             attributes: job.attributes,
             network: job.network,
+            children: job.children,
             limits: limits::Limits {
                 memory: job.memory,
                 files: job.files,
@@ -65,6 +67,7 @@ impl<'a> Rules<'a> {
             // Who may write nothing changes nothing else either.
             attributes: self.attributes && self.write,
             network: self.network,
+            children: self.children,
         }
     }
 }

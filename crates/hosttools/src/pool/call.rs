@@ -143,6 +143,7 @@ fn job(id: Uuid, spec: &ExecSpec, patience: Patience) -> Job {
         write: confinement.write,
         attributes: confinement.attributes,
         network: confinement.network,
+        children: confinement.children,
         memory: confinement.memory,
         files: confinement.files,
         processes: confinement.processes,

@@ -14,7 +14,7 @@ use uuid::Uuid;
 /// No message is longer: the kernel takes arguments and environment up to 2 MiB or so.
 const LONGEST: usize = 16 << 20;
 /// What `Ready` says. To be raised with every change of the messages: the two sides may be different files.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 /// Bytes before each message.
 const HEADER: usize = 4;
 
@@ -113,6 +113,7 @@ pub(crate) struct Job {
     pub write: bool,
     pub attributes: bool,
     pub network: bool,
+    pub children: bool,
     pub memory: u64,
     pub files: u64,
     pub processes: u64,

@@ -366,7 +366,7 @@ async fn programs_named_by_a_submodule_do_not_run() {
     assert!(exists(&jail.join("ran")));
 }
 
-/// There is no switch for filters; what they do is confined.
+/// Where a policy lets git start programs there is no switch for filters; what they do is confined.
 #[tokio::test]
 async fn a_filter_named_by_the_repository_reaches_nothing_outside() {
     let yard = Yard::with_repository();
@@ -375,7 +375,9 @@ async fn a_filter_named_by_the_repository_reaches_nothing_outside() {
     yard.git(&["config", "filter.x.clean", &evil]);
     fs::write(jail.join(".gitattributes"), "* filter=x\n").unwrap();
     fs::write(jail.join("file"), "changed\n").unwrap();
-    let text = Policy::standard().text().replace("[programs.git]\n", "[programs.git]\nwrite = true\n");
+    let text = Policy::standard()
+        .text()
+        .replace("[programs.git]\n", "[programs.git]\nwrite = true\nchildren = true\n");
     let door = yard.door_with(yard.config(), Policy::parse(&text).unwrap());
     let finished = run(&door, "git diff").await;
     // It ran, which is what this is about.

@@ -418,7 +418,8 @@ async fn git_sync_runs_no_program_a_repository_names() {
         trapped.yard.git(&["init", "-q", "--bare", remote.to_str().expect("a name")]);
         let sync = GitSync::new(pool, &jail, "kept", options).expect("a repository");
         // The remote of the configuration, by the name that the traps are for.
-        let of_remote = |key: &str| key == "remote.x.url" || key == "remote.x.pushurl" || key == "remote.x.vcs";
+        let of_remote =
+            |key: &str| key == "remote.x.url" || key == "remote.x.pushurl" || key == "remote.x.vcs";
         let mut some: Vec<_> = traps.iter().filter(|(key, _)| !of_remote(key)).cloned().collect();
         // A repository that lacks objects would not do for a snapshot.
         some.retain(|(key, _)| !key.starts_with("extensions."));

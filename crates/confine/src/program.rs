@@ -35,6 +35,8 @@ pub struct Confinement<Jail> {
     pub attributes: bool,
     /// Whether it may open sockets.
     pub network: bool,
+    /// Whether it may start other programs.
+    pub children: bool,
     /// Bytes of address space.
     pub memory: u64,
     /// Open descriptors.
@@ -72,6 +74,7 @@ impl<Jail> Confinement<Jail> {
             write: self.write,
             attributes: self.attributes,
             network: self.network,
+            children: self.children,
             memory: self.memory,
             files: self.files,
             processes: self.processes,
@@ -86,6 +89,7 @@ impl<Jail> Confinement<Jail> {
             // Who may write nothing changes nothing else either.
             attributes: self.attributes && self.write,
             network: self.network,
+            children: self.children,
         }
     }
 

@@ -160,6 +160,11 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWPID,
     libc::CLONE_NEWNET,
 ];
+/// Calls that do nothing but make a process. `clone` makes threads, too, so its flags decide.
+#[cfg(target_arch = "x86_64")]
+const FORKING: &[i64] = &[libc::SYS_fork, libc::SYS_vfork];
+#[cfg(not(target_arch = "x86_64"))]
+const FORKING: &[i64] = &[];
 /// Device ioctls that type into a terminal.
 const TYPING: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
 
@@ -224,6 +229,7 @@ pub(crate) struct Granted {
     pub write: bool,
     pub attributes: bool,
     pub network: bool,
+    pub children: bool,
 }
 
 /// A filter for each set of what is granted that has been met.
@@ -290,6 +296,12 @@ fn for_one(granted: Granted) -> Result<BpfProgram, seccompiler::Error> {
     }
     if !granted.write {
         forbidden.extend(ATTRIBUTES_OF_OPEN_FILES.iter().map(|call| (*call, vec![])));
+    }
+    if !granted.children {
+        forbidden.extend(FORKING.iter().map(|call| (*call, vec![])));
+        // A thread is the program itself; everything else `clone` makes is another process.
+        let thread = SeccompCmpOp::MaskedEq(libc::CLONE_THREAD as u64);
+        forbidden.insert(libc::SYS_clone, any([argument(0, thread, 0)].into_iter())?);
     }
     forbidden.insert(libc::SYS_socket, sockets(granted.network)?);
     forbidden.insert(libc::SYS_socketpair, vec![SeccompRule::new(vec![argument_is_not(0, libc::AF_UNIX)?])?]);

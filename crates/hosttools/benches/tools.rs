@@ -76,6 +76,7 @@ fn spec(jail: &Path) -> ExecSpec {
             write: false,
             attributes: false,
             network: false,
+            children: false,
             memory: 2 << 30,
             files: 256,
             processes: 256,

@@ -68,7 +68,7 @@ impl Recorder {
 
     /// Whoever calls may say anything about who they are.
     fn session(&self, request: &Request) -> String {
-        shortened(&self.redactor.text(&request.session), SESSION_KEPT)
+        shortened(&self.redactor.recorded(&request.session), SESSION_KEPT)
     }
 
     fn words(&self, words: &[String]) -> Vec<String> {
@@ -76,7 +76,7 @@ impl Recorder {
     }
 
     fn text(&self, text: &str) -> String {
-        shortened(&self.redactor.text(text), TEXT_KEPT)
+        shortened(&self.redactor.recorded(text), TEXT_KEPT)
     }
 }
 

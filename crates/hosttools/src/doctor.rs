@@ -134,6 +134,7 @@ impl Patient {
                 write: false,
                 attributes: false,
                 network: false,
+                children: false,
                 memory: config.limits.memory,
                 files: config.limits.files,
                 processes: config.limits.processes,

@@ -225,6 +225,7 @@ impl Door {
             write: policy.write,
             attributes: policy.attributes,
             network: policy.network,
+            children: policy.children,
             memory: limits.memory,
             files: limits.files,
             processes: limits.processes,

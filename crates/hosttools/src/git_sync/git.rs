@@ -33,13 +33,16 @@ const ENVIRONMENT: [(&str, &str); 12] = [
 ];
 
 /// What a repository's own configuration could make git run.
-const SETTINGS: [&str; 6] = [
+const SETTINGS: [&str; 9] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "gc.auto=0",
     "maintenance.auto=false",
     "push.gpgSign=false",
     "credential.helper=",
+    "core.alternateRefsCommand=/bin/false",
+    "gpg.program=/bin/false",
+    "gpg.ssh.defaultKeyCommand=/bin/false",
 ];
 
 /// Where a repository is.
@@ -129,6 +132,8 @@ pub(super) struct Special<'a> {
     /// More directories to write to.
     pub writable: Vec<&'a Path>,
     pub network: bool,
+    /// Whether it needs other programs: a push does, to reach the remote.
+    pub children: bool,
 }
 
 /// What a command said and how it ended.
@@ -178,6 +183,11 @@ impl Git {
         };
         let local = |address: &str| RemoteRepository::find(self.work_tree(), address);
         let repositories: Vec<_> = addresses.lines().filter_map(local).collect();
+        // Its hooks and the programs its configuration names would be run, and whoever works here could have written them.
+        if repositories.iter().any(|repository| repository.path.starts_with(self.work_tree())) {
+            let why = format!("{remote} is a repository inside the work tree");
+            return Err(SyncError::Git { step: "push", why });
+        }
         Ok(Destination { network: repositories.len() < addresses.lines().count(), repositories })
     }
 
@@ -185,7 +195,7 @@ impl Git {
     pub async fn push(&self, remote: &str, to: &Destination, branch: &str) -> Result<String, SyncError> {
         let refspec = format!("refs/heads/{branch}:refs/heads/{branch}");
         let writable = to.repositories.iter().map(|repository| repository.path.as_path()).collect();
-        let special = Special { network: to.network, writable, ..Special::default() };
+        let special = Special { network: to.network, children: true, writable, ..Special::default() };
         let args = [
             "--porcelain",
             "--no-verify",
@@ -262,6 +272,7 @@ impl Git {
                 write: true,
                 attributes: false,
                 network: special.network,
+                children: special.children || self.options.children,
                 memory: 8 << 30,
                 files: 1024,
                 processes: 256,

@@ -64,6 +64,8 @@ pub struct GitSync {
 pub struct GitOptions {
     /// The program.
     pub program: PathBuf,
+    /// Whether it may start others. Git needs none except for a push, where it may in any case; a script in its place does.
+    pub children: bool,
     /// How long one git command may take.
     pub timeout: Duration,
     /// Who is named as the author of commits.
@@ -74,6 +76,7 @@ impl Default for GitOptions {
     fn default() -> GitOptions {
         GitOptions {
             program: PathBuf::from("/usr/bin/git"),
+            children: false,
             timeout: Duration::from_secs(120),
             author: ("Wardian".to_owned(), "wardian@localhost".to_owned()),
         }

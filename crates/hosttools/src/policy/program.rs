@@ -25,6 +25,8 @@ pub struct ProgramPolicy {
     pub attributes: bool,
     /// Whether it may open sockets.
     pub network: bool,
+    /// Whether it may start other programs.
+    pub children: bool,
     /// How long it may take, where that is not as for all.
     pub timeout_ms: Option<u64>,
     /// How it reads flags.

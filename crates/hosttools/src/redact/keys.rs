@@ -16,55 +16,143 @@ static END: LazyLock<Regex> =
 static BODY: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"\A[^\n]*(?:[A-Za-z0-9+/]{40,}|Proc-Type:|DEK-Info:)[^\n]*(?:\n|\z)"));
 static BLANK: LazyLock<Regex> = LazyLock::new(|| pattern(r"\A[ \t\r]*\n"));
+/// A key's last line, and nothing else: in quotes perhaps, as code has them, or behind a sign, as a comparison has.
+static SHORT: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"\A[\s"'`+#>|*-]*[A-Za-z0-9+/]{1,64}={0,2}(?:\\[nr])*[\s"'`+,;)\\.]*\z"#));
+/// What may stand behind the beginning, on its line.
+static NOTHING: LazyLock<Regex> = LazyLock::new(|| pattern(r#"\A(?:\\[nr]|[\s"'`+,;.\\])*\z"#));
+/// Enough of a key to be one, where it begins and ends on one line.
+static SOME: LazyLock<Regex> = LazyLock::new(|| pattern(r"[A-Za-z0-9+/]{16,}"));
 
-/// All keys in a text.
-pub(super) fn find(text: &[u8]) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let mut ends = Ends::of(text);
-    let mut from = 0;
-    while let Some(begin) = BEGIN.find_at(text, from) {
-        let end = ends.behind(begin.end()).unwrap_or_else(|| end_of_body(text, begin.end()));
-        found.push(begin.start()..end);
-        from = end;
-    }
-    found
+/// All keys in a text, and all beginnings, behind `from`.
+pub(super) fn find(text: &[u8], from: usize) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
+    let blocks = || Blocks { text, from };
+    let keys = blocks().filter_map(|block| Some(block.begin.start..block.end?)).collect();
+    (keys, blocks().map(|block| block.begin).collect())
 }
 
-/// Ends of keys, each looked for once however many begin.
-struct Ends<'t> {
+/// What a beginning is the beginning of. It is written in code, too, that has no key behind it: that stays as it is.
+struct Block {
+    begin: Range<usize>,
+    /// Where the key ends that it begins, as far as there is one.
+    end: Option<usize>,
+    /// Whether its end was seen.
+    ended: bool,
+    /// Whether more text could make a difference.
+    open: bool,
+}
+
+/// All beginnings in a text, in order.
+struct Blocks<'t> {
     text: &'t [u8],
-    /// The first behind the place last asked about, none if there is none.
-    next: Option<Range<usize>>,
+    from: usize,
 }
 
-impl<'t> Ends<'t> {
-    fn of(text: &'t [u8]) -> Ends<'t> {
-        Ends { text, next: END.find(text).map(|end| end.range()) }
-    }
+impl Iterator for Blocks<'_> {
+    type Item = Block;
 
-    /// The end of a key whose beginning ends here. Places are asked about in order.
-    fn behind(&mut self, begin: usize) -> Option<usize> {
-        if self.next.as_ref().is_some_and(|next| next.start < begin) {
-            self.next = END.find_at(self.text, begin).map(|end| end.range());
+    fn next(&mut self) -> Option<Block> {
+        let begin = BEGIN.find_at(self.text, self.from)?;
+        let block = Block::read(self.text, begin.range());
+        self.from = block.end.unwrap_or(begin.end());
+        Some(block)
+    }
+}
+
+impl Block {
+    fn read(text: &[u8], begin: Range<usize>) -> Block {
+        let (ended, open) = match whole(text, begin.end) {
+            Whole::Ended(end) => {
+                return Block { begin, end: Some(end), ended: true, open: false };
+            }
+            Whole::Open => (false, true),
+            Whole::None => (false, false),
+        };
+        Block { end: end_of_body(text, begin.end), begin, ended, open }
+    }
+}
+
+/// Whether a key has all of its lines, and what belongs to it alone is between beginning and end.
+enum Whole {
+    Ended(usize),
+    /// The text ends before that can be said.
+    Open,
+    None,
+}
+
+fn whole(text: &[u8], begin: usize) -> Whole {
+    let limit = begin + LONGEST;
+    let mut line = first_line(text, begin);
+    let mut rest = beginning(&text[line.clone()]);
+    if let Some(end) = END.find(rest) {
+        let key = SOME.is_match(&rest[..end.start()]);
+        return if key { Whole::Ended(begin + end.end()) } else { Whole::None };
+    }
+    let (mut body, mut short) = (BODY.is_match(rest), false);
+    if !body && !NOTHING.is_match(rest) {
+        return if line.end == text.len() && rest.len() < LONGEST { Whole::Open } else { Whole::None };
+    }
+    let mut strange = false;
+    loop {
+        if line.end >= text.len() {
+            return if line.end < limit { Whole::Open } else { Whole::None };
         }
-        self.next.as_ref().map(|next| next.end).filter(|end| *end <= begin + LONGEST)
+        line = line_at(text, line.end);
+        rest = &text[line.clone()];
+        let complete = rest.ends_with(b"\n");
+        if let Some(end) = END.find(rest).filter(|end| line.start + end.end() <= limit) {
+            return if body || short { Whole::Ended(line.start + end.end()) } else { Whole::None };
+        }
+        if !complete {
+            return if line.end < limit { Whole::Open } else { Whole::None };
+        }
+        if strange || line.end > limit {
+            return Whole::None;
+        }
+        if BODY.is_match(rest) {
+            body = true;
+        } else if SHORT.is_match(rest) {
+            short = true;
+        } else if !BLANK.is_match(rest) {
+            // One line that is no key's may be its last, behind whatever a program puts before each.
+            strange = true;
+            if !body {
+                return Whole::None;
+            }
+        }
     }
 }
 
-/// Behind the last of the lines that look like a key's.
-fn end_of_body(text: &[u8], begin: usize) -> usize {
-    let mut end = begin;
-    let mut next =
-        text[begin..].iter().position(|byte| *byte == b'\n').map_or(text.len(), |at| begin + at + 1);
+/// The rest of the line a beginning stands on, up to the next beginning on it.
+fn first_line(text: &[u8], begin: usize) -> Range<usize> {
+    let stop = BEGIN.find_at(text, begin).map_or(text.len(), |next| next.start());
+    let line = memchr::memchr(b'\n', &text[begin..stop]).map_or(stop, |at| begin + at + 1);
+    begin..line
+}
+
+/// As much of a line as is looked at.
+fn beginning(line: &[u8]) -> &[u8] {
+    &line[..line.len().min(LONGEST)]
+}
+
+fn line_at(text: &[u8], start: usize) -> Range<usize> {
+    start..memchr::memchr(b'\n', &text[start..]).map_or(text.len(), |at| start + at + 1)
+}
+
+/// Behind the last of the lines that look like a key's, if there is one.
+fn end_of_body(text: &[u8], begin: usize) -> Option<usize> {
+    let first = first_line(text, begin);
     // What stands behind the beginning on its own line may be all of it, with \n written out.
-    if BODY.is_match(&text[begin..next]) {
-        end = next;
+    let mut end = BODY.is_match(beginning(&text[first.clone()])).then_some(first.end);
+    if end.is_none() && !NOTHING.is_match(beginning(&text[first.clone()])) {
+        return None;
     }
+    let mut next = first.end;
     loop {
         let rest = &text[next..];
         if let Some(line) = BODY.find(rest).filter(|line| !line.is_empty()) {
             next += line.end();
-            end = next;
+            end = Some(next);
         } else if let Some(line) = BLANK.find(rest) {
             next += line.end();
         } else {
@@ -75,30 +163,12 @@ fn end_of_body(text: &[u8], begin: usize) -> usize {
 
 /// Where a key begins that may not have ended yet.
 pub(super) fn open_at(text: &[u8]) -> Option<usize> {
-    let mut ends = Ends::of(text);
-    let mut from = 0;
-    while let Some(begin) = BEGIN.find_at(text, from) {
-        from = match ends.behind(begin.end()) {
-            Some(end) => end,
-            None if text.len() < begin.end() + LONGEST => return Some(begin.start()),
-            None => end_of_body(text, begin.end()),
-        };
-    }
-    None
+    Blocks { text, from: 0 }.find(|block| block.open).map(|block| block.begin.start)
 }
 
 /// Whether a key whose end was not seen reaches up to `place`, and so perhaps beyond.
 pub(super) fn reaches(text: &[u8], place: usize) -> bool {
-    let mut ends = Ends::of(text);
-    let mut from = 0;
-    while let Some(begin) = BEGIN.find_at(text, from) {
-        let end = ends.behind(begin.end());
-        from = end.unwrap_or_else(|| end_of_body(text, begin.end()));
-        if end.is_none() && from == place {
-            return true;
-        }
-    }
-    false
+    Blocks { text, from: 0 }.any(|block| !block.ended && block.end == Some(place))
 }
 
 /// How much of a text that follows lines of a key are more of them, and whether the key has ended. A line counts when it

@@ -3,10 +3,17 @@
 //! ```
 //! use wardian_hosttools::Redactor;
 //! let redactor = Redactor::new(["hunter2"]).unwrap();
-//! assert_eq!(redactor.text("it is hunter2; token=abc"), "it is [REDACTED]; token=[REDACTED]");
+//! assert_eq!(redactor.text("it is hunter2; PASSWORD=tr0ub4dor"), "it is [REDACTED]; PASSWORD=[REDACTED]");
+//! assert_eq!(redactor.text("password = get_password()"), "password = get_password()");
 //! ```
 
+#[cfg(test)]
+mod corpus;
+#[cfg(test)]
+mod generated;
+mod judge;
 mod keys;
+mod named;
 mod shapes;
 mod stream;
 #[cfg(test)]
@@ -18,6 +25,7 @@ use std::sync::Arc;
 use memchr::memmem;
 
 use crate::config::ConfigError;
+use named::{Named, Reading};
 use shapes::SHAPES;
 
 pub use stream::StreamRedactor;
@@ -45,7 +53,7 @@ impl Redactor {
 
     /// The text without secrets.
     pub fn bytes(&self, text: &[u8]) -> Vec<u8> {
-        replaced(text, &self.found(text).secrets)
+        replaced(text, &self.found(text, Reading { from: 0, at_line_start: true, eager: false }).secrets)
     }
 
     /// The same for a string.
@@ -53,21 +61,21 @@ impl Redactor {
         String::from_utf8_lossy(&self.bytes(text.as_bytes())).into_owned()
     }
 
-    /// Arguments without secrets: one may be named by the word before it.
+    /// A text for a record: nobody edits files by it, so what is named like a secret counts as one, whatever it looks like.
+    pub(crate) fn recorded(&self, text: &str) -> String {
+        let found = self.found(text.as_bytes(), Reading { from: 0, at_line_start: true, eager: true });
+        String::from_utf8_lossy(&replaced(text.as_bytes(), &found.secrets)).into_owned()
+    }
+
+    /// Arguments for a record, without secrets: one may be named by the word before it.
     pub fn words(&self, words: &[String]) -> Vec<String> {
-        let mut before = String::new();
-        let redact = |word: &String| {
-            let named = format!("{before} {word}");
-            let alone = self.text(word);
-            let shown = if !alone.contains(REDACTED) && self.text(&named) == format!("{before} {REDACTED}") {
-                REDACTED.to_owned()
-            } else {
-                alone
-            };
-            before.clone_from(word);
-            shown
-        };
-        words.iter().map(redact).collect()
+        let announced = [false].into_iter().chain(words.iter().map(|word| named::announces(word)));
+        let shown =
+            words.iter().zip(announced).map(|(word, announced)| match announced && !word.starts_with('-') {
+                true => REDACTED.to_owned(),
+                false => self.recorded(word),
+            });
+        shown.collect()
     }
 
     /// For output that comes in pieces.
@@ -76,8 +84,8 @@ impl Redactor {
     }
 
     /// Where secrets are.
-    fn found(&self, text: &[u8]) -> Found {
-        let mut secrets = keys::find(text);
+    fn found(&self, text: &[u8], reading: Reading) -> Found {
+        let (mut secrets, mut known_by) = keys::find(text, reading.from);
         for secret in self.secrets.iter() {
             let finder = memmem::Finder::new(secret);
             let mut from = 0;
@@ -87,13 +95,21 @@ impl Redactor {
                 from += at + 1;
             }
         }
-        let mut known_by = secrets.clone();
+        known_by.extend_from_slice(&secrets);
         for shape in SHAPES.present_in(text) {
-            for captures in shape.whole.captures_iter(text) {
-                let secret = captures.iter().skip(1).flatten().next().or(captures.get(0));
-                secrets.extend(secret.map(|secret| secret.range()));
-                known_by.extend(captures.get(0).map(|whole| whole.range()));
+            let mut from = reading.from;
+            while let Some(captures) = shape.whole.captures_at(text, from) {
+                let whole = captures.get(0).expect("a match is one").range();
+                let secret =
+                    captures.iter().skip(1).flatten().next().map_or(whole.clone(), |secret| secret.range());
+                secrets.extend(shape.accepts(&text[secret.clone()]).then_some(secret));
+                from = whole.end;
+                known_by.push(whole);
             }
+        }
+        for Named { name, value } in named::find(text, reading) {
+            known_by.push(name.start..value.as_ref().map_or(name.end, |value| value.end));
+            secrets.extend(value);
         }
         Found { secrets: merged(secrets), known_by: merged(known_by) }
     }
@@ -102,15 +118,16 @@ impl Redactor {
     fn cut_at(&self, text: &[u8]) -> Option<usize> {
         let beginnings = self.secrets.iter().filter_map(|secret| beginning_at_end(text, secret, SHORTEST));
         let line = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let shapes = SHAPES.cut_at(&text[line..]).map(|start| line + start);
-        beginnings.chain(shapes).min()
+        let shapes = SHAPES.cut_at(&text[line..]).into_iter().chain(named::cut_at(&text[line..]));
+        beginnings.chain(shapes.map(|start| line + start)).chain(keys::open_at(text)).min()
     }
 }
 
 /// Where secrets are in a text; each list is in order, and nothing in it overlaps.
 struct Found {
     secrets: Vec<Range<usize>>,
-    /// The secrets with what they are known by: a text cut inside of these would not show all of them.
+    /// The secrets with what they are known by, and what could have been: a text cut inside of these would not show all
+    /// of them.
     known_by: Vec<Range<usize>>,
 }
 

@@ -1,26 +1,64 @@
-//! What secrets look like.
+//! What secrets look like that say themselves what they are.
 //!
-//! Each is one line of text, so that a newline is the end of every one of them; blocks of private keys are in `keys.rs`.
+//! Each is one line of text, so that a newline is the end of every one of them; blocks of private keys are in `keys.rs`,
+//! values that have a name in `named.rs`.
 
 use std::sync::LazyLock;
 
 use regex::bytes::{Regex, RegexSet};
+
+use super::judge;
 
 /// One kind of secret. Where there is a group, that is the secret, else all of it.
 pub(super) struct Shape {
     pub(super) whole: Regex,
     /// The beginning of one that the end of the output has cut off.
     pub(super) cut: Option<Regex>,
+    looks: Looks,
+}
+
+/// What is asked of a secret besides its shape.
+#[derive(Clone, Copy)]
+enum Looks {
+    /// It is not all lower case, as words are that are tied together by dashes.
+    NotWords,
+    /// It is not there to be filled in, and does not say what it stands for.
+    NotAPlaceholder,
+    /// It is as if by chance.
+    Random,
+    /// That, or what people choose.
+    Chosen,
+    /// The word PRIVATE is in it, as base64 has it in each of the three ways it can fall.
+    PrivateKey,
+}
+
+impl Shape {
+    /// Whether what has this shape is a secret.
+    pub(super) fn accepts(&self, secret: &[u8]) -> bool {
+        let secret = &secret[..secret.len().min(judge::LOOKED_AT)];
+        match self.looks {
+            Looks::NotWords => {
+                secret.iter().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+                    && !judge::placeholder(secret)
+            }
+            Looks::NotAPlaceholder => !judge::placeholder(secret) && !judge::stands_for_one(secret),
+            Looks::PrivateKey => [&b"UFJJVkFUR"[..], b"BSSVZBVE", b"QUklWQVRF"]
+                .iter()
+                .any(|word| memchr::memmem::find(secret, word).is_some()),
+            Looks::Chosen => judge::literal(judge::Kind::Password, secret),
+            Looks::Random => !judge::placeholder(secret) && judge::random(secret, 12),
+        }
+    }
 }
 
 /// Tokens that say what they are: how they begin, what they go on with, and how much of that at least.
 const TOKENS: &[(&str, &str, usize)] = &[
     // Keys of model providers.
     ("sk-", r"[A-Za-z0-9_\-]", 20),
-    ("xai-", "[A-Za-z0-9]", 20),
-    ("gsk_", "[A-Za-z0-9]", 20),
-    ("hf_", "[A-Za-z0-9]", 20),
-    ("r8_", "[A-Za-z0-9]", 20),
+    ("xai-", "[A-Za-z0-9]", 40),
+    ("gsk_", "[A-Za-z0-9]", 40),
+    ("hf_", "[A-Za-z0-9]", 30),
+    ("r8_", "[A-Za-z0-9]", 36),
     ("AIza", r"[A-Za-z0-9_\-]", 30),
     // Cloud keys.
     ("(?:AKIA|ASIA|ABIA|ACCA)", "[A-Z0-9]", 16),
@@ -40,11 +78,19 @@ const TOKENS: &[(&str, &str, usize)] = &[
     ("xapp-", r"[A-Za-z0-9\-]", 20),
 ];
 
-/// What stands before a value that must not be seen.
-const NAMES: &str = concat!(
-    r"(?:password|passwd|passphrase|pwd|secret|token|credentials?",
-    r"|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|account[_-]?key|encryption[_-]?key)"
-);
+/// Secrets known by what is around them; the group is the secret.
+const SURROUNDED: &[(&str, Looks)] = &[
+    // scheme://user:PASSWORD@host
+    (
+        r##"(?i)\b[a-z][a-z0-9+.\-]*://[^\s/:@"'`<>(){}\[\],;|\\]*:([^\s/@"'`<>()\[\],;|\\]+)@[a-z0-9\[{$%]"##,
+        Looks::NotAPlaceholder,
+    ),
+    (r"(?i)\b(?:bearer|basic)[ \t]+([a-z0-9._~+/=\-]{12,})", Looks::Random),
+    // curl -u NAME:PASSWORD
+    (r#"[ \t](?:-u|--user)[ =]["']?[A-Za-z0-9._@+\-]+:([^\s"'@:]+)"#, Looks::Chosen),
+    // A line of .netrc.
+    (r"(?i)\blogin[ \t]+[^\s]+[ \t]+password[ \t]+([^\s]+)", Looks::Chosen),
+];
 
 /// All shapes, and one look that says which of them are there at all: mostly none.
 pub(super) struct Shapes {
@@ -68,31 +114,33 @@ impl Shapes {
 /// All shapes.
 pub(super) static SHAPES: LazyLock<Shapes> = LazyLock::new(|| {
     let tokens = TOKENS.iter().map(|(beginning, class, least)| {
-        (format!(r"\b{beginning}{class}{{{least},}}"), Some(format!(r"\b{beginning}{class}*$")))
+        let whole = format!(r"\b{beginning}{class}{{{least},}}");
+        (whole, Some(format!(r"\b{beginning}{class}*$")), Looks::NotWords)
     });
     // JSON web tokens: two JSON objects and a signature.
     let web_token = (
         r"\beyJ[A-Za-z0-9_\-]{8,}\.eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]*".to_owned(),
         Some(r"\beyJ[A-Za-z0-9_\-]*(?:\.(?:e(?:y(?:J[A-Za-z0-9_\-]*)?)?)?)?$".to_owned()),
+        Looks::NotWords,
     );
-    let named = [
-        // scheme://user:PASSWORD@host
-        r"(?i)\b[a-z][a-z0-9+.\-]*://[^\s/:@]*:([^\s/@]+)@".to_owned(),
-        r"(?i)\b(?:bearer|basic)[ \t]+([a-z0-9._~+/=\-]{16,})".to_owned(),
-        // password=VALUE, "password" = "VALUE"
-        format!(r#"(?i){NAMES}["']?[ \t]*=[ \t]*(?:"([^"\r\n]+)|'([^'\r\n]+)|([^\s"'=,;&][^\s"',;&]*))"#),
-        // "password": "VALUE", password: VALUE (a type or a word in a sentence is shorter)
-        format!(r#"(?i){NAMES}["']?[ \t]*:[ \t]*(?:"([^"\r\n]+)|'([^'\r\n]+)|([^\s"',;&]{{8,}}))"#),
-        // --password VALUE
-        format!(r#"(?i)--?{NAMES}[ \t]+(?:"([^"\r\n]+)|'([^'\r\n]+)|([^\s"'\-][^\s"']*))"#),
-    ];
-    let texts: Vec<(String, Option<String>)> =
-        tokens.chain([web_token]).chain(named.into_iter().map(|text| (text, None))).collect();
-    let at_a_glance = RegexSet::new(texts.iter().map(|(whole, _)| bytewise(whole)));
+    // A private key in base64, as Kubernetes has them: it begins with what "-----BEGI" becomes.
+    let in_base64 = (
+        r"\bLS0tLS1CRUdJ[A-Za-z0-9+/=]{40,}".to_owned(),
+        Some(r"\bLS0tLS1CRUdJ[A-Za-z0-9+/=]*$".to_owned()),
+        Looks::PrivateKey,
+    );
+    let surrounded = SURROUNDED.iter().map(|(whole, looks)| ((*whole).to_owned(), None, *looks));
+    let texts: Vec<(String, Option<String>, Looks)> =
+        tokens.chain([web_token, in_base64]).chain(surrounded).collect();
+    let at_a_glance = RegexSet::new(texts.iter().map(|(whole, _, _)| bytewise(whole)));
     Shapes {
         all: texts
             .iter()
-            .map(|(whole, cut)| Shape { whole: pattern(whole), cut: cut.as_deref().map(pattern) })
+            .map(|(whole, cut, looks)| Shape {
+                whole: pattern(whole),
+                cut: cut.as_deref().map(pattern),
+                looks: *looks,
+            })
             .collect(),
         at_a_glance: at_a_glance.expect("every shape is tried by a test"),
     }

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::named::{LOOK_BEHIND, Reading};
 use super::{Redactor, beginning_at_end, keys, replaced};
 
 /// A line that grows beyond this is passed on without its end;
@@ -52,7 +53,7 @@ impl StreamRedactor {
     }
 
     fn look(&mut self) -> Vec<u8> {
-        let found = self.redactor.found(&self.held);
+        let found = self.redactor.found(&self.held, self.reading());
         let end = outside(&found.known_by, self.decided());
         self.in_key = end > self.seen && keys::reaches(&self.held, end);
         self.pass_on(end, &found.secrets)
@@ -75,12 +76,20 @@ impl StreamRedactor {
     /// Answers the rest. If the output was cut, half a secret at its end goes, too.
     pub fn finish(mut self, cut: bool) -> Vec<u8> {
         self.skip_key(true);
-        let mut secrets = self.redactor.found(&self.held).secrets;
+        let mut secrets = self.redactor.found(&self.held, self.reading()).secrets;
         if let Some(start) = self.redactor.cut_at(&self.held).filter(|_| cut) {
             secrets.push(start..self.held.len());
             secrets = super::merged(secrets);
         }
         self.pass_on(self.held.len(), &secrets)
+    }
+
+    fn reading(&self) -> Reading {
+        Reading {
+            from: self.seen,
+            at_line_start: self.seen == 0 || self.held.first() == Some(&b'\n'),
+            eager: false,
+        }
     }
 
     /// Up to where nothing that comes can make a difference.
@@ -107,8 +116,13 @@ impl StreamRedactor {
             .map(|secret| secret.start - self.seen..secret.end - self.seen)
             .collect();
         let passed = replaced(&self.held[self.seen..end], &before);
-        // One byte stays, to tell whether a word begins behind it.
-        let kept = end.saturating_sub(1);
+        // A little of the line stays, to tell what a word behind it is part of.
+        let line =
+            self.held[..end.saturating_sub(1)].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let kept = match end.checked_sub(1) {
+            Some(last) if self.held[last] == b'\n' => last,
+            _ => line.max(end.saturating_sub(2 * LOOK_BEHIND)),
+        };
         self.held.drain(..kept);
         self.seen = end - kept;
         passed

@@ -6,30 +6,31 @@ use super::{REDACTED, Redactor};
 
 /// A made-up secret of every shape; none opens anything.
 const SAMPLES: &[&str] = &[
-    "sk-abcdefghijklmnopqrstuvwx",
-    "sk-ant-api03-abcdefghijklmnopqrstuvwx_yz",
-    "xai-abcdefghijklmnopqrstuvwx",
-    "gsk_abcdefghijklmnopqrstuvwx",
-    "hf_abcdefghijklmnopqrstuvwx",
-    "r8_abcdefghijklmnopqrstuvwx",
-    "AIzaabcdefghijklmnopqrstuvwxyz-_012345678",
-    "AKIAABCDEFGHIJKLMNOP",
-    "ASIAABCDEFGHIJKLMNOP",
-    "ya29.abcdefghijklmnopqrstuvwx",
-    "dop_v1_0123456789abcdef0123456789abcdef",
-    "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
-    "gho_abcdefghijklmnopqrstuvwxyz0123456789",
-    "ghs_abcdefghijklmnopqrstuvwxyz0123456789",
-    "github_pat_abcdefghijklmnopqrst_0123456789",
-    "glpat-abcdefghijklmnopqrst",
-    "ATBBabcdefghijklmnopqrstuvwx",
-    "npm_abcdefghijklmnopqrstuvwxyz0123456789",
-    "pypi-abcdefghijklmnopqrstuvwxyz0123456789abcdef",
-    "sk_live_abcdefghijklmnop",
-    "rk_test_abcdefghijklmnop",
-    "xoxb-0123456789-abcdef",
-    "xapp-0123456789-abcdefghijk",
+    "sk-abcdefGHIJKLmnopqrstuv9x",
+    "sk-ant-api03-abcDEFGHIJklmnopqrstuvwx_yz",
+    "xai-zyxwvutsrq1234567890klmnopqrst1234567890uv",
+    "gsk_zyxwvutsrq1234567890klmnopqrst1234567890uv",
+    "hf_abcDefghIjklMnopqRstuvwXyzabcdef",
+    "r8_zyxWvutsRqponMlkjiHgfedcBazyxwvu123456",
+    "AIzazyxwvutsrqponmlkjihgfedcba-_012345678",
+    "AKIAQCDEFGHIJKLMNOPQ",
+    "ASIAQCDEFGHIJKLMNOPQ",
+    "ya29.a2bcdefghijklmnopqrstuvwx",
+    "dop_v1_0123987654abcdef0123987654abcdef",
+    "ghp_zyxwvutsrqponmlkjihgfedcba0129876543",
+    "gho_zyxwvutsrqponmlkjihgfedcba0129876543",
+    "ghs_zyxwvutsrqponmlkjihgfedcba0129876543",
+    "github_pat_zyxwvutsrqponmlkjihg_0129876543",
+    "glpat-zyxwvutsrqponmlkj1hg",
+    "ATBBzyxwvutsrqponmlkjihgfed1",
+    "npm_zyxwvutsrqponmlkjihgfedcba0129876543",
+    "pypi-zyxwvutsrqponmlkjihgfedcba0129876543zyxwvu",
+    "sk_live_zyxwvutsrqponml1",
+    "rk_test_zyxwvutsrqponml1",
+    "xoxb-0129876543-zyxwvu",
+    "xapp-0129876543-zyxwvutsrqp",
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+    "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQpNSUlFcEFJQkFBS0NBUUVB",
 ];
 
 fn redactor() -> Redactor {
@@ -72,21 +73,40 @@ fn every_shape_is_taken_out_and_what_is_around_it_stays() {
 fn values_are_taken_out_by_their_names() {
     for (text, shown) in [
         ("password=hunter2", "password=[REDACTED]"),
-        ("PASSWORD = hunter2 # x", "PASSWORD = [REDACTED] # x"),
-        ("db_password='two words' x", "db_password='[REDACTED]' x"),
-        ("\"api_key\": \"abc\", \"x\": 1", "\"api_key\": \"[REDACTED]\", \"x\": 1"),
-        ("aws_secret_access_key = wJalrXU/tn", "aws_secret_access_key = [REDACTED]"),
-        ("secret: longer-than-eight", "secret: [REDACTED]"),
+        ("export PASSWORD=hunter2 # x", "export PASSWORD=[REDACTED] # x"),
+        ("+DB_PASSWORD=tr0ub4dor&3", "+DB_PASSWORD=[REDACTED]"),
+        ("config/.env:3:API_KEY=q7w8e9r0", "config/.env:3:API_KEY=[REDACTED]"),
+        ("db_password='tr0ub4dor' x", "db_password='[REDACTED]' x"),
+        ("\"api_key\": \"a8f3Kq92LmZ1\", \"x\": 1", "\"api_key\": \"[REDACTED]\", \"x\": 1"),
+        ("{\\\"api_key\\\": \\\"a8f3Kq92LmZ1\\\"}", "{\\\"api_key\\\": \\\"[REDACTED]\\\"}"),
+        (
+            "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYzGQ7Kx",
+            "aws_secret_access_key = [REDACTED]",
+        ),
+        ("password: hunter2", "password: [REDACTED]"),
+        ("  password: \"hunter2\"", "  password: \"[REDACTED]\""),
         ("--password hunter2 --user me", "--password [REDACTED] --user me"),
+        ("--token=a8f3Kq92 x", "--token=[REDACTED] x"),
         ("https://me:hunter2@example.org/x", "https://me:[REDACTED]@example.org/x"),
-        ("Authorization: Bearer abcdefghijklmnopq", "Authorization: Bearer [REDACTED]"),
-        ("a?token=abc&b=c", "a?token=[REDACTED]&b=c"),
-        ("AccountKey=abcdefghijklmnopqrstuv==;x", "[REDACTED];x"),
+        ("postgres://me:opensesame@db/x", "postgres://me:[REDACTED]@db/x"),
+        ("curl -u me:hunter2 https://x", "curl -u me:[REDACTED] https://x"),
+        ("machine x login me password hunter2", "machine x login me password [REDACTED]"),
+        ("Authorization: Bearer a8f3Kq92LmZ1x", "Authorization: Bearer [REDACTED]"),
+        ("a?token=a8f3Kq92&b=c", "a?token=[REDACTED]&b=c"),
+        ("Server=x;Password=hunter2;Y=1", "Server=x;Password=[REDACTED];Y=1"),
+        ("<password>hunter2</password>", "<password>[REDACTED]</password>"),
+        ("let token = String::from(\"a8f3Kq92LmZ1\");", "let token = String::from(\"[REDACTED]\");"),
+        ("password: str = 'tr0ub4dor'", "password: str = '[REDACTED]'"),
+        ("os.environ[\"TOKEN\"] = \"a8f3Kq92LmZ1\"", "os.environ[\"TOKEN\"] = \"[REDACTED]\""),
+        ("'secret' => 'a8f3Kq92LmZ1',", "'secret' => '[REDACTED]',"),
+        ("password = secret = \"a8f3Kq92LmZ1\"", "password = secret = \"[REDACTED]\""),
+        ("AccountKey=zbcdefghijklmnopqrstu1==;x", "[REDACTED];x"),
     ] {
         assert_eq!(redactor().text(text), shown);
     }
 }
 
+/// Code, types, paths, words, what is filled in later: an agent edits files by what it sees.
 #[test]
 fn what_is_no_secret_stays() {
     for text in [
@@ -94,12 +114,50 @@ fn what_is_no_secret_stays() {
         "the password is not here",
         "def check(password: str) -> bool:",
         "if password == other:",
+        "password = get_password()",
+        "token = next(tokens)",
+        "secret: Option<String>,",
+        "pwd = os.getcwd()",
+        "PWD=/home/me/project2",
+        "OLDPWD=/usr/lib/x86_64-linux-gnu",
+        "let token = match token_file {",
+        "password=self.password2,",
+        "connect(user=user, password=password)",
+        "token: Token2022,",
+        "const secret = process.env.SECRET_2;",
+        "api_key = config[\"api_key\"]",
+        "API_KEY=${API_KEY}",
+        "TOKEN=$TOKEN",
+        "PASSWORD=$(cat /run/secrets/pw1)",
+        "password: {{ .Values.password1 }}",
+        "password: <your-password-1>",
+        "TOKEN=xxxxxxxxxxxxxxxx",
+        "PASSWORD=changeme1",
+        "\"password\": \"********\"",
+        "\"password\": \"Enter your password\"",
+        "\"token\": \"access_token_v2_name\"",
+        "access_token = token_response_v2_json",
+        "password_hash = sha256",
+        "secret = base64_url_decode_v2",
+        "postgres://user:password@localhost/db",
+        "https://{user}:{password}@host",
+        "https://$USER:$PASS@host",
+        "https://<user>:<password>@host",
+        "Authorization: Bearer <token>",
+        "'Authorization': f'Bearer {token}'",
+        "basic functionality/behaviour",
+        "password = password.encode(\"latin1\")",
+        "(?P<access_key>\\w+)/\\d+/",
         "sk-short",
+        "sk-folding-cube-loader-animation",
         "task-force-of-many-long-words-in-a-row",
+        "AKIAIOSFODNN7EXAMPLE",
         "https://example.org:8080/path@x",
         "a token, a secret; passwords",
         "eyJhbGciOi is only half",
         "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+        "if line == \"-----BEGIN RSA PRIVATE KEY-----\" {\n    read(\"-----END RSA PRIVATE KEY-----\");\n}\n",
+        "\"-----BEGIN PRIVATE KEY-----\\n...\\n-----END PRIVATE KEY-----\"",
     ] {
         assert_eq!(redactor().text(text), text);
     }
@@ -129,10 +187,13 @@ fn private_keys_are_taken_out_whole_or_begun() {
     let on_one_line = key.replace('\n', "\\n");
     assert_eq!(redactor().text(&format!("k: \"{on_one_line}\"")), format!("k: \"{REDACTED}\""));
     assert_eq!(redactor().text("grep 'BEGIN PRIVATE KEY'\nnext"), "grep 'BEGIN PRIVATE KEY'\nnext");
-    assert_eq!(
-        redactor().text("-----BEGIN PRIVATE KEY-----\nis how it begins\n"),
-        format!("{REDACTED}\nis how it begins\n")
-    );
+    let as_it_is = "-----BEGIN PRIVATE KEY-----\nis how it begins\n";
+    assert_eq!(redactor().text(as_it_is), as_it_is);
+    // As grep shows it, and as code has it.
+    let numbered: String = key.lines().map(|line| format!("a/key.pem:7:{line}\n")).collect();
+    assert_eq!(redactor().text(&numbered), format!("a/key.pem:7:{REDACTED}\n"));
+    let in_code: String = key.lines().map(|line| format!("    \"{line}\\n\"\n")).collect();
+    assert_eq!(redactor().text(&in_code), format!("    \"{REDACTED}\\n\"\n"));
 }
 
 #[test]
@@ -166,21 +227,31 @@ fn lines_are_passed_on_as_they_come() {
 fn arguments_named_by_the_word_before_are_taken_out() {
     let words = |line: &str| -> Vec<String> { line.split(' ').map(str::to_owned).collect() };
     let shown = redactor()
-        .words(&words("x --token abc --user me password=y ghp_abcdefghijklmnopqrstuvwxyz0123456789"));
+        .words(&words("x --token abc --user me password=y ghp_zyxwvutsrqponmlkjihgfedcba0129876543"));
     assert_eq!(shown, words("x --token [REDACTED] --user me password=[REDACTED] [REDACTED]"));
+    assert_eq!(
+        redactor().words(&words("--token --user me --token=abc")),
+        words("--token --user me --token=[REDACTED]")
+    );
 }
 
 /// Lines without an end that are secrets throughout, and keys that only begin, byte by byte: were all of it looked at for
 /// each of them, this would not come to an end.
 #[test]
 fn small_pieces_of_something_long_are_not_looked_at_over_and_over() {
-    for piece in
-        ["password=", "-----BEGIN PRIVATE KEY-----\n", "MIIEabc+/MIIEabc+/MIIEabc+/MIIEabc+/MIIEabc+/\n"]
-    {
+    for piece in [
+        "password=",
+        "password=a",
+        "password='a8f3Kq92LmZ1",
+        "-----BEGIN PRIVATE KEY-----",
+        "a://b:c@",
+        "-----BEGIN PRIVATE KEY-----\n",
+        "MIIEabc+/MIIEabc+/MIIEabc+/MIIEabc+/MIIEabc+/\n",
+    ] {
         let text = format!("-----BEGIN PRIVATE KEY-----\n{}", piece.repeat((256 << 10) / piece.len()));
         let cuts: Vec<usize> = (0..text.len()).collect();
         let pieces = streamed(text.as_bytes(), &cuts, false);
-        assert_eq!(String::from_utf8_lossy(&pieces), redactor().text(&text), "{piece}");
+        assert!(pieces == redactor().bytes(text.as_bytes()), "{piece}");
     }
 }
 
@@ -196,6 +267,10 @@ fn text() -> impl Strategy<Value = String> {
         "Xa",
         "password=",
         "token: ",
+        "hunter2",
+        "'a8f3Kq92LmZ1'",
+        "get_password()",
+        "(",
         "\n",
         "\n\n",
         " ",
@@ -225,7 +300,7 @@ fn long_keys() -> impl Strategy<Value = String> {
         body.trim_end().to_owned(),
         "\n\n".to_owned(),
         "a word\n".to_owned(),
-        "password=x ghp_abcdefghijklmnopqrstuvwxyz0123456789\n".to_owned(),
+        "password=x ghp_zyxwvutsrqponmlkjihgfedcba0129876543\n".to_owned(),
     ];
     prop::collection::vec(prop::sample::select(pieces.to_vec()), 1..8).prop_map(|pieces| pieces.concat())
 }
@@ -241,6 +316,38 @@ proptest! {
         let whole = redactor().bytes(text.as_bytes());
         let pieces = streamed(text.as_bytes(), &cuts, false);
         prop_assert_eq!(String::from_utf8_lossy(&pieces), String::from_utf8_lossy(&whole));
+    }
+}
+
+/// Lines longer than any is held back for, with secrets and what only looks like them.
+fn long_lines() -> impl Strategy<Value = String> {
+    let filler = "x ".repeat(10 << 10);
+    let pieces = [
+        filler.clone(),
+        "y".repeat(17 << 10),
+        "password='a8f3Kq92LmZ1' ".to_owned(),
+        "DB_PASSWORD=hunter2".to_owned(),
+        " --api-token q7w8e9r0 ".to_owned(),
+        " ghp_zyxwvutsrqponmlkjihgfedcba0129876543 ".to_owned(),
+        "password='".to_owned(),
+        "\n".to_owned(),
+        " postgres://me:opensesame@db ".to_owned(),
+        "-----BEGIN PRIVATE KEY-----".to_owned(),
+    ];
+    prop::collection::vec(prop::sample::select(pieces.to_vec()), 1..10).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn pieces_make_no_difference_to_long_lines(
+        text in long_lines(),
+        cuts in prop::collection::vec(any::<usize>(), 0..20),
+    ) {
+        let whole = redactor().bytes(text.as_bytes());
+        let pieces = streamed(text.as_bytes(), &cuts, false);
+        prop_assert!(pieces == whole, "{} {}", text.len(), cuts.len());
     }
 }
 

@@ -237,6 +237,29 @@ async fn calls_that_reach_around_do_not_work() {
     assert_eq!(told(&place, &["clone3"], as_it_is).await, both("ENOSYS"), "so that libraries use clone");
 }
 
+/// Whatever a file or a repository names, there is no way to start it.
+#[tokio::test]
+async fn a_program_without_children_is_alone_but_for_its_threads() {
+    let place = Place::new();
+    let alone = |confinement: &mut Confinement| confinement.children = false;
+    for attempt in ["process", "start"] {
+        assert_eq!(told(&place, &[attempt], as_it_is).await, both("ok"), "{attempt}");
+        assert_eq!(told(&place, &[attempt], alone).await, both("EPERM"), "{attempt}");
+    }
+    assert_eq!(told(&place, &["fork"], alone).await, both("0"));
+    assert_eq!(told(&place, &["thread"], alone).await, both("ok"));
+    let sh = |children: bool, script: &str| {
+        let mut spec = place.shell(script);
+        spec.confinement.children = children;
+        spec
+    };
+    let finished =
+        run(&place.pool(), sh(false, "echo here; $(true); /bin/true && echo ran")).await.expect("it runs");
+    assert!(!text(&finished.stdout).contains("ran"), "{finished:?}");
+    let finished = run(&place.pool(), sh(true, "/bin/true && echo ran")).await.expect("it runs");
+    assert_eq!(text(&finished.stdout), "ran\n");
+}
+
 #[cfg(target_arch = "x86_64")]
 #[tokio::test]
 async fn calls_by_their_second_number_do_not_work() {

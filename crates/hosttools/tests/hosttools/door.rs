@@ -252,7 +252,7 @@ async fn a_deadline_is_kept_and_recorded() {
 async fn secrets_leave_neither_by_output_nor_by_record() {
     let yard = Yard::new();
     let secret = "correct-horse-battery";
-    let token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    let token = "ghp_zyxwvutsrqponmlkjihgfedcba0129876543";
     let script = format!(
         "printf 'a %s b\\n' \"$@\"; echo {token} >&2; printf 'correct-'; sleep 0.05; printf 'horse-battery'; exit 3"
     );

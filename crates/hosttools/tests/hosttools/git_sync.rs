@@ -63,7 +63,7 @@ impl User {
     }
 
     fn sync_with(&self, pool: &WorkerPool, program: &Path) -> GitSync {
-        let options = GitOptions { program: program.to_owned(), ..GitOptions::default() };
+        let options = GitOptions { program: program.to_owned(), children: true, ..GitOptions::default() };
         GitSync::new(pool.clone(), &self.tree(), BRANCH, options).expect("a repository")
     }
 

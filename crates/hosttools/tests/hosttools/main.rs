@@ -3,6 +3,7 @@
 mod adversarial;
 mod confinement;
 mod door;
+mod git_programs;
 mod git_sync;
 mod lanes;
 mod processes;

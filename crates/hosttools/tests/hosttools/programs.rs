@@ -1,8 +1,10 @@
 //! The policy that comes with us, with the real programs: what it lets through answers as it does without us, what it
 //! refuses never runs.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use wardian_hosttools::{Policy, Request, ToolSandbox};
 
@@ -366,7 +368,7 @@ async fn programs_named_by_a_submodule_do_not_run() {
     assert!(exists(&jail.join("ran")));
 }
 
-/// There is no switch for filters; what they do is confined.
+/// Where a policy lets git start programs there is no switch for filters; what they do is confined.
 #[tokio::test]
 async fn a_filter_named_by_the_repository_reaches_nothing_outside() {
     let yard = Yard::with_repository();
@@ -375,7 +377,9 @@ async fn a_filter_named_by_the_repository_reaches_nothing_outside() {
     yard.git(&["config", "filter.x.clean", &evil]);
     fs::write(jail.join(".gitattributes"), "* filter=x\n").unwrap();
     fs::write(jail.join("file"), "changed\n").unwrap();
-    let text = Policy::standard().text().replace("[programs.git]\n", "[programs.git]\nwrite = true\n");
+    let text = Policy::standard()
+        .text()
+        .replace("[programs.git]\n", "[programs.git]\nwrite = true\nchildren = true\n");
     let door = yard.door_with(yard.config(), Policy::parse(&text).unwrap());
     let finished = run(&door, "git diff").await;
     // It ran, which is what this is about.
@@ -383,6 +387,66 @@ async fn a_filter_named_by_the_repository_reaches_nothing_outside() {
     let text = [finished.stdout, finished.stderr].concat();
     assert!(!String::from_utf8_lossy(&text).contains(crate::yard::SONG));
     yard.assert_untouched(&"filter");
+}
+
+/// The flags a program names in its own help.
+fn flags_of(program: &str) -> BTreeSet<String> {
+    let help = std::process::Command::new(program).arg("--help").output().unwrap();
+    let help = String::from_utf8_lossy(&help.stdout).into_owned();
+    let words = help.split(|character: char| !character.is_ascii_alphanumeric() && character != '-');
+    let flags = words.filter(|word| word.len() > 1 && word.starts_with('-') && !word.ends_with('-'));
+    flags.map(str::to_owned).collect()
+}
+
+/// Every file in the jail, and what is in it.
+fn all_files(directory: &std::path::Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            all.extend(all_files(&entry.path()));
+        } else {
+            all.insert(entry.path(), fs::read(entry.path()).unwrap_or_default());
+        }
+    }
+    all
+}
+
+/// Every flag of the other programs, as their own help names them, with a program and with a new file for a value: where
+/// the policy lets it through, nothing is run and nothing written, also where the system would let it.
+#[tokio::test]
+async fn no_flag_of_the_others_runs_or_writes_anything() {
+    let yard = Yard::new();
+    let (jail, marks) = (yard.jail(), yard.outside().join("marks"));
+    crate::rig::write_program(&jail.join("evil"), &format!("#!/bin/sh\necho ran >> {}\n", marks.display()));
+    let mut policy = Policy::standard();
+    for program in policy.programs.values_mut() {
+        (program.write, program.children) = (true, true);
+    }
+    let door = yard.door_with(yard.config(), policy);
+    let before = all_files(&jail);
+    let (mut tried, mut let_through) = (0, 0);
+    for program in ["ls", "cat", "wc", "head", "tail", "grep", "find"] {
+        for flag in flags_of(program) {
+            for value in ["./evil", "made"] {
+                let words = match (program, flag.starts_with("--")) {
+                    ("find", _) => vec![
+                        "find".to_owned(),
+                        "file".to_owned(),
+                        flag.clone(),
+                        value.to_owned(),
+                        ";".to_owned(),
+                    ],
+                    (_, true) => vec![program.to_owned(), format!("{flag}={value}"), "file".to_owned()],
+                    (_, false) => vec![program.to_owned(), flag.clone(), value.to_owned(), "file".to_owned()],
+                };
+                tried += 1;
+                let_through += usize::from(door.run(Request::words(&words)).await.is_ok());
+            }
+        }
+        assert_eq!(all_files(&jail), before, "{program}");
+        assert!(!exists(&marks), "{program}");
+    }
+    assert!(tried > 300 && let_through > 200, "{let_through} of {tried}");
 }
 
 /// A repository around the jail, or named by a file in it, is not the jail's.

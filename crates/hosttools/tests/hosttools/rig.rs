@@ -104,6 +104,7 @@ impl Place {
                 write: true,
                 attributes: false,
                 network: false,
+                children: true,
                 memory: 1 << 30,
                 files: 100,
                 processes: 100,

@@ -151,7 +151,7 @@ pub async fn refusal(door: &ToolSandbox, line: &str) -> &'static str {
 pub fn scripted(yard: &Yard, name: &str, script: &str, rules: &str) -> Policy {
     let path = yard.root().join(name);
     crate::rig::write_program(&path, &format!("#!/bin/sh\n{script}\n"));
-    Policy::parse(&format!("[programs.{name}]\npath = {path:?}\n{rules}\n")).unwrap()
+    Policy::parse(&format!("[programs.{name}]\npath = {path:?}\nchildren = true\n{rules}\n")).unwrap()
 }
 
 /// A file that was refused, for messages.

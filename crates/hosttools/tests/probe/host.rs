@@ -29,6 +29,7 @@ pub fn main(args: &[String]) {
             write: true,
             attributes: false,
             network: false,
+            children: true,
             memory: 1 << 30,
             files: 100,
             processes: 100,

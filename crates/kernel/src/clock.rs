@@ -52,3 +52,39 @@ impl Drop for Held {
         self.0.send_modify(|held| *held -= 1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(20);
+    const LONG: Duration = Duration::from_millis(400);
+
+    #[tokio::test]
+    async fn a_clock_that_is_held_stands_still() {
+        let (clock, gate) = (Clock::default(), Gate::new(0));
+        let (first, second) = (clock.hold(), clock.hold());
+        let start = Instant::now();
+        let release = async {
+            tokio::time::sleep(LONG).await;
+            drop(first);
+            tokio::time::sleep(LONG).await;
+            drop(second);
+        };
+        tokio::join!(clock.sleep(&gate, SHORT), release);
+        assert!(start.elapsed() >= LONG * 2 + SHORT);
+    }
+
+    #[tokio::test]
+    async fn so_does_one_behind_a_closed_gate() {
+        let (clock, gate) = (Clock::default(), Gate::new(0));
+        gate.set_closed(true);
+        let start = Instant::now();
+        let open = async {
+            tokio::time::sleep(LONG).await;
+            gate.set_closed(false);
+        };
+        tokio::join!(clock.sleep(&gate, SHORT), open);
+        assert!(start.elapsed() >= LONG + SHORT);
+    }
+}

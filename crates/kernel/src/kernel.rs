@@ -230,20 +230,21 @@ impl KernelInner {
 
     /// The program of these bytes, if somebody's is kept.
     pub(crate) fn program_of(&self, family: &Family, hash: [u8; 32], version: u64) -> Option<Arc<Program>> {
-        let (program, evicted) = self.programs.lock().by_hash(family, hash, version)?;
+        let (program, evicted) = self.programs.lock().user.by_hash(family, hash, version)?;
         drop(evicted);
         Some(program)
     }
 
     /// Keeps a program for the family's next start of it.
     pub(crate) fn keep_program(&self, family: &Family, hash: [u8; 32], version: u64, program: Arc<Program>) {
-        let evicted = self.programs.lock().keep(family, hash, version, program);
+        let bytes = program.code_bytes();
+        let evicted = self.programs.lock().user.keep(family, hash, version, program, bytes);
         drop(evicted);
     }
 
     /// Lets go of what is kept for a family that is gone.
     pub(crate) fn forget_programs_of(&self, family: &Family) {
-        let evicted = self.programs.lock().forget(family);
+        let evicted = self.programs.lock().user.forget(family);
         drop(evicted);
     }
 

@@ -3,9 +3,14 @@
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use wardian_kernel::{CompileBudget, Kernel, KernelConfig, Limits, Machine, Rules, Start, Status};
+use sha2::{Digest, Sha256};
+use wardian_kernel::{
+    CompileBudget, Kernel, KernelConfig, Limits, Machine, ProgramSource, Rules, Start, Status,
+};
+use wardian_vfs::Content;
 
 use crate::support::{Done, Programs, finish, put};
 
@@ -123,12 +128,12 @@ async fn a_program_of_a_users_own_runs_and_is_compiled_once() {
     put(&machine, b"/tmp/own", &small(0)).await;
     assert_eq!(run_at(&machine, "/tmp/own").await.status, Status::Exited(7));
     // From here on no helper is started: a thread that looks all the time sees none.
-    let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let stop = Arc::new(AtomicBool::new(false));
     let watcher = {
         let stop = stop.clone();
         std::thread::spawn(move || {
             let mut seen = 0;
-            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+            while !stop.load(Ordering::Relaxed) {
                 seen = seen.max(helpers().len());
             }
             seen
@@ -140,7 +145,7 @@ async fn a_program_of_a_users_own_runs_and_is_compiled_once() {
     // The same bytes in another file, and in a sandbox of the same kernel.
     put(&machine, b"/tmp/copy", &small(0)).await;
     assert_eq!(run_at(&machine, "/tmp/copy").await.status, Status::Exited(7));
-    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    stop.store(true, Ordering::Relaxed);
     assert_eq!(watcher.join().expect("no panic"), 0);
 }
 
@@ -309,6 +314,35 @@ async fn a_compiler_at_work_is_sealed() {
     assert!(names.iter().all(|name| ["0", "1", "2"].contains(&&*name.to_string_lossy())), "{names:?}");
     drop(start);
     none_left().await;
+}
+
+/// A program that ships with us is prepared once, by whoever is first, also if nobody waits for the end of it.
+#[tokio::test]
+async fn what_was_begun_for_a_program_of_ours_is_kept() {
+    let rig = Rig::new();
+    let wasm = small(3);
+    let sha256 = Sha256::digest(&wasm).iter().map(|byte| format!("{byte:02x}")).collect();
+    let loads = Arc::new(AtomicUsize::new(0));
+    let counted = loads.clone();
+    let slow = move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(300));
+        Ok(wasm.clone())
+    };
+    let mut tree = rig.programs.tree(&rig.kernel);
+    let content = Content::Bytes(Arc::from(&b"\0asm"[..]));
+    let version = tree.install(b"/bin/later", 0o755, content).expect("installs");
+    let artifacts = tempfile::tempdir().expect("a directory");
+    let config = KernelConfig { artifacts: Some(artifacts.path().to_owned()), ..KernelConfig::default() };
+    let kernel = Kernel::new(config).expect("a kernel starts");
+    kernel.register_later(version, ProgramSource { name: "later".to_owned(), sha256, wasm: Box::new(slow) });
+    let machine = Machine::new(&kernel, tree, Limits::default());
+    for _ in 0..10 {
+        let start = machine.start(Start::new("/bin/later", &[]));
+        assert!(tokio::time::timeout(Duration::from_millis(10), start).await.is_err(), "it took no time");
+    }
+    assert_eq!(run_at(&machine, "/bin/later").await.status, Status::Exited(7));
+    assert_eq!(loads.load(Ordering::SeqCst), 1);
 }
 
 fn resident() -> u64 {

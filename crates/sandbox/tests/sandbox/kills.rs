@@ -111,3 +111,49 @@ async fn settled(machine: &Arc<Machine>) {
     }
     panic!("something is left: {:?}", machine.census());
 }
+
+/// A module that takes minutes to compile: many loops over many variables, all of which matter at the end.
+fn compile_bomb() -> Vec<u8> {
+    let (locals, loops) = (400, 40_000);
+    let mut text = String::from("(module (func (export \"_start\") (local");
+    text.push_str(&" i32".repeat(locals));
+    text.push(')');
+    for at in 0..loops {
+        let (to, from, by) = (at * 7 % locals, at * 13 % locals, at * 31 % locals);
+        text.push_str(&format!(
+            "(loop (local.set {to} (i32.add (local.get {from}) (local.get {by}))) (br_if 0 (local.get {to})))"
+        ));
+    }
+    text.push_str("))");
+    wat::parse_str(&text).expect("a module")
+}
+
+/// The compilers of this process.
+fn compilers() -> usize {
+    let parent = format!("PPid:\t{}\n", std::process::id());
+    let processes = std::fs::read_dir("/proc").expect("processes").flatten();
+    let ours = processes.filter(|entry| {
+        let read = |file: &str| std::fs::read(entry.path().join(file)).unwrap_or_default();
+        read("cmdline").starts_with(b"wardian-compiler")
+            && String::from_utf8_lossy(&read("status")).contains(&parent)
+    });
+    ours.count()
+}
+
+#[tokio::test]
+async fn a_program_that_takes_too_long_to_compile_is_ended_by_the_deadline() {
+    let sandbox = sandbox().await;
+    sandbox.write_file("/tmp/bomb", compile_bomb()).await.expect("it fits");
+    sandbox.run("chmod +x /tmp/bomb").await.expect("it runs");
+    let run = Run::new("/tmp/bomb; echo not reached").timeout(Some(Duration::from_millis(1500)));
+    let result = sandbox.run_with(run).await.expect("a result");
+    assert_eq!((result.exit_code, result.stdout), (124, Vec::new()));
+    for _ in 0..1_000 {
+        if compilers() == 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(compilers(), 0);
+    assert_eq!(sandbox.run("echo well").await.expect("it runs").exit_code, 0);
+}

@@ -225,6 +225,8 @@ impl Tree {
     pub(crate) fn forget(&mut self, ino: Ino) {
         if let Some(inode) = self.inodes.remove(&ino) {
             self.used -= inode.cost();
+            // An overlay's directory is empty when all that is in it hides what is below.
+            self.used.metadata -= inode.dir().map_or(0, |dir| dir.names_cost());
         }
     }
 

@@ -65,9 +65,10 @@ async fn syncing_a_file_of_the_host_reaches_the_disk() {
     let dir = host();
     let sandbox = mounted(&dir, MountMode::ReadWrite).await;
     let before = wardian_vfs::probe::synced();
-    output(&sandbox, "echo x > /src/new; sync /src/new; sync -d /src/new; sync /src/sub").await;
-    assert!(wardian_vfs::probe::synced() >= before + 3, "{} syncs", wardian_vfs::probe::synced() - before);
+    // Of the tools that sync what they write, the one that needs the least.
+    output(&sandbox, "echo x > /src/new; shred -n 1 /src/new").await;
+    assert!(wardian_vfs::probe::synced() > before);
     let before = wardian_vfs::probe::synced();
-    output(&sandbox, "echo x > /tmp/new; sync /tmp/new").await;
+    output(&sandbox, "echo x > /tmp/new; shred -n 1 /tmp/new").await;
     assert_eq!(wardian_vfs::probe::synced(), before, "what is in memory has nothing to wait for");
 }

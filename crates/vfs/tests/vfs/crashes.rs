@@ -152,6 +152,7 @@ fn a_kill_at_any_moment_leaves_old_or_new() {
     let kills = std::env::var("WARDIAN_SOAK_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
     let (old, new) = old_and_new();
     let mut longest = Duration::ZERO;
+    let (mut outcomes, mut repaired) = ([0, 0], 0);
     for number in 0..kills {
         let dir = lower();
         let mut child = start("apply", dir.path(), NEVER);
@@ -169,8 +170,12 @@ fn a_kill_at_any_moment_leaves_old_or_new() {
             child.kill().unwrap();
             child.wait().unwrap();
         }
-        check_recovers(dir.path(), &old, &new, &format!("kill {number}"));
+        let half = !matches!(snapshot(dir.path()), now if now == old || now == new);
+        let is_new = check_recovers(dir.path(), &old, &new, &format!("kill {number}"));
+        outcomes[usize::from(is_new)] += 1;
+        repaired += usize::from(half);
     }
+    println!("{} old, {} new; {repaired} of them had to be repaired", outcomes[0], outcomes[1]);
 }
 
 #[test]

@@ -186,6 +186,8 @@ mod tests {
 
     use super::*;
 
+    type Waiting = std::pin::Pin<Box<dyn Future<Output = Result<Berth, Errno>>>>;
+
     #[test]
     fn no_sandbox_has_more_than_its_share() {
         for (all, share) in [(3, 3), (8, 8), (20, 8), (32, 8), (64, 16), (7_000, 1_750)] {
@@ -259,8 +261,7 @@ mod tests {
         let room = Room::new(Some(12));
         let mut cx = Context::from_waker(Waker::noop());
         let mut berths = Vec::new();
-        let mut waiting: Vec<(u64, std::pin::Pin<Box<dyn Future<Output = Result<Berth, Errno>>>>)> =
-            Vec::new();
+        let mut waiting: Vec<(u64, Waiting)> = Vec::new();
         for _ in 0..20_000 {
             let sandbox = 1 + roll(4);
             match roll(5) {

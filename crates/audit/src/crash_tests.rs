@@ -270,3 +270,19 @@ fn repair_refuses_edits_gaps_and_truncations_and_touches_nothing() {
     assert!(matches!(repair_audit(directory.path().join("none")), Err(VerifyError::Io { .. })));
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2, "no head for what is not a log");
 }
+
+#[test]
+fn a_head_without_slots_is_gone_on_with() {
+    let (_directory, file) = written();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let hash = |line: &str| serde_json::from_str::<Value>(line).unwrap()["hash"].as_str().unwrap().to_owned();
+    let old = |last: usize| format!("{:020} {last:020} {}\n", 1, hash(text.lines().nth(last - 1).unwrap()));
+    std::fs::write(file.with_extension("head"), old(4)).unwrap();
+    assert_eq!(verify_audit(&file).unwrap().last, 4);
+    assert_eq!(write(&AuditLog::to_file(&file, Rotation::default()).unwrap(), [5]), [5]);
+    assert_eq!(verify_audit(&file).unwrap().last, 5);
+    // It is held to what it says, as any other.
+    std::fs::write(&file, text.split_inclusive('\n').take(3).collect::<String>()).unwrap();
+    std::fs::write(file.with_extension("head"), old(4)).unwrap();
+    assert!(repair_audit(&file).is_err());
+}

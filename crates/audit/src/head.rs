@@ -72,6 +72,15 @@ impl Head {
         (words.next().is_none() && sane && claimed == check(text)).then_some(head)
     }
 
+    /// `FIRST LAST HASH`, the one line that a head was before it had slots. The log has to be read to know its size.
+    fn parse_line(bytes: &[u8]) -> Option<Head> {
+        let mut words = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?.split(' ');
+        let (first, last) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let head = Head { first, last, size: UNSETTLED, hash: words.next()?.to_owned() };
+        let sane = first < u64::MAX && last < u64::MAX && head.hash.len() == NO_HASH.len();
+        (words.next().is_none() && sane).then_some(head)
+    }
+
     fn parse(bytes: &[u8]) -> Found {
         let slot = |number: u64| {
             let at = number as usize * SLOT;
@@ -81,8 +90,8 @@ impl Head {
             Some((head.last, own, head))
         };
         let newest = [slot(0), slot(1)].into_iter().flatten().max_by_key(|(last, own, _)| (*last, *own));
-        match newest {
-            Some((_, _, head)) => Found::Written(head),
+        match newest.map(|(_, _, head)| head).or_else(|| Head::parse_line(bytes)) {
+            Some(head) => Found::Written(head),
             // The first write of all was interrupted, if there was one.
             None if bytes.len() < 2 * SLOT => Found::Nothing,
             None => Found::Damaged,

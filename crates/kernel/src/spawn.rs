@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use wardian_vfs::{Access, Caller, Errno, FileKind, OpenFlags, Place, Result, Tree};
 

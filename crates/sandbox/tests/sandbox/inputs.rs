@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use wardian::{Input, Run, Source, SourceRead};
+use wardian::{Input, Run, Source, SourceRead, Terminal};
 
 use crate::support::sandbox;
 
@@ -60,4 +60,18 @@ async fn a_read_that_is_killed_or_times_out_takes_nothing_along() {
     drop(writer);
     let rest = sandbox.run_with(Run::new("cat").stdin(input)).await.unwrap();
     assert_eq!(rest.stdout, b"two\n");
+}
+
+#[tokio::test]
+async fn a_read_of_a_raw_terminal_that_is_killed_takes_nothing_along() {
+    let terminal = Terminal::new(24, 80);
+    let mut mode = terminal.mode();
+    // Neither lines nor echo, and a read waits for four bytes.
+    mode.local &= !(0o2 | 0o10);
+    mode.chars[6] = 4;
+    terminal.set_mode(mode, false);
+    terminal.type_now(b"ab");
+    let cut = Run::new("cat").terminal(terminal.clone()).timeout(Some(Duration::from_millis(200)));
+    assert_eq!(sandbox().await.run_with(cut).await.unwrap().exit_code, 124);
+    assert_eq!(terminal.take_typed(), b"ab");
 }

@@ -251,7 +251,7 @@ async fn an_idle_worker_that_is_killed_is_replaced_before_anyone_notices() {
 async fn an_answer_to_another_call_is_dropped() {
     let place = Place::new();
     let fake = place.jail().join("fake");
-    let ready = r"\002\000\000\000\000\002";
+    let ready = r"\002\000\000\000\000\003";
     let another = r"\024\000\000\000\001\0200123456789abcdef\000\000";
     fs::write(
         &fake,

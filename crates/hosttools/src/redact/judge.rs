@@ -16,7 +16,7 @@ pub(super) enum Kind {
 pub(super) const SHORTEST_QUOTED: usize = 10;
 pub(super) const SHORTEST_BARE: usize = 16;
 /// Of a longer value this much is looked at.
-pub(super) const LOOKED_AT: usize = 512;
+pub(super) const LOOKED_AT: usize = 128;
 
 /// Whether a literal in quotes is a secret.
 pub(super) fn literal(kind: Kind, value: &[u8]) -> bool {
@@ -230,9 +230,26 @@ const FOLLOWERS: [&str; 26] = [
     "aeioz",
 ];
 
+/// The same as bits, one for each letter that may follow: this is asked for every character of every value.
+static FOLLOWS: [u32; 26] = {
+    let mut all = [0; 26];
+    let mut row = 0;
+    while row < 26 {
+        let letters = FOLLOWERS[row].as_bytes();
+        let mut at = 0;
+        while at < letters.len() {
+            all[row] |= 1 << (letters[at] - b'a');
+            at += 1;
+        }
+        row += 1;
+    }
+    all
+};
+
+/// Both are letters.
 fn in_words(a: u8, b: u8) -> bool {
-    let row = usize::from(a.to_ascii_lowercase().wrapping_sub(b'a'));
-    FOLLOWERS.get(row).is_some_and(|row| row.as_bytes().contains(&b.to_ascii_lowercase()))
+    let number = |letter: u8| letter.to_ascii_lowercase() - b'a';
+    FOLLOWS[usize::from(number(a))] >> number(b) & 1 == 1
 }
 
 fn contains(value: &[u8], part: &[u8]) -> bool {

@@ -88,6 +88,10 @@ fn whole(text: &[u8], begin: usize) -> Whole {
         let key = SOME.is_match(&rest[..end.start()]);
         return if key { Whole::Ended(begin + end.end()) } else { Whole::None };
     }
+    // Another begins before this one's line has ended: whatever follows is that one's.
+    if interrupted(text, &line) {
+        return Whole::None;
+    }
     let (mut body, mut short) = (BODY.is_match(rest), false);
     if !body && !NOTHING.is_match(rest) {
         return if line.end == text.len() && rest.len() < LONGEST { Whole::Open } else { Whole::None };
@@ -130,6 +134,11 @@ fn first_line(text: &[u8], begin: usize) -> Range<usize> {
     begin..line
 }
 
+/// Whether a line that a beginning stands on ends before another beginning.
+fn interrupted(text: &[u8], line: &Range<usize>) -> bool {
+    line.end < text.len() && (line.is_empty() || text[line.end - 1] != b'\n')
+}
+
 /// As much of a line as is looked at.
 fn beginning(line: &[u8]) -> &[u8] {
     &line[..line.len().min(LONGEST)]
@@ -146,6 +155,9 @@ fn end_of_body(text: &[u8], begin: usize) -> Option<usize> {
     let mut end = BODY.is_match(beginning(&text[first.clone()])).then_some(first.end);
     if end.is_none() && !NOTHING.is_match(beginning(&text[first.clone()])) {
         return None;
+    }
+    if interrupted(text, &first) {
+        return end;
     }
     let mut next = first.end;
     loop {

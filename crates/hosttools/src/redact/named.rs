@@ -17,7 +17,7 @@ pub(super) const LOOK_BEHIND: usize = 64;
 static NAME: LazyLock<Regex> = LazyLock::new(|| {
     let keys = "(?:api|access|secret|private|account|encryption|signing|master|auth|client|service)[_-]?key";
     let pattern = format!(
-        "(?i-u)(pass(?:word|wd|phrase|code)?|pwd)|secret(?:[_-]?key[_-]?base)?|token|credentials?|{keys}|auth"
+        "(?i-u)pass(?:word|wd|phrase|code)?|pwd|secret(?:[_-]?key[_-]?base)?|token|credentials?|{keys}|auth"
     );
     Regex::new(&pattern).expect("every name is tried by a test")
 });
@@ -262,7 +262,8 @@ impl<'t> Place<'t> {
             _ => Ends::Any(b" \t\"'`,;&|<>"),
         };
         let range = bare(ends);
-        if separator == Separator::Element && !self.text[range.end..].starts_with(b"</") {
+        let long = range.len() == LOOKED_AT;
+        if separator == Separator::Element && !long && !self.text[range.end..].starts_with(b"</") {
             return None;
         }
         let glued = self.byte(begin.wrapping_sub(1)).is_some_and(|byte| !b" \t".contains(&byte));
@@ -273,7 +274,7 @@ impl<'t> Place<'t> {
             return Some(Value { range: bare(line), form: Form::Setting, ends: line });
         }
         let form = match separator {
-            Separator::Element => Form::Plain,
+            Separator::Element if !long => Form::Plain,
             Separator::Space => Form::Plain,
             Separator::Equals if glued && self.byte(self.word_start()) == Some(b'-') => Form::Plain,
             Separator::Equals if glued && matches!(before, Some(b'?' | b'&')) => Form::Plain,

@@ -249,7 +249,7 @@ fn small_pieces_of_something_long_are_not_looked_at_over_and_over() {
         "MIIEabc+/MIIEabc+/MIIEabc+/MIIEabc+/MIIEabc+/\n",
     ] {
         let text = format!("-----BEGIN PRIVATE KEY-----\n{}", piece.repeat((256 << 10) / piece.len()));
-        let cuts: Vec<usize> = (0..text.len()).collect();
+        let cuts: Vec<usize> = (0..text.len()).step_by(if piece.len() < 20 { 7 } else { 1 }).collect();
         let pieces = streamed(text.as_bytes(), &cuts, false);
         assert!(pieces == redactor().bytes(text.as_bytes()), "{piece}");
     }

@@ -12,6 +12,7 @@ use crate::instance::{Ending, Instance, Tenant};
 use crate::kernel::{KernelError, KernelInner};
 use crate::limits::Charge;
 use crate::machine::Machine;
+use crate::pause::pause;
 use crate::proc::{Pid, Process, Seed, Status};
 use crate::program::{Known, Later, Program};
 use crate::room::Berth;
@@ -194,7 +195,7 @@ async fn whole(
             piece if piece.is_empty() => break,
             piece => bytes.extend_from_slice(&piece),
         }
-        tokio::task::yield_now().await;
+        pause().await;
     }
     Ok((bytes, Some(charge)))
 }

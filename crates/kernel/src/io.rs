@@ -9,6 +9,7 @@ use crate::fd::{OpenFile, TreeFile};
 use crate::instance::Stop;
 use crate::limits::SCRATCH;
 use crate::machine::Machine;
+use crate::pause::pause;
 use crate::pipe::PipeWriter;
 use crate::proc::Process;
 use crate::signal::{Effect, SIGPIPE, SIGXFSZ, Signal};
@@ -278,7 +279,7 @@ async fn read_tree(machine: &Machine, file: &TreeFile, buf: &mut [u8], offset: O
         if read != Ok(wanted) || done == most {
             return Ok(done);
         }
-        tokio::task::yield_now().await;
+        pause().await;
     }
 }
 
@@ -309,7 +310,7 @@ async fn write_tree_in_pieces(
         if written != Ok(piece.len()) || done == data.len() {
             return Ok(done);
         }
-        tokio::task::yield_now().await;
+        pause().await;
     }
 }
 

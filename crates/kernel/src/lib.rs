@@ -46,6 +46,7 @@ mod limits;
 mod machine;
 mod open;
 mod pages;
+mod pause;
 mod pipe;
 mod proc;
 mod procfs;

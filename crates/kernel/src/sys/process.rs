@@ -13,6 +13,7 @@ use crate::fd::{Allowance, Fd};
 use crate::foreign;
 use crate::imports::Imports;
 use crate::instance::{Ctx, Stop};
+use crate::pause::pause;
 use crate::proc::Pid;
 use crate::signal::{self, Disposition};
 use crate::spawn::{FdMove, Group, Request};
@@ -105,7 +106,7 @@ async fn preopen_list(call: &mut Call<'_>, at: u32, count: u32) -> Result<Vec<Fd
         let name = call.path(word(&words[4..8]), word(&words[8..]))?;
         let directory = call.file(word(&words[..4]))?;
         preopens.push(foreign::given(&machine, &process, directory, name).await?);
-        tokio::task::coop::consume_budget().await;
+        pause().await;
     }
     Ok(preopens)
 }

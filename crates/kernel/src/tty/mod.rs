@@ -26,6 +26,7 @@ use tokio::sync::futures::Notified;
 use wardian_vfs::{Device, Errno, FileKind, Result, Stat};
 
 use crate::machine::Machine;
+use crate::pause::pause;
 use crate::pipe::Readiness;
 use crate::proc::{Pid, Process};
 use crate::signal::{Disposition, SIGHUP, SIGTTIN, SIGTTOU, SIGWINCH, Signal};
@@ -324,7 +325,7 @@ impl Terminal {
             }
             machine.signal_group(group, signal);
             // A stopped process is not polled again before it is continued.
-            tokio::task::yield_now().await;
+            pause().await;
         }
     }
 

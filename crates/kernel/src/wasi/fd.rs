@@ -9,6 +9,7 @@ use crate::call::{CWD_FD, Call, Outcome, ROOT_FD, quick_calls, waiting_calls};
 use crate::fd::OpenFile;
 use crate::imports::Imports;
 use crate::io::describe;
+use crate::pause::pause;
 
 pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
     waiting_calls! { imports, MODULE;
@@ -108,7 +109,7 @@ async fn fd_allocate(call: &mut Call<'_>, fd: u32, offset: u64, len: u64) -> Out
         if at >= end {
             return Ok(());
         }
-        tokio::task::yield_now().await;
+        pause().await;
     }
 }
 
@@ -220,7 +221,7 @@ async fn fd_readdir(call: &mut Call<'_>, fd: u32, buf: u32, len: u32, cookie: u6
             Some(last) if entries.len() == ENTRIES_AT_ONCE => cursor = last.next,
             _ => break,
         }
-        tokio::task::coop::consume_budget().await;
+        pause().await;
     }
     Ok(call.put_u32(out, filled)?)
 }

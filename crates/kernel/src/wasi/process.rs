@@ -9,6 +9,7 @@ use super::MODULE;
 use crate::call::{Call, Fail, Outcome, quick_calls, waiting_calls};
 use crate::imports::{Import, Imports};
 use crate::instance::{Ctx, Stop};
+use crate::pause::pause;
 use crate::signal;
 use crate::strings::Strings;
 
@@ -77,7 +78,7 @@ async fn put_strings(call: &mut Call<'_>, strings: &Strings, pointers: u32, bloc
         pointer = pointer.wrapping_add(4 * now as u32);
         left -= now;
         if left > 0 {
-            tokio::task::yield_now().await;
+            pause().await;
         }
     }
     Ok(())
@@ -124,7 +125,7 @@ async fn random_get(call: &mut Call<'_>, ptr: u32, len: u32) -> Outcome {
     for (n, part) in call.bytes(ptr, len)?.chunks_mut(RANDOM_AT_ONCE).enumerate() {
         if n > 0 {
             // So much randomness takes its time, and a worker must not be held.
-            tokio::task::yield_now().await;
+            pause().await;
         }
         getrandom::fill(part).map_err(|_| Errno::EIO)?;
     }
@@ -148,6 +149,6 @@ async fn proc_raise(call: &mut Call<'_>, signal: u32) -> Outcome {
 }
 
 async fn sched_yield(_call: &mut Call<'_>) -> Outcome {
-    tokio::task::yield_now().await;
+    pause().await;
     Ok(())
 }

@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use wardian_kernel::{Import, Kernel, KernelConfig, Limits, Machine, Output, Start, Started};
@@ -56,6 +57,7 @@ const PRELUDE: &str = r#"
 (import "wasi_snapshot_preview1" "path_symlink" (func $symlink (param i32 i32 i32 i32 i32) (result i32)))
 (import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))
 (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+(import "wasi_snapshot_preview1" "sched_yield" (func $yield (result i32)))
 (global $fd (mut i32) (i32.const 0))
 (data (i32.const 1024) "/tmp/idle")
 (data (i32.const 1040) "/tmp/many")
@@ -208,6 +210,7 @@ const HOLDING: &[Attack] = &[
         "path_symlink to a target of 170 MB",
         "(drop (call $symlink (i32.const 65536) (i32.const 170000000) (i32.const 0x7fffff00) (i32.const 1104) (i32.const 10)))",
     ),
+    each("sched_yield", "(drop (call $yield))"),
     each("alarm", "(drop (call $alarm (i64.const 3600000000000) (i32.const 0)))"),
     each(
         "alarm, set and cleared",
@@ -339,6 +342,16 @@ fn thread_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
+/// Lets all others that want to run have a turn.
+async fn to_the_end_of_the_queue() {
+    let mut gone = false;
+    std::future::poll_fn(|context| {
+        context.waker().wake_by_ref();
+        if std::mem::replace(&mut gone, true) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}
+
 /// The wait that half of the time was spent in, or in longer ones: one long wait among many short ones changes little.
 fn typical(mut waits: Vec<Duration>, total: Duration) -> Duration {
     waits.sort();
@@ -368,7 +381,7 @@ async fn neighbours_wait(kernel: &Kernel, machine: &Arc<Machine>, program: &[u8]
         let (mut waits, mut total) = (Vec::new(), Duration::ZERO);
         while !stopped.load(Ordering::Relaxed) && total < Duration::from_millis(100) {
             let before = thread_time();
-            tokio::task::yield_now().await;
+            to_the_end_of_the_queue().await;
             waits.push(thread_time() - before);
             total += *waits.last().expect("one was pushed");
         }

@@ -55,3 +55,25 @@ async fn a_fork_bomb_is_held_at_the_limit() {
     assert_eq!(result.limit, Some("processes"));
     assert!(sandbox.machine().census().processes <= 12);
 }
+
+#[tokio::test]
+async fn a_program_that_cannot_run_says_why() {
+    let sandbox = limited(Limits::default()).await;
+    let tries = [
+        ("printf '\\0asm\\1\\0\\0\\0\\5\\3\\1\\4\\1'", "memory64"),
+        ("printf '\\0asm\\1\\0\\0\\0'", "it exports no function _start: it is a library, not a program"),
+        ("printf '\\0asm\\r\\0\\1\\0'", "components are not supported, only modules"),
+        ("{ printf '\\0asm'; head -c 40000000 /dev/zero; }", "40000004 bytes, and 33554432 are allowed"),
+    ];
+    for (writing, reason) in tries {
+        // It is said to whoever ran the command, wherever the command's own errors go.
+        let script = format!("{writing} > /tmp/p; chmod +x /tmp/p; /tmp/p 2>/dev/null; echo $?; rm /tmp/p");
+        let result = run(&sandbox, &script).await;
+        assert_eq!(text(result.stdout), "126\n", "{writing}");
+        let stderr = text(result.stderr);
+        assert!(stderr.starts_with("wardian: /tmp/p: not a program this sandbox runs: "), "{stderr}");
+        assert!(stderr.contains(reason) && stderr.lines().count() == 1, "{stderr}");
+    }
+    // A script without `#!` is none of that.
+    assert_eq!(output(&sandbox, "echo echo fine > /tmp/s; chmod +x /tmp/s; /tmp/s").await, "fine\n");
+}

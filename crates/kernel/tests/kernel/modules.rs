@@ -241,3 +241,33 @@ async fn an_instance_takes_no_more_mappings_than_it_is_counted_for() {
     running.iter().for_each(Started::kill);
     settled(&machine).await;
 }
+
+/// Replaces itself by itself, each time with one more argument, until there are 400.
+const EXECS: &str = r#"
+    (module
+      (import "wasi_snapshot_preview1" "args_sizes_get" (func $sizes (param i32 i32) (result i32)))
+      (import "wasi_snapshot_preview1" "args_get" (func $args (param i32 i32) (result i32)))
+      (import "wardian" "exec" (func $exec (param i32) (result i32)))
+      (memory (export "memory") 1)
+      (data (i32.const 16) "/tmp/program")
+      (func (export "_start") (local $end i32)
+        (if (i32.or (call $sizes (i32.const 0) (i32.const 4)) (call $args (i32.const 1024) (i32.const 8192)))
+          (then unreachable))
+        (if (i32.gt_u (i32.load (i32.const 0)) (i32.const 400)) (then return))
+        (local.set $end (i32.load (i32.const 4)))
+        (i32.store8 offset=8192 (local.get $end) (i32.const 97))
+        (i32.store8 offset=8193 (local.get $end) (i32.const 0))
+        (i32.store (i32.const 64) (i32.const 16)) (i32.store (i32.const 68) (i32.const 12))
+        (i32.store (i32.const 72) (i32.const 8192))
+        (i32.store (i32.const 76) (i32.add (local.get $end) (i32.const 2)))
+        (i32.store (i32.const 104) (i32.const -1))
+        (drop (call $exec (i32.const 64)))
+        unreachable))"#;
+
+#[tokio::test]
+async fn a_program_that_replaces_itself_is_charged_once() {
+    let machine = machine();
+    let started = start(&machine, &wasm(EXECS)).await.expect("it starts");
+    assert_eq!(started.wait().await, Status::Exited(0), "{:?}", started.limit_hit());
+    settled(&machine).await;
+}

@@ -28,7 +28,7 @@ pub(crate) const VERSION: u32 = 2;
 /// Bytes that are moved at once.
 const BYTES: u32 = 1 << 20;
 /// Table elements that are moved at once: each takes about thirty times as long as a byte.
-const ELEMENTS: u32 = 1 << 13;
+const ELEMENTS: u32 = 1 << 12;
 
 /// The program with its long copies and fills in pieces; as it was where it has none, or is not understood (then
 /// whoever compiles it says why).
@@ -338,7 +338,8 @@ mod tests {
         );
         let functions: String =
             (0..30_000).map(|at| [" $one", " $two", " $three"][at * at % 7 % 3]).collect();
-        let bytes: String = (0..3 << 20).map(|at: u32| char::from(b'a' + (at * at % 23) as u8)).collect();
+        let bytes: String =
+            (0..3 << 20).map(|at: u32| char::from(b'a' + (at % 1009 * (at % 769) % 23) as u8)).collect();
         write!(text, "(elem (i32.const 7) func {functions}) (data $bytes \"{bytes}\"))").expect("a string");
         wat::parse_str(text).expect("a module")
     }
@@ -399,7 +400,7 @@ mod tests {
         for round in 0..900 {
             // Near the end the segment is dropped: from then on only nothing can be copied from it.
             let which = if round == 840 { 5 } else { round % 5 };
-            let (piece, size) = if which < 3 { (1 << 20, 8 << 20) } else { (1 << 13, 50_000) };
+            let (piece, size) = if which < 3 { (1 << 20, 8 << 20) } else { (1 << 12, 50_000) };
             let (to, from, count) = (roll(piece, size), roll(piece, size), roll(piece, size));
             let what = format!("round {round}: {} {to} {from} {count}", FUNCTIONS[which]);
             let trapped = whole.call(which, to, from, count);

@@ -17,7 +17,7 @@ use wasmtime::Memory;
 
 use crate::instance::{Ctx, Instance};
 use crate::pages::{PAGE, Page, page};
-use crate::task;
+use crate::pause::pause;
 use crate::template::Template;
 
 const WASM_PAGE: usize = 65536;
@@ -27,7 +27,7 @@ pub(crate) const PIECE: usize = (1 << 20) / PAGE;
 /// Lets others have their turn after a whole piece. Small copies are done in one go.
 pub(crate) async fn between_pieces<T>(piece: &[T]) {
     if piece.len() >= PIECE {
-        task::give_way().await;
+        pause().await;
     }
 }
 

@@ -337,6 +337,7 @@ pub(crate) fn engine_config() -> Config {
     // the next tenant. What is used again is wiped by us (stock.rs).
     config.allocation_strategy(wasmtime::InstanceAllocationStrategy::OnDemand);
     config.memory_init_cow(true);
+    config.memory_guaranteed_dense_image_size(admit::IMAGE_BYTES);
     config.guard_before_linear_memory(false);
     config.wasm_backtrace_max_frames(None);
     config.generate_address_map(false);

@@ -1,4 +1,4 @@
-//! A pause in a system call, for others to have the worker.
+//! A pause in work on behalf of a process, for others to have a turn.
 
 use std::future::poll_fn;
 use std::task::Poll;

@@ -42,6 +42,7 @@ use parking_lot::Mutex;
 
 use crate::gate::Gate;
 use crate::kernel::KernelInner;
+use crate::pause::pause;
 use crate::run::{Alive, Run};
 
 type Body = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -125,7 +126,7 @@ impl Task {
     /// For a body that may just have stopped itself: it goes no further until it is continued.
     pub(crate) async fn pause_if_stopped(&self) {
         if self.stopped.load(Ordering::SeqCst) {
-            give_way().await;
+            pause().await;
         }
     }
 
@@ -219,19 +220,6 @@ impl Wake for Task {
 
 /// A future taken from its process, to be dropped.
 pub(crate) struct Doomed(#[allow(dead_code)] Work);
-
-/// Lets others have a turn, for a long piece of work on a process's behalf.
-pub(crate) async fn give_way() {
-    let mut given = false;
-    std::future::poll_fn(|cx| {
-        if std::mem::replace(&mut given, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
 
 /// Runs `body` as the task's future on the kernel's runtime.
 pub(crate) fn launch(kernel: &Arc<KernelInner>, task: &Arc<Task>, body: Body) {

@@ -11,6 +11,7 @@ use crate::compiler::CompileError;
 use crate::fd::OpenFile;
 use crate::limits::Charge;
 use crate::machine::Machine;
+use crate::pause::pause;
 use crate::proc::Process;
 use crate::program::Program;
 use crate::spawn::Executable;
@@ -147,7 +148,7 @@ async fn read(
             break;
         }
         wasm.extend(piece);
-        tokio::task::yield_now().await;
+        pause().await;
     }
     let after = machine.on_file(file, stat).await?;
     let version = if after.version == before.version { before.version } else { 0 };

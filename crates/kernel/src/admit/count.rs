@@ -1,8 +1,9 @@
 //! Counts what a module is made of, and stops where there is too much of it.
 
 use engine_wasmparser::{
-    BinaryReader, BlockType, CompositeInnerType, ConstExpr, DataKind, ElementItems, ElementKind,
-    FuncValidator, FunctionBody, Operator, OperatorsReader, Payload, TypeRef, ValidatorResources,
+    BinaryReader, BlockType, CompositeInnerType, ConstExpr, DataKind, DataSectionReader, ElementItems,
+    ElementKind, FrameKind, FuncValidator, FunctionBody, Operator, OperatorsReader, Payload, TypeRef,
+    ValidatorResources,
 };
 
 use super::caps::{self, cap};
@@ -18,11 +19,15 @@ pub(super) struct Count {
     imports: u64,
     exports: u64,
     globals: u64,
+    memory_bytes: u64,
     table_elements: u64,
     element_segments: u64,
     elements: u64,
     kept_elements: u64,
+    /// From here on, segments are not put into the table before the start.
+    elements_computed: bool,
     data_segments: u64,
+    computed: u64,
     custom_sections: u64,
     locals: u64,
     code_bytes: u64,
@@ -86,10 +91,15 @@ impl Count {
                     cap("table elements", self.table_elements, caps::TABLE_ELEMENTS)?;
                 }
             }
+            Payload::MemorySection(section) => {
+                for memory in section {
+                    self.memory_bytes = memory?.initial << 16;
+                }
+            }
             Payload::GlobalSection(section) => {
                 self.globals = u64::from(section.count());
                 for global in section {
-                    expression(&global?.init_expr)?;
+                    self.expression(&global?.init_expr)?;
                 }
             }
             Payload::ExportSection(section) => {
@@ -107,11 +117,7 @@ impl Count {
             }
             Payload::DataSection(section) => {
                 self.data_segments = u64::from(section.count());
-                for data in section {
-                    if let DataKind::Active { offset_expr, .. } = &data?.kind {
-                        expression(offset_expr)?;
-                    }
-                }
+                self.data(section)?;
             }
             _ => {}
         }
@@ -137,7 +143,16 @@ impl Count {
         self.elements += count;
         cap("elements", self.elements, caps::ELEMENTS)?;
         match kind {
-            ElementKind::Active { offset_expr, .. } => expression(offset_expr)?,
+            ElementKind::Active { offset_expr, .. } => {
+                let offset = self.expression(offset_expr)?;
+                if offset.is_some_and(|offset| offset + count > self.table_elements) {
+                    return Err(Refused::Outside("an element segment lies outside its table"));
+                }
+                self.elements_computed |= offset.is_none() || matches!(items, ElementItems::Expressions(..));
+                if self.elements_computed {
+                    self.compute(count)?;
+                }
+            }
             ElementKind::Passive => {
                 self.kept_elements += count;
                 cap("elements outside a table", self.kept_elements, caps::KEPT_ELEMENTS)?;
@@ -146,10 +161,64 @@ impl Count {
         }
         if let ElementItems::Expressions(_, section) = items {
             for item in section {
-                expression(&item?)?;
+                self.expression(&item?)?;
             }
         }
         Ok(())
+    }
+
+    /// Data is mapped where every offset is a number and it is not spread out far; else it is copied.
+    fn data(&mut self, section: DataSectionReader<'_>) -> Result<(), Refused> {
+        let (mut bytes, mut segments, mut copied) = (0, 0, false);
+        let mut extent = u64::MAX..0;
+        for data in section {
+            let data = data?;
+            let DataKind::Active { offset_expr, .. } = &data.kind else { continue };
+            let length = data.data.len() as u64;
+            bytes += length;
+            segments += 1;
+            match self.expression(offset_expr)? {
+                Some(offset) if offset + length > self.memory_bytes => {
+                    return Err(Refused::Outside("a data segment lies outside its memory"));
+                }
+                Some(offset) if length > 0 => {
+                    extent = extent.start.min(offset)..extent.end.max(offset + length);
+                }
+                Some(_) => {}
+                None => copied = true,
+            }
+        }
+        let extent = extent.end.saturating_sub(extent.start);
+        if copied || (extent >= bytes * 2 && extent >= caps::IMAGE_BYTES) {
+            cap("bytes of data that must be copied at the start", bytes, caps::COPIED_BYTES)?;
+            self.compute(segments)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a constant expression that is too long, and counts one that is not just a number. The number, where it
+    /// is one that can be an offset.
+    fn expression(&mut self, expression: &ConstExpr<'_>) -> Result<Option<u64>, Refused> {
+        let bytes = expression.get_binary_reader().bytes_remaining() as u64;
+        cap("bytes of a constant expression", bytes, caps::EXPRESSION_BYTES)?;
+        let mut operators = expression.get_operators_reader();
+        let (first, second) = (operators.read()?, operators.read());
+        match (first, second) {
+            (Operator::I32Const { value }, Ok(Operator::End)) => Ok(Some(u64::from(value as u32))),
+            (
+                Operator::I64Const { .. }
+                | Operator::F32Const { .. }
+                | Operator::F64Const { .. }
+                | Operator::V128Const { .. },
+                Ok(Operator::End),
+            ) => Ok(None),
+            _ => self.compute(1).map(|()| None),
+        }
+    }
+
+    fn compute(&mut self, count: u64) -> Result<(), Refused> {
+        self.computed += count;
+        cap("values that must be computed or copied at the start", self.computed, caps::COMPUTED)
     }
 
     /// Validates the body of a function, instruction by instruction.
@@ -167,7 +236,7 @@ impl Count {
         let mut operators = OperatorsReader::new(reader);
         while !operators.eof() {
             let (operator, offset) = operators.read_with_offset()?;
-            self.operator(&operator)?;
+            self.operator(validator, &operator)?;
             validator.op(offset, &operator)?;
             if let Operator::Block { .. } | Operator::Loop { .. } | Operator::If { .. } = operator {
                 cap("blocks inside each other", validator.control_stack_height().into(), caps::NESTING)?;
@@ -194,35 +263,62 @@ impl Count {
     }
 
     /// Looks at what takes longer to validate or compile than its bytes tell.
-    fn operator(&mut self, operator: &Operator<'_>) -> Result<(), Refused> {
-        match *operator {
+    fn operator(
+        &mut self,
+        validator: &FuncValidator<ValidatorResources>,
+        operator: &Operator<'_>,
+    ) -> Result<(), Refused> {
+        let label = |depth: u32| self.carried(validator, depth);
+        let moved = match *operator {
             Operator::Block { blockty } | Operator::Loop { blockty } | Operator::If { blockty } => {
-                let BlockType::FuncType(ty) = blockty else { return Ok(()) };
-                let (params, results) = self.arity(ty);
-                cap("parameters or results of a block", params.max(results), caps::BLOCK_VALUES)
+                let (params, results) = self.values(blockty);
+                cap("parameters or results of a block", params.max(results), caps::BLOCK_VALUES)?;
+                params + results
             }
+            Operator::Br { relative_depth } | Operator::BrIf { relative_depth } => label(relative_depth),
             Operator::BrTable { ref targets } => {
-                cap("targets of a br_table", targets.len().into(), caps::TARGETS)
+                cap("targets of a br_table", targets.len().into(), caps::TARGETS)?;
+                let mut moved = label(targets.default());
+                for target in targets.targets() {
+                    moved += label(target?);
+                }
+                moved
             }
+            Operator::Return => label(validator.control_stack_height().saturating_sub(1)),
             Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
+                // A function that is not there is the validator's to refuse.
                 let ty = self.functions.get(function_index as usize).copied();
-                self.takes_operands(ty.unwrap_or_default())
+                ty.map_or(0, |ty| self.arity(ty).0)
             }
             Operator::CallIndirect { type_index, .. } | Operator::ReturnCallIndirect { type_index, .. } => {
-                self.takes_operands(type_index)
+                self.arity(type_index).0
             }
-            _ => Ok(()),
+            _ => 0,
+        };
+        self.operands += moved;
+        let most = self.code_bytes * caps::OPERANDS_PER_BYTE + caps::OPERANDS_FREE;
+        cap("operands moved so far", self.operands, most)
+    }
+
+    /// How many values a branch to this label carries, beyond the first.
+    fn carried(&self, validator: &FuncValidator<ValidatorResources>, depth: u32) -> u64 {
+        let values = validator.get_control_frame(depth as usize).map_or(0, |frame| {
+            let (params, results) = self.values(frame.block_type);
+            if frame.kind == FrameKind::Loop { params } else { results }
+        });
+        values.saturating_sub(1)
+    }
+
+    /// Parameters and results of a block.
+    fn values(&self, ty: BlockType) -> (u64, u64) {
+        match ty {
+            BlockType::Empty => (0, 0),
+            BlockType::Type(_) => (0, 1),
+            BlockType::FuncType(ty) => self.arity(ty),
         }
     }
 
-    fn takes_operands(&mut self, ty: u32) -> Result<(), Refused> {
-        self.operands += self.arity(ty).0;
-        // Functions that only call have a little for free.
-        let most = self.code_bytes * caps::OPERANDS_PER_BYTE + caps::PARAMETERS;
-        cap("operands of calls so far", self.operands, most)
-    }
-
-    /// A type that is not there is the validator's to refuse.
+    /// Parameters and results of a type. One that is not there is the validator's to refuse.
     fn arity(&self, ty: u32) -> (u64, u64) {
         let &(params, results) = self.types.get(ty as usize).unwrap_or(&(0, 0));
         (params.into(), results.into())
@@ -252,9 +348,4 @@ fn imported_function(ty: TypeRef) -> Result<u32, Refused> {
 
 fn name(name: &str) -> Result<(), Refused> {
     cap("bytes of a name", name.len() as u64, caps::NAME_BYTES)
-}
-
-fn expression(expression: &ConstExpr<'_>) -> Result<(), Refused> {
-    let bytes = expression.get_binary_reader().bytes_remaining() as u64;
-    cap("bytes of a constant expression", bytes, caps::EXPRESSION_BYTES)
 }

@@ -19,7 +19,7 @@ use engine_wasmparser::{
     Encoding, FuncValidatorAllocations, Parser, Payload, ValidPayload, Validator, WasmFeatures,
 };
 
-pub(crate) use caps::{BYTES, MAPPINGS, TABLE_ELEMENT_BYTES, TABLE_ELEMENTS, TABLE_GROWTH};
+pub(crate) use caps::{BYTES, IMAGE_BYTES, MAPPINGS, TABLE_ELEMENT_BYTES, TABLE_ELEMENTS, TABLE_GROWTH};
 use count::Count;
 
 /// The WebAssembly that programs may use: the engine is configured from this very list, and has nothing else on.
@@ -67,6 +67,9 @@ pub enum Refused {
         /// The cap.
         most: u64,
     },
+    /// What it starts with does not fit where it is to be put: it could never start.
+    #[error("{0}")]
+    Outside(&'static str),
     /// It imports something other than a function.
     #[error("it imports a {0}: only functions can be imported")]
     Import(&'static str),

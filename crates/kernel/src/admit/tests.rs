@@ -103,7 +103,7 @@ fn times(count: u64, text: &str) -> String {
 /// Text of a module that has as much of something as is allowed, and one more.
 fn at_the_cap(what: &str, most: u64) -> [String; 2] {
     let with = |count: u64| match what {
-        "types" => times(count - 1, "(type (func))"),
+        "types" => times(count, "(type (func))"),
         "parameters of a function" => format!("(func (param {}))", times(count, " i32")),
         "results of a function" => format!("(func (result {}) unreachable)", times(count, " i32")),
         "parameters or results of a block" => {
@@ -188,10 +188,54 @@ fn what_is_counted_over_the_whole_program_has_a_cap() {
         too_many(&program(&times(caps::ALL_LOCALS / caps::LOCALS + 1, &locals))),
         "locals of all functions"
     );
-    // Three bytes each, and four hundred operands to check that are not there.
+    let computed = "values that must be computed or copied at the start";
+    let (sum, many) = ("(i32.add (i32.const 0) (i32.const 0))", caps::COMPUTED + 1);
+    for text in [
+        times(many, &format!("(global i32 {sum})")),
+        times(many, "(global funcref (ref.func 0))"),
+        format!("(table 2000 funcref) (elem (offset {sum}) func {})", times(many, "0 ")),
+        format!("(table 2000 funcref) (elem (i32.const 0) funcref {})", times(many, "(ref.null func) ")),
+        // Where one segment is computed, those after it are, too.
+        format!(
+            "(table 2000 funcref) (elem (offset {sum}) func) (elem (i32.const 0) func {})",
+            times(many, "0 ")
+        ),
+        format!("(memory 1) {}", times(many, &format!("(data (offset {sum}) \"a\")"))),
+        format!("(memory 1) (data (offset {sum}) \"a\") {}", times(many, "(data (i32.const 0) \"a\")")),
+        format!(
+            "(memory 400) (data (i32.const 20000000) \"a\") {}",
+            times(many, "(data (i32.const 0) \"a\")")
+        ),
+    ] {
+        assert_eq!(too_many(&program(&text)), computed, "{}", &text[..60]);
+    }
+    let (near, far) = (times(caps::COPIED_BYTES, "a"), "(data (i32.const 20000000) \"a\")");
+    let spread = format!("(memory 400) (data (i32.const 0) \"{near}\") {far}");
+    assert!(too_many(&program(&spread)).contains("bytes of data"));
+    // Few bytes, and many operands to check: of calls that cannot be reached, of branches, of blocks.
     let calls =
         format!("(func $f (param {})) (func unreachable {})", times(400, "i32 "), times(500, "call $f "));
-    assert_eq!(too_many(&program(&calls)), "operands of calls so far");
+    assert_eq!(too_many(&program(&calls)), "operands moved so far");
+    let (types, pushes) = (times(16, "i32 "), times(16, "i32.const 0 "));
+    for (repeated, count) in [
+        (format!("i32.const 0 br_table {}", times(1_000, "0 ")), 3),
+        ("i32.const 0 br_if 0 ".to_owned(), 5_000),
+        (format!("(block (param {types}) (result {types})) "), 5_000),
+    ] {
+        let text = format!("(func (result {types}) {pushes} {})", times(count, &repeated));
+        assert_eq!(too_many(&program(&text)), "operands moved so far", "{repeated}");
+    }
+}
+
+#[test]
+fn what_could_never_start_is_refused() {
+    for (text, named) in [
+        ("(memory 1) (data (i32.const 65535) \"ab\")", "data segment"),
+        ("(memory 1) (data (i32.const -1) \"\")", "data segment"),
+        ("(table 1 funcref) (elem (i32.const 1) func 0)", "element segment"),
+    ] {
+        assert!(refusal(&program(text)).contains(named), "{text}");
+    }
 }
 
 #[test]

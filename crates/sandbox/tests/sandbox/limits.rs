@@ -110,3 +110,24 @@ async fn the_number_of_files_has_a_limit_by_default() {
     let sandbox = limited(Limits::default()).await;
     assert_eq!(output(&sandbox, "df --output=itotal /tmp | tail -1 | tr -d ' '").await, "1000000\n");
 }
+
+#[tokio::test]
+async fn a_program_that_cannot_run_says_why() {
+    let sandbox = limited(Limits::default()).await;
+    let tries = [
+        ("printf '\\0asm\\1\\0\\0\\0\\5\\3\\1\\4\\1'", "memory64"),
+        ("printf '\\0asm\\1\\0\\0\\0'", "it exports no function _start: it is a library, not a program"),
+        ("printf '\\0asm\\r\\0\\1\\0'", "components are not supported, only modules"),
+        ("{ printf '\\0asm'; head -c 40000000 /dev/zero; }", "40000004 bytes, and 33554432 are allowed"),
+    ];
+    for (writing, reason) in tries {
+        let script = format!("{writing} > /tmp/p; chmod +x /tmp/p; /tmp/p; echo $?; rm /tmp/p");
+        let result = run(&sandbox, &script).await;
+        assert_eq!(text(result.stdout), "126\n", "{writing}");
+        let stderr = text(result.stderr);
+        assert!(stderr.starts_with("/tmp/p: cannot run: "), "{stderr}");
+        assert!(stderr.contains(reason) && stderr.lines().count() == 1, "{stderr}");
+    }
+    // A script without `#!` is none of that.
+    assert_eq!(output(&sandbox, "echo echo fine > /tmp/s; chmod +x /tmp/s; /tmp/s").await, "fine\n");
+}

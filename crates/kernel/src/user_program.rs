@@ -86,11 +86,8 @@ async fn find_or_compile(
 /// All of a file, and its version: 0 if it has none, or was changed meanwhile.
 async fn read(machine: &Arc<Machine>, process: &Process, file: &Arc<OpenFile>) -> Result<(u64, Vec<u8>)> {
     let caller = process.caller();
-    let stat = {
-        let caller = caller.clone();
-        move |tree: &mut Tree, handle: &mut Handle| tree.stat_handle(&caller, handle)
-    };
-    let before = machine.on_file(file, stat.clone()).await?;
+    let stat = move |tree: &mut Tree, handle: &mut Handle| tree.stat_handle(&caller, handle);
+    let before = machine.on_file(file, stat).await?;
     if before.size > MAX_PROGRAM {
         return Err(Errno::ENOEXEC);
     }

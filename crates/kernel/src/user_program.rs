@@ -124,11 +124,8 @@ async fn read(
     file: &Arc<OpenFile>,
 ) -> std::result::Result<Bytes, Trouble> {
     let caller = process.caller();
-    let stat = {
-        let caller = caller.clone();
-        move |tree: &mut Tree, handle: &mut Handle| tree.stat_handle(&caller, handle)
-    };
-    let before = machine.on_file(file, stat.clone()).await?;
+    let stat = move |tree: &mut Tree, handle: &mut Handle| tree.stat_handle(&caller, handle);
+    let before = machine.on_file(file, stat).await?;
     if before.size > admit::BYTES {
         return Err(Refused::too_large(before.size).into());
     }

@@ -55,14 +55,23 @@ impl Drop for Held {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::tick::Ticker;
+    use crate::turns::Turns;
 
     const SHORT: Duration = Duration::from_millis(20);
     const LONG: Duration = Duration::from_millis(400);
 
+    fn gate() -> Gate {
+        let ticker = Ticker::start(wasmtime::Engine::default()).expect("a thread");
+        Gate::new(0, &Arc::new(Turns::new(1, ticker.ticker())))
+    }
+
     #[tokio::test]
     async fn a_clock_that_is_held_stands_still() {
-        let (clock, gate) = (Clock::default(), Gate::new(0));
+        let (clock, gate) = (Clock::default(), gate());
         let (first, second) = (clock.hold(), clock.hold());
         let start = Instant::now();
         let release = async {
@@ -77,7 +86,7 @@ mod tests {
 
     #[tokio::test]
     async fn so_does_one_behind_a_closed_gate() {
-        let (clock, gate) = (Clock::default(), Gate::new(0));
+        let (clock, gate) = (Clock::default(), gate());
         gate.set_closed(true);
         let start = Instant::now();
         let open = async {

@@ -132,7 +132,7 @@ const NUMBERS: &[u64] = &[
 
 /// A module with 50 MB of memory that calls an import with such numbers, again and again.
 fn calling(import: &Import, dice: &mut Dice) -> String {
-    let Import { module, name, params, answers } = import;
+    let Import { module, name, params, answers, .. } = import;
     let types: String = params.chars().map(|kind| if kind == 'l' { " i64" } else { " i32" }).collect();
     let result = if *answers { "(result i32)" } else { "" };
     let mut text = format!("(module (import \"{module}\" \"{name}\" (func $f (param{types}) {result}))\n");

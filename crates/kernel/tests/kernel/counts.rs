@@ -483,7 +483,7 @@ fn memory() -> (usize, usize) {
 #[ignore = "looks at the whole process; cargo xtask test runs it alone"]
 async fn what_the_host_keeps_for_guests_is_charged_to_them() {
     // For what the tests themselves need, and what malloc keeps.
-    const SLACK: usize = 64 << 20;
+    const SLACK: usize = 32 << 20;
     let limits = Limits { memory_bytes: 128 << 20, ..Limits::default() };
     let mut beyond = Vec::new();
     for (processes, times, attack) in KEEPING {

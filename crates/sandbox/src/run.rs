@@ -196,7 +196,7 @@ impl Sandbox {
             cancel: cancel.clone(),
             rolls_back: self.inner().setup.on_kill == OnKill::Rollback,
         };
-        let running = Running::begin(&self.inner().running, &cancel);
+        let running = self.begin(&cancel);
         let dropped = CancelOnDrop(Some(cancel));
         let task = self.kernel().spawn(progress.run(session, command, running));
         let (result, (), ()) = tokio::join!(task, pump_stdout, pump_stderr);
@@ -224,7 +224,7 @@ impl Sandbox {
             cancel: cancel.clone(),
             rolls_back: false,
         };
-        let running = Running::begin(&self.inner().running, &cancel);
+        let running = self.begin(&cancel);
         let dropped = CancelOnDrop(Some(cancel));
         let task = self.kernel().spawn(async move {
             let _running = running;
@@ -233,6 +233,16 @@ impl Sandbox {
         let (_, answer) = task.await.map_err(lost)?;
         dropped.disarm();
         Ok(answer)
+    }
+
+    /// Says that a command runs that `cancel` ends. Whoever destroys the sandbox says so first and then looks for a command;
+    /// here it is the other way round, so that one of the two always sees the other.
+    fn begin(&self, cancel: &Arc<Notify>) -> Running {
+        let running = Running::begin(&self.inner().running, cancel);
+        if self.live().is_err() {
+            cancel.notify_one();
+        }
+        running
     }
 
     async fn check_directory(&self, cwd: &str) -> Result<(), Error> {

@@ -158,7 +158,8 @@ async fn a_module_that_is_refused_says_why() {
     let done = run_at(&machine, "/tmp/nonsense").await;
     assert_eq!(done.status, Status::Exited(126));
     assert!(done.stderr.starts_with("/tmp/nonsense: cannot run: "), "{}", done.stderr);
-    let wanting = wat::parse_str("(module (import \"elsewhere\" \"f\" (func)))").expect("a module");
+    let wanting = wat::parse_str("(module (import \"elsewhere\" \"f\" (func)) (func (export \"_start\")))")
+        .expect("a module");
     put(&machine, b"/tmp/wanting", &wanting).await;
     let done = run_at(&machine, "/tmp/wanting").await;
     assert!(done.stderr.contains("elsewhere"), "{}", done.stderr);

@@ -247,7 +247,7 @@ async fn bombs() {
         ("exit in every corner", "trap 'exit 5' EXIT; (exit 3); exit 4", Fails("")),
         ("a date beyond time", "touch -d @99999999999999 /tmp/f; echo end", Prints("end\n")),
         ("a seek beyond the end", "dd if=/dev/zero of=/tmp/f bs=1 count=1 seek=9223372036854775807", Fails("")),
-        ("a program that is no program", "head -c 1000 /dev/urandom > /tmp/x; printf '\\0asm\\1\\0\\0\\0junk' > /tmp/y; chmod +x /tmp/y; /tmp/y", Fails("exec format error")),
+        ("a program that is no program", "head -c 1000 /dev/urandom > /tmp/x; printf '\\0asm\\1\\0\\0\\0junk' > /tmp/y; chmod +x /tmp/y; /tmp/y", Fails("cannot run")),
         ("an interpreter that is itself", "printf '#!/tmp/i\\n' > /tmp/i; chmod +x /tmp/i; /tmp/i", Fails("")),
     ])
     .await;

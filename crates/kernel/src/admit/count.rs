@@ -170,7 +170,7 @@ impl Count {
     /// Data is mapped where every offset is a number and it is not spread out far; else it is copied.
     fn data(&mut self, section: DataSectionReader<'_>) -> Result<(), Refused> {
         let (mut bytes, mut segments, mut copied) = (0, 0, false);
-        let mut extent = u64::MAX..0;
+        let (mut lowest, mut end) = (u64::MAX, 0);
         for data in section {
             let data = data?;
             let DataKind::Active { offset_expr, .. } = &data.kind else { continue };
@@ -182,13 +182,13 @@ impl Count {
                     return Err(Refused::Outside("a data segment lies outside its memory"));
                 }
                 Some(offset) if length > 0 => {
-                    extent = extent.start.min(offset)..extent.end.max(offset + length);
+                    (lowest, end) = (lowest.min(offset), end.max(offset + length));
                 }
                 Some(_) => {}
                 None => copied = true,
             }
         }
-        let extent = extent.end.saturating_sub(extent.start);
+        let extent = u64::saturating_sub(end, lowest);
         if copied || (extent >= bytes * 2 && extent >= caps::IMAGE_BYTES) {
             cap("bytes of data that must be copied at the start", bytes, caps::COPIED_BYTES)?;
             self.compute(segments)?;

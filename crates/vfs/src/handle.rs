@@ -64,7 +64,9 @@ pub(crate) enum Open {
 /// A directory that is not all in memory is read whole when a listing starts, and the rest of the listing
 /// is served from that, or from another reading if it was given up meanwhile (see `list.rs`). Handles of one
 /// opening share it.
-pub(crate) type Listing = Arc<Mutex<Option<Arc<[DirEntry]>>>>;
+pub(crate) type Listing = Arc<Fetched>;
+/// The entries of a directory, until they are let go to save memory.
+pub(crate) type Fetched = Mutex<Option<Arc<[DirEntry]>>>;
 
 impl Handle {
     /// What kind of file it is.

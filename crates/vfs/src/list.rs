@@ -1,7 +1,7 @@
 //! Reading directories.
 
 use crate::dir::first_key;
-use crate::handle::{Handle, Listing, Open, OpenFlags};
+use crate::handle::{Fetched, Handle, Listing, Open, OpenFlags};
 use crate::host::list_open;
 use crate::place::Ino;
 use crate::{Caller, Errno, FileKind, Result, Tree};
@@ -110,7 +110,7 @@ impl Tree {
 /// The listings that are kept for open directories: the last ones fetched, so that a guest cannot fill memory by
 /// starting to read the same large directory through thousands of descriptors.
 #[derive(Default)]
-pub(crate) struct Listings(Mutex<VecDeque<(Weak<Mutex<Option<Arc<[DirEntry]>>>>, usize)>>);
+pub(crate) struct Listings(Mutex<VecDeque<(Weak<Fetched>, usize)>>);
 
 /// How many entries all kept listings have together, but for one listing, which may be of any size.
 const ENTRIES_KEPT: usize = 1 << 16;

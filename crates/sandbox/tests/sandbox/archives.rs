@@ -319,7 +319,7 @@ async fn bomb_child() {
 
 #[test]
 fn bombs_take_no_more_than_the_limits() {
-    for number in 0..BOMBS.len() {
+    for (number, bomb) in BOMBS.iter().enumerate() {
         let output = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["archives::bomb_child", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
             .env("WARDIAN_BOMB", number.to_string())
@@ -328,6 +328,6 @@ fn bombs_take_no_more_than_the_limits() {
         let text =
             String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         println!("{text}");
-        assert!(output.status.success(), "{}: {text}", BOMBS[number].0);
+        assert!(output.status.success(), "{}: {text}", bomb.0);
     }
 }

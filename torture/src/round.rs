@@ -15,7 +15,7 @@ use crate::neighbour::{Neighbour, Service};
 use crate::server::{self, Server, Standing};
 
 /// What the server may hold on top of what the sandboxes' limits add up to: compiled programs, instances that lie
-/// ready, stacks, and processes that compile.
+/// ready, stacks.
 const OVERHEAD_KIB: usize = 256 << 10;
 /// How far from where it was it may be when all attackers have left.
 const BACK_KIB: usize = 8 << 10;

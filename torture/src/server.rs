@@ -23,7 +23,8 @@ pub(crate) struct Server {
 /// What the process holds at one moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Standing {
-    /// Memory of its own in KiB: private pages, memory files, and the processes it has started.
+    /// Memory of its own in KiB: private pages and memory files. Processes that compile are not in it: Linux holds each of
+    /// them to its own limit.
     pub(crate) memory_kib: usize,
     pub(crate) descriptors: usize,
     pub(crate) mappings: usize,
@@ -120,9 +121,8 @@ impl Drop for Server {
 pub(crate) fn standing(pid: u32) -> Option<Standing> {
     let process = PathBuf::from(format!("/proc/{pid}"));
     let children = children_of(pid);
-    let descendants: usize = children.iter().filter_map(|child| private_kib(*child)).sum();
     Some(Standing {
-        memory_kib: private_kib(pid)? + memory_files_kib(&process) + descendants,
+        memory_kib: private_kib(pid)? + memory_files_kib(&process),
         descriptors: fs::read_dir(process.join("fd")).ok()?.count(),
         mappings: fs::read_to_string(process.join("maps")).ok()?.lines().count(),
         threads: fs::read_dir(process.join("task")).ok()?.count(),
@@ -132,8 +132,7 @@ pub(crate) fn standing(pid: u32) -> Option<Standing> {
 
 /// Only the memory: cheap enough to look at many times a second.
 pub(crate) fn memory_kib(pid: u32) -> Option<usize> {
-    let children: usize = children_of(pid).into_iter().filter_map(private_kib).sum();
-    Some(private_kib(pid)? + memory_files_kib(&PathBuf::from(format!("/proc/{pid}"))) + children)
+    Some(private_kib(pid)? + memory_files_kib(&PathBuf::from(format!("/proc/{pid}"))))
 }
 
 /// Private pages: those of files (programs, artifacts) are shared and can be dropped at any time.

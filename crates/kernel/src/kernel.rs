@@ -81,7 +81,7 @@ pub struct CompileBudget {
 
 impl Default for CompileBudget {
     fn default() -> CompileBudget {
-        CompileBudget { memory: 2 << 30, seconds: 120, code: 256 << 20 }
+        CompileBudget { memory: 1280 << 20, seconds: 120, code: 256 << 20 }
     }
 }
 

@@ -52,7 +52,7 @@ impl Service {
     /// who compute do, and what the system needs for their memory on top.
     const WORSE: u32 = 8;
     /// Less than this is nobody's delay but the system's.
-    const NOTHING: Duration = Duration::from_millis(12);
+    const NOTHING: Duration = Duration::from_millis(25);
 
     /// What is worse than it may be.
     pub(crate) fn compared_with(&self, control: &Service) -> Vec<String> {

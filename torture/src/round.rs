@@ -17,9 +17,9 @@ use crate::server::{self, Server, Standing};
 /// What the server may hold on top of what the sandboxes' limits add up to: compiled programs, instances that lie
 /// ready, stacks.
 const OVERHEAD_KIB: usize = 256 << 10;
-/// How far from where it was it may be when all attackers have left: 8 MiB, and the instances that are kept to be used
-/// again, sixteen of each of eight programs with up to 64 written pages.
-const BACK_KIB: usize = (8 << 10) + 16 * 8 * 64 * 4;
+/// How far from where it was it may be when all attackers have left: instances, stacks and code that are kept to be used
+/// again, and what the allocator cannot return because something small lies above it. A leak goes past it in time.
+const BACK_KIB: usize = 128 << 10;
 /// Idle instances are kept, up to sixteen of each program, with a few mappings each.
 const MAPPINGS_BAND: usize = 16 * 8 * 8;
 /// How long it may take to get there: threads that wait for work end after ten seconds.

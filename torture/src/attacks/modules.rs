@@ -1,12 +1,13 @@
 //! WebAssembly that is not what a compiler makes.
 
 use std::fmt::Write;
+use std::sync::LazyLock;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
-use wardian_kernel::{Import, Kernel, KernelConfig};
+use wardian_kernel::{Import, Kernel, KernelConfig, KernelError};
 
 use super::{Attacker, unharmed};
 use crate::client::Client;
@@ -101,12 +102,18 @@ pub(super) fn garbled(attacker: &mut Attacker<'_>) -> Result<Vec<String>> {
     unharmed(client, attacker.socket)
 }
 
+/// The kernel's list of imports. Starting a kernel to ask for it takes threads and an engine, so it is asked once.
+static IMPORTS: LazyLock<Result<Vec<Import>, KernelError>> = LazyLock::new(|| {
+    let kernel = Kernel::new(KernelConfig { workers: Some(1), ..KernelConfig::default() })?;
+    Ok(kernel.imports().to_vec())
+});
+
 /// Every import there is, called with pointers, lengths and counts of all sizes.
 pub(super) fn calls(attacker: &mut Attacker<'_>) -> Result<Vec<String>> {
-    let kernel = Kernel::new(KernelConfig { workers: Some(1), ..KernelConfig::default() })?;
+    let imports = IMPORTS.as_ref().map_err(|error| anyhow!("{error}"))?;
     let mut client = attacker.client()?;
     for _ in 0..4 {
-        let import = attacker.dice.pick(kernel.imports());
+        let import = attacker.dice.pick(imports);
         run(&mut client, &wat::parse_str(calling(import, &mut attacker.dice))?)?;
     }
     unharmed(client, attacker.socket)

@@ -11,6 +11,8 @@ use wardian_hosttools::Request;
 use crate::yard::{SONG, Yard};
 
 const CALLS: usize = 200;
+/// A busy machine may take turns so evenly that one side is met late: calls go on until both were.
+const MOST_CALLS: usize = 20 * CALLS;
 
 /// `jail/place` is, turn about, a directory with a file of ours and a link to the one outside.
 struct Swapping {
@@ -50,7 +52,10 @@ async fn a_path_that_is_swapped_after_the_check_leads_nowhere() {
     let door = yard.door();
     let swapping = Swapping::start(&yard);
     let (mut ours, mut refused, mut stopped) = (0, 0, 0);
-    for _ in 0..CALLS {
+    for call in 0..MOST_CALLS {
+        if call >= CALLS && ours > 0 && refused > 0 {
+            break;
+        }
         match door.run(Request::line("cat place/canary")).await {
             Ok(finished) if finished.stdout == b"ours\n" => ours += 1,
             Ok(finished) => {
@@ -64,8 +69,8 @@ async fn a_path_that_is_swapped_after_the_check_leads_nowhere() {
         }
     }
     let swaps = swapping.stop();
-    // Both the check and the program met both of them: the race was on.
-    assert!(swaps > CALLS && ours > 0 && refused > 0, "{swaps} swaps: {ours} {refused} {stopped}");
+    // The check met both of them: the race was on.
+    assert!(ours > 0 && refused > 0, "{swaps} swaps: {ours} {refused} {stopped}");
     yard.assert_untouched(&"race");
 }
 
@@ -75,7 +80,10 @@ async fn a_working_directory_that_is_swapped_after_the_check_is_the_one_that_was
     let door = yard.door();
     let swapping = Swapping::start(&yard);
     let mut ours = 0;
-    for _ in 0..CALLS {
+    for call in 0..MOST_CALLS {
+        if call >= CALLS && ours > 0 {
+            break;
+        }
         match door.run(Request::line("cat canary").cwd("place")).await {
             Ok(finished) => {
                 let text = String::from_utf8_lossy(&finished.stdout).into_owned();

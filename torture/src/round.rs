@@ -17,9 +17,10 @@ use crate::server::{self, Server, Standing};
 /// What the server may hold on top of what the sandboxes' limits add up to: compiled programs, instances that lie
 /// ready, stacks.
 const OVERHEAD_KIB: usize = 256 << 10;
-/// How far from where it was it may be when all attackers have left: instances, stacks and code that are kept to be used
-/// again, and what the allocator cannot return because something small lies above it. A leak goes past it in time.
-const BACK_KIB: usize = 128 << 10;
+/// How far from where it was it may be when the next round begins: memory is returned some time after it is free.
+const BETWEEN_KIB: usize = 128 << 10;
+/// How far from where it was it may be at the end.
+const BACK_KIB: usize = 8 << 10;
 /// Idle instances are kept, up to sixteen of each program, with a few mappings each.
 const MAPPINGS_BAND: usize = 16 * 8 * 8;
 /// How long it may take to get there: threads that wait for work end after ten seconds.
@@ -133,11 +134,13 @@ impl Arena {
         wrong.extend(service.compared_with(&self.control));
         wrong.extend(self.over_budget(peak, sandboxes));
         wrong.extend(self.server.panics());
-        let after = self.settled();
-        wrong.extend(self.not_where_it_was(after));
-        println!("round {number}: {} | {} | peak {} MiB", names.join(" "), service.told(), peak >> 10);
+        let after = self.settled(BETWEEN_KIB);
+        wrong.extend(self.not_where_it_was(after, BETWEEN_KIB));
+        let (names, told) = (names.join(" "), service.told());
+        let left = after.map_or(0, |after| after.memory_kib);
+        println!("round {number}: {names} | {told} | peak {} MiB, then {}", peak >> 10, left >> 10);
         let wrong: Vec<_> =
-            wrong.into_iter().map(|what| format!("round {number} ({}): {what}", names.join(" "))).collect();
+            wrong.into_iter().map(|what| format!("round {number} ({names}): {what}")).collect();
         wrong.iter().for_each(|what| println!("  WRONG {what}"));
         Ok(wrong)
     }
@@ -150,31 +153,32 @@ impl Arena {
     }
 
     /// Where the process stands when it has had time to tidy up.
-    fn settled(&self) -> Option<Standing> {
+    fn settled(&self, band: usize) -> Option<Standing> {
         let end = Instant::now() + SETTLING;
         loop {
             let now = server::standing(self.server.pid())?;
-            if self.differences(now).is_empty() || Instant::now() > end {
+            if self.differences(now, band).is_empty() || Instant::now() > end {
                 return Some(now);
             }
             thread::sleep(Duration::from_millis(100));
         }
     }
 
-    fn not_where_it_was(&self, after: Option<Standing>) -> Vec<String> {
+    fn not_where_it_was(&self, after: Option<Standing>, band: usize) -> Vec<String> {
         match after {
-            Some(after) => self.differences(after),
+            Some(after) => self.differences(after, band),
             None => vec!["the server is gone".to_owned()],
         }
     }
 
-    fn differences(&self, now: Standing) -> Vec<String> {
+    /// What there is more of than before, where memory may be more by `band`.
+    fn differences(&self, now: Standing, band: usize) -> Vec<String> {
         let Some(before) = self.before else { return Vec::new() };
         let grown = |what: &str, before: usize, now: usize, band: usize| {
             (now > before + band).then(|| format!("{what} went from {before} to {now}"))
         };
         [
-            grown("memory in KiB", before.memory_kib, now.memory_kib, BACK_KIB),
+            grown("memory in KiB", before.memory_kib, now.memory_kib, band),
             grown("descriptors", before.descriptors, now.descriptors, 0),
             grown("mappings", before.mappings, now.mappings, MAPPINGS_BAND),
             grown("threads", before.threads, now.threads, 8),
@@ -185,8 +189,12 @@ impl Arena {
         .collect()
     }
 
-    /// Stops the server; what was wrong about that.
+    /// Lets the server tidy up and stops it; what was wrong about that.
     pub(crate) fn close(self) -> Result<Vec<String>> {
-        Ok(self.server.stop().err().map(|error| format!("{error:#}")).into_iter().collect())
+        let after = self.settled(BACK_KIB);
+        println!("torture: after: {after:?}");
+        let mut wrong = self.not_where_it_was(after, BACK_KIB);
+        wrong.extend(self.server.stop().err().map(|error| format!("{error:#}")));
+        Ok(wrong)
     }
 }

@@ -20,6 +20,7 @@ use crate::program_cache::ProgramCache;
 use crate::room::Room;
 use crate::stack::StackPool;
 use crate::tick::{Ticker, TickerGuard};
+use crate::tree_lock::TreeLock;
 use crate::trim::Trimmer;
 use crate::turns::Turns;
 use crate::{bulk, descriptors, sys, threads, wasi};
@@ -197,10 +198,10 @@ impl KernelInner {
         &self.room
     }
 
-    /// Does `work` on a thread that may block or take its time. Nobody waits for it.
-    pub(crate) fn aside(&self, work: impl FnOnce() + Send + 'static) {
+    /// Takes down the files of a sandbox that is gone.
+    pub(crate) fn take_down(&self, tree: TreeLock) {
         if let Some(runtime) = &self.runtime {
-            runtime.spawn_blocking(work);
+            self.trimmer.take_down(tree, runtime.handle());
         }
     }
 

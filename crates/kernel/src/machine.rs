@@ -434,8 +434,7 @@ impl Drop for Machine {
     fn drop(&mut self) {
         let many = self.tree.try_lock().is_none_or(|tree| tree.usage().inodes > FILES_AT_ONCE);
         if many {
-            let tree = self.tree.clone();
-            self.kernel.aside(move || drop(tree));
+            self.kernel.take_down(self.tree.clone());
         }
         self.kernel.a_machine_is_gone();
     }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use anyhow::{Context, Result, anyhow};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::json;
+use serde_json::{Value, json};
 use wardian_kernel::{Import, Kernel, KernelConfig, KernelError};
 
 use super::{Attacker, unharmed};
@@ -39,11 +39,11 @@ const MODULES: &[&str] = &[
     r#"(module (import "wardian" "no_such_call" (func)) (memory (export "memory") 1) (func (export "_start")))"#,
 ];
 
-/// Uploads a program and runs it a few times at once.
-fn run(client: &mut Client, wasm: &[u8]) -> Result<()> {
+/// Uploads a program and runs it a few times at once; returns how that ended.
+fn run(client: &mut Client, wasm: &[u8]) -> Result<Value> {
     client.ask("files.write", json!({ "path": "/tmp/m", "data": STANDARD.encode(wasm) }))?;
     let script = "chmod +x /tmp/m; for i in 1 2 3; do /tmp/m & done; /tmp/m; wait";
-    client.ask("run", json!({ "command": script })).map(drop)
+    client.ask("run", json!({ "command": script }))
 }
 
 /// Modules that spin, grow, fill or lie about themselves.
@@ -114,7 +114,11 @@ pub(super) fn calls(attacker: &mut Attacker<'_>) -> Result<Vec<String>> {
     let mut client = attacker.client()?;
     for _ in 0..4 {
         let import = attacker.dice.pick(imports);
-        run(&mut client, &wat::parse_str(calling(import, &mut attacker.dice))?)?;
+        let ended = run(&mut client, &wat::parse_str(calling(import, &mut attacker.dice))?)?;
+        // An attack that never starts finds nothing.
+        if ended["result"]["stderr"].as_str().is_some_and(|text| text.contains("cannot run")) {
+            return Ok(vec![format!("a module that calls {} was refused: {ended}", import.name)]);
+        }
     }
     unharmed(client, attacker.socket)
 }

@@ -40,7 +40,7 @@ impl Budget {
         Budget { shell, open: limits.fs_bytes, stream: shell.saturating_add(files) }
     }
 
-    /// Charges an item of `size` bytes to the shell's part, before it is read.
+    /// Charges an item of so many bytes to the shell's part, before it is read.
     pub(crate) fn take_shell(&mut self, bytes: u64) -> Result<(), ArchiveError> {
         take(&mut self.shell, bytes, "its shell takes more memory than this sandbox may")
     }

@@ -74,7 +74,7 @@ impl NewMount {
     }
 }
 
-/// Checks that a path is relative, without `..` and the like.
+/// Returns whether a path is relative, without `..` and the like.
 pub(crate) fn is_plain(path: &[u8]) -> bool {
     path.split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b"..") && !name.contains(&0))
 }

@@ -1,8 +1,8 @@
-//! Gives memory that is free again back to the system.
+//! Returns free memory to the system.
 //!
-//! The allocator keeps what was freed for whoever asks next, in an arena for each thread, and pieces that are still in
-//! use keep everything below them. After a sandbox with many small files, or many full pipes, that was hundreds of
-//! megabytes that nobody used. So some time after a sandbox is gone the allocator is asked to return whole pages.
+//! The allocator keeps freed memory for reuse, in an arena for each thread, and pieces that are still in use keep
+//! everything below them. After a sandbox with many small files, or many full pipes, that was hundreds of megabytes of
+//! unused memory. So some time after a sandbox is gone the allocator is asked to return whole pages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,17 +10,17 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-/// How long after a sandbox is gone: others that go at the same time share the work.
+/// How long after a sandbox is gone: others that end at the same time share the work.
 const DELAY: Duration = Duration::from_millis(500);
 
-/// Whether somebody will return memory soon.
+/// Whether memory will be returned soon.
 #[derive(Default)]
 pub(crate) struct Trimmer {
     pending: Arc<AtomicBool>,
 }
 
 impl Trimmer {
-    /// Returns free memory soon, on a thread that may take its time.
+    /// Returns free memory soon, on a thread that may block.
     pub(crate) fn soon(&self, runtime: &Handle) {
         if self.pending.swap(true, Ordering::SeqCst) {
             return;

@@ -65,7 +65,7 @@ async fn preopens(machine: &Arc<Machine>, process: &Process) -> Result<Vec<Fd>> 
     opened.into_iter().map(|(name, handle)| machine.preopen_fd(&run, name, handle)).collect()
 }
 
-/// A directory that somebody names by a descriptor of its own, under a name.
+/// A directory that a caller passes as a descriptor, with a name.
 pub(crate) async fn given(
     machine: &Arc<Machine>,
     process: &Process,

@@ -47,7 +47,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// One that ships with us, or a user's, who is charged for its code and of which this much is known.
+    /// Creates a program that ships with Wardian or, with what is known about it, a user's, who is charged for its code.
     pub(crate) fn new(
         name: &str,
         module: Module,

@@ -73,7 +73,7 @@ struct Asked {
     found: bool,
 }
 
-/// Called for the executable first; answers that nothing else is to be looked at.
+/// Called for the executable first; returns that nothing else need be examined.
 extern "C" fn look(object: *mut libc::dl_phdr_info, _: usize, asked: *mut c_void) -> c_int {
     // SAFETY: the C library hands over a valid object, whose headers stay in memory; `asked` is `in_executable`'s.
     let (object, asked) = unsafe { (&*object, &mut *asked.cast::<Asked>()) };

@@ -5,7 +5,7 @@
 //!  line ─► Lines ─► rpc::parse ─► methods::prepare ─► a task ──► the library
 //!                       │             │ in the order of the lines:    │
 //!                       │             └ params, whose turn it is      │
-//!                       └ answers to our own calls (callback)         ▼
+//!                       └ responses to the server's calls (callback)  ▼
 //!  line ◄──────────────────────── Outbox ◄──────────── answer, output, cb_N
 //! ```
 //!

@@ -3,7 +3,7 @@
 //! ```text
 //! small file    [ chunk 0 ]                       one reference-counted vector, as long as the file
 //! large file    0 -> [64 KiB]  1 -> [64 KiB]  7 -> [..]    what is missing is a hole and reads as zeros
-//! system file   bytes shared by every tree of the process, perhaps unpacked only when somebody reads
+//! system file   bytes shared by every tree of the process, perhaps unpacked only when first read
 //! lower file    still on the host, under an overlay
 //! ```
 //! The quota charges a chunk up to its own end or the end of the file, whichever comes first: a file without holes is

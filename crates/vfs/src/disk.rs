@@ -168,7 +168,7 @@ impl Disk<'_> {
         }
     }
 
-    /// Does the same for everything on this file system at once: faster if there is much.
+    /// Does the same for everything on this file system at once: faster for many files.
     pub(crate) fn sync_all(&self) -> Result<()> {
         let dir = self.walk(b"", OFlags::RDONLY)?;
         probe::step();

@@ -1,7 +1,7 @@
 //! Git sync: snapshots of chosen paths of a work tree on a separate branch, while the user works in it.
 //!
 //! ```text
-//!  work tree ── update-index ──► index of our own ── write-tree ──► tree ── commit-tree ──► commit
+//!  work tree ── update-index ──► a separate index ── write-tree ──► tree ── commit-tree ──► commit
 //!                                                       + manifest.json                       │
 //!                                           branch, if it is still where it was ◄── update-ref ┘
 //! ```

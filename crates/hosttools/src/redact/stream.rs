@@ -129,7 +129,7 @@ impl StreamRedactor {
     }
 }
 
-/// The same place, or the beginning of what it lies in.
+/// Returns the same place, or the beginning of the range that contains it.
 fn outside(ranges: &[Range<usize>], end: usize) -> usize {
     ranges.iter().find(|range| range.start < end && end < range.end).map_or(end, |range| range.start)
 }

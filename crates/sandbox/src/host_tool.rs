@@ -54,7 +54,7 @@ impl HostTool {
         }))
     }
 
-    /// A one-line description of the program.
+    /// Checks that the program can be a command here, and returns its one-line description.
     fn checked(&self, mounts: &[NewMount]) -> Result<String, String> {
         let Some(policy) = self.door.policy().programs.get(&self.name) else {
             return Err("the policy does not know it".to_owned());

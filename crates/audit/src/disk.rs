@@ -1,4 +1,4 @@
-//! Everything the log does to the disk, one call for each step, so that a test can stop it after any byte or step.
+//! Everything the log does to the disk, one call per step, so that a test can stop it after any byte or step.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -16,17 +16,17 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// Appends to a file that was opened for that, in one write: a reader never sees half a line of a log that is whole.
+    /// Appends to a file opened for appending, in one write: a reader never sees half a line of an intact log.
     pub(crate) fn append(&self, file: &File, bytes: &[u8]) -> io::Result<()> {
         self.put(bytes, |bytes| (&*file).write_all(bytes))
     }
 
-    /// Replaces what is at this offset.
+    /// Overwrites what is at this offset.
     pub(crate) fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.put(bytes, |bytes| file.write_all_at(bytes, offset))
     }
 
-    /// Writes a file of its own that survives a power failure, over one of the same name.
+    /// Writes a file that survives a power failure, replacing one of the same name.
     pub(crate) fn write_file(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         self.step()?;
         let file = OpenOptions::new().create(true).write(true).truncate(true).open(path)?;
@@ -50,7 +50,7 @@ impl Disk {
         std::fs::remove_file(path)
     }
 
-    /// Opens a file to append to, and creates it if need be.
+    /// Opens a file for appending, creating it if necessary.
     pub(crate) fn open_to_append(&self, path: &Path) -> io::Result<File> {
         self.step()?;
         OpenOptions::new().create(true).append(true).open(path)

@@ -1,8 +1,8 @@
 //! The log as a file: `FILE`, older parts `FILE.1`, `FILE.2`, …, and `FILE.head`.
 //!
-//! A record counts once it is in `FILE` and the head says so, in this order. Both are handed to the operating system before
-//! that, so they survive the end of the process however it comes. They are not synced to the disk one by one: after a
-//! power failure the last records can be missing, and `verify` then reports them as missing.
+//! A record counts once it is in `FILE` and the head says so, in this order. Both are handed to the operating system
+//! before that, so they survive the end of the process, however it happens. They are not synced to disk one by one: a
+//! power failure can lose the last records, and `verify` then reports them as missing.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -15,12 +15,12 @@ use super::recover::{self, By, Repaired};
 use super::verify::{VerifyError, first_sequence};
 use super::{AuditError, AuditRecord, with_suffix};
 
-/// When a file is put aside for a new one.
+/// When a file is rotated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// A file that has grown beyond this is put aside.
+    /// A file larger than this is rotated.
     pub max_bytes: u64,
-    /// How many are kept besides the one being written; the oldest go.
+    /// How many old files are kept; the oldest are removed.
     pub kept: usize,
 }
 
@@ -38,12 +38,12 @@ pub(super) struct FileSink {
     disk: Disk,
 }
 
-/// The older part with this number.
+/// Returns the path of the older part with this number.
 fn part(path: &Path, number: usize) -> PathBuf {
     with_suffix(path, &number.to_string())
 }
 
-/// The older parts with their numbers, the newest first. A rotation that was interrupted leaves one number out.
+/// Returns the older parts with their numbers, the newest first. An interrupted rotation leaves one number out.
 pub(super) fn parts(path: &Path) -> Vec<(usize, PathBuf)> {
     let mut found = Vec::new();
     let mut number = 1;
@@ -58,7 +58,7 @@ pub(super) fn parts(path: &Path) -> Vec<(usize, PathBuf)> {
 }
 
 impl FileSink {
-    /// Opens a log, a new one or one to go on with, and completes what was interrupted.
+    /// Opens a log, new or existing, and completes what was interrupted.
     pub(super) fn open(
         path: &Path,
         rotation: Rotation,
@@ -76,7 +76,7 @@ impl FileSink {
         Ok((sink, head, repaired))
     }
 
-    /// Does something while no other program writes to the log, having caught up with what others have written.
+    /// Does something while no other program writes to the log, after catching up with what others have written.
     pub(super) fn in_turn(
         &mut self,
         head: &mut Head,
@@ -119,7 +119,7 @@ impl FileSink {
         self.tell(head, &repaired)
     }
 
-    /// Whether the file that is open is the one that has the log's name.
+    /// Returns whether the open file is still the one with the log's name.
     fn is_named(&self) -> io::Result<bool> {
         let open = self.file.metadata()?;
         match self.path.metadata() {
@@ -168,7 +168,7 @@ impl FileSink {
         written
     }
 
-    /// Wherever this stops, the parts hold all records, and the next rotation closes the gap in their numbers.
+    /// Wherever this is interrupted, the parts hold all records, and the next rotation closes the gap in their numbers.
     fn rotate(&mut self, head: &mut Head) -> io::Result<()> {
         let free = (1..).find(|number| !part(&self.path, *number).exists()).unwrap_or(1);
         for number in (1..free).rev() {
@@ -179,7 +179,7 @@ impl FileSink {
         self.let_go(head)
     }
 
-    /// Removes the oldest parts, once the head says that they are not to be expected.
+    /// Removes the oldest parts, once the head says that they are no longer expected.
     fn let_go(&mut self, head: &mut Head) -> io::Result<()> {
         let kept = self.rotation.kept;
         let beyond: Vec<PathBuf> = parts(&self.path)

@@ -1,12 +1,12 @@
-//! `FILE.head`: where the log ends, kept apart from it so that records missing at its end are noticed.
+//! `FILE.head`: where the log ends, kept in a separate file so that records missing at its end are noticed.
 //!
 //! ```text
 //! slot 0   FIRST LAST SIZE HASH CHECK     the end after a record with an even number
 //! slot 1   FIRST LAST SIZE HASH CHECK     the end after one with an odd number
 //! ```
 //!
-//! Records use the slots in turn, so a write that is cut short spoils a slot that no longer counts: that of the record
-//! before the last.
+//! Records alternate between the slots, so an interrupted write damages only a slot that no longer counts: that of the
+//! record before the last.
 
 use std::fs::File;
 use std::io;
@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use super::disk::Disk;
 use super::{NO_HASH, hash};
 
-/// Three numbers of 20 digits, a hash, the first digits of that of all this, and what separates them.
+/// Three numbers of 20 digits, a hash, the first digits of the hash of all this, and separators.
 const SLOT: usize = 3 * 21 + 65 + CHECK + 1;
 const CHECK: usize = 16;
-/// The size of a log that is being recovered: no file is that large, so whoever comes next looks again.
+/// The size of a log that is being recovered: no file is that large, so the next reader checks again.
 pub(super) const UNSETTLED: u64 = u64::MAX;
 
 /// Where a log ends.
@@ -29,29 +29,29 @@ pub(super) struct Head {
     pub(super) first: u64,
     /// The last one, 0 if there is none yet.
     pub(super) last: u64,
-    /// How long the file is that it is in.
+    /// The length of the file that it is in.
     pub(super) size: u64,
     /// Its hash.
     pub(super) hash: String,
 }
 
-/// What was found in the place of a head.
+/// What was found in place of a head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     Written(Head),
-    /// Nothing yet: no record was ever acknowledged, or the file was taken away.
+    /// Nothing: no record was ever acknowledged, or the file was removed.
     Nothing,
     /// Something that no log wrote.
     Damaged,
 }
 
 impl Head {
-    /// That of a log without records.
+    /// The head of a log without records.
     pub(super) fn none() -> Head {
         Head { first: 1, last: 0, size: 0, hash: NO_HASH.to_owned() }
     }
 
-    /// Always as long, so that one write replaces it.
+    /// Always the same length, so that one write replaces it.
     fn slot(&self) -> String {
         let text = format!("{:020} {:020} {:020} {}", self.first, self.last, self.size, self.hash);
         format!("{text} {}\n", check(&text))
@@ -72,7 +72,7 @@ impl Head {
         (words.next().is_none() && sane && claimed == check(text)).then_some(head)
     }
 
-    /// `FIRST LAST HASH`, the one line that a head was before it had slots. The log has to be read to know its size.
+    /// Reads `FIRST LAST HASH`, the one-line format used before there were slots. The log must be read to know its size.
     fn parse_line(bytes: &[u8]) -> Option<Head> {
         let mut words = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?.split(' ');
         let (first, last) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
@@ -98,7 +98,7 @@ impl Head {
         }
     }
 
-    /// Makes this the end of the log, in place of `before`. A slot is written over only while the other one is good.
+    /// Makes this the end of the log, replacing `before`. A slot is overwritten only while the other one is good.
     pub(super) fn write(&self, before: &Head, file: &File, disk: &Disk) -> io::Result<()> {
         let at = |slot: u64| slot * SLOT as u64;
         let (own, other) = (self.last % 2, 1 - self.last % 2);
@@ -120,7 +120,7 @@ pub(super) fn read(file: &File) -> io::Result<Found> {
     Ok(if bytes.len() > 2 * SLOT { Found::Damaged } else { Head::parse(&bytes) })
 }
 
-/// Both slots. More than that is not a head; a byte more shows it.
+/// Both slots. A longer file is not a head; one more byte shows it.
 fn read_bytes(file: &File) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; 2 * SLOT + 1];
     let mut length = 0;
@@ -134,7 +134,7 @@ fn read_bytes(file: &File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Where the head of a log is.
+/// Returns the path of a log's head.
 pub(super) fn head_path(path: &Path) -> PathBuf {
     super::with_suffix(path, "head")
 }

@@ -1,16 +1,16 @@
-//! A record of what was done: ordered, numbered, and chained so that no record can be changed unseen.
+//! An audit log: ordered, numbered, and hash-chained so that any change to a record is detected.
 //!
 //! ```text
 //! {"hash":"9c1…","previous":"000…","sequence":1,"timeMs":…,"session":"5e0f…","event":"sandbox.create","data":{}}
 //! {"hash":"e07…","previous":"9c1…","sequence":2,"timeMs":…,"session":"5e0f…","event":"command.start","data":{…}}
 //! ```
 //!
-//! A record's hash is that of everything after it on its line, the hash of the record before among it. Beside the file
-//! lies `FILE.head` with the number and hash of the last record: records missing at the end are noticed, too. Several
-//! programs can write to one file; they take turns by locking its head. A write that is interrupted, at whatever byte, is
-//! completed or set aside by the next program that opens the log, and the log says so.
+//! A record's hash covers everything after it on its line, including the hash of the previous record. Next to the file,
+//! `FILE.head` has the number and hash of the last record, so records missing at the end are noticed as well. Several
+//! programs can write to one file; they take turns by locking its head. If a write is interrupted, at whatever byte, the
+//! next program that opens the log completes it or sets it aside, and the log says so.
 //!
-//! Read `file.rs` first, then `head.rs`, `verify.rs` and `recover.rs`. `disk.rs` is where a test stops it.
+//! Read `file.rs` first, then `head.rs`, `verify.rs` and `recover.rs`. `disk.rs` is where tests interrupt it.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -56,33 +56,33 @@ const NO_HASH: &str = "000000000000000000000000000000000000000000000000000000000
 #[error("audit log: {0}")]
 pub struct AuditError(String);
 
-/// One thing that happened.
+/// A record of the log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AuditRecord {
     /// Its number in the log, from 1.
     pub sequence: u64,
-    /// When, in milliseconds since 1970.
+    /// When it happened, in milliseconds since 1970.
     pub time_ms: u64,
-    /// Which sandbox or session.
+    /// The sandbox or session.
     pub session: String,
-    /// What: `command.start` and so on.
+    /// The event: `command.start` and so on.
     pub event: &'static str,
-    /// More about it.
+    /// The event's details.
     pub data: Map<String, Value>,
-    /// The hash of the record before.
+    /// The hash of the previous record.
     pub previous: String,
-    /// Its own.
+    /// Its own hash.
     pub hash: String,
 }
 
-/// A log that any number of writers share. Cloning it shares it.
+/// A log shared by any number of writers. Cloning the handle shares the log.
 #[derive(Clone)]
 pub struct AuditLog(Arc<Mutex<Log>>);
 
 struct Log {
     head: Head,
     sink: Sink,
-    /// Why a record could not be written: no other is taken before the log itself says that some are lost.
+    /// Why a record could not be written: no other is accepted until the log itself records that some are lost.
     failed: Option<AuditError>,
     /// How many were lost since.
     lost: u64,
@@ -94,12 +94,12 @@ enum Sink {
 }
 
 impl AuditLog {
-    /// Every record goes to `callback`, in order, one at a time.
+    /// Creates a log that passes every record to `callback`, in order, one at a time.
     pub fn to_callback(callback: impl FnMut(&AuditRecord) + Send + 'static) -> AuditLog {
         AuditLog::new(Head::none(), Sink::Callback(Box::new(callback)))
     }
 
-    /// Every record becomes a line of JSON in `file`, which is continued if it is there.
+    /// Creates a log that writes every record as a line of JSON to `file`, continuing an existing one.
     pub fn to_file(file: impl AsRef<Path>, rotation: Rotation) -> Result<AuditLog, AuditError> {
         AuditLog::on_disk(file.as_ref(), rotation, Disk::default())
     }
@@ -115,12 +115,12 @@ impl AuditLog {
         AuditLog(Arc::new(Mutex::new(Log { head, sink, failed: None, lost: 0 })))
     }
 
-    /// Whether records can be written. A log that could not be written before is tried again.
+    /// Checks that records can be written. Retries if the log could not be written before.
     pub fn check(&self) -> Result<(), AuditError> {
         self.0.lock().resume()
     }
 
-    /// Writes a record. Once one was lost, no other is taken before a record, `log.lost`, says how many were.
+    /// Writes a record. Once one was lost, no other is accepted until a `log.lost` record says how many were.
     pub fn record(
         &self,
         session: &str,
@@ -139,7 +139,7 @@ impl AuditLog {
 }
 
 impl Log {
-    /// Goes on after a failure, if what caused it is over.
+    /// Continues after a failure, if its cause is gone.
     fn resume(&mut self) -> Result<(), AuditError> {
         let Some(failed) = &self.failed else { return Ok(()) };
         let mut data = Map::new();
@@ -173,7 +173,7 @@ impl Log {
 }
 
 impl AuditRecord {
-    /// The record that follows, and its line.
+    /// Returns the next record and its line.
     fn after(
         head: &Head,
         session: &str,
@@ -195,7 +195,7 @@ impl AuditRecord {
         (record, line)
     }
 
-    /// All of its line but the hash.
+    /// Returns all of its line except the hash.
     fn rest_of_line(&self) -> String {
         format!(
             "\"previous\":\"{}\",\"sequence\":{},\"timeMs\":{},\"session\":{},\"event\":\"{}\",\"data\":{}}}",
@@ -209,7 +209,7 @@ impl AuditRecord {
     }
 }
 
-/// A file beside `path`: its name, a dot and `suffix`.
+/// Returns the path of a file next to `path`: its name, a dot and `suffix`.
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");

@@ -1,16 +1,16 @@
-//! Completing what was interrupted: by the next program that opens the log, or by hand.
+//! Completing an interrupted write: by the next program that opens the log, or by hand.
 //!
-//! A write can stop at any byte. What it leaves is one of these, and each has one way on:
+//! A write can be interrupted at any byte. The result is one of these cases:
 //!
 //! ```text
-//!  FILE ends inside a record         the rest is set aside in FILE.torn-N, where N is the record that tells of it
-//!  FILE has one record too many      it is whole and continues the chain: the head is moved
+//!  FILE ends inside a record         the rest is set aside in FILE.torn-N, where N is the record that reports it
+//!  FILE has one record too many      it is complete and continues the chain: the head is moved
 //!  a rotation stopped                the parts have a gap in their numbers; the next rotation closes it
-//!  FILE.head is missing or damaged   by hand only: what came after the last record cannot be told
+//!  FILE.head is missing or damaged   only by hand: it is unknown what followed the last record
 //! ```
 //!
-//! Anything else is an edit, a gap or a truncation and stays an error. What was done is recorded as `log.recovered`.
-//! All of this happens under the lock that writers take turns by.
+//! Anything else is an edit, a gap or a truncation and stays an error. What was done is recorded as `log.recovered`. All
+//! of this happens under the writers' lock.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -24,7 +24,7 @@ use super::head::{self, Found, Head, UNSETTLED, head_path};
 use super::verify::{End, Survey, VerifyError};
 use super::{Verified, hash, verify_audit, with_suffix};
 
-/// Who wants the log completed.
+/// Who asks for the log to be completed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     /// A program that is about to write to it.
@@ -38,26 +38,26 @@ pub(super) enum By {
 pub struct Repaired {
     /// Where incomplete records, and a damaged head, were set aside.
     pub set_aside: Vec<PathBuf>,
-    /// The number of a record that was whole but that the head did not know of.
+    /// The number of a complete record that the head did not list.
     pub adopted: Option<u64>,
-    /// Whether the head was rebuilt from the records. Nothing then proves that no records followed the last.
+    /// Whether the head was rebuilt from the records. Then nothing proves that no records followed the last one.
     pub head_rebuilt: bool,
 }
 
 impl Repaired {
-    /// Whether there was nothing to do.
+    /// Returns whether there was nothing to do.
     pub fn is_nothing(&self) -> bool {
         *self == Repaired::default()
     }
 
-    /// Tells whoever runs the program that writes to the log.
+    /// Tells the user of the program that writes to the log.
     pub(super) fn warn(&self, log: &Path) {
         if !self.is_nothing() {
             tracing::warn!(log = %log.display(), repaired = ?self, "an audit log was recovered");
         }
     }
 
-    /// What the log says of it.
+    /// Returns what the log says about it.
     pub(super) fn data(&self) -> io::Result<Map<String, Value>> {
         let mut data = Map::new();
         let mut aside = Vec::new();
@@ -79,8 +79,8 @@ impl Repaired {
     }
 }
 
-/// Completes a log whose last write was interrupted, or whose head is missing or damaged, and says so in the log. An
-/// edit, a gap or a truncation is refused, and nothing is changed.
+/// Completes a log whose last write was interrupted, or whose head is missing or damaged, and records that in the log.
+/// Refuses an edit, a gap or a truncation without changing anything.
 pub fn repair_audit(file: impl AsRef<Path>) -> Result<(Repaired, Verified), VerifyError> {
     let path = file.as_ref();
     // No head for what is not a log.
@@ -92,8 +92,8 @@ pub fn repair_audit(file: impl AsRef<Path>) -> Result<(Repaired, Verified), Veri
     Ok((repaired, verify_audit(path)?))
 }
 
-/// Finds where the log ends and makes its files agree on it. What is to be told of that is up to the caller, who appends
-/// it to the head this returns.
+/// Finds where the log ends and makes its files agree on it. The caller records what was done, after the head that this
+/// returns.
 pub(super) fn settle(
     path: &Path,
     head_file: &File,
@@ -138,7 +138,7 @@ pub(super) fn settle(
     Ok((head, repaired))
 }
 
-/// Where the log ends as far as its head knows, or its records where the head is to be rebuilt.
+/// Returns where the log ends according to its head or, if the head is to be rebuilt, its records.
 fn known_end(
     path: &Path,
     found: &Found,
@@ -163,7 +163,7 @@ fn known_end(
     }
 }
 
-/// The files that hold what was set aside, named after the record that tells of them.
+/// The files that hold what was set aside, named after the record that reports them.
 struct Aside<'a> {
     path: &'a Path,
     record: u64,
@@ -182,8 +182,8 @@ impl Aside<'_> {
         (1..).map(|number| self.file(number)).take_while(|file| file.exists()).collect()
     }
 
-    /// Keeps `bytes` in a file of their own. Unless those that are there are known to be whole, one that holds only the
-    /// beginning of `bytes` is from an attempt that was interrupted.
+    /// Stores `bytes` in a separate file. Unless the existing files are known to be complete, one that holds only the
+    /// beginning of `bytes` is from an interrupted attempt.
     fn add(&self, bytes: &[u8], others_are_whole: bool) -> io::Result<()> {
         let mut number = 1;
         loop {

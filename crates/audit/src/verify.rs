@@ -8,16 +8,16 @@ use super::file::parts;
 use super::head::{self, Found, Head, head_path};
 use super::{NO_HASH, hash};
 
-/// What a whole log holds.
+/// The contents of an intact log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
-    /// How many records.
+    /// The number of records.
     pub records: u64,
-    /// The number of the first; more than 1 where rotation has let the oldest go.
+    /// The number of the first; more than 1 if rotation has removed the oldest.
     pub first: u64,
     /// The number of the last.
     pub last: u64,
-    /// How many files they are in.
+    /// The number of files.
     pub files: usize,
 }
 
@@ -27,17 +27,17 @@ pub enum VerifyError {
     /// It could not be read or written.
     #[error("{}: {error}", .file.display())]
     Io {
-        /// Which file.
+        /// The file.
         file: PathBuf,
-        /// Why not.
+        /// The error.
         error: io::Error,
     },
     /// A line is not what was written.
     #[error("{}, line {line}: {what}", .file.display())]
     Record {
-        /// In which file.
+        /// The file.
         file: PathBuf,
-        /// In which line, from 1.
+        /// The line number, from 1.
         line: u64,
         /// What is wrong with it.
         what: String,
@@ -45,23 +45,23 @@ pub enum VerifyError {
     /// Records are missing at one end.
     #[error("{}: {what}", .file.display())]
     Missing {
-        /// Which log.
+        /// The log.
         file: PathBuf,
         /// What is missing.
         what: String,
     },
-    /// The last write was interrupted. Every acknowledged record is there, and the next program that opens the log, or
+    /// The last write was interrupted. Every acknowledged record is there; the next program that opens the log, or
     /// [`repair_audit`](crate::repair_audit), completes it.
     #[error("{}: the last write was interrupted: {what}", .file.display())]
     Interrupted {
-        /// Which log.
+        /// The log.
         file: PathBuf,
-        /// What it left.
+        /// What the write left behind.
         what: String,
     },
 }
 
-/// Reads the log `file` with its older parts and finds any edit, gap or truncation.
+/// Reads the log `file` with its older parts and reports any edit, gap or truncation.
 pub fn verify_audit(file: impl AsRef<Path>) -> Result<Verified, VerifyError> {
     let path = file.as_ref();
     match verify(path) {
@@ -91,7 +91,7 @@ fn verify(path: &Path) -> Result<Verified, VerifyError> {
     }
 }
 
-/// What the files of a log hold, whatever its head says.
+/// What the files of a log contain, whatever its head says.
 pub(super) struct Survey {
     path: PathBuf,
     /// The number of the first record, if there is one.
@@ -102,14 +102,14 @@ pub(super) struct Survey {
     pub(super) hash: String,
     /// The hash of the record before it.
     previous: String,
-    /// How many bytes of whole records the newest file holds.
+    /// How many bytes of complete records the newest file has.
     pub(super) size: u64,
-    /// What comes after them: a record without its end.
+    /// What follows them: an incomplete record.
     pub(super) torn: Option<Torn>,
     files: usize,
 }
 
-/// The beginning of a record that was not written to its end.
+/// The beginning of an incomplete record.
 pub(super) struct Torn {
     pub(super) bytes: Vec<u8>,
     line: u64,
@@ -119,12 +119,12 @@ pub(super) struct Torn {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum End {
     Same,
-    /// It has one record that the head does not know of.
+    /// It has one record that the head does not list.
     OneMore,
 }
 
 impl Survey {
-    /// Reads all of a log. An error is an edit or a gap.
+    /// Reads the whole log. An error is an edit or a gap.
     pub(super) fn of(path: &Path) -> Result<Survey, VerifyError> {
         let mut parts: Vec<PathBuf> = parts(path).into_iter().map(|(_, part)| part).collect();
         parts.reverse();
@@ -193,7 +193,7 @@ impl Survey {
         Ok(())
     }
 
-    /// Whether the log ends where its head says, or one record later. An error is a truncation.
+    /// Checks that the log ends where its head says, or one record later. An error is a truncation.
     pub(super) fn compare(&self, head: &Head) -> Result<End, VerifyError> {
         let missing = |what: String| VerifyError::Missing { file: self.path.clone(), what };
         // With no older parts kept, everything up to the head may be gone.
@@ -232,7 +232,7 @@ pub(super) fn first_sequence(part: &Path) -> io::Result<u64> {
     }
 }
 
-/// A record as far as the chain goes.
+/// The parts of a record that the chain uses.
 struct Line {
     hash: String,
     previous: String,

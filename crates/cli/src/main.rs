@@ -87,6 +87,8 @@ fn main() -> ExitCode {
     let level = std::env::var("WARDIAN_LOG").ok().and_then(|level| level.parse().ok());
     let level: tracing::Level = level.unwrap_or(tracing::Level::WARN);
     tracing_subscriber::fmt().with_max_level(level).with_writer(|| out::Remarks).init();
+    // Before anything counts descriptors: each client needs one.
+    wardian::tune_process();
     let outcome = match Arguments::try_parse() {
         Ok(arguments) => execute(arguments.command),
         Err(error) => explain(&error),

@@ -5,7 +5,6 @@ use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -16,8 +15,6 @@ use crate::tools;
 
 /// Where the token is found if it is not in a file.
 const TOKEN: &str = "WARDIAN_HTTP_TOKEN";
-/// More descriptors than this are not needed.
-const DESCRIPTORS: u64 = 65_536;
 
 /// Serve sandboxes to other programs, by JSON-RPC 2.0, one message a line; health and native tools by HTTP.
 #[derive(clap::Args)]
@@ -64,23 +61,11 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
     {
         bail!("not a directory: {}", dir.display());
     }
-    raise_descriptor_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let served = runtime.block_on(serve(arguments));
     // A thread may wait for standard input that never comes.
     runtime.shutdown_background();
     served.map(|()| 0)
-}
-
-/// Takes as many descriptors as it may have and has a use for: each client needs one.
-fn raise_descriptor_limit() {
-    let mut limit = getrlimit(Resource::Nofile);
-    let most = limit.maximum.unwrap_or(u64::MAX).min(DESCRIPTORS);
-    if limit.current.is_some_and(|current| current < most) {
-        limit.current = Some(most);
-        // Fewer mean fewer clients.
-        let _ = setrlimit(Resource::Nofile, limit);
-    }
 }
 
 async fn serve(arguments: Arguments) -> Result<()> {

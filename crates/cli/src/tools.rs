@@ -1,4 +1,4 @@
-//! `wardian tools`: native programs through the guarded door.
+//! `wardian tools`: native programs through the host-tool gateway.
 
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;

@@ -1,5 +1,5 @@
 //! The unsafe calls between fork and exec, each with its reason. They are for processes with one thread: after a fork
-//! the child's heap and locks are as sound as the parent's, so ordinary code may run there, too.
+//! the child's heap and locks are as sound as the parent's, so ordinary code may run there as well.
 
 use std::ffi::{CStr, CString, c_char};
 use std::io;
@@ -8,15 +8,15 @@ use std::ptr;
 
 use rustix::process::Pid;
 
-/// Which process this is after a fork.
+/// The two sides of a fork.
 pub enum Side {
-    /// The one that forked; the number is its child's.
+    /// The parent; the number is its child's.
     Parent(Pid),
-    /// The new one.
+    /// The child.
     Child,
 }
 
-/// Makes a copy of this process, which must have one thread: that is checked.
+/// Forks this process, which must have only one thread: that is checked.
 pub fn fork() -> io::Result<Side> {
     if std::fs::read_dir("/proc/self/task")?.count() != 1 {
         return Err(io::Error::other("a process with several threads cannot fork"));
@@ -30,8 +30,8 @@ pub fn fork() -> io::Result<Side> {
     }
 }
 
-/// Takes over a descriptor this process was started with: it moves out of the way of the standard streams, closes on
-/// exec, and `/dev/null` takes its place.
+/// Takes over a descriptor this process was started with: it is moved away from the standard streams and marked
+/// close-on-exec, and `/dev/null` replaces it.
 pub fn take_descriptor(number: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: the call looks at a number; that it is open is what it checks.
     let moved = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 10) };
@@ -44,30 +44,30 @@ pub fn take_descriptor(number: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(moved) })
 }
 
-/// Makes `number` another name of `descriptor`, which stays open across exec.
+/// Duplicates `descriptor` as `number`, which stays open across exec.
 pub fn replace(descriptor: &impl AsRawFd, number: RawFd) -> io::Result<()> {
     // SAFETY: `number` is one of the standard streams, which no value of this process owns.
     check(unsafe { libc::dup2(descriptor.as_raw_fd(), number) })
 }
 
-/// Lets every descriptor but the standard streams close on exec.
+/// Marks every descriptor except the standard streams close-on-exec.
 pub fn close_the_rest_on_exec() -> io::Result<()> {
     // SAFETY: sets a flag; nothing is closed before exec replaces all that could use it.
     let done = unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     check(done as i32)
 }
 
-/// Closes every descriptor but the standard streams.
+/// Closes every descriptor except the standard streams.
 ///
 /// # Safety
 ///
-/// Nothing in this process may own one of them: it has just been started.
+/// Nothing in this process may own one of them: the process must have just been started.
 pub unsafe fn close_the_rest() -> io::Result<()> {
     // SAFETY: the caller has seen to it that nobody uses what is closed.
     check(unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) } as i32)
 }
 
-/// Signals do again what they do by default, and none is blocked.
+/// Resets all signals to their defaults and unblocks them.
 pub fn reset_signals() -> io::Result<()> {
     for signal in 1..libc::SIGRTMAX() {
         // SAFETY: sets a disposition that is no code. It fails for SIGKILL and SIGSTOP, which have no other.
@@ -81,34 +81,34 @@ pub fn reset_signals() -> io::Result<()> {
     }
 }
 
-/// The working directory becomes the one held, whatever its name leads to by now.
+/// Changes the working directory to an open one, whatever its name leads to now.
 pub fn change_directory(directory: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the descriptor is open for as long as it is borrowed.
     check(unsafe { libc::fchdir(directory.as_raw_fd()) })
 }
 
-/// Strings as exec wants them: pointers to each, and a null at the end.
+/// Strings in exec's format: pointers to each, and a null at the end.
 pub struct Strings {
     pointers: Vec<*const c_char>,
     _held: Vec<CString>,
 }
 
 impl Strings {
-    /// Keeps the strings for as long as exec may look at them.
+    /// Holds the strings as long as exec may use them.
     pub fn new(held: Vec<CString>) -> Strings {
         let pointers = held.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect();
         Strings { pointers, _held: held }
     }
 }
 
-/// Becomes the program. Returns only with the reason why not.
+/// Executes the program. Returns only if that fails.
 pub fn exec(program: &CStr, args: &Strings, env: &Strings) -> io::Error {
     // SAFETY: both lists end in a null and point to strings that `Strings` holds.
     unsafe { libc::execve(program.as_ptr(), args.pointers.as_ptr(), env.pointers.as_ptr()) };
     io::Error::last_os_error()
 }
 
-/// Ends the child of a fork without running what its parent wants run at exit.
+/// Exits the child of a fork without running the parent's exit handlers.
 pub fn exit_child(code: i32) -> ! {
     // SAFETY: ends the process.
     unsafe { libc::_exit(code) }

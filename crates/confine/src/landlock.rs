@@ -1,6 +1,6 @@
-//! Files, by landlock: the jail, the system's programs and libraries, and nothing else.
+//! File access, restricted by landlock to the jail and the system's programs and libraries.
 //!
-//! Landlock says nothing about a file's mode, owner and times; where nothing may be written, `seccomp` does.
+//! Landlock does not cover a file's mode, owner and times; where nothing may be written, `seccomp` does.
 
 use std::ffi::OsStr;
 use std::io;
@@ -15,16 +15,16 @@ use rustix::fs::{Mode, OFlags, open};
 
 use crate::program::Confinement;
 
-/// Linux 6.2: the first that also holds truncation, without which files elsewhere could be emptied.
+/// Linux 6.2: the first version that also covers truncation, without which files elsewhere could be emptied.
 const NEEDED: ABI = ABI::V3;
-/// What is used where the kernel has it: devices' ioctls (Linux 6.10), signals to others and their sockets without a path
-/// (6.12), sockets with one (7.1).
+/// Used if the kernel has them: device ioctls (Linux 6.10), signals to other processes and abstract sockets (6.12),
+/// sockets with a path (7.1).
 const WANTED: ABI = ABI::V9;
 
 /// Programs, libraries and their data.
 const PROGRAMS: [&str; 9] =
     ["/usr", "/lib", "/lib64", "/lib32", "/libx32", "/bin", "/sbin", "/nix/store", "/gnu/store"];
-/// What programs look up about the system. Not all of /etc: there are secrets in it.
+/// What programs look up about the system. Not all of /etc: it contains secrets.
 const LOOKED_UP: [&str; 20] = [
     "/etc/alternatives",
     "/etc/group",
@@ -47,8 +47,8 @@ const LOOKED_UP: [&str; 20] = [
     "/proc/stat",
     "/proc/version",
 ];
-/// What a program looks up about itself: opened in the child, they are the child's. Not all of them: others tell what is
-/// mounted where, and which connections the machine has.
+/// What a program looks up about itself: opened in the child, they are the child's. Not all of them: others reveal what
+/// is mounted where, and which connections the machine has.
 const ITS_OWN: [&str; 11] = [
     "/proc/self/auxv",
     "/proc/self/cgroup",
@@ -62,7 +62,7 @@ const ITS_OWN: [&str; 11] = [
     "/proc/self/statm",
     "/proc/self/status",
 ];
-/// What a program with network needs besides.
+/// What a program with network access needs in addition.
 const NETWORK: [&str; 7] = [
     "/etc/ca-certificates",
     "/etc/gai.conf",
@@ -77,15 +77,15 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 /// Files under these names may be replaced by others.
 const GOOD_FOR: Duration = Duration::from_secs(1);
 
-/// The rules that are the same for all programs, half of what there is to do. Made between jobs, and good for one: rules
-/// can be added to it, but not taken away.
+/// The rules common to all programs, half of the work. Created between jobs, and used for one: rules can be added, but
+/// not removed.
 pub(crate) struct Common {
     ruleset: RulesetCreated,
     made: Instant,
 }
 
 impl Common {
-    /// An error without errno: the kernel has no landlock, or too old a one.
+    /// Fails with an error without errno if the kernel has no landlock, or too old a version.
     pub fn new() -> io::Result<Common> {
         let read = AccessFs::from_read(WANTED);
         let looked_up = LOOKED_UP.iter().map(|path| (OsStr::new(path), read & !AccessFs::Execute));
@@ -100,7 +100,7 @@ impl Common {
         self.made.elapsed() < GOOD_FOR
     }
 
-    /// From here on this process and its children reach these files, `program` and those of `rules`, only.
+    /// Restricts this process and its children to these files, `program` and those of `rules`.
     pub fn restrict(&self, program: &OsStr, rules: &Confinement<impl AsFd>) -> io::Result<()> {
         let ruleset = self.ruleset.try_clone()?;
         allow_own(ruleset, program, rules)?.restrict_self().map_err(failed)?;
@@ -108,8 +108,8 @@ impl Common {
     }
 }
 
-/// From here on this process opens no file by its path, for whatever. An error without errno: the kernel has no
-/// landlock, or too old a one.
+/// Prevents this process from opening any file by path. Fails with an error without errno if the kernel has no landlock,
+/// or too old a version.
 pub(crate) fn reach_nothing() -> io::Result<()> {
     handled().map_err(io::Error::other)?.restrict_self().map_err(failed)?;
     Ok(())
@@ -130,7 +130,7 @@ fn handled() -> Result<RulesetCreated, ::landlock::RulesetError> {
         .create()
 }
 
-/// What this program may reach beyond what all may.
+/// Adds what this program may access beyond what all may.
 fn allow_own(
     ruleset: RulesetCreated,
     program: &OsStr,
@@ -158,7 +158,7 @@ fn allow_each<'a>(
     Ok(ruleset)
 }
 
-/// Everything but device files, which would reach what no path leads to.
+/// Everything except device files, which would give access to what no path leads to.
 fn in_jail(write: bool) -> BitFlags<AccessFs> {
     let read = AccessFs::from_read(WANTED);
     if !write {

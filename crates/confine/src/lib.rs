@@ -1,6 +1,6 @@
-//! What the operating system lets a process do.
+//! Restricting what a process may do, by means of the operating system.
 //!
-//! A process gives up rights; it never gets them back. Linux has four mechanisms for it, and each covers what the
+//! A process gives up rights and never gets them back. Linux has four mechanisms for this, and each covers what the
 //! others cannot:
 //!
 //! | what | file | restricts |
@@ -12,13 +12,13 @@
 //!
 //! There are two ways to use them:
 //!
-//! - [`Prepared`] confines **a native program** between fork and exec, by a [`Confinement`] that names its directory
-//!   and its limits. Everything works but what is listed: such programs are many, and nobody knows all their calls.
+//! - [`Prepared`] confines **a native program** between fork and exec, by a [`Confinement`] with its directory and
+//!   its limits. Everything works except what is listed: there are many such programs, and no one knows all their calls.
 //! - [`seal`] confines **this process**, which knows exactly what it still has to do: read and write the
-//!   descriptors it has, allocate memory, exit. Nothing works but what is listed.
+//!   descriptors it has, allocate memory, exit. Nothing works except what is listed.
 //!
-//! Order matters: a limit or a filter that is in force also applies to the steps after it. `program` and `seal` have
-//! the two orders. `fork_exec` has the unsafe calls between fork and exec.
+//! Order matters: a limit or filter that is in force also applies to the steps after it. `program` and `seal` have the
+//! two orders. `fork_exec` has the unsafe calls between fork and exec.
 
 pub mod fork_exec;
 mod landlock;

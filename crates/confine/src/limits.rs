@@ -1,4 +1,5 @@
-//! Limits (`setrlimit`). They hold each process by itself, except that on processes, which counts all of a user.
+//! Resource limits (`setrlimit`). They apply to each process separately, except the one on processes, which counts all
+//! of a user's.
 
 use std::fs;
 use std::io;
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getuid, setrlimit};
 
-/// What a process may take.
+/// The resources a process may use.
 pub(crate) struct Limits {
     pub memory: u64,
     pub files: u64,
@@ -16,13 +17,13 @@ pub(crate) struct Limits {
     pub processor_seconds: Option<u64>,
 }
 
-/// How many processes and threads the user has besides: the kernel counts them along, so they are added to a limit.
+/// How many other processes and threads the user has: the kernel counts them too, so they are added to a limit.
 #[derive(Default)]
 pub(crate) struct OtherProcesses {
     counted: Option<(Instant, u64)>,
 }
 
-/// Counting looks at every process there is, so it is done between jobs and not for each.
+/// Counting inspects every process on the machine, so it is done between jobs and not for each.
 const GOOD_FOR: Duration = Duration::from_secs(1);
 
 impl OtherProcesses {
@@ -40,7 +41,7 @@ impl OtherProcesses {
         }
     }
 
-    /// The limit that leaves room for so many more.
+    /// Returns the limit that allows this many more.
     pub fn beside(&self, processes: u64) -> u64 {
         processes.saturating_add(self.counted.map_or(0, |(_, count)| count))
     }
@@ -56,7 +57,7 @@ fn threads_of_user(user: u32) -> u64 {
 }
 
 impl Limits {
-    /// From here on they hold, and cannot be raised.
+    /// Sets the limits, which cannot be raised afterwards.
     pub fn set(&self) -> io::Result<()> {
         let processor = self.processor_seconds.map(|seconds| (Resource::Cpu, seconds));
         let all = [

@@ -1,4 +1,4 @@
-//! Privileges: none can be gained, and of root's, those over files stay (what they reach is landlock's to say).
+//! Privileges: none can be gained, and of root's only those over files are kept (landlock decides which files).
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::io;
 const KEPT: [u32; 4] =
     [0 /* CHOWN */, 1 /* DAC_OVERRIDE */, 3 /* FOWNER */, 4 /* FSETID */];
 
-/// The privileges of root that a confined program keeps: those over files, as a set of `CapEff`'s bits.
+/// The privileges of root that a confined program keeps: those over files, as bits of `CapEff`.
 pub const KEPT_CAPABILITIES: u64 = 1 << KEPT[0] | 1 << KEPT[1] | 1 << KEPT[2] | 1 << KEPT[3];
 
 /// The header and the two halves of `capset`, version 3.
@@ -27,7 +27,7 @@ struct Half {
 
 const VERSION_3: u32 = 0x2008_0522;
 
-/// What this process has; what it may start programs with is less from here on, and stays so.
+/// The privileges of this process. What it may start programs with is reduced permanently.
 pub(crate) struct Privileges {
     had: u64,
 }
@@ -44,13 +44,13 @@ impl Privileges {
         Ok(Privileges { had })
     }
 
-    /// In the child: no privilege but over files.
+    /// In the child: drops all privileges except those over files.
     pub fn drop(&self) -> io::Result<()> {
         if self.had == 0 { Ok(()) } else { keep(KEPT_CAPABILITIES & self.had) }
     }
 }
 
-/// Drops all privileges but these of the lower half, for this process.
+/// Drops all privileges of this process except these of the lower half.
 pub(crate) fn keep(kept: u64) -> io::Result<()> {
     let kept = kept as u32;
     let header = Header { version: VERSION_3, process: 0 };

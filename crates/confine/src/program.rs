@@ -2,7 +2,7 @@
 //! What is the same for all programs is done once, in the process that forks.
 //!
 //! Files: the jail to read and perhaps write, the system's programs to read, nothing else. Calls: no sockets unless
-//! granted; no tracing, mounting, modules, namespaces; nothing of other processes.
+//! allowed; no tracing, mounting, modules or namespaces; no access to other processes.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -16,11 +16,11 @@ use crate::{landlock, limits, seccomp};
 
 /// What the operating system lets a program do.
 ///
-/// `Jail` is whatever stands for the directory it works in: an opened directory where the program is started, nothing
-/// where the rest travels to another process.
+/// `Jail` represents the directory it works in: an opened directory where the program is started, nothing if the rest is
+/// sent to another process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Confinement<Jail> {
-    /// The one directory whose files it may reach, besides the system's programs and libraries.
+    /// The directory whose files it may access, in addition to the system's programs and libraries.
     pub jail: Jail,
     /// More files and directories it may read.
     #[serde(with = "paths")]
@@ -30,31 +30,31 @@ pub struct Confinement<Jail> {
     pub writable: Vec<PathBuf>,
     /// Whether it may change files in the jail.
     pub write: bool,
-    /// Whether it may, besides, change mode, owner, times and attributes of files by their path: of any the user owns,
-    /// since landlock does not hold these. Of a file it has open it may without.
+    /// Whether it may also change mode, owner, times and attributes of files by path: of any file the user owns, since
+    /// landlock does not cover these. It may always do so for a file it has open.
     pub attributes: bool,
     /// Whether it may open sockets.
     pub network: bool,
     /// Whether it may start other programs.
     pub children: bool,
-    /// Bytes of address space.
+    /// Maximum bytes of address space.
     pub memory: u64,
-    /// Open descriptors.
+    /// Maximum number of open descriptors.
     pub files: u64,
-    /// Processes of its user.
+    /// Maximum number of its user's processes.
     pub processes: u64,
-    /// Bytes of a file it writes.
+    /// Maximum bytes of a file it writes.
     pub file_size: u64,
-    /// What must be in force, or nothing runs.
+    /// What must be in force for the program to run.
     pub required: Required,
 }
 
-/// What must be in force before a program runs. Opting out is the caller's to say.
+/// What must be in force before a program runs. The caller may opt out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Required {
-    /// Landlock: files beyond the jail cannot be reached.
+    /// Landlock: files outside the jail are inaccessible.
     pub landlock: bool,
-    /// Seccomp: system calls it has no use for do not work.
+    /// Seccomp: system calls that it does not need are blocked.
     pub seccomp: bool,
 }
 
@@ -65,7 +65,7 @@ impl Default for Required {
 }
 
 impl<Jail> Confinement<Jail> {
-    /// The same in another jail.
+    /// Returns the same for another jail.
     pub fn in_jail<Other>(&self, jail: Other) -> Confinement<Other> {
         Confinement {
             jail,
@@ -104,7 +104,7 @@ impl<Jail> Confinement<Jail> {
     }
 }
 
-/// Paths as the bytes they are: serde's own refuses those that are not UTF-8.
+/// Paths as bytes: serde's own implementation refuses those that are not UTF-8.
 mod paths {
     use super::{Deserialize, OsString, PathBuf, Serialize};
 
@@ -117,7 +117,7 @@ mod paths {
     }
 }
 
-/// What is in force in this process already, or prepared before a fork, for many programs.
+/// What is already in force in this process, or prepared before a fork, for many programs.
 pub struct Prepared {
     privileges: Privileges,
     forbidden_for_all: io::Result<()>,
@@ -127,12 +127,12 @@ pub struct Prepared {
     files: Option<landlock::Common>,
 }
 
-/// The half of the rules on files that is prepared for one program: in its child they become that program's, and the
-/// parent must let go of them.
+/// The half of the file rules that is prepared for one program: in its child they become that program's, and the parent
+/// must drop them.
 pub struct Files(io::Result<landlock::Common>);
 
 impl Prepared {
-    /// Confines this process, too, as far as one that only starts programs can be.
+    /// Prepares, and confines this process as well, as far as one that only starts programs can be.
     pub fn new() -> io::Result<Prepared> {
         Ok(Prepared {
             privileges: Privileges::limit()?,
@@ -158,12 +158,12 @@ impl Prepared {
         self.files = landlock::Common::new().ok();
     }
 
-    /// In the child: no privilege but over files.
+    /// In the child: drops all privileges except those over files.
     pub fn drop_privileges(&self) -> io::Result<()> {
         self.privileges.drop()
     }
 
-    /// In the child: it reaches the jail, the system's programs and `program`, and no other file.
+    /// In the child: restricts file access to the jail, the system's programs and `program`.
     pub fn restrict_files(
         &self,
         files: Files,
@@ -177,12 +177,12 @@ impl Prepared {
         }
     }
 
-    /// In the child: it takes no more than this.
+    /// In the child: sets the resource limits.
     pub fn set_limits<Jail>(&self, rules: &Confinement<Jail>) -> io::Result<()> {
         rules.limits(&self.others).set()
     }
 
-    /// In the child: calls a program has no use for fail.
+    /// In the child: blocks system calls that the program does not need.
     pub fn restrict_calls<Jail>(&self, rules: &Confinement<Jail>) -> io::Result<()> {
         let for_all = match &self.forbidden_for_all {
             Ok(()) => Ok(()),

@@ -1,26 +1,26 @@
-//! Sealing this process: from here on it computes on what it has, and reaches nothing else.
+//! Sealing this process: from then on it computes on what it has, and can access nothing else.
 //!
-//! It is for a process that is about to look at bytes it does not trust. It keeps its open descriptors, may allocate
-//! memory and exit; it opens no file, no socket, starts no thread or program, makes no memory executable, signals
-//! nobody. A call that is not on the list fails with EPERM, so that a library that tries one for a reason of its own
-//! (a statistic, a hint to the kernel) goes on.
+//! This is for a process that is about to read untrusted bytes. It keeps its open descriptors and may allocate memory
+//! and exit; it cannot open files or sockets, start threads or programs, make memory executable or send signals. A call
+//! that is not on the list fails with EPERM, so that a library that tries one for its own purposes (statistics, a hint
+//! to the kernel) continues.
 
 use std::io;
 
 use crate::{landlock, limits, privileges, seccomp};
 
-/// What a sealed process may take.
+/// The resources a sealed process may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// Bytes of address space, what the program itself has mapped included.
+    /// Bytes of address space, including what the program itself has mapped.
     pub memory: u64,
-    /// Seconds of processor time; the kernel kills the process that takes more.
+    /// Seconds of processor time; the kernel kills a process that uses more.
     pub processor_seconds: u64,
-    /// Bytes of a file it writes.
+    /// Maximum bytes of a file it writes.
     pub file_size: u64,
 }
 
-/// Which parts of the seal this kernel has. Privileges and limits are always in force.
+/// Which parts of the seal this kernel supports. Privileges and limits always apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InForce {
     /// Landlock: no path can be opened.
@@ -29,10 +29,10 @@ pub struct InForce {
     pub seccomp: bool,
 }
 
-/// Seals this thread and the limits of this process. To be called before there are other threads: landlock and seccomp
-/// apply to the one that calls.
+/// Seals this thread and sets the limits of this process. Call it before there are other threads: landlock and seccomp
+/// apply only to the calling one.
 ///
-/// What the kernel does not have is reported, what it has and refuses is an error.
+/// What the kernel lacks is reported; what it has but refuses is an error.
 pub fn seal(budget: &Budget) -> io::Result<InForce> {
     privileges::no_new_privileges()?;
     privileges::keep(0)?;

@@ -1,8 +1,8 @@
-//! System calls, by seccomp.
+//! System calls, restricted by seccomp.
 //!
-//! For a native program everything works but what a tool has no use for, which fails as if it were forbidden. Not a list
-//! of what is allowed: tools are many, and an unknown call that kills a build is a fault nobody can find. What is listed
-//! is what reaches around landlock and the limits. A sealed process is the opposite: [`COMPUTING`] is all it may call.
+//! For a native program everything works except calls that tools do not need, which fail as forbidden. It is not an
+//! allowlist: there are many tools, and an unknown call that breaks a build would be impossible to diagnose. The list
+//! has what bypasses landlock and the limits. A sealed process is the opposite: it may only call [`COMPUTING`].
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,7 +23,7 @@ const TRACING: &[i64] = &[
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
 ];
-/// Where files are, and roads to them that are not paths.
+/// Where files are, and ways to them that are not paths.
 const MOUNTING: &[i64] = &[
     libc::SYS_mount,
     libc::SYS_umount2,
@@ -47,7 +47,7 @@ const MOUNTING: &[i64] = &[
     libc::SYS_inotify_add_watch,
     SYS_OPEN_TREE_ATTR,
 ];
-/// Memory and queues that all of a user's programs share, and that outlive who made them.
+/// Memory and queues that all of a user's programs share, and that outlive their creator.
 const SHARED: &[i64] = &[
     libc::SYS_shmget,
     libc::SYS_shmat,
@@ -63,7 +63,7 @@ const SHARED: &[i64] = &[
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
 ];
-/// What another process of the user is given of the machine, by its number in the first argument; zero is one's own.
+/// What share of the machine another process of the user gets, by its number in the first argument; zero is one's own.
 const OTHERS: &[i64] = &[
     libc::SYS_prlimit64,
     libc::SYS_sched_setaffinity,
@@ -71,7 +71,7 @@ const OTHERS: &[i64] = &[
     libc::SYS_sched_setparam,
     libc::SYS_sched_setscheduler,
 ];
-/// The same, with the number in the second argument and whose it is (a process's, a group's, a user's) in the first.
+/// The same, with the number in the second argument and its kind (process, group, user) in the first.
 const OTHERS_OF_A_KIND: &[(i64, u64)] =
     &[(libc::SYS_setpriority, libc::PRIO_PROCESS as u64), (libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS)];
 const IOPRIO_WHO_PROCESS: u64 = 1;
@@ -116,7 +116,7 @@ const OF_THIS_MACHINE: &[i64] = &[
 /// `kexec_file_load`, by the number all younger architectures have for it: not every libc names it.
 #[cfg(not(target_arch = "x86_64"))]
 const OF_THIS_MACHINE: &[i64] = &[294];
-/// Mode, owner, times and attributes of files by path, any path: landlock does not hold them.
+/// Mode, owner, times and attributes of files by path, any path: landlock does not cover them.
 const ATTRIBUTES: &[i64] = &[
     libc::SYS_fchmodat,
     SYS_FCHMODAT2,
@@ -129,7 +129,7 @@ const ATTRIBUTES: &[i64] = &[
     SYS_REMOVEXATTRAT,
     SYS_FILE_SETATTR,
 ];
-/// The same of a file that is open, which landlock had a word in.
+/// The same for an open file, which landlock has already checked.
 const ATTRIBUTES_OF_OPEN_FILES: &[i64] =
     &[libc::SYS_fchmod, libc::SYS_fchown, libc::SYS_utimensat, libc::SYS_fsetxattr, libc::SYS_fremovexattr];
 #[cfg(target_arch = "x86_64")]
@@ -143,14 +143,14 @@ const OLD_ATTRIBUTES: &[i64] = &[
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_ATTRIBUTES: &[i64] = &[];
-/// Numbers younger than the library that names them; the same on every architecture.
+/// Numbers newer than the library that names them; the same on every architecture.
 const SYS_FCHMODAT2: i64 = 452;
 const SYS_SETXATTRAT: i64 = 463;
 const SYS_REMOVEXATTRAT: i64 = 466;
 const SYS_OPEN_TREE_ATTR: i64 = 467;
 const SYS_FILE_SETATTR: i64 = 469;
 
-/// The bits of `clone` that ask for a namespace of one's own: mount, cgroup, uts, ipc, user, pid, net.
+/// The flags of `clone` that request a new namespace: mount, cgroup, uts, ipc, user, pid, net.
 const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNS,
     libc::CLONE_NEWCGROUP,
@@ -160,7 +160,7 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWPID,
     libc::CLONE_NEWNET,
 ];
-/// Calls that do nothing but make a process. `clone` makes threads, too, so its flags decide.
+/// Calls that only create processes. `clone` also creates threads, so its flags decide.
 #[cfg(target_arch = "x86_64")]
 const FORKING: &[i64] = &[libc::SYS_fork, libc::SYS_vfork];
 #[cfg(not(target_arch = "x86_64"))]
@@ -168,8 +168,8 @@ const FORKING: &[i64] = &[];
 /// Device ioctls that type into a terminal.
 const TYPING: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
 
-/// What a process calls that reads and writes what it has open and computes in between. Besides, `mmap` and `mprotect`
-/// unless the memory is to be executable, and signals to itself.
+/// What a process needs that reads and writes its open descriptors and computes in between. In addition, `mmap` and
+/// `mprotect` unless the memory is to be executable, and signals to itself.
 const COMPUTING: &[i64] = &[
     libc::SYS_read,
     libc::SYS_readv,
@@ -199,8 +199,8 @@ const COMPUTING: &[i64] = &[
     libc::SYS_exit_group,
 ];
 
-/// From here on, this thread calls nothing but [`COMPUTING`]. An error without errno: there is no filter for this
-/// machine, or no seccomp in its kernel.
+/// Restricts this thread to [`COMPUTING`]. Fails with an error without errno if there is no filter for this machine, or
+/// no seccomp in its kernel.
 pub(crate) fn only_compute() -> io::Result<()> {
     let filter = || {
         let mut allowed: Rules = COMPUTING.iter().map(|call| (*call, vec![])).collect();
@@ -216,14 +216,14 @@ pub(crate) fn only_compute() -> io::Result<()> {
     apply(&filter().map_err(|error: seccompiler::Error| io::Error::other(error))?)
 }
 
-/// What no program may call, whatever else it may: applied to the worker itself, once, and so to all it starts. The
-/// kernel compiles a filter each time it is applied, which takes longer than all other confinement together.
+/// What no program may call: applied to the worker itself, once, and so to everything it starts. The kernel compiles a
+/// filter each time it is applied, which takes longer than all other confinement together.
 pub(crate) fn forbid_for_all() -> io::Result<()> {
     let compiled = for_all().map_err(io::Error::other)?;
     compiled.iter().try_for_each(apply)
 }
 
-/// What programs differ in.
+/// What differs between programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Granted {
     pub write: bool,
@@ -232,7 +232,7 @@ pub(crate) struct Granted {
     pub children: bool,
 }
 
-/// A filter for each set of what is granted that has been met.
+/// A filter for each set of permissions seen so far.
 #[derive(Default)]
 pub(crate) struct Filters {
     compiled: BTreeMap<Granted, Option<BpfProgram>>,
@@ -243,8 +243,8 @@ impl Filters {
         self.compiled.entry(granted).or_insert_with(|| for_one(granted).ok());
     }
 
-    /// From here on, the calls listed do not work in this process and its children. An error without errno: there is
-    /// no filter for this machine, or no seccomp in its kernel.
+    /// Blocks the listed calls in this process and its children. Fails with an error without errno if there is no filter
+    /// for this machine, or no seccomp in its kernel.
     pub fn apply(&self, granted: Granted) -> io::Result<()> {
         let program = self.compiled.get(&granted).and_then(Option::as_ref);
         apply(program.ok_or_else(|| io::Error::other("no seccomp filter for this machine"))?)
@@ -264,7 +264,7 @@ fn apply(program: &BpfProgram) -> io::Result<()> {
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// One filter for what is forbidden (EPERM), one for what is to look as if it did not exist (ENOSYS).
+/// One filter for what is forbidden (EPERM), one for what should appear not to exist (ENOSYS).
 fn for_all() -> Result<[BpfProgram; 2], seccompiler::Error> {
     let lists = [TRACING, MOUNTING, SHARED, MACHINE, AROUND, OF_THIS_MACHINE].into_iter().flatten();
     let mut forbidden: Rules = lists.map(|call| (*call, vec![])).collect();
@@ -308,8 +308,8 @@ fn for_one(granted: Granted) -> Result<BpfProgram, seccompiler::Error> {
     deny(forbidden, libc::EPERM)
 }
 
-/// None; or, with network, only of the internet, and to the kernel to ask for addresses. Never to a path: services of
-/// the machine listen there, which landlock does not hold before Linux 7.1.
+/// No sockets; or, with network access, only internet sockets, and those to the kernel to ask for addresses. Never to a
+/// path: the machine's services listen there, which landlock does not cover before Linux 7.1.
 fn sockets(network: bool) -> Result<Vec<SeccompRule>, seccompiler::Error> {
     if !network {
         return Ok(vec![]);
@@ -333,7 +333,7 @@ fn any(
     conditions.map(|condition| Ok(SeccompRule::new(vec![condition?])?)).collect()
 }
 
-/// A filter in which everything works but what the rules list.
+/// Returns a filter in which everything works except what the rules list.
 fn deny(rules: Rules, errno: i32) -> Result<BpfProgram, seccompiler::Error> {
     program(rules, SeccompAction::Allow, SeccompAction::Errno(errno as u32))
 }
@@ -350,7 +350,7 @@ fn program(
     Ok(program)
 }
 
-/// x86-64 knows most calls by a second number (x32), which a list of numbers would miss: none of those works.
+/// x86-64 has a second number (x32) for most calls, which a list of numbers would miss: none of those works.
 fn other_numbers() -> BpfProgram {
     if !cfg!(target_arch = "x86_64") {
         return BpfProgram::new();

@@ -1,8 +1,8 @@
-//! Which parts of the arguments may be paths.
+//! Finding the parts of the arguments that may be paths.
 //!
-//! Everything may, except what the policy knows to be text: a program has many ways to be told a path (`FILE`,
-//! `--opt=FILE`, `-oFILE`, `@FILE`, `name=FILE,FILE`, `REV:FILE`), and a word that is none does no harm as one: it names
-//! nothing outside.
+//! Every argument may be one, unless the policy says it is text: a program can take a path in many forms (`FILE`,
+//! `--opt=FILE`, `-oFILE`, `@FILE`, `name=FILE,FILE`, `REV:FILE`), and treating an argument that is not a path as one
+//! does no harm: it names nothing outside.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use crate::error::ToolError;
 use crate::flags::{short, value_at};
 use crate::policy::{FlagRules, Notation, ProgramPolicy};
 
-/// More than this is not looked through.
+/// Longer arguments are not searched.
 const MOST_PATHS: usize = 4096;
 
-/// What in an argument may be a path.
+/// A part of an argument that may be a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Candidate<'a> {
     /// The whole argument.
@@ -54,7 +54,7 @@ pub(crate) fn paths<'a>(
     Ok(reader.found)
 }
 
-/// What the next word is.
+/// The role of the next argument.
 enum Next {
     Anything,
     Text,
@@ -147,13 +147,13 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// A flag nobody has told us about may have its value anywhere in its word.
+    /// An unknown flag may have its value anywhere in its argument.
     fn every_suffix(&mut self, argument: &'a str, letters: &'a str) {
         let starts = letters.char_indices().skip(1).map(|(at, _)| at).take(MOST_PATHS + 1);
         starts.for_each(|at| self.any_part(argument, &letters[at..]));
     }
 
-    /// The text, and what in it stands between characters that programs cut at.
+    /// The text, and its parts between characters at which programs split.
     fn any_part(&mut self, argument: &'a str, text: &'a str) {
         let starts = text.match_indices(['=', ':', ',', '@']).map(|(at, _)| at + 1);
         for start in std::iter::once(0).chain(starts).take(MOST_PATHS + 1) {
@@ -168,7 +168,7 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// How many operands are text: none as soon as a flag could mean that the text is elsewhere.
+/// How many operands are text: none if a flag could mean that the text is elsewhere.
 fn text_operands(policy: &ProgramPolicy, args: &[String]) -> usize {
     let elsewhere = |word: &String| {
         policy.text_words_unless.iter().any(|flag| match (word.strip_prefix("--"), short(flag)) {

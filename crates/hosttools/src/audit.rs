@@ -1,4 +1,4 @@
-//! Stages 7 and 9: what was asked, what was run and what came of it, on record. No record, no run.
+//! Stages 7 and 9: recording what was requested, what ran and how it ended. A call that cannot be recorded does not run.
 
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -9,9 +9,9 @@ use crate::redact::Redactor;
 use crate::request::Request;
 use crate::spec::{Ended, ExecSpec, Finished, Lane};
 
-/// How much of an argument or message is recorded.
+/// The maximum recorded length of an argument or message.
 const TEXT_KEPT: usize = 4096;
-/// How much of a session's name is.
+/// The maximum recorded length of a session's name.
 const SESSION_KEPT: usize = 128;
 
 /// Writes records, without secrets.
@@ -26,7 +26,7 @@ impl Recorder {
         Recorder { log, redactor }
     }
 
-    /// A call was refused before it came to anything.
+    /// Records that a call was refused before anything ran.
     pub(crate) fn refused(&self, request: &Request, error: &ToolError) -> Result<(), AuditError> {
         let data = json!({
             "command": self.words(&request.shown()),
@@ -37,7 +37,7 @@ impl Recorder {
         self.record(&self.session(request), "tool.refused", data)
     }
 
-    /// Stage 7: a call is about to run. The record of its end is owed from here on.
+    /// Stage 7: records that a call is about to run. From here on, a record of its end is due.
     pub(crate) fn start(&self, request: &Request, spec: &ExecSpec) -> Result<Owed, AuditError> {
         let call = Uuid::new_v4();
         let mut command = vec![spec.name.to_string_lossy().into_owned()];
@@ -66,7 +66,7 @@ impl Recorder {
         self.log.record(session, event, data)
     }
 
-    /// Whoever calls may say anything about who they are.
+    /// Shortens a session's name: callers may claim anything about who they are.
     fn session(&self, request: &Request) -> String {
         shortened(&self.redactor.recorded(&request.session), SESSION_KEPT)
     }
@@ -80,7 +80,7 @@ impl Recorder {
     }
 }
 
-/// The record of a call's end, which is written whatever becomes of it.
+/// The record of a call's end, which is written whatever happens.
 pub(crate) struct Owed {
     recorder: Option<Recorder>,
     session: String,
@@ -89,7 +89,7 @@ pub(crate) struct Owed {
 }
 
 impl Owed {
-    /// It ran to an end.
+    /// Records that it ran to its end.
     pub(crate) fn complete(mut self, finished: &Finished) -> Result<(), AuditError> {
         let (exit, signal) = match finished.status {
             Ended::Exit(code) => (Some(code), None),
@@ -108,7 +108,7 @@ impl Owed {
         self.pay("tool.complete", data)
     }
 
-    /// It did not.
+    /// Records that it did not.
     pub(crate) fn failed(mut self, error: &ToolError) -> Result<(), AuditError> {
         let why = self.recorder.as_ref().map(|recorder| recorder.text(&error.to_string()));
         let data = json!({
@@ -129,7 +129,7 @@ impl Owed {
 }
 
 impl Drop for Owed {
-    /// Nobody waited for it to end.
+    /// Records that the caller stopped waiting for it.
     fn drop(&mut self) {
         let data = json!({ "call": self.call.to_string(), "lane": self.lane.name() });
         // A record that is lost here shows at the next call, which is refused.

@@ -1,4 +1,4 @@
-//! What can be set: by TOML, and over it by `WARDIAN_TOOLS_*`.
+//! The settings: from TOML, overridden by `WARDIAN_TOOLS_*`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,69 +14,69 @@ pub enum Mode {
     /// By the workers of the pool.
     #[default]
     Worker,
-    /// Each by a helper process of its own, without queue or lanes.
+    /// Each in its own helper process, without queue or lanes.
     ChildProcess,
     /// Not at all: every call is refused.
     Disabled,
 }
 
-/// Everything that can be set. Durations are in milliseconds, sizes in bytes.
+/// The settings of the host-tool gateway. Durations are in milliseconds, sizes in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Whether the door is open. It is not unless someone says so.
+    /// Whether the gateway is enabled; off by default.
     pub enabled: bool,
     /// How programs are run.
     pub mode: Mode,
-    /// The directory they work in, and see.
+    /// The jail: the directory programs work in and see.
     pub jail: Option<PathBuf>,
-    /// A policy to use in place of the one that comes with us.
+    /// A policy to use instead of the default one.
     pub policy: Option<PathBuf>,
-    /// The log of what was asked and done.
+    /// The log of calls.
     pub audit: Option<PathBuf>,
-    /// How long a call may take that says nothing about it.
+    /// The default timeout of a call.
     pub timeout_ms: u64,
-    /// How long a call may ask for: each keeps a worker from the others.
+    /// The longest timeout a call may ask for: each call occupies a worker.
     pub max_timeout_ms: u64,
-    /// How much is kept of each stream.
+    /// How many bytes of each stream are kept.
     pub max_output: usize,
-    /// Variables of our environment that programs are given.
+    /// Environment variables of the host process to pass to programs.
     pub pass_env: Vec<String>,
-    /// Values that must not be seen in any output or record.
+    /// Values that must not appear in any output or record.
     pub secrets: Vec<String>,
-    /// Files and directories programs may read besides the jail and the system's.
+    /// Files and directories programs may read in addition to the jail and the system's.
     pub readable: Vec<PathBuf>,
-    /// Limits on what a program takes.
+    /// Resource limits of a program.
     pub limits: ProgramLimits,
-    /// The workers.
+    /// The worker pool.
     pub pool: PoolConfig,
-    /// Run without landlock where there is none.
+    /// Run without landlock if the kernel lacks it.
     pub allow_without_landlock: bool,
-    /// Run without seccomp where there is none.
+    /// Run without seccomp if the kernel lacks it.
     pub allow_without_seccomp: bool,
-    /// Run without `openat2` where there is none.
+    /// Run without `openat2` if the kernel lacks it.
     pub allow_without_openat2: bool,
 }
 
-/// Limits on what a program takes.
+/// Resource limits of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProgramLimits {
-    /// Bytes of address space.
+    /// Maximum bytes of address space.
     pub memory: u64,
-    /// Open descriptors.
+    /// Maximum number of open descriptors.
     pub files: u64,
-    /// Processes of the user.
+    /// Maximum number of processes of the user.
     pub processes: u64,
-    /// Bytes of a file it writes.
+    /// Maximum bytes of a file it writes.
     pub file_size: u64,
 }
 
-/// The workers: how many, how long a queue, how patient.
+/// The worker pool: its size, queue and grace periods.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PoolConfig {
-    /// The helper and its arguments; by default this very program with `__worker`.
+    /// The helper and its arguments; by default this program with `__worker`.
     pub worker: Vec<PathBuf>,
     /// Workers for calls of agents and people; by default one less than there are cores, at most two, at least one.
     pub interactive: Option<usize>,
@@ -84,7 +84,7 @@ pub struct PoolConfig {
     pub system: usize,
     /// How many calls may wait in each lane.
     pub queue_depth: usize,
-    /// From SIGTERM at the deadline to SIGKILL.
+    /// Time from SIGTERM at the timeout to SIGKILL.
     pub kill_grace_ms: u64,
     /// How long a worker may take to confirm that a call has ended before it is replaced.
     pub confirm_grace_ms: u64,
@@ -136,7 +136,7 @@ impl Default for PoolConfig {
 }
 
 impl PoolConfig {
-    /// How many workers serve agents and people.
+    /// Returns how many workers serve agents and people.
     pub fn interactive_workers(&self) -> usize {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         self.interactive_workers_on(cores)
@@ -147,24 +147,24 @@ impl PoolConfig {
     }
 }
 
-/// A setting that makes no sense.
+/// An invalid setting.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct ConfigError(pub(crate) String);
 
 impl Config {
-    /// The settings in a TOML file, with those of the environment over them.
+    /// Reads the settings from a TOML file, overridden by those of the environment.
     pub fn from_file(file: &Path) -> Result<Config, ConfigError> {
         Config::default().with_settings(Some(file))
     }
 
-    /// The settings of the environment.
+    /// Reads the settings from the environment.
     pub fn from_environment() -> Result<Config, ConfigError> {
         Config::default().with_settings(None)
     }
 
-    /// The settings in a TOML file, if there is one, with those of the environment over them. Where neither says whether
-    /// tools are enabled, these settings decide; the rest of them does not count if there is a file.
+    /// Reads the settings from a TOML file, if there is one, overridden by those of the environment. If neither says
+    /// whether tools are enabled, `self` decides; the rest of `self` is ignored if there is a file.
     pub fn with_settings(self, file: Option<&Path>) -> Result<Config, ConfigError> {
         let Some(file) = file else { return self.with_environment(variables()) };
         let failed = |error: &dyn std::fmt::Display| ConfigError(format!("{}: {error}", file.display()));
@@ -177,7 +177,7 @@ impl Config {
         config.with_environment(variables())
     }
 
-    /// These settings, with `WARDIAN_TOOLS_*` among `variables` over them.
+    /// Overrides these settings with the `WARDIAN_TOOLS_*` among `variables`.
     pub fn with_environment(
         mut self,
         variables: impl IntoIterator<Item = (String, String)>,
@@ -225,18 +225,18 @@ impl Config {
         Ok(())
     }
 
-    /// How long a call may take that says nothing about it.
+    /// Returns the default timeout of a call.
     pub fn timeout(&self) -> Duration {
         Duration::from_millis(self.timeout_ms)
     }
 
-    /// What must be in force before a program runs.
+    /// Returns what must be in force before a program runs.
     pub fn required(&self) -> Required {
         Required { landlock: !self.allow_without_landlock, seccomp: !self.allow_without_seccomp }
     }
 }
 
-/// Our environment.
+/// The environment of this process.
 fn variables() -> impl Iterator<Item = (String, String)> {
     let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
     std::env::vars_os().map(move |(name, value)| (text(name), text(value)))

@@ -1,4 +1,4 @@
-//! What holds on this machine: found out by programs that are confined as any other, and not by guessing.
+//! Checks which restrictions are in force on this machine, by running confined programs, not by guessing.
 
 use std::fmt;
 use std::fs;
@@ -16,25 +16,25 @@ use crate::jail::openat2_works;
 use crate::pool::WorkerPool;
 use crate::spec::{Confinement, Ended, ExecSpec, HeldDirectory, Lane, Required};
 
-/// One thing programs are held to, and how it is here.
+/// One restriction, and its state on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// What is held.
+    /// The restriction.
     pub name: &'static str,
-    /// Whether it is.
+    /// Its state.
     pub state: State,
-    /// More about it.
+    /// Details.
     pub detail: &'static str,
 }
 
-/// How something is on this machine.
+/// The state of a restriction on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// In force for every program.
     On,
     /// Not in force.
     Off,
-    /// This machine does not have it.
+    /// Not supported by this machine.
     Unavailable,
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for State {
     }
 }
 
-/// Runs a few programs as the door would, and looks at what they are held to.
+/// Runs a few programs as the gateway would, and checks how they are confined.
 pub async fn doctor(config: &Config) -> Result<Vec<Check>, ToolError> {
     let place = Place::new().map_err(|error| ToolError::JailUnusable {
         jail: std::env::temp_dir(),
@@ -60,7 +60,7 @@ pub async fn doctor(config: &Config) -> Result<Vec<Check>, ToolError> {
     Ok(told?.checks(config))
 }
 
-/// A jail, and something outside that must not be read.
+/// A jail, and something outside that must not be readable.
 struct Place {
     root: PathBuf,
 }
@@ -147,7 +147,7 @@ impl Patient {
     }
 }
 
-/// What the programs told about themselves.
+/// What the programs reported about themselves.
 struct Told {
     status: String,
     limits: String,
@@ -207,7 +207,7 @@ impl Told {
         effective.is_some_and(|set| set & !wardian_confine::KEPT_CAPABILITIES == 0)
     }
 
-    /// The soft and the hard limit of this name.
+    /// Returns the soft and the hard limit of this name.
     fn limits_of(&self, name: &str) -> Option<[u64; 2]> {
         let mut words = self.limits.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace();
         Some([words.next()?.parse().ok()?, words.next()?.parse().ok()?])

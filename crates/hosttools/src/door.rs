@@ -1,4 +1,4 @@
-//! The door itself: nine stages, in order.
+//! The gateway itself: nine stages, in order.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::request::Request;
 use crate::spec::{Confinement, ExecSpec, Finished, HeldDirectory};
 use crate::subcommand;
 
-/// Runs native programs for an agent, as far as the policy goes. Cloning it shares it.
+/// The host-tool gateway: runs native programs for an agent, as far as the policy allows. Cloning the handle shares it.
 #[derive(Clone)]
 pub struct ToolSandbox(Arc<Door>);
 
@@ -32,7 +32,7 @@ struct Door {
     redactor: Redactor,
     recorder: Recorder,
     passed_env: Vec<(String, std::ffi::OsString)>,
-    /// None where the gate is closed: then nothing needs them.
+    /// None if the gateway is disabled: then nothing needs them.
     inside: Option<Inside>,
 }
 
@@ -42,8 +42,8 @@ struct Inside {
 }
 
 impl ToolSandbox {
-    /// A door with the policy and the audit log that the settings name. To be called inside a tokio runtime, which the
-    /// pool then lives on.
+    /// Opens a gateway with the policy and the audit log named in the settings. Must be called inside a tokio runtime,
+    /// on which the pool then runs.
     pub fn open(config: Config) -> Result<ToolSandbox, OpenError> {
         let policy = match &config.policy {
             Some(file) => Policy::from_file(file)?,
@@ -59,7 +59,7 @@ impl ToolSandbox {
         ToolSandbox::with(config, policy, log)
     }
 
-    /// A door with this policy and this audit log.
+    /// Opens a gateway with this policy and this audit log.
     pub fn with(config: Config, policy: Policy, log: AuditLog) -> Result<ToolSandbox, OpenError> {
         let passed_env = environment::passed(&config.pass_env);
         let redactor = Redactor::new(environment::secrets(&config.secrets, &passed_env))?;
@@ -71,12 +71,12 @@ impl ToolSandbox {
         Ok(ToolSandbox(Arc::new(Door { config, policy, redactor, recorder, passed_env, inside })))
     }
 
-    /// What would be run: stages 1 to 6, without running or recording anything. It looks at files, so it blocks.
+    /// Returns what would be run: stages 1 to 6, without running or recording anything. It accesses files, so it blocks.
     pub fn check(&self, request: &Request) -> Result<ExecSpec, ToolError> {
         self.0.prepare(request)
     }
 
-    /// Runs a program: all nine stages. Dropping the future ends the program, and that is on record, too.
+    /// Runs a program: all nine stages. Dropping the future kills the program, which is recorded as well.
     pub async fn run(&self, request: Request) -> Result<Finished, ToolError> {
         let (request, spec, owed) = self.admitted(request).await?;
         let ran = self.execute(&request, spec).await;
@@ -88,7 +88,7 @@ impl ToolSandbox {
         ran
     }
 
-    /// Stages 1 to 7. They wait for files, which must not keep the runtime waiting.
+    /// Stages 1 to 7. They access files, which must not block the runtime.
     async fn admitted(&self, request: Request) -> Result<(Request, ExecSpec, Owed), ToolError> {
         let door = self.0.clone();
         let admit = move || {
@@ -108,7 +108,7 @@ impl ToolSandbox {
         tokio::task::spawn_blocking(admit).await.map_err(lost)?
     }
 
-    /// Stage 8, and of stage 9 what concerns the output.
+    /// Stage 8, and the part of stage 9 that concerns the output.
     async fn execute(&self, request: &Request, spec: ExecSpec) -> Result<Finished, ToolError> {
         let pool = &self.0.inside()?.pool;
         let max_output = spec.max_output;
@@ -126,27 +126,27 @@ impl ToolSandbox {
         cleaned(&self.0.redactor, ran?, max_output).await
     }
 
-    /// The policy in force.
+    /// Returns the policy in force.
     pub fn policy(&self) -> &Policy {
         &self.0.policy
     }
 
-    /// The jail, without links; none where the door is closed.
+    /// Returns the jail, with links resolved; none if the gateway is disabled.
     pub fn jail(&self) -> Option<&Path> {
         self.0.inside.as_ref().map(|inside| inside.jail.root().path())
     }
 
-    /// What the pool does and did; nothing where the door is closed.
+    /// Returns the pool's statistics; nothing if the gateway is disabled.
     pub fn stats(&self) -> Option<Stats> {
         self.0.inside.as_ref().map(|inside| inside.pool.stats())
     }
 
-    /// The pool, for housekeeping of one's own; none where the door is closed.
+    /// Returns the pool, for the caller's own housekeeping; none if the gateway is disabled.
     pub fn pool(&self) -> Option<&WorkerPool> {
         self.0.inside.as_ref().map(|inside| &inside.pool)
     }
 
-    /// Takes nothing new, ends what runs.
+    /// Accepts no more calls and stops the running ones.
     pub async fn shutdown(&self) {
         if let Some(inside) = &self.0.inside {
             inside.pool.shutdown().await;
@@ -171,7 +171,7 @@ impl Door {
         self.inside.as_ref().ok_or_else(|| ToolError::Disabled("it was when it was set up".to_owned()))
     }
 
-    /// Stages 1 to 6: each can only say no.
+    /// Stages 1 to 6: each can only reject the call.
     fn prepare(&self, request: &Request) -> Result<ExecSpec, ToolError> {
         gate::open(&self.config)?;
         let jail = &self.inside()?.jail;
@@ -235,13 +235,13 @@ impl Door {
     }
 }
 
-/// Why a door could not be set up.
+/// Why a gateway could not be opened.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum OpenError {
-    /// A setting or the policy makes no sense.
+    /// A setting or the policy is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The jail, the log or the pool cannot be had.
+    /// The jail, the log or the pool is unavailable.
     #[error(transparent)]
     Tool(#[from] ToolError),
 }

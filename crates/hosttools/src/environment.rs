@@ -1,4 +1,4 @@
-//! What a program finds in its environment: nothing of ours but what was asked for by name.
+//! A program's environment: nothing of the host process except what is requested by name.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::policy::{PATH, ProgramPolicy};
 
-/// No colours, no pager, no questions, no configuration of the user's or the machine's.
+/// No colours, no pager, no prompts, no configuration of the user or the machine.
 const QUIET: [(&str, &str); 14] = [
     ("LANG", "C.UTF-8"),
     ("TERM", "dumb"),
@@ -24,7 +24,7 @@ const QUIET: [(&str, &str); 14] = [
     ("SSH_ASKPASS", "/bin/false"),
 ];
 
-/// All of a program's environment. What is fixed cannot be passed over: it comes last.
+/// Returns a program's whole environment. Fixed variables come last, so they cannot be overridden.
 pub(crate) fn environment(
     passed: &[(String, OsString)],
     policy: &ProgramPolicy,
@@ -45,12 +45,13 @@ pub(crate) fn environment(
     all.into_iter().collect()
 }
 
-/// The variables of our environment that are to be passed on, as they are now.
+/// Returns the current values of the host's variables that are passed on.
 pub(crate) fn passed(names: &[String]) -> Vec<(String, OsString)> {
     names.iter().filter_map(|name| Some((name.clone(), std::env::var_os(name)?))).collect()
 }
 
-/// What must not be seen: what was said so, and the variables passed on whose names say so.
+/// Returns the values that must not be seen: those configured, and those of passed variables whose names suggest a
+/// secret.
 pub(crate) fn secrets(said: &[String], passed: &[(String, OsString)]) -> Vec<Vec<u8>> {
     const SECRET: [&str; 5] = ["TOKEN", "SECRET", "PASSW", "KEY", "CREDENTIAL"];
     let named = passed.iter().filter(|(name, value)| {

@@ -1,32 +1,32 @@
-//! Why a call was not run, or not to its end: one error for each stage, with a code that does not change.
+//! Why a call was rejected or failed: one error for each stage, with a stable code.
 
 use std::path::PathBuf;
 
-/// The stages of the door, in their order.
+/// The stages of the gateway, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// Is the door open at all?
+    /// Is the gateway enabled?
     Gate,
-    /// The line becomes words.
+    /// The line is split into arguments.
     Tokenize,
-    /// Is the program known?
+    /// Is the program listed?
     Policy,
     /// Is its subcommand allowed?
     Subcommand,
-    /// Is none of its flags denied?
+    /// Are none of its flags denied?
     Flags,
-    /// Do all paths stay inside?
+    /// Do all paths stay inside the jail?
     Jail,
-    /// Is it on record?
+    /// Is the call recorded?
     AuditBefore,
-    /// It runs.
+    /// The program runs.
     Execute,
-    /// Secrets are taken out, the end is recorded.
+    /// Secrets are removed, and the end is recorded.
     AuditAfter,
 }
 
 impl Stage {
-    /// Its name in messages and records.
+    /// Returns its name in messages and records.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Gate => "gate",
@@ -45,18 +45,18 @@ impl Stage {
 /// Why a call was refused or failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ToolError {
-    /// The door is off.
+    /// The gateway is disabled.
     #[error("native tools are switched off: {0}")]
     Disabled(String),
     /// The line is not a plain command.
     #[error("not a plain command: {0}")]
     Syntax(String),
-    /// The policy does not know the program, or it is not installed.
+    /// The policy does not list the program, or it is not installed.
     #[error("{program}: {why}")]
     ProgramDenied {
-        /// What was asked for.
+        /// What was requested.
         program: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// The program may run, but not with this subcommand.
@@ -64,9 +64,9 @@ pub enum ToolError {
     SubcommandDenied {
         /// The program.
         program: String,
-        /// The subcommand, empty where none was given.
+        /// The subcommand, empty if there was none.
         subcommand: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// A flag is denied.
@@ -76,10 +76,10 @@ pub enum ToolError {
         program: String,
         /// The flag as it was given.
         flag: String,
-        /// Which rule it meets.
+        /// The rule that denies it.
         why: String,
     },
-    /// A path leads out of the jail, or nobody can tell that it does not.
+    /// A path leads out of the jail, or it is impossible to tell that it does not.
     #[error("'{path}' {why}")]
     PathDenied {
         /// The argument.
@@ -92,42 +92,42 @@ pub enum ToolError {
     JailUnusable {
         /// Its directory.
         jail: PathBuf,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// The operating system cannot hold what is required of it.
+    /// The operating system cannot enforce what is required.
     #[error("{0} is not available here; it can be done without by configuration only")]
     ConfinementUnavailable(String),
-    /// Nothing runs that is not on record.
+    /// The call could not be recorded, so it did not run.
     #[error("nothing was run: {0}")]
     AuditFailed(String),
-    /// All workers are busy and the queue is full. Trying again later helps.
+    /// All workers are busy and the queue is full. Retry later.
     #[error("all workers are busy and {queued} calls are waiting: try again later")]
     WorkerUnavailable {
-        /// How many wait already.
+        /// How many calls are waiting.
         queued: usize,
     },
-    /// The pool is closing.
+    /// The pool is shutting down.
     #[error("the pool is shutting down")]
     ShuttingDown,
-    /// The worker died; the pool has another.
+    /// The worker died; the pool has replaced it.
     #[error("the worker was lost: {0}")]
     WorkerLost(String),
     /// The program could not be started.
     #[error("{} could not be started: {why}", .program.display())]
     StartFailed {
-        /// Which program.
+        /// The program.
         program: PathBuf,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// It ran, but its end could not be recorded: what it wrote is withheld.
+    /// It ran, but its end could not be recorded, so its output is withheld.
     #[error("the end of the call could not be recorded: {0}")]
     RecordLost(String),
 }
 
 impl ToolError {
-    /// A name for programs; it does not change.
+    /// Returns a stable name for programs.
     pub fn code(&self) -> &'static str {
         match self {
             ToolError::Disabled(_) => "SANDBOX_DISABLED",
@@ -147,7 +147,7 @@ impl ToolError {
         }
     }
 
-    /// Which stage said so.
+    /// Returns the stage that failed.
     pub fn stage(&self) -> Stage {
         match self {
             ToolError::Disabled(_) => Stage::Gate,

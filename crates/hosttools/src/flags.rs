@@ -1,7 +1,7 @@
-//! Stage 5: denied flags, in every form in which the program would understand them.
+//! Stage 5: denied flags, in every form that the program would understand.
 //!
-//! Every word that begins with a dash is looked at, behind `--` and in the place of a value, too: which of them the
-//! program takes for flags is its business, and a file with such a name can be called `./--name`.
+//! Every argument that begins with a dash is checked, even after `--` and in the place of a value: which of them the
+//! program treats as flags is its business, and a file with such a name can be written as `./--name`.
 
 use crate::error::ToolError;
 use crate::policy::{FlagRules, Notation, ProgramPolicy};
@@ -37,7 +37,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// The rule that a word meets.
+/// Returns the rule that denies an argument.
 fn met<'a>(word: &str, notation: Notation, rules: &'a FlagRules) -> Option<&'a str> {
     let mut denied = rules.deny.iter().map(String::as_str);
     match notation {
@@ -61,7 +61,7 @@ fn met<'a>(word: &str, notation: Notation, rules: &'a FlagRules) -> Option<&'a s
     }
 }
 
-/// The letters of a bundle that are flags: the first that takes a value takes the rest as its value.
+/// Returns the letters of a bundle that are flags: the first that takes a value takes the rest as its value.
 fn shorts<'a>(bundle: &'a str, rules: &FlagRules) -> &'a str {
     match value_at(bundle, rules) {
         Some(start) => &bundle[..start],
@@ -69,7 +69,7 @@ fn shorts<'a>(bundle: &'a str, rules: &FlagRules) -> &'a str {
     }
 }
 
-/// Where in a bundle of letters (without its dash) the value of one of them begins.
+/// Returns where in a bundle of letters (without its dash) the value of one of them begins.
 pub(crate) fn value_at(bundle: &str, rules: &FlagRules) -> Option<usize> {
     let takes_value =
         |letter: char| rules.values.iter().chain(&rules.texts).any(|flag| short(flag) == Some(letter));

@@ -1,9 +1,9 @@
-//! Stage 1: the door is off unless someone has opened it.
+//! Stage 1: the gateway is off unless it was enabled.
 
 use crate::config::{Config, Mode};
 use crate::error::ToolError;
 
-/// Whether anything may run at all.
+/// Returns whether anything may run at all.
 pub(crate) fn open(config: &Config) -> Result<(), ToolError> {
     if config.mode == Mode::Disabled {
         return Err(ToolError::Disabled("the mode is 'disabled'".to_owned()));

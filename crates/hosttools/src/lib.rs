@@ -1,6 +1,6 @@
-//! The guarded door: native programs for an agent, without a shell and without trusting the agent.
+//! The host-tool gateway: native programs for an agent, without a shell and without trusting the agent.
 //!
-//! Nine stages, in this order; each can only say no, and whatever it says is on record.
+//! There are nine stages, in this order; each can only reject a call, and every rejection is recorded.
 //!
 //! ```text
 //!  "git log -3" ─► gate ─► tokenize ─► policy ─► subcommand ─► flags ─► jail ─► ExecSpec

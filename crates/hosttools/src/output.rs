@@ -1,5 +1,5 @@
-//! Stage 9, for the output: secrets out, and a word where it was cut. Where it ends because the program was ended, half a
-//! secret may stand there.
+//! Stage 9, for the output: removes secrets, and adds a note if it was truncated. If the program was killed, the output
+//! may end in a partial secret.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::error::ToolError;
 use crate::redact::{Redactor, StreamRedactor};
 use crate::spec::{Ended, Finished, OutputChunk, OutputSink, Stream};
 
-/// More than this is cleaned aside: it takes milliseconds that belong to others on the runtime.
+/// Larger output is cleaned on another thread: it takes milliseconds that others on the runtime need.
 const MUCH: usize = 64 << 10;
 
-/// What is kept of a program's output, without secrets.
+/// Returns what is kept of a program's output, without secrets.
 pub(crate) async fn cleaned(
     redactor: &Redactor,
     finished: Finished,
@@ -36,7 +36,7 @@ fn cleaned_here(redactor: &Redactor, mut finished: Finished, max_output: usize) 
     finished
 }
 
-/// One stream, piece by piece. Behind `max_output` bytes of the program's comes the pool's marker.
+/// One stream, piece by piece. After `max_output` bytes of the program's comes the pool's marker.
 struct Cleaning {
     redacting: StreamRedactor,
     room: usize,
@@ -62,12 +62,12 @@ impl Cleaning {
     }
 }
 
-/// Whether a program did not come to its own end, and so perhaps not to the end of what it was writing.
+/// Returns whether a program was stopped early, perhaps in the middle of its output.
 fn was_cut_short(finished: &Finished) -> bool {
     finished.timed_out || matches!(finished.status, Ended::Signal(_))
 }
 
-/// Passes output on as it comes, without secrets.
+/// Passes output on as it arrives, without secrets.
 pub(crate) struct Relay {
     passing: JoinHandle<Result<Streams, JoinError>>,
     to: OutputSink,
@@ -77,7 +77,7 @@ pub(crate) struct Relay {
 type Streams = BTreeMap<Stream, Cleaning>;
 
 impl Relay {
-    /// Where the pool is to write, and what passes that on.
+    /// Returns where the pool should write, and what passes that on.
     pub(crate) fn new(redactor: &Redactor, max_output: usize, to: OutputSink) -> (OutputSink, Relay) {
         let (from_pool, chunks) = mpsc::unbounded_channel::<OutputChunk>();
         let streams =
@@ -101,7 +101,7 @@ impl Relay {
     }
 }
 
-/// Passes on what can be, until the pool is done; answers what keeps the rest.
+/// Passes on what it can until the pool is done; returns what holds the rest.
 async fn pass_on(
     mut chunks: mpsc::UnboundedReceiver<OutputChunk>,
     mut streams: Streams,
@@ -118,7 +118,7 @@ async fn pass_on(
     Ok(streams)
 }
 
-/// Does it here, or where it may take its time.
+/// Does it here, or on a thread that may block.
 async fn aside_if<T: Send + 'static>(
     much: bool,
     work: impl FnOnce() -> T + Send + 'static,
@@ -126,7 +126,7 @@ async fn aside_if<T: Send + 'static>(
     if much { tokio::task::spawn_blocking(work).await } else { Ok(work()) }
 }
 
-/// A listener that has gone away stops nothing.
+/// If the listener has gone away, the program continues.
 fn send(to: &OutputSink, stream: Stream, bytes: Vec<u8>) {
     if !bytes.is_empty() {
         let _ = to.send(OutputChunk { stream, bytes });

@@ -1,4 +1,4 @@
-//! One call, as it is asked for.
+//! A call's parameters.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use crate::error::ToolError;
 use crate::spec::{Lane, OutputSink};
 use crate::tokenize;
 
-/// More than this is not looked at.
+/// Longer requests are rejected.
 const MOST_BYTES: usize = 128 << 10;
 
-/// One call, as it is asked for.
+/// A call's parameters.
 #[derive(Clone, Debug)]
 pub struct Request {
     command: Command,
@@ -29,12 +29,12 @@ enum Command {
 }
 
 impl Request {
-    /// A line such as `git log -3`; quoting is the shell's.
+    /// Requests a line such as `git log -3`; quoting follows the shell.
     pub fn line(line: impl Into<String>) -> Request {
         Request::new(Command::Line(line.into()))
     }
 
-    /// A program's name and arguments, as they are.
+    /// Requests a program's name and arguments, as they are.
     pub fn words(words: impl IntoIterator<Item = impl Into<OsString>>) -> Request {
         Request::new(Command::Words(words.into_iter().map(Into::into).collect()))
     }
@@ -50,37 +50,37 @@ impl Request {
         }
     }
 
-    /// Where to run it, seen from the jail's root, which it is by default.
+    /// Sets the working directory, relative to the jail's root, which is the default.
     pub fn cwd(mut self, cwd: impl AsRef<Path>) -> Request {
         self.cwd = cwd.as_ref().to_owned();
         self
     }
 
-    /// For whom: each session gets its turn, and records name it.
+    /// Sets the session: sessions take turns, and records name them.
     pub fn session(mut self, session: impl Into<String>) -> Request {
         self.session = session.into();
         self
     }
 
-    /// How long it may take.
+    /// Sets the timeout.
     pub fn timeout(mut self, timeout: Duration) -> Request {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Which lane it takes.
+    /// Sets the lane.
     pub fn lane(mut self, lane: Lane) -> Request {
         self.lane = lane;
         self
     }
 
-    /// Who is given the output as it comes, without secrets.
+    /// Sets who receives the output as it arrives, without secrets.
     pub fn output(mut self, sink: OutputSink) -> Request {
         self.output = Some(sink);
         self
     }
 
-    /// Stage 2: its words.
+    /// Stage 2: returns its arguments.
     pub(crate) fn tokenized(&self) -> Result<Vec<String>, ToolError> {
         let refused = |what: &str| Err(ToolError::Syntax(what.to_owned()));
         let words = match &self.command {
@@ -106,7 +106,7 @@ impl Request {
         Ok(words)
     }
 
-    /// What was asked for, to be put on record.
+    /// Returns what was requested, for the record.
     pub(crate) fn shown(&self) -> Vec<String> {
         match &self.command {
             Command::Line(line) => vec![line.clone()],

@@ -1,4 +1,4 @@
-//! What is to be run, and what came of it: the words the door and the pool share.
+//! What to run, and its result: the types that the gateway and the pool share.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,20 +8,20 @@ use std::time::Duration;
 
 pub use wardian_confine::Required;
 
-/// One program to run, decided once and not changed any more.
+/// A program to run, fully decided and not changed any more.
 #[derive(Clone, Debug)]
 pub struct ExecSpec {
-    /// The program: absolute, without symbolic links.
+    /// The program: an absolute path, without symbolic links.
     pub program: PathBuf,
-    /// What it is called (`argv[0]`): one file may be many programs, told apart by this.
+    /// Its `argv[0]`: one file may be many programs, distinguished by this name.
     pub name: OsString,
     /// Its arguments, without its name.
     pub args: Vec<OsString>,
-    /// Where it runs.
+    /// Its working directory.
     pub cwd: HeldDirectory,
-    /// All of its environment.
+    /// Its whole environment.
     pub env: Vec<(OsString, OsString)>,
-    /// How long it may take.
+    /// Its timeout.
     pub timeout: Duration,
     /// How many bytes of each stream are kept.
     pub max_output: usize,
@@ -29,7 +29,7 @@ pub struct ExecSpec {
     pub confinement: Confinement,
 }
 
-/// A directory that was opened (`O_PATH`) when it was checked: what its name leads to later changes nothing.
+/// A directory that was opened (`O_PATH`) when it was checked: what its name leads to later does not matter.
 #[derive(Clone, Debug)]
 pub struct HeldDirectory {
     path: PathBuf,
@@ -37,12 +37,12 @@ pub struct HeldDirectory {
 }
 
 impl HeldDirectory {
-    /// The directory `descriptor`, known as `path`.
+    /// Holds the directory `descriptor`, known as `path`.
     pub fn new(path: PathBuf, descriptor: OwnedFd) -> HeldDirectory {
         HeldDirectory { path, descriptor: Arc::new(descriptor) }
     }
 
-    /// What it was called when it was opened: for messages and `PWD`, not for opening it again.
+    /// Returns its path when it was opened: for messages and `PWD`, not for opening it again.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -57,22 +57,22 @@ impl AsFd for HeldDirectory {
 /// What the operating system lets a program do.
 pub type Confinement = wardian_confine::Confinement<HeldDirectory>;
 
-/// What came of a program.
+/// The result of a program.
 #[derive(Clone, Debug)]
 pub struct Finished {
     /// How it ended.
     pub status: Ended,
-    /// What it wrote, up to `max_output` bytes; if there was more, a marker behind them says so.
+    /// What it wrote, up to `max_output` bytes; if there was more, a marker follows.
     pub stdout: Vec<u8>,
     /// The same for standard error.
     pub stderr: Vec<u8>,
-    /// Whether one of the two was cut at `max_output`.
+    /// Whether one of the two was truncated at `max_output`.
     pub truncated: bool,
-    /// Whether it was ended at its deadline.
+    /// Whether it timed out.
     pub timed_out: bool,
     /// How long it ran.
     pub duration: Duration,
-    /// The worker that ran it; 0 where there is no pool.
+    /// The worker that ran it; 0 if there is no pool.
     pub worker: u32,
     /// The lane it ran in.
     pub lane: Lane,
@@ -81,14 +81,14 @@ pub struct Finished {
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// By itself, with this code.
+    /// It exited, with this code.
     Exit(i32),
-    /// By this signal.
+    /// It was killed by this signal.
     Signal(i32),
 }
 
 impl Ended {
-    /// As a shell shows it: the code, or 128 and the signal.
+    /// Returns its exit code as a shell shows it: the code, or 128 plus the signal.
     pub fn code(self) -> i32 {
         match self {
             Ended::Exit(code) => code,
@@ -97,17 +97,17 @@ impl Ended {
     }
 }
 
-/// Who is served by whom.
+/// The lane of a call: which workers serve it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lane {
     /// Calls of agents and people.
     Interactive,
-    /// Our own housekeeping, with a worker of its own.
+    /// Wardian's own housekeeping, with a separate worker.
     System,
 }
 
 impl Lane {
-    /// Its name in records and statistics.
+    /// Returns its name in records and statistics.
     pub fn name(self) -> &'static str {
         match self {
             Lane::Interactive => "interactive",
@@ -116,10 +116,10 @@ impl Lane {
     }
 }
 
-/// A piece of output, as it came.
+/// A piece of output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputChunk {
-    /// Of which stream.
+    /// Its stream.
     pub stream: Stream,
     /// What was written.
     pub bytes: Vec<u8>,
@@ -134,6 +134,6 @@ pub enum Stream {
     Stderr,
 }
 
-/// Takes output while a program runs. No more than `max_output` bytes of a stream come, so it is not bounded besides;
-/// a listener that has gone away stops nothing.
+/// Receives output while a program runs. At most `max_output` bytes of each stream are sent, so it is not bounded
+/// otherwise; if the listener has gone away, the program continues.
 pub type OutputSink = tokio::sync::mpsc::UnboundedSender<OutputChunk>;

@@ -3,14 +3,14 @@
 use crate::error::ToolError;
 use crate::policy::ProgramPolicy;
 
-/// A call cut at its subcommand.
+/// A call split at its subcommand.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Parts<'a> {
-    /// What stands before the subcommand: flags, if anything.
+    /// What precedes the subcommand: flags, if anything.
     pub(crate) before: &'a [String],
     /// The subcommand, for programs that have them.
     pub(crate) subcommand: Option<&'a str>,
-    /// What stands behind it.
+    /// What follows it.
     pub(crate) rest: &'a [String],
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn allowed<'a>(
     Ok(Parts { before: &args[..place], subcommand: Some(subcommand), rest: &args[place + 1..] })
 }
 
-/// Where the first word is that is neither a flag nor a flag's value.
+/// Returns where the first argument is that is neither a flag nor a flag's value.
 fn place(policy: &ProgramPolicy, args: &[String]) -> Option<usize> {
     let mut place = 0;
     while args.get(place)?.starts_with('-') {

@@ -1,14 +1,14 @@
-//! Stage 2: a line becomes words by the shell's quoting rules, and by nothing else of the shell's.
+//! Stage 2: splits a line into arguments by the shell's quoting rules, and by no other shell syntax.
 //!
-//! Whatever a shell would do more than quoting (pipes, expansions, comments, …) is refused by name: a line either means
-//! here what it means in a shell, or nothing.
+//! Everything else that a shell would do (pipes, expansions, comments, …) is rejected by name: an accepted line means
+//! the same here as in a shell.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
 use crate::error::ToolError;
 
-/// The words of a line.
+/// Returns the words of a line.
 pub(crate) fn words(line: &str) -> Result<Vec<String>, ToolError> {
     let mut reader = Reader { rest: line.chars().peekable(), words: Vec::new(), word: None };
     while let Some(c) = reader.rest.next() {
@@ -24,7 +24,7 @@ pub(crate) fn words(line: &str) -> Result<Vec<String>, ToolError> {
 struct Reader<'a> {
     rest: Peekable<Chars<'a>>,
     words: Vec<String>,
-    /// The word being read; `''` is a word, too.
+    /// The word being read; `''` is a word as well.
     word: Option<String>,
 }
 
@@ -92,7 +92,7 @@ impl Reader<'_> {
         }
     }
 
-    /// In double quotes a backslash is itself unless what follows would mean something.
+    /// In double quotes a backslash is literal unless the next character is special.
     fn escaped_in_quotes(&mut self) -> Result<(), ToolError> {
         match self.rest.peek() {
             Some('\n') => return Err(refused("a line that goes on after \\")),
@@ -106,7 +106,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether `$` before this character is more than a dollar sign.
+/// Returns whether `$` before this character is more than a dollar sign.
 fn expands(next: char) -> bool {
     next.is_ascii_alphanumeric() || "_{(@*#?-$!['".contains(next)
 }
@@ -145,7 +145,7 @@ mod tests {
 
     use super::words;
 
-    /// What a shell makes of the line: the words, or that it is not one plain command.
+    /// Returns what a shell makes of the line: the words, or that it is not one plain command.
     fn of_bash(line: &str) -> Option<Vec<String>> {
         let script = format!("set -f; printf '%s\\0' {line}");
         let output = Command::new("bash").args(["--norc", "-c", &script]).env_clear().output().ok()?;
@@ -201,7 +201,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(300))]
 
-        /// Whatever is taken means the same to bash.
+        /// Whatever is accepted means the same to bash.
         #[test]
         fn a_line_that_is_taken_is_what_bash_makes_of_it(line in r#"x[a'"\\$ \t\n|;#~`=*é-]{0,12}"#) {
             if let Ok(words) = words(&line) {

@@ -1,7 +1,7 @@
-//! alarm: a SIGALRM after a while.
+//! alarm: SIGALRM after some time.
 //!
-//! A process has one timer, a task that is started with its first alarm, told of every later one and ended with the
-//! process. However often the alarm is set, there is nothing more to clean up than that.
+//! A process has one timer, a task that is started with its first alarm, told about every later one and stopped with the
+//! process. However often the alarm is set, there is nothing else to clean up.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ impl Drop for Timer {
 }
 
 impl Alarm {
-    /// Ends the timer, if there is one.
+    /// Stops the timer, if there is one.
     pub(crate) fn stop(&self) {
         let timer = self.0.lock().take();
         drop(timer);
@@ -45,7 +45,7 @@ impl Alarm {
 }
 
 impl Machine {
-    /// Sets or clears a process's alarm; answers how long the last one still had.
+    /// Sets or clears a process's alarm; returns the time left of the previous one.
     pub(crate) fn set_alarm(self: &Arc<Self>, process: &Arc<Process>, after: Option<Duration>) -> Duration {
         let now = Instant::now();
         let mut timer = process.alarm.0.lock();

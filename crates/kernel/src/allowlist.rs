@@ -1,7 +1,7 @@
-//! Which programs a sandbox may start.
+//! The allowlist of programs that a sandbox may start.
 //!
-//! Several tools are one file under many names, and the name a program is called by (`argv[0]`) decides what it does.
-//! So both must be allowed: the file, by its path after all links are resolved, and the name it is given.
+//! Several tools are one file under many names, and the name a program is called by (`argv[0]`) decides what it does. So
+//! both must be allowed: the file, by its path after all links are resolved, and the name it is called by.
 
 use std::collections::BTreeSet;
 
@@ -13,12 +13,12 @@ const PROGRAM_DIRECTORIES: [&[u8]; 2] = [b"/bin", b"/usr/bin"];
 pub struct Allowlist(BTreeSet<Vec<u8>>);
 
 impl Allowlist {
-    /// These, each a name (`ls`: the one in `/bin` or `/usr/bin`) or an absolute path.
+    /// Allows these, each a name (`ls`: the one in `/bin` or `/usr/bin`) or an absolute path.
     pub fn new<N: Into<Vec<u8>>>(names: impl IntoIterator<Item = N>) -> Allowlist {
         Allowlist(names.into_iter().map(Into::into).collect())
     }
 
-    /// Answers what is refused, if anything: the program by its own name, or the name it goes by.
+    /// Returns what is refused, if anything: the program by its own name, or the name it is called by.
     pub(crate) fn refuses<'a>(&self, real_path: &'a [u8], called: &'a [u8]) -> Option<&'a [u8]> {
         let (directory, name) = split(real_path);
         let named = PROGRAM_DIRECTORIES.contains(&directory) && self.0.contains(name);

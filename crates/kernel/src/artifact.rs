@@ -1,8 +1,8 @@
-//! Native code of our own programs, compiled once per machine and kept.
+//! Native code of Wardian's own programs, compiled once per machine and kept.
 //!
-//! An artifact is machine code that will be run as it is, so it is trusted like the program itself: the directory
-//! belongs to this user alone, files appear in it complete or not at all, and their names carry the hash of the
-//! WebAssembly and of everything about this engine that shapes the code.
+//! An artifact is machine code that will be run as it is, so it is trusted like the program itself: only this user can
+//! write to the directory, files appear in it complete or not at all, and their names contain the hash of the
+//! WebAssembly and of everything about this engine that affects the code.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,7 +19,7 @@ use crate::program::ProgramSource;
 
 /// The directory of artifacts.
 pub(crate) struct ArtifactCache {
-    /// `None` where no private directory can be had: then every start compiles.
+    /// `None` if no private directory is available: then every start compiles.
     dir: Option<PathBuf>,
     engine_key: String,
 }
@@ -87,7 +87,7 @@ fn default_dir() -> Option<PathBuf> {
     Some(base.join("wardian"))
 }
 
-/// Makes the directory if need be, and insists that nobody else can write there.
+/// Creates the directory if necessary, and requires that no one else can write there.
 fn private_dir(dir: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let meta = fs::symlink_metadata(dir)?;
@@ -99,7 +99,7 @@ fn private_dir(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Maps an artifact, if it is there, ours and whole.
+/// Maps an artifact, if it exists, belongs to this user and is complete.
 fn open_artifact(engine: &Engine, path: &Path) -> Option<Module> {
     let meta = fs::symlink_metadata(path).ok()?;
     // SAFETY: geteuid has no preconditions.

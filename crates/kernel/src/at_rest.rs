@@ -1,4 +1,4 @@
-//! A session between commands, as a value: what a fork clones, a snapshot keeps, an archive writes out.
+//! A session between commands, as a value: what a fork clones, a snapshot keeps, an archive stores.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::signal::Signals;
 use crate::stream::Standard;
 use crate::strings::Strings;
 
-/// What the kernel and the program keep for a process at rest, but for what it has open.
+/// What the kernel and the program keep for an idle process, except for its open files.
 #[derive(Clone)]
 pub(crate) struct Rest {
     pub(crate) image: Arc<Image>,
@@ -20,7 +20,7 @@ pub(crate) struct Rest {
     pub(crate) signals: Signals,
 }
 
-/// A session program's state between commands. It belongs to the tree it rested on, and to clones of that.
+/// A session program's state between commands. It belongs to the tree it was captured with, and to clones of that.
 #[derive(Clone)]
 pub struct AtRest {
     pub(crate) rest: Rest,
@@ -36,19 +36,19 @@ pub(crate) struct RestingFd {
     pub(crate) cloexec: bool,
 }
 
-/// What a descriptor stands for.
+/// What a descriptor refers to.
 #[derive(Clone)]
 pub(crate) enum Resting {
     /// A file of the tree, at its offset. Copies of one open file have the same `description`.
     File { description: u32, handle: Handle, name: Vec<u8> },
-    /// A stream of whichever command runs next.
+    /// A stream of the next command.
     Stream(Standard),
-    /// The end of a pipe; its other end stays behind with the original.
+    /// The end of a pipe; its other end stays with the original.
     Pipe { reads: bool, writes: bool },
 }
 
 impl AtRest {
-    /// Makes a clone of the tree it rests on fit for it: what only processes that stay behind have open is closed.
+    /// Prepares a clone of its tree for it: closes what only the processes left behind have open.
     pub fn take_along(&self, tree: &mut Tree) {
         let mut seen = Vec::new();
         let handles = self.fds.iter().filter_map(|(_, fd)| match &fd.what {
@@ -62,7 +62,7 @@ impl AtRest {
     }
 }
 
-/// A session at rest without anything of this program's memory in it: what can be written out and read elsewhere.
+/// An idle session without references to this process's memory: it can be written out and read elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packed {
     /// The environment it was started with.
@@ -71,11 +71,11 @@ pub struct Packed {
     pub cwd: Vec<u8>,
     /// Permission bits new files do not get.
     pub umask: u32,
-    /// What it wants done with each signal, by number, as the guest interface has it.
+    /// Its disposition of each signal, by number, as in the guest interface.
     pub signals: Vec<u8>,
     /// Its descriptors.
     pub fds: Vec<PackedFd>,
-    /// Bytes of memory.
+    /// Its memory size in bytes.
     pub memory_size: u64,
     /// Its stack pointer.
     pub stack_pointer: u32,
@@ -90,11 +90,11 @@ pub struct PackedFd {
     pub number: u32,
     /// Whether it closes on exec.
     pub cloexec: bool,
-    /// What it stands for.
+    /// What it refers to.
     pub what: PackedFile,
 }
 
-/// What a packed descriptor stands for.
+/// What a packed descriptor refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PackedFile {
     /// An open file. Copies of one opening have the same `description`.
@@ -103,18 +103,18 @@ pub enum PackedFile {
         description: u32,
         /// How it was opened: bits of [`OpenFlags`].
         flags: u32,
-        /// Where the next read or write happens.
+        /// The offset of the next read or write.
         offset: u64,
-        /// Where the file is, or what is in it if it has no name any more.
+        /// Where the file is, or its contents if it has no name any more.
         place: PackedPlace,
     },
     /// 0, 1 or 2: a stream of the next command.
     Stream(u8),
     /// The end of a pipe.
     Pipe {
-        /// One can read from it.
+        /// Whether it is readable.
         reads: bool,
-        /// One can write to it.
+        /// Whether it is writable.
         writes: bool,
     },
 }
@@ -129,7 +129,7 @@ pub enum PackedPlace {
 }
 
 impl AtRest {
-    /// Packs it, with the tree it rests on at hand.
+    /// Packs it, given the tree it belongs to.
     pub fn pack(&self, tree: &Tree) -> std::io::Result<Packed> {
         let rest = &self.rest;
         let (size, stack_pointer) = rest.image.shape();
@@ -149,7 +149,7 @@ impl AtRest {
         })
     }
 
-    /// Unpacks it onto a tree, whose files it opens. EINVAL where the parts cannot belong together.
+    /// Unpacks it onto a tree, whose files it opens. Returns EINVAL if the parts cannot belong together.
     pub fn unpack(packed: Packed, tree: &mut Tree) -> Result<AtRest> {
         let size = usize::try_from(packed.memory_size).map_err(|_| Errno::EINVAL)?;
         let image = Image::rebuild(size, packed.stack_pointer, packed.pages).ok_or(Errno::EINVAL)?;
@@ -187,7 +187,7 @@ impl RestingFd {
     }
 }
 
-/// The path of an open file, if the name it was opened by still leads to it; else what is in it.
+/// Returns the path of an open file, if the name it was opened by still leads to it; else its contents.
 fn pack_place(tree: &Tree, handle: &Handle, name: &[u8]) -> std::io::Result<PackedPlace> {
     let found = tree.lookup(&Caller::ROOT, &tree.root(), name, true);
     if handle.kind() != FileKind::File || found.is_ok_and(|place| place == handle.place()) {

@@ -1,9 +1,9 @@
-//! Long copies and fills in pieces.
+//! Splitting long copies and fills into pieces.
 //!
-//! A guest yields at loops and calls, but the bulk instructions are one each, however much they move: filling 200 MiB
-//! takes a quarter of a second in which nobody could end it. So before a program is compiled, each of them becomes a call
-//! of a function added to it that does the work in pieces, in a loop. What is out of bounds as a whole still traps before
-//! anything is written, as WebAssembly has it.
+//! A guest yields at loops and calls, but each bulk instruction is a single one, however much it moves: filling 200 MiB
+//! takes a quarter of a second during which nothing could stop it. So before a program is compiled, each of them is
+//! replaced by a call of an added function that does the work in pieces, in a loop. What is out of bounds as a whole
+//! still traps before anything is written, as WebAssembly requires.
 //!
 //! | instruction | is split |
 //! |---|---|
@@ -22,7 +22,7 @@ use wasm_encoder::{
 };
 use wasmparser::{DataKind, Operator, Parser, Payload, TypeRef};
 
-/// Goes into the names of artifacts: raise it when the added functions change.
+/// Part of the names of artifacts: increase it when the added functions change.
 pub(crate) const VERSION: u32 = 2;
 
 /// Bytes that are moved at once.
@@ -30,8 +30,8 @@ const BYTES: u32 = 1 << 20;
 /// Table elements that are moved at once: each takes about thirty times as long as a byte.
 const ELEMENTS: u32 = 1 << 12;
 
-/// The program with its long copies and fills in pieces; as it was where it has none, or is not understood (then
-/// whoever compiles it says why).
+/// Returns the program with its long copies and fills split; unchanged if it has none, or is not understood (then the
+/// compiler says why).
 pub(crate) fn in_pieces(wasm: &[u8]) -> Cow<'_, [u8]> {
     match rewrite(wasm) {
         Ok(Some(rewritten)) => Cow::Owned(rewritten),
@@ -96,15 +96,15 @@ impl Bulk {
     }
 }
 
-/// What a module has of what matters here.
+/// The parts of a module that matter here.
 #[derive(Default)]
 struct Shape {
-    /// How many types and functions, so that what is added gets the numbers after.
+    /// The number of types and functions, so that added ones get the numbers after.
     types: u32,
     functions: u32,
-    /// How long each data segment is that a program can copy from.
+    /// The length of each data segment that a program can copy from.
     data: Vec<u32>,
-    /// What is to be split, each in a function of its own.
+    /// What to split, each in its own function.
     bulk: Vec<Bulk>,
 }
 
@@ -206,7 +206,7 @@ const TO: u32 = 0;
 const FROM: u32 = 1;
 const COUNT: u32 = 2;
 
-/// The function that does what `bulk` does, in pieces. `source` is the length of the segment it copies from.
+/// Returns the function that does what `bulk` does, in pieces. `source` is the length of the segment it copies from.
 fn split(bulk: Bulk, source: Option<u32>) -> Function {
     let mut function = Function::new([]);
     let mut code = function.instructions();
@@ -255,7 +255,7 @@ fn at_once_if_small(code: &mut InstructionSink<'_>, bulk: Bulk, whole: impl Fn(&
     code.return_().end();
 }
 
-/// Lets the one instruction trap, which then has written nothing.
+/// Makes the single instruction trap, which then has written nothing.
 fn at_once_if_outside(
     code: &mut InstructionSink<'_>,
     start: u32,

@@ -21,9 +21,9 @@ pub(crate) const MAX_PATH: u32 = 4096;
 
 /// Why a call did not succeed.
 pub(crate) enum Fail {
-    /// The guest is told.
+    /// The guest gets an errno.
     Errno(Errno),
-    /// The guest goes no further.
+    /// The guest does not continue.
     Stop(Stop),
 }
 
@@ -50,7 +50,7 @@ impl<'a> Call<'a> {
         &self.caller.data().machine
     }
 
-    /// Whether the program speaks our interface, and not WASI alone.
+    /// Whether the program uses the `wardian` imports, and not only WASI.
     pub(crate) fn is_native(&self) -> bool {
         self.caller.data().program.native
     }
@@ -59,7 +59,7 @@ impl<'a> Call<'a> {
         &self.caller.data().process
     }
 
-    /// Charges the sandbox for `bytes` that the kernel keeps for this process. ENOMEM past the limit.
+    /// Charges the sandbox for `bytes` that the kernel keeps for this process. Returns ENOMEM past the limit.
     pub(crate) fn charge(&self, bytes: usize) -> Result<Charge, Errno> {
         self.machine().meter().hold_for(&self.process().run.lock(), bytes)
     }
@@ -69,7 +69,7 @@ impl<'a> Call<'a> {
         self.process().run.lock().hit(limit);
     }
 
-    /// What the guest gets to see: an errno, or nothing any more.
+    /// Returns what the guest sees: an errno, or nothing any more.
     pub(crate) fn finish(&self, outcome: Outcome) -> wasmtime::Result<i32> {
         if self.process().is_doomed() {
             return Err(Stop::Signal(SIGKILL).into());
@@ -88,8 +88,8 @@ impl<'a> Call<'a> {
         memory.data_mut(&mut self.caller).get_mut(start..).and_then(|m| m.get_mut(..len)).ok_or(Errno::EFAULT)
     }
 
-    /// A copy of so many of the guest's bytes at `ptr`. What a guest can make longer than a few words has a cap of its
-    /// own ([`Call::list`], [`Call::path`]).
+    /// Copies this many of the guest's bytes at `ptr`. Whatever a guest can make longer than a few words has a separate
+    /// cap ([`Call::list`], [`Call::path`]).
     pub(crate) fn words<const N: usize>(&mut self, ptr: u32) -> Result<[u8; N], Errno> {
         let mut words = [0; N];
         words.copy_from_slice(self.bytes(ptr, N as u32)?);
@@ -197,7 +197,7 @@ macro_rules! waiting_calls {
     )* };
 }
 
-/// Defines calls that answer at once.
+/// Defines calls that return immediately.
 macro_rules! quick_calls {
     ($imports:expr, $module:expr; $( $name:ident ( $($arg:ident : $ty:ty),* $(,)? ); )*) => { $(
         $imports.note(

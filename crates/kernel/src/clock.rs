@@ -1,7 +1,7 @@
-//! A command's own clock: the one its timeout is measured by.
+//! A command's own clock, which measures its timeout.
 //!
-//! It stands still while the sandbox is suspended, and while a program that ships with Wardian is compiled because the
-//! command is the first to use it: that is the machine's first start, not the command's work.
+//! It stops while the sandbox is suspended, and while a program that ships with Wardian is compiled because the command
+//! is the first to use it: that is the machine's first start, not the command's work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::gate::Gate;
 /// The clock of one run.
 #[derive(Clone, Default)]
 pub(crate) struct Clock {
-    /// How many reasons there are to stand still.
+    /// How many reasons there are to stop.
     held: Arc<watch::Sender<usize>>,
 }
 
@@ -27,7 +27,7 @@ impl Clock {
         Held(self.held.clone())
     }
 
-    /// Sleeps until so much time has passed by this clock.
+    /// Sleeps until this much time has passed on this clock.
     pub(crate) async fn sleep(&self, gate: &Gate, mut left: Duration) {
         let (mut closed, mut held) = (gate.changes(), self.held.subscribe());
         loop {

@@ -1,6 +1,6 @@
 //! A process's working directory.
 //!
-//! It is held open, as Linux does: a directory that is removed goes on existing for those who are in it.
+//! It is held open, as on Linux: a removed directory continues to exist for processes that are in it.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::call::MAX_PATH;
 use crate::fd::OpenFile;
 use crate::machine::Machine;
 
-/// A working directory. Copies share the hold on it.
+/// A working directory. Copies share the open handle.
 #[derive(Clone)]
 pub(crate) struct Cwd {
     handle: Handle,
-    /// What it was called when it became that, for `/proc`.
+    /// Its name when it was entered, for `/proc`.
     name: Arc<[u8]>,
     hold: Arc<OpenFile>,
 }
@@ -47,7 +47,7 @@ impl Cwd {
         self.handle.place()
     }
 
-    /// What it was called when it was entered.
+    /// Returns its name when it was entered.
     pub(crate) fn name(&self) -> &[u8] {
         &self.name
     }

@@ -1,8 +1,8 @@
-//! How many of the host's descriptors guests' memories may take.
+//! How many of the host's descriptors guests' memories may use.
 //!
-//! A memory kept in a file (`template.rs`) holds a descriptor as long as a sandbox may need it, also while that sandbox is
-//! idle. Everything else in the program needs descriptors too: connections, mounted files, helpers. So such files take at
-//! most half of what the program may open, and what comes after is kept in another way.
+//! A memory kept in a file (`template.rs`) holds a descriptor as long as a sandbox may need it, even while that sandbox
+//! is idle. Everything else in the process needs descriptors too: connections, mounted files, helpers. So such files use
+//! at most half of the process's descriptors, and beyond that memories are stored differently.
 
 use std::io;
 use std::sync::OnceLock;
@@ -10,21 +10,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Where the system does not say how many there may be.
+/// Used if the system does not say how many there may be.
 const USUAL: usize = 1_024;
+/// More are of no use, and programs that are started here may look at each of them.
+const PLENTY: u64 = 1 << 20;
 
 /// Files that are open now.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 /// How many there may be.
 static MOST: OnceLock<usize> = OnceLock::new();
 
-/// Lets this program open as many files as it may at all: raises the soft limit (`ulimit -Sn`) to the hard one, once. Where
-/// that fails the limit stays as it is.
-pub(crate) fn raise_limit() {
+/// Raises this process's soft limit of open files (`ulimit -Sn`) as far as it is useful and allowed, once. If that fails the limit does not
+/// change.
+pub fn raise_limit() {
     MOST.get_or_init(|| {
         let limit = getrlimit(Resource::Nofile);
-        if limit.current != limit.maximum {
-            let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+        let most = limit.maximum.unwrap_or(u64::MAX).min(PLENTY);
+        if limit.current.is_some_and(|current| current < most) {
+            let raised = Rlimit { current: Some(most), maximum: limit.maximum };
             if let Err(error) = setrlimit(Resource::Nofile, raised) {
                 tracing::debug!(%error, "the limit of open files stays as it is");
             }
@@ -34,11 +37,11 @@ pub(crate) fn raise_limit() {
     });
 }
 
-/// One descriptor of those that memories may take, given back when it is dropped.
+/// One of the descriptors that memories may use, returned when it is dropped.
 pub(crate) struct Share(());
 
 impl Share {
-    /// One more, if there are any left.
+    /// Takes one more, if there are any left.
     pub(crate) fn take() -> io::Result<Share> {
         let most = *MOST.get().unwrap_or(&(USUAL / 2));
         let taken =

@@ -1,4 +1,4 @@
-//! Descriptors: a table of small numbers, each naming an open file description that copies may share.
+//! Descriptors: a table of small numbers, each referring to an open file description that copies may share.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::run::Run;
 use crate::stream::{Output, Standard};
 use crate::tty::Terminal;
 
-/// An open file description: what `dup` and `fork` share, its offset included.
+/// An open file description: what `dup` and `fork` share, including its offset.
 pub(crate) enum OpenFile {
     /// A file, directory or device in the tree.
     Tree(TreeFile),
-    /// The end of a pipe one reads from.
+    /// The read end of a pipe.
     Reader(PipeReader),
-    /// The end of a pipe one writes to.
+    /// The write end of a pipe.
     Writer(PipeWriter),
     /// Both ends of a FIFO, opened for reading and writing.
     Both(PipeReader, PipeWriter),
@@ -26,12 +26,12 @@ pub(crate) enum OpenFile {
     Input(Arc<Input>),
     /// A run's output or error stream.
     Output(Arc<Output>, Standard),
-    /// A run's terminal, in the place of one of its streams.
+    /// A run's terminal, in place of one of its streams.
     Terminal(Arc<Terminal>, Standard),
 }
 
 impl OpenFile {
-    /// The file in the tree behind it: itself, or the name of a FIFO.
+    /// Returns the file in the tree behind it: itself, or the name of a FIFO.
     pub(crate) fn in_tree(self: &Arc<Self>) -> Option<Arc<OpenFile>> {
         match &**self {
             OpenFile::Tree(_) => Some(self.clone()),
@@ -39,7 +39,7 @@ impl OpenFile {
         }
     }
 
-    /// Sets whether reads and writes answer EAGAIN where they would have to wait.
+    /// Sets whether reads and writes return EAGAIN instead of waiting.
     pub(crate) fn set_nonblocking(&self, value: bool) -> Result<()> {
         match self {
             OpenFile::Reader(reader) => reader.set_nonblocking(value),
@@ -67,21 +67,21 @@ impl OpenFile {
     }
 }
 
-/// A handle into the tree, given back when the last descriptor goes.
+/// A handle into the tree, closed with the last descriptor.
 pub(crate) struct TreeFile {
     handle: Mutex<Option<Handle>>,
     place: Place,
-    /// What it was called when it was opened, for `/proc`.
+    /// Its name when it was opened, for `/proc`.
     name: Vec<u8>,
     host: bool,
     released: Arc<ReleaseBin>,
-    /// Whether it is a directory a foreign program starts with, which it knows by that name.
+    /// Whether it is a preopened directory of a foreign program, which knows it by that name.
     preopen: bool,
     /// What the sandbox is charged for it; nothing for what the host opened.
     charge: Mutex<Option<Charge>>,
 }
 
-/// What an open file takes beside its name.
+/// What an open file costs in addition to its name.
 const OVERHEAD: usize = 512;
 
 impl TreeFile {
@@ -102,7 +102,7 @@ impl TreeFile {
         self.preopen.then_some(&self.name)
     }
 
-    /// Charges the sandbox for what it keeps by now. ENOMEM past the limit.
+    /// Charges the sandbox for what it keeps now. Returns ENOMEM past the limit.
     pub(crate) fn charge(&self, meter: &Arc<Meter>, run: &Run) -> Result<()> {
         let bytes = OVERHEAD + self.name.capacity() + self.with(|handle| Ok(handle.held_bytes()))?;
         let mut charge = self.charge.lock();
@@ -122,7 +122,7 @@ impl TreeFile {
         &self.name
     }
 
-    /// Whether reading or writing it may block on the host.
+    /// Returns whether reading or writing it may block on the host.
     pub(crate) fn is_host(&self) -> bool {
         self.host
     }
@@ -141,7 +141,7 @@ impl Drop for TreeFile {
     }
 }
 
-/// Handles whose last descriptor is gone. A drop cannot wait for the tree's lock, so whoever takes that lock next
+/// Handles whose last descriptor is gone. A drop cannot wait for the tree's lock, so the next task that takes the lock
 /// closes them first (`Machine::tree`): no observer ever sees them open.
 #[derive(Default)]
 pub(crate) struct ReleaseBin(Mutex<Vec<Handle>>);
@@ -165,7 +165,7 @@ impl Fd {
     }
 }
 
-/// A limit that a process may lower, and raise again up to the hard one. `u64::MAX` is none.
+/// A limit that a process may lower, and raise again up to the hard one. `u64::MAX` means none.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Allowance {
     pub(crate) soft: u64,
@@ -194,7 +194,7 @@ pub(crate) struct FdTable {
     slots: Vec<Option<Fd>>,
     /// Numbers from here up are refused; those in use stay.
     pub(crate) open: Allowance,
-    /// How large a file may be made.
+    /// The maximum size of a file.
     pub(crate) file_size: Allowance,
 }
 
@@ -222,7 +222,7 @@ impl FdTable {
         self.slots.get_mut(fd as usize).and_then(Option::as_mut).ok_or(Errno::EBADF)
     }
 
-    /// Puts `entry` at the lowest free number from `min` up.
+    /// Inserts `entry` at the lowest free number from `min` up.
     pub(crate) fn insert(&mut self, entry: Fd, min: u32) -> Result<u32> {
         let min = min as usize;
         let free = (min..self.limit()).find(|&i| self.slots.get(i).is_none_or(Option::is_none));
@@ -231,7 +231,7 @@ impl FdTable {
         Ok(at as u32)
     }
 
-    /// Puts `entry` at `at`; answers what was there.
+    /// Inserts `entry` at `at`; returns what was there.
     pub(crate) fn put(&mut self, at: u32, entry: Fd) -> Result<Option<Fd>> {
         let at = at as usize;
         if at >= self.limit() {
@@ -243,7 +243,7 @@ impl FdTable {
         Ok(self.slots[at].replace(entry))
     }
 
-    /// Takes the entry out.
+    /// Removes the entry.
     pub(crate) fn remove(&mut self, fd: u32) -> Result<Fd> {
         self.slots.get_mut(fd as usize).and_then(Option::take).ok_or(Errno::EBADF)
     }

@@ -1,9 +1,9 @@
-//! Programs that never heard of us: ordinary WASI modules.
+//! Programs that do not know Wardian's interface: ordinary WASI modules.
 //!
 //! They find files through preopened directories, which libc looks for from descriptor 3 up. So before such a program
-//! starts, its inherited descriptors move up to make room for `.` and every top-level directory.
+//! starts, its inherited descriptors move up to make space for `.` and every top-level directory.
 //!
-//! Who wants less says which directories it is given (`exec_wasi`); then it has these and its three streams, and no
+//! A caller can restrict a program to some directories (`exec_wasi`); then it has these and its three streams, and no
 //! path, link or `..` leads out of them.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::machine::Machine;
 use crate::proc::Process;
 use crate::run::Run;
 
-/// Lays out the process's descriptors as a foreign program expects them; with `only` these directories.
+/// Lays out the process's descriptors as a foreign program expects them; with `only`, just these directories.
 pub(crate) async fn prepare(machine: &Arc<Machine>, process: &Process, only: Option<&[Fd]>) -> Result<()> {
     let preopens = match only {
         Some(given) => given.to_vec(),
@@ -65,7 +65,7 @@ async fn preopens(machine: &Arc<Machine>, process: &Process) -> Result<Vec<Fd>> 
     opened.into_iter().map(|(name, handle)| machine.preopen_fd(&run, name, handle)).collect()
 }
 
-/// A directory that somebody names by a descriptor of its own, under a name.
+/// A directory that a caller passes as a descriptor, with a name.
 pub(crate) async fn given(
     machine: &Arc<Machine>,
     process: &Process,
@@ -81,11 +81,11 @@ pub(crate) async fn given(
 
 /// More links than this in one path are a loop, as on Linux.
 const MAX_LINKS: usize = 40;
-/// More steps than this, through links that lead to long paths, are one too. A path by itself has half as many.
+/// More steps than this, through links that lead to long paths, are a loop as well. A path by itself has half as many.
 const MAX_STEPS: usize = 4096;
 
-/// The same path without links, if none of them, and no `..`, leads out of the directory it starts from. The last part
-/// stays a link unless it is to be followed.
+/// Returns the same path without links, if none of them, and no `..`, leads out of the directory it starts from. The
+/// last part stays a link unless it is to be followed.
 pub(crate) fn beneath(tree: &Tree, who: &Caller, at: &Place, path: &[u8], follow: bool) -> Result<Vec<u8>> {
     let enters = path.ends_with(b"/");
     let mut rest = parts_reversed(path);

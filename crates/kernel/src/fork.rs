@@ -46,7 +46,7 @@ pub(crate) async fn fork(caller: &mut wasmtime::Caller<'_, Ctx>, entry: u32, dat
     Ok(pid)
 }
 
-/// A child that does not run yet. Where it cannot be made, or its parent is killed while it is, it never was.
+/// A child that does not run yet. If it cannot be created, or its parent is killed meanwhile, it never existed.
 struct Unborn<'a> {
     machine: &'a Machine,
     child: Option<Arc<Process>>,

@@ -1,4 +1,4 @@
-//! A sandbox's turn on the processors: whether its processes run at all, and what share they have.
+//! A sandbox's turn on the processors: whether its processes run at all, and what share they get.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// For a new sandbox. One that is `nice` has the share of one that is not, divided by one more than this.
+    /// Creates the gate of a new sandbox. Its share is divided by 1 + `nice`.
     pub(crate) fn new(nice: u8, turns: &Arc<Turns>) -> Gate {
         let sandbox = turns.add_sandbox(1 + u64::from(nice));
         let (closed, changed) = (AtomicBool::new(false), watch::Sender::new(false));
@@ -31,12 +31,12 @@ impl Gate {
         &self.turns
     }
 
-    /// Its sandbox's number, which no other sandbox of the kernel ever has.
+    /// Returns its sandbox's number, which is unique in the kernel.
     pub(crate) fn sandbox(&self) -> SandboxId {
         self.sandbox
     }
 
-    /// Makes those who run now yield at once: one of its processes is to run, or to be ended.
+    /// Makes running guests yield immediately: one of its processes is to run, or to be killed.
     pub(crate) fn hurry(&self) {
         self.turns.ticker().hurry(&self.haste);
     }
@@ -45,7 +45,7 @@ impl Gate {
         self.closed.load(Ordering::SeqCst)
     }
 
-    /// Closes or opens it. Whoever opens it must let the tasks go on.
+    /// Closes or opens it. After opening it, the caller must wake the tasks.
     pub(crate) fn set_closed(&self, closed: bool) {
         self.closed.store(closed, Ordering::SeqCst);
         self.changed.send_replace(closed);

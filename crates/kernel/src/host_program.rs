@@ -1,4 +1,4 @@
-//! Programs whose body is the host's: a function instead of WebAssembly, behind a file like any other.
+//! Host programs: a host function instead of WebAssembly, behind a file like any other.
 //!
 //! ```text
 //!  /usr/bin/weather ──spawn──► Process (pid, descriptors, signals) ──► HostProgram::run(call)
@@ -26,22 +26,22 @@ use crate::strings::Strings;
 /// The most that a host program reads at once.
 const READ_AT_ONCE: usize = 64 * 1024;
 
-/// What a host program's run comes to: its exit code.
+/// The run of a host program; returns its exit code.
 pub type HostRun = Pin<Box<dyn Future<Output = u8> + Send>>;
 
-/// A program of the host's.
+/// A host program.
 pub trait HostProgram: Send + Sync {
-    /// Runs it. The future is dropped when its process is killed or the command's time is up.
+    /// Runs it. The future is dropped when its process is killed or the command times out.
     fn run(&self, call: HostCall) -> HostRun;
 }
 
-/// One run of a host program: what it was given, and its three streams.
+/// One run of a host program: its parameters, and its three streams.
 pub struct HostCall {
-    /// Its arguments, the name it was called by first.
+    /// Its arguments, starting with its name.
     pub argv: Vec<Vec<u8>>,
     /// Its environment, as `NAME=VALUE`.
     pub env: Vec<Vec<u8>>,
-    /// The directory it runs in.
+    /// Its working directory.
     pub cwd: Vec<u8>,
     /// Descriptor 0.
     pub stdin: HostInput,
@@ -58,14 +58,14 @@ struct Descriptor {
     number: u32,
 }
 
-/// Where a host program reads. What it was given whole is charged to the sandbox until this is dropped.
+/// Where a host program reads. What it reads to the end is charged to the sandbox until this is dropped.
 pub struct HostInput(Descriptor, Charge);
 
 /// Where a host program writes.
 pub struct HostOutput(Descriptor);
 
 impl HostInput {
-    /// At most `max` bytes, and at most 64 KiB at once; none at the end.
+    /// Returns at most `max` bytes, and at most 64 KiB at once; none at the end.
     pub async fn read(&mut self, max: usize) -> Result<Vec<u8>> {
         let Descriptor { machine, process, number } = &self.0;
         let file = process.fd(*number)?.file;
@@ -89,7 +89,8 @@ impl HostInput {
         Ok(data)
     }
 
-    /// All there is, but EFBIG if that is more than `max` bytes, and ENOMEM if the sandbox may not have so much memory.
+    /// Reads everything. Returns EFBIG if that is more than `max` bytes, and ENOMEM if it exceeds the sandbox's memory
+    /// limit.
     pub async fn read_to_end(&mut self, max: usize) -> Result<Vec<u8>> {
         let mut all = Vec::new();
         loop {
@@ -113,7 +114,7 @@ impl HostInput {
 }
 
 impl HostOutput {
-    /// Writes all of it, waiting while the reader is slow. EPIPE when nobody reads any more.
+    /// Writes all of it, waiting while the reader is slow. Returns EPIPE if no one reads any more.
     pub async fn write_all(&mut self, mut data: &[u8]) -> Result<()> {
         let Descriptor { machine, process, number } = &self.0;
         let file = process.fd(*number)?.file;
@@ -159,12 +160,12 @@ pub(crate) async fn run(
     }
 }
 
-/// What a list of strings takes as vectors, and once more as whatever the host makes of them.
+/// What a list of strings costs as vectors, and once more as the host's own copy.
 fn copied(strings: &Strings) -> usize {
     2 * (strings.block().len() + strings.len() * (size_of::<Vec<u8>>() + 32))
 }
 
-/// What a program does that cannot be run: it says why and exits, as one whose interpreter refuses it does on Linux.
+/// Runs a program that cannot be run: it says why and exits, like one whose interpreter refuses it on Linux.
 pub(crate) async fn refuse(machine: &Arc<Machine>, process: &Arc<Process>, name: &[u8], why: &str) -> Status {
     let mut stderr = HostOutput(Descriptor { machine: machine.clone(), process: process.clone(), number: 2 });
     // Where nobody listens, the exit code is all there is.

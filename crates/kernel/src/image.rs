@@ -1,12 +1,12 @@
-//! A process's memory at rest: a template and the pages that differ from it.
+//! The memory of an idle process: a template and the pages that differ from it.
 //!
-//! Capturing, restoring and forking cost what was written since the template was mapped, not what the memory measures.
-//! A page equal to an ancestor's is kept once.
+//! Capturing, restoring and forking cost what was written since the template was mapped, not the size of the memory. A
+//! page equal to an ancestor's is stored once.
 //!
 //! Bytes below the stack pointer belong to frames that have returned; they are never copied.
 //!
-//! A large memory is copied in pieces, and others have their turns in between. Nothing can write it meanwhile: its process
-//! is in the call that copies it. Whoever is killed in the middle drops an unfinished copy that nobody else has seen.
+//! A large memory is copied in pieces, and others run in between. Nothing can write it meanwhile: its process is in the
+//! call that copies it. If it is killed in the middle, it drops an unfinished copy that no one else has seen.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,7 +24,7 @@ const WASM_PAGE: usize = 65536;
 /// How many pages are copied in one go: a mebibyte.
 pub(crate) const PIECE: usize = (1 << 20) / PAGE;
 
-/// Lets others have their turn after a whole piece. Small copies are done in one go.
+/// Lets others run after a whole piece. Small copies are done without a pause.
 pub(crate) async fn between_pieces<T>(piece: &[T]) {
     if piece.len() >= PIECE {
         pause().await;
@@ -38,12 +38,12 @@ pub struct Image {
     stack_pointer: u32,
     /// What it is mapped over; without one, a fresh instance.
     template: Option<Arc<Template>>,
-    /// Page numbers in rising order, with their contents: what differs from that.
+    /// The pages that differ from that: numbers in rising order, with their contents.
     pages: Vec<(u32, Arc<Page>)>,
 }
 
 impl Image {
-    /// Takes the image of an instance with no frame on its stack. Pages that are as in `ancestor` are shared with it.
+    /// Captures an instance with no frame on its stack. Pages equal to those of `ancestor` are shared with it.
     pub(crate) async fn capture(instance: &mut Instance, ancestor: Option<&Image>) -> Image {
         let stack_pointer = instance.stack_pointer();
         let Some(memory) = instance.store.data().memory else {
@@ -63,7 +63,7 @@ impl Image {
         Image { size: bytes.len(), stack_pointer, template, pages }
     }
 
-    /// Makes a fresh instance of the same program be as this image says.
+    /// Restores the image in a fresh instance of the same program.
     pub(crate) async fn restore(&self, instance: &mut Instance) -> Result<(), Errno> {
         let Some(memory) = instance.store.data().memory else { return Ok(()) };
         grow_to(memory, &mut instance.store, self.size).await?;
@@ -79,13 +79,13 @@ impl Image {
         instance.set_stack_pointer(self.stack_pointer)
     }
 
-    /// Its size in bytes and its stack pointer.
+    /// Returns its size in bytes and its stack pointer.
     pub fn shape(&self) -> (usize, u32) {
         (self.size, self.stack_pointer)
     }
 
-    /// Every page that may differ from a fresh instance of the program, in rising order: the image without its template,
-    /// to be kept elsewhere.
+    /// Returns every page that may differ from a fresh instance of the program, in rising order: the image without its
+    /// template, to be stored elsewhere.
     pub fn flatten(&self) -> io::Result<Vec<(u32, Arc<Page>)>> {
         let mut all = BTreeMap::new();
         if let Some(template) = &self.template {
@@ -98,7 +98,8 @@ impl Image {
         Ok(all.into_iter().collect())
     }
 
-    /// An image from what [`Image::shape`] and [`Image::flatten`] answered; `None` where they cannot belong together.
+    /// Rebuilds an image from the results of [`Image::shape`] and [`Image::flatten`]; `None` if they cannot belong
+    /// together.
     pub fn rebuild(size: usize, stack_pointer: u32, pages: Vec<(u32, Arc<Page>)>) -> Option<Image> {
         let rising = pages.is_sorted_by(|(a, _), (b, _)| a < b);
         let inside = pages.last().is_none_or(|(number, _)| (*number as usize) < size / PAGE);
@@ -119,7 +120,7 @@ fn shared_or_copied(contents: &Page, number: u32, ancestor: Option<&Image>) -> A
     kept.cloned().unwrap_or_else(|| Arc::new(*contents))
 }
 
-/// What of a parent's memory its child must be given: the memory half of fork.
+/// What a child must be given of its parent's memory: the memory half of fork.
 pub(crate) struct Inheritance {
     size: usize,
     stack_pointer: u32,
@@ -128,7 +129,7 @@ pub(crate) struct Inheritance {
 }
 
 impl Inheritance {
-    /// Looks at what the caller wrote, from `stack_pointer` up.
+    /// Determines what the caller wrote, from `stack_pointer` up.
     pub(crate) async fn of(
         parent: &mut wasmtime::Caller<'_, Ctx>,
         memory: Memory,
@@ -140,7 +141,7 @@ impl Inheritance {
         Inheritance { size: bytes.len(), stack_pointer, template: ctx.ground.template(), written }
     }
 
-    /// Gives it to a fresh instance, `parent` being the memory it was made of.
+    /// Copies it to a fresh instance, `parent` being the memory it comes from.
     pub(crate) async fn give(&self, parent: &[u8], child: &mut Instance) -> Result<(), Errno> {
         let memory = child.store.data().memory.ok_or(Errno::ENOSYS)?;
         grow_to(memory, &mut child.store, self.size).await?;

@@ -1,4 +1,4 @@
-//! The list of what guests can import. It is made where the calls are defined, so it cannot leave one out.
+//! The list of functions that guests can import. It is built where the calls are defined, so it cannot miss one.
 
 use wasmtime::Linker;
 
@@ -11,15 +11,15 @@ pub struct Import {
     pub module: &'static str,
     /// Its name there.
     pub name: &'static str,
-    /// Its parameters: `i` for 32 bits, `l` for 64.
+    /// The types of its parameters: `i` for 32 bits, `l` for 64.
     pub params: String,
-    /// What they are called.
+    /// The names of its parameters.
     pub names: Vec<&'static str>,
-    /// Whether it answers a number; all but `proc_exit` do.
+    /// Whether it returns a number; all but `proc_exit` do.
     pub answers: bool,
 }
 
-/// A linker that takes notes.
+/// A linker that records what it defines.
 pub(crate) struct Imports<'l> {
     pub(crate) linker: &'l mut Linker<Ctx>,
     pub(crate) list: Vec<Import>,

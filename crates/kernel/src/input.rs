@@ -1,13 +1,13 @@
-//! A command's input: a block of bytes, or a source that is asked when somebody reads.
+//! A command's input: a block of bytes, or a source that is queried when something reads.
 //!
 //! ```text
 //!   guest: read, poll ──► Input: bytes that have come ◄── a task ◄── Source::read
 //! ```
 //!
-//! The source is asked by a task of its own, and what it answers belongs to the input. A reader that is killed or
-//! interrupted takes nothing along: the next one gets it. The source is asked only while nothing lies ready, for as much
-//! as the reader wants, and for one byte where somebody only wants to know whether there is something (`poll`). So a
-//! command takes from a host's stream what it reads, and at most what one read of it was waiting for besides.
+//! A separate task queries the source, and the input owns what it returns. A reader that is killed or interrupted loses
+//! nothing: the next one gets it. The source is queried only while no bytes are available, for as much as the reader
+//! wants, and for one byte if something only asks whether there is input (`poll`). So a command takes from a host's
+//! stream what it reads, plus at most what one pending read was waiting for.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,16 +24,16 @@ use crate::pipe::Readiness;
 /// The most that a source is asked for at once.
 const MOST: usize = 64 * 1024;
 
-/// A future that a source answers with.
+/// The future that a source returns.
 pub type SourceRead<'a> = Pin<Box<dyn Future<Output = std::io::Result<Vec<u8>>> + Send + 'a>>;
 
-/// Somebody who has bytes when asked: a terminal, a file, a network peer.
+/// Something that provides bytes on request: a terminal, a file, a network peer.
 pub trait Source: Send + Sync {
-    /// At most `max` bytes; none at the end. The future runs to its end whoever stops waiting for it, unless the
-    /// [`Input`] itself is dropped.
+    /// Returns at most `max` bytes; none at the end. The future runs to its end even if no one waits for it any more,
+    /// unless the [`Input`] itself is dropped.
     fn read(&self, max: usize) -> SourceRead<'_>;
 
-    /// Whether a read would return at once; `None` if that can only be found out by reading.
+    /// Returns whether a read would return immediately; `None` if only reading can tell.
     fn is_ready(&self) -> Option<bool> {
         None
     }
@@ -46,37 +46,37 @@ pub struct Input {
     asking: Mutex<Option<AbortHandle>>,
 }
 
-/// What the task that asks and the readers share.
+/// What the querying task and the readers share.
 struct Shared {
     state: Mutex<State>,
     changed: Notify,
 }
 
 enum State {
-    /// Nothing is there, and nobody has asked.
+    /// Nothing is available, and the source was not queried.
     Idle,
-    /// The source was asked.
+    /// The source was queried.
     Asked,
-    /// What came and was not read yet, never nothing.
+    /// What arrived and was not read yet, never empty.
     Bytes { bytes: Vec<u8>, taken: usize },
-    /// The source had no more. It may have more later, as a terminal after Ctrl-D.
+    /// The source had no more. It may have more later, like a terminal after Ctrl-D.
     End,
     /// It could not be read.
     Failed,
 }
 
 impl Input {
-    /// No input at all.
+    /// Returns an empty input.
     pub fn empty() -> Arc<Input> {
         Input::bytes(Vec::new())
     }
 
-    /// These bytes, then the end.
+    /// Returns an input of these bytes.
     pub fn bytes(bytes: Vec<u8>) -> Arc<Input> {
         Input::new(came(bytes), None)
     }
 
-    /// Whatever `source` has, asked only when the guest reads.
+    /// Returns an input from `source`, which is queried only when the guest reads.
     pub fn source(source: impl Source + 'static) -> Arc<Input> {
         Input::new(State::Idle, Some(Arc::new(source)))
     }
@@ -86,7 +86,7 @@ impl Input {
         Arc::new(Input { shared, source, asking: Mutex::new(None) })
     }
 
-    /// Reads what there is, or waits for it; 0 at the end. Dropping the future loses nothing.
+    /// Reads what there is, or waits for it; returns 0 at the end. Cancellation-safe.
     pub(crate) async fn read(&self, buf: &mut [u8]) -> Result<usize, Errno> {
         if buf.is_empty() {
             return Ok(0);
@@ -101,7 +101,7 @@ impl Input {
         }
     }
 
-    /// `None` when there is nothing yet; then the source is being asked.
+    /// Returns `None` if there is nothing yet; then the source is being queried.
     fn try_read(&self, buf: &mut [u8]) -> Option<Result<usize, Errno>> {
         let mut state = self.shared.state.lock();
         match &mut *state {
@@ -134,7 +134,7 @@ impl Input {
         if self.source.is_some() { State::Idle } else { State::End }
     }
 
-    /// Has the source asked by a task of its own.
+    /// Queries the source in a separate task.
     fn ask(&self, max: usize) -> State {
         let Some(source) = self.source.clone() else { return State::End };
         let answer = Answer { shared: self.shared.clone(), given: false };
@@ -146,7 +146,8 @@ impl Input {
         State::Asked
     }
 
-    /// What a read would find, for `poll_oneoff`. Where there is no other way to know, the source is asked for a byte.
+    /// Returns what a read would find, for `poll_oneoff`. If there is no other way to know, the source is asked for a
+    /// byte.
     pub(crate) fn readiness(&self) -> Readiness {
         let mut state = self.shared.state.lock();
         match &*state {
@@ -182,7 +183,7 @@ fn came(bytes: Vec<u8>) -> State {
     if bytes.is_empty() { State::End } else { State::Bytes { bytes, taken: 0 } }
 }
 
-/// What a source is to answer. One that panics, or is dropped with its runtime, has failed: nobody waits for ever.
+/// What a source will return. If it panics, or is dropped with its runtime, it has failed: no one waits forever.
 struct Answer {
     shared: Arc<Shared>,
     given: bool,

@@ -19,7 +19,7 @@ use crate::template::Ground;
 
 /// What host calls find in their store.
 pub(crate) struct Ctx {
-    /// Whose instance it is; nobody's between two processes.
+    /// The process it belongs to; none between two processes.
     tenant: Option<Tenant>,
     /// Set as soon as there is an instance.
     pub(crate) memory: Option<Memory>,
@@ -51,7 +51,7 @@ impl Tenant {
     }
 }
 
-/// A host call is made by somebody.
+/// Every host call has a caller.
 impl Deref for Ctx {
     type Target = Tenant;
 
@@ -64,12 +64,12 @@ impl Deref for Ctx {
 struct Gauge {
     machine: Arc<Machine>,
     process: Arc<Process>,
-    /// What the program starts with is shared with all who run it; a flat charge stands for it.
+    /// The program's initial memory is shared by all who run it; a flat charge covers it.
     shared_start: bool,
 }
 
 impl Gauge {
-    /// Everything that was charged: the instance is gone, be it because its process has ended or runs another program.
+    /// Returns everything that was charged: the instance is gone because its process has ended or runs another program.
     fn give_back(&self) {
         self.machine.meter().release(self.process.charged.swap(0, Ordering::SeqCst));
     }
@@ -131,21 +131,21 @@ pub(crate) enum Stop {
 pub(crate) struct Instance {
     pub(crate) store: Store<Ctx>,
     pub(crate) instance: wasmtime::Instance,
-    /// None for one that lies idle.
+    /// None for an idle one.
     berth: Option<Berth>,
-    /// What its stack pointer was when it was fresh.
+    /// Its initial stack pointer.
     stack_top: u32,
 }
 
 impl Instance {
-    /// An instance of the tenant's program as it starts: one that was used before if there is one. ENOMEM where the
-    /// sandbox's memory or the host's is used up.
+    /// Returns an instance of the tenant's program in its initial state: a reused one if there is one. Returns ENOMEM if
+    /// the sandbox's or the host's memory is used up.
     pub(crate) async fn start(tenant: Tenant, berth: Berth) -> Result<Instance, Errno> {
         let idle = tenant.program.stock.take();
         Instance::ready_or_new(idle, tenant, berth).await
     }
 
-    /// The same, or else a spare: for those who do not come in numbers, as forks do.
+    /// Does the same, or else takes a spare: for callers that do not come in large numbers, as forks do.
     pub(crate) async fn start_at_once(tenant: Tenant, berth: Berth) -> Result<Instance, Errno> {
         let idle = tenant.program.stock.take();
         let ready = idle.or_else(|| tenant.machine.rules().spares.as_ref()?.take(&tenant.program));
@@ -189,7 +189,7 @@ impl Instance {
         Ok(instance)
     }
 
-    /// One that was nobody's becomes a process's own, which is charged as if it had been made for it.
+    /// Assigns an idle instance to a process, which is charged as if it had been created for it.
     fn given_to(mut self, tenant: Tenant, berth: Berth) -> Result<Instance, Errno> {
         if !tenant.gauge.charge(FLAT_CHARGE) {
             return Err(Errno::ENOMEM);
@@ -201,7 +201,7 @@ impl Instance {
     }
 
     /// For one whose process is gone, with no frame on its stack: it is wiped for the next process of the same program,
-    /// or taken down. Its place is free for another.
+    /// or destroyed. Its place becomes free.
     pub(crate) fn retire(mut self) -> Option<Berth> {
         let berth = self.berth.take();
         let program = self.store.data_mut().tenant.take().map(|tenant| {
@@ -217,7 +217,7 @@ impl Instance {
         berth
     }
 
-    /// Makes it as good as fresh; `None` where that is not possible or not worth it.
+    /// Resets it to its initial state; returns `None` if that is not possible or not worth it.
     fn wipe(&mut self, program: &Program) -> Option<()> {
         let ctx = self.store.data();
         let (memory, _) = ctx.memory.zip(ctx.stack_pointer)?;
@@ -226,7 +226,7 @@ impl Instance {
         self.set_stack_pointer(self.stack_top).ok()
     }
 
-    /// Calls an export. A module without it is one the kernel cannot run.
+    /// Calls an export. The kernel cannot run a module without it.
     pub(crate) async fn call<P, R>(&mut self, export: &str, params: P) -> Result<R, Ending>
     where
         P: wasmtime::WasmParams + Sync,
@@ -239,7 +239,7 @@ impl Instance {
         function.call_async(&mut self.store, params).await.map_err(ending)
     }
 
-    /// The guest's stack pointer, 0 where the program does not export it.
+    /// Returns the guest's stack pointer, 0 if the program does not export it.
     pub(crate) fn stack_pointer(&mut self) -> u32 {
         let global = self.store.data().stack_pointer;
         global.and_then(|global| global.get(&mut self.store).i32()).unwrap_or(0) as u32

@@ -14,25 +14,25 @@ use crate::pipe::PipeWriter;
 use crate::proc::Process;
 use crate::signal::{Effect, SIGPIPE, SIGXFSZ, Signal};
 
-/// The largest part of a host file moved at once: it goes through a buffer of ours.
+/// The largest part of a host file moved at once: it goes through a buffer.
 const HOST_CHUNK: usize = 1 << 20;
-/// The most that one call moves to or from a file in memory, all parts of a list together: the guest asks again for the
+/// The most that one call moves to or from a file in memory, all parts of a list together: the guest calls again for the
 /// rest.
 const TREE_CHUNK: usize = 4 << 20;
 /// What is moved to or from a file in memory without a pause, so that a worker is not held.
 const TREE_PIECE: usize = 1 << 20;
-/// The same for bytes of `/dev/urandom`, which take their time.
+/// The same for bytes of `/dev/urandom`, which take longer.
 const RANDOM_PIECE: usize = 64 * 1024;
-/// The most that one call moves to or from a stream of the run's. Whoever is behind it may need as much of its own.
+/// The most that one call moves to or from a run's stream. The host may need the same amount again.
 const STREAM_CHUNK: usize = 64 * 1024;
-/// Writes in several parts up to this size are put together first, so that they stay in one piece.
+/// Writes in several parts up to this size are joined first, so that they stay in one piece.
 const GATHER: usize = SCRATCH;
 /// The longest scatter or gather list, as on Linux.
 const MAX_PARTS: u32 = 1024;
 
 impl Call<'_> {
-    /// Reads into the guest's memory at `ptr`; `offset` leaves the file's own position alone. Where it must not wait,
-    /// EAGAIN.
+    /// Reads into the guest's memory at `ptr`; with `offset` the file's own position does not change. Returns EAGAIN if
+    /// it must not wait.
     async fn read(
         &mut self,
         file: &Arc<OpenFile>,
@@ -79,7 +79,7 @@ impl Call<'_> {
         Ok(n)
     }
 
-    /// Writes the guest's bytes at `ptr`. A broken pipe ends the process unless it ignores the signal.
+    /// Writes the guest's bytes at `ptr`. A broken pipe kills the process unless it ignores the signal.
     pub(crate) async fn write(&mut self, fd: u32, ptr: u32, len: u32, offset: Option<u64>) -> Outcome<usize> {
         let file = self.file(fd)?;
         let (machine, process) = (self.machine().clone(), self.process().clone());
@@ -100,7 +100,7 @@ impl Call<'_> {
         }
     }
 
-    /// An error that comes with a signal, which by default is all that is seen of it.
+    /// An error that comes with a signal, which by default is all that the process sees of it.
     fn signalled(&self, signal: Signal, errno: Errno) -> Fail {
         match self.process().signals.lock().receive(signal) {
             Effect::Terminate => Fail::Stop(Stop::Signal(signal)),
@@ -108,7 +108,7 @@ impl Call<'_> {
         }
     }
 
-    /// A file was to become larger than it may. Only the process's own limit has a signal.
+    /// A file would become larger than allowed. Only the process's own limit has a signal.
     pub(crate) fn too_large(&self) -> Fail {
         match self.process().fds.lock().file_size.soft {
             u64::MAX => Fail::Errno(Errno::EFBIG),
@@ -116,7 +116,7 @@ impl Call<'_> {
         }
     }
 
-    /// A full disk is a limit of the sandbox, and the caller of the run hears of it.
+    /// A full disk is a limit of the sandbox, and is reported to the caller of the run.
     pub(crate) async fn noted<T>(&self, done: Result<T>) -> Result<T> {
         if matches!(done, Err(Errno::ENOSPC)) {
             let limit = self.machine().which_is_full().await;
@@ -235,7 +235,7 @@ async fn write_pipe(process: &Process, pipe: &PipeWriter, data: &[u8]) -> Result
     }
 }
 
-/// The part of a write that keeps a file within the process's limit; EFBIG when that is nothing.
+/// Returns the part of a write that keeps a file within the process's limit; EFBIG if that is nothing.
 fn allowed<'d>(
     tree: &Tree,
     handle: &Handle,

@@ -1,4 +1,4 @@
-//! What all sandboxes of a program share: the engine, the workers, the compiled programs.
+//! What all sandboxes of a host process share: the engine, the workers, the compiled programs.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -25,18 +25,18 @@ use crate::trim::Trimmer;
 use crate::turns::Turns;
 use crate::{bulk, descriptors, sys, threads, wasi};
 
-/// Room for deep recursion in a guest; a shell script can nest a long way.
+/// Space for deep recursion in a guest; a shell script can nest deeply.
 const WASM_STACK: usize = 8 << 20;
 /// The stack of the fiber a guest runs on: its own and what host calls need on top.
 const FIBER_STACK: usize = WASM_STACK + (1 << 20);
 
-/// Why the kernel could not do what it was asked.
+/// An error of the kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// The engine refused its configuration or a program.
     #[error("WebAssembly engine: {0}")]
     Engine(wasmtime::Error),
-    /// Threads or artifact files could not be had.
+    /// Threads or artifact files were unavailable.
     #[error("{0}: {1}")]
     Io(&'static str, std::io::Error),
     /// A program's bytes are not what they should be.
@@ -53,30 +53,31 @@ impl From<wasmtime::Error> for KernelError {
 /// How to start a kernel.
 #[derive(Debug, Clone, Default)]
 pub struct KernelConfig {
-    /// How many guests may run at once, each on a thread of its own; by default one for each processor.
+    /// How many guests may run at once, each on its own thread; by default one per processor.
     pub workers: Option<usize>,
-    /// Where compiled programs are kept between starts; by default a directory of the user's own.
+    /// Where compiled programs are kept between starts; by default a private directory of the user.
     pub artifacts: Option<PathBuf>,
     /// How many programs may be in memory at once, over all sandboxes; by default what the system has mappings for.
     pub instances: Option<usize>,
-    /// Compile programs that users bring in this process, and not in a helper process.
+    /// Compiles users' own programs in this process instead of a helper process.
     ///
-    /// For embedders whose executable is not Rust's (a shared library in Python, say), where no helper can be started
-    /// and such programs are refused otherwise. The risk: a module of a few kilobytes can keep a compiler busy for
-    /// minutes and take gigabytes, and in this process nothing ends it: not the timeout, not the end of the sandbox.
+    /// This is for embedders whose executable is not Rust's (for example a shared library in Python), where no helper
+    /// can be started and such programs are otherwise refused. The risk: a module of a few kilobytes can keep a compiler
+    /// busy for minutes and use gigabytes, and in this process nothing stops it: not the timeout, not the end of the
+    /// sandbox.
     pub compile_in_process: bool,
-    /// What compiling one program that a user brought may cost; by default [`CompileBudget::default`].
+    /// The budget for compiling one user program; by default [`CompileBudget::default`].
     pub compile_budget: Option<CompileBudget>,
 }
 
-/// What compiling one program that a user brought may cost. One that takes more is refused.
+/// The budget for compiling one user program. A program that exceeds it is refused.
 #[derive(Debug, Clone, Copy)]
 pub struct CompileBudget {
-    /// Bytes of address space of the compiler's process, the executable included.
+    /// Bytes of address space of the compiler's process, including the executable.
     pub memory: u64,
     /// Seconds of processor time.
     pub seconds: u64,
-    /// Bytes of code that come of it.
+    /// Bytes of resulting code.
     pub code: u64,
 }
 
@@ -86,7 +87,7 @@ impl Default for CompileBudget {
     }
 }
 
-/// The engine, the workers and the compiled programs. One is enough for a whole program; cloning shares it.
+/// The engine, the workers and the compiled programs. One is enough for a whole process; cloning shares it.
 #[derive(Clone)]
 pub struct Kernel(Arc<KernelInner>);
 
@@ -100,7 +101,7 @@ pub(crate) struct KernelInner {
     artifacts: ArtifactCache,
     room: Room,
     trimmer: Trimmer,
-    /// Held by whoever takes down an instance that no process runs any more.
+    /// Held while destroying an instance that no process runs any more.
     tidying: Semaphore,
     compiler: Compiler,
     compile_in_process: bool,
@@ -108,7 +109,7 @@ pub(crate) struct KernelInner {
 }
 
 impl Kernel {
-    /// Starts the workers and the ticker. Raises this program's limit of open files as far as the system lets it.
+    /// Starts the workers and the ticker. Raises this process's limit of open files as far as the system allows.
     pub fn new(config: KernelConfig) -> Result<Kernel, KernelError> {
         descriptors::raise_limit();
         let engine = Engine::new(&engine_config())?;
@@ -152,18 +153,18 @@ impl Kernel {
         &self.0
     }
 
-    /// Compiles a program, or takes it from the artifacts of an earlier start. `progress` is told when it must compile.
+    /// Compiles a program, or loads it from the artifacts of an earlier start. Calls `progress` if it must compile.
     pub fn load(&self, source: &ProgramSource, progress: &dyn Fn(&str)) -> Result<Arc<Program>, KernelError> {
         self.0.load(source, progress)
     }
 
-    /// Says that the file with this content version is `program`, so that starting it compiles nothing.
+    /// Registers the file with this content version as `program`, so that starting it compiles nothing.
     pub fn register(&self, version: u64, program: Arc<Program>) {
         self.0.programs.lock().register(version, Known::Ready(program));
     }
 
-    /// Says that the file with this content version is the program of `source`, to be loaded when it is first started:
-    /// nobody pays for a program that is not used.
+    /// Registers the file with this content version as the program of `source`, to be loaded when it is first started:
+    /// unused programs cost nothing.
     pub fn register_later(&self, version: u64, source: ProgramSource) {
         self.0.programs.lock().register(version, Known::Later(Arc::new(Later::new(source))));
     }
@@ -174,12 +175,12 @@ impl Kernel {
         later.into_iter().try_for_each(|later| later.get(|source| self.load(source, progress)).map(drop))
     }
 
-    /// Every function that guests can import.
+    /// Returns every function that guests can import.
     pub fn imports(&self) -> &[Import] {
         &self.0.imports
     }
 
-    /// The runtime guests run on, for work that belongs beside them (deadlines, host files).
+    /// Returns the runtime that guests run on, for related work (deadlines, host files).
     pub fn handle(&self) -> &tokio::runtime::Handle {
         self.0.runtime().handle()
     }
@@ -205,7 +206,7 @@ impl KernelInner {
         }
     }
 
-    /// Says that a sandbox is gone, and much memory with it perhaps.
+    /// Notes that a sandbox is gone, and perhaps much memory with it.
     pub(crate) fn a_machine_is_gone(&self) {
         if let Some(runtime) = &self.runtime {
             self.trimmer.soon(runtime.handle());
@@ -224,12 +225,12 @@ impl KernelInner {
         &self.compiler
     }
 
-    /// The program a file of this version holds, as far as this family knows.
+    /// Returns the program in a file of this version, as far as this family knows.
     pub(crate) fn program(&self, family: &Family, version: u64) -> Option<Known> {
         self.programs.lock().by_version(family, version)
     }
 
-    /// The program of these bytes, if somebody's is kept.
+    /// Returns the program of these bytes, if anyone's is kept.
     pub(crate) fn program_of(&self, family: &Family, hash: [u8; 32], version: u64) -> Option<Arc<Program>> {
         let (program, evicted) = self.programs.lock().user.by_hash(family, hash, version)?;
         drop(evicted);
@@ -243,13 +244,14 @@ impl KernelInner {
         drop(evicted);
     }
 
-    /// Lets go of what is kept for a family that is gone.
+    /// Drops what is kept for a family that is gone.
     pub(crate) fn forget_programs_of(&self, family: &Family) {
         let evicted = self.programs.lock().user.forget(family);
         drop(evicted);
     }
 
-    /// Loads one of our own that is started for the first time. What is done is kept, even if nobody waits for it.
+    /// Loads one of Wardian's own programs that is started for the first time. The result is kept, even if no one waits
+    /// for it.
     pub(crate) async fn load_later(self: &Arc<Self>, later: &Arc<Later>) -> Result<Arc<Program>, String> {
         let kernel = self.clone();
         let load = move |source: &ProgramSource| kernel.load(source, &|step| tracing::info!("{step}"));
@@ -324,7 +326,7 @@ fn default_workers() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from).max(2)
 }
 
-/// What shapes the code: the same here and in the compiler's process.
+/// The settings that determine the code: the same here and in the compiler's process.
 pub(crate) fn engine_config() -> Config {
     let mut config = Config::new();
     // Nothing is on by default.

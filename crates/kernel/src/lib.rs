@@ -10,14 +10,14 @@
 //!    └─ Machine …
 //! ```
 //!
-//! A process is a task on the kernel's own runtime. A system call that must wait is an `await`; killing a process is
-//! dropping its future. Guests speak WASI preview 1 and, for what Unix has and WASI lacks, the import module `wardian`
+//! A process is a task on the kernel's own runtime. A system call that must wait is an `await`; killing a process drops
+//! its future. Guests use WASI preview 1 and, for what Unix has and WASI lacks, the import module `wardian`
 //! (`docs/abi.md`).
 //!
 //! Reading order: `kernel`, `machine`, `proc`, `task`, `schedule`; then what a process does: `spawn`, `fork`, `wait`,
 //! `signal`, `fd`, `pipe`, `tty`, `open`, `io`; where programs come from: `user_program`, `admit`, `compiler`, `reexec`,
-//! `program_cache`; then `pages`, `template`, `image`, `at_rest` and `session`; `wasi` and `sys` are the
-//! system calls themselves.
+//! `program_cache`; then `pages`, `template`, `image`, `at_rest` and `session`; `wasi` and `sys` are the system calls
+//! themselves.
 
 mod admit;
 mod alarm;
@@ -81,6 +81,7 @@ mod wasi;
 pub use admit::{Admitted, Refused, admit};
 pub use allowlist::Allowlist;
 pub use at_rest::{AtRest, Packed, PackedFd, PackedFile, PackedPlace};
+pub use descriptors::raise_limit as raise_descriptor_limit;
 pub use family::Family;
 pub use host_program::{HostCall, HostInput, HostOutput, HostProgram, HostRun};
 pub use image::Image;
@@ -99,4 +100,5 @@ pub use spare::Spares;
 pub use start::{Start, Started};
 pub use stream::{Ended, Output, Standard};
 pub use tree_lock::TreeGuard;
+pub use trim::tune_allocator;
 pub use tty::{Mode, Terminal};

@@ -1,4 +1,4 @@
-//! What a sandbox may use, and the meter on its memory.
+//! A sandbox's limits, and the meter of its memory.
 //!
 //! Two things are metered: the memory of guests, charged where it grows (`instance.rs`), and what the kernel keeps for
 //! them on the host (arguments, pipes, names, lists), each with a [`Charge`] that lives as long as the thing itself.
@@ -14,11 +14,11 @@ use crate::run::Run;
 /// Limits that the kernel enforces. Files have their own, in the tree's quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Memory of all processes together, beyond what their programs start with, in bytes.
+    /// Maximum memory of all processes together, beyond what their programs start with, in bytes.
     pub memory_bytes: u64,
-    /// Processes alive or not yet waited for.
+    /// Maximum number of processes alive or not yet waited for.
     pub processes: usize,
-    /// Descriptors a process may have open.
+    /// Maximum number of open descriptors per process.
     pub open_files: usize,
 }
 
@@ -28,9 +28,9 @@ impl Default for Limits {
     }
 }
 
-/// Charged for each process besides what it grows by.
+/// Charged for each process in addition to what it grows by.
 pub(crate) const FLAT_CHARGE: u64 = 1 << 20;
-/// The largest buffer that a system call uses without a charge of its own.
+/// The largest buffer that a system call uses without a separate charge.
 pub(crate) const SCRATCH: usize = 64 * 1024;
 
 /// Counts the memory of a sandbox's processes.
@@ -45,7 +45,7 @@ impl Meter {
         Meter { used: AtomicU64::new(0), peak: AtomicU64::new(0), limit }
     }
 
-    /// Charges `bytes`, unless that would pass the limit.
+    /// Charges `bytes`, unless that would exceed the limit.
     pub(crate) fn charge(&self, bytes: u64) -> bool {
         let charged = self.used.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |used| {
             used.checked_add(bytes).filter(|&total| total <= self.limit)
@@ -60,13 +60,13 @@ impl Meter {
         self.used.fetch_sub(bytes, Ordering::SeqCst);
     }
 
-    /// Charges `bytes` until the returned value is dropped, unless that would pass the limit.
+    /// Charges `bytes` until the returned value is dropped, unless that would exceed the limit.
     pub(crate) fn hold(self: &Arc<Self>, bytes: usize) -> Option<Charge> {
         let mut charge = Charge::nothing(self);
         charge.grow_to(bytes).then_some(charge)
     }
 
-    /// The same for a process of `run`: ENOMEM past the limit, and the caller of the run is told which limit that was.
+    /// Does the same for a process of `run`: returns ENOMEM past the limit, and reports the limit to the run's caller.
     pub(crate) fn hold_for(self: &Arc<Self>, run: &Run, bytes: usize) -> Result<Charge> {
         self.hold(bytes).ok_or_else(|| {
             run.hit("memoryBytes");
@@ -74,7 +74,7 @@ impl Meter {
         })
     }
 
-    /// Begins to look for the highest use anew.
+    /// Restarts the measurement of the peak.
     pub(crate) fn reset_peak(&self) {
         self.peak.store(self.used(), Ordering::SeqCst);
     }
@@ -88,7 +88,7 @@ impl Meter {
     }
 }
 
-/// Bytes on the host that a sandbox is charged for; given back when this is dropped.
+/// Bytes on the host that a sandbox is charged for; returned when this is dropped.
 pub(crate) struct Charge {
     meter: Arc<Meter>,
     bytes: u64,
@@ -100,7 +100,8 @@ impl Charge {
         Charge { meter: meter.clone(), bytes: 0 }
     }
 
-    /// Charges `bytes` in all, if that is more than now; false if it would pass the limit, and nothing changes.
+    /// Raises the charge to `bytes` in total, if that is more than now; returns false, without change, if it would
+    /// exceed the limit.
     pub(crate) fn grow_to(&mut self, bytes: usize) -> bool {
         let more = (bytes as u64).saturating_sub(self.bytes);
         if more > 0 && !self.meter.charge(more) {

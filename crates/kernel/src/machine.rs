@@ -27,8 +27,8 @@ use crate::tree_lock::{TreeGuard, TreeLock};
 
 /// One sandbox as the kernel sees it.
 ///
-/// Locks are taken in this order: tree, then a file's handle; the process table and a process's own locks are never
-/// held while either is waited for.
+/// Locks are taken in this order: tree, then a file's handle. The process table and a process's own locks are never held
+/// while waiting for either.
 pub struct Machine {
     kernel: Arc<KernelInner>,
     tree: TreeLock,
@@ -38,40 +38,40 @@ pub struct Machine {
     limits: Limits,
     rules: Rules,
     gate: Arc<Gate>,
-    /// FIFOs that somebody has open, by inode.
+    /// Open FIFOs, by inode.
     fifos: Mutex<HashMap<u64, Weak<Pipe>>>,
     /// One program is compiled at a time.
     compiling: Arc<Semaphore>,
     membership: Mutex<Option<Membership>>,
 }
 
-/// More files than this are not taken down on a worker.
+/// Trees with more files than this are not dropped on a worker.
 const FILES_AT_ONCE: u64 = 2_000;
 
-/// Programs of the host's, by the version of the file that stands for each in the tree.
+/// Host programs, by the version of the file that stands for each in the tree.
 pub type HostPrograms = BTreeMap<u64, Arc<dyn HostProgram>>;
 
-/// What a machine's processes may do, besides its limits.
+/// What a machine's processes may do, in addition to its limits.
 #[derive(Clone, Default)]
 pub struct Rules {
-    /// The only programs that can be started, if not all.
+    /// The only programs that can be started, unless all can.
     pub allowed: Option<Arc<Allowlist>>,
     /// Programs that are functions of the host.
     pub host_programs: Arc<HostPrograms>,
-    /// From 0 to 19: when processors are short, its share is divided by one more than this.
+    /// From 0 to 19: when processors are scarce, its share is divided by 1 + `nice`.
     pub nice: u8,
-    /// Instances that lie ready for its processes.
+    /// Instances kept ready for its processes.
     pub spares: Option<Arc<Spares>>,
-    /// Whom compiled programs belong to: machines made with a clone of these rules share them.
+    /// The owner of compiled programs: machines built with a clone of these rules share them.
     pub family: Arc<Family>,
 }
 
 /// What is alive in a machine, for tests and statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census {
-    /// Rows of the process table, the session's shell included.
+    /// Entries of the process table, including the session's shell.
     pub processes: usize,
-    /// Rows that have ended and wait for their parent.
+    /// Entries that have ended and wait for their parent.
     pub zombies: usize,
     /// Descriptors in all tables.
     pub descriptors: usize,
@@ -80,12 +80,12 @@ pub struct Census {
 }
 
 impl Machine {
-    /// A machine over `tree` with no process in it.
+    /// Creates a machine over `tree` without processes.
     pub fn new(kernel: &Kernel, tree: Tree, limits: Limits) -> Arc<Machine> {
         Machine::with_rules(kernel, tree, limits, Rules::default())
     }
 
-    /// The same, with rules for its processes.
+    /// Does the same, with rules for its processes.
     pub fn with_rules(kernel: &Kernel, mut tree: Tree, limits: Limits, rules: Rules) -> Arc<Machine> {
         Arc::new_cyclic(|machine| {
             let proc = Mount::Virtual(ProcFs::new(machine.clone()));
@@ -116,12 +116,12 @@ impl Machine {
         &self.kernel
     }
 
-    /// The limits it was made with.
+    /// Returns its limits.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// The rules it was made with.
+    /// Returns its rules.
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
@@ -130,19 +130,19 @@ impl Machine {
         &self.gate
     }
 
-    /// Stops every process where it is, those to come too, until [`Machine::resume`]. They cannot tell.
+    /// Pauses every process, including new ones, until [`Machine::resume`]. They cannot notice.
     pub fn suspend(&self) {
         self.gate.set_closed(true);
     }
 
-    /// Lets all processes go on.
+    /// Resumes all processes.
     pub fn resume(&self) {
         self.gate.set_closed(false);
         let tasks: Vec<_> = self.table().iter().map(|(_, entry)| entry.process.task()).collect();
         tasks.iter().for_each(|task| task.go_on());
     }
 
-    /// Whether it is suspended.
+    /// Returns whether it is suspended.
     pub fn is_suspended(&self) -> bool {
         self.gate.is_closed()
     }
@@ -160,12 +160,12 @@ impl Machine {
         self.table.lock()
     }
 
-    /// The most memory its processes had at once since the last command began.
+    /// Returns the peak memory of its processes since the last command began.
     pub fn peak_memory(&self) -> u64 {
         self.meter.peak()
     }
 
-    /// The files. Handles that were let go since are closed first, so that counts are exact for whoever looks.
+    /// Locks the files. Closes dropped handles first, so that counts are exact for every observer.
     pub async fn tree(&self) -> TreeGuard {
         let mut tree = self.tree.lock().await;
         for handle in self.released.drain() {
@@ -174,8 +174,8 @@ impl Machine {
         tree
     }
 
-    /// Does `work` on the files at `path`: here where that touches memory only, else on a thread that may block.
-    /// Others of the same sandbox wait without holding a worker.
+    /// Runs `work` on the files at `path`: here if that only touches memory, else on a thread that may block. Others in
+    /// the same sandbox wait without holding a worker.
     pub async fn at_path<T, F>(&self, at: &Place, path: &[u8], work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -184,7 +184,7 @@ impl Machine {
         self.at_paths(&[(at, path)], work).await
     }
 
-    /// The same for work on several paths: it may block if any of them lies on the host.
+    /// Does the same for work on several paths: it may block if any of them is on the host.
     pub async fn at_paths<T, F>(&self, paths: &[(&Place, &[u8])], work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -195,7 +195,7 @@ impl Machine {
         self.with_tree(tree, blocking, work).await
     }
 
-    /// Does `work` on the files on a thread that may block or take its time.
+    /// Runs `work` on the files on a thread that may block.
     pub async fn aside<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -205,7 +205,7 @@ impl Machine {
         self.with_tree(tree, true, work).await
     }
 
-    /// Goes back to the files as they were. Nothing but what is in a descriptor table may be open.
+    /// Rolls back the files. Only what is in a descriptor table may be open.
     pub(crate) async fn go_back_to(&self, earlier: Tree) {
         let mut tree = self.tree().await;
         let processes: Vec<_> = self.table().iter().map(|(_, entry)| entry.process.clone()).collect();
@@ -229,12 +229,12 @@ impl Machine {
         tree.go_back_to(earlier, handles.iter());
     }
 
-    /// Which limit a full disk has hit.
+    /// Returns which limit a full disk has hit.
     pub(crate) async fn which_is_full(&self) -> &'static str {
         if self.tree().await.is_out_of_files() { "fileCount" } else { "fsLimitBytes" }
     }
 
-    /// Does `work` on the files with an open file, as [`Machine::at_path`] does.
+    /// Runs `work` on the files with an open file, like [`Machine::at_path`].
     pub(crate) async fn on_file<T, F>(&self, file: &Arc<OpenFile>, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -243,7 +243,7 @@ impl Machine {
         self.on_file_where(file, false, work).await
     }
 
-    /// The same, on a thread that may take its time if `aside` says so.
+    /// Does the same, on a thread that may block if `aside` says so.
     pub(crate) async fn on_file_where<T, F>(&self, file: &Arc<OpenFile>, aside: bool, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -274,7 +274,7 @@ impl Machine {
         &self.released
     }
 
-    /// Wraps a handle that a process of `run` opened for its descriptor table, and charges for what that keeps.
+    /// Wraps a handle that a process of `run` opened for its descriptor table, and charges for what it keeps.
     pub(crate) fn charged_fd(&self, run: &Run, handle: Handle, name: Vec<u8>) -> Result<Fd> {
         self.charged(run, TreeFile::new(handle, name, self.released.clone()))
     }
@@ -289,7 +289,7 @@ impl Machine {
         Fd::new(OpenFile::Tree(TreeFile::new(handle, name, self.released.clone())))
     }
 
-    /// The pipe behind the FIFO with this inode; nothing where there is no memory for one.
+    /// Returns the pipe behind the FIFO with this inode; nothing if there is no memory for one.
     pub(crate) fn fifo(&self, ino: u64) -> Option<Arc<Pipe>> {
         let mut fifos = self.fifos.lock();
         if let Some(pipe) = fifos.get(&ino).and_then(Weak::upgrade) {
@@ -312,8 +312,8 @@ impl Machine {
         }
     }
 
-    /// Ends a process: its descriptors are closed, its memory is given back to the limit, its parent is told.
-    /// Whoever calls this must also see to its task.
+    /// Ends a process: closes its descriptors, returns its memory to the limit, notifies its parent. The caller must
+    /// also handle its task.
     pub(crate) fn end(&self, process: &Process, status: Status) {
         if !process.claim_end() {
             return;
@@ -332,13 +332,13 @@ impl Machine {
         }
     }
 
-    /// Ends the process when the answer is dropped, unless it has ended: however its body goes, its parent hears of it.
+    /// Ends the process when the returned value is dropped, unless it has ended: however its body ends, its parent is
+    /// notified.
     pub(crate) fn end_with_body(self: &Arc<Self>, process: &Arc<Process>) -> EndGuard {
         EndGuard { machine: self.clone(), process: process.clone() }
     }
 
-    /// Sends a signal. A body that was taken from its process is answered for the caller to drop, but never on a
-    /// guest's own stack.
+    /// Sends a signal. Returns a body taken from its process for the caller to drop, but never on a guest's own stack.
     #[must_use]
     pub(crate) fn signal(&self, process: &Arc<Process>, signal: Signal) -> Option<Doomed> {
         let effect = process.signals.lock().receive(signal);
@@ -363,7 +363,7 @@ impl Machine {
         }
     }
 
-    /// Sends a signal to all of a group. Not for signals that end one on whose stack this may run: the terminal's
+    /// Sends a signal to a whole group. Not for signals that kill a process on whose stack this may run: the terminal's
     /// SIGTTIN and SIGTTOU come from there, the others from outside.
     pub(crate) fn signal_group(&self, group: Pid, signal: Signal) {
         let in_group = |entry: &&Entry| entry.group == group && !matches!(entry.life, Life::Zombie(_));
@@ -404,8 +404,8 @@ impl Machine {
         }
     }
 
-    /// Kills every process of a run but `spare`. None can escape by forking: the run is marked first, and the table
-    /// takes no more of it.
+    /// Kills every process of a run except `spare`. None can escape by forking: the run is marked first, and the table
+    /// accepts no more of it.
     pub(crate) fn kill_run(&self, run: &Arc<Run>, spare: Option<Pid>) {
         run.set_over();
         self.kill_where(|process| Arc::ptr_eq(&process.run(), run) && Some(process.pid) != spare);
@@ -413,7 +413,7 @@ impl Machine {
         self.table().forget_ended(run);
     }
 
-    /// Kills everything, and lets go of the programs that were compiled for it.
+    /// Kills everything, and drops the programs that were compiled for it.
     pub fn kill_all(&self) {
         self.kill_where(|_| true);
         let membership = self.membership.lock().take();
@@ -429,7 +429,7 @@ impl Machine {
     }
 }
 
-/// Taking down a tree of many files takes its time, and memory that was freed is returned to the system.
+/// Dropping a tree of many files takes long, and freed memory is returned to the system.
 impl Drop for Machine {
     fn drop(&mut self) {
         let many = self.tree.try_lock().is_none_or(|tree| tree.usage().inodes > FILES_AT_ONCE);
@@ -440,7 +440,7 @@ impl Drop for Machine {
     }
 }
 
-/// Tells a process that one of its children ended, stopped or went on.
+/// Notifies a process that one of its children ended, stopped or continued.
 fn tell(parent: &Process) {
     let effect = parent.signals.lock().receive(SIGCHLD);
     if effect == Effect::Flagged {

@@ -1,4 +1,4 @@
-//! Opening and making files, for WASI's calls and our own alike.
+//! Opening and creating files, for both WASI's and the `wardian` calls.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use crate::stream::Standard;
 use crate::{foreign, procfs};
 
 impl Call<'_> {
-    /// Opens what is at `path` from `at`; answers its descriptor.
+    /// Opens what is at `path` from `at`; returns its descriptor.
     pub(crate) async fn open_path(
         &mut self,
         at: Place,
@@ -50,7 +50,7 @@ impl Call<'_> {
         self.machine().charged_fd(&self.process().run(), handle, name)
     }
 
-    /// Opening `/dev/fd/N` opens what N has open once more, as on Linux; a run's streams are shared.
+    /// Opening `/dev/fd/N` opens again what N has open, as on Linux; a run's streams are shared.
     async fn open_descriptor(&mut self, link: Handle, flags: OpenFlags) -> Result<Fd> {
         let place = link.place();
         self.machine().tree().await.close(link);
@@ -99,7 +99,7 @@ impl Call<'_> {
         self.open_pipe(pipe, flags).await
     }
 
-    /// A FIFO opens when somebody has opened its other end; a pipe without a name at once.
+    /// A FIFO opens when something has opened its other end; an unnamed pipe immediately.
     async fn open_pipe(&mut self, pipe: Arc<Pipe>, flags: OpenFlags) -> Result<Fd> {
         let (read, write) = (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE));
         let nonblocking = flags.contains(OpenFlags::NONBLOCK);
@@ -127,7 +127,7 @@ impl Call<'_> {
         Ok(Fd::new(file))
     }
 
-    /// Does something with what is, or is to be, at one path; a link at its end is not followed.
+    /// Does something with what is, or will be, at one path; a link at its end is not followed.
     pub(crate) async fn on_path<T, F>(&mut self, dir: u32, path: u32, len: u32, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -136,7 +136,7 @@ impl Call<'_> {
         self.on_path_through(dir, path, len, false, work).await
     }
 
-    /// The same, where `work` follows a link at the path's end if `follow` says so.
+    /// Does the same, where `work` follows a link at the path's end if `follow` says so.
     pub(crate) async fn on_path_through<T, F>(
         &mut self,
         dir: u32,
@@ -162,8 +162,8 @@ impl Call<'_> {
     }
 }
 
-/// Keeps the paths of a confined program inside the directories it was given. It looks at the path under the same lock
-/// as what is done with it, so nobody can change a link in between.
+/// Keeps the paths of a confined program inside the directories it was given. It resolves the path under the same lock
+/// as the operation, so no one can change a link in between.
 #[derive(Clone, Copy)]
 pub(crate) enum Guard {
     Free,
@@ -180,7 +180,7 @@ impl Guard {
 }
 
 impl Call<'_> {
-    /// What this process's paths must pass.
+    /// Returns the check that this process's paths must pass.
     pub(crate) fn guard(&self, follow: bool) -> Guard {
         match self.process().confined.load(Ordering::Relaxed) {
             true => Guard::Beneath { follow },
@@ -189,7 +189,7 @@ impl Call<'_> {
     }
 }
 
-/// A name for people: `/proc` shows it, nothing is opened by it.
+/// Returns a name for people: `/proc` shows it, nothing is opened by it.
 fn absolute(name: Vec<u8>, cwd: &[u8]) -> Vec<u8> {
     if name.starts_with(b"/") { name } else { [cwd, b"/", &name[..]].concat() }
 }

@@ -1,8 +1,8 @@
-//! Which pages of a memory were written since it was mapped.
+//! Finds the pages of a memory that were written since it was mapped.
 //!
 //! A guest's memory is a file (its module's image, or a template) mapped privately, and zeros beyond it. Linux knows
-//! which pages of such a mapping were written: they are present or swapped out, and not the file's. It is asked by
-//! `PAGEMAP_SCAN` (Linux 6.7), which answers ranges, or else by reading `/proc/self/pagemap`, eight bytes for each page.
+//! which pages of such a mapping were written: they are present or swapped out, and not the file's. This uses
+//! `PAGEMAP_SCAN` (Linux 6.7), which returns ranges, or else reads `/proc/self/pagemap`, eight bytes for each page.
 
 use std::fs::File;
 use std::io;
@@ -22,7 +22,7 @@ pub(crate) fn page(memory: &[u8], number: u32) -> &Page {
     memory[start..start + PAGE].try_into().expect("a slice of one page")
 }
 
-/// Numbers of the pages of `memory`, from the one that holds byte `start` up, that may have been written.
+/// Returns the numbers of the pages of `memory`, from the one that holds byte `start` up, that may have been written.
 pub(crate) fn written(memory: &[u8], start: usize) -> Vec<u32> {
     let (first, end) = (start / PAGE, memory.len() / PAGE);
     if first >= end {
@@ -37,7 +37,7 @@ pub(crate) fn written(memory: &[u8], start: usize) -> Vec<u32> {
     found.unwrap_or_else(|| (first as u32..end as u32).collect())
 }
 
-/// Gives up what was written to these pages: they are again what is mapped there.
+/// Discards what was written to these pages: they are again what is mapped there.
 pub(crate) fn forget(pages: &mut [u8]) -> io::Result<()> {
     // SAFETY: the range is borrowed mutably, so that nothing else looks at it; its private pages become those of the file
     // below, or zeros, which are bytes like any other.
@@ -77,7 +77,7 @@ struct ScanRange {
     categories: u64,
 }
 
-/// Asks for ranges; `None` where this Linux does not know the question.
+/// Asks for ranges; returns `None` if this Linux does not support it.
 fn scan(pagemap: &File, start: usize, end: usize, base: usize) -> Option<Vec<u32>> {
     const PAGEMAP_SCAN: libc::Ioctl = 0xc060_6610_u32 as libc::Ioctl;
     const IS_FILE: u64 = 1 << 2;
@@ -116,7 +116,7 @@ fn scan(pagemap: &File, start: usize, end: usize, base: usize) -> Option<Vec<u32
     Some(found)
 }
 
-/// Reads the notes on each page.
+/// Reads the entry of each page.
 fn read(pagemap: &File, base_page: usize, first: usize, end: usize) -> Option<Vec<u32>> {
     const PRESENT: u64 = 1 << 63;
     const SWAPPED: u64 = 1 << 62;

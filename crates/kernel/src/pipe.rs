@@ -1,7 +1,8 @@
-//! Pipes: 64 KiB of bytes between those who write and those who read.
+//! Pipes: 64 KiB of bytes between writers and readers.
 //!
-//! A pipe has room for 4 KiB from the start and for more as it is filled, and its sandbox is charged for that until it is
-//! closed. Where the sandbox has no memory left, it stays as small as it is: writers wait earlier, and nothing is lost.
+//! A pipe starts with a buffer of 4 KiB that grows as it fills up, and its sandbox is charged for that until it is
+//! closed. If the sandbox has no memory left, the buffer stays as small as it is: writers wait earlier, and nothing is
+//! lost.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,11 +17,11 @@ use crate::limits::{Charge, Meter};
 
 /// How much a pipe holds.
 pub(crate) const CAPACITY: usize = 64 * 1024;
-/// Writes up to this size are never torn apart by another writer.
+/// Writes up to this size are never interleaved with another writer's.
 pub(crate) const ATOMIC: usize = 4096;
-/// What room a pipe can have.
+/// The possible buffer sizes.
 const SIZES: [usize; 3] = [ATOMIC, 16 * 1024, CAPACITY];
-/// What a pipe takes besides its bytes.
+/// What a pipe costs in addition to its bytes.
 const OVERHEAD: usize = 512;
 
 /// The bytes in flight and how many hold each end.
@@ -36,15 +37,15 @@ pub(crate) struct Pipe {
 
 struct State {
     bytes: VecDeque<u8>,
-    /// Bytes it may hold as things stand; they are charged for.
+    /// The current buffer size, which is charged.
     room: usize,
-    /// It was to hold more, but the sandbox has no memory for that.
+    /// It should have grown, but the sandbox has no memory for that.
     starved: bool,
     charge: Charge,
     readers: usize,
     writers: usize,
-    /// How often each end was opened, ever: who waits for the other end of a FIFO must not miss one that came and
-    /// went.
+    /// How often each end was opened, ever: a process that waits for the other end of a FIFO must not miss one that was
+    /// opened and closed.
     reader_opens: u64,
     writer_opens: u64,
 }
@@ -58,13 +59,13 @@ pub(crate) struct Readiness {
 }
 
 impl State {
-    /// Bytes that could be written at once, if nothing else is in the way.
+    /// Returns the bytes that could be written immediately, if nothing else prevents it.
     fn left(&self) -> usize {
         let most = if self.starved { self.room } else { CAPACITY };
         most.saturating_sub(self.bytes.len())
     }
 
-    /// Makes room for `more` bytes or as many as can be; answers how many those are.
+    /// Makes space for `more` bytes or as many as possible; returns how many those are.
     fn make_room(&mut self, more: usize) -> usize {
         let wanted = (self.bytes.len() + more).min(CAPACITY);
         if wanted > self.room || self.bytes.capacity() == 0 {
@@ -80,20 +81,20 @@ impl State {
     }
 }
 
-/// Makes a pipe and its two ends; nothing where the sandbox has no memory for it.
+/// Creates a pipe and its two ends; returns nothing if the sandbox has no memory for it.
 pub(crate) fn pipe(meter: &Arc<Meter>) -> Option<(PipeReader, PipeWriter)> {
     let pipe = Pipe::unopened(meter)?;
     Some((pipe.open_reader(), pipe.open_writer()))
 }
 
-/// A pipe that was closed at its other end before it was used: it holds nothing, and nobody is charged for it.
+/// Creates a pipe whose other end was closed before it was used: it holds nothing, and is not charged.
 pub(crate) fn ended_pipe(meter: &Arc<Meter>) -> (PipeReader, PipeWriter) {
     let pipe = Pipe::with(Charge::nothing(meter), 0);
     (pipe.open_reader(), pipe.open_writer())
 }
 
 impl Pipe {
-    /// A pipe without ends: a FIFO before anyone opens it.
+    /// Creates a pipe without ends: a FIFO before anyone opens it.
     pub(crate) fn unopened(meter: &Arc<Meter>) -> Option<Arc<Pipe>> {
         Some(Pipe::with(meter.hold(OVERHEAD + ATOMIC)?, ATOMIC))
     }
@@ -146,12 +147,12 @@ impl Pipe {
         self.file.get()
     }
 
-    /// Says which file names it; the first to say so counts, the others say the same.
+    /// Sets the file that names it; the first call counts, the others say the same.
     pub(crate) fn set_file(&self, file: Arc<OpenFile>) {
         let _ = self.file.set(file);
     }
 
-    /// Whether it is smaller than it should be, for want of memory.
+    /// Returns whether it is smaller than it should be, for lack of memory.
     pub(crate) fn is_starved(&self) -> bool {
         self.state.lock().starved
     }
@@ -160,7 +161,7 @@ impl Pipe {
         self.state.lock().readers > 0
     }
 
-    /// Waits until somebody opens it for writing, unless somebody has.
+    /// Waits until someone opens it for writing, unless someone has.
     pub(crate) async fn writer_opened(&self) -> Result<()> {
         let (there, before) = {
             let state = self.state.lock();
@@ -172,7 +173,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// Waits until somebody opens it for reading, unless somebody has.
+    /// Waits until someone opens it for reading, unless someone has.
     pub(crate) async fn reader_opened(&self) -> Result<()> {
         let (there, before) = {
             let state = self.state.lock();
@@ -197,13 +198,13 @@ async fn wait_until(changed: &Notify, happened: impl Fn() -> bool) {
     }
 }
 
-/// The end one reads from.
+/// The read end.
 pub(crate) struct PipeReader {
     pipe: Arc<Pipe>,
     nonblocking: AtomicBool,
 }
 
-/// The end one writes to.
+/// The write end.
 pub(crate) struct PipeWriter {
     pipe: Arc<Pipe>,
     nonblocking: AtomicBool,
@@ -214,7 +215,7 @@ impl PipeReader {
         &self.pipe
     }
 
-    /// Whether a read that would have to wait is EAGAIN instead.
+    /// Whether a read returns EAGAIN instead of waiting.
     pub(crate) fn is_nonblocking(&self) -> bool {
         self.nonblocking.load(Ordering::Relaxed)
     }
@@ -223,7 +224,7 @@ impl PipeReader {
         self.nonblocking.store(value, Ordering::Relaxed);
     }
 
-    /// Reads what is there, or waits for it; 0 at the end.
+    /// Reads what is there, or waits for it; returns 0 at the end.
     pub(crate) async fn read(&self, buf: &mut [u8]) -> Result<usize> {
         loop {
             if let Some(n) = self.try_read(buf) {
@@ -279,7 +280,7 @@ impl PipeWriter {
         &self.pipe
     }
 
-    /// Whether a write that would have to wait is EAGAIN instead.
+    /// Whether a write returns EAGAIN instead of waiting.
     pub(crate) fn is_nonblocking(&self) -> bool {
         self.nonblocking.load(Ordering::Relaxed)
     }
@@ -288,8 +289,8 @@ impl PipeWriter {
         self.nonblocking.store(value, Ordering::Relaxed);
     }
 
-    /// Writes all of `data` from `written` on, waiting for room; EPIPE when nobody can read it any more. `written`
-    /// counts along, so that it is right also where the wait is cut short.
+    /// Writes all of `data` from `written` on, waiting for space; returns EPIPE if no one can read it any more. Updates
+    /// `written` as it goes, so that it is right even if the wait is interrupted.
     pub(crate) async fn write(&self, data: &[u8], written: &mut usize) -> Result<()> {
         loop {
             *written += self.try_write(&data[*written..])?;
@@ -309,7 +310,7 @@ impl PipeWriter {
         }
     }
 
-    /// Writes what there is room for, perhaps nothing.
+    /// Writes as much as fits, perhaps nothing.
     pub(crate) fn try_write(&self, data: &[u8]) -> Result<usize> {
         let mut state = self.pipe.state.lock();
         if state.readers == 0 {

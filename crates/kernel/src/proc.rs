@@ -1,4 +1,4 @@
-//! Processes and the table that knows which is whose.
+//! Processes and the process table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::signal::{Disposition, SIGCHLD, Signal, Signals};
 use crate::strings::Strings;
 use crate::task::Task;
 
-/// A process number.
+/// A process id.
 pub type Pid = u32;
 
-/// The user every guest runs as.
+/// The user that every guest runs as.
 pub(crate) const UID: u32 = 1000;
 
 /// How a process ended.
@@ -29,12 +29,12 @@ pub(crate) const UID: u32 = 1000;
 pub enum Status {
     /// It exited with this code.
     Exited(u8),
-    /// This signal ended it.
+    /// It was killed by this signal.
     Signaled(Signal),
 }
 
 impl Status {
-    /// The status word of Unix's `wait`.
+    /// Returns the status word of Unix's `wait`.
     pub(crate) fn word(self) -> u32 {
         match self {
             Status::Exited(code) => u32::from(code) << 8,
@@ -42,7 +42,7 @@ impl Status {
         }
     }
 
-    /// The exit code a shell reports for it.
+    /// Returns the exit code a shell reports for it.
     pub fn shell_code(self) -> u8 {
         match self {
             Status::Exited(code) => code,
@@ -51,7 +51,7 @@ impl Status {
     }
 }
 
-/// One process: what the kernel keeps for it besides its memory.
+/// One process: what the kernel keeps for it in addition to its memory.
 pub(crate) struct Process {
     pub(crate) pid: Pid,
     pub(crate) run: Mutex<Arc<Run>>,
@@ -61,12 +61,12 @@ pub(crate) struct Process {
     pub(crate) signals: Mutex<Signals>,
     /// The arguments, for `/proc` and `ps`.
     pub(crate) argv: Mutex<Strings>,
-    /// What the program's file was called when it started, for `/proc`.
+    /// The name of the program's file when it started, for `/proc`.
     pub(crate) exe: Mutex<Arc<[u8]>>,
     pub(crate) started: Instant,
-    /// Someone this process may wait for changed state.
+    /// Notified when a process that this one may wait for changes state.
     pub(crate) child_changed: Notify,
-    /// A flagged signal came in.
+    /// Notified when a flagged signal arrives.
     pub(crate) interrupted: Notify,
     task: Mutex<Arc<Task>>,
     gate: Arc<Gate>,
@@ -76,16 +76,16 @@ pub(crate) struct Process {
     pub(crate) charged: AtomicU64,
     /// CPU time of children that were waited for.
     pub(crate) children_cpu: AtomicU64,
-    /// It runs a program it did not inherit from a fork: only it may change its group now.
+    /// It runs a program it did not inherit from a fork: now only it may change its group.
     pub(crate) runs_own_program: AtomicBool,
     /// A WASI program that is given some directories and must not leave them.
     pub(crate) confined: AtomicBool,
-    /// Resident between commands: ended commands are undone, the process stays.
+    /// Resident across commands: killed commands are undone, the process stays.
     pub(crate) resident: bool,
     finished: AtomicBool,
     /// How it ended, for a host that waits for it.
     pub(crate) ended: watch::Sender<Option<Status>>,
-    /// The signal that is ending it, 0 for none.
+    /// The signal that is killing it, 0 for none.
     doomed_by: AtomicU8,
 }
 
@@ -128,12 +128,12 @@ impl Process {
         }
     }
 
-    /// Where its relative paths start.
+    /// Returns where its relative paths start.
     pub(crate) fn place(&self) -> Place {
         self.cwd.lock().place()
     }
 
-    /// As whom it uses the files.
+    /// Returns the user it accesses files as.
     pub(crate) fn caller(&self) -> Caller {
         Caller { uid: UID, gid: UID, umask: self.umask.load(Ordering::Relaxed), pid: self.pid }
     }
@@ -147,7 +147,7 @@ impl Process {
         self.fds.lock().get(fd).cloned()
     }
 
-    /// Waits for `event`, or answers EINTR when a flagged signal is there or comes.
+    /// Waits for `event`, or returns EINTR if a flagged signal is pending or arrives.
     pub(crate) async fn interruptible<T>(&self, event: impl Future<Output = Result<T>>) -> Result<T> {
         let mut interrupted = std::pin::pin!(self.interrupted.notified());
         interrupted.as_mut().enable();
@@ -162,14 +162,14 @@ impl Process {
         self.task.lock().clone()
     }
 
-    /// A fresh slot for the next command of a resident process.
+    /// Creates a fresh slot for the next command of a resident process.
     pub(crate) fn new_task(&self) -> Arc<Task> {
         let task = Arc::new(Task::new(self.gate.clone(), self.run()));
         *self.task.lock() = task.clone();
         task
     }
 
-    /// Marks it as ended by a signal, while its own code may still be on the stack.
+    /// Marks it as killed by a signal, while its own code may still be on the stack.
     pub(crate) fn doom(&self, signal: Signal) {
         self.doomed_by.store(signal, Ordering::SeqCst);
     }
@@ -178,7 +178,7 @@ impl Process {
         self.doomed_by.load(Ordering::Relaxed) != 0
     }
 
-    /// A resident process outlives what ended its command; answers the signal that did.
+    /// Lets a resident process outlive what killed its command; returns the signal that did.
     pub(crate) fn survive(&self) -> Signal {
         match self.doomed_by.swap(0, Ordering::SeqCst) {
             0 => crate::signal::SIGKILL,
@@ -186,7 +186,7 @@ impl Process {
         }
     }
 
-    /// True once, for whoever is to end it.
+    /// Returns true once, for the caller that must end it.
     pub(crate) fn claim_end(&self) -> bool {
         !self.finished.swap(true, Ordering::SeqCst)
     }
@@ -196,7 +196,7 @@ impl Process {
     }
 }
 
-/// Where a process is in its life.
+/// The state of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Life {
     Running,
@@ -208,7 +208,7 @@ pub(crate) enum Life {
     Zombie(Status),
 }
 
-/// A row of the table.
+/// An entry of the table.
 pub(crate) struct Entry {
     pub(crate) process: Arc<Process>,
     pub(crate) parent: Pid,
@@ -232,7 +232,7 @@ impl Table {
         Table { entries: BTreeMap::new(), next: 1, limit, gate }
     }
 
-    /// Adds a process. EAGAIN when the sandbox has as many as it may, or its run is being ended.
+    /// Adds a process. Returns EAGAIN if the sandbox has as many as it may, or its run is being killed.
     pub(crate) fn add(&mut self, parent: Pid, group: Option<Pid>, seed: Seed) -> Result<Arc<Process>> {
         if self.entries.len() >= self.limit {
             seed.run.hit("processes");
@@ -245,7 +245,7 @@ impl Table {
         Ok(self.insert(parent, group, seed, false))
     }
 
-    /// Adds a process that lives between commands.
+    /// Adds a process that lives across commands.
     pub(crate) fn add_resident(&mut self, seed: Seed) -> Result<Arc<Process>> {
         if self.entries.len() >= self.limit {
             return Err(Errno::EAGAIN);
@@ -291,8 +291,8 @@ impl Table {
         self.entries.iter()
     }
 
-    /// Makes it a zombie for its parent to find, or forgets it where there is none. Its own children lose their
-    /// parent. Answers the parent to be told.
+    /// Makes it a zombie for its parent to find, or removes it if there is none. Its own children lose their parent.
+    /// Returns the parent to notify.
     pub(crate) fn end(&mut self, pid: Pid, status: Status) -> Option<Arc<Process>> {
         let parent = self.entries.get(&pid).map(|e| e.parent)?;
         for entry in self.entries.values_mut().filter(|e| e.parent == pid) {
@@ -312,12 +312,12 @@ impl Table {
         told
     }
 
-    /// Forgets the zombies of a run that was ended.
+    /// Removes the zombies of a run that was killed.
     pub(crate) fn forget_ended(&mut self, run: &Arc<Run>) {
         self.entries.retain(|_, e| !matches!(e.life, Life::Zombie(_)) || !Arc::ptr_eq(&e.process.run(), run));
     }
 
-    /// Whom a `kill` or `wait` with this number means, seen from `from`.
+    /// Returns which processes a `kill` or `wait` with this number means, as seen from `from`.
     pub(crate) fn matching(&self, from: Pid, target: i32) -> impl Iterator<Item = (&Pid, &Entry)> {
         let own_group = self.get(from).map_or(0, |e| e.group);
         self.entries.iter().filter(move |(pid, entry)| match target {

@@ -1,7 +1,7 @@
 //! `/proc`: what the kernel knows, as files.
 //!
-//! The tree asks with its lock held, so nothing here may wait for the tree: a process keeps the name of its working
-//! directory for this.
+//! The tree calls this with its lock held, so nothing here may wait for the tree: for this reason a process keeps the
+//! name of its working directory.
 
 use std::fmt::Write;
 use std::sync::{Arc, Weak};
@@ -19,7 +19,7 @@ pub(crate) struct ProcFs {
     started: Instant,
 }
 
-/// What a path in `/proc` means.
+/// The meaning of a path in `/proc`.
 enum Node {
     Root,
     /// A file about the machine.
@@ -40,7 +40,7 @@ enum Node {
 const ABOUT: [&str; 7] = ["cpuinfo", "loadavg", "meminfo", "mounts", "stat", "uptime", "version"];
 const OF_PROCESS: [&str; 4] = ["cmdline", "comm", "stat", "status"];
 
-/// The descriptor that a path below `/proc` stands for, as an open of it must know.
+/// Returns the descriptor that a path below `/proc` stands for, for opening it.
 pub(crate) fn descriptor_of(path: &[u8]) -> Option<(Pid, u32)> {
     match parse(path)? {
         Node::Descriptor(pid, fd) => Some((pid, fd)),
@@ -48,8 +48,8 @@ pub(crate) fn descriptor_of(path: &[u8]) -> Option<(Pid, u32)> {
     }
 }
 
-/// Whether the link at this place stands for a descriptor of a file that has no name any more. Only here is the tree
-/// at hand to tell.
+/// Returns whether the link at this place stands for a descriptor of a file that has no name any more. Only here is the
+/// tree available to tell.
 pub(crate) fn is_deleted(machine: &Machine, tree: &Tree, link: &Place) -> bool {
     let Some((pid, fd)) = link.mount_path().and_then(descriptor_of) else { return false };
     let process = machine.table().get(pid).map(|entry| entry.process.clone());
@@ -93,7 +93,7 @@ impl ProcFs {
         self.machine()?.table().get(pid).map(|entry| entry.process.clone()).ok_or(Errno::ENOENT)
     }
 
-    /// The meaning of a path, if what it names is there.
+    /// Returns the meaning of a path, if what it names exists.
     fn find(&self, path: &[u8]) -> Result<Node> {
         let node = parse(path).ok_or(Errno::ENOENT)?;
         match node {

@@ -14,13 +14,13 @@ use crate::instance::Ctx;
 use crate::kernel::KernelError;
 use crate::stock::Stock;
 
-/// A program that ships with us, before it is compiled.
+/// A program that ships with Wardian, before it is compiled.
 pub struct ProgramSource {
-    /// What to call it in messages.
+    /// Its name in messages.
     pub name: String,
-    /// SHA-256 of its WebAssembly, in hexadecimal: what an artifact is kept under.
+    /// SHA-256 of its WebAssembly, in hexadecimal: identifies its artifact.
     pub sha256: String,
-    /// Gives the WebAssembly, when no artifact is there yet.
+    /// Returns the WebAssembly, if there is no artifact yet.
     pub wasm: Box<dyn Fn() -> std::io::Result<Vec<u8>> + Send + Sync>,
 }
 
@@ -30,15 +30,15 @@ pub struct Program {
     pub(crate) pre: InstancePre<Ctx>,
     /// It imports `wardian`: Unix descriptors, no preopens.
     pub(crate) native: bool,
-    /// It ships with us: what it starts with is shared by all who run it.
+    /// It ships with Wardian: its initial memory is shared by all who run it.
     pub(crate) system: bool,
-    /// Host memory that an instance takes beside its linear memory and its table. None is counted for one that ships
-    /// with us: the flat charge stands for it.
+    /// Host memory that an instance uses in addition to its linear memory and its table. Not counted for Wardian's own
+    /// programs: the flat charge covers it.
     pub(crate) instance_bytes: u64,
     mappings: usize,
     /// It has what fork needs.
     pub(crate) forks: bool,
-    /// Its memory after start-up, taken once: every session of it begins there.
+    /// Its memory after start-up, captured once: every session of it starts from there.
     pub(crate) template: OnceCell<Arc<Image>>,
     /// Instances of it that were used and wiped.
     pub(crate) stock: Stock,
@@ -47,7 +47,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// One that ships with us, or a user's, who is charged for its code and of which this much is known.
+    /// Creates a program that ships with Wardian or, with what is known about it, a user's, who is charged for its code.
     pub(crate) fn new(
         name: &str,
         module: Module,
@@ -78,27 +78,27 @@ impl Program {
         }))
     }
 
-    /// How many mappings of the host's memory an instance of it takes at most.
+    /// Returns the maximum number of mappings of an instance.
     pub fn mappings(&self) -> usize {
         self.mappings
     }
 
-    /// Whether a session of it was started before.
+    /// Returns whether a session of it was started before.
     pub fn is_known(&self) -> bool {
         self.template.initialized()
     }
 
-    /// How many instances of it lie ready to be used again.
+    /// Returns how many instances of it are ready for reuse.
     pub fn idle(&self) -> usize {
         self.stock.len()
     }
 
-    /// Bytes of code that a user is charged for.
+    /// Returns the bytes of code that a user is charged for.
     pub(crate) fn code_bytes(&self) -> u64 {
         self.code.as_ref().map_or(0, CodeCharge::bytes)
     }
 
-    /// What it is called in messages.
+    /// Returns its name in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -111,17 +111,17 @@ pub(crate) enum Known {
     Later(Arc<Later>),
 }
 
-/// A program that ships with us and is loaded when somebody first starts it.
+/// A program that ships with Wardian and is loaded when it is first started.
 pub(crate) struct Later {
     source: ProgramSource,
     ready: OnceLock<Arc<Program>>,
-    /// Locked while it is loaded: whoever else blocks for it waits for the same code.
+    /// Locked while it is loaded: others that block for it wait for the same code.
     one: Mutex<()>,
-    /// The load that is under way, for those who do not block.
+    /// The load in progress, for those who do not block.
     loading: Mutex<Option<watch::Receiver<Option<Loaded>>>>,
 }
 
-/// What a load came to, for everyone who waits.
+/// The result of a load, for everyone who waits.
 type Loaded = Result<Arc<Program>, Arc<KernelError>>;
 
 impl Later {
@@ -129,12 +129,12 @@ impl Later {
         Later { source, ready: OnceLock::new(), one: Mutex::default(), loading: Mutex::default() }
     }
 
-    /// The program, if it was loaded before.
+    /// Returns the program, if it is already loaded.
     pub(crate) fn ready(&self) -> Option<Arc<Program>> {
         self.ready.get().cloned()
     }
 
-    /// The program, loaded by now. May take as long as compiling it.
+    /// Returns the program, loading it if necessary. May take as long as compiling it.
     pub(crate) fn get(
         &self,
         load: impl FnOnce(&ProgramSource) -> Result<Arc<Program>, KernelError>,
@@ -147,7 +147,7 @@ impl Later {
         Ok(self.ready.get_or_init(|| program).clone())
     }
 
-    /// The same without blocking: one thread works, however many wait, and goes on if they all leave.
+    /// Does the same without blocking: one thread works, however many wait, and continues if they all leave.
     pub(crate) async fn load(
         self: &Arc<Self>,
         runtime: &Runtime,

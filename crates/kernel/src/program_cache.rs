@@ -1,8 +1,8 @@
-//! Compiled programs, found without compiling them again.
+//! A cache of compiled programs.
 //!
-//! What ships with Wardian stays. What users bring is kept by bytes of code, for its owners ([`Family`]): each has a
-//! share that the others cannot take, and where all shares together are too many, the largest one gives way. The same
-//! bytes brought by two owners are compiled once, and charged to both.
+//! Wardian's own programs stay. Users' own are kept by bytes of code, for their owners ([`Family`]): each has a share
+//! that the others cannot take, and if all shares together are too large, the largest one is reduced. The same bytes of
+//! two owners are compiled once, and charged to both.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::family::Family;
 use crate::program::{Known, Later, Program};
 
-/// The most code that is kept for one owner. The program used last is kept in any case.
+/// The most code that is kept for one owner. The program used last is always kept.
 const MOST_EACH: u64 = 64 << 20;
 /// The most code that is kept for all of them.
 const MOST: u64 = 256 << 20;
@@ -22,9 +22,9 @@ type Hash = [u8; 32];
 /// All programs that are known.
 #[derive(Default)]
 pub(crate) struct ProgramCache {
-    /// What ships with us, by the version of the file it is installed as.
+    /// Programs that ship with Wardian, by the version of the file they are installed as.
     system: HashMap<u64, Known>,
-    /// Users' own.
+    /// Users' own programs.
     pub(crate) user: UserCache<Program>,
 }
 
@@ -33,27 +33,27 @@ impl ProgramCache {
         self.system.insert(version, program);
     }
 
-    /// What ships with us and was not loaded when it was registered.
+    /// Programs that ship with Wardian and were not loaded when registered.
     pub(crate) fn later(&self) -> Vec<Arc<Later>> {
         let later = |known: &Known| if let Known::Later(later) = known { Some(later.clone()) } else { None };
         self.system.values().filter_map(later).collect()
     }
 
-    /// The program a file of this version holds, if it ships with us or this owner started it before and it was not
-    /// changed since.
+    /// Returns the program in a file of this version, if it ships with Wardian or this owner started it before and it
+    /// was not changed since.
     pub(crate) fn by_version(&mut self, owner: &Family, version: u64) -> Option<Known> {
         let system = self.system.get(&version).cloned();
         system.or_else(|| self.user.by_version(owner, version).map(Known::Ready))
     }
 }
 
-/// Programs that users brought.
+/// Users' own programs.
 pub(crate) struct UserCache<P> {
     /// By the hash of their bytes.
     kept: HashMap<Hash, Kept<P>>,
     /// The same by owner, and the version of the file it was last started from.
     versions: HashMap<(u64, u64), Hash>,
-    /// Counts uses, to tell which was longest ago.
+    /// Counts uses, to find the least recently used.
     now: u64,
 }
 
@@ -68,12 +68,12 @@ struct Kept<P> {
 /// An owner's right to a program.
 struct Share {
     owner: u64,
-    /// 0 for a host's file, which has none.
+    /// 0 for a host file, which has no version.
     version: u64,
     used: u64,
 }
 
-/// Programs that nobody keeps any more. To be dropped without the cache's lock: unmapping code takes its time.
+/// Programs that no one keeps any more. Drop them without the cache's lock: unmapping code takes long.
 #[must_use]
 pub(crate) struct Evicted<P>(Vec<Arc<P>>);
 
@@ -93,7 +93,7 @@ impl<P> UserCache<P> {
         Some(kept.program.clone())
     }
 
-    /// The program of these bytes, whoever brought them, now in a file of this owner's.
+    /// Returns the program of these bytes, whoever brought them, now in a file of this owner.
     pub(crate) fn by_hash(
         &mut self,
         owner: &Family,
@@ -106,7 +106,7 @@ impl<P> UserCache<P> {
         Some((program, evicted))
     }
 
-    /// Keeps a program of so many bytes of code for an owner.
+    /// Keeps a program of this many bytes of code for an owner.
     pub(crate) fn keep(
         &mut self,
         owner: &Family,
@@ -131,7 +131,7 @@ impl<P> UserCache<P> {
         evicted
     }
 
-    /// Lets go of all that is kept for an owner who is gone.
+    /// Drops everything kept for an owner that is gone.
     pub(crate) fn forget(&mut self, owner: &Family) -> Evicted<P> {
         let mut evicted = Evicted(Vec::new());
         while let Some(hash) = self.oldest_of(owner.id()) {
@@ -140,7 +140,7 @@ impl<P> UserCache<P> {
         evicted
     }
 
-    /// Back within what `owner` may keep besides the program used last, and within what all may.
+    /// Evicts until `owner` and all owners are within their limits, except for the program used last.
     fn make_room(&mut self, owner: u64, last: Hash, evicted: &mut Evicted<P>) {
         while self.shares().get(&owner).is_some_and(|bytes| *bytes > MOST_EACH)
             && let Some(hash) = self.oldest_of(owner)
@@ -165,7 +165,7 @@ impl<P> UserCache<P> {
         shares
     }
 
-    /// What the owner has used longest ago.
+    /// Returns what the owner has not used for longest.
     fn oldest_of(&self, owner: u64) -> Option<Hash> {
         let used = |kept: &Kept<P>| Some(kept.owners.iter().find(|share| share.owner == owner)?.used);
         let oldest = self.kept.iter().filter_map(|(hash, kept)| Some((used(kept)?, *hash))).min();

@@ -1,15 +1,16 @@
-//! This very program, started again as something else.
+//! Starting this program again as a helper.
 //!
-//! A library cannot bring a second executable along, but it can be a second program inside the first: an initialiser
-//! that the C library runs before `main` looks at the name the process was started under (`argv[0]`), and if that is one
-//! of ours, does its work and exits. So every program that links this crate can start a helper of itself, and needs no
-//! set-up: not a file beside it, not a line in its `main`.
+//! A library cannot bundle a second executable, but it can be a second program inside the first: an initialiser that the
+//! C library runs before `main` checks the name the process was started under (`argv[0]`), and if that is a helper's,
+//! does its work and exits. So every program that links this crate can start itself as a helper, and needs no set-up: no
+//! additional file, no line in its `main`.
 //!
-//! What runs there runs before Rust's own start-up: no signal is ignored, no guard page is known. Everything that the
-//! helper uses of the standard library (memory, descriptors, panics, threads not at all) is ready by then, since the
-//! C library is, and since the standard library's own initialiser has a higher priority than this one.
+//! The helper runs before Rust's own start-up: no signal is ignored, no guard page is known. Everything that it uses of
+//! the standard library (memory, descriptors, panics, but no threads) is ready by then, since the C library is, and
+//! since the standard library's own initialiser has a higher priority than this one.
 //!
-//! A shared library is different: whoever loads it has another executable, which would start as itself. [`can`] says so.
+//! A shared library is different: the process that loads it has another executable, which would start as itself. [`can`]
+//! detects that.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +26,7 @@ static LINKED: AtomicBool = AtomicBool::new(false);
 #[unsafe(link_section = ".init_array")]
 static HOOK: extern "C" fn(c_int, *const *const c_char) = hook;
 
-/// What this process was started as: glibc hands the arguments of `main` to every initialiser.
+/// Checks what this process was started as: glibc passes the arguments of `main` to every initialiser.
 #[cfg(target_env = "gnu")]
 extern "C" fn hook(count: c_int, arguments: *const *const c_char) {
     LINKED.store(true, Ordering::Relaxed);
@@ -37,7 +38,7 @@ extern "C" fn hook(count: c_int, arguments: *const *const c_char) {
     become_one(name);
 }
 
-/// Other C libraries hand over nothing.
+/// Other C libraries pass nothing.
 #[cfg(not(target_env = "gnu"))]
 extern "C" fn hook(_: c_int, _: *const *const c_char) {
     LINKED.store(true, Ordering::Relaxed);
@@ -53,13 +54,13 @@ fn become_one(name: &CStr) {
     }
 }
 
-/// Whether this program, started again, would get to the initialiser: it has run here, and it is part of the executable
-/// itself.
+/// Returns whether this program, started again, would reach the initialiser: it has run here, and it is part of the
+/// executable itself.
 pub(crate) fn can() -> bool {
     LINKED.load(Ordering::Relaxed) && in_executable(hook as *const () as usize)
 }
 
-/// Whether the code at this address belongs to the executable and not to a shared library.
+/// Returns whether the code at this address belongs to the executable and not to a shared library.
 fn in_executable(address: usize) -> bool {
     let mut asked = Asked { address, found: false };
     // SAFETY: the callback gets what it was given here, which lives until the call returns.
@@ -72,7 +73,7 @@ struct Asked {
     found: bool,
 }
 
-/// Called for the executable first; answers that nothing else is to be looked at.
+/// Called for the executable first; returns that nothing else need be examined.
 extern "C" fn look(object: *mut libc::dl_phdr_info, _: usize, asked: *mut c_void) -> c_int {
     // SAFETY: the C library hands over a valid object, whose headers stay in memory; `asked` is `in_executable`'s.
     let (object, asked) = unsafe { (&*object, &mut *asked.cast::<Asked>()) };

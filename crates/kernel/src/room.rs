@@ -1,11 +1,11 @@
-//! Room for instances in the whole program, shared by its sandboxes.
+//! Capacity for instances in the whole process, shared by its sandboxes.
 //!
-//! Every instance takes mappings and address space, and Linux gives a process a fixed number of mappings. Running into
-//! that wall would fail in odd places; instead a process is made only when there is room: fork and spawn answer EAGAIN,
-//! and a command that is to start waits.
+//! Every instance uses mappings and address space, and Linux gives a process a fixed number of mappings. Hitting that
+//! limit would fail in unexpected places; instead a process is created only if there is capacity: otherwise fork and
+//! spawn return EAGAIN, and a new command waits.
 //!
-//! No sandbox can have more than a quarter of the room, so that one full of sleeping processes locks nobody out. Sandboxes
-//! that wait are served in turn, one instance each, however many commands each of them has waiting.
+//! No sandbox can have more than a quarter of the capacity, so that one full of sleeping processes does not lock out
+//! others. Waiting sandboxes are served in turn, one instance each, however many commands each of them has waiting.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use wardian_vfs::Errno;
 
 use crate::schedule::SandboxId;
 
-/// Mappings that one instance takes at most, whatever it is made of.
+/// Mappings that one instance uses at most, whatever it is made of.
 const MAPPINGS_EACH: usize = crate::admit::MAPPINGS;
-/// Mappings left to the rest of the program.
+/// Mappings left to the rest of the process.
 const MAPPINGS_KEPT: usize = 8_000;
-/// Each reserves four gibibytes and a little of the 128 TiB that a process can address; half of that is enough.
+/// Each reserves slightly over four gibibytes of the 128 TiB that a process can address; half of that is enough.
 const MOST: usize = 16_000;
-/// In a small room, what a sandbox can have all the same: a shell and a pipeline.
+/// If the capacity is small, what a sandbox can have anyway: a shell and a pipeline.
 const LEAST_SHARE: usize = 8;
 
 /// How many instances there may be, and who has them.
@@ -37,11 +37,12 @@ pub(crate) struct Room {
 struct State {
     free: usize,
     sandboxes: HashMap<SandboxId, Line>,
-    /// Sandboxes that wait and have less than their share, in the order of their turns. Empty while there is free room.
+    /// Sandboxes that wait and have less than their share, in the order of their turns. Empty while there is free
+    /// capacity.
     turns: VecDeque<SandboxId>,
 }
 
-/// A sandbox in the room or before it.
+/// A sandbox that has instances or waits for them.
 #[derive(Default)]
 struct Line {
     has: usize,
@@ -49,14 +50,14 @@ struct Line {
     in_turns: bool,
 }
 
-/// Room for one instance, given back when it is dropped.
+/// Capacity for one instance, returned when it is dropped.
 pub(crate) struct Berth {
     room: Room,
     sandbox: SandboxId,
 }
 
 impl Room {
-    /// Room for `instances`, by default for what this Linux allows.
+    /// Creates capacity for `instances`, by default for what this Linux allows.
     pub(crate) fn new(instances: Option<usize>) -> Room {
         let all = instances.unwrap_or_else(|| {
             let mappings = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
@@ -67,7 +68,8 @@ impl Room {
         Room { state: Arc::new(Mutex::new(state)), all, share: (all / 4).max(LEAST_SHARE) }
     }
 
-    /// Room for one more of this sandbox. EAGAIN when there is none, or the sandbox has its share.
+    /// Takes capacity for one more instance of this sandbox. Returns EAGAIN if there is none, or the sandbox has its
+    /// share.
     pub(crate) fn take(&self, sandbox: SandboxId) -> Result<Berth, Errno> {
         match self.state.lock().enter(sandbox, self.share) {
             true => Ok(Berth { room: self.clone(), sandbox }),
@@ -75,13 +77,13 @@ impl Room {
         }
     }
 
-    /// Room for one that nobody needs yet: only while there is plenty.
+    /// Takes capacity for an instance that is not needed yet: only while there is plenty.
     pub(crate) fn spare(&self, sandbox: SandboxId) -> Result<Berth, Errno> {
         let plenty = self.state.lock().free > self.all / 2;
         if plenty { self.take(sandbox) } else { Err(Errno::EAGAIN) }
     }
 
-    /// Waits for room.
+    /// Waits for capacity.
     pub(crate) async fn wait(&self, sandbox: SandboxId) -> Result<Berth, Errno> {
         let granted = {
             let mut state = self.state.lock();
@@ -109,7 +111,7 @@ impl Room {
 }
 
 impl State {
-    /// Lets one in if there is room and the sandbox has less than its share.
+    /// Admits one if there is capacity and the sandbox has less than its share.
     fn enter(&mut self, sandbox: SandboxId, share: usize) -> bool {
         if self.free == 0 || self.sandboxes.get(&sandbox).is_some_and(|line| line.has >= share) {
             return false;
@@ -129,7 +131,7 @@ impl State {
         receiver
     }
 
-    /// Gives a sandbox that waits and may have more its place among the turns.
+    /// Gives a waiting sandbox that may have more its place among the turns.
     fn line_up(&mut self, sandbox: SandboxId, share: usize) {
         let Some(line) = self.sandboxes.get_mut(&sandbox) else { return };
         if !line.in_turns && !line.waiting.is_empty() && line.has < share {
@@ -150,7 +152,7 @@ impl State {
         }
     }
 
-    /// Who is to have the room that was given back: already counted as having it.
+    /// Returns who gets the returned capacity: already counted as having it.
     fn next(&mut self, share: usize) -> Option<(SandboxId, oneshot::Sender<Berth>)> {
         while self.free > 0 {
             let sandbox = self.turns.pop_front()?;

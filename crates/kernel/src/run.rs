@@ -1,4 +1,4 @@
-//! One command's run, as far as its processes must know: who belongs to it, whether it is over, which limit it hit.
+//! One command's run, as far as its processes need it: who belongs to it, whether it is over, which limit it hit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ const DENIED_KEPT: usize = 16;
 pub(crate) struct Run {
     over: AtomicBool,
     limit: Mutex<Option<&'static str>>,
-    /// A process could not go on for want of what the limit allows.
+    /// A process could not continue because of the limit.
     cut_short: AtomicBool,
     denied: Mutex<Vec<Vec<u8>>>,
     alive: AtomicUsize,
@@ -31,7 +31,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// A run at a terminal, or at none.
+    /// Creates a run on a terminal, or without one.
     pub(crate) fn at(terminal: Option<Arc<Terminal>>) -> Run {
         Run { terminal, ..Run::default() }
     }
@@ -41,12 +41,12 @@ impl Run {
         self.terminal.clone()
     }
 
-    /// What its timeout is measured by.
+    /// The clock of its timeout.
     pub(crate) fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// No process may join it any more: it is being ended.
+    /// No process may join it any more: it is being killed.
     pub(crate) fn set_over(&self) {
         self.over.store(true, Ordering::SeqCst);
     }
@@ -64,7 +64,7 @@ impl Run {
         *self.limit.lock()
     }
 
-    /// Notes that a process was ended because a limit left it no way on.
+    /// Notes that a process was killed because of a limit.
     pub(crate) fn cut_short(&self) {
         self.cut_short.store(true, Ordering::Relaxed);
     }
@@ -85,13 +85,13 @@ impl Run {
         self.denied.lock().clone()
     }
 
-    /// Counts a body of one of its processes, until the answer is dropped.
+    /// Counts a body of one of its processes, until the returned value is dropped.
     pub(crate) fn enter(self: &Arc<Run>) -> Alive {
         self.alive.fetch_add(1, Ordering::SeqCst);
         Alive(self.clone())
     }
 
-    /// Waits until no body of its processes is left, not even one that is being taken down.
+    /// Waits until no body of its processes is left, not even one that is being dropped.
     pub(crate) async fn deserted(&self) {
         loop {
             let mut deserted = std::pin::pin!(self.deserted.notified());
@@ -144,15 +144,15 @@ impl Drop for Alive {
     }
 }
 
-/// What a run used.
+/// The resources a run used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Time on a processor, of processes that have ended and of the shell.
+    /// Processor time of processes that have ended and of the shell.
     pub cpu_nanos: u64,
-    /// Processes started.
+    /// Number of processes started.
     pub processes: u64,
-    /// Bytes that went through `read` calls.
+    /// Bytes read by `read` calls.
     pub bytes_read: u64,
-    /// Bytes that went through `write` calls.
+    /// Bytes written by `write` calls.
     pub bytes_written: u64,
 }

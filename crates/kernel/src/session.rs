@@ -1,8 +1,8 @@
-//! A session: a program that lives from command to command, at rest in between.
+//! A session: a program that lives across commands and is idle in between.
 //!
-//! Between commands no frame is on its stack, so all of it is data: the image of its memory and what the kernel keeps
-//! for the process. That is [`AtRest`], the half of a sandbox's value that is not files. A running instance is only a
-//! cache of it: kept warm for the next command, rebuilt from the image when a command had to be killed.
+//! Between commands there is no frame on its stack, so all of it is data: the image of its memory and what the kernel
+//! keeps for the process. That is [`AtRest`], the part of a sandbox's value that is not files. A running instance is
+//! only a cache of it: kept warm for the next command, rebuilt from the image if a command had to be killed.
 
 use std::sync::Arc;
 use std::sync::Weak;
@@ -37,7 +37,7 @@ const ENVIRONMENT_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Command {
     /// The script.
     pub script: Vec<u8>,
-    /// Scripts of the host's own to run before and after it. Where the one before fails, nothing else is run.
+    /// Scripts of the host to run before and after it. If the one before fails, nothing else is run.
     pub around: Option<(Vec<u8>, Vec<u8>)>,
     /// Descriptor 0.
     pub input: Arc<Input>,
@@ -45,15 +45,15 @@ pub struct Command {
     pub stdout: Arc<Output>,
     /// Descriptor 2.
     pub stderr: Arc<Output>,
-    /// What the three of them are instead, if it runs at a terminal.
+    /// What replaces all three, if it runs on a terminal.
     pub terminal: Option<Arc<Terminal>>,
-    /// How long it may take.
+    /// Its timeout.
     pub timeout: Option<Duration>,
-    /// How long what it leaves running in the background may go on after it.
+    /// How long its background processes may outlive it.
     pub background: Option<Duration>,
-    /// Notified to end it early.
+    /// Notify this to cancel it.
     pub cancel: Arc<Notify>,
-    /// If it is ended early, the files go back to what they were before it.
+    /// Whether to roll back the files if it is killed.
     pub rolls_back: bool,
 }
 
@@ -62,26 +62,26 @@ pub struct Command {
 pub enum Verdict {
     /// It ran to its end; the shell's exit code.
     Exited(u8),
-    /// Its time was up.
+    /// It timed out.
     TimedOut,
     /// It was cancelled.
     Cancelled,
-    /// The session's own program was ended by a signal or a trap; it is as it was before the command.
+    /// The session's own program was ended by a signal or a trap; the session has its state from before the command.
     Killed(u8),
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
     /// How it ended.
     pub verdict: Verdict,
-    /// The first limit it ran into.
+    /// The first limit it hit.
     pub limit: Option<&'static str>,
-    /// Whether that limit left one of its processes no way on.
+    /// Whether one of its processes could not continue because of that limit.
     pub cut_short: bool,
-    /// Programs it was refused.
+    /// Programs it was not allowed to start.
     pub denied: Vec<Vec<u8>>,
-    /// What it used.
+    /// The resources it used.
     pub usage: Usage,
 }
 
@@ -89,9 +89,9 @@ pub struct Finished {
 enum HeldFd {
     /// A file of the tree, at its offset.
     File { open: Arc<OpenFile>, handle: Handle, cloexec: bool },
-    /// A stream of whichever command runs next.
+    /// A stream of the next command.
     Stream(Standard, bool),
-    /// The end of a pipe. Held loosely: a copy kept here must not keep a pipe open that the shell has closed.
+    /// The end of a pipe. A weak reference: a copy kept here must not keep a pipe open that the shell has closed.
     Pipe { open: Weak<OpenFile>, reads: bool, writes: bool, cloexec: bool },
 }
 
@@ -116,7 +116,7 @@ enum Job {
 
 impl Session {
     /// Starts `program` in `machine`, with `env` (`NAME=VALUE`) and in the directory `cwd`. Must be called on the
-    /// kernel's runtime for the first session of a program, which is started to see what it is like.
+    /// kernel's runtime for the first session of a program, which is started once to capture its initial memory.
     pub async fn start(
         machine: &Arc<Machine>,
         program: &Arc<Program>,
@@ -139,7 +139,7 @@ impl Session {
         Ok(Session { machine, process, program, rest, cwd, fds, warm: None })
     }
 
-    /// Puts a session at rest into a machine whose tree is a clone of the tree it rested on (see
+    /// Restores an idle session in a machine whose tree is a clone of the one it was captured with (see
     /// [`AtRest::take_along`]).
     pub fn restore(
         machine: &Arc<Machine>,
@@ -156,7 +156,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Its state between commands.
+    /// Returns its state between commands.
     pub fn at_rest(&self) -> AtRest {
         AtRest {
             rest: self.rest.clone(),
@@ -166,7 +166,7 @@ impl Session {
         }
     }
 
-    /// Whether an instance is kept for the next command.
+    /// Returns whether an instance is kept for the next command.
     pub fn is_warm(&self) -> bool {
         self.warm.is_some()
     }
@@ -177,7 +177,7 @@ impl Session {
         self.machine.meter().release(self.process.charged.swap(0, Ordering::SeqCst));
     }
 
-    /// Runs a command to its end, its deadline or its cancellation. Must be called on the kernel's runtime.
+    /// Runs a command until it ends, times out or is cancelled. Must be called on the kernel's runtime.
     pub async fn run(&mut self, command: Command) -> Finished {
         let job = |command: &mut Command| Job::Script {
             script: std::mem::take(&mut command.script),
@@ -186,8 +186,9 @@ impl Session {
         self.perform(command, job).await.0
     }
 
-    /// Asks the program something (`wardian_ask` in docs/abi.md): the command's script is the question. It runs as any
-    /// command does, since answering may run the user's own code. `None` where it has no answer, or did not come to it.
+    /// Asks the program a question (`wardian_ask` in docs/abi.md): the command's script is the question. It runs like
+    /// any command, since answering may run the user's code. Returns `None` if there is no answer, or it was not
+    /// reached.
     pub async fn ask(&mut self, question: Command) -> (Finished, Option<Vec<u8>>) {
         self.perform(question, |question| Job::Ask(std::mem::take(&mut question.script))).await
     }
@@ -223,12 +224,12 @@ impl Session {
         (finished, answer)
     }
 
-    /// The value of a variable of the program's. Must be called on the kernel's runtime.
+    /// Returns the value of a variable of the program. Must be called on the kernel's runtime.
     pub async fn get_env(&mut self, name: &[u8]) -> Result<Option<Vec<u8>>, Errno> {
         self.inquire(Job::GetEnv(name.to_vec())).await
     }
 
-    /// Sets and exports a variable of the program's. Must be called on the kernel's runtime.
+    /// Sets and exports a variable of the program. Must be called on the kernel's runtime.
     pub async fn set_env(&mut self, name: &[u8], value: &[u8]) -> Result<(), Errno> {
         self.inquire(Job::SetEnv([name, b"=", value].concat())).await.map(drop)
     }
@@ -244,7 +245,7 @@ impl Session {
         }
     }
 
-    /// Does a job in a run of its own, and leaves the session at rest whatever comes of it.
+    /// Does a job in a separate run, and leaves the session idle whatever happens.
     async fn work(
         &mut self,
         run: &Arc<Run>,
@@ -308,7 +309,7 @@ impl Session {
         (early, None)
     }
 
-    /// What a command left running has a deadline of its own.
+    /// Sets a separate deadline for what a command left running.
     fn limit_background(&self, run: &Arc<Run>, after: Option<Duration>) {
         let Some(after) = after else { return };
         if run.is_deserted() {
@@ -327,7 +328,7 @@ impl Session {
         });
     }
 
-    /// Takes the session to its new rest after a command that ended by itself.
+    /// Brings the session to its new idle state after a command that ended by itself.
     fn settle(&mut self, ended: Option<Ended>) -> (Verdict, Option<Vec<u8>>) {
         let status = match ended {
             Some(Ended::Returned { code, answer, instance, image }) => {
@@ -360,7 +361,7 @@ impl Session {
         };
     }
 
-    /// Makes the process be as it was at rest; its memory follows when it is needed.
+    /// Resets the process to its idle state; its memory follows when it is needed.
     fn return_to_rest(&self) {
         let process = &self.process;
         let mut table = FdTable::new(self.machine.limits().open_files);
@@ -376,7 +377,7 @@ impl Session {
         *process.signals.lock() = self.rest.signals.clone();
     }
 
-    /// Points every descriptor that was the last command's stream to this command's.
+    /// Redirects every descriptor that was the last command's stream to this command's.
     fn attach(&self, streams: &Streams) {
         if let Some(terminal) = &streams.terminal {
             let group = self.machine.table().get(self.process.pid).map(|entry| entry.group);
@@ -392,7 +393,7 @@ impl Session {
         }
     }
 
-    /// What the running program is made from; nothing if it is cancelled while it waits for room.
+    /// Returns what the running program is created from; nothing if it is cancelled while it waits for capacity.
     async fn source(&mut self, cancel: &Notify) -> Result<Option<Source>, Errno> {
         if let Some(instance) = self.warm.take() {
             return Ok(Some(Source::Warm(Box::new(instance))));
@@ -410,9 +411,9 @@ impl Session {
 
 /// What a command's instance is.
 enum Source {
-    /// The one of the command before.
+    /// The previous command's.
     Warm(Box<Instance>),
-    /// One to be made from an image.
+    /// One to be created from an image.
     Cold { tenant: Tenant, berth: Berth, image: Arc<Image> },
 }
 
@@ -444,7 +445,7 @@ impl Drop for Session {
     }
 }
 
-/// Starts the program once, to see what its memory is like then. It has read nothing of its surroundings yet.
+/// Starts the program once, to capture its initial memory. It has not read anything of its environment yet.
 async fn take_template(
     machine: &Arc<Machine>,
     process: &Arc<Process>,
@@ -471,7 +472,7 @@ struct Streams {
     input: Arc<Input>,
     stdout: Arc<Output>,
     stderr: Arc<Output>,
-    /// What the three of them are instead, if it runs at a terminal.
+    /// What replaces all three, if it runs on a terminal.
     terminal: Option<Arc<Terminal>>,
 }
 
@@ -495,9 +496,9 @@ fn closed_output() -> Arc<Output> {
 
 /// How a job ended that was not killed.
 enum Ended {
-    /// The program returned, and can run the next.
+    /// The program returned, and can run the next job.
     Returned { code: u8, answer: Option<Vec<u8>>, instance: Box<Instance>, image: Arc<Image> },
-    /// It left by `exit`, `exec` or a trap: the command is over, the session is as it was before it.
+    /// It left by `exit`, `exec` or a trap: the command is over, and the session is as it was before it.
     Left(Status),
 }
 
@@ -552,7 +553,7 @@ async fn run_around(
     Ok(code)
 }
 
-/// The answer of an export, at `pointer << 32 | length`; none for -1 or a place that is not in the program's memory.
+/// Returns the result of an export, at `pointer << 32 | length`; none for -1 or a range outside the program's memory.
 async fn answer(instance: &mut Instance, export: &str, question: &[u8]) -> Result<Option<Vec<u8>>, Ending> {
     let place: i64 = pass(instance, export, question).await?;
     let found = || {
@@ -564,7 +565,7 @@ async fn answer(instance: &mut Instance, export: &str, question: &[u8]) -> Resul
     Ok(found())
 }
 
-/// Hands `argument` over and calls the export with it.
+/// Passes `argument` to the export and calls it.
 async fn pass<R>(instance: &mut Instance, export: &str, argument: &[u8]) -> Result<R, Ending>
 where
     R: wasmtime::WasmResults + Sync,
@@ -628,7 +629,7 @@ impl HeldFd {
         })
     }
 
-    /// The descriptor as it was, in the same machine.
+    /// Returns the descriptor as it was, in the same machine.
     fn reopen(&self, meter: &Arc<Meter>) -> Fd {
         let (file, cloexec) = match self {
             HeldFd::File { open, handle, cloexec } => {
@@ -661,7 +662,7 @@ fn ended_pipe(meter: &Arc<Meter>, reads: bool, writes: bool) -> OpenFile {
     }
 }
 
-/// Descriptors as a value. Those that share an open file are numbered alike.
+/// Returns the descriptors as a value. Those that share an open file have the same number.
 fn rest_fds(held: &[(u32, HeldFd)]) -> Vec<(u32, RestingFd)> {
     let mut descriptions: Vec<&Arc<OpenFile>> = Vec::new();
     let mut resting = Vec::with_capacity(held.len());
@@ -689,7 +690,7 @@ fn rest_fds(held: &[(u32, HeldFd)]) -> Vec<(u32, RestingFd)> {
     resting
 }
 
-/// Opens resting descriptors in a machine.
+/// Opens an idle session's descriptors in a machine.
 fn wake_fds(resting: &[(u32, RestingFd)], machine: &Machine) -> Vec<(u32, HeldFd)> {
     let mut opened: Vec<(u32, Arc<OpenFile>)> = Vec::new();
     let mut held = Vec::with_capacity(resting.len());

@@ -1,8 +1,8 @@
 //! Signals: numbers, dispositions, and what each does to a process.
 //!
-//! WebAssembly code cannot be interrupted to run a handler, so a program that wants to handle a signal asks for it
-//! to be *flagged*: the kernel notes it, ends whatever the process waits for with EINTR, and the program takes the
-//! note with `sigpending` when it is ready.
+//! WebAssembly code cannot be interrupted to run a handler, so a program that wants to handle a signal asks for it to be
+//! *flagged*: the kernel notes it, interrupts whatever the process waits for with EINTR, and the program takes the note
+//! with `sigpending` when it is ready.
 
 use wardian_vfs::{Errno, Result};
 
@@ -14,7 +14,7 @@ pub(crate) const SIGINT: Signal = 2;
 pub(crate) const SIGQUIT: Signal = 3;
 pub(crate) const SIGABRT: Signal = 6;
 pub(crate) const SIGFPE: Signal = 8;
-/// Ends a process whatever it does.
+/// Kills a process, whatever it does.
 pub const SIGKILL: Signal = 9;
 pub(crate) const SIGSEGV: Signal = 11;
 pub(crate) const SIGPIPE: Signal = 13;
@@ -31,7 +31,7 @@ pub(crate) const SIGWINCH: Signal = 28;
 /// One more than the highest signal number.
 pub(crate) const SIGNALS: usize = 32;
 
-/// What a process wants done with a signal.
+/// A process's disposition of a signal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Disposition {
     Default,
@@ -58,7 +58,7 @@ impl Disposition {
     }
 }
 
-/// What delivering a signal comes to.
+/// The effect of delivering a signal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Effect {
     Nothing,
@@ -74,7 +74,7 @@ pub(crate) struct Signals {
     dispositions: [Disposition; SIGNALS],
     pending: u64,
     stopped: bool,
-    /// Signals that came while it was stopped and will end it when it continues.
+    /// Signals that arrived while it was stopped and will kill it when it continues.
     held: u64,
 }
 
@@ -89,7 +89,7 @@ impl Signals {
         self.dispositions[usize::from(signal)]
     }
 
-    /// Sets a disposition; KILL and STOP keep theirs.
+    /// Sets a disposition; those of KILL and STOP cannot be changed.
     pub(crate) fn set(&mut self, signal: Signal, to: Disposition) -> Result<()> {
         if signal == SIGKILL || signal == SIGSTOP {
             return Err(Errno::EINVAL);
@@ -101,8 +101,8 @@ impl Signals {
         Ok(())
     }
 
-    /// Notes the signal if it is flagged, and says what is to be done now: a stopped process hears of most signals
-    /// only when it continues.
+    /// Notes the signal if it is flagged, and returns what to do now: a stopped process gets most signals only when it
+    /// continues.
     pub(crate) fn receive(&mut self, signal: Signal) -> Effect {
         if signal == SIGCONT {
             self.stopped = false;
@@ -150,7 +150,7 @@ impl Signals {
         std::mem::take(&mut self.pending)
     }
 
-    /// What a program started by this one begins with: what is ignored stays ignored, the rest is default.
+    /// Returns the dispositions of a program started by this one: ignored signals stay ignored, the rest is default.
     pub(crate) fn for_new_program(&self) -> Signals {
         let mut signals = Signals::default();
         for (new, old) in signals.dispositions.iter_mut().zip(&self.dispositions) {
@@ -161,7 +161,7 @@ impl Signals {
         signals
     }
 
-    /// What a fork begins with: the same, without the parent's pending signals.
+    /// Returns those of a fork: the same, without the parent's pending signals.
     pub(crate) fn for_fork(&self) -> Signals {
         Signals { pending: 0, ..self.clone() }
     }

@@ -1,9 +1,9 @@
-//! Instances made before they are asked for.
+//! Instances created before they are needed.
 //!
-//! Making an instance is mostly mapping its memory, and that is most of what a new sandbox's first command waits for.
-//! So a few fresh instances of the shell lie ready, and are replaced while the one who took the last is at work. A spare
-//! has run nothing and seen nothing: it belongs to nobody until it is taken. Forks do not take any: they come in such
-//! numbers that whoever makes the next would only fight them for the process's memory map.
+//! Creating an instance is mostly mapping its memory, and that is most of what a new sandbox's first command waits for.
+//! So a few fresh instances of the shell are kept ready, and are replaced while the one that took the last is at work. A
+//! spare has run nothing and seen nothing: it belongs to no one until it is taken. Forks do not take any: there are so
+//! many of them that refilling would only compete with them for the process's memory map.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -27,20 +27,20 @@ pub struct Spares {
     kernel: Kernel,
     program: Arc<Program>,
     ready: Mutex<Vec<Instance>>,
-    /// How many are to lie ready.
+    /// How many to keep ready.
     wanted: AtomicUsize,
     filling: AtomicBool,
     nobody: OnceCell<Nobody>,
 }
 
-/// Whose instances are until somebody takes them.
+/// The owner of instances until they are taken.
 struct Nobody {
     machine: Arc<Machine>,
     process: Arc<Process>,
 }
 
 impl Spares {
-    /// Of this program, which must be one that ships with us; none are kept until [`Spares::keep`].
+    /// Creates spares of this program, which must ship with Wardian; none are kept until [`Spares::keep`].
     pub fn new(kernel: &Kernel, program: &Arc<Program>) -> Arc<Spares> {
         Arc::new(Spares {
             kernel: kernel.clone(),
@@ -52,7 +52,7 @@ impl Spares {
         })
     }
 
-    /// Keeps so many ready from now on.
+    /// Keeps this many ready from now on.
     pub fn keep(self: &Arc<Self>, wanted: usize) {
         self.wanted.store(wanted, Ordering::SeqCst);
         let surplus = {
@@ -64,12 +64,12 @@ impl Spares {
         self.refill();
     }
 
-    /// How many lie ready.
+    /// Returns how many are ready.
     pub fn ready(&self) -> usize {
         self.ready.lock().len()
     }
 
-    /// One for `program`, if there is one.
+    /// Returns one for `program`, if there is one.
     pub(crate) fn take(self: &Arc<Self>, program: &Arc<Program>) -> Option<Instance> {
         if !Arc::ptr_eq(&self.program, program) {
             return None;
@@ -79,7 +79,7 @@ impl Spares {
         spare
     }
 
-    /// Replaces what is missing, in a task of its own.
+    /// Replaces what is missing, in a separate task.
     fn refill(self: &Arc<Self>) {
         if self.lacks() && !self.filling.swap(true, Ordering::SeqCst) {
             let spares = self.clone();

@@ -17,14 +17,14 @@ use crate::signal::SIGKILL;
 use crate::strings::{MAX_ARGUMENTS, Strings};
 use crate::{foreign, host_program, task, user_program};
 
-/// The most strings, arguments and environment together, that a program of the host's is given: each becomes several
-/// small allocations there.
+/// The most strings, arguments and environment together, that a host program is given: each becomes several small
+/// allocations there.
 const MAX_HOST_STRINGS: usize = 16 * 1024;
 /// The longest first line of a script.
 const MAX_INTERPRETER: usize = 4096;
-/// How much of an unknown file is read to see what it is: a whole first line of a script, and more than it may have.
+/// How much of an unknown file is read to identify it: a whole first line of a script, and more than it may have.
 const HEAD: usize = MAX_INTERPRETER + 4;
-/// Scripts may name an interpreter that is a script, but not for ever.
+/// The interpreter of a script may be a script itself, but not indefinitely.
 const MAX_INTERPRETERS: usize = 5;
 
 /// What a process can run.
@@ -32,14 +32,14 @@ const MAX_INTERPRETERS: usize = 5;
 pub(crate) enum Executable {
     /// WebAssembly.
     Guest(Arc<Program>),
-    /// A function of the host's.
+    /// A host function.
     Host(Arc<dyn HostProgram>),
-    /// WebAssembly that cannot be run: it says why, and that is all it does.
+    /// WebAssembly that cannot be run: it only says why.
     Refused(Arc<str>),
 }
 
 impl Executable {
-    /// An ordinary WASI program, which knows nothing of us.
+    /// An ordinary WASI program, which does not know Wardian's interface.
     pub(crate) fn is_wasi(&self) -> bool {
         matches!(self, Executable::Guest(program) if !program.native)
     }
@@ -50,9 +50,9 @@ pub(crate) struct Request {
     pub(crate) program: Executable,
     pub(crate) argv: Strings,
     pub(crate) env: Strings,
-    /// The only directories a WASI program is to have, if somebody said so.
+    /// The only directories a WASI program gets, if specified.
     pub(crate) preopens: Option<Vec<Fd>>,
-    /// The absolute path of its file, links followed.
+    /// The absolute path of its file, links resolved.
     pub(crate) exe: Arc<[u8]>,
 }
 
@@ -67,7 +67,7 @@ impl std::fmt::Debug for Request {
 pub(crate) enum Group {
     Parents,
     Own,
-    /// Its own, and the terminal is that group's from the start: before it could read.
+    /// Its own group, which is the terminal's foreground group from the start: before it could read.
     Foreground,
     Existing(Pid),
 }
@@ -78,7 +78,7 @@ pub(crate) struct FdMove {
     pub(crate) from: Option<u32>,
 }
 
-/// Finds the program at `path`, follows `#!`, compiles it if it is new.
+/// Finds the program at `path`, follows `#!`, compiles it if necessary.
 pub(crate) async fn find(
     machine: &Arc<Machine>,
     process: &Process,
@@ -185,7 +185,7 @@ fn beginning(tree: &mut Tree, caller: &Caller, cwd: &Place, path: &[u8], most: u
 /// What the file of a program turned out to be.
 enum Opened {
     Known(Executable),
-    /// One of ours that nobody has started yet.
+    /// One of Wardian's own that was not started yet.
     Later(Arc<Later>),
     Unknown(Arc<OpenFile>),
 }
@@ -305,7 +305,7 @@ pub(crate) async fn run_program(
     instance.map(Instance::retire);
 }
 
-/// Runs a program until it ends, through every `exec` it does; answers what is left of it, too.
+/// Runs a program until it ends, through every `exec`; also returns what is left of it.
 pub(crate) async fn run_to_end(
     machine: &Arc<Machine>,
     process: &Arc<Process>,

@@ -1,8 +1,8 @@
-//! The stacks guests run on, kept for the next one.
+//! The stacks guests run on, kept for reuse.
 //!
 //! Every process needs a fiber stack of nine mebibytes, of which most touch a few pages. Mapping, guarding and unmapping
-//! one costs more than a small program's whole run, so a bounded number is kept. What an earlier guest left on a stack
-//! cannot be read by a later one: compiled WebAssembly never reads a native stack slot that it has not written.
+//! one costs more than a small program's whole run, so a limited number is kept. A later guest cannot read what an
+//! earlier one left on a stack: compiled WebAssembly never reads a native stack slot that it has not written.
 
 use std::io;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use wasmtime::{StackCreator, StackMemory};
 const PAGE: usize = 4096;
 /// How many idle stacks are kept.
 const KEPT: usize = 64;
-/// What an idle stack keeps of its memory: enough for a small program.
+/// How much memory an idle stack keeps: enough for a small program.
 const RESIDENT: usize = 32 * 1024;
 
 /// Idle stacks.
@@ -54,7 +54,7 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Gives back all but the top, so that one deep recursion does not keep its pages for ever.
+    /// Returns all memory but the top, so that one deep recursion does not keep its pages forever.
     fn trim(&self) {
         let deep = self.len - PAGE - RESIDENT;
         // SAFETY: the range lies inside this mapping, above its guard page, and no fiber runs on it any more. A failure
@@ -70,7 +70,7 @@ impl Drop for Mapping {
     }
 }
 
-/// A stack in use; it goes back to the pool when it is dropped.
+/// A stack in use; it returns to the pool when dropped.
 struct Stack {
     mapping: Option<Mapping>,
     idle: Arc<Mutex<Vec<Mapping>>>,

@@ -16,15 +16,15 @@ use crate::strings::Strings;
 use crate::tty::Terminal;
 use crate::{spawn, task};
 
-/// A program and what it is given.
+/// A program to start, and its parameters.
 pub struct Start {
-    /// Where it is in the sandbox.
+    /// Its path in the sandbox.
     pub path: Vec<u8>,
-    /// Its arguments, its own name first.
+    /// Its arguments, starting with its name.
     pub argv: Vec<Vec<u8>>,
     /// Its environment, as `NAME=VALUE`.
     pub env: Vec<Vec<u8>>,
-    /// Where it runs.
+    /// Its working directory.
     pub cwd: Vec<u8>,
     /// Descriptor 0.
     pub input: Arc<Input>,
@@ -32,12 +32,12 @@ pub struct Start {
     pub stdout: Arc<Output>,
     /// Descriptor 2.
     pub stderr: Arc<Output>,
-    /// What the three of them are instead, if it runs at a terminal.
+    /// What replaces all three, if it runs on a terminal.
     pub terminal: Option<Arc<Terminal>>,
 }
 
 impl Start {
-    /// A program with arguments, in the root directory, with no input and outputs that keep a mebibyte each.
+    /// Creates a program with arguments, in the root directory, with no input and outputs that keep a mebibyte each.
     pub fn new(path: &str, arguments: &[&str]) -> Start {
         let argv = std::iter::once(path).chain(arguments.iter().copied());
         Start {
@@ -61,7 +61,7 @@ pub struct Started {
 }
 
 impl Machine {
-    /// Starts a program in a run of its own, as soon as there is room for it.
+    /// Starts a program in a separate run, as soon as there is capacity for it.
     pub async fn start(self: &Arc<Self>, start: Start) -> Result<Started, Errno> {
         let berth = self.kernel().room().wait(self.gate().sandbox()).await?;
         let cwd = {
@@ -111,12 +111,12 @@ impl Machine {
 }
 
 impl Started {
-    /// Its process number.
+    /// Returns its process id.
     pub fn pid(&self) -> Pid {
         self.process.pid
     }
 
-    /// Waits for its end.
+    /// Waits for it to end.
     pub async fn wait(&self) -> Status {
         let mut ended = self.process.ended.subscribe();
         match ended.wait_for(Option::is_some).await {
@@ -130,17 +130,17 @@ impl Started {
         drop(self.machine.signal(&self.process, signal));
     }
 
-    /// Ends it and everything it started.
+    /// Kills it and everything it started.
     pub fn kill(&self) {
         self.machine.kill_run(&self.run, None);
     }
 
-    /// The first limit it ran into.
+    /// Returns the first limit it hit.
     pub fn limit_hit(&self) -> Option<&'static str> {
         self.run.limit_hit()
     }
 
-    /// What it and its children used so far.
+    /// Returns what it and its children used so far.
     pub fn usage(&self) -> Usage {
         self.run.usage()
     }

@@ -1,9 +1,9 @@
-//! Instances that were used, wiped for the next process of the same program.
+//! Used instances, wiped for the next process of the same program.
 //!
-//! Making an instance and taking it down is work on the memory map of the whole process, and its first writes are page
-//! faults: for a small tool that is most of its life. One whose process is gone is therefore wiped where that is quick:
-//! what it wrote is set back to what a fresh instance has there. That must be all of its state, so only programs that
-//! ship with us are kept, which are known to have none beside their memory and their stack pointer.
+//! Creating and destroying an instance changes the memory map of the whole process, and its first writes are page
+//! faults: for a small tool that is most of its life. So an instance whose process is gone is wiped if that is fast:
+//! what it wrote is reset to its initial contents. That must be all of its state, so only Wardian's own programs are
+//! kept, which are known to have none besides their memory and their stack pointer.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::pages::{self, PAGE, Page, page};
 
 /// How many idle instances of a program are kept.
 const KEPT: usize = 16;
-/// One that wrote more pages than this is quicker made anew, and would hold too much while it is idle.
+/// An instance that wrote more pages than this is faster to create again, and would hold too much while idle.
 const WORTH_WIPING: usize = 64;
 
 /// Idle instances of one program.
@@ -22,17 +22,17 @@ pub(crate) struct Stock {
     /// None are kept of a program that may have state elsewhere.
     keeps: bool,
     idle: Mutex<Vec<Instance>>,
-    /// What a fresh instance has in the pages that some process wrote.
+    /// The initial contents of the pages that some process wrote.
     fresh: Mutex<HashMap<u32, Box<Page>>>,
 }
 
 impl Stock {
-    /// None yet, and none ever unless it `keeps` them.
+    /// Creates an empty stock, which stays empty unless it `keeps` instances.
     pub(crate) fn new(keeps: bool) -> Stock {
         Stock { keeps, idle: Mutex::default(), fresh: Mutex::default() }
     }
 
-    /// One that is as good as fresh.
+    /// Returns a wiped instance, if there is one.
     pub(crate) fn take(&self) -> Option<Instance> {
         self.idle.lock().pop()
     }
@@ -55,8 +55,8 @@ impl Stock {
         }
     }
 
-    /// Sets `memory`, as large as a fresh instance's and mapped over nothing else, back to what a fresh one has.
-    /// `None`, and nothing done, where too much was written.
+    /// Resets `memory`, as large as a fresh instance's and mapped over nothing else, to its initial contents. Returns
+    /// `None`, without doing anything, if too much was written.
     pub(crate) fn wipe(&self, memory: &mut [u8]) -> Option<()> {
         let written = pages::written(memory, 0);
         if written.len() > WORTH_WIPING {
@@ -77,7 +77,7 @@ impl Stock {
         Some(())
     }
 
-    /// Takes from `written` the pages of `memory` that are as in a fresh instance: they count as written because an
+    /// Removes from `written` the pages of `memory` that are as in a fresh instance: they count as written because an
     /// earlier process wrote them.
     pub(crate) fn leave_out_fresh(&self, written: &mut Vec<u32>, memory: &[u8]) {
         let fresh = self.fresh.lock();

@@ -1,7 +1,7 @@
 //! Lists of strings as guests pass them: arguments and environment.
 //!
-//! A list is the block of bytes that the guest gave, each string followed by a NUL, copied once and shared by all who
-//! need it. Two million empty strings are two million bytes, whoever holds them.
+//! A list is the block of bytes that the guest passed, each string followed by a NUL, copied once and shared by
+//! everything that needs it. Two million empty strings are two million bytes, whoever holds them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::run::Run;
 pub(crate) const MAX_ARGUMENTS: usize = 2 << 20;
 /// The longest single string, its NUL included, as on Linux.
 const MAX_STRING: usize = 128 * 1024;
-/// What a guest's pointer to a string takes.
+/// What a guest's pointer to a string costs.
 const POINTER: usize = 4;
 
 /// A list of strings without NULs in them.
@@ -22,12 +22,13 @@ const POINTER: usize = 4;
 pub(crate) struct Strings {
     block: Arc<[u8]>,
     count: usize,
-    /// What the sandbox is charged, once for all who share it. Nothing reads it: it is given back with the last of them.
+    /// What the sandbox is charged, once for everything that shares it. Nothing reads it: it is returned with the last
+    /// of them.
     charge: Option<Arc<Charge>>,
 }
 
 impl Strings {
-    /// A list that the host gives: nobody is charged for it. EINVAL where a string has a NUL in it.
+    /// Creates a list from the host, which is not charged. Returns EINVAL if a string has a NUL in it.
     pub(crate) fn given(strings: &[Vec<u8>]) -> Result<Strings> {
         let mut block = Vec::with_capacity(strings.iter().map(|string| string.len() + 1).sum());
         for string in strings {
@@ -46,8 +47,8 @@ impl Strings {
         Strings { block: [string, b"\0"].concat().into(), count: 1, charge: None }
     }
 
-    /// A copy of a guest's block, not charged yet. EINVAL unless it ends with a NUL, E2BIG if it or a string in it is too
-    /// large.
+    /// Copies a guest's block, not charged yet. Returns EINVAL unless it ends with a NUL, E2BIG if it or a string in it
+    /// is too large.
     pub(crate) fn copied(block: &[u8]) -> Result<Strings> {
         match block.last() {
             None => return Ok(Strings::default()),
@@ -61,7 +62,7 @@ impl Strings {
         Ok(Strings { block: block.into(), count, charge: None })
     }
 
-    /// The same list with `front` in the place of its first string.
+    /// Returns the same list with `front` in place of its first string.
     pub(crate) fn with_front(&self, front: &[&[u8]]) -> Strings {
         let rest = memchr::memchr(0, &self.block).map_or(&[][..], |at| &self.block[at + 1..]);
         let mut block =
@@ -75,20 +76,20 @@ impl Strings {
         Strings { block: block.into(), count, charge: None }
     }
 
-    /// Charges the sandbox for this list and for `env`, which goes with it, until the last copy of this list is gone.
-    /// A process gives its arguments up when it ends, and its environment soon after.
+    /// Charges the sandbox for this list and for `env`, which belongs to it, until the last copy of this list is gone. A
+    /// process drops its arguments when it ends, and its environment soon after.
     pub(crate) fn charged_with(mut self, env: &Strings, meter: &Arc<Meter>, run: &Run) -> Result<Strings> {
         let bytes = self.block.len() + env.block.len();
         self.charge = Some(Arc::new(meter.hold_for(run, bytes)?));
         Ok(self)
     }
 
-    /// What counts against [`MAX_ARGUMENTS`].
+    /// Returns what counts against [`MAX_ARGUMENTS`].
     pub(crate) fn size(&self) -> usize {
         size(self.block.len(), self.count)
     }
 
-    /// How many strings there are.
+    /// Returns the number of strings.
     pub(crate) fn len(&self) -> usize {
         self.count
     }

@@ -1,11 +1,12 @@
 //! A memory kept in a file, to be mapped copy-on-write under instances.
 //!
 //! Mapping costs the same whether the memory is one mebibyte or a hundred; what an instance then writes is its own, and
-//! what it only reads is shared with all that have the same template. The file has no name and is sealed: nothing can
-//! change what instances see through it.
+//! what it only reads is shared with all instances over the same template. The file has no name and is sealed: nothing
+//! can change what instances see through it.
 //!
-//! Templates are shared by descent alone: a process and its forks, a sandbox and its forks. Two that happen to be alike are
-//! kept twice, since looking for equals among strangers would tell one sandbox what another has in memory.
+//! Templates are shared by descent only: a process and its forks, a sandbox and its forks. Two that happen to be equal
+//! are kept twice, since searching for equal ones among strangers would reveal to one sandbox what another has in
+//! memory.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -26,14 +27,14 @@ pub(crate) struct Template {
     file: File,
     start: usize,
     end: usize,
-    /// Numbers of the pages that the file has; the others are zeros.
+    /// Numbers of the pages in the file; the others are zeros.
     kept: Vec<u32>,
     _descriptor: descriptors::Share,
 }
 
 impl Template {
-    /// Keeps `memory` from the page of byte `start` up. `written` are the pages that differ from `base`, the template it
-    /// is mapped over, or where there is none from a fresh instance, whose memory is `fresh` bytes long.
+    /// Stores `memory` from the page of byte `start` up. `written` are the pages that differ from `base`, the template
+    /// it is mapped over, or if there is none, from a fresh instance, whose memory is `fresh` bytes long.
     pub(crate) async fn new(
         memory: &[u8],
         start: usize,
@@ -62,12 +63,12 @@ impl Template {
         Ok(Template { file, start, end, kept, _descriptor: descriptor })
     }
 
-    /// How many pages it holds.
+    /// Returns how many pages it holds.
     pub(crate) fn pages(&self) -> usize {
         self.kept.len()
     }
 
-    /// Maps it over `memory`, an instance's that is at least as long. What was there before is gone.
+    /// Maps it over `memory`, an instance's that is at least as long. Discards what was there before.
     pub(crate) fn map_over(&self, memory: &mut [u8]) -> io::Result<()> {
         let place = &mut memory[self.start..self.end];
         if place.is_empty() {
@@ -91,7 +92,7 @@ impl Template {
         if mapped == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// What it holds of each page, in rising order.
+    /// Returns its contents of each page, in rising order.
     pub(crate) fn contents(&self) -> impl Iterator<Item = io::Result<(u32, Box<Page>)>> + '_ {
         self.kept.iter().map(|&number| {
             let mut page = Box::new([0; PAGE]);
@@ -124,7 +125,7 @@ pub(crate) struct Ground {
     fresh: usize,
 }
 
-/// Fewer pages than this are quicker copied than mapped.
+/// Fewer pages than this are faster to copy than to map.
 const WORTH_MAPPING: usize = 256;
 
 impl Ground {
@@ -138,7 +139,7 @@ impl Ground {
         self.template.clone()
     }
 
-    /// Maps the template that another stands on under a fresh instance's `memory`.
+    /// Maps the template that another is based on under a fresh instance's `memory`.
     pub(crate) fn become_like(
         &mut self,
         other: &Option<Arc<Template>>,
@@ -151,9 +152,9 @@ impl Ground {
         Ok(())
     }
 
-    /// The pages of `memory` that differ from its ground, from byte `start` up. Where they are many, the memory as it is
-    /// becomes the ground, shared from now on with whoever is made from it, and none differ. Its cost is paid back:
-    /// the ground is taken anew only when a fourth of it was written.
+    /// Returns the pages of `memory` that differ from its ground, from byte `start` up. If there are many, the current
+    /// memory becomes the ground, shared from now on with everything created from it, and none differ. That pays off:
+    /// the ground is captured again only when a quarter of it was written.
     pub(crate) async fn settle(&mut self, memory: &mut [u8], start: usize, stock: &Stock) -> Vec<u32> {
         let mut written = pages::written(memory, start);
         if self.template.is_none() {
@@ -173,8 +174,8 @@ impl Ground {
         }
     }
 
-    /// Sets `memory` back to that of a fresh instance. `None` where it is not worth it, or not possible: a memory cannot
-    /// shrink, and a template is not taken from under it.
+    /// Resets `memory` to that of a fresh instance. Returns `None` if it is not worth it, or not possible: a memory
+    /// cannot shrink, and a template is not removed from under it.
     pub(crate) fn wipe(&self, memory: &mut [u8], stock: &Stock) -> Option<()> {
         if self.template.is_some() || memory.len() != self.fresh {
             return None;
@@ -197,7 +198,7 @@ mod tests {
 
     use super::*;
 
-    /// Others have a turn after each mebibyte.
+    /// Lets others run after each mebibyte.
     #[test]
     fn a_large_memory_is_kept_in_pieces() {
         let memory = vec![7; 64 << 20];

@@ -1,13 +1,13 @@
 //! How the system schedules the threads that guests run on.
 //!
-//! A guest uses its processor to the end. When everything is busy, a thread of the host that wakes, such as the one that
-//! waits for a command's result, has to wait until the system takes the processor from a guest: by default some three
-//! milliseconds, more than most commands take. Linux lets a thread ask for shorter slices (6.12 and later; it is not
-//! accelerated by that, it is only interrupted more often). Where the system does not know this, nothing changes.
+//! A guest uses its processor as long as it can. When everything is busy, a host thread that wakes, such as the one that
+//! waits for a command's result, has to wait until the system takes the processor from a guest: by default about three
+//! milliseconds, more than most commands take. Linux lets a thread ask for shorter slices (6.12 and later; that does not
+//! make it faster, it is only interrupted more often). If the system does not support this, nothing changes.
 
 use std::mem::size_of;
 
-/// What a thread of a guest runs at most before another one that waits has its turn, in nanoseconds.
+/// How long a guest's thread may run before another waiting one gets its turn, in nanoseconds.
 const SLICE: u64 = 200_000;
 
 /// `struct sched_attr` of Linux, in its first version.
@@ -25,7 +25,7 @@ struct Attributes {
     period: u64,
 }
 
-/// Asks for short slices for the calling thread. Its priority stays as it is.
+/// Asks for short slices for the calling thread. Its priority does not change.
 pub(crate) fn shorten_slices() {
     let size = size_of::<Attributes>() as u32;
     let mut attributes = Attributes::default();

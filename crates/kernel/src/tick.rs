@@ -1,8 +1,8 @@
-//! The epoch ticker: makes running WebAssembly yield once a millisecond, or earlier when somebody is in a hurry.
+//! The epoch ticker: makes running WebAssembly yield once a millisecond, or earlier if requested.
 //!
-//! Compiled code checks the engine's epoch at loop heads and function entries, and yields to the scheduler when it
-//! has moved. One thread moves it. It parks itself when no guest has run for a while, so that an idle program
-//! costs nothing. Between two ticks the scheduler may move it a bounded number of times.
+//! Compiled code checks the engine's epoch at loop heads and function entries, and yields to the scheduler when it has
+//! moved. One thread moves it. It parks itself when no guest has run for a while, so that an idle process costs nothing.
+//! Between two ticks the scheduler may move it a limited number of times.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ const TICK: Duration = Duration::from_millis(1);
 const IDLE_TICKS: u32 = 64;
 /// How often guests can be made to yield between two ticks. Each time costs them a few microseconds.
 const HURRIES: u32 = 64;
-/// How often one sandbox can do so: none uses up what the others may need.
+/// How often one sandbox can do so: none can exhaust what the others may need.
 const HURRIES_EACH: u64 = 16;
 
 /// Counts the guests that are on a worker thread right now and keeps the epoch moving while there are any.
@@ -84,8 +84,8 @@ impl Ticker {
         }
     }
 
-    /// Makes the guests that run now yield at once, unless that was done often enough since the last tick. `haste` is what
-    /// the sandbox that asks for it has used up.
+    /// Makes the running guests yield immediately, unless that was done often enough since the last tick. `haste` counts
+    /// how often the requesting sandbox has done so.
     pub(crate) fn hurry(&self, haste: &Haste) {
         if haste.take(self.ticks.load(Ordering::Relaxed))
             && self.hurried.fetch_add(1, Ordering::Relaxed) < HURRIES
@@ -94,7 +94,7 @@ impl Ticker {
         }
     }
 
-    /// Marks a guest as running until the answer is dropped.
+    /// Marks a guest as running until the returned value is dropped.
     pub(crate) fn enter(&self) -> Running<'_> {
         self.running.fetch_add(1, Ordering::SeqCst);
         if self.parked.load(Ordering::SeqCst) {
@@ -104,7 +104,7 @@ impl Ticker {
     }
 }
 
-/// How often a sandbox was in a hurry since the last tick.
+/// How often a sandbox has requested this since the last tick.
 #[derive(Default)]
 pub(crate) struct Haste(AtomicU64);
 

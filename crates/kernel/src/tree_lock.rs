@@ -1,8 +1,8 @@
 //! The lock on a sandbox's files.
 //!
-//! Whoever waits for it may be stopped or suspended while it waits, so the lock is never handed to a waiter: it is let
-//! go, all who wait are woken, and the first of them that runs takes it. A fair lock given to a stopped process would be
-//! held until that process is continued, and nobody else could touch a file.
+//! A process that waits for it may be stopped or suspended meanwhile, so the lock is never handed to a waiter: it is
+//! released, all waiters are woken, and the first of them that runs takes it. A fair lock given to a stopped process
+//! would be held until that process continues, and no one else could access a file.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 use wardian_vfs::Tree;
 
-/// A tree that one at a time may use.
+/// A tree that only one at a time may use.
 #[derive(Clone)]
 pub(crate) struct TreeLock {
     tree: Arc<Mutex<Tree>>,
@@ -19,7 +19,7 @@ pub(crate) struct TreeLock {
 
 /// The files of a sandbox, for as long as this is held.
 pub struct TreeGuard {
-    /// Gone only while it is dropped.
+    /// None only while it is being dropped.
     tree: Option<OwnedMutexGuard<Tree>>,
     freed: Arc<Notify>,
 }

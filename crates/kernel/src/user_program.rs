@@ -1,4 +1,4 @@
-//! Programs that users bring: from a file to compiled code.
+//! Users' own programs: from a file to compiled code.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,13 +16,14 @@ use crate::proc::Process;
 use crate::program::Program;
 use crate::spawn::Executable;
 
-/// What is read at once, so that others get to the files in between.
+/// How much is read at once, so that others can use the files in between.
 const PIECE: usize = 4 << 20;
 
-/// The program in this file, compiled now unless it was before. A module that cannot be is a program that says why.
+/// Returns the program in this file, compiled now unless it already was. A module that cannot be compiled becomes a
+/// program that says why.
 ///
-/// A sandbox compiles one module at a time, and the bytes of a module are in memory only while they are looked at: a
-/// crowd that waits for the compiler holds none.
+/// A sandbox compiles one module at a time, and the bytes of a module are in memory only while they are needed: programs
+/// that wait for the compiler hold none.
 pub(crate) async fn compiled(
     machine: &Arc<Machine>,
     process: &Process,
@@ -92,8 +93,7 @@ async fn find_or_compile(
     }
 }
 
-/// Does work that cannot be interrupted on a thread of its own: a deadline still answers on time. What it takes is the
-/// command's.
+/// Does work that cannot be interrupted on a separate thread: a deadline is still met. The time counts as the command's.
 async fn aside<T: Send + 'static>(
     machine: &Machine,
     process: &Process,
@@ -111,7 +111,7 @@ async fn aside<T: Send + 'static>(
 
 /// A module in memory.
 struct Bytes {
-    /// The version of its file; 0 if that has none, or was changed meanwhile.
+    /// The version of its file; 0 if it has none, or was changed meanwhile.
     version: u64,
     wasm: Vec<u8>,
     charge: Charge,

@@ -1,4 +1,4 @@
-//! wait: hearing of children that ended or stopped.
+//! wait: reporting children that ended or stopped.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,12 +8,12 @@ use wardian_vfs::{Errno, Result};
 use crate::machine::Machine;
 use crate::proc::{Life, Pid, Process};
 
-/// Answer at once, even if no child is ready.
+/// Returns immediately, even if no child is ready.
 pub(crate) const NOHANG: u32 = 1;
-/// Tell of stopped children too.
+/// Also reports stopped children.
 pub(crate) const UNTRACED: u32 = 2;
 
-/// A child's news: its number and its status word.
+/// A child's report: its pid and its status word.
 pub(crate) type News = (Pid, u32);
 
 /// Waits for one of the children that `target` names. `None` only with NOHANG.
@@ -46,7 +46,7 @@ async fn news(machine: &Machine, process: &Process, target: i32, flags: u32) -> 
     }
 }
 
-/// Takes a matching child's news if there is any. ECHILD when no child matches at all.
+/// Takes a matching child's report if there is any. Returns ECHILD if no child matches at all.
 fn poll(machine: &Machine, process: &Process, target: i32, flags: u32) -> Result<Option<News>> {
     let mut table = machine.table();
     let mut any = false;

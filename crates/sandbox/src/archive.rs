@@ -1,4 +1,4 @@
-//! A whole sandbox as one file: out of one machine, into another.
+//! A whole sandbox as one file, to move it to another machine.
 //!
 //! ```text
 //! "WARDIAN\0"  version  length  SHA-256 of what follows
@@ -7,8 +7,8 @@
 //!      └ the files, as a tar
 //! ```
 //!
-//! An archive can come from anywhere, so nothing in it is believed: it is checked, unpacked beside the sandbox within
-//! its limits and a budget (`budget.rs`), and only when all of it is there does the sandbox become it.
+//! An archive can come from anywhere, so nothing in it is trusted: it is checked, unpacked next to the sandbox within
+//! its limits and a budget (`budget.rs`), and replaces the sandbox's state only once all of it is there.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -30,37 +30,37 @@ const VERSION: u32 = 1;
 /// Magic, version, length and hash.
 const HEADER: usize = 8 + 4 + 8 + 32;
 const COMPRESSION: i32 = 3;
-/// What unpacking may hold in memory for itself: 2 to this power bytes. What is written here needs 2 MiB.
+/// The memory that the decompressor may use: 2 to this power bytes. Archives written by this library need 2 MiB.
 const WINDOW_LOG: u32 = 24;
-/// What a shell's memory may measure beyond the sandbox's limit: what its program starts with.
+/// By how much a shell's memory may exceed the sandbox's limit: what its program starts with.
 const PROGRAM_START: u64 = 64 << 20;
 
-/// Why an archive was not taken, or not written.
+/// Why an archive could not be imported or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// It is not one of ours.
+    /// It is not a Wardian archive.
     #[error("not an archive of a sandbox")]
     Foreign,
-    /// A version that this library does not know.
+    /// This library does not know its version.
     #[error("an archive of version {0}; this library reads version {VERSION}")]
     Version(u32),
-    /// Not all of it is there, or not as it was written.
+    /// It is incomplete or damaged.
     #[error("damaged archive: {0}")]
     Damaged(String),
-    /// It was made with other guest programs, so its shell cannot go on here.
+    /// It was made with other guest programs, so its shell cannot continue here.
     #[error(
         "the archive's shell belongs to other guest programs ({theirs}, here {ours}); its files alone can be imported"
     )]
     OtherPrograms {
-        /// The hash of the archive's.
+        /// The hash of the archive's programs.
         theirs: String,
-        /// The hash of ours.
+        /// The hash of this library's programs.
         ours: String,
     },
     /// It does not fit into this sandbox.
     #[error("the archive does not fit: {0}")]
     TooLarge(String),
-    /// Its files were not taken.
+    /// Its files could not be imported.
     #[error("files of the archive: {0}")]
     Files(TarError),
     /// It could not be written.
@@ -79,8 +79,8 @@ fn damaged<T>(what: &str) -> Result<T, ArchiveError> {
 }
 
 impl Sandbox {
-    /// All of it as one archive: its own files, its shell, its history. Waits for a command in progress; mounts and
-    /// background processes are not part of it.
+    /// Exports the whole sandbox as one archive: its files, its shell, its history. Waits for a command in progress.
+    /// Mounts and background processes are not included.
     pub async fn export(&self) -> Result<Vec<u8>, Error> {
         let session = self.session().await?;
         self.check_audit()?;
@@ -93,8 +93,8 @@ impl Sandbox {
         Ok(archive)
     }
 
-    /// Becomes what an archive holds, within its own options and limits. Waits for a command in progress; background
-    /// processes end. After an error it is as it was.
+    /// Replaces the sandbox's state by an archive's, within its own options and limits. Waits for a command in progress
+    /// and kills background processes. After an error the sandbox is unchanged.
     pub async fn import(&self, archive: Vec<u8>) -> Result<(), Error> {
         let session = self.session().await?;
         self.check_audit()?;
@@ -107,8 +107,8 @@ impl Sandbox {
         Ok(())
     }
 
-    /// Takes only the files of an archive, whatever programs it was made with, over the files that are there. The shell
-    /// stays as it is. Waits for a command in progress; after an error nothing has changed.
+    /// Imports only the files of an archive, whatever programs it was made with, over the existing files. The shell is
+    /// unchanged. Waits for a command in progress. After an error nothing has changed.
     pub async fn import_files(&self, archive: Vec<u8>) -> Result<(), Error> {
         let _at_rest = self.session().await?;
         self.check_audit()?;
@@ -120,7 +120,7 @@ impl Sandbox {
         Ok(())
     }
 
-    /// What an import starts from: the files the sandbox was made with.
+    /// The starting point of an import: the files the sandbox was built with.
     fn import_base(&self) -> (Tree, Limits, String) {
         let inner = self.inner();
         (inner.setup.fresh.clone(), inner.setup.limits, inner.system.programs_hash.clone())
@@ -143,7 +143,7 @@ fn pack(value: &Value, programs: &str) -> std::io::Result<Vec<u8>> {
     Ok(archive)
 }
 
-/// The payload of a whole, undamaged archive.
+/// Returns the payload of a complete, undamaged archive.
 fn payload(archive: &[u8]) -> Result<&[u8], ArchiveError> {
     let rest = archive.strip_prefix(MAGIC).ok_or(ArchiveError::Foreign)?;
     let Some((header, payload)) = rest.split_at_checked(HEADER - MAGIC.len()) else {
@@ -192,7 +192,7 @@ fn unpack_files(archive: &[u8], tree: &mut Tree, limits: &Limits) -> Result<(), 
     open(archive, limits)?.0.files(tree)
 }
 
-/// A shell as it lies in an archive.
+/// A shell as stored in an archive.
 struct Shell {
     programs: String,
     packed: Packed,
@@ -284,14 +284,14 @@ impl Decoder<'_> {
         u32::try_from(self.number()?).or_else(|_| damaged("a number is too large"))
     }
 
-    /// Some bytes of the shell's, which count against its memory.
+    /// Reads some bytes of the shell, which count against its memory.
     fn bytes(&mut self) -> Result<Vec<u8>, ArchiveError> {
         let length = self.number()?;
         self.budget.take_shell(length)?;
         self.exactly(length)
     }
 
-    /// Grows as the bytes come: a length is only a claim, even one that the budget covers.
+    /// Grows as the bytes arrive: a length is only a claim, even if the budget covers it.
     fn exactly(&mut self, length: u64) -> Result<Vec<u8>, ArchiveError> {
         let mut bytes = Vec::new();
         if self.input.by_ref().take(length).read_to_end(&mut bytes)? as u64 != length {
@@ -379,7 +379,7 @@ impl Decoder<'_> {
         Ok(History::from_parts(last, entries))
     }
 
-    /// The files, as the sandbox's own user: an archive cannot put anything where a guest could not.
+    /// Imports the files as the sandbox's own user: an archive cannot create anything where a guest could not.
     fn files(&mut self, tree: &mut Tree) -> Result<(), ArchiveError> {
         match tree.import_tar(&Caller::USER, b"/", &mut self.input) {
             Ok(_) => Ok(()),

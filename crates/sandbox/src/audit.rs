@@ -1,4 +1,4 @@
-//! What is recorded of a sandbox. The log itself is `wardian-audit`.
+//! What is recorded about a sandbox. The log itself is in `wardian-audit`.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -76,8 +76,8 @@ impl Event<'_> {
     }
 }
 
-/// Records an event. A record that is lost is not lost in silence: the log fails every `check` until it can be written
-/// again, and then says first how many are missing.
+/// Records an event. A lost record is not lost silently: the log fails every `check` until it can be written again, and
+/// then first records how many are missing.
 pub(crate) fn record(log: &AuditLog, session: &str, event: &Event) {
     let data = match event.data() {
         Value::Object(data) => data,

@@ -1,4 +1,4 @@
-//! The same without `async`, for programs that have no runtime.
+//! The same API without `async`, for programs that have no runtime.
 //!
 //! ```
 //! let sandbox = wardian::blocking::Sandbox::new(wardian::Sandbox::builder())?;
@@ -6,8 +6,8 @@
 //! # Ok::<(), wardian::Error>(())
 //! ```
 //!
-//! Every call waits on the caller's thread, while guests run on threads of their own as always. Inside a runtime that
-//! would stall others, so there it is an error.
+//! Every call blocks the caller's thread, while guests run on their own threads as always. Inside an async runtime that
+//! would stall other tasks, so there it is an error.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use crate::options::Builder;
 use crate::system::System;
 use crate::{Error, FileChanges, MountMode, Run, RunResult, Snapshot};
 
-/// A sandbox whose calls wait. Cloning the handle shares it.
+/// A sandbox with blocking calls. Cloning the handle shares the sandbox.
 #[derive(Clone)]
 pub struct Sandbox(crate::Sandbox);
 
@@ -34,12 +34,12 @@ fn wait<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
 }
 
 impl Sandbox {
-    /// Makes one.
+    /// Creates a sandbox.
     pub fn new(builder: Builder) -> Result<Sandbox, Error> {
         wait(builder.build()).map(Sandbox)
     }
 
-    /// The one with `async` calls; both are the same sandbox.
+    /// Returns the handle with `async` calls, for the same sandbox.
     pub fn asynchronous(&self) -> &crate::Sandbox {
         &self.0
     }
@@ -49,97 +49,97 @@ impl Sandbox {
         wait(self.0.run(command))
     }
 
-    /// Runs a script with its input, timeout and listeners.
+    /// Runs a script with input, timeout and listeners.
     pub fn run_with(&self, run: Run) -> Result<RunResult, Error> {
         wait(self.0.run_with(run))
     }
 
-    /// Whether a command runs.
+    /// Returns whether a command is running.
     pub fn is_running(&self) -> bool {
         self.0.is_running()
     }
 
-    /// Ends the command that runs; `false` when none does.
+    /// Cancels the running command; returns `false` if there is none.
     pub fn cancel(&self) -> bool {
         self.0.cancel()
     }
 
-    /// Stops all its processes where they are.
+    /// Pauses all its processes.
     pub fn suspend(&self) -> Result<(), Error> {
         self.0.suspend()
     }
 
-    /// Lets them go on.
+    /// Resumes them.
     pub fn resume(&self) -> Result<(), Error> {
         self.0.resume()
     }
 
-    /// A second sandbox that is as this one is now.
+    /// Forks the sandbox: returns a copy of its current state.
     pub fn fork(&self) -> Result<Sandbox, Error> {
         wait(self.0.fork()).map(Sandbox)
     }
 
-    /// So many of them, all alike.
+    /// Forks the sandbox `count` times.
     pub fn fork_many(&self, count: usize) -> Result<Vec<Sandbox>, Error> {
         Ok(wait(self.0.fork_many(count))?.into_iter().map(Sandbox).collect())
     }
 
-    /// What it is now, to come back to.
+    /// Saves the current state.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
         wait(self.0.snapshot())
     }
 
-    /// Becomes what it was.
+    /// Restores a saved state.
     pub fn restore(&self, snapshot: &Snapshot) -> Result<(), Error> {
         wait(self.0.restore(snapshot))
     }
 
-    /// All of it as one archive.
+    /// Exports the whole sandbox as one archive.
     pub fn export(&self) -> Result<Vec<u8>, Error> {
         wait(self.0.export())
     }
 
-    /// Becomes what an archive holds.
+    /// Replaces the sandbox's state by an archive's.
     pub fn import(&self, archive: Vec<u8>) -> Result<(), Error> {
         wait(self.0.import(archive))
     }
 
-    /// Takes only the files of an archive.
+    /// Imports only the files of an archive.
     pub fn import_files(&self, archive: Vec<u8>) -> Result<(), Error> {
         wait(self.0.import_files(archive))
     }
 
-    /// A file's content.
+    /// Reads a file.
     pub fn read_file(&self, path: impl AsRef<[u8]>) -> Result<Vec<u8>, Error> {
         wait(self.0.read_file(path))
     }
 
-    /// Makes a file with this content.
+    /// Writes a file.
     pub fn write_file(&self, path: impl AsRef<[u8]>, content: impl Into<Vec<u8>>) -> Result<(), Error> {
         wait(self.0.write_file(path, content))
     }
 
-    /// The names in a directory.
+    /// Lists a directory.
     pub fn list(&self, path: impl AsRef<[u8]>) -> Result<Vec<Entry>, Error> {
         wait(self.0.list(path))
     }
 
-    /// Makes a directory and those above it.
+    /// Creates a directory and its parents.
     pub fn mkdir(&self, path: impl AsRef<[u8]>) -> Result<(), Error> {
         wait(self.0.mkdir(path))
     }
 
-    /// Removes a file, or a directory with all in it.
+    /// Removes a file, or a directory recursively.
     pub fn rm(&self, path: impl AsRef<[u8]>) -> Result<(), Error> {
         wait(self.0.rm(path))
     }
 
-    /// What is known about a file.
+    /// Returns a file's metadata.
     pub fn stat(&self, path: impl AsRef<[u8]>) -> Result<Metadata, Error> {
         wait(self.0.stat(path))
     }
 
-    /// Gives a file another name.
+    /// Renames a file.
     pub fn rename(&self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) -> Result<(), Error> {
         wait(self.0.rename(from, to))
     }
@@ -149,27 +149,27 @@ impl Sandbox {
         wait(self.0.chmod(path, mode))
     }
 
-    /// Makes a symbolic link at `path` that leads to `target`.
+    /// Creates a symbolic link at `path` that points to `target`.
     pub fn symlink(&self, target: impl AsRef<[u8]>, path: impl AsRef<[u8]>) -> Result<(), Error> {
         wait(self.0.symlink(target, path))
     }
 
-    /// The value of a variable of the shell.
+    /// Returns the value of a shell variable.
     pub fn get_env(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         wait(self.0.get_env(name))
     }
 
-    /// Sets and exports a variable of the shell.
+    /// Sets and exports a shell variable.
     pub fn set_env(&self, name: &str, value: &str) -> Result<(), Error> {
         wait(self.0.set_env(name, value))
     }
 
-    /// The commands it was given.
+    /// Returns the commands that were run.
     pub fn history(&self) -> Vec<HistoryEntry> {
         self.0.history()
     }
 
-    /// Shows a host directory at `path`.
+    /// Mounts a host directory at `path`.
     pub fn mount(
         &self,
         host: impl Into<PathBuf>,
@@ -179,7 +179,7 @@ impl Sandbox {
         wait(self.0.mount(host, path, mode))
     }
 
-    /// Shows these files at `path`.
+    /// Mounts these files at `path`.
     pub fn mount_files<N: Into<String>, B: Into<Vec<u8>>>(
         &self,
         path: impl Into<String>,
@@ -189,27 +189,27 @@ impl Sandbox {
         wait(self.0.mount_files(path, files, writable))
     }
 
-    /// Takes a mount away.
+    /// Removes a mount.
     pub fn unmount(&self, path: &str) -> Result<(), Error> {
         wait(self.0.unmount(path))
     }
 
-    /// What the sandbox has changed in the overlay mounted at `path`.
+    /// Returns what the sandbox has changed in the overlay mounted at `path`.
     pub fn diff(&self, path: &str) -> Result<Vec<Change>, Error> {
         wait(self.0.diff(path))
     }
 
-    /// The same with all contents, as git can commit it.
+    /// Returns the same changes with all contents, ready for a git commit.
     pub fn file_changes(&self, path: &str) -> Result<FileChanges, Error> {
         wait(self.0.file_changes(path))
     }
 
-    /// Makes those changes in the host directory itself, all of them or none.
+    /// Applies those changes to the host directory, all of them or none.
     pub fn apply(&self, path: &str, dry_run: bool) -> Result<Vec<Change>, Error> {
         wait(self.0.apply(path, dry_run))
     }
 
-    /// Ends everything in it and gives back what it holds.
+    /// Stops everything in the sandbox and frees its resources.
     pub fn destroy(&self) -> Result<(), Error> {
         wait(async {
             self.0.destroy().await;

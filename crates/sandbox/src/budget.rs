@@ -1,4 +1,4 @@
-//! How much an archive may hold, counted while it is read: nothing is allocated for what is not covered.
+//! The budget for reading an archive: nothing is allocated that it does not cover.
 //!
 //! ```text
 //! stream   bytes that come out of the decompressor           bounds the time
@@ -6,23 +6,23 @@
 //! open     contents of removed files that are still open     fsLimitBytes, like all files
 //! ```
 //! The files themselves go into a tree that has the sandbox's quota. So the peak is at most `memoryBytes` +
-//! `fsLimitBytes` (once more for removed files that are open) + [`ALLOWANCE`], whatever an archive says.
+//! `fsLimitBytes` (once more for removed files that are open) + [`ALLOWANCE`], whatever an archive claims.
 
 use std::io::Read;
 
 use crate::archive::ArchiveError;
 use crate::options::Limits;
 
-/// What a shell may have beyond the sandbox's limits: what its program starts with, environment and history.
+/// What a shell may use beyond the sandbox's limits: its program's initial memory, environment and history.
 pub(crate) const ALLOWANCE: u64 = 128 << 20;
-/// What an item takes besides its bytes.
+/// The overhead of an item.
 const ITEM: u64 = 64;
-/// What the header of a file takes in a tar at most: names of the longest kind, records and padding.
+/// The maximum size of a file's header in a tar: names of the longest kind, records and padding.
 const HEADERS: u64 = 12 << 10;
-/// The least the quota charges for a file or a name.
+/// The minimum the quota charges for a file or a name.
 const LEAST_CHARGE: u64 = 128;
 
-/// What is left of it.
+/// The remaining budget.
 pub(crate) struct Budget {
     pub(crate) shell: u64,
     pub(crate) open: u64,
@@ -40,12 +40,12 @@ impl Budget {
         Budget { shell, open: limits.fs_bytes, stream: shell.saturating_add(files) }
     }
 
-    /// Takes an item of so many bytes out of the shell's part, before it is read.
+    /// Charges an item of so many bytes to the shell's part, before it is read.
     pub(crate) fn take_shell(&mut self, bytes: u64) -> Result<(), ArchiveError> {
         take(&mut self.shell, bytes, "its shell takes more memory than this sandbox may")
     }
 
-    /// The same for the content of a file that is open but removed.
+    /// Does the same for the content of a file that is open but removed.
     pub(crate) fn take_open(&mut self, bytes: u64) -> Result<(), ArchiveError> {
         take(&mut self.open, bytes, "there is no room for a file the shell has open")
     }
@@ -59,7 +59,7 @@ fn take(left: &mut u64, bytes: u64, why: &str) -> Result<(), ArchiveError> {
     Ok(())
 }
 
-/// A stream that ends in an error when it has brought too much.
+/// A stream that fails once it has delivered too much.
 pub(crate) struct Metered<R> {
     inner: R,
     left: u64,

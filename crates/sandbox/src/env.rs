@@ -1,4 +1,4 @@
-//! Variables: the shell's own, and those that one command alone is given.
+//! Variables: the shell's own, and those set for one command only.
 
 use crate::error::{Error, lost};
 use crate::options::check_variable;
@@ -6,7 +6,7 @@ use crate::sandbox::Sandbox;
 use wardian_vfs::Errno;
 
 impl Sandbox {
-    /// The value of a variable of the shell. Waits for a command in progress.
+    /// Returns the value of a shell variable. Waits for a command in progress.
     pub async fn get_env(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         check_variable(name, "")?;
         let mut session = self.session().await?;
@@ -15,7 +15,7 @@ impl Sandbox {
         task.await.map_err(lost)?.map_err(|errno| Error::refused(errno, name.as_bytes()))
     }
 
-    /// Sets and exports a variable of the shell. Waits for a command in progress.
+    /// Sets and exports a shell variable. Waits for a command in progress.
     pub async fn set_env(&self, name: &str, value: &str) -> Result<(), Error> {
         check_variable(name, value)?;
         let mut session = self.session().await?;
@@ -29,8 +29,8 @@ impl Sandbox {
     }
 }
 
-/// Scripts to run before and after a command so that it alone has these variables and this directory; `None` where
-/// it wants neither. The shell itself keeps what it had, attributes and all, in variables that are gone afterwards.
+/// Returns scripts to run before and after a command so that only it has these variables and this directory; `None` if
+/// it needs neither. The shell keeps its own values, with attributes, in variables that are removed afterwards.
 pub(crate) fn around(env: &[(String, String)], cwd: Option<&str>) -> Option<(Vec<u8>, Vec<u8>)> {
     if env.is_empty() && cwd.is_none() {
         return None;
@@ -56,7 +56,7 @@ pub(crate) fn around(env: &[(String, String)], cwd: Option<&str>) -> Option<(Vec
     Some((before.into_bytes(), after.into_bytes()))
 }
 
-/// A word for the shell that means just this text.
+/// Quotes text as a shell word.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }

@@ -1,4 +1,4 @@
-//! What can go wrong outside a guest.
+//! The errors of the library.
 
 use wardian_audit::AuditError;
 use wardian_kernel::KernelError;
@@ -6,14 +6,13 @@ use wardian_vfs::Errno;
 
 use crate::archive::ArchiveError;
 
-/// An error of the library. What a script does wrong is not among them: that is in its
-/// [`RunResult`](crate::RunResult).
+/// An error of the library. A failing script is not an error: see [`RunResult`](crate::RunResult).
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The kernel could not start or prepare its programs.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// The sandbox said no.
+    /// An operation in the sandbox failed.
     #[error("{}: {}: {path}", .errno.name(), .errno)]
     Refused {
         /// Which errno.
@@ -21,25 +20,25 @@ pub enum Error {
         /// What it was about.
         path: String,
     },
-    /// An option does not make sense.
+    /// An option is invalid.
     #[error("{0}")]
     Option(String),
-    /// An option of the protocol that this version does not have.
+    /// This version does not support an option.
     #[error("not supported yet: {0}")]
     Unsupported(&'static str),
     /// The sandbox was destroyed.
     #[error("the sandbox was destroyed")]
     Destroyed,
-    /// An archive was not taken, or not written.
+    /// An archive could not be imported or written.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// The audit log could not be written, so nothing was done that ought to be in it.
+    /// The audit log could not be written, so nothing was done that should be in it.
     #[error(transparent)]
     Audit(#[from] AuditError),
-    /// The blocking interface was used inside an asynchronous runtime, which it would stall.
+    /// The blocking API was used inside an async runtime, which it would stall.
     #[error("wardian::blocking was called inside an asynchronous runtime: use wardian::Sandbox there")]
     InsideRuntime,
-    /// The run was lost to a fault of ours; the sandbox can be used again.
+    /// An internal error lost the run; the sandbox is still usable.
     #[error("the run was lost: {0}")]
     Lost(String),
 }
@@ -49,7 +48,7 @@ impl Error {
         Error::Refused { errno, path: String::from_utf8_lossy(path).into_owned() }
     }
 
-    /// The errno, where the sandbox itself said no.
+    /// Returns the errno, if an operation in the sandbox failed.
     pub fn errno(&self) -> Option<Errno> {
         match self {
             Error::Refused { errno, .. } => Some(*errno),
@@ -58,7 +57,7 @@ impl Error {
     }
 }
 
-/// A task of ours ended without an answer.
+/// An internal task ended without a result.
 pub(crate) fn lost(error: tokio::task::JoinError) -> Error {
     Error::Lost(error.to_string())
 }

@@ -1,4 +1,4 @@
-//! Functions of the host's as commands of the sandbox.
+//! Host functions as commands in the sandbox.
 //!
 //! An extension is an executable in the tree (`/usr/bin/NAME`), so `type`, `which`, `xargs` and pipes all see it. It
 //! runs under the command's timeout and is cancelled with it.
@@ -28,43 +28,43 @@ use crate::error::Error;
 use crate::mounts::is_plain;
 use crate::system::System;
 
-/// Where Python looks for packages of the system's.
+/// Where Python looks for system packages.
 pub const PYTHON_PACKAGES: &str = "/usr/lib/python3/site-packages";
 /// The name of the command that lists extensions.
 const LISTING: &str = "extensions";
-/// How much standard input a function that wants all of it at once is given.
+/// The maximum standard input passed to a function that takes all of it at once.
 const STDIN_MAX: usize = 64 << 20;
 
-/// What an extension is called and what it does.
+/// The name and description of an extension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExtensionSpec {
-    /// The command.
+    /// The name of the command.
     pub name: String,
-    /// What it does, in a line.
+    /// A one-line description.
     pub description: String,
-    /// How it is called; by default its name.
+    /// How to call it; its name by default.
     pub usage: String,
-    /// Calls to show in its help.
+    /// Examples for its help.
     pub examples: Vec<String>,
-    /// What kind of thing it is, for `extensions list --category`.
+    /// Its category, for `extensions list --category`.
     pub category: String,
-    /// A Python package that comes with it.
+    /// A Python package that it includes.
     pub python_package: Option<PythonPackage>,
 }
 
-/// Modules placed where Python finds them.
+/// Modules installed where Python finds them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PythonPackage {
     /// Its version.
     pub version: String,
-    /// What it is, in a line.
+    /// A one-line summary.
     pub summary: String,
-    /// Its files, by their paths below the directory of packages.
+    /// Its files, by their paths below the package directory.
     pub files: BTreeMap<String, String>,
 }
 
 impl ExtensionSpec {
-    /// A command of this name.
+    /// Describes a command with this name.
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> ExtensionSpec {
         ExtensionSpec { name: name.into(), description: description.into(), ..ExtensionSpec::default() }
     }
@@ -73,7 +73,7 @@ impl ExtensionSpec {
         if self.usage.is_empty() { &self.name } else { &self.usage }
     }
 
-    /// What `NAME --help` and `extensions info NAME` print.
+    /// Returns the text that `NAME --help` and `extensions info NAME` print.
     fn help(&self) -> String {
         let mut text = format!("{} - {}\n\nUsage: {}\n", self.name, self.description, self.usage());
         if !self.category.is_empty() {
@@ -97,7 +97,7 @@ impl ExtensionSpec {
     }
 }
 
-/// One call of an extension, with its streams.
+/// A call of an extension, with its streams.
 pub struct ExtensionCall {
     /// Its arguments, without its name.
     pub args: Vec<String>,
@@ -105,7 +105,7 @@ pub struct ExtensionCall {
     pub env: BTreeMap<String, String>,
     /// The directory it was called in.
     pub cwd: String,
-    /// Standard input, to be read as it comes.
+    /// Standard input, read as it arrives.
     pub stdin: HostInput,
     /// Standard output, passed on as it is written.
     pub stdout: HostOutput,
@@ -113,7 +113,7 @@ pub struct ExtensionCall {
     pub stderr: HostOutput,
 }
 
-/// One call of an extension that wants all of its input at once.
+/// A call of an extension that takes all of its input at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invocation {
     /// Its arguments, without its name.
@@ -126,24 +126,24 @@ pub struct Invocation {
     pub cwd: String,
 }
 
-/// What such a call comes to.
+/// The result of such a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// For standard output.
+    /// Its standard output.
     pub stdout: Vec<u8>,
-    /// For standard error.
+    /// Its standard error.
     pub stderr: Vec<u8>,
     /// The exit code.
     pub exit_code: u8,
 }
 
 impl Answer {
-    /// Success, and this on standard output.
+    /// Returns success, with this text on standard output.
     pub fn stdout(text: impl Into<Vec<u8>>) -> Answer {
         Answer { stdout: text.into(), ..Answer::default() }
     }
 
-    /// A failure, with this on standard error.
+    /// Returns a failure, with this text on standard error.
     pub fn failure(exit_code: u8, text: impl Into<Vec<u8>>) -> Answer {
         Answer { stderr: text.into(), exit_code, ..Answer::default() }
     }
@@ -151,17 +151,17 @@ impl Answer {
 
 type Handler = Arc<dyn Fn(ExtensionCall) -> HostRun + Send + Sync>;
 
-/// A function of the host's as a command.
+/// A host function as a command.
 #[derive(Clone)]
 pub struct Extension {
     spec: Arc<ExtensionSpec>,
-    /// None for one that is a Python package only.
+    /// None if it is only a Python package.
     handler: Option<Handler>,
 }
 
 impl Extension {
-    /// One that reads and writes its streams as it likes, and answers its exit code. It runs on threads that all
-    /// guests share: what blocks belongs into `spawn_blocking`.
+    /// Creates an extension that reads and writes its streams itself and returns its exit code. It runs on threads
+    /// shared by all guests: use `spawn_blocking` for anything that blocks.
     pub fn new<F, R>(spec: ExtensionSpec, run: F) -> Extension
     where
         F: Fn(ExtensionCall) -> R + Send + Sync + 'static,
@@ -171,7 +171,7 @@ impl Extension {
         Extension { spec: Arc::new(spec), handler: Some(handler) }
     }
 
-    /// One that takes all of its input at once, and answers all of its output.
+    /// Creates an extension that takes all of its input at once and returns all of its output.
     pub fn function<F, R>(spec: ExtensionSpec, run: F) -> Extension
     where
         F: Fn(Invocation) -> R + Send + Sync + 'static,
@@ -195,7 +195,7 @@ impl Extension {
         })
     }
 
-    /// A Python package without a command.
+    /// Creates an extension that is a Python package without a command.
     pub fn package(spec: ExtensionSpec) -> Extension {
         Extension { spec: Arc::new(spec), handler: None }
     }
@@ -290,14 +290,14 @@ impl Listing {
     }
 }
 
-/// What every sandbox has without extensions of its own: the command that says so.
+/// What every sandbox without extensions has: the command that lists them.
 pub(crate) fn install_listing(tree: &mut Tree) -> Result<HostPrograms, Error> {
     let mut programs = HostPrograms::new();
     put_command(tree, LISTING, Arc::new(Listing(Vec::new())), &mut programs)?;
     Ok(programs)
 }
 
-/// Puts extensions into a tree.
+/// Installs extensions in a tree.
 pub(crate) fn install(
     tree: &mut Tree,
     system: &System,
@@ -340,7 +340,7 @@ fn check_name(tree: &Tree, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// A file that stands for the function. Its text is for people; a copy of it asks for the original.
+/// Builds the file that stands for the function. Its text is for people; running a copy of it points to the original.
 fn put_command(
     tree: &mut Tree,
     name: &str,

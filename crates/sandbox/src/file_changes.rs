@@ -11,19 +11,19 @@ use crate::error::Error;
 use crate::files::read_all;
 use crate::sandbox::Sandbox;
 
-/// The changes in an overlay, as far as git can keep them. Paths are those below the mount.
+/// The changes in an overlay that git can store. Paths are relative to the mount.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileChanges {
-    /// In the order in which they can be made.
+    /// The changes, in the order in which they can be made.
     pub changes: Vec<FileChange>,
-    /// What has changed and cannot be committed: pipes, and what is git's own.
+    /// Changes that cannot be committed: pipes, and git's own files.
     pub skipped: Vec<PathBuf>,
 }
 
 impl Sandbox {
-    /// What the sandbox has changed in the overlay mounted at `path`, with all contents, for
+    /// Returns what the sandbox has changed in the overlay mounted at `path`, with all contents, for
     /// [`commit_changes`](wardian_hosttools::git_sync::GitSync::commit_changes). Directories and permissions other than
-    /// to execute are not among it: git does not keep them.
+    /// execute are not included: git does not store them.
     pub async fn file_changes(&self, path: &str) -> Result<FileChanges, Error> {
         let path = self.absolute(path);
         let at = path.clone();
@@ -88,7 +88,7 @@ impl FileChanges {
     }
 }
 
-/// Whether git would see it.
+/// Returns whether git would see the path.
 fn matters(change: &Change) -> bool {
     match (change.what, change.kind) {
         (What::Deleted { .. }, _) => true,

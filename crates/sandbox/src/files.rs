@@ -1,7 +1,7 @@
-//! The files of a sandbox, from outside.
+//! Access to a sandbox's files from outside.
 //!
-//! Calls act at once on the live tree, also while a command runs, as the sandbox's own user. Relative paths start from
-//! the directory the sandbox was made with.
+//! Calls act immediately on the live tree, even while a command runs, as the sandbox's own user. Relative paths start
+//! from the directory the sandbox was built with.
 
 use wardian_vfs::{Caller, Errno, FileKind, OpenFlags, Place, Stat, Tree};
 
@@ -10,25 +10,25 @@ use crate::sandbox::Sandbox;
 
 const USER: Caller = Caller::USER;
 
-/// A name in a directory.
+/// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The name.
     pub name: Vec<u8>,
-    /// What it is; links are not followed.
+    /// Its kind; links are not followed.
     pub kind: FileKind,
-    /// Bytes, of a file or of a link's target.
+    /// Its size in bytes; for a link, the length of its target.
     pub size: u64,
 }
 
-/// What is known about a file.
+/// A file's metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metadata {
     /// The last part of its path.
     pub name: Vec<u8>,
-    /// What it is; links are not followed.
+    /// Its kind; links are not followed.
     pub kind: FileKind,
-    /// Bytes.
+    /// Its size in bytes.
     pub size: u64,
     /// Permission bits.
     pub mode: u32,
@@ -37,7 +37,7 @@ pub struct Metadata {
 }
 
 impl Sandbox {
-    /// A file's content. `EFBIG` if it is longer than `Limits::fs_bytes`, as a sparse file can be, or one of the host's.
+    /// Reads a file. Returns `EFBIG` if it is longer than `Limits::fs_bytes`, as sparse files and host files can be.
     pub async fn read_file(&self, path: impl AsRef<[u8]>) -> Result<Vec<u8>, Error> {
         self.at(path, |tree, root, path| {
             readable(tree.stat(&USER, root, path, true)?)?;
@@ -49,7 +49,7 @@ impl Sandbox {
         .await
     }
 
-    /// Makes a file with this content, or gives one that is there this content instead. All of it or nothing.
+    /// Creates a file with this content, or replaces the content of an existing one. All of it or nothing.
     pub async fn write_file(&self, path: impl AsRef<[u8]>, content: impl Into<Vec<u8>>) -> Result<(), Error> {
         let content = content.into();
         self.at(path, move |tree, root, path| {
@@ -75,7 +75,7 @@ impl Sandbox {
         .await
     }
 
-    /// The names in a directory, sorted.
+    /// Lists a directory, sorted by name.
     pub async fn list(&self, path: impl AsRef<[u8]>) -> Result<Vec<Entry>, Error> {
         self.at(path, |tree, root, path| {
             let dir = tree.lookup(&USER, root, path, true)?;
@@ -92,7 +92,7 @@ impl Sandbox {
         .await
     }
 
-    /// Makes a directory and those above it. One that is there is fine.
+    /// Creates a directory and its parents. It may already exist.
     pub async fn mkdir(&self, path: impl AsRef<[u8]>) -> Result<(), Error> {
         self.at(path, |tree, root, path| {
             let ends = path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
@@ -112,7 +112,7 @@ impl Sandbox {
         .await
     }
 
-    /// Removes a file, or a directory with all in it.
+    /// Removes a file, or a directory recursively.
     pub async fn rm(&self, path: impl AsRef<[u8]>) -> Result<(), Error> {
         let path = self.absolute(path);
         let at = path.clone();
@@ -123,7 +123,7 @@ impl Sandbox {
         self.live()?.aside(removing).await.map_err(|errno| Error::refused(errno, &path))
     }
 
-    /// What is known about a file. A link is not followed.
+    /// Returns a file's metadata. Links are not followed.
     pub async fn stat(&self, path: impl AsRef<[u8]>) -> Result<Metadata, Error> {
         self.at(path, |tree, root, path| {
             let stat = tree.stat(&USER, root, path, false)?;
@@ -139,7 +139,7 @@ impl Sandbox {
         .await
     }
 
-    /// Gives a file another name, in place of what has it.
+    /// Renames a file, replacing the target if it exists.
     pub async fn rename(&self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) -> Result<(), Error> {
         let (from, to) = (self.absolute(from), self.absolute(to));
         let machine = self.live()?;
@@ -158,13 +158,13 @@ impl Sandbox {
         self.at(path, move |tree, root, path| tree.chmod(&USER, root, path, true, mode)).await
     }
 
-    /// Makes a symbolic link at `path` that leads to `target`.
+    /// Creates a symbolic link at `path` that points to `target`.
     pub async fn symlink(&self, target: impl AsRef<[u8]>, path: impl AsRef<[u8]>) -> Result<(), Error> {
         let target = target.as_ref().to_vec();
         self.at(path, move |tree, root, path| tree.symlink(&USER, &target, root, path)).await
     }
 
-    /// Does something at a path on the live tree; an error names the path.
+    /// Runs an operation at a path on the live tree; an error names the path.
     async fn at<T, F>(&self, path: impl AsRef<[u8]>, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -191,7 +191,8 @@ fn readable(stat: Stat) -> wardian_vfs::Result<()> {
     }
 }
 
-/// A file's whole content, if it is not longer than `max`: a sparse file costs its maker nothing, but its reader.
+/// Reads a file's whole content, if it is not longer than `max`: a sparse file costs its creator nothing, but its
+/// reader.
 pub(crate) fn read_all(tree: &Tree, handle: &wardian_vfs::Handle, max: u64) -> wardian_vfs::Result<Vec<u8>> {
     const PIECE: usize = 64 * 1024;
     if tree.stat_handle(&USER, handle)?.size > max {
@@ -221,7 +222,7 @@ fn names_in(tree: &mut Tree, dir: &Place) -> wardian_vfs::Result<Vec<Vec<u8>>> {
     Ok(names.filter(|name| !matches!(&name[..], b"." | b"..")).collect())
 }
 
-/// Removes all of it, the deepest first, by hand: trees can be deeper than stacks.
+/// Removes a tree, deepest first, without recursion: trees can be deeper than stacks.
 fn remove(tree: &mut Tree, root: &Place, path: &[u8]) -> wardian_vfs::Result<()> {
     if tree.stat(&USER, root, path, false)?.kind != FileKind::Dir {
         return tree.unlink(&USER, root, path);

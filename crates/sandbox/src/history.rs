@@ -1,4 +1,4 @@
-//! The commands a sandbox was given.
+//! The commands that were run in a sandbox.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -6,7 +6,7 @@ use imbl::Vector;
 
 use crate::sandbox::Sandbox;
 
-/// How many commands are remembered.
+/// How many commands are kept.
 const KEPT: usize = 1000;
 
 /// One command.
@@ -16,7 +16,7 @@ pub struct HistoryEntry {
     pub index: u64,
     /// The script.
     pub command: Vec<u8>,
-    /// When it began, in milliseconds since 1970.
+    /// When it started, in milliseconds since 1970.
     pub timestamp: u64,
 }
 
@@ -37,12 +37,12 @@ impl History {
         }
     }
 
-    /// The last number given, and the entries.
+    /// Returns the last number used, and the entries.
     pub(crate) fn parts(&self) -> (u64, impl ExactSizeIterator<Item = &HistoryEntry>) {
         (self.last, self.entries.iter())
     }
 
-    /// The same back, as far as it is kept.
+    /// Rebuilds the history from them, up to its maximum length.
     pub(crate) fn from_parts(last: u64, mut entries: Vec<HistoryEntry>) -> History {
         let surplus = entries.len().saturating_sub(KEPT);
         entries.drain(..surplus);
@@ -56,12 +56,12 @@ pub(crate) fn now_ms() -> u64 {
 }
 
 impl Sandbox {
-    /// The commands it was given, the last thousand, oldest first. A fork has its original's.
+    /// Returns the last thousand commands, oldest first. A fork starts with those of its original.
     pub fn history(&self) -> Vec<HistoryEntry> {
         self.inner().history.lock().entries.iter().cloned().collect()
     }
 
-    /// Forgets them.
+    /// Clears the history.
     pub fn clear_history(&self) {
         *self.inner().history.lock() = History::default();
     }

@@ -1,4 +1,4 @@
-//! Native programs as commands of the sandbox, through the guarded door (`wardian-hosttools`).
+//! Native programs as commands in the sandbox, through the host-tool gateway (`wardian-hosttools`).
 //!
 //! ```text
 //!  $ cd /src/lib; git log ../README        sandbox: /src is /home/me/project, mounted
@@ -10,8 +10,8 @@
 //!  standard output, standard error, exit code
 //! ```
 //!
-//! A path is mapped where it is a whole argument or what follows a `=`; the door checks whatever is left. Standard input
-//! is empty.
+//! A path is mapped if it is a whole argument or follows a `=`; the gateway checks everything else. Standard input is
+//! empty.
 
 use tokio::sync::mpsc;
 use wardian_hosttools::{Finished, Request, Stream, ToolError, ToolSandbox};
@@ -21,12 +21,12 @@ use crate::extension::{Extension, ExtensionCall, ExtensionSpec};
 use crate::mounts::{HostMount, MountMode, NewMount};
 use crate::sandbox::new_id;
 
-/// The door said no: as a shell's exit code for what is there and may not be run.
+/// The exit code when the gateway refuses a call: a shell's code for a file that may not be run.
 const REFUSED: u8 = 126;
-/// It took too long.
+/// The exit code after a timeout.
 const TIMED_OUT: u8 = 124;
 
-/// A native program that is to be a command.
+/// A native program to expose as a command.
 #[derive(Clone)]
 pub(crate) struct HostTool {
     door: ToolSandbox,
@@ -39,7 +39,7 @@ impl HostTool {
         HostTool { door: door.clone(), name, mount }
     }
 
-    /// The command, if the sandbox's files and the program's are the same.
+    /// Returns the command, if the sandbox and the program see the same files.
     pub(crate) fn into_extension(self, mounts: &[NewMount]) -> Result<Extension, Error> {
         let about =
             self.checked(mounts).map_err(|why| Error::Option(format!("host tool '{}': {why}", self.name)))?;
@@ -54,7 +54,7 @@ impl HostTool {
         }))
     }
 
-    /// What the program does, in a line.
+    /// Checks that the program can be a command here, and returns its one-line description.
     fn checked(&self, mounts: &[NewMount]) -> Result<String, String> {
         let Some(policy) = self.door.policy().programs.get(&self.name) else {
             return Err("the policy does not know it".to_owned());
@@ -84,7 +84,7 @@ impl HostTool {
     }
 }
 
-/// The two names of the directory.
+/// The two paths of the directory.
 #[derive(Clone)]
 struct Names {
     jail: String,
@@ -98,7 +98,7 @@ impl Names {
         Ok(Names { jail, mount: tool.mount.trim_end_matches('/').to_owned() })
     }
 
-    /// A path below the mount as the host has it.
+    /// Returns the host path for a path below the mount.
     fn on_host(&self, path: &str) -> Option<String> {
         let rest = path.strip_prefix(&self.mount)?;
         (rest.is_empty() || rest.starts_with('/')).then(|| format!("{}{rest}", self.jail))
@@ -146,7 +146,7 @@ async fn run(door: ToolSandbox, name: String, session: String, names: Names, cal
     code
 }
 
-/// The exit code, and a word about it where there is one to say.
+/// The exit code, and a message if there is one.
 fn ending(name: &str, names: &Names, ran: Result<Finished, ToolError>) -> (u8, String) {
     match ran {
         Ok(finished) if finished.timed_out => (TIMED_OUT, format!("{name}: took too long and was ended\n")),
@@ -158,7 +158,7 @@ fn ending(name: &str, names: &Names, ran: Result<Finished, ToolError>) -> (u8, S
     }
 }
 
-/// Writes the jail's name as the mount's in output that comes in pieces.
+/// Replaces the jail's path by the mount's in streamed output.
 struct Renaming {
     names: Names,
     held: Vec<u8>,

@@ -1,7 +1,7 @@
-//! A shell at a terminal: what a program that reads lines from a person needs of it.
+//! A shell at a terminal: what a program that reads lines from a person needs.
 //!
-//! The person's lines are edited outside the sandbox; everything a line means (its prompt, whether it is whole, what
-//! `!!` stands for, how a word may go on) is asked of the shell in it.
+//! Lines are edited outside the sandbox. The shell inside it answers everything that depends on their meaning: the
+//! prompt, whether a line is complete, what `!!` expands to, how a word can be completed.
 
 use std::sync::Arc;
 
@@ -12,56 +12,56 @@ use crate::result::RunResult;
 use crate::run::Run;
 use crate::sandbox::Sandbox;
 
-/// A sandbox whose shell is interactive, at a terminal.
+/// A sandbox whose shell is interactive, on a terminal.
 pub struct Interactive {
     sandbox: Sandbox,
     terminal: Arc<Terminal>,
 }
 
-/// What the shell wants next.
+/// What the shell expects next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Prompt {
-    /// A line, after this prompt. Parts that take no room on the screen stand between the bytes 1 and 2.
+    /// A line, after this prompt. Zero-width parts are between the bytes 1 and 2.
     Ask {
         /// The prompt.
         text: Vec<u8>,
-        /// `set -o vi`: lines are edited as vi does.
+        /// `set -o vi` is active: lines are edited as in vi.
         vi: bool,
     },
-    /// Nothing more: it was told to exit, with this code.
+    /// Nothing: it was told to exit, with this code.
     Exit(u8),
 }
 
-/// What became of a line that was typed.
+/// The result of entering a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// It is a whole command, as it is to be run; whether it goes into the history.
+    /// A complete command, ready to run.
     Whole {
         /// The command, history expanded.
         text: Vec<u8>,
-        /// What the history has of it, if it keeps it.
+        /// Its history entry, if any.
         kept: Option<Vec<u8>>,
     },
-    /// More must follow what there is so far.
+    /// The command is incomplete.
     Unfinished {
-        /// What there is so far, history expanded.
+        /// The text so far, history expanded.
         text: Vec<u8>,
     },
-    /// It was refused, and the shell has said why.
+    /// The line was rejected, and the shell has printed why.
     Refused,
 }
 
-/// How a word may go on.
+/// How a word can be completed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Completion {
-    /// Where in the line the word begins that is to be replaced.
+    /// Where in the line the word to be replaced begins.
     pub start: usize,
-    /// What may stand there, each with what to show for it.
+    /// The candidates, each with the text to display for it.
     pub candidates: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Interactive {
-    /// Makes the sandbox's shell interactive: job control, aliases, `~/.bashrc`. `history` is what was typed before.
+    /// Makes the sandbox's shell interactive: job control, aliases, `~/.bashrc`. `history` is the earlier history.
     pub async fn start(
         sandbox: Sandbox,
         terminal: Arc<Terminal>,
@@ -74,17 +74,17 @@ impl Interactive {
         Ok(shell)
     }
 
-    /// The sandbox it is in.
+    /// Returns its sandbox.
     pub fn sandbox(&self) -> &Sandbox {
         &self.sandbox
     }
 
-    /// The terminal it is at.
+    /// Returns its terminal.
     pub fn terminal(&self) -> &Arc<Terminal> {
         &self.terminal
     }
 
-    /// What the shell wants next. Jobs that ended are told of first, and `PROMPT_COMMAND` is run.
+    /// Returns what the shell expects next. Reports finished jobs and runs `PROMPT_COMMAND` first.
     pub async fn prompt(&self) -> Result<Prompt, Error> {
         let answer = self.ask(&[b"prompt"]).await?.unwrap_or_default();
         Ok(match &answer[..] {
@@ -95,13 +95,13 @@ impl Interactive {
         })
     }
 
-    /// The prompt for the rest of an unfinished command.
+    /// Returns the prompt for the rest of an unfinished command.
     pub async fn continuation(&self) -> Result<Vec<u8>, Error> {
         let answer = self.ask(&[b"continuation"]).await?;
         Ok(answer.and_then(|fields| fields.into_iter().next()).unwrap_or_else(|| b"> ".to_vec()))
     }
 
-    /// Takes a line that was typed, after `before` (what [`Line::Unfinished`] said there was).
+    /// Enters a line, after `before` (the text that [`Line::Unfinished`] returned).
     pub async fn line(&self, before: &[u8], line: &[u8]) -> Result<Line, Error> {
         let answer = self.ask(&[b"line", before, line]).await?.unwrap_or_default();
         let mut fields = answer.into_iter();
@@ -113,7 +113,7 @@ impl Interactive {
         })
     }
 
-    /// How the word at byte `cursor` of `line` may go on.
+    /// Completes the word at byte `cursor` of `line`.
     pub async fn complete(&self, line: &[u8], cursor: usize) -> Result<Completion, Error> {
         let cursor = cursor.to_string();
         let answer = self.ask(&[b"complete", line, cursor.as_bytes()]).await?.unwrap_or_default();
@@ -122,12 +122,12 @@ impl Interactive {
         Ok(Completion { start: number(start).min(line.len()), candidates })
     }
 
-    /// Runs a whole command, for as long as it takes.
+    /// Runs a complete command, without a timeout.
     pub async fn run(&self, command: Vec<u8>) -> Result<RunResult, Error> {
         self.sandbox.run_with(Run::new(command).terminal(self.terminal.clone()).timeout(None)).await
     }
 
-    /// Asks, with fields apart by NUL; so is the answer.
+    /// Asks the shell a question. Its fields and those of the answer are separated by NUL.
     async fn ask(&self, fields: &[&[u8]]) -> Result<Option<Vec<Vec<u8>>>, Error> {
         let clean = fields.iter().map(|field| field.iter().copied().filter(|&b| b != 0).collect::<Vec<u8>>());
         let question = clean.collect::<Vec<_>>().join(&0);

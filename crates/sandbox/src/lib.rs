@@ -1,4 +1,4 @@
-//! Sandboxes for AI agents: a bash-compatible shell and the Unix tools, as WebAssembly, over files in memory.
+//! Sandboxes for AI agents: a bash-compatible shell and the Unix tools, as WebAssembly programs over in-memory files.
 //!
 //! ```text
 //!   Sandbox::run("…") ──► Session (the shell, at rest) ──► processes ──► files
@@ -16,7 +16,7 @@
 //! # Ok(()) }
 //! ```
 
-/// The README's example is a test.
+/// Tests the README's example.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
@@ -59,6 +59,7 @@ pub use result::{ErrorClass, RunResult, Truncated, Usage};
 pub use run::Run;
 pub use sandbox::Sandbox;
 pub use snapshot::Snapshot;
+pub use system::tune_process;
 #[doc(hidden)]
 pub use system::{guest_tasks, live_sandboxes, prepare};
 pub use wardian_audit::{

@@ -1,4 +1,4 @@
-//! Directories that come from elsewhere: the host's, and files given as bytes.
+//! Mounts: host directories, and files given as bytes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use wardian_vfs::{Change, Content, Errno, HostAccess, Mount, Recovery, Tree};
 use crate::error::Error;
 use crate::sandbox::Sandbox;
 
-/// What may be done to a mounted host directory.
+/// How a host directory is mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MountMode {
-    /// Read it.
+    /// Read-only.
     ReadOnly,
-    /// Change it, on the host.
+    /// Read-write: changes are made on the host.
     ReadWrite,
-    /// Change a copy that stays in the sandbox: see [`Sandbox::diff`] and [`Sandbox::apply`].
+    /// Changes stay in the sandbox: see [`Sandbox::diff`] and [`Sandbox::apply`].
     Overlay,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct HostMount {
     pub(crate) mode: MountMode,
 }
 
-/// Something to be mounted.
+/// Something to mount.
 #[derive(Clone, Debug)]
 pub(crate) enum NewMount {
     Host(HostMount),
@@ -45,12 +45,12 @@ impl NewMount {
         NewMount::Files { path: path.into(), files: files.collect(), writable }
     }
 
-    /// Whether adding it may have to wait for a disk.
+    /// Returns whether mounting it may have to wait for a disk.
     pub(crate) fn is_host(&self) -> bool {
         matches!(self, NewMount::Host(_))
     }
 
-    /// Mounts it. `tell` hears of an earlier apply to a host directory that was cut short.
+    /// Mounts it. Calls `tell` if an earlier apply to the host directory was interrupted.
     pub(crate) fn add_to(
         &self,
         tree: &mut Tree,
@@ -74,7 +74,7 @@ impl NewMount {
     }
 }
 
-/// A relative path without `..` and the like.
+/// Returns whether a path is relative, without `..` and the like.
 pub(crate) fn is_plain(path: &[u8]) -> bool {
     path.split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b"..") && !name.contains(&0))
 }
@@ -112,7 +112,7 @@ impl HostMount {
 }
 
 impl Sandbox {
-    /// Shows a host directory at `path`. Waits for a command in progress.
+    /// Mounts a host directory at `path`. Waits for a command in progress.
     pub async fn mount(
         &self,
         host: impl Into<PathBuf>,
@@ -122,7 +122,7 @@ impl Sandbox {
         self.add_mount(NewMount::Host(HostMount { host: host.into(), path: path.into(), mode })).await
     }
 
-    /// Shows these files at `path`; read-only unless `writable`. Waits for a command in progress.
+    /// Mounts these files at `path`; read-only unless `writable`. Waits for a command in progress.
     pub async fn mount_files<N: Into<String>, B: Into<Vec<u8>>>(
         &self,
         path: impl Into<String>,
@@ -140,7 +140,7 @@ impl Sandbox {
             .map_err(|errno| Error::refused(errno, b"mount"))?
     }
 
-    /// Takes a mount away, with what was written to it in memory. Waits for a command in progress.
+    /// Removes a mount and what was written to it in memory. Waits for a command in progress.
     pub async fn unmount(&self, path: &str) -> Result<(), Error> {
         let _at_rest = self.session().await?;
         let path = self.absolute(path);
@@ -153,28 +153,28 @@ impl Sandbox {
         self.on_tree(unmount).await.map_err(|errno| Error::refused(errno, &path))
     }
 
-    /// What the sandbox has changed in the overlay mounted at `path`.
+    /// Returns what the sandbox has changed in the overlay mounted at `path`.
     pub async fn diff(&self, path: &str) -> Result<Vec<Change>, Error> {
         let path = self.absolute(path);
         let at = path.clone();
         self.on_tree(move |tree| tree.diff(&at)).await.map_err(|errno| Error::refused(errno, &path))
     }
 
-    /// The same as a patch that `git apply` takes.
+    /// Returns the same as a patch for `git apply`.
     pub async fn diff_text(&self, path: &str) -> Result<Vec<u8>, Error> {
         let path = self.absolute(path);
         let at = path.clone();
         self.on_tree(move |tree| tree.diff_text(&at)).await.map_err(|errno| Error::refused(errno, &path))
     }
 
-    /// Makes the changes of the overlay mounted at `path` in the host directory itself, all of them or none, and says
-    /// which they are. Refused (`EBUSY`, with the path) where the host has changed a file since the sandbox first
-    /// touched it. With `dry_run` everything is checked and nothing is done. Waits for a command in progress, and for
-    /// another process that applies to the same directory.
+    /// Applies the changes of the overlay mounted at `path` to the host directory, all of them or none, and returns
+    /// them. Fails (`EBUSY`, with the path) if the host has changed a file since the sandbox first touched it. With
+    /// `dry_run` everything is checked and nothing is done. Waits for a command in progress, and for another process
+    /// that applies to the same directory.
     ///
-    /// After a crash the directory is as it was or has all changes, once it is mounted again (not read-only): see
-    /// [`Builder::state_directory`](crate::Builder::state_directory). Until then, and while this runs, other programs can
-    /// see some of the changes without the others; each file by itself is old or new.
+    /// After a crash the directory is either unchanged or has all changes, once it is mounted again (not read-only): see
+    /// [`Builder::state_directory`](crate::Builder::state_directory). Until then, and while this runs, other programs
+    /// can see some of the changes without the others; each single file is old or new.
     pub async fn apply(&self, path: &str, dry_run: bool) -> Result<Vec<Change>, Error> {
         let _at_rest = self.session().await?;
         let path = self.absolute(path);
@@ -199,7 +199,7 @@ impl Sandbox {
         }
     }
 
-    /// Does `work` on the files where it may take its time.
+    /// Runs `work` on the files on a thread that may block.
     pub(crate) async fn on_tree<T, F>(&self, work: F) -> wardian_vfs::Result<T>
     where
         T: Send + 'static,

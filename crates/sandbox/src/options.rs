@@ -1,4 +1,4 @@
-//! What a sandbox is made with.
+//! The options a sandbox is built with.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use crate::pool::PoolOptions;
 use crate::sandbox::Sandbox;
 use crate::system::System;
 
-/// What a sandbox may use.
+/// The limits of a sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of standard output taken from a run.
+    /// Maximum bytes of standard output kept from a run.
     pub stdout_bytes: usize,
-    /// Bytes of standard error taken from a run.
+    /// Maximum bytes of standard error kept from a run.
     pub stderr_bytes: usize,
-    /// The longest command.
+    /// Maximum length of a command.
     pub command_bytes: usize,
-    /// Bytes of files, and what their inodes and names take.
+    /// Maximum bytes of files, including their inodes and names.
     pub fs_bytes: u64,
-    /// Files, directories and links.
+    /// Maximum number of files, directories and links.
     pub file_count: u64,
-    /// Memory of all processes, beyond what their programs start with.
+    /// Maximum memory of all processes, beyond what their programs start with.
     pub memory_bytes: u64,
-    /// Processes at once.
+    /// Maximum number of processes at once.
     pub processes: usize,
-    /// Descriptors of one process.
+    /// Maximum number of descriptors per process.
     pub open_files: usize,
 }
 
@@ -66,7 +66,7 @@ impl Limits {
         }
     }
 
-    /// The value of a limit, by its name in the protocol.
+    /// Returns the value of a limit, by its name in the protocol.
     pub(crate) fn value(&self, name: &str) -> u64 {
         match name {
             "stdoutBytes" => self.stdout_bytes as u64,
@@ -82,26 +82,26 @@ impl Limits {
     }
 }
 
-/// What becomes of the files when a command is ended before it is done.
+/// What happens to the files when a command is killed before it finishes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnKill {
-    /// What it wrote stays: every write it completed, and none by half.
+    /// Keeps every write that was completed, and none in part.
     #[default]
     Keep,
-    /// They are as they were before it. Host directories mounted read-write are beyond that.
+    /// Restores the files from before the command. Host directories mounted read-write are not restored.
     Rollback,
 }
 
-/// Which hosts may be reached. No version of this library can, yet: asking for it is an error.
+/// Which hosts may be reached. This version has no network access: asking for it is an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Network {
-    /// Only these.
+    /// Allows only these hosts.
     pub allowed_hosts: Vec<String>,
-    /// All but these.
+    /// Allows all hosts except these.
     pub blocked_hosts: Vec<String>,
 }
 
-/// Makes a sandbox. Every option has a default.
+/// Builds a sandbox. Every option has a default.
 #[derive(Clone)]
 pub struct Builder {
     limits: Limits,
@@ -148,49 +148,49 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// What it may use.
+    /// Sets the sandbox's limits.
     pub fn limits(mut self, limits: Limits) -> Builder {
         self.limits = limits;
         self
     }
 
-    /// How long a run may take; 30 seconds by default, `None` for ever.
+    /// Sets the timeout of a run; 30 seconds by default, `None` for no timeout.
     pub fn timeout(mut self, timeout: Option<Duration>) -> Builder {
         self.timeout = timeout;
         self
     }
 
-    /// How long processes left in the background go on after their command; 10 minutes by default, `None` for ever.
+    /// Sets how long background processes may outlive their command; 10 minutes by default, `None` for no limit.
     pub fn background_timeout(mut self, timeout: Option<Duration>) -> Builder {
         self.background_timeout = timeout;
         self
     }
 
-    /// What becomes of the files when a command is ended early; kept by default.
+    /// Sets what happens to the files when a command is killed; they are kept by default.
     pub fn on_kill(mut self, on_kill: OnKill) -> Builder {
         self.on_kill = on_kill;
         self
     }
 
-    /// An environment variable.
+    /// Sets an environment variable.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Builder {
         self.env.push((name.into(), value.into()));
         self
     }
 
-    /// The directory the shell starts in, and file calls with relative paths start from; `/home/user` by default.
+    /// Sets the shell's initial directory, from which file calls also resolve relative paths; `/home/user` by default.
     pub fn cwd(mut self, cwd: impl Into<String>) -> Builder {
         self.cwd = cwd.into();
         self
     }
 
-    /// Shows a host directory at `path`.
+    /// Mounts a host directory at `path`.
     pub fn mount(mut self, host: impl Into<PathBuf>, path: impl Into<String>, mode: MountMode) -> Builder {
         self.mounts.push(NewMount::Host(HostMount { host: host.into(), path: path.into(), mode }));
         self
     }
 
-    /// Shows these files at `path`, given by their paths below it; read-only unless `writable`.
+    /// Mounts these files at `path`, given by their paths below it; read-only unless `writable`.
     pub fn mount_files<N: Into<String>, B: Into<Vec<u8>>>(
         mut self,
         path: impl Into<String>,
@@ -207,22 +207,22 @@ impl Builder {
         self
     }
 
-    /// Only these programs can be started, each a name in `/bin` or `/usr/bin` or an absolute path. What the shell
-    /// does by itself (`echo`, `cd`, `[ ]`) is not a program.
+    /// Allows only these programs to start, each a name in `/bin` or `/usr/bin` or an absolute path. Shell builtins
+    /// (`echo`, `cd`, `[ ]`) are not programs and stay available.
     pub fn tool_allowlist<N: Into<String>>(mut self, tools: impl IntoIterator<Item = N>) -> Builder {
         self.tool_allowlist = Some(tools.into_iter().map(Into::into).collect());
         self
     }
 
-    /// A function of the host's as a command.
+    /// Exposes a host function as a command.
     pub fn extension(mut self, extension: Extension) -> Builder {
         self.extensions.push(extension);
         self
     }
 
-    /// A native program as a command, through a guarded door: one that the door's policy knows by this name. Its files
-    /// are those of the host directory mounted at `mount`, which must be the door's jail, read-only or read-write: what
-    /// an overlay keeps in the sandbox, no native program could see.
+    /// Exposes a native program as a command through the host-tool gateway, whose policy must list it under this name.
+    /// It works on the host directory mounted at `mount`, which must be the gateway's jail, mounted read-only or
+    /// read-write: a native program would not see the changes of an overlay.
     pub fn host_tool(
         mut self,
         door: &ToolSandbox,
@@ -233,31 +233,31 @@ impl Builder {
         self
     }
 
-    /// From 0 to 19: when processors are short, the sandbox's share is divided by one more than this.
+    /// Sets a nice value from 0 to 19: when processors are scarce, the sandbox's share is divided by 1 + `nice`.
     pub fn nice(mut self, nice: u8) -> Builder {
         self.nice = nice;
         self
     }
 
-    /// Where what it does is recorded.
+    /// Records what the sandbox does in this log.
     pub fn audit(mut self, log: &AuditLog) -> Builder {
         self.audit = Some(log.clone());
         self
     }
 
-    /// How many shells are kept ready for sandboxes to come, in the whole program.
+    /// Sets how many shells are kept ready for new sandboxes, in the whole process.
     pub fn pool(mut self, pool: PoolOptions) -> Builder {
         self.pool = Some(pool);
         self
     }
 
-    /// Which hosts may be reached; none by default. Not supported yet: [`Builder::build`] answers an error.
+    /// Sets which hosts may be reached; none by default. Not supported yet: [`Builder::build`] returns an error.
     pub fn network(mut self, _network: Network) -> Builder {
         self.unsupported = Some("network");
         self
     }
 
-    /// Directories for Python to look for modules in. Not supported yet: [`Builder::build`] answers an error.
+    /// Sets the directories where Python looks for modules. Not supported yet: [`Builder::build`] returns an error.
     pub fn python_path<P: Into<String>>(mut self, paths: impl IntoIterator<Item = P>) -> Builder {
         if paths.into_iter().next().is_some() {
             self.unsupported = Some("pythonPath");
@@ -265,28 +265,28 @@ impl Builder {
         self
     }
 
-    /// Storage for state to go to and come from. Not supported yet: [`Builder::build`] answers an error.
+    /// Moves state to and from external storage. Not supported yet: [`Builder::build`] returns an error.
     pub fn storage(mut self) -> Builder {
         self.unsupported = Some("storage");
         self
     }
 
-    /// Where journals of [`Sandbox::apply`] are kept, which repair host directories after a crash: a directory of this
-    /// user's that nobody else can write to, made where it is not there. By default `wardian` in `$XDG_STATE_HOME` or
-    /// `~/.local/state`. Never inside a directory that is mounted.
+    /// Sets the directory for the journals of [`Sandbox::apply`], which repair host directories after a crash. Only this
+    /// user may be able to write to it; it is created if missing. The default is `wardian` in `$XDG_STATE_HOME` or
+    /// `~/.local/state`. It must not be inside a mounted directory.
     pub fn state_directory(mut self, path: impl Into<PathBuf>) -> Builder {
         self.state = Some(path.into());
         self
     }
 
-    /// Is told, once per machine, when a program must be compiled first, and when an apply to a mounted directory turns
-    /// out to have been cut short.
+    /// Sets a callback that is called, once per machine, when a program must be compiled first, and when an earlier
+    /// apply to a mounted directory was interrupted.
     pub fn progress(mut self, progress: fn(&str)) -> Builder {
         self.progress = Some(progress);
         self
     }
 
-    /// Makes it.
+    /// Builds the sandbox.
     pub async fn build(self) -> Result<Sandbox, Error> {
         let system = match System::started() {
             Some(system) => system,
@@ -301,7 +301,7 @@ impl Builder {
         Sandbox::start(system, setup, tree, env).await
     }
 
-    /// The files and everything else but the shell.
+    /// Builds the files and everything else but the shell.
     pub(crate) async fn set_up(mut self, system: &Arc<System>) -> Result<(Setup, Tree), Error> {
         if let Some(option) = self.unsupported {
             return Err(Error::Unsupported(option));
@@ -352,7 +352,7 @@ impl Builder {
         Ok((setup, tree))
     }
 
-    /// The environment the shell starts with.
+    /// Returns the shell's initial environment.
     fn environment(&self) -> Result<Vec<Vec<u8>>, Error> {
         let defaults = [
             ("HOME", "/home/user"),
@@ -373,7 +373,7 @@ impl Builder {
     }
 }
 
-/// An environment variable that a shell can have.
+/// Checks that a shell can have this environment variable.
 pub(crate) fn check_variable(name: &str, value: &str) -> Result<(), Error> {
     let mut letters = name.chars();
     let begins = letters.next().is_some_and(|c| c == '_' || c.is_ascii_alphabetic());
@@ -383,7 +383,7 @@ pub(crate) fn check_variable(name: &str, value: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// What stays the same for a sandbox and all its forks.
+/// What a sandbox shares with all its forks.
 pub(crate) struct Setup {
     pub(crate) limits: Limits,
     pub(crate) timeout: Option<Duration>,
@@ -392,8 +392,8 @@ pub(crate) struct Setup {
     pub(crate) cwd: String,
     pub(crate) rules: Rules,
     pub(crate) audit: Option<AuditLog>,
-    /// Where journals are kept.
+    /// The directory for journals.
     pub(crate) state: Option<PathBuf>,
-    /// The files it was made with.
+    /// The files it was built with.
     pub(crate) fresh: Tree,
 }

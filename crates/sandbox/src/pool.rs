@@ -1,8 +1,8 @@
-//! Instances that are ready before they are asked for, and the bound on those kept afterwards.
+//! Instances that are ready before they are needed, and the limit on those kept afterwards.
 //!
-//! A sandbox at rest is data; an instance of its shell is only a cache that saves the next command the start. So many
-//! are kept as the pool allows, those used last, and the rest is dropped. And where it was asked for, a few fresh ones
-//! lie ready for new sandboxes.
+//! An idle sandbox is data; an instance of its shell is only a cache that saves the next command the start-up. The pool
+//! keeps as many as it may, those used last, and drops the rest. If asked to, it also keeps a few fresh ones ready for
+//! new sandboxes.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -16,13 +16,13 @@ use crate::error::Error;
 use crate::sandbox::Inner;
 use crate::system::System;
 
-/// How many instances a program keeps ready, for all its sandboxes together. An instance takes some 40 KiB.
+/// How many instances a process keeps ready, for all its sandboxes together. An instance takes about 40 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolOptions {
-    /// Fresh ones for sandboxes to come. They are replaced as they are taken: worth it where sandboxes are made often and
-    /// processors are to spare; none by default.
+    /// Fresh instances for new sandboxes. They are replaced as they are taken, which is worth it if sandboxes are
+    /// created often and processors are idle; none by default.
     pub min_size: usize,
-    /// Shells in all, those of idle sandboxes included.
+    /// All shells, including those of idle sandboxes.
     pub max_size: usize,
 }
 
@@ -32,7 +32,7 @@ impl Default for PoolOptions {
     }
 }
 
-/// The instances of a program that nobody uses at the moment.
+/// The instances of a process that are not in use.
 pub(crate) struct Pool {
     options: Mutex<PoolOptions>,
     spares: Arc<Spares>,
@@ -64,7 +64,7 @@ impl Pool {
         Ok(())
     }
 
-    /// A shell for a new sandbox.
+    /// Returns a shell for a new sandbox.
     pub(crate) async fn session(
         &self,
         system: &System,
@@ -81,7 +81,7 @@ impl Pool {
         system.kernel.handle().spawn(starting).await
     }
 
-    /// A sandbox's shell was used and is warm; the one that was used longest ago may have to cool.
+    /// Notes that a sandbox's shell was used and is warm; the least recently used one may be dropped.
     pub(crate) fn note_warm(&self, sandbox: &Arc<Inner>) {
         let max = {
             let options = self.options.lock();

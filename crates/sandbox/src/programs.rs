@@ -1,11 +1,11 @@
-//! The programs that ship with us, out of `guests/dist`.
+//! The programs that ship with Wardian, from `guests/dist`.
 
 use std::sync::Arc;
 
 use wardian_kernel::{KernelError, ProgramSource};
 use wardian_vfs::{Content, Errno};
 
-/// A program as it lies in this binary.
+/// A program as embedded in this binary.
 pub(crate) struct Shipped {
     pub(crate) name: &'static str,
     compressed: &'static [u8],
@@ -14,11 +14,11 @@ pub(crate) struct Shipped {
 /// The shell: `bash`, `sh`, and the program of every session.
 pub(crate) const SHELL: Shipped =
     Shipped { name: "sh", compressed: include_bytes!("../../../guests/dist/sh.wasm.zst") };
-/// The Unix tools, all in one.
+/// The Unix tools, all in one program.
 pub(crate) const TOOLS: Shipped =
     Shipped { name: "tools", compressed: include_bytes!("../../../guests/dist/tools.wasm.zst") };
 
-/// The large ones that few sandboxes use: each is loaded when it is first started.
+/// Large programs that few sandboxes use: each is loaded when it is first started.
 pub(crate) const LATER: &[Shipped] = &[
     Shipped { name: "archive", compressed: include_bytes!("../../../guests/dist/archive.wasm.zst") },
     Shipped { name: "jq", compressed: include_bytes!("../../../guests/dist/jq.wasm.zst") },
@@ -27,13 +27,13 @@ pub(crate) const LATER: &[Shipped] = &[
 
 const MANIFEST: &str = include_str!("../../../guests/dist/MANIFEST");
 
-/// What the manifest says of a program.
+/// What the manifest says about a program.
 struct Recorded {
-    /// Bytes of its WebAssembly.
+    /// The size of its WebAssembly in bytes.
     size: u64,
-    /// Their hash.
+    /// Its hash.
     sha256: &'static str,
-    /// What it is called in `/bin`.
+    /// Its names in `/bin`.
     links: Vec<&'static str>,
 }
 
@@ -49,17 +49,17 @@ impl Shipped {
         Ok(Recorded { size: size.parse().map_err(|_| wrong())?, sha256, links })
     }
 
-    /// The hash of its WebAssembly.
+    /// Returns the hash of its WebAssembly.
     pub(crate) fn sha256(&self) -> Result<&'static str, KernelError> {
         Ok(self.recorded()?.sha256)
     }
 
-    /// What it is called in `/bin`: the names it was built with, whatever its sources say by now.
+    /// Returns its names in `/bin`: those it was built with, whatever its sources say now.
     pub(crate) fn links(&self) -> Result<Vec<&'static str>, KernelError> {
         Ok(self.recorded()?.links)
     }
 
-    /// What the kernel compiles, or takes from where an earlier start compiled it.
+    /// Returns what the kernel compiles, or loads from where an earlier start compiled it.
     pub(crate) fn source(&self) -> Result<ProgramSource, KernelError> {
         let compressed = self.compressed;
         Ok(ProgramSource {
@@ -69,7 +69,7 @@ impl Shipped {
         })
     }
 
-    /// Its bytes as a file, decompressed when somebody reads them.
+    /// Returns its bytes as a file, decompressed when they are read.
     pub(crate) fn content(&self) -> Result<Content, KernelError> {
         let compressed = self.compressed;
         let load = move || Ok(Arc::from(zstd::decode_all(compressed).map_err(|_| Errno::EIO)?));

@@ -1,4 +1,4 @@
-//! What a run says.
+//! The result of a run.
 
 use std::time::Duration;
 
@@ -6,28 +6,28 @@ use wardian_kernel::{Finished, Verdict};
 
 use crate::options::Limits;
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunResult {
-    /// The script's exit code; 124 after a timeout, 125 when cancelled.
+    /// The script's exit code; 124 after a timeout, 125 if cancelled.
     pub exit_code: u8,
-    /// What it wrote to standard output, up to the limit.
+    /// Its standard output, up to the limit.
     pub stdout: Vec<u8>,
-    /// What it wrote to standard error, up to the limit, and what we had to say.
+    /// Its standard error, up to the limit, followed by Wardian's own messages.
     pub stderr: Vec<u8>,
     /// How long it took.
     pub duration: Duration,
-    /// Which outputs are longer than what was kept or handed on.
+    /// Which outputs are longer than what was kept or passed on.
     pub truncated: Truncated,
-    /// What kept it from running as it was meant to.
+    /// Why it did not run normally, if it did not.
     pub error_class: Option<ErrorClass>,
     /// The first limit that was hit, by its name in the protocol.
     pub limit: Option<&'static str>,
-    /// What it used.
+    /// The resources it used.
     pub usage: Usage,
 }
 
-/// Which outputs were cut.
+/// Which outputs were truncated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Truncated {
     /// Standard output.
@@ -36,21 +36,21 @@ pub struct Truncated {
     pub stderr: bool,
 }
 
-/// Why a run did not go as it was meant to.
+/// Why a command did not run normally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
-    /// Its time was up.
+    /// It timed out.
     Timeout,
-    /// Somebody cancelled it.
+    /// It was cancelled.
     Cancelled,
-    /// A limit was passed and we had to end it, or it never ran.
+    /// It exceeded a limit and was killed, or was not run at all.
     LimitExceeded,
-    /// It tried something it may not do.
+    /// It tried something it is not allowed to do.
     CapabilityDenied,
 }
 
 impl ErrorClass {
-    /// Its name in the protocol.
+    /// Returns its name in the protocol.
     pub fn name(self) -> &'static str {
         match self {
             ErrorClass::Timeout => "TIMEOUT",
@@ -61,23 +61,23 @@ impl ErrorClass {
     }
 }
 
-/// What a run used.
+/// The resources a run used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Milliseconds on a processor.
+    /// Processor time in milliseconds.
     pub cpu_ms: u64,
-    /// The most memory the sandbox's processes had at once during the run, as the limit counts it.
+    /// Peak memory of the sandbox's processes during the run, as the limit counts it.
     pub peak_memory_bytes: u64,
-    /// Processes started.
+    /// Number of processes started.
     pub processes: u64,
-    /// Bytes through `read` calls.
+    /// Bytes read by `read` calls.
     pub bytes_read: u64,
-    /// Bytes through `write` calls.
+    /// Bytes written by `write` calls.
     pub bytes_written: u64,
 }
 
 impl RunResult {
-    /// A command that is too long to be run.
+    /// The result of a command that is too long to run.
     pub(crate) fn too_long(len: usize, limit: usize) -> RunResult {
         RunResult {
             exit_code: 1,
@@ -92,7 +92,7 @@ impl RunResult {
     }
 }
 
-/// The exit code and class that the end of a command comes to.
+/// The exit code and class for the way a command ended.
 pub(crate) fn judge(finished: &Finished) -> (u8, Option<ErrorClass>) {
     let limited = finished.cut_short && finished.limit.is_some();
     let lesser = if limited {
@@ -109,7 +109,7 @@ pub(crate) fn judge(finished: &Finished) -> (u8, Option<ErrorClass>) {
     }
 }
 
-/// What we have to say about a command at the end of its standard error.
+/// Wardian's own message about a command, appended to its standard error.
 pub(crate) fn note(finished: &Finished, timeout: Option<Duration>, limits: &Limits) -> Option<String> {
     let mut lines: Vec<String> = finished
         .denied

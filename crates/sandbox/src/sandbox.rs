@@ -1,4 +1,4 @@
-//! A sandbox: a current value and, while a command runs, the machine that turns it into the next.
+//! A sandbox: a current value and, while a command runs, the machine that computes the next one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use crate::history::History;
 use crate::options::{Builder, Limits, Setup};
 use crate::system::System;
 
-/// A sandbox. Cloning the handle shares it; [`Sandbox::fork`] makes another. It ends with its last handle.
+/// A sandbox. Cloning the handle shares it; [`Sandbox::fork`] creates another. Dropping the last handle destroys it.
 #[derive(Clone)]
 pub struct Sandbox(Arc<Inner>);
 
@@ -22,21 +22,21 @@ pub(crate) struct Inner {
     id: String,
     pub(crate) system: Arc<System>,
     pub(crate) setup: Arc<Setup>,
-    /// Another one after [`Sandbox::restore`]: what ran on the old one is gone with it.
+    /// Replaced by [`Sandbox::restore`], which drops the old machine with everything that ran on it.
     machine: Mutex<Arc<Machine>>,
-    /// Locked by whoever runs or forks: commands queue here, in order. `None` once destroyed.
+    /// Locked while running or forking: commands queue here, in order. `None` once destroyed.
     session: Arc<AsyncMutex<Option<Session>>>,
-    /// How to end the command that runs.
+    /// How to cancel the running command.
     pub(crate) running: Arc<Mutex<Option<Arc<Notify>>>>,
     pub(crate) history: Mutex<History>,
     destroyed: AtomicBool,
 }
 
-/// The shell, while nobody else has it.
+/// The shell, while no one else has it.
 pub(crate) type SessionGuard = OwnedMappedMutexGuard<Option<Session>, Session>;
 
 impl Inner {
-    /// Gives back the shell's instance, unless somebody is about to use it.
+    /// Frees the shell's instance, unless someone is about to use it.
     pub(crate) fn cool(&self) {
         if let Ok(mut session) = self.session.try_lock()
             && let Some(session) = session.as_mut()
@@ -45,7 +45,7 @@ impl Inner {
         }
     }
 
-    /// Once for each sandbox, when it was destroyed or nobody has it any more.
+    /// Runs once for each sandbox, when it is destroyed or its last handle is dropped.
     fn note_end(&self) {
         self.system.alive.fetch_sub(1, Ordering::SeqCst);
         self.record(Event::Destroy);
@@ -58,7 +58,7 @@ impl Inner {
     }
 }
 
-/// Sees to it that the end is noted, also where nobody waits for it to come.
+/// Makes sure that the end is recorded, even if no one waits for it.
 struct Ending<'a>(&'a Inner);
 
 impl Drop for Ending<'_> {
@@ -77,12 +77,12 @@ impl Drop for Inner {
 }
 
 impl Sandbox {
-    /// Options, each with a default.
+    /// Returns a builder; every option has a default.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// The first command's shell, in a fresh machine.
+    /// Returns the first command's shell, in a fresh machine.
     pub(crate) async fn start(
         system: Arc<System>,
         setup: Setup,
@@ -122,14 +122,14 @@ impl Sandbox {
         }))
     }
 
-    /// Another sandbox of the same system and setup, over this value.
+    /// Creates another sandbox of the same system and setup, with this value.
     pub(crate) fn beside(&self, tree: Tree, rest: &AtRest, history: History) -> Result<Sandbox, Error> {
         let (system, setup) = (self.0.system.clone(), self.0.setup.clone());
         let (machine, session) = put_in_machine(&system, &setup, tree, rest)?;
         Ok(Sandbox::over(system, setup, machine, session, history))
     }
 
-    /// Becomes this value. Whatever ran is ended.
+    /// Replaces its value by this one. Kills whatever runs.
     pub(crate) fn become_value(
         &self,
         mut session: SessionGuard,
@@ -154,12 +154,12 @@ impl Sandbox {
         self.0.system.kernel.handle()
     }
 
-    /// What no other sandbox is called.
+    /// Returns the sandbox's unique id.
     pub fn id(&self) -> &str {
         &self.0.id
     }
 
-    /// What it may use.
+    /// Returns its limits.
     pub fn limits(&self) -> &Limits {
         &self.0.setup.limits
     }
@@ -170,12 +170,12 @@ impl Sandbox {
         OwnedMutexGuard::try_map(session, Option::as_mut).map_err(|_| Error::Destroyed)
     }
 
-    /// The machine it runs on, for those who want to count what is alive in it.
+    /// Returns its machine, to count what is alive in it.
     pub fn machine(&self) -> Arc<Machine> {
         self.0.machine.lock().clone()
     }
 
-    /// The same, unless the sandbox was destroyed.
+    /// Returns the same, unless the sandbox was destroyed.
     pub(crate) fn live(&self) -> Result<Arc<Machine>, Error> {
         if self.0.destroyed.load(Ordering::SeqCst) {
             return Err(Error::Destroyed);
@@ -183,7 +183,7 @@ impl Sandbox {
         Ok(self.machine())
     }
 
-    /// A path from outside, made absolute.
+    /// Makes a path from outside absolute.
     pub(crate) fn absolute(&self, path: impl AsRef<[u8]>) -> Vec<u8> {
         match path.as_ref() {
             // An empty path is nowhere, not here.
@@ -192,7 +192,7 @@ impl Sandbox {
         }
     }
 
-    /// Nothing is done that could not be recorded.
+    /// Fails if the audit log cannot be written: nothing is done that could not be recorded.
     pub(crate) fn check_audit(&self) -> Result<(), Error> {
         match &self.0.setup.audit {
             Some(audit) => Ok(audit.check()?),
@@ -200,12 +200,12 @@ impl Sandbox {
         }
     }
 
-    /// Whether a command runs.
+    /// Returns whether a command is running.
     pub fn is_running(&self) -> bool {
         self.0.running.lock().is_some()
     }
 
-    /// Ends the command that runs; `false` when none does.
+    /// Cancels the running command; returns `false` if there is none.
     pub fn cancel(&self) -> bool {
         match &*self.0.running.lock() {
             Some(running) => {
@@ -216,20 +216,20 @@ impl Sandbox {
         }
     }
 
-    /// Stops all its processes where they are; they cannot tell. A running command's clock stands still.
+    /// Pauses all its processes, which cannot notice. A running command's clock stops.
     pub fn suspend(&self) -> Result<(), Error> {
         self.live()?.suspend();
         Ok(())
     }
 
-    /// Lets them go on.
+    /// Resumes them.
     pub fn resume(&self) -> Result<(), Error> {
         self.live()?.resume();
         Ok(())
     }
 
-    /// Ends everything in it and gives back what it holds, whoever else has a handle: all later calls answer
-    /// [`Error::Destroyed`]. A command in progress answers as if it were cancelled.
+    /// Stops everything in the sandbox and frees its resources, even if there are other handles: all later calls return
+    /// [`Error::Destroyed`]. A command in progress returns as if it were cancelled.
     pub async fn destroy(&self) {
         if self.0.destroyed.swap(true, Ordering::SeqCst) {
             return;
@@ -260,7 +260,7 @@ fn put_in_machine(
     Ok((machine, session.map_err(|errno| Error::refused(errno, b"shell"))?))
 }
 
-/// 64 random bits, in hexadecimal. Where there is no randomness left, the clock has to do.
+/// Returns 64 random bits, in hexadecimal. If there is no randomness, it uses the clock.
 pub(crate) fn new_id() -> String {
     let mut bytes = [0; 8];
     if getrandom::fill(&mut bytes).is_err() {

@@ -10,8 +10,8 @@ use crate::error::Error;
 use crate::history::History;
 use crate::sandbox::{Sandbox, SessionGuard};
 
-/// A sandbox at rest: its files, its shell, its history. Cloning it is cheap, and so is keeping many: they share what
-/// they have in common.
+/// A saved state of a sandbox: its files, its shell, its history. Cloning it is cheap, and so is keeping many: they
+/// share what they have in common.
 #[derive(Clone)]
 pub struct Snapshot(Arc<Value>);
 
@@ -22,14 +22,14 @@ pub(crate) struct Value {
 }
 
 impl Sandbox {
-    /// A second sandbox that is as this one is now. Waits for a command in progress; background processes stay
-    /// behind.
+    /// Forks the sandbox: returns a copy of its current state. Waits for a command in progress; background processes are
+    /// not copied.
     pub async fn fork(&self) -> Result<Sandbox, Error> {
         let session = self.session().await?;
         self.fork_at_rest(&self.value(&session).await)
     }
 
-    /// So many of them, all alike.
+    /// Forks the sandbox `count` times.
     pub async fn fork_many(&self, count: usize) -> Result<Vec<Sandbox>, Error> {
         let value = {
             let session = self.session().await?;
@@ -53,14 +53,14 @@ impl Sandbox {
         Ok(fork)
     }
 
-    /// What it is now, to come back to. Waits for a command in progress; background processes are not part of it.
+    /// Saves the current state. Waits for a command in progress; background processes are not part of it.
     pub async fn snapshot(&self) -> Result<Snapshot, Error> {
         let session = self.session().await?;
         Ok(Snapshot(Arc::new(self.value(&session).await)))
     }
 
-    /// Becomes what it (or another of the same options) was. Waits for a command in progress; background processes
-    /// end.
+    /// Restores a state of this sandbox or of another with the same options. Waits for a command in progress and kills
+    /// background processes.
     pub async fn restore(&self, snapshot: &Snapshot) -> Result<(), Error> {
         let session = self.session().await?;
         let Value { tree, rest, history } = &*snapshot.0;
@@ -69,7 +69,7 @@ impl Sandbox {
         self.become_value(session, tree, rest, history.clone())
     }
 
-    /// The value it is between two commands.
+    /// Its value between two commands.
     pub(crate) async fn value(&self, session: &SessionGuard) -> Value {
         let mut tree = self.machine().tree().await.clone();
         let rest = session.at_rest();

@@ -1,4 +1,4 @@
-//! What every sandbox starts with: the kernel, the compiled programs, and the tree that holds them.
+//! What all sandboxes share: the kernel, the compiled programs, and the tree that holds them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,16 +12,16 @@ use crate::extension;
 use crate::pool::Pool;
 use crate::programs::{LATER, SHELL, Shipped, TOOLS};
 
-/// Shared by all sandboxes of a program.
+/// Shared by all sandboxes of a process.
 pub(crate) struct System {
     pub(crate) kernel: Kernel,
     pub(crate) shell: Arc<Program>,
-    /// What identifies the shell's program: its state means nothing to another.
+    /// Identifies the shell's program: its state means nothing to another program.
     pub(crate) programs_hash: String,
     pub(crate) pool: Pool,
-    /// What every sandbox has without extensions of its own.
+    /// What every sandbox without extensions has.
     pub(crate) host_programs: Arc<HostPrograms>,
-    /// How many sandboxes there are.
+    /// The number of sandboxes.
     pub(crate) alive: AtomicUsize,
     base: Tree,
 }
@@ -30,12 +30,12 @@ static SYSTEM: OnceLock<Arc<System>> = OnceLock::new();
 static STARTING: Mutex<()> = Mutex::new(());
 
 impl System {
-    /// The one system of this program, if it was started.
+    /// Returns the process-wide system, if it was started.
     pub(crate) fn started() -> Option<Arc<System>> {
         SYSTEM.get().cloned()
     }
 
-    /// The one system of this program, started on first use. `progress` hears of programs that must be compiled.
+    /// Returns the process-wide system, starting it on first use. Calls `progress` for programs that must be compiled.
     pub(crate) fn get(progress: &dyn Fn(&str)) -> Result<Arc<System>, Error> {
         let _one_at_a_time = STARTING.lock();
         if let Some(system) = SYSTEM.get() {
@@ -56,7 +56,7 @@ impl System {
         Ok(System { kernel, shell, programs_hash, pool, host_programs, alive: AtomicUsize::new(0), base })
     }
 
-    /// A fresh tree, with nothing in it that counts against `quota`.
+    /// Returns a fresh tree in which nothing counts against `quota`.
     pub(crate) fn tree(&self, quota: Quota) -> Tree {
         let mut tree = self.base.clone();
         tree.set_quota(quota);
@@ -90,7 +90,7 @@ fn install(tree: &mut Tree, kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<P
     install_etc(tree)
 }
 
-/// One file in `/bin`, under all the names of the program. Answers the version of its content.
+/// Creates one file in `/bin`, under all the names of the program. Returns the version of its content.
 fn install_program(tree: &mut Tree, shipped: &Shipped) -> Installed<u64> {
     let broken = |_| (Errno::EIO, shipped.name.to_owned());
     let links = shipped.links().map_err(broken)?;
@@ -176,19 +176,26 @@ fn install_etc(tree: &mut Tree) -> Installed {
     Ok(())
 }
 
-/// Prepares everything that the first sandbox, and the first use of each program in one, would otherwise wait for:
-/// compiling takes some seconds, once on each machine. `progress` hears of each step. Blocks.
+/// Prepares everything that the first sandbox, and the first use of each program, would otherwise wait for: compiling
+/// takes several seconds, once per machine. Calls `progress` for each step. Blocks.
 pub fn prepare(progress: impl Fn(&str)) -> Result<(), Error> {
     Ok(System::get(&progress)?.kernel.load_all(&progress)?)
 }
 
-/// How many sandboxes there are in this program.
+/// Returns the number of sandboxes in this process.
 pub fn live_sandboxes() -> usize {
     SYSTEM.get().map_or(0, |system| system.alive.load(Ordering::SeqCst))
 }
 
-/// How many tasks of guests there are in this program, for those who look for leaks.
+/// Returns the number of guest tasks in this process, to find leaks.
 #[doc(hidden)]
 pub fn guest_tasks() -> usize {
     SYSTEM.get().map_or(0, |system| system.kernel.handle().metrics().num_alive_tasks())
+}
+
+/// Prepares this program for many sandboxes: raises its limit of open files (`ulimit -Sn`) and makes its allocator return
+/// free memory to the system at once. Call it at the start of a program; a library should leave both to the program.
+pub fn tune_process() {
+    wardian_kernel::raise_descriptor_limit();
+    wardian_kernel::tune_allocator();
 }

@@ -1,4 +1,4 @@
-//! Letting clients in, no more at once than there is room for.
+//! Admitting clients, up to a maximum number at once.
 
 use std::io;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// How many clients of one kind are served at once.
 const CLIENTS: usize = 1024;
 
-/// How many clients of one kind there is room for: no more than a quarter of the descriptors this process may have, so
-/// that neither kind can leave the other, or sandboxes and tools, without any.
+/// Returns how many clients of one kind are admitted: at most a quarter of this process's descriptor limit, so that
+/// neither kind can take all descriptors from the other, or from sandboxes and tools.
 pub(crate) fn clients() -> usize {
     let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from(descriptors / 4).map_or(CLIENTS, |quarter| quarter.clamp(1, CLIENTS))
 }
 
-/// Room for clients of one kind. Others wait to be let in.
+/// The capacity for clients of one kind. Further clients wait.
 pub(crate) struct Admission(Arc<Semaphore>);
 
 /// Held while a client is served.
@@ -28,7 +28,7 @@ impl Admission {
         Admission(Arc::new(Semaphore::new(clients())))
     }
 
-    /// The next client, when there is room for one.
+    /// Waits for capacity and returns the next client.
     pub(crate) async fn next<S, At, Accepting, Accept>(&self, accept: Accept) -> (S, Place)
     where
         Accept: Fn() -> Accepting,

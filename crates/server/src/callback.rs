@@ -1,4 +1,4 @@
-//! Calls from here to the client: `cb_1`, `cb_2`, ….
+//! Calls from the server to the client: `cb_1`, `cb_2`, ….
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,10 +10,10 @@ use tokio::sync::oneshot;
 use crate::outbox::Outbox;
 use crate::rpc;
 
-/// What the client answered; `Err` has its message.
+/// The client's response; `Err` has its message.
 type Outcome = Result<Value, String>;
 
-/// The calls that wait for an answer.
+/// The calls that wait for a response.
 pub(crate) struct Callbacks {
     outbox: Outbox,
     last: AtomicU64,
@@ -25,7 +25,7 @@ impl Callbacks {
         Callbacks { outbox, last: AtomicU64::new(0), waiting: Mutex::default() }
     }
 
-    /// Asks the client and waits for its answer. Whoever stops waiting just drops this: a late answer is ignored.
+    /// Calls the client and waits for its response. To stop waiting, drop this: a late response is ignored.
     pub(crate) async fn call(&self, method: &str, params: Value) -> Outcome {
         let id = format!("cb_{}", self.last.fetch_add(1, Ordering::Relaxed) + 1);
         let (sender, receiver) = oneshot::channel();
@@ -35,7 +35,7 @@ impl Callbacks {
         receiver.await.unwrap_or_else(|_| Err("the client is gone".to_owned()))
     }
 
-    /// Takes an answer from the client. One that nobody waits for is ignored.
+    /// Accepts a response from the client. One that no one waits for is ignored.
     pub(crate) fn answer(&self, id: &str, outcome: Outcome) {
         match self.waiting.lock().remove(id) {
             // Whoever waited may have stopped just now.
@@ -44,13 +44,13 @@ impl Callbacks {
         }
     }
 
-    /// No answers will come any more.
+    /// Ends all waiting: no more responses will come.
     pub(crate) fn hang_up(&self) {
         self.waiting.lock().clear();
     }
 }
 
-/// Forgets a call when nobody waits for it any more.
+/// Removes a call when no one waits for it any more.
 struct Waiting<'a> {
     callbacks: &'a Callbacks,
     id: String,

@@ -1,4 +1,4 @@
-//! One client: its lines in, their answers out.
+//! One client: its lines in, the responses out.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,13 +19,13 @@ use crate::params::Params;
 use crate::rpc::{self, Message, Misfit, PARSE_ERROR, Request, RpcError};
 use crate::session::{Session, Shared};
 
-/// How many calls that take only their own time may be under way. No more lines are read until one is done.
+/// How many calls that never wait for a run may be in progress. No more lines are read until one is done.
 const CALLS: usize = 256;
-/// How many requests may wait for a run to end, and how many KiB of lines they may hold. They wait for what a later
-/// line may bring (`cancel`, an answer to a callback), so reading goes on and more of them are refused.
+/// How many requests may wait for a run to end, and how many KiB of lines they may hold. They wait for something that a
+/// later line may bring (`cancel`, a callback response), so reading continues and further ones are refused.
 const WAITING: usize = 16 * 1024;
 const WAITING_KIB: usize = 256 * 1024;
-/// How long a client that is leaving has to read what it was still told.
+/// How long a client that disconnects has to read what was sent to it.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 struct Connection {
@@ -37,10 +37,10 @@ struct Connection {
     waiting_kib: Arc<Semaphore>,
 }
 
-/// The client said `kill`, and wants this answered.
+/// The client sent `kill`, and expects this response.
 struct Kill(Option<Value>);
 
-/// Serves a client to the end.
+/// Serves a client until it disconnects.
 pub(crate) async fn serve(
     shared: Arc<Shared>,
     input: impl AsyncRead + Unpin,
@@ -81,7 +81,7 @@ impl Connection {
         }
     }
 
-    /// Takes line after line until there are no more.
+    /// Handles line after line until there are no more.
     async fn read(&mut self, input: impl AsyncRead + Unpin) -> Option<Kill> {
         let mut lines = Lines::new(BufReader::with_capacity(64 * 1024, input));
         loop {
@@ -142,7 +142,7 @@ impl Connection {
         None
     }
 
-    /// Does the work beside everything else; what it `holds` is free again when it is answered.
+    /// Does the work concurrently; what it `holds` is released once the response is sent.
     fn start(&mut self, id: Option<Value>, task: Task, holds: impl Send + 'static) {
         let outbox = self.outbox.clone();
         self.tasks.spawn(async move {
@@ -161,7 +161,7 @@ impl Connection {
     }
 }
 
-/// What a line says; nothing if it is blank.
+/// Parses a line; returns nothing if it is blank.
 fn understand(line: &Line) -> Option<Result<Message, Misfit>> {
     match line {
         Line::TooLong => {
@@ -173,7 +173,7 @@ fn understand(line: &Line) -> Option<Result<Message, Misfit>> {
     }
 }
 
-/// A panic in one request is that request's failure.
+/// Turns a panic in a request into that request's failure.
 async fn survive(work: Work) -> Result<Value, RpcError> {
     let mut work = pin!(work);
     std::future::poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
@@ -183,7 +183,7 @@ async fn survive(work: Work) -> Result<Value, RpcError> {
     .await
 }
 
-/// The answer to a line of a client that has no sandbox: all that can be said without one.
+/// Returns the response to a line of a client that has no sandbox.
 pub(crate) fn answer_without_sandbox(shared: Arc<Shared>, line: &[u8]) -> Option<Vec<u8>> {
     let (outbox, _lines) = Outbox::new();
     let session = Session::new(shared, outbox);

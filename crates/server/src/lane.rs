@@ -1,7 +1,7 @@
-//! Turns, in the order in which they were asked for.
+//! Turns, in the order in which they were requested.
 //!
-//! Requests are served by tasks, and tasks start in any order. Whoever must go one after the other takes a turn while
-//! the lines are still being read one by one, and waits for it later.
+//! Requests are served by tasks, and tasks start in any order. Requests that must run one after the other take a turn
+//! while the lines are still being read in order, and wait for it later.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use tokio::sync::oneshot;
 #[derive(Default)]
 pub(crate) struct Lane(Mutex<Option<oneshot::Receiver<()>>>);
 
-/// A place in a lane. The next one's turn comes when this and all that [`Turn::hold`] gave are dropped.
+/// A place in a lane. The next turn comes when this and everything that [`Turn::hold`] returned are dropped.
 pub(crate) struct Turn {
     before: Option<oneshot::Receiver<()>>,
     hold: Hold,
 }
 
-/// Keeps the next one waiting.
+/// Keeps the next turn waiting.
 #[derive(Clone)]
 pub(crate) struct Hold {
     _done: Arc<oneshot::Sender<()>>,
 }
 
 impl Lane {
-    /// The next place.
+    /// Returns the next place.
     pub(crate) fn turn(&self) -> Turn {
         let (done, next) = oneshot::channel();
         Turn { before: self.0.lock().replace(next), hold: Hold { _done: Arc::new(done) } }
@@ -33,12 +33,12 @@ impl Lane {
 }
 
 impl Turn {
-    /// Makes the next one wait also for the end of what comes after the turn itself.
+    /// Makes the next turn also wait for what continues after this turn itself.
     pub(crate) fn hold(&self) -> Hold {
         self.hold.clone()
     }
 
-    /// Waits until all before it are done.
+    /// Waits until all turns before it are done.
     pub(crate) async fn come(&mut self) {
         if let Some(before) = &mut self.before {
             // Nothing is ever sent: it ends when the one before is dropped.

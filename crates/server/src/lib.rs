@@ -1,16 +1,16 @@
-//! Sandboxes for clients in any language: JSON-RPC 2.0, one message a line, over standard streams or a Unix socket.
-//! Beside it HTTP, for those who watch over the server and for native tools.
+//! Sandboxes for clients in any language: JSON-RPC 2.0, one message per line, over standard streams or a Unix socket. In
+//! addition, HTTP endpoints for monitoring and for native tools.
 //!
 //! ```text
 //!  line ─► Lines ─► rpc::parse ─► methods::prepare ─► a task ──► the library
 //!                       │             │ in the order of the lines:    │
 //!                       │             └ params, whose turn it is      │
-//!                       └ answers to our own calls (callback)         ▼
+//!                       └ responses to the server's calls (callback)  ▼
 //!  line ◄──────────────────────── Outbox ◄──────────── answer, output, cb_N
 //! ```
 //!
-//! What a line asks for is decided in the order of the lines; what it takes is done beside everything else. This crate
-//! has no logic that the library lacks. The protocol is in docs/protocol.md.
+//! Params and turns are decided in the order of the lines; the work is done concurrently. This crate has no logic that
+//! the library lacks. The protocol is in docs/protocol.md.
 //!
 //! ```
 //! use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, split};
@@ -59,12 +59,12 @@ pub use socket::SocketError;
 
 use session::Shared;
 
-/// How a server is set up.
+/// A server's options.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where `persistence.export` and `persistence.import` find files; without it they have none.
+    /// The directory for `persistence.export` and `persistence.import`; without it they have no files.
     pub state_dir: Option<PathBuf>,
-    /// How many named sandboxes and forks there may be, over all clients.
+    /// The maximum number of named sandboxes and forks of all clients together.
     pub max_sandboxes: usize,
 }
 
@@ -74,12 +74,12 @@ impl Default for Options {
     }
 }
 
-/// A server. Clones share its caps.
+/// A server. Clones share its limits.
 #[derive(Clone)]
 pub struct Server(Arc<Shared>);
 
 impl Server {
-    /// A server without clients.
+    /// Creates a server without clients.
     pub fn new(options: Options) -> Server {
         let max_sandboxes = options.max_sandboxes.min(Semaphore::MAX_PERMITS);
         Server(Arc::new(Shared {
@@ -89,8 +89,8 @@ impl Server {
         }))
     }
 
-    /// Serves one client until its input ends, it stops reading for good, or it says `kill`. All its sandboxes are ended
-    /// by then.
+    /// Serves one client until its input ends, it stops reading for good, or it sends `kill`. All its sandboxes are then
+    /// destroyed.
     pub async fn serve(
         &self,
         input: impl AsyncRead + Unpin,
@@ -100,7 +100,7 @@ impl Server {
     }
 }
 
-/// What a fuzzer calls: one line, as a client that has not created anything would send it.
+/// An entry point for fuzzers: handles one line, as if sent by a client that has not created anything.
 #[doc(hidden)]
 pub fn try_line(line: &[u8]) -> Option<Vec<u8>> {
     connection::answer_without_sandbox(Server::new(Options::default()).0, line)

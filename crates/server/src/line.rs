@@ -1,4 +1,4 @@
-//! Lines from a client, none of them longer than it may be.
+//! Lines from a client, up to a maximum length.
 
 use std::io;
 
@@ -7,13 +7,13 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 /// One line of input.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
-    /// A line, without its end.
+    /// A line, without its line end.
     Whole(Vec<u8>),
-    /// A line that was longer than allowed, and is gone.
+    /// A line that was too long, and was discarded.
     TooLong,
 }
 
-/// Reads lines. A line that is too long is dropped as it comes, never held.
+/// Reads lines. A line that is too long is discarded as it arrives, never stored.
 pub struct Lines<R> {
     input: R,
 }
@@ -24,8 +24,8 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
         Lines { input }
     }
 
-    /// The next line of at most `limit` bytes; nothing at the end. What follows the last line end is half a line: nobody
-    /// meant it yet, and it is not answered.
+    /// Returns the next line of at most `limit` bytes, or nothing at the end. An unterminated last line is incomplete,
+    /// and is ignored.
     pub async fn next(&mut self, limit: usize) -> io::Result<Option<Line>> {
         let mut line = Vec::new();
         let mut too_long = false;

@@ -1,6 +1,7 @@
-//! The params of a request, each asked for by name and type.
+//! The params of a request, each read by name and type.
 //!
-//! A param that is `null` is not there. One of another type is an error that names it; one nobody asks for is ignored.
+//! A param that is `null` is treated as absent. One of the wrong type is an error that names it; unknown ones are
+//! ignored.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::rpc::RpcError;
 
-/// Writes `=` at the end, and does not insist on it.
+/// Writes the `=` padding, but does not require it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -22,20 +23,20 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     BASE64.encode(bytes)
 }
 
-/// The bytes that base64 stands for, if it does.
+/// Decodes base64, if it is valid.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     BASE64.decode(text).ok()
 }
 
-/// Bytes as text; those that are no UTF-8 become U+FFFD.
+/// Returns bytes as text; those that are not UTF-8 become U+FFFD.
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Params by name. What is taken is gone.
+/// Params by name. Reading a param removes it.
 pub(crate) struct Params {
     values: Map<String, Value>,
-    /// What stands before a name in a message: `limits.` within `limits`.
+    /// The prefix of a name in messages: `limits.` within `limits`.
     prefix: String,
 }
 
@@ -56,12 +57,12 @@ impl Params {
         self.values.remove(name).filter(|value| !value.is_null())
     }
 
-    /// What must be there.
+    /// Returns a param that is required.
     pub(crate) fn required<T>(&self, name: &str, value: Option<T>) -> Result<T, RpcError> {
         value.ok_or_else(|| RpcError::params(format!("Missing required param: {}", self.named(name))))
     }
 
-    /// Whether it was given at all.
+    /// Returns whether it was given at all.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.values.get(name).is_some_and(|value| !value.is_null())
     }
@@ -87,7 +88,7 @@ impl Params {
         }
     }
 
-    /// A whole number from 0; `4.0` is one, too.
+    /// Returns a whole number from 0; `4.0` is one as well.
     pub(crate) fn number(&mut self, name: &str) -> Result<Option<u64>, RpcError> {
         let Some(value) = self.take(name) else { return Ok(None) };
         let whole = value.as_u64().or_else(|| {
@@ -97,18 +98,18 @@ impl Params {
         whole.map(Some).ok_or_else(|| self.ill_typed(name, "a whole number, not negative"))
     }
 
-    /// The same where it counts things in memory.
+    /// Returns the same as a size in memory.
     pub(crate) fn size(&mut self, name: &str) -> Result<Option<usize>, RpcError> {
         Ok(self.number(name)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
     }
 
-    /// A whole number of either sign.
+    /// Returns a whole number of either sign.
     pub(crate) fn integer(&mut self, name: &str) -> Result<Option<i64>, RpcError> {
         let Some(value) = self.take(name) else { return Ok(None) };
         value.as_i64().map(Some).ok_or_else(|| self.ill_typed(name, "a whole number"))
     }
 
-    /// Milliseconds; 0 is no limit at all.
+    /// Returns milliseconds; 0 means no limit.
     pub(crate) fn timeout(&mut self, name: &str) -> Result<Option<Option<Duration>>, RpcError> {
         let Some(value) = self.take(name) else { return Ok(None) };
         let millis = value.as_f64().filter(|millis| *millis >= 0.0);
@@ -129,7 +130,7 @@ impl Params {
         self.required(name, value)
     }
 
-    /// An object within, whose params are then named `name.…`.
+    /// Returns a nested object, whose params are then named `name.…`.
     pub(crate) fn object(&mut self, name: &str) -> Result<Option<Params>, RpcError> {
         match self.take(name) {
             None => Ok(None),
@@ -140,7 +141,7 @@ impl Params {
         }
     }
 
-    /// An array of objects within.
+    /// Returns an array of nested objects.
     pub(crate) fn objects(&mut self, name: &str) -> Result<Vec<Params>, RpcError> {
         let wanted = "an array of objects";
         match self.take(name) {
@@ -173,13 +174,13 @@ impl Params {
         }
     }
 
-    /// All of them, each a string.
+    /// Returns all of them as strings.
     pub(crate) fn all_strings(mut self) -> Result<Vec<(String, String)>, RpcError> {
         let names: Vec<String> = self.values.keys().cloned().collect();
         names.into_iter().map(|name| Ok((name.clone(), self.required_string(&name)?))).collect()
     }
 
-    /// All of them, each bytes.
+    /// Returns all of them as bytes.
     pub(crate) fn all_bytes(mut self) -> Result<Vec<(String, Vec<u8>)>, RpcError> {
         let names: Vec<String> = self.values.keys().cloned().collect();
         names.into_iter().map(|name| Ok((name.clone(), self.required_bytes(&name)?))).collect()

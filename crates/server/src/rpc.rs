@@ -1,27 +1,27 @@
-//! JSON-RPC 2.0: what a line can be, and the lines we answer with.
+//! JSON-RPC 2.0: the kinds of lines, and the lines sent in response.
 
 use serde_json::{Map, Value, json};
 use wardian::{ArchiveError, Error};
 
-/// Not JSON, or too much of it.
+/// Not JSON, or too long.
 pub(crate) const PARSE_ERROR: i64 = -32700;
-/// Not a request, or not at this time.
+/// Not a request, or not allowed now.
 pub(crate) const INVALID_REQUEST: i64 = -32600;
 /// No such method.
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
-/// A param is missing, ill-typed, or names what is not there.
+/// A param is missing, has the wrong type, or names something that does not exist.
 const INVALID_PARAMS: i64 = -32602;
-/// A fault of ours.
+/// An internal error.
 const INTERNAL_ERROR: i64 = -32603;
-/// The sandbox said no.
+/// The operation failed.
 const REFUSED: i64 = 1;
 
-/// Why a request failed, as the client hears it.
+/// Why a request failed, as reported to the client.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RpcError {
     pub(crate) code: i64,
     pub(crate) message: String,
-    /// The errno's name, where there is one.
+    /// The errno's name, if there is one.
     errno: Option<&'static str>,
 }
 
@@ -38,7 +38,7 @@ impl RpcError {
         RpcError::new(INTERNAL_ERROR, message)
     }
 
-    /// The sandbox said no; the message starts with the errno's name.
+    /// The operation failed; the message starts with the errno's name.
     pub(crate) fn refused(errno: &'static str, message: impl Into<String>) -> RpcError {
         RpcError { code: REFUSED, message: message.into(), errno: Some(errno) }
     }
@@ -69,34 +69,34 @@ impl From<Error> for RpcError {
     }
 }
 
-/// What a line turned out to be.
+/// The kinds of lines.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Message {
     Request(Request),
-    /// An answer to a call of ours; `Err` has the client's message.
+    /// A response to a call of the server; `Err` has the client's message.
     Answer {
         id: String,
         outcome: Result<Value, String>,
     },
 }
 
-/// Something asked for.
+/// A request.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Request {
-    /// None in a notification, which gets no answer.
+    /// None for a notification, which gets no response.
     pub(crate) id: Option<Value>,
     pub(crate) method: String,
     pub(crate) params: Map<String, Value>,
 }
 
-/// A line that is none of these, with the id to answer to, if it is to be answered.
+/// An invalid line, with the id to respond to, if a response is due.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Misfit {
     pub(crate) id: Option<Value>,
     pub(crate) error: RpcError,
 }
 
-/// Reads a line.
+/// Parses a line.
 pub(crate) fn parse(line: &[u8]) -> Result<Message, Misfit> {
     let misfit =
         |id: Value, code, message: &str| Misfit { id: Some(id), error: RpcError::new(code, message) };
@@ -150,7 +150,7 @@ fn answer(id: Value, object: &mut Map<String, Value>) -> Message {
     Message::Answer { id, outcome }
 }
 
-/// The line that answers a request.
+/// Returns the line that responds to a request.
 pub(crate) fn response(id: Value, outcome: Result<Value, RpcError>) -> Vec<u8> {
     line(match outcome {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
@@ -158,12 +158,12 @@ pub(crate) fn response(id: Value, outcome: Result<Value, RpcError>) -> Vec<u8> {
     })
 }
 
-/// The line that tells the client something it did not ask for just now.
+/// Returns the line for a notification to the client.
 pub(crate) fn notification(method: &str, params: Value) -> Vec<u8> {
     line(json!({ "jsonrpc": "2.0", "method": method, "params": params }))
 }
 
-/// The line that asks the client for something.
+/// Returns the line that calls the client.
 pub(crate) fn call(id: &str, method: &str, params: Value) -> Vec<u8> {
     line(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
 }

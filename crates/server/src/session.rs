@@ -1,4 +1,4 @@
-//! A client's sandboxes: one table, one space of ids.
+//! A client's sandboxes: one table, one namespace of ids.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -16,14 +16,14 @@ use crate::lane::{Hold, Lane, Turn};
 use crate::outbox::Outbox;
 use crate::rpc::{INVALID_REQUEST, RpcError};
 
-/// The most snapshots a client may keep: each is small, and there is no call that drops one.
+/// The maximum number of snapshots per client: each is small, and no call drops one.
 const SNAPSHOTS: usize = 4096;
 
 /// What all clients of a server share.
 pub(crate) struct Shared {
-    /// Where states are written that are larger than a line.
+    /// Where states are written that are too long for a line.
     pub(crate) state_dir: Option<PathBuf>,
-    /// Room for sandboxes beside those that `create` makes.
+    /// Capacity for sandboxes other than those that `create` creates.
     pub(crate) room: Arc<Semaphore>,
     pub(crate) max_sandboxes: usize,
 }
@@ -38,15 +38,15 @@ pub(crate) struct Session {
     table: Mutex<Table>,
 }
 
-/// The longest line a client may send that has not said otherwise.
+/// The longest line a client may send by default.
 const LINE_LIMIT: usize = 8 << 20;
 
 #[derive(Default)]
 struct Table {
     root: Option<Arc<Entry>>,
-    /// How `create` made the root: named sandboxes are made the same way.
+    /// How `create` created the root: named sandboxes are created the same way.
     builder: Option<Builder>,
-    /// Whether the client keeps states for us.
+    /// Whether the client stores states.
     storage: bool,
     others: BTreeMap<u64, Arc<Entry>>,
     snapshots: BTreeMap<u64, (Arc<Entry>, Snapshot)>,
@@ -55,33 +55,33 @@ struct Table {
     closed: bool,
 }
 
-/// How a sandbox came to be.
+/// How a sandbox was created.
 pub(crate) enum Origin {
     Root,
     Named { label: Option<String> },
     Fork,
 }
 
-/// What there is of a sandbox.
+/// The state of a sandbox.
 enum Slot {
-    /// It is being made, or could not be.
+    /// It is being created, or could not be.
     Empty,
     Live(Sandbox),
-    /// Its state is with the client, under this name.
+    /// The client stores its state, under this name.
     Offloaded(String),
     Destroyed,
 }
 
-/// One sandbox, and who goes first in it.
+/// One sandbox, and the order of its calls.
 pub(crate) struct Entry {
     slot: Mutex<Slot>,
     pub(crate) origin: Origin,
     pub(crate) created: SystemTime,
-    /// Runs and whatever waits for them.
+    /// Runs and the calls that wait for them.
     commands: Lane,
     /// File calls and the like, which never wait for a run.
     calls: Lane,
-    /// How to end each run that is not over, in the order of their lines.
+    /// How to cancel each unfinished run, in the order of their lines.
     runs: Mutex<VecDeque<Arc<Notify>>>,
     _room: Option<OwnedSemaphorePermit>,
 }
@@ -109,7 +109,7 @@ impl Entry {
         *self.slot.lock() = Slot::Live(sandbox);
     }
 
-    /// Lets go of the sandbox, whose state the client now has under its id.
+    /// Drops the sandbox, whose state the client now stores under its id.
     pub(crate) fn offload(&self) -> Option<Sandbox> {
         let mut slot = self.slot.lock();
         let Slot::Live(sandbox) = &*slot else { return None };
@@ -118,7 +118,7 @@ impl Entry {
         Some(sandbox)
     }
 
-    /// The name under which the client has its state, if it is offloaded.
+    /// Returns the name under which the client stores its state, if it is offloaded.
     pub(crate) fn offloaded(&self) -> Option<String> {
         if let Slot::Offloaded(name) = &*self.slot.lock() { Some(name.clone()) } else { None }
     }
@@ -127,7 +127,7 @@ impl Entry {
         matches!(*self.slot.lock(), Slot::Destroyed)
     }
 
-    /// Ends it, whatever runs.
+    /// Destroys it, whatever runs.
     pub(crate) async fn end(&self) {
         let slot = std::mem::replace(&mut *self.slot.lock(), Slot::Destroyed);
         if let Slot::Live(sandbox) = slot {
@@ -135,7 +135,7 @@ impl Entry {
         }
     }
 
-    /// The sandbox; whoever asks has waited for a turn, so one that is not there will not come by itself.
+    /// Returns the sandbox; the caller has waited for its turn, so a missing one will not appear by itself.
     fn sandbox(&self) -> Result<Sandbox, RpcError> {
         match &*self.slot.lock() {
             Slot::Live(sandbox) => Ok(sandbox.clone()),
@@ -147,31 +147,31 @@ impl Entry {
         }
     }
 
-    /// A turn for a call that does not wait for runs.
+    /// Takes a turn for a call that does not wait for runs.
     pub(crate) fn at_once(self: &Arc<Entry>) -> AtOnce {
         AtOnce { entry: self.clone(), turn: self.calls.turn() }
     }
 
-    /// A turn among the runs, after all that came before.
+    /// Takes a turn among the runs, after all earlier ones.
     pub(crate) fn in_turn(self: &Arc<Entry>) -> InTurn {
         InTurn { entry: self.clone(), calls: Some(self.calls.turn()), turn: self.commands.turn() }
     }
 
-    /// Enters a run among those that [`Entry::cancel`] can end.
+    /// Adds a run to those that [`Entry::cancel`] can cancel.
     pub(crate) fn enter_run(self: &Arc<Entry>) -> EnteredRun {
         let cancel = Arc::new(Notify::new());
         self.runs.lock().push_back(cancel.clone());
         EnteredRun { entry: self.clone(), cancel }
     }
 
-    /// Ends the first run that is not over; `false` when there is none.
+    /// Cancels the first unfinished run; returns `false` if there is none.
     pub(crate) fn cancel(&self) -> bool {
         let runs = self.runs.lock();
         runs.front().inspect(|run| run.notify_one()).is_some()
     }
 }
 
-/// A call that does not wait for runs, in the order of the lines all the same.
+/// A call that does not wait for runs, but is still in the order of the lines.
 pub(crate) struct AtOnce {
     entry: Arc<Entry>,
     turn: Turn,
@@ -196,7 +196,7 @@ impl AtOnce {
 /// A run, or a call that waits for runs.
 pub(crate) struct InTurn {
     entry: Arc<Entry>,
-    /// File calls that came before are done first; those that come later need not wait for this.
+    /// Earlier file calls are done first; later ones need not wait for this.
     calls: Option<Turn>,
     turn: Turn,
 }
@@ -224,7 +224,7 @@ impl InTurn {
     }
 }
 
-/// A run that is not over. Dropping it is its end.
+/// An unfinished run. Dropping it marks it as finished.
 pub(crate) struct EnteredRun {
     entry: Arc<Entry>,
     pub(crate) cancel: Arc<Notify>,
@@ -247,7 +247,7 @@ impl Session {
         Arc::new(Session { shared, outbox, callbacks, line_limit, table: Mutex::default() })
     }
 
-    /// The longest line to take from the client now.
+    /// Returns the longest line to accept from the client now.
     pub(crate) fn line_limit(&self) -> usize {
         self.line_limit.load(Ordering::Relaxed)
     }
@@ -256,7 +256,7 @@ impl Session {
         self.table.lock().root.is_some()
     }
 
-    /// Makes room for the root, to be filled.
+    /// Reserves the entry of the root, to be filled.
     pub(crate) fn begin_root(
         &self,
         builder: &Builder,
@@ -273,7 +273,7 @@ impl Session {
         root
     }
 
-    /// It could not be made: another `create` may follow.
+    /// It could not be created: another `create` may follow.
     pub(crate) fn forget_root(&self) {
         self.table.lock().root = None;
     }
@@ -286,7 +286,7 @@ impl Session {
         self.table.lock().builder.clone()
     }
 
-    /// The sandbox a request is about.
+    /// Returns the sandbox a request is about.
     pub(crate) fn entry(&self, id: Option<&str>) -> Result<Arc<Entry>, RpcError> {
         let table = self.table.lock();
         let found = match id {
@@ -296,7 +296,7 @@ impl Session {
         found.cloned().ok_or_else(|| unknown(id.unwrap_or("null")))
     }
 
-    /// Room for so many more sandboxes.
+    /// Reserves capacity for this many more sandboxes.
     pub(crate) fn room(&self, count: usize) -> Result<Vec<OwnedSemaphorePermit>, RpcError> {
         let take = || self.shared.room.clone().try_acquire_owned();
         let room: Result<Vec<_>, _> = (0..count).map(|_| take()).collect();
@@ -305,7 +305,7 @@ impl Session {
         })
     }
 
-    /// Adds a sandbox to the table; answers its id.
+    /// Adds a sandbox to the table; returns its id.
     pub(crate) fn add(&self, entry: Arc<Entry>) -> Result<String, RpcError> {
         let mut table = self.table.lock();
         if table.closed {
@@ -317,7 +317,7 @@ impl Session {
         Ok(id.to_string())
     }
 
-    /// Takes a sandbox out of the table, with its snapshots, if `wanted`.
+    /// Removes a sandbox from the table, with its snapshots, if `wanted`.
     pub(crate) fn remove(&self, id: &str, wanted: fn(&Origin) -> bool) -> Result<Arc<Entry>, RpcError> {
         let mut table = self.table.lock();
         let key = number(id).filter(|key| table.others.get(key).is_some_and(|entry| wanted(&entry.origin)));
@@ -326,7 +326,7 @@ impl Session {
         Ok(entry)
     }
 
-    /// The named sandboxes.
+    /// Returns the named sandboxes.
     pub(crate) fn named(&self) -> Vec<(String, Arc<Entry>)> {
         let table = self.table.lock();
         let named = table.others.iter().filter(|(_, entry)| matches!(entry.origin, Origin::Named { .. }));
@@ -352,7 +352,7 @@ impl Session {
             .ok_or_else(|| RpcError::params(format!("Unknown snapshot: {id}")))
     }
 
-    /// Ends every sandbox. What runs answers as cancelled.
+    /// Destroys every sandbox. Running commands return as cancelled.
     pub(crate) async fn end(&self) {
         let entries: Vec<Arc<Entry>> = {
             let mut table = self.table.lock();
@@ -370,7 +370,7 @@ impl Session {
     }
 }
 
-/// The number of an id of ours; `01` and `+1` are none.
+/// Parses the number of an id; `01` and `+1` are invalid.
 fn number(id: &str) -> Option<u64> {
     id.parse().ok().filter(|number: &u64| number.to_string() == id)
 }

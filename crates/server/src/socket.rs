@@ -14,24 +14,24 @@ use tokio::task::JoinSet;
 use crate::Server;
 use crate::admission::Admission;
 
-/// Why there is no socket.
+/// Why the socket could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// Somebody listens there already.
+    /// Another process already listens there.
     #[error("{0} is in use by another server")]
     InUse(PathBuf),
-    /// Something is there that is not a socket, or it cannot be made.
+    /// Something there is not a socket, or the socket cannot be created.
     #[error("cannot listen at {path}: {error}")]
     Io {
-        /// Where it would be.
+        /// Its path.
         path: PathBuf,
-        /// What went wrong.
+        /// The error.
         error: io::Error,
     },
 }
 
 impl Server {
-    /// Listens at `path`, for this user only, until `end`; then all clients are let go, and the socket is gone.
+    /// Listens at `path`, for this user only, until `end`; then disconnects all clients and removes the socket.
     pub async fn serve_socket(&self, path: &Path, end: impl Future<Output = ()>) -> Result<(), SocketError> {
         let listener = listen(path)?;
         let mut end = pin!(end);
@@ -57,7 +57,7 @@ impl Server {
     }
 }
 
-/// A socket that nobody but this user can ever open.
+/// Creates a socket that only this user can ever open.
 fn listen(path: &Path) -> Result<UnixListener, SocketError> {
     let failed = |error| SocketError::Io { path: path.to_owned(), error };
     remove_left_over(path)?;
@@ -70,7 +70,7 @@ fn listen(path: &Path) -> Result<UnixListener, SocketError> {
     Ok(listener)
 }
 
-/// Removes the socket of a server that is no more; never anything else.
+/// Removes the socket of a server that is gone; never anything else.
 fn remove_left_over(path: &Path) -> Result<(), SocketError> {
     let failed = |error| SocketError::Io { path: path.to_owned(), error };
     match std::fs::symlink_metadata(path) {

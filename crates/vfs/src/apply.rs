@@ -1,4 +1,4 @@
-//! Taking an overlay's changes over into the host directory.
+//! Applying an overlay's changes to the host directory.
 //!
 //! ```text
 //! 1  write all new contents to a directory of their own      nothing is changed yet; most failures are here
@@ -7,9 +7,9 @@
 //! 4  move what is new in place, set modes
 //! 5  note that it is done; forget the overlay's changes: they are the directory now
 //! ```
-//! When a step fails, those before it are undone, the last first; after a crash the next use of the directory does
-//! that, or finishes: see `journal.rs`, `steps.rs` and `recover.rs`. What others see in between is each step by
-//! itself, with every file either old or new.
+//! If a step fails, the steps before it are undone, the last first; after a crash the next use of the directory does
+//! that, or finishes: see `journal.rs`, `steps.rs` and `recover.rs`. In between, others see each step separately, with
+//! every file either old or new.
 
 use crate::diff::{Change, What};
 use crate::disk::{Disk, sync};
@@ -25,14 +25,14 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::sync::Arc;
 
 impl Tree {
-    /// Makes the changes of the overlay mounted at `path` in the host directory itself, and says which they
-    /// were; after that the overlay has none. Pipes, links that lead out of the directory and
-    /// set-user-id bits are not for a host: with any of them nothing is done, and the error is `EPERM`.
-    /// Files still open stay readable; working directories inside have to be entered again.
+    /// Applies the changes of the overlay mounted at `path` to the host directory and returns them; afterwards the
+    /// overlay has none. Pipes, links that lead out of the directory and set-user-id bits cannot be applied: if there
+    /// are any, nothing is done, and the error is `EPERM`. Files still open stay readable; working directories inside
+    /// must be entered again.
     ///
-    /// A crash leaves the directory as it was or with all changes, once it is mounted again (not read-only). For that
-    /// a journal is kept in the directory for Wardian's state; where there is none, the error is `ENOENT`. While
-    /// another process applies to the same directory, this waits, for at most half a minute (`EBUSY`).
+    /// After a crash the directory is either unchanged or has all changes, once it is mounted again (not read-only). For
+    /// that a journal is kept in Wardian's state directory; if there is none, the error is `ENOENT`. While another
+    /// process applies to the same directory, this waits, for at most half a minute (`EBUSY`).
     pub fn apply(&mut self, path: &[u8]) -> Result<Vec<Change>> {
         let host = self.overlay_host(path)?;
         let journal = Journal::lock(&host)?;
@@ -40,8 +40,8 @@ impl Tree {
         self.apply_locked(path, &journal)
     }
 
-    /// The same, unless the host has changed something since the sandbox first touched it: then nothing is done, and
-    /// the path of that is the answer.
+    /// Does the same, unless the host has changed something since the sandbox first touched it: then nothing is done,
+    /// and that path is returned.
     pub fn apply_unless_changed(&mut self, path: &[u8]) -> Result<std::result::Result<Vec<Change>, Vec<u8>>> {
         let host = self.overlay_host(path)?;
         let journal = Journal::lock(&host)?;
@@ -78,7 +78,7 @@ impl Tree {
         Ok(changes)
     }
 
-    /// What [`Tree::apply`] would do, or why it would refuse; nothing is done.
+    /// Returns what [`Tree::apply`] would do, or why it would refuse; does nothing.
     pub fn check_apply(&self, path: &[u8]) -> Result<Vec<Change>> {
         let top = self.lookup(&Caller::ROOT, &self.root(), path, true)?;
         let host = self.overlay_host(path)?;
@@ -133,7 +133,7 @@ impl<'t> Apply<'t> {
         Ok(())
     }
 
-    /// Refuses what must not reach the host; of a link, says where it leads.
+    /// Refuses what must not reach the host; for a link, returns where it leads.
     fn check(&self, change: &Change) -> Result<Vec<u8>> {
         let mode = match change.what {
             What::Deleted { .. } => return Ok(Vec::new()),
@@ -154,8 +154,8 @@ impl<'t> Apply<'t> {
         self.tree.lookup(&Caller::ROOT, &self.top, &change.path, false)
     }
 
-    /// Plans every step and has what it needs on disk: new contents, and a second name for each old one that is to be
-    /// replaced. Nothing of it is visible.
+    /// Plans every step and writes what it needs to disk: new contents, and a second name for each old file that will be
+    /// replaced. None of it is visible.
     fn prepare(&mut self, changes: &[Change], targets: &[Vec<u8>]) -> Result<()> {
         self.disk().mkdir(&self.record.stage)?;
         self.record.stage_ino = self.ino(&self.record.stage)?;
@@ -191,7 +191,7 @@ impl<'t> Apply<'t> {
         Ok(self.disk().find(path)?.ok_or(Errno::ENOENT)?.ino)
     }
 
-    /// The step that brings what is staged to its place.
+    /// Returns the step that moves what is staged to its place.
     fn step_to(&self, number: usize, change: &Change) -> Result<Step> {
         let (path, stage) = (change.path.clone(), &self.record.stage);
         let new = self.ino(&staged(stage, number))?;
@@ -233,7 +233,7 @@ impl<'t> Apply<'t> {
     }
 }
 
-/// Copies a file's content. Holes stay holes: they cost the sandbox nothing, and so they must not cost the host.
+/// Copies a file's content. Holes stay holes: they cost the sandbox nothing, so they must not cost the host anything.
 fn copy(tree: &Tree, from: &mut Handle, to: &File) -> Result<()> {
     let mut buf = vec![0; 64 << 10];
     let mut offset = 0;

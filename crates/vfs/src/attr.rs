@@ -7,12 +7,12 @@ use crate::stat::{SetTime, Stat, now};
 use crate::{Access, Caller, Errno, FileKind, Handle, Place, Result, Tree};
 
 impl Tree {
-    /// A file's metadata. `follow`: of what a link leads to, rather than of the link.
+    /// Returns a file's metadata. `follow`: of what a link leads to, rather than of the link.
     pub fn stat(&self, who: &Caller, at: &Place, path: &[u8], follow: bool) -> Result<Stat> {
         self.stat_place(who, &self.lookup(who, at, path, follow)?)
     }
 
-    /// The metadata of what is at a place.
+    /// Returns the metadata of what is at a place.
     pub fn stat_place(&self, who: &Caller, place: &Place) -> Result<Stat> {
         match &place.0 {
             Spot::Inode(ino) => Ok(self.stat_inode(*ino)?),
@@ -40,7 +40,7 @@ impl Tree {
         }
     }
 
-    /// May `who` do this with the file (links followed)?
+    /// Checks that `who` may do this with the file (links followed).
     pub fn access(&self, who: &Caller, at: &Place, path: &[u8], wanted: Access) -> Result<()> {
         let place = self.lookup(who, at, path, true)?;
         let stat = self.stat_place(who, &place)?;
@@ -86,7 +86,7 @@ impl Tree {
         }
     }
 
-    /// Gives a file to another owner or group. Only root gives files away.
+    /// Changes a file's owner or group. Only root can change the owner.
     pub fn chown(
         &mut self,
         who: &Caller,
@@ -101,7 +101,7 @@ impl Tree {
         self.chown_place(who, &place, uid, gid)
     }
 
-    /// Gives an open file to another owner or group.
+    /// Changes an open file's owner or group.
     pub fn chown_handle(
         &mut self,
         who: &Caller,
@@ -186,8 +186,8 @@ impl Tree {
         }
     }
 
-    /// [`Tree::check_writable`] for something that a path has led to. A directory knows its own path; a
-    /// file is where its path says, once links are resolved.
+    /// [`Tree::check_writable`] for something that a path has led to. A directory knows its own path; a file is where
+    /// its path says, once links are resolved.
     pub(crate) fn check_place_writable(
         &self,
         place: &Place,
@@ -211,7 +211,7 @@ fn check_frozen(handle: &Handle) -> Result<()> {
     if handle.frozen { Err(Errno::EROFS) } else { Ok(()) }
 }
 
-/// What a change by someone other than root takes away: the power to act as the file's owner or group.
+/// What a change by anyone but root removes: the power to act as the file's owner or group.
 pub(crate) fn drop_set_ids(inode: &mut Inode) {
     inode.mode &= !0o4000;
     if inode.mode & 0o010 != 0 {

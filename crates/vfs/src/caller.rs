@@ -1,10 +1,10 @@
-//! Who asks, and whether the permission bits let them.
+//! Who calls, and what the permission bits allow them.
 
 use crate::stat::Stat;
 use crate::{Errno, FileKind, Result};
 use bitflags::bitflags;
 
-/// Who asks for an operation.
+/// The caller of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// User id; 0 passes every permission check, as on Unix.
@@ -13,7 +13,7 @@ pub struct Caller {
     pub gid: u32,
     /// Permission bits that new files do not get.
     pub umask: u32,
-    /// The asking process, so that `/proc/self` can be answered; 0 outside any process.
+    /// The calling process, for `/proc/self`; 0 outside any process.
     pub pid: u32,
 }
 
@@ -27,12 +27,12 @@ impl Caller {
         self.uid == 0
     }
 
-    /// May this caller act as the owner: change mode and times, remove from a sticky directory?
+    /// Returns whether this caller may act as the owner: change mode and times, remove from a sticky directory.
     pub(crate) fn owns(&self, stat: &Stat) -> bool {
         self.is_root() || self.uid == stat.uid
     }
 
-    /// The permission check of every Unix: the first class that fits decides, and only that one.
+    /// The Unix permission check: the first class that matches decides, and only that one.
     pub(crate) fn check(&self, stat: &Stat, wanted: Access) -> Result<()> {
         let granted = if self.is_root() {
             // Root reads and writes all, but executes only what somebody could.
@@ -49,14 +49,14 @@ impl Caller {
 }
 
 bitflags! {
-    /// What [`Tree::access`](crate::Tree::access) asks about. Empty asks whether the file exists.
+    /// The permissions that [`Tree::access`](crate::Tree::access) checks. Empty checks whether the file exists.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Access: u32 {
-        /// May it be read?
+        /// Reading.
         const R = 4;
-        /// May it be written?
+        /// Writing.
         const W = 2;
-        /// May it be executed or, if a directory, searched?
+        /// Executing or, for a directory, searching.
         const X = 1;
     }
 }

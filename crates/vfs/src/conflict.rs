@@ -1,7 +1,7 @@
-//! What the host changed under an overlay.
+//! Conflicts: what the host changed under an overlay.
 //!
 //! When a name of an overlay is first touched, what was below it is noted. Applying the overlay's changes is safe only
-//! where that is still there.
+//! if that is still there.
 
 use crate::diff::{Change, What};
 use crate::host::HostDir;
@@ -15,7 +15,7 @@ use crate::{Caller, Errno, FileKind, Result, Tree};
 /// What was below a name when it was first touched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Below {
-    /// `None` where there was nothing.
+    /// `None` if there was nothing.
     found: Option<Seen>,
     /// When that was.
     at: i64,
@@ -35,7 +35,7 @@ impl Seen {
         Seen { kind: stat.kind, mode: stat.mode, size: stat.size, mtime: stat.mtime, ino: stat.ino }
     }
 
-    /// Is it still what it was? A directory is, whatever comes and goes in it.
+    /// Returns whether it is still what it was. A directory is, whatever is added or removed in it.
     fn is_still(&self, stat: &Stat) -> bool {
         let now = Seen::of(stat);
         match (self.kind, now.kind) {
@@ -46,7 +46,7 @@ impl Seen {
 }
 
 impl Tree {
-    /// Notes what is below `name` of an overlay's directory, unless that was noted before.
+    /// Notes what is below `name` of an overlay's directory, unless that was already noted.
     pub(crate) fn note_below(&mut self, dir: Ino, name: &[u8]) {
         let Ok(Some(lower)) = self.dir(dir).map(|dir| dir.lower.clone()) else { return };
         self.note_below_spot(&lower.child(name));
@@ -68,8 +68,8 @@ impl Tree {
         self.below = kept.into_iter().map(|(spot, below)| (spot.clone(), below.clone())).collect();
     }
 
-    /// The paths that the overlay mounted at `path` has changed and the host has, too, since the sandbox first touched
-    /// them: to apply these changes would undo the host's.
+    /// Returns the paths that both the overlay mounted at `path` and the host have changed since the sandbox first
+    /// touched them: applying these changes would undo the host's.
     pub fn overlay_conflicts(&self, path: &[u8]) -> Result<Vec<Vec<u8>>> {
         let top = self.lookup(&Caller::ROOT, &self.root(), path, true)?;
         let (mount, point) = self.mount_with_root(&top).ok_or(Errno::EINVAL)?;

@@ -3,11 +3,11 @@
 //! ```text
 //! small file    [ chunk 0 ]                       one reference-counted vector, as long as the file
 //! large file    0 -> [64 KiB]  1 -> [64 KiB]  7 -> [..]    what is missing is a hole and reads as zeros
-//! system file   bytes shared by every tree of the process, perhaps unpacked only when somebody reads
+//! system file   bytes shared by every tree of the process, perhaps unpacked only when first read
 //! lower file    still on the host, under an overlay
 //! ```
-//! The quota charges a chunk up to its own end or the end of the file, whichever comes first: a file without
-//! holes is charged its size, a hole of whole chunks nothing.
+//! The quota charges a chunk up to its own end or the end of the file, whichever comes first: a file without holes is
+//! charged its size, a hole of whole chunks nothing.
 
 use crate::place::MountSpot;
 use crate::quota::CHUNK_MAP;
@@ -17,24 +17,24 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// The size of a chunk: what the first write after a clone copies at most.
+/// The size of a chunk: the most that the first write after a clone copies.
 pub(crate) const CHUNK: u64 = 64 * 1024;
-/// With so many chunks a file may have one more that is not full without taking much more than it is charged.
+/// With this many chunks, a file may have one more that is not full without using much more than it is charged.
 const FILLED: u64 = 8;
-/// The largest file, Linux's own limit.
+/// The largest file: Linux's own limit.
 pub(crate) const SIZE_MAX: u64 = i64::MAX as u64;
 
 type Chunk = Arc<Vec<u8>>;
 type Load = Arc<dyn Fn() -> Result<Arc<[u8]>> + Send + Sync>;
 
-/// Bytes given to [`Tree::install`](crate::Tree::install).
+/// The bytes passed to [`Tree::install`](crate::Tree::install).
 #[derive(Clone)]
 pub enum Content {
-    /// The bytes themselves, shared with whoever else holds them.
+    /// The bytes themselves, shared with other holders.
     Bytes(Arc<[u8]>),
-    /// Bytes that are fetched when somebody first reads them, once for all trees that share the file.
+    /// Bytes that are fetched when first read, once for all trees that share the file.
     Lazy {
-        /// How many there will be. A `load` that brings another number makes the file unreadable (`EIO`).
+        /// Their length. If `load` returns another number of bytes, the file is unreadable (`EIO`).
         len: u64,
         /// Fetches them, for example by unpacking a program.
         load: Load,
@@ -50,7 +50,7 @@ impl fmt::Debug for Content {
     }
 }
 
-/// Bytes to be fetched once.
+/// Bytes to fetch once.
 pub(crate) struct Lazy {
     load: Load,
     loaded: OnceLock<Result<Arc<[u8]>>>,
@@ -67,8 +67,8 @@ impl Lazy {
     }
 }
 
-/// A version for content that has just changed. One counter for the whole process: equal versions mean
-/// equal content in whatever tree.
+/// Returns a version for content that has just changed. There is one counter for the whole process: equal versions mean
+/// equal content in any tree.
 pub(crate) fn new_version() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -76,9 +76,9 @@ pub(crate) fn new_version() -> u64 {
 
 #[derive(Clone)]
 enum Data {
-    /// Nothing but, perhaps, one hole.
+    /// Nothing except, perhaps, one hole.
     Hole,
-    /// Chunk 0 alone: every small file, without the cost of a map.
+    /// Only chunk 0: every small file, without the cost of a map.
     One(Chunk),
     /// By chunk number.
     Many(OrdMap<u64, Chunk>),
@@ -110,7 +110,7 @@ impl FileBody {
         FileBody { size, version: new_version(), data }
     }
 
-    /// A file of an overlay whose metadata is the tree's but whose bytes are still below.
+    /// A file of an overlay whose metadata is in the tree but whose bytes are still below.
     pub(crate) fn lower(spot: MountSpot, size: u64) -> FileBody {
         FileBody { size, version: 0, data: Data::Lower(spot) }
     }
@@ -123,7 +123,7 @@ impl FileBody {
         self.version
     }
 
-    /// Where the bytes are, if not here.
+    /// Returns where the bytes are, if not here.
     pub(crate) fn lower_spot(&self) -> Option<&MountSpot> {
         match &self.data {
             Data::Lower(spot) => Some(spot),
@@ -131,17 +131,17 @@ impl FileBody {
         }
     }
 
-    /// Are the bytes the tree's own, so that they may be written?
+    /// Returns whether the tree owns the bytes, so that they may be written.
     pub(crate) fn is_own(&self) -> bool {
         matches!(self.data, Data::Hole | Data::One(_) | Data::Many(_))
     }
 
-    /// What the quota charges for the content.
+    /// Returns what the quota charges for the content.
     pub(crate) fn charge(&self) -> u64 {
         self.charge_at_size(self.size)
     }
 
-    /// What the quota would charge if the file were longer. (Shorter files never cost more.)
+    /// Returns what the quota would charge if the file were longer. (Shorter files never cost more.)
     pub(crate) fn charge_at_size(&self, size: u64) -> u64 {
         match &self.data {
             Data::Hole | Data::Shared(_) | Data::Lazy(_) | Data::Lower(_) => 0,
@@ -153,7 +153,7 @@ impl FileBody {
         }
     }
 
-    /// What the content takes of memory besides the bytes.
+    /// Returns the memory that the content uses in addition to its bytes.
     pub(crate) fn metadata(&self) -> u64 {
         match &self.data {
             Data::Many(_) => CHUNK_MAP,
@@ -162,7 +162,7 @@ impl FileBody {
         }
     }
 
-    /// What a map of chunks will take, if content up to `end` needs one that is not there yet.
+    /// Returns the cost of a map of chunks, if content up to `end` needs one that does not exist yet.
     pub(crate) fn map_cost(&self, end: u64) -> u64 {
         if end > CHUNK && !matches!(self.data, Data::Many(_)) { CHUNK_MAP } else { 0 }
     }
@@ -183,7 +183,7 @@ impl FileBody {
         }
     }
 
-    /// What the charge would be if `[offset, end)`, which lies within one chunk, were written.
+    /// Returns the charge if `[offset, end)`, which lies within one chunk, were written.
     fn charge_with(&self, offset: u64, end: u64) -> u64 {
         let number = offset / CHUNK;
         let has = self.chunk(number).is_some();
@@ -223,7 +223,7 @@ impl FileBody {
         }
     }
 
-    /// Writes at `offset` as much of `data` as `room` more bytes of charge allow, and says how much.
+    /// Writes as much of `data` at `offset` as `room` more bytes of charge allow, and returns how much.
     pub(crate) fn write_at(&mut self, mut data: &[u8], mut offset: u64, mut room: u64) -> usize {
         let mut written = 0;
         match room.checked_sub(self.map_cost(offset.saturating_add(data.len() as u64))) {
@@ -255,7 +255,7 @@ impl FileBody {
         written
     }
 
-    /// How many of `len` bytes at `offset` (within one chunk) may be written for `room` more charge.
+    /// Returns how many of `len` bytes at `offset` (within one chunk) may be written for `room` more charge.
     fn fitting(&self, offset: u64, len: u64, before: u64, room: u64) -> u64 {
         let cost = |len: u64| self.charge_with(offset, offset + len) - before;
         let excess = cost(len).saturating_sub(room);
@@ -304,7 +304,7 @@ impl FileBody {
         }
     }
 
-    /// Sets the size; new bytes are a hole. The caller has seen that the charge allows it.
+    /// Sets the size; new bytes are a hole. The caller has checked that the charge allows it.
     pub(crate) fn set_size(&mut self, size: u64) {
         if size < self.size {
             self.cut(size);
@@ -338,7 +338,7 @@ impl FileBody {
         }
     }
 
-    /// All of it in one piece, where it is not the tree's own: what a first write starts from.
+    /// Returns all of it in one piece, if the tree does not own it: the starting point of a first write.
     pub(crate) fn flat(&self) -> Result<Option<Arc<[u8]>>> {
         match &self.data {
             Data::Shared(bytes) => Ok(Some(bytes.clone())),
@@ -347,14 +347,14 @@ impl FileBody {
         }
     }
 
-    /// Gives every chunk of `[offset, end)` memory, as `fallocate` promises; the size does not change here.
+    /// Allocates memory for every chunk of `[offset, end)`, as `fallocate` promises; the size does not change here.
     pub(crate) fn fill_holes(&mut self, offset: u64, end: u64) {
         for number in offset / CHUNK..end.div_ceil(CHUNK) {
             self.chunk_mut(number);
         }
     }
 
-    /// What [`FileBody::fill_holes`] and a size of at least `end` would make the charge.
+    /// Returns the charge after [`FileBody::fill_holes`] and with a size of at least `end`.
     pub(crate) fn charge_filled(&self, offset: u64, end: u64) -> u64 {
         let size = self.size.max(end);
         let wanted = offset / CHUNK..end.div_ceil(CHUNK);
@@ -368,7 +368,7 @@ impl FileBody {
         charge(self.chunk_count() + (wanted.end - wanted.start) - present, size, has_last)
     }
 
-    /// The first byte at or after `offset` that is (or is not) in a hole; `None` past the last one.
+    /// Returns the first byte at or after `offset` that is (or is not) in a hole; `None` past the last one.
     pub(crate) fn find(&self, offset: u64, data: bool) -> Option<u64> {
         if offset >= self.size {
             return None;
@@ -395,9 +395,9 @@ fn charge(count: u64, size: u64, has_last: bool) -> u64 {
     count * CHUNK - beyond
 }
 
-/// Makes room for `len` bytes. The quota counts bytes, not capacity, so a chunk has at most a quarter more than
-/// it needs; but one of a file that has `others` besides is likely to be filled, and growing it in steps would
-/// copy it over and over.
+/// Makes space for `len` bytes. The quota counts bytes, not capacity, so a chunk has at most a quarter more than it
+/// needs. A chunk of a file that has `others` as well is likely to be filled, and growing it in steps would copy it
+/// again and again.
 fn grow(chunk: &mut Vec<u8>, others: u64, len: usize) {
     if chunk.capacity() >= len {
         return;

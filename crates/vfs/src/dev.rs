@@ -1,4 +1,4 @@
-//! What the devices of `/dev` read and write: any amount, without keeping any of it.
+//! Reading and writing the devices of `/dev`: any amount, without storing any of it.
 
 use crate::{Device, Errno, Result};
 

@@ -1,7 +1,7 @@
-//! What a sandbox has changed in an overlay: as a list, and as a patch.
+//! What a sandbox has changed in an overlay, as a list and as a patch.
 //!
-//! The overlay's view is compared with the host directory as it is now, path by path. Names that were never
-//! touched are known to be equal and are not looked at.
+//! The overlay's view is compared with the host directory as it is now, path by path. Names that were never touched are
+//! known to be equal and are skipped.
 
 use crate::dir::Target;
 use crate::handle::OpenFlags;
@@ -22,41 +22,42 @@ pub struct Change {
     pub path: Vec<u8>,
     /// What happened to it.
     pub what: What,
-    /// What kind of file it is, or was if it is deleted.
+    /// The kind of file, or of the deleted file.
     pub kind: FileKind,
 }
 
 /// What happened to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// It is new, with these permission bits.
+    /// It was added, with these permission bits.
     Added {
         /// Permission bits.
         mode: u32,
     },
-    /// It has other content (a file) or another target (a link).
+    /// Its content (of a file) or target (of a link) changed.
     Modified,
-    /// It is gone, and so is all that was below it.
+    /// It was deleted, with everything below it.
     Deleted {
         /// The permission bits it had.
         mode: u32,
     },
-    /// It has other permission bits. A file may be `Modified` as well.
+    /// Its permission bits changed. A file may be `Modified` as well.
     Mode {
-        /// As they are below.
+        /// The bits below.
         from: u32,
-        /// As they are now.
+        /// The bits now.
         to: u32,
     },
 }
 
-/// Longer texts are called different without saying where.
+/// Longer texts are reported as different without details.
 const TEXT_MAX: u64 = 4 << 20;
-/// Comparing two texts may take this long before the result need not be the shortest any more.
+/// After this much time, the comparison of two texts may return a result that is not the shortest.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl Tree {
-    /// What has changed in the overlay mounted at `path`, in the order of paths. `EINVAL` if no overlay is.
+    /// Returns what has changed in the overlay mounted at `path`, ordered by path, or `EINVAL` if no overlay is mounted
+    /// there.
     pub fn diff(&self, path: &[u8]) -> Result<Vec<Change>> {
         let mut diff = Diff::new(self, path)?;
         diff.run()?;
@@ -64,7 +65,7 @@ impl Tree {
         Ok(diff.changes)
     }
 
-    /// The same as a patch that `git apply` takes. Files that are not text are only named.
+    /// Returns the same as a patch for `git apply`. Files that are not text are only named.
     pub fn diff_text(&self, path: &[u8]) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         let diff = Diff::new(self, path)?;
@@ -79,7 +80,7 @@ impl Tree {
     }
 }
 
-/// Are these the deletion of one file and the addition of another under its name?
+/// Returns whether these are the deletion of one file and the addition of another under its name.
 fn starts_anew(first: &Change, second: &Change) -> bool {
     matches!((first.what, second.what), (What::Deleted { .. }, What::Added { .. }))
 }
@@ -179,8 +180,8 @@ impl<'t> Diff<'t> {
         Ok(())
     }
 
-    /// Collects the names on our side. True if the directory still shows the one below it at the same path:
-    /// then only names that have an entry of their own can differ, and only those are collected.
+    /// Collects the names in the sandbox. Returns true if the directory still shows the one below it at the same path:
+    /// then only names that have their own entry can differ, and only those are collected.
     fn names_to_compare(
         &self,
         pair: &Pair,
@@ -272,7 +273,7 @@ impl<'t> Diff<'t> {
         Ok(())
     }
 
-    /// A file's or link's text below; `None` if it is not text.
+    /// Returns a file's or link's text below; `None` if it is not text.
     fn old(&self, change: &Change) -> Result<Option<String>> {
         if change.kind == FileKind::Symlink {
             return Ok(String::from_utf8(self.host.read_link(&change.path)?).ok());
@@ -287,7 +288,7 @@ impl<'t> Diff<'t> {
         Ok(text(bytes))
     }
 
-    /// The same in the sandbox.
+    /// Returns the same in the sandbox.
     fn new_text(&self, change: &Change) -> Result<Option<String>> {
         let place = self.tree.lookup(&Caller::ROOT, &self.top, &change.path, false)?;
         if change.kind == FileKind::Symlink {
@@ -313,7 +314,7 @@ impl<'t> Diff<'t> {
 }
 
 impl Tree {
-    /// Is the content of the file at `place` still the one below, at `spot`?
+    /// Returns whether the content of the file at `place` is still the one below, at `spot`.
     fn shows(&self, place: &Place, spot: &MountSpot) -> bool {
         match &place.0 {
             Spot::Mount(lower) => lower == spot,

@@ -1,7 +1,7 @@
 //! Directories: ordered maps from a hash of the name to the entry.
 //!
-//! The order is the hash's, so the position of an entry never depends on its neighbours, and a `readdir`
-//! cursor (the key to go on from) stays valid whatever comes and goes meanwhile.
+//! Entries are ordered by hash, so the position of an entry never depends on its neighbours, and a `readdir` cursor (the
+//! key to continue from) stays valid whatever is added or removed meanwhile.
 //!
 //! ```text
 //! cursor   0    1     256 ...                               ... 2^63
@@ -25,9 +25,9 @@ pub(crate) struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Inode(Ino),
-    /// The same, under a name that came with the system: the quota does not count it.
+    /// The same, under a name that was installed with the system: the quota does not count it.
     System(Ino),
-    /// In an overlay: the lower directory's entry of this name is gone.
+    /// In an overlay: the lower directory's entry of this name is hidden.
     Whiteout,
 }
 
@@ -39,7 +39,7 @@ impl Target {
         }
     }
 
-    /// What the quota counts for a name with this target.
+    /// Returns what the quota counts for a name with this target.
     pub(crate) fn cost(self, name: &[u8]) -> u64 {
         if matches!(self, Target::System(_)) { 0 } else { name_cost(name) }
     }
@@ -49,11 +49,11 @@ impl Target {
 #[derive(Clone)]
 pub(crate) struct Dir {
     entries: OrdMap<u64, Entry>,
-    /// How many entries have had to make way for a name of equal hash; almost always none ever.
+    /// How many entries had to be moved because another name has the same hash; almost always none.
     displaced: u32,
     pub(crate) subdirs: u32,
     pub(crate) whiteouts: u32,
-    /// The directory this one is in, and under which name: what makes `getcwd` cheap.
+    /// The directory this one is in, and its name there: this makes `getcwd` cheap.
     pub(crate) parent: Ino,
     pub(crate) name: Name,
     /// The host directory that shows through, in an overlay.
@@ -78,7 +78,7 @@ impl Dir {
         }
     }
 
-    /// How many names there are, whiteouts not counted.
+    /// Returns the number of names, not counting whiteouts.
     pub(crate) fn len(&self) -> usize {
         self.entries.len() - self.whiteouts as usize
     }
@@ -88,7 +88,7 @@ impl Dir {
         self.entries.get(&key).map(|entry| entry.target)
     }
 
-    /// Where `name` is, if it is.
+    /// Returns where `name` is, if it exists.
     fn key_of(&self, name: &[u8]) -> Option<u64> {
         let first = first_key(name);
         if self.displaced == 0 {
@@ -98,8 +98,8 @@ impl Dir {
         same.into_iter().find(|(_, entry)| *entry.name == *name).map(|(key, _)| *key)
     }
 
-    /// Puts `name`, in place of what had this name. False if 256 names share its hash, which takes an
-    /// enemy with years of time.
+    /// Inserts `name`, replacing an entry with this name. Returns false if 256 names share its hash, which would take an
+    /// attacker years.
     #[must_use]
     pub(crate) fn put(&mut self, name: &Name, target: Target) -> bool {
         self.take(name);
@@ -127,17 +127,17 @@ impl Dir {
         (self.displaced, self.subdirs, self.whiteouts) = (0, 0, 0);
     }
 
-    /// Entries from a cursor on, with their keys.
+    /// Returns the entries from a cursor on, with their keys.
     pub(crate) fn entries_from(&self, key: u64) -> impl Iterator<Item = (u64, &Entry)> {
         self.entries.range(key..).map(|(key, entry)| (*key, entry))
     }
 
-    /// Names and what they stand for, whiteouts left out.
+    /// Returns the names and their targets, without whiteouts.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Name, Ino)> {
         self.entries.values().filter_map(|entry| Some((&entry.name, entry.target.ino()?)))
     }
 
-    /// What the quota counts for all names in it.
+    /// Returns what the quota counts for all names in it.
     pub(crate) fn names_cost(&self) -> u64 {
         self.entries.values().map(|entry| entry.target.cost(&entry.name)).sum()
     }

@@ -1,9 +1,9 @@
-//! The steps that applying an overlay's changes and recovering from a crash are made of: each is one system
-//! call that leaves something in a host directory.
+//! The basic steps of applying an overlay's changes and of recovering from a crash: each is one system call that changes
+//! something in a host directory.
 //!
-//! Paths are walked name by name below the directory, and no link is followed, wherever it leads. That is
-//! stricter than what guests' own calls are held to: what is done here may follow a journal, and must not be
-//! led anywhere by what has happened to the directory since that was written.
+//! Paths are walked name by name below the directory, and no link is ever followed. That is stricter than for guests'
+//! own calls: what is done here may follow a journal, and must not be misled by changes to the directory since the
+//! journal was written.
 
 use crate::host::HostDir;
 use crate::{Errno, Result, probe};
@@ -30,7 +30,7 @@ pub(crate) struct Found {
 pub(crate) struct Disk<'h>(pub(crate) &'h HostDir);
 
 impl Disk<'_> {
-    /// The directory a path is in, opened without following links, and the name there.
+    /// Returns the directory a path is in, opened without following links, and the name there.
     fn parent<'p>(&self, path: &'p [u8]) -> Result<(OwnedFd, &'p OsStr)> {
         let (dir, name) = crate::name::split(path);
         if matches!(name, b"" | b"." | b"..") {
@@ -54,7 +54,7 @@ impl Disk<'_> {
         Ok(dir)
     }
 
-    /// What is there; `None` if nothing is, or if the directory it would be in is gone.
+    /// Returns what is there; `None` if nothing is, or if the directory it would be in is gone.
     pub(crate) fn find(&self, path: &[u8]) -> Result<Option<Found>> {
         let found = self
             .parent(path)
@@ -74,7 +74,7 @@ impl Disk<'_> {
         }))
     }
 
-    /// Moves to a name that nothing may have.
+    /// Moves to a name that must not exist.
     pub(crate) fn rename_new(&self, from: &[u8], to: &[u8]) -> Result<()> {
         let ((from_dir, from_name), (to_dir, to_name)) = (self.parent(from)?, self.parent(to)?);
         probe::step();
@@ -89,14 +89,14 @@ impl Disk<'_> {
         Ok(rustix::fs::renameat(&from_dir, from_name, &to_dir, to_name)?)
     }
 
-    /// Moves to a name, in place of what has it.
+    /// Moves to a name, replacing what is there.
     pub(crate) fn rename_over(&self, from: &[u8], to: &[u8]) -> Result<()> {
         let ((from_dir, from_name), (to_dir, to_name)) = (self.parent(from)?, self.parent(to)?);
         probe::step();
         Ok(rustix::fs::renameat(&from_dir, from_name, &to_dir, to_name)?)
     }
 
-    /// Gives a file or a link one more name.
+    /// Gives a file or a link an additional name.
     pub(crate) fn link(&self, from: &[u8], to: &[u8]) -> Result<()> {
         let ((from_dir, from_name), (to_dir, to_name)) = (self.parent(from)?, self.parent(to)?);
         probe::step();
@@ -134,7 +134,7 @@ impl Disk<'_> {
         Ok(rustix::fs::unlinkat(&dir, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Sets permission bits; never set-user-id or set-group-id, which would act on the host.
+    /// Sets permission bits; never set-user-id or set-group-id, which would take effect on the host.
     pub(crate) fn chmod(&self, path: &[u8], mode: u32) -> Result<()> {
         let (dir, name) = self.parent(path)?;
         if self.find(path)?.is_none_or(|found| found.is_link) {
@@ -158,7 +158,7 @@ impl Disk<'_> {
         Ok(names)
     }
 
-    /// Has names made in a directory, or taken from it, survive a power cut.
+    /// Makes names added to or removed from a directory survive a power failure.
     pub(crate) fn sync_dir(&self, path: &[u8]) -> Result<()> {
         match self.walk(path, OFlags::RDONLY) {
             Ok(dir) => sync(&dir),
@@ -168,7 +168,7 @@ impl Disk<'_> {
         }
     }
 
-    /// The same for everything on this file system at once: quicker where there is much.
+    /// Does the same for everything on this file system at once: faster for many files.
     pub(crate) fn sync_all(&self) -> Result<()> {
         let dir = self.walk(b"", OFlags::RDONLY)?;
         probe::step();

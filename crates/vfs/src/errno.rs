@@ -1,4 +1,4 @@
-//! What can go wrong, in Unix's own words.
+//! The errors of file operations, as Unix errnos.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ pub type Result<T> = std::result::Result<T, Errno>;
 
 macro_rules! errnos {
     ($($name:ident = $number:literal, $text:literal;)*) => {
-        /// An error number, as in `errno.h`. The upper-case names are the ones every Unix manual uses.
+        /// An error number, as in `errno.h`. The upper-case names are those of every Unix manual.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
         #[allow(clippy::upper_case_acronyms)]
         pub enum Errno {
@@ -15,17 +15,17 @@ macro_rules! errnos {
         }
 
         impl Errno {
-            /// The symbolic name: `"ENOENT"`.
+            /// Returns the symbolic name: `"ENOENT"`.
             pub fn name(self) -> &'static str {
                 match self { $(Errno::$name => stringify!($name),)* }
             }
 
-            /// Linux's number for it.
+            /// Returns Linux's number for it.
             pub fn raw(self) -> i32 {
                 match self { $(Errno::$name => $number,)* }
             }
 
-            /// The error with this Linux number; one that this list does not know becomes `EIO`.
+            /// Returns the error with this Linux number; an unknown one becomes `EIO`.
             pub fn from_raw(linux: i32) -> Errno {
                 match linux { $($number => Errno::$name,)* _ => Errno::EIO }
             }

@@ -1,4 +1,4 @@
-//! Checking a tree's own bookkeeping. Tests and fuzzers ask after every operation.
+//! Consistency checks of a tree. Tests and fuzzers run them after every operation.
 
 use crate::inode::Body;
 use crate::place::Ino;
@@ -6,8 +6,8 @@ use crate::tree::Tree;
 use std::collections::HashMap;
 
 impl Tree {
-    /// Checks that the tree's books are right: names and link counts, parents, handles, quota counters.
-    /// What is wrong, it says; nothing ever should be.
+    /// Checks that the tree's bookkeeping is right: names and link counts, parents, handles, quota counters. Returns
+    /// what is wrong; nothing ever should be.
     pub fn fsck(&self) -> std::result::Result<(), String> {
         let mut names: HashMap<Ino, u32> = HashMap::new();
         for (ino, inode) in &self.inodes {

@@ -12,32 +12,32 @@ bitflags! {
     /// How to open a file.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct OpenFlags: u32 {
-        /// For reading.
+        /// Opens for reading.
         const READ = 1;
-        /// For writing.
+        /// Opens for writing.
         const WRITE = 1 << 1;
-        /// Make it if it is not there.
+        /// Creates the file if it does not exist.
         const CREATE = 1 << 2;
-        /// With `CREATE`: `EEXIST` if it is there, even as a link that leads nowhere.
+        /// With `CREATE`: returns `EEXIST` if the file exists, even as a dangling link.
         const EXCL = 1 << 3;
-        /// Empty it.
+        /// Truncates the file.
         const TRUNC = 1 << 4;
-        /// Every write goes to the end.
+        /// Makes every write append.
         const APPEND = 1 << 5;
-        /// `ENOTDIR` unless it is a directory.
+        /// Returns `ENOTDIR` unless it is a directory.
         const DIRECTORY = 1 << 6;
-        /// `ELOOP` if it is a symbolic link.
+        /// Returns `ELOOP` if it is a symbolic link.
         const NOFOLLOW = 1 << 7;
-        /// Just the place, without reading or writing: needs no permission, and with `NOFOLLOW` opens links.
+        /// Opens only the place, without reading or writing: needs no permission, and with `NOFOLLOW` opens links.
         const PATH = 1 << 8;
-        /// Never wait. The tree never does; it keeps the flag for pipes and terminals.
+        /// Never waits. The tree never does; it keeps the flag for pipes and terminals.
         const NONBLOCK = 1 << 9;
     }
 }
 
-/// An open file: plain data, with an offset of its own and no reference into the tree. It belongs to the
-/// tree that opened it and to every clone made while it was open: each of them wants it (or a clone of it)
-/// closed once by [`Tree::close`], or an unlinked file's space is not given back.
+/// An open file: plain data, with its own offset and no reference into the tree. It belongs to the tree that opened it
+/// and to every clone made while it was open: in each of them it (or a clone of it) must be closed once with
+/// [`Tree::close`], or the space of an unlinked file is not freed.
 #[derive(Clone, Debug)]
 pub struct Handle {
     pub(crate) open: Open,
@@ -47,7 +47,7 @@ pub struct Handle {
     pub(crate) ino: u64,
     /// Opened on a path that is not writable: not even metadata may change through it.
     pub(crate) frozen: bool,
-    /// Opened by root, whose writes leave set-user-id bits alone.
+    /// Opened by root, whose writes keep set-user-id bits.
     pub(crate) by_root: bool,
 }
 
@@ -61,41 +61,40 @@ pub(crate) enum Open {
     Virtual { spot: MountSpot, content: Arc<[u8]>, listing: Listing },
 }
 
-/// A directory that is not all in memory is read whole when a listing starts, and the rest of the listing
-/// is served from that, or from another reading if it was given up meanwhile (see `list.rs`). Handles of one
-/// opening share it.
+/// A directory that is not entirely in memory is read completely when a listing starts. The rest of the listing is
+/// served from that, or from another read if it was dropped meanwhile (see `list.rs`). Handles of one opening share it.
 pub(crate) type Listing = Arc<Fetched>;
-/// The entries of a directory, until they are let go to save memory.
+/// The entries of a directory, until they are dropped to save memory.
 pub(crate) type Fetched = Mutex<Option<Arc<[DirEntry]>>>;
 
 impl Handle {
-    /// What kind of file it is.
+    /// Returns the kind of file.
     pub fn kind(&self) -> FileKind {
         self.kind
     }
 
-    /// How it was opened.
+    /// Returns the flags it was opened with.
     pub fn flags(&self) -> OpenFlags {
         self.flags
     }
 
-    /// Sets or clears `APPEND` and `NONBLOCK` as in `flags`; the others stay as they were opened.
+    /// Sets or clears `APPEND` and `NONBLOCK` as in `flags`; the others do not change.
     pub fn set_flags(&mut self, flags: OpenFlags) {
         let changeable = OpenFlags::APPEND | OpenFlags::NONBLOCK;
         self.flags = (self.flags - changeable) | (flags & changeable);
     }
 
-    /// The inode number, as `stat` shows it.
+    /// Returns the inode number, as `stat` shows it.
     pub fn ino(&self) -> u64 {
         self.ino
     }
 
-    /// Where the next read or write happens.
+    /// Returns the offset of the next read or write.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Where it is: what `fchdir` and the `*at` calls start from.
+    /// Returns its place: what `fchdir` and the `*at` calls start from.
     pub fn place(&self) -> Place {
         match &self.open {
             Open::Inode { ino, .. } => Place::inode(*ino),
@@ -103,7 +102,7 @@ impl Handle {
         }
     }
 
-    /// Could using it mean waiting for the host's disk? Stays as it was when opened.
+    /// Returns whether using it may have to wait for the host's disk. Does not change after opening.
     pub fn is_host(&self) -> bool {
         match &self.open {
             Open::Inode { lower, listing, .. } => lower.is_some() || listing.is_some(),
@@ -112,8 +111,8 @@ impl Handle {
         }
     }
 
-    /// Bytes of memory that it keeps beside the tree: a computed file as it was when opened, the listing of a directory
-    /// that is not all in memory.
+    /// Returns the bytes of memory that it uses outside the tree: a computed file as it was when opened, or the listing
+    /// of a directory that is not entirely in memory.
     pub fn held_bytes(&self) -> usize {
         let listed = |listing: &Listing| {
             listing.lock().as_ref().map_or(0, |entries| {
@@ -127,8 +126,8 @@ impl Handle {
         }
     }
 
-    /// A handle of its own on the same open file in `tree`, at the same offset: one more to close. `tree`
-    /// is the one it belongs to or a clone made while it was open.
+    /// Returns a separate handle on the same open file in `tree`, at the same offset, which must be closed as well.
+    /// `tree` is the one it belongs to or a clone made while it was open.
     pub fn duplicate_for(&self, tree: &mut Tree) -> Handle {
         tree.count_open(self);
         self.clone()
@@ -142,7 +141,7 @@ impl Tree {
         }
     }
 
-    /// Closes a handle. With the last one of an unlinked file, the file goes.
+    /// Closes a handle. Closing the last handle of an unlinked file frees the file.
     pub fn close(&mut self, handle: Handle) {
         let Open::Inode { ino, .. } = handle.open else { return };
         match self.opens.get_mut(&ino) {
@@ -155,12 +154,12 @@ impl Tree {
         }
     }
 
-    /// Closes every handle of this tree at once, for a clone that takes none of them along.
+    /// Closes every handle of this tree at once, for a clone that keeps none of them.
     pub fn close_all(&mut self) {
         self.close_all_but(std::iter::empty());
     }
 
-    /// Closes every handle but these, for a clone that takes only them along.
+    /// Closes every handle but these, for a clone that keeps only them.
     pub fn close_all_but<'h>(&mut self, kept: impl Iterator<Item = &'h Handle>) {
         let before = std::mem::take(&mut self.opens);
         for handle in kept {

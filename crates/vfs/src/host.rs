@@ -1,12 +1,11 @@
-//! A directory of the host, and never anything outside it.
+//! Access to a host directory, and never to anything outside it.
 //!
-//! All access goes through `cap-std`, which keeps every path within the opened directory whatever links or
-//! races it meets. Paths arrive here with their links already resolved by the sandbox's own lookup (so that
-//! an absolute link leads to the sandbox's root, not the host's); a link that somebody swaps in meanwhile
-//! is not followed out.
+//! All access goes through `cap-std`, which keeps every path within the opened directory whatever links or races it
+//! meets. Paths arrive here with their links already resolved by the sandbox's own lookup (so that an absolute link
+//! leads to the sandbox's root, not the host's); a link that someone swaps in meanwhile is not followed out.
 //!
-//! Every host file shows as the sandbox user's (1000), with its mode bits: what the sandbox may do is what
-//! the process that runs it may do, and a foreign file that process cannot read stays unreadable.
+//! Every host file appears as owned by the sandbox user (1000), with its mode bits: the sandbox may do what the process
+//! that runs it may do, and a file of another user that this process cannot read stays unreadable.
 
 use crate::handle::OpenFlags;
 use crate::stat::{SetTime, Stat};
@@ -32,30 +31,29 @@ pub(crate) struct HostDir {
     state: Option<PathBuf>,
 }
 
-/// What the name of a directory begins with in which an apply keeps contents for a while. Guests neither see such
-/// names nor can they make any.
+/// The prefix of the directories in which an apply stages contents. Guests can neither see nor create such names.
 const STAGE: &[u8] = b".wardian-apply-";
 const STAGE_DIGITS: usize = 32;
 
-/// A new name for such a directory, which nobody can guess.
+/// Returns a new, unguessable name for such a directory.
 pub(crate) fn stage_name() -> Result<Vec<u8>> {
     let mut random = [0; STAGE_DIGITS / 2];
     getrandom::fill(&mut random).map_err(|_| Errno::EIO)?;
     Ok([STAGE, format!("{:032x}", u128::from_le_bytes(random)).as_bytes()].concat())
 }
 
-/// Is this one of those names?
+/// Returns whether this is one of those names.
 pub(crate) fn is_stage(name: &[u8]) -> bool {
     let digits = name.strip_prefix(STAGE);
     digits.is_some_and(|digits| digits.len() == STAGE_DIGITS && digits.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// A path that guests may know of.
+/// Checks that guests may see this path.
 fn visible(path: &[u8]) -> Result<&Path> {
     if path.split(|byte| *byte == b'/').any(is_stage) { Err(Errno::ENOENT) } else { Ok(rel(path)) }
 }
 
-/// A path at which guests may make something.
+/// Checks that guests may create something at this path.
 fn makeable(path: &[u8]) -> Result<&Path> {
     visible(path).map_err(|_| Errno::EPERM)
 }
@@ -73,7 +71,7 @@ impl HostDir {
         self.state.as_deref()
     }
 
-    /// What the journal of this directory is called: whatever path led here, it is the same directory.
+    /// Returns the name of this directory's journal: the same for every path that leads to the directory.
     pub(crate) fn key(&self) -> Result<String> {
         let found = self.root.dir_metadata()?;
         Ok(format!("{:x}-{:x}", found.dev(), found.ino()))
@@ -87,7 +85,7 @@ impl HostDir {
         Ok(self.root.read_link_contents(visible(path)?)?.into_os_string().into_vec())
     }
 
-    /// Names with inode numbers and kinds, without `.` and `..`.
+    /// Returns the names with inode numbers and kinds, without `.` and `..`.
     pub(crate) fn list(&self, path: &[u8]) -> Result<Vec<Listed>> {
         list_open(&self.open_dir(path)?)
     }
@@ -99,7 +97,7 @@ impl HostDir {
         Ok(self.root.open_with(visible(path)?, &options)?)
     }
 
-    /// Opens a regular file, and nothing but: never waits for a pipe's other end.
+    /// Opens a regular file, and nothing else: never waits for a pipe's other end.
     pub(crate) fn open_file(&self, path: &[u8], flags: OpenFlags) -> Result<File> {
         let mut options = OpenOptions::new();
         options.read(flags.contains(OpenFlags::READ));
@@ -159,7 +157,7 @@ impl HostDir {
         Ok(self.root.hard_link(rel(from), &self.root, makeable(to)?)?)
     }
 
-    /// Makes a link, unless a host program that follows it would be led out of the directory.
+    /// Creates a link, unless it would lead a host program that follows it out of the directory.
     pub(crate) fn symlink(&self, target: &[u8], path: &[u8]) -> Result<()> {
         if leads_out(path, target) {
             return Err(Errno::EPERM);
@@ -167,7 +165,7 @@ impl HostDir {
         Ok(self.root.symlink_contents(OsStr::from_bytes(target), makeable(path)?)?)
     }
 
-    /// A directory is moving up: no link in it may come to lead out.
+    /// Checks a directory that is moving up: no link in it may then lead out.
     fn check_links_below(&self, from: &[u8], to: &[u8]) -> Result<()> {
         let mut pending = vec![Vec::new()];
         while let Some(below) = pending.pop() {
@@ -190,7 +188,7 @@ impl HostDir {
         Ok(())
     }
 
-    /// Sets permission bits; never set-user-id or set-group-id, which would act on the host.
+    /// Sets permission bits; never set-user-id or set-group-id, which would take effect on the host.
     pub(crate) fn chmod(&self, path: &[u8], mode: u32) -> Result<()> {
         if mode & 0o6000 != 0 {
             return Err(Errno::EPERM);
@@ -239,7 +237,7 @@ pub(crate) fn list_open(dir: &File) -> Result<Vec<Listed>> {
     Ok(listed)
 }
 
-/// Would following `target` from a link at `path` leave the mounted directory?
+/// Returns whether following `target` from a link at `path` would leave the mounted directory.
 pub(crate) fn leads_out(path: &[u8], target: &[u8]) -> bool {
     if target.starts_with(b"/") {
         return true;
@@ -256,7 +254,7 @@ pub(crate) fn leads_out(path: &[u8], target: &[u8]) -> bool {
     false
 }
 
-/// How many names a path has.
+/// Returns the number of names in a path.
 fn depth(path: &[u8]) -> usize {
     path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()).count()
 }

@@ -1,4 +1,4 @@
-//! Inodes: everything about a file but its names.
+//! Inodes: everything about a file except its names.
 
 use crate::content::FileBody;
 use crate::dir::Dir;
@@ -18,17 +18,17 @@ pub(crate) struct Inode {
     pub(crate) mode: u32,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
-    /// Names of a file; of a directory 1, or 0 once it is removed.
+    /// The number of names of a file; for a directory 1, or 0 once it is removed.
     pub(crate) nlink: u32,
-    /// The file system it belongs to: 1 is the tree itself, an overlay has a number of its own.
+    /// The file system it belongs to: 1 is the tree itself, each overlay has its own number.
     pub(crate) dev: u32,
-    /// The inode number to show, where it is not the inode's own: a lower file keeps its number when an
-    /// overlay copies it up.
+    /// The inode number to show, if it differs from the inode's own: a lower file keeps its number when an overlay
+    /// copies it up.
     pub(crate) shown_ino: Option<NonZeroU64>,
-    /// Does the quota count it? What came from outside (the system, an overlay's lower layer) is free until
-    /// the sandbox writes to it.
+    /// Whether the quota counts it. What came from outside (the system, an overlay's lower layer) is free until the
+    /// sandbox writes to it.
     pub(crate) charged: bool,
-    /// Came with the system: even the inode itself takes nothing of the quota, until it is charged.
+    /// Installed with the system: even the inode itself does not count against the quota, until it is charged.
     pub(crate) installed: bool,
 }
 
@@ -97,13 +97,13 @@ impl Inode {
         }
     }
 
-    /// Makes it one that came with the system.
+    /// Marks it as installed with the system.
     pub(crate) fn into_installed(mut self) -> Inode {
         (self.charged, self.installed) = (false, true);
         self
     }
 
-    /// What the quota counts for it as it is.
+    /// Returns what the quota counts for it as it is.
     pub(crate) fn cost(&self) -> Usage {
         let mut cost = Usage::default();
         if self.charged {
@@ -120,7 +120,7 @@ impl Inode {
         cost
     }
 
-    /// What the inode itself takes of memory.
+    /// Returns the memory that the inode itself uses.
     pub(crate) fn metadata(&self) -> u64 {
         quota::INODE
             + match &self.body {
@@ -159,7 +159,7 @@ impl Inode {
         }
     }
 
-    /// The content changed.
+    /// Notes that the content changed.
     pub(crate) fn touch(&mut self) {
         self.mtime = now();
         self.ctime = self.mtime;

@@ -1,4 +1,4 @@
-//! Putting the system into a tree: as root, past quotas and read-only paths, charged to nobody.
+//! Installing the system in a tree: as root, bypassing quotas and read-only paths, charged to no one.
 
 use crate::content::{Content, FileBody};
 use crate::dir::{Dir, Target};
@@ -11,8 +11,8 @@ type Owner = (u32, u32);
 const ROOT: Owner = (0, 0);
 
 impl Tree {
-    /// Installs a file with its directories (mode 755), in place of a file that is there, and says which
-    /// version its content has. Clones of the tree share it, and so do all trees given the same bytes.
+    /// Installs a file with its directories (mode 755), replacing an existing file, and returns the version of its
+    /// content. Clones of the tree share it, and so do all trees given the same bytes.
     pub fn install(&mut self, path: &[u8], mode: u32, content: Content) -> Result<u64> {
         self.install_as(path, mode, content, ROOT)
     }
@@ -30,7 +30,7 @@ impl Tree {
         Ok(version)
     }
 
-    /// Installs a directory and those above it, or sets the mode of one that is there.
+    /// Installs a directory and its parents, or sets the mode of an existing one.
     pub fn install_dir(&mut self, path: &[u8], mode: u32) -> Result<()> {
         let ino = self.install_dir_at(path, mode)?;
         self.inode_mut(ino)?.mode = mode;
@@ -43,7 +43,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Installs another name for an installed file: a hard link.
+    /// Installs an additional name for an installed file: a hard link.
     pub fn install_link(&mut self, existing: &[u8], path: &[u8]) -> Result<()> {
         let Spot::Inode(ino) = self.lookup(&Caller::ROOT, &self.root(), existing, true)?.0 else {
             return Err(Errno::EXDEV);
@@ -100,7 +100,7 @@ impl Tree {
         Ok(ino)
     }
 
-    /// The directory for a new file, made if need be, with whatever had the file's name gone.
+    /// Returns the directory for a new file, created if necessary, and removes anything with the file's name.
     fn place_to_install(&mut self, path: &[u8], owner: Owner) -> Result<(Ino, Vec<u8>)> {
         let (dir, name) = split(path);
         if matches!(name, b"" | b"." | b"..") {
@@ -123,7 +123,7 @@ impl Tree {
         Ok((dir, name.to_vec()))
     }
 
-    /// The directory `path`, made with all above it where they are not there.
+    /// Returns the directory `path`, creating it and its parents if they do not exist.
     pub(crate) fn install_dir_at(&mut self, path: &[u8], mode: u32) -> Result<Ino> {
         self.make_dirs(path, mode, ROOT)
     }

@@ -12,27 +12,27 @@ use cap_std::fs::{File, FileExt};
 /// A new offset for [`Tree::seek`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seek {
-    /// From the start.
+    /// From the start of the file.
     Start(u64),
-    /// From the present offset.
+    /// From the current offset.
     Current(i64),
-    /// From the end.
+    /// From the end of the file.
     End(i64),
-    /// The next byte, from here on, that is not in a hole.
+    /// To the next byte, from here on, that is not in a hole.
     Data(u64),
-    /// The next hole, from here on; the end of the file counts as one.
+    /// To the next hole, from here on; the end of the file counts as one.
     Hole(u64),
 }
 
 impl Tree {
-    /// Reads from the handle's offset and moves it. Zero at the end of the file.
+    /// Reads from the handle's offset and moves it. Returns zero at the end of the file.
     pub fn read(&self, handle: &mut Handle, buf: &mut [u8]) -> Result<usize> {
         let count = self.read_at(handle, buf, handle.offset)?;
         handle.offset += count as u64;
         Ok(count)
     }
 
-    /// Reads from `offset`, leaving the handle's own alone.
+    /// Reads from `offset`, without changing the handle's own.
     pub fn pread(&self, handle: &Handle, buf: &mut [u8], offset: u64) -> Result<usize> {
         if offset > SIZE_MAX {
             return Err(Errno::EINVAL);
@@ -43,7 +43,7 @@ impl Tree {
         self.read_at(handle, buf, offset)
     }
 
-    /// Reads from `offset` however the file was opened: for the tree's owner, who keeps what guests leave behind.
+    /// Reads from `offset` however the file was opened: for the tree's owner, to save what guests leave behind.
     pub fn peek(&self, handle: &Handle, buf: &mut [u8], offset: u64) -> Result<usize> {
         let readable = Handle { flags: handle.flags | OpenFlags::READ, ..handle.clone() };
         self.pread(&readable, buf, offset)
@@ -78,8 +78,8 @@ impl Tree {
         }
     }
 
-    /// Writes at the handle's offset (or, with `APPEND`, at the end) and moves it. Where the quota has room
-    /// for only a part, that part is written; where it has room for nothing, `ENOSPC`.
+    /// Writes at the handle's offset (or, with `APPEND`, at the end) and moves it. If the quota allows only a part, that
+    /// part is written; if it allows nothing, returns `ENOSPC`.
     pub fn write(&mut self, handle: &mut Handle, data: &[u8]) -> Result<usize> {
         let at = if handle.flags.contains(OpenFlags::APPEND) { self.size_of(handle)? } else { handle.offset };
         let count = self.write_at(handle, data, at)?;
@@ -89,7 +89,7 @@ impl Tree {
         Ok(count)
     }
 
-    /// Writes at `offset`, leaving the handle's own alone; with `APPEND` at the end, as Linux does.
+    /// Writes at `offset`, without changing the handle's own; with `APPEND` at the end, as Linux does.
     pub fn pwrite(&mut self, handle: &Handle, data: &[u8], offset: u64) -> Result<usize> {
         if offset > SIZE_MAX {
             return Err(Errno::EINVAL);
@@ -152,7 +152,7 @@ impl Tree {
         count?
     }
 
-    /// Moves the handle's offset and says where it is now.
+    /// Moves the handle's offset and returns the new one.
     pub fn seek(&self, handle: &mut Handle, to: Seek) -> Result<u64> {
         match handle.kind {
             FileKind::Fifo | FileKind::Socket => return Err(Errno::ESPIPE),
@@ -228,7 +228,7 @@ impl Tree {
         self.change_file(ino, by_root, |file| file.set_size(len))
     }
 
-    /// Makes a file empty: what it held, even what is not the tree's own, need not be looked at.
+    /// Empties a file: its content, even if the tree does not own it, need not be read.
     pub(crate) fn empty_file(&mut self, ino: Ino, by_root: bool) -> Result<()> {
         if !self.inode(ino)?.file().ok_or(Errno::EINVAL)?.is_own() {
             self.start_charging(ino, 0)?;
@@ -236,7 +236,7 @@ impl Tree {
         self.change_file(ino, by_root, |file| *file = FileBody::empty())
     }
 
-    /// Changes a charged file's content and keeps the books.
+    /// Changes a charged file's content and updates the counters.
     fn change_file(&mut self, ino: Ino, by_root: bool, change: impl FnOnce(&mut FileBody)) -> Result<()> {
         let changed = self.update(ino, |inode| {
             let Body::File(file) = &mut inode.body else { return Err(Errno::EINVAL) };
@@ -250,7 +250,7 @@ impl Tree {
         changed?
     }
 
-    /// Makes sure that `[offset, offset + len)` can be written without running out of space: `fallocate`.
+    /// Makes sure that `[offset, offset + len)` can be written without running out of space, as `fallocate`.
     pub fn allocate(&mut self, handle: &Handle, offset: u64, len: u64) -> Result<()> {
         if len == 0 {
             return Err(Errno::EINVAL);
@@ -283,8 +283,8 @@ impl Tree {
         })
     }
 
-    /// Waits until what was written is on the host's disk; with `data_only`, not for metadata that reading does not need.
-    /// What is in memory has nothing to wait for.
+    /// Waits until what was written is on the host's disk; with `data_only`, not for metadata that reading does not
+    /// need. For in-memory files there is nothing to wait for.
     pub fn sync(&self, handle: &Handle, data_only: bool) -> Result<()> {
         let Open::Host { file, .. } = &handle.open else { return Ok(()) };
         let file = file.as_ref().ok_or(Errno::EBADF)?;
@@ -297,7 +297,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The metadata of an open file.
+    /// Returns the metadata of an open file.
     pub fn stat_handle(&self, who: &Caller, handle: &Handle) -> Result<Stat> {
         match &handle.open {
             Open::Host { file: Some(file), spot, .. } => {
@@ -308,7 +308,7 @@ impl Tree {
         }
     }
 
-    /// Makes a file's bytes the tree's own, so that they can be written, and has the quota count them.
+    /// Makes the tree own a file's bytes, so that they can be written, and charges them to the quota.
     pub(crate) fn make_own(&mut self, ino: Ino) -> Result<()> {
         let file = self.inode(ino)?.file().ok_or(Errno::EIO)?;
         if file.is_own() {

@@ -1,5 +1,5 @@
-//! The journal of an apply: what is about to be done to a host directory, so that a crash at any point leaves
-//! it as it was or as it was to be.
+//! The journal of an apply: what is about to be done to a host directory, so that a crash at any point leaves it either
+//! in the old or in the new state.
 //!
 //! ```text
 //! Staging  before anything is made      a crash: what was staged is removed
@@ -7,8 +7,8 @@
 //! Done     after the last step          a crash: what was staged is removed; the directory is new
 //! Undone   after all has been undone    a crash: what was staged is removed; the directory is as it was
 //! ```
-//! Each is written whole in place of the one before, and removed when there is nothing left to do. Journals lie
-//! in Wardian's own directory, under the device and inode of the directory they are about.
+//! Each replaces the one before as a whole, and is removed when there is nothing left to do. Journals are in Wardian's
+//! state directory, under the device and inode of the directory they are about.
 
 use crate::host::HostDir;
 use crate::state::{Lock, StateDir};
@@ -17,7 +17,7 @@ use crate::{Errno, Result};
 
 const MAGIC: &[u8; 8] = b"WARDAPL1";
 
-/// How far an apply has come.
+/// The progress of an apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Staging = 1,
@@ -26,13 +26,13 @@ pub(crate) enum Phase {
     Undone = 4,
 }
 
-/// What a journal says.
+/// The contents of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) phase: Phase,
-    /// The directory in the host directory where new contents wait, and old ones until all is done.
+    /// The directory in the host directory where new contents wait, and old ones until everything is done.
     pub(crate) stage: Vec<u8>,
-    /// Its inode; 0 before it is made.
+    /// Its inode; 0 before it is created.
     pub(crate) stage_ino: u64,
     pub(crate) steps: Vec<Step>,
 }
@@ -45,15 +45,15 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// The journal of `host`, for whoever is about to change it. Waits for another process that has it.
+    /// Returns the journal of `host`, to change it. Waits for another process that has it.
     pub(crate) fn lock(host: &HostDir) -> Result<Journal> {
         let state = StateDir::create(host.state().ok_or(Errno::ENOENT)?)?;
         let name = host.key()?;
         Ok(Journal { _lock: state.lock(&name)?, state, name })
     }
 
-    /// The journal of `host`, if there is one that a crash left behind; with `wait`, also if the process that
-    /// writes it may still be at it.
+    /// Returns the journal of `host`, if a crash left one behind; with `wait`, also if the process that writes it may
+    /// still be running.
     pub(crate) fn left_behind(host: &HostDir, wait: bool) -> Result<Option<Journal>> {
         let Some(state) = host.state() else { return Ok(None) };
         let state = match StateDir::open(state) {
@@ -94,7 +94,7 @@ impl Record {
         out.0
     }
 
-    /// Reads a record, and refuses one with a path that does not stay where it starts.
+    /// Reads a record, and refuses one with a path that leads out of the directory.
     fn decode(content: &[u8]) -> Option<Record> {
         let mut input = Reader(content.strip_prefix(MAGIC)?);
         let phase = match input.number()? {

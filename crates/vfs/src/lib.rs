@@ -1,7 +1,7 @@
 //! Files as a value.
 //!
-//! A [`Tree`] is a Unix file tree in memory. Cloning it takes constant time and copies nothing; clones share
-//! what neither has written since. That makes a snapshot an assignment and a fork a clone.
+//! A [`Tree`] is a Unix file tree in memory. Cloning it takes constant time and copies nothing; clones share what
+//! neither has written since. That makes a snapshot an assignment and a fork a clone.
 //!
 //! ```text
 //!  Tree ──clone──▶ Tree                 O(1): both point at the same maps
@@ -14,7 +14,7 @@
 //!           [chunk][chunk][chunk']      and one 64 KiB chunk of content
 //! ```
 //!
-//! Calls are Unix's own, with Linux's errors in Linux's order; paths and names are bytes. Quotas on bytes and
+//! The calls are those of Unix, with Linux's errors in Linux's order; paths and names are bytes. Quotas on bytes and
 //! inodes are exact. Host directories, overlays over them and computed files can be mounted.
 //!
 //! ```

@@ -18,13 +18,13 @@ pub struct DirEntry {
     pub ino: u64,
     /// Its kind.
     pub kind: FileKind,
-    /// The cursor that goes on after this entry.
+    /// The cursor that continues after this entry.
     pub next: u64,
 }
 
 impl Tree {
-    /// Up to `max` entries, `.` and `..` among them, from a cursor on: 0, or the `next` of the last entry
-    /// seen. A cursor stays good while entries come and go: what is there all along is listed once.
+    /// Returns up to `max` entries, including `.` and `..`, from a cursor on: 0, or the `next` of the last entry seen. A
+    /// cursor stays valid while entries are added and removed: an entry that exists throughout is listed once.
     pub fn read_dir(&self, who: &Caller, handle: &Handle, cursor: u64, max: usize) -> Result<Vec<DirEntry>> {
         if handle.kind != FileKind::Dir {
             return Err(Errno::ENOTDIR);
@@ -44,8 +44,8 @@ impl Tree {
         }
     }
 
-    /// A listing that has to be fetched whole: anew from cursor 0, else what was fetched then if it is still
-    /// there. Fetching it again gives the same cursors for the same names.
+    /// Returns a listing that must be fetched as a whole: freshly fetched for cursor 0, else the previous one if it is
+    /// still there. Fetching it again gives the same cursors for the same names.
     fn listed(
         &self,
         listing: &Listing,
@@ -83,7 +83,7 @@ impl Tree {
         Ok(listed)
     }
 
-    /// A whole listing of a directory that is not all in memory.
+    /// Returns the whole listing of a directory that is not entirely in memory.
     fn fetch(&self, who: &Caller, handle: &Handle) -> Result<Arc<[DirEntry]>> {
         let place = self.settle(&handle.place());
         let stat = self.stat_handle(who, handle)?;
@@ -107,12 +107,12 @@ impl Tree {
     }
 }
 
-/// The listings that are kept for open directories: the last ones fetched, so that a guest cannot fill memory by
-/// starting to read the same large directory through thousands of descriptors.
+/// The listings kept for open directories: the last ones fetched, so that a guest cannot fill memory by starting to read
+/// the same large directory through thousands of descriptors.
 #[derive(Default)]
 pub(crate) struct Listings(Mutex<VecDeque<(Weak<Fetched>, usize)>>);
 
-/// How many entries all kept listings have together, but for one listing, which may be of any size.
+/// How many entries all kept listings may have together, except for a single listing, which may be of any size.
 const ENTRIES_KEPT: usize = 1 << 16;
 /// How many listings are kept.
 const LISTINGS_KEPT: usize = 64;

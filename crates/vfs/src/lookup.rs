@@ -1,7 +1,7 @@
 //! From a path to a place: `.` and `..`, symbolic links, mounts, search permission.
 //!
-//! A path is walked one name at a time. A link in the middle is a walk of its own, from the directory it is
-//! in; 40 of them in one lookup are `ELOOP`.
+//! A path is walked one name at a time. A link in the middle starts a separate walk from the directory it is in; more
+//! than 40 of them in one lookup are `ELOOP`.
 
 use crate::dir::Target;
 use crate::inode::Body;
@@ -14,13 +14,13 @@ use std::cell::Cell;
 
 const MAX_LINKS: u32 = 40;
 
-/// The last part of a path, which the operation at hand treats in its own way.
+/// The last part of a path, which each operation handles in its own way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Last<'p> {
     Name(&'p [u8]),
     Dot,
     DotDot,
-    /// The path is nothing but slashes.
+    /// The path consists only of slashes.
     Root,
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum Last<'p> {
 pub(crate) struct Parent<'p> {
     pub(crate) dir: Place,
     pub(crate) last: Last<'p>,
-    /// Slashes at the end: the path means a directory.
+    /// The path ends in slashes, so it means a directory.
     pub(crate) slash: bool,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Walk<'t> {
     tree: &'t Tree,
     who: &'t Caller,
     links: u32,
-    /// Stop (with any error) rather than ask the host something, and remember that.
+    /// Stop (with any error) instead of asking the host, and remember that.
     avoid_host: bool,
     met_host: Cell<bool>,
 }
@@ -73,7 +73,7 @@ impl<'t> Walk<'t> {
         Ok(Parent { dir, last: Last::Root, slash })
     }
 
-    /// Walks all the way; `follow` is about a link at the very end.
+    /// Walks the whole path; `follow` applies to a link at the very end.
     pub(crate) fn resolve(&mut self, at: &Place, path: &[u8], follow: bool) -> Result<Place> {
         let parent = self.parent(at, path)?;
         let found = match parent.last {
@@ -90,8 +90,8 @@ impl<'t> Walk<'t> {
         Ok(found)
     }
 
-    /// If `place`, found in `dir`, is a link to be followed: where it leads. A link that stands for
-    /// something without a path (see [`VirtualStat::magic`](crate::VirtualStat)) leads to itself.
+    /// If `place`, found in `dir`, is a link to be followed, returns where it leads. A link that stands for something
+    /// without a path (see [`VirtualStat::magic`](crate::VirtualStat)) leads to itself.
     fn end_of_link(&mut self, dir: &Place, place: Place, follow: bool) -> Result<Place> {
         if !follow || self.tree.is_magic(self.who, &place) {
             return Ok(place);
@@ -122,7 +122,7 @@ impl<'t> Walk<'t> {
         if self.links > MAX_LINKS { Err(Errno::ELOOP) } else { Ok(()) }
     }
 
-    /// May the walk go on below `dir`?
+    /// Returns whether the walk may continue below `dir`.
     fn search(&self, dir: &Place) -> Result<()> {
         let stat = self.stat(dir)?;
         if stat.kind != FileKind::Dir {
@@ -172,17 +172,17 @@ fn check_path(path: &[u8]) -> Result<()> {
 }
 
 impl Tree {
-    /// The place a path leads to, from `at` unless it is absolute. `follow`: through a link at its end too.
+    /// Returns the place a path leads to, from `at` unless it is absolute. `follow`: also follows a link at its end.
     pub fn lookup(&self, who: &Caller, at: &Place, path: &[u8], follow: bool) -> Result<Place> {
         Walk::new(self, who).resolve(at, path, follow)
     }
 
-    /// The absolute path of a place: `getcwd`. It follows renames; once removed, a place is `ENOENT`.
+    /// Returns the absolute path of a place, as `getcwd`. It follows renames; a removed place is `ENOENT`.
     pub fn path_of(&self, place: &Place) -> Result<Vec<u8>> {
         self.path_within(place, usize::MAX)
     }
 
-    /// The same, if it has at most `most` bytes: else `ENAMETOOLONG`, without a walk all the way up.
+    /// Returns the same, if it has at most `most` bytes, else `ENAMETOOLONG`, without walking all the way up.
     pub fn path_within(&self, place: &Place, most: usize) -> Result<Vec<u8>> {
         let mut names: Vec<Vec<u8>> = Vec::new();
         let mut place = self.settle(place);
@@ -223,7 +223,7 @@ impl Tree {
         Ok(names.iter().rev().flat_map(|name| [b"/", &name[..]].concat()).collect())
     }
 
-    /// The absolute path, without any link in it, of the file that a path leads to.
+    /// Returns the absolute path, without any links in it, of the file that a path leads to.
     pub fn real_path(&self, who: &Caller, at: &Place, path: &[u8]) -> Result<Vec<u8>> {
         match self.real_parent(who, at, path, true) {
             Ok((dir, name)) => Ok(crate::name::join(&self.path_of(&dir)?, &name)),
@@ -232,8 +232,8 @@ impl Tree {
         }
     }
 
-    /// Could this path run into a host directory, so that the call may have to wait for a disk? False at
-    /// once where none is mounted; may err on the side of true.
+    /// Returns whether this path could run into a host directory, so that the call may have to wait for a disk.
+    /// Immediately false if none is mounted; may return true unnecessarily.
     pub fn touches_host(&self, at: &Place, path: &[u8]) -> bool {
         if !self.has_host_mounts() {
             return false;
@@ -245,7 +245,7 @@ impl Tree {
         }
     }
 
-    /// The directory and name of what a path leads to, links at its end followed if so asked.
+    /// Returns the directory and name of what a path leads to, following links at its end if requested.
     pub(crate) fn real_parent(
         &self,
         who: &Caller,
@@ -269,7 +269,7 @@ impl Tree {
         }
     }
 
-    /// A place as it is now: a lower one that an overlay has copied up since is an inode.
+    /// Returns a place as it is now: a lower one that an overlay has since copied up is an inode.
     pub(crate) fn settle(&self, place: &Place) -> Place {
         match &place.0 {
             Spot::Mount(spot) if !self.copied.is_empty() => match self.copied.get(spot) {
@@ -280,7 +280,7 @@ impl Tree {
         }
     }
 
-    /// The directory above `dir`; the root is above itself.
+    /// Returns the directory above `dir`; the root is above itself.
     pub(crate) fn up(&self, dir: &Place) -> Result<Place> {
         match &dir.0 {
             Spot::Inode(ino) => {
@@ -299,7 +299,7 @@ impl Tree {
         }
     }
 
-    /// What `name` is in `dir`; `ENOENT` if it is not there.
+    /// Returns what `name` is in `dir`, or `ENOENT`.
     pub(crate) fn child(&self, who: &Caller, dir: &Place, name: &[u8]) -> Result<Place> {
         if let Spot::Inode(ino) = dir.0
             && self.inode(ino)?.nlink == 0
@@ -335,7 +335,7 @@ impl Tree {
         Ok(child)
     }
 
-    /// A symbolic link's target; `None` for everything else.
+    /// Returns a symbolic link's target; `None` for everything else.
     pub(crate) fn link_target(&self, who: &Caller, place: &Place) -> Result<Option<Vec<u8>>> {
         match &place.0 {
             Spot::Inode(ino) => Ok(match &self.inode(*ino)?.body {
@@ -362,7 +362,7 @@ impl Tree {
         }
     }
 
-    /// Does asking about this place mean asking the host?
+    /// Returns whether accessing this place means accessing the host.
     pub(crate) fn is_on_host(&self, place: &Place) -> bool {
         match &place.0 {
             Spot::Inode(_) => false,
@@ -372,14 +372,14 @@ impl Tree {
         }
     }
 
-    /// Could finding a name in `dir`, or changing it, mean asking the host? In an overlay even taking away
-    /// a name of its own does, for there may be one below.
+    /// Returns whether finding or changing a name in `dir` could mean accessing the host. In an overlay even removing
+    /// one of its own names does, because there may be one below.
     fn asks_host(&self, dir: &Place) -> bool {
         self.is_on_host(dir) || self.is_layered(dir)
     }
 
-    /// Is it an inode with something of the host's behind it: an overlay's directory, or a file whose bytes
-    /// are still below?
+    /// Returns whether this is an inode backed by the host: an overlay's directory, or a file whose bytes are still
+    /// below.
     pub(crate) fn is_layered(&self, place: &Place) -> bool {
         let Spot::Inode(ino) = &place.0 else { return false };
         match self.inode(*ino).map(|inode| &inode.body) {

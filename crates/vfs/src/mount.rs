@@ -1,4 +1,4 @@
-//! Mounts: directories of the tree behind which something else answers.
+//! Mounts: directories of the tree that are backed by something else.
 //!
 //! ```text
 //! /home/user/data   Files     in-memory files, read by all, charged when written
@@ -6,8 +6,8 @@
 //! /work             Overlay   a host directory below, the sandbox's changes above, in memory
 //! /proc             Virtual   whatever the embedder computes
 //! ```
-//! The first and third have inodes in the tree: entering them is entering another directory. The others are
-//! asked each time, by path.
+//! The first and third have inodes in the tree: entering them is entering another directory. The others are queried each
+//! time, by path.
 
 use crate::dir::Dir;
 use crate::host::HostDir;
@@ -23,17 +23,17 @@ use std::sync::Arc;
 /// Something to mount.
 #[derive(Clone)]
 pub enum Mount {
-    /// Files given as paths below the mount and contents; they belong to the user.
+    /// Files given as paths below the mount and contents; the sandbox's user owns them.
     Files(Vec<(Vec<u8>, Content)>),
-    /// The same, but every change is `EROFS`.
+    /// The same, but every change returns `EROFS`.
     ReadOnlyFiles(Vec<(Vec<u8>, Content)>),
-    /// A directory of the host: see [`Mount::host`].
+    /// A host directory: see [`Mount::host`].
     Host(HostMount),
-    /// Files that are computed when asked for.
+    /// Files that are computed on demand.
     Virtual(Arc<dyn Virtual>),
 }
 
-/// An opened host directory and what the sandbox may do with it.
+/// An opened host directory and how the sandbox may access it.
 #[derive(Clone)]
 pub struct HostMount {
     dir: Arc<HostDir>,
@@ -42,16 +42,16 @@ pub struct HostMount {
 }
 
 impl HostMount {
-    /// What had become of an earlier [`Tree::apply`] to this directory that was cut short.
+    /// Returns what was found of an earlier, interrupted [`Tree::apply`] to this directory.
     pub fn recovery(&self) -> &Recovery {
         &self.recovery
     }
 }
 
-/// What the sandbox may do with a host directory.
+/// How the sandbox may access a host directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostAccess {
-    /// Every change is `EROFS`.
+    /// Every change returns `EROFS`.
     ReadOnly,
     /// Changes happen on the host.
     ReadWrite,
@@ -60,15 +60,15 @@ pub enum HostAccess {
 }
 
 impl Mount {
-    /// A directory of the host. It is opened here and now: whatever its path leads to later, this stays
-    /// the directory. Unless it is read-only, an earlier [`Tree::apply`] that was cut short is undone or finished
-    /// first: see [`HostMount::recovery`]. Journals are kept in [`state_directory`].
+    /// Mounts a host directory. It is opened immediately: whatever its path leads to later, the mount stays on this
+    /// directory. Unless it is read-only, an earlier [`Tree::apply`] that was interrupted is undone or finished first:
+    /// see [`HostMount::recovery`]. Journals are kept in [`state_directory`].
     pub fn host(path: &Path, access: HostAccess) -> Result<Mount> {
         Mount::host_with_state(path, access, state_directory())
     }
 
-    /// The same with another directory for journals of [`Tree::apply`], which must be this user's and writable by nobody
-    /// else. With none, changes cannot be applied.
+    /// Does the same with another directory for the journals of [`Tree::apply`], which must belong to this user and be
+    /// writable by no one else. Without one, changes cannot be applied.
     pub fn host_with_state(path: &Path, access: HostAccess, state: Option<PathBuf>) -> Result<Mount> {
         let dir = HostDir::open(path, state)?;
         let recovery = recover(&dir, access == HostAccess::ReadOnly)?;
@@ -76,23 +76,23 @@ impl Mount {
     }
 }
 
-/// Files that are computed when asked for: the hook for `/proc`. Paths are relative to the mount, without
-/// leading slash; the mount's root is the empty path.
+/// Files that are computed on demand: the hook for `/proc`. Paths are relative to the mount, without leading slash; the
+/// mount's root is the empty path.
 pub trait Virtual: Send + Sync {
-    /// A directory's names, without `.` and `..`.
+    /// Returns a directory's names, without `.` and `..`.
     fn list(&self, who: &Caller, path: &[u8]) -> Result<Vec<(Vec<u8>, FileKind)>>;
-    /// A file's whole content, fetched when it is opened.
+    /// Returns a file's whole content, fetched when it is opened.
     fn read(&self, who: &Caller, path: &[u8]) -> Result<Vec<u8>>;
-    /// A symbolic link's target.
+    /// Returns a symbolic link's target.
     fn read_link(&self, who: &Caller, path: &[u8]) -> Result<Vec<u8>>;
-    /// What is there: `ENOENT` where nothing is.
+    /// Returns the file's metadata, or `ENOENT`.
     fn stat(&self, who: &Caller, path: &[u8]) -> Result<VirtualStat>;
 }
 
-/// What a [`Virtual`] says about one of its files.
+/// The metadata of a file of a [`Virtual`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VirtualStat {
-    /// What kind of file.
+    /// Its kind.
     pub kind: FileKind,
     /// Permission bits.
     pub mode: u32,
@@ -102,11 +102,11 @@ pub struct VirtualStat {
     pub gid: u32,
     /// Size to show; `/proc` shows 0.
     pub size: u64,
-    /// Inode number; 0 to have one made from the path.
+    /// Inode number; 0 to derive one from the path.
     pub ino: u64,
-    /// A symbolic link that stands for something a path cannot name, such as `/proc/self/fd/0`. As the last
-    /// part of a path it is not followed: looking it up gives the link's own [`Place`], opening it a
-    /// [`Handle`](crate::Handle) of kind `Symlink`, whose `place().mount_path()` says which link.
+    /// A symbolic link that stands for something a path cannot name, such as `/proc/self/fd/0`. As the last part of a
+    /// path it is not followed: looking it up returns the link's own [`Place`], opening it a [`Handle`](crate::Handle)
+    /// of kind `Symlink`, whose `place().mount_path()` tells which link it is.
     pub magic: bool,
 }
 
@@ -116,7 +116,7 @@ pub(crate) struct Mounts {
     by_id: BTreeMap<MountId, MountPoint>,
     last_id: MountId,
     host: usize,
-    /// How many are in-memory files that must not change.
+    /// The number of mounts of in-memory files that must not change.
     frozen: usize,
 }
 
@@ -149,13 +149,13 @@ impl Source {
 }
 
 impl Tree {
-    /// Is any host directory mounted?
+    /// Returns whether any host directory is mounted.
     pub fn has_host_mounts(&self) -> bool {
         self.mounts.host > 0
     }
 
-    /// Mounts `mount` over the directory `path`, which is made (as by [`Tree::install_dir`]) if there is
-    /// none. `EBUSY` over another mount or the root.
+    /// Mounts `mount` over the directory `path`, which is created (as by [`Tree::install_dir`]) if it does not exist.
+    /// Returns `EBUSY` over another mount or the root.
     pub fn mount(&mut self, path: &[u8], mount: Mount) -> Result<()> {
         let covered = self.install_dir_at(path, 0o755)?;
         if covered == self.root || self.is_mount_root(covered) {
@@ -202,7 +202,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The in-memory directory that is the root of a mount. It has the covered directory's name and parent.
+    /// Creates the in-memory directory that is the root of a mount. It has the covered directory's name and parent.
     fn files_root(&mut self, covered: Ino, id: MountId) -> Result<Ino> {
         let under = self.dir(covered)?;
         let dir = Dir::new(under.parent, &under.name);
@@ -211,8 +211,8 @@ impl Tree {
         self.add_inode(inode.into_installed())
     }
 
-    /// Takes the mount at `path` away, with all that was written to it in memory. `EINVAL` if nothing is
-    /// mounted there.
+    /// Removes the mount at `path`, with everything written to it in memory. Returns `EINVAL` if nothing is mounted
+    /// there.
     pub fn unmount(&mut self, path: &[u8]) -> Result<()> {
         let place = self.lookup(&Caller::ROOT, &self.root(), path, true)?;
         let (id, point) = self.mount_with_root(&place).ok_or(Errno::EINVAL)?;
@@ -235,7 +235,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The paths of all mounts, oldest first, each with the word `/proc/mounts` uses for its kind.
+    /// Returns the paths of all mounts, oldest first, each with its type in `/proc/mounts`.
     pub fn mounts(&self) -> Vec<(Vec<u8>, &'static str)> {
         let described = self.mounts.by_id.iter().filter_map(|(id, point)| {
             let path = self.path_of(&self.mount_root(*id).ok()?).ok()?;
@@ -251,12 +251,12 @@ impl Tree {
         described.collect()
     }
 
-    /// Is anything read-only besides what permission bits say?
+    /// Returns whether anything is read-only for a reason other than permission bits.
     pub(crate) fn may_be_frozen(&self) -> bool {
         self.writable.is_some() || self.mounts.frozen > 0
     }
 
-    /// May what is in memory at `ino` change, as far as the mount it is in goes?
+    /// Returns whether the mount that `ino` is in allows changes to it.
     pub(crate) fn check_files_writable(&self, ino: Ino) -> Result<()> {
         if self.mounts.frozen == 0 {
             return Ok(());
@@ -271,7 +271,7 @@ impl Tree {
         self.mounts.by_id.get(&id).ok_or(Errno::ENOENT)
     }
 
-    /// Where one is after stepping onto a directory that a mount covers.
+    /// Returns where one is after stepping onto a directory that a mount covers.
     pub(crate) fn mount_root(&self, id: MountId) -> Result<Place> {
         Ok(match self.mount_point(id)?.source {
             Source::Files { root, .. } | Source::Overlay { root, .. } => Place::inode(root),
@@ -279,7 +279,7 @@ impl Tree {
         })
     }
 
-    /// Is the inode the root of a mount in memory?
+    /// Returns whether the inode is the root of an in-memory mount.
     pub(crate) fn is_mount_root(&self, ino: Ino) -> bool {
         self.mounts.by_id.values().any(|point| match point.source {
             Source::Files { root, .. } | Source::Overlay { root, .. } => root == ino,

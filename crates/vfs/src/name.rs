@@ -1,19 +1,19 @@
-//! File names: any bytes but `/` and NUL, at most 255 of them.
+//! File names: any bytes except `/` and NUL, at most 255 of them.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The longest name of one directory entry.
+/// The maximum length of a name.
 pub const NAME_MAX: usize = 255;
-/// The longest path one call takes, counting C's final NUL as Linux does.
+/// The maximum length of a path, counting C's final NUL as Linux does.
 pub const PATH_MAX: usize = 4096;
 
-/// Names up to this length take no memory of their own.
+/// Names up to this length need no allocation.
 pub(crate) const INLINE: usize = 22;
 
-/// A name in 24 bytes. Most names are short: those stay in place, which spares an allocation per file and
-/// a reference count per copied directory node. Long ones are shared.
+/// A name in 24 bytes. Most names are short and stored inline, which saves an allocation per file and a reference count
+/// per copied directory node. Long ones are shared.
 #[derive(Clone)]
 pub(crate) enum Name {
     Short { len: u8, bytes: [u8; INLINE] },
@@ -48,7 +48,7 @@ impl fmt::Debug for Name {
     }
 }
 
-/// `dir` and `name` with a slash between, where there is a `dir`.
+/// Joins `dir` and `name` with a slash, unless `dir` is empty.
 pub(crate) fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
     let mut path = Vec::with_capacity(dir.len() + 1 + name.len());
     path.extend_from_slice(dir);
@@ -59,7 +59,7 @@ pub(crate) fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
     path
 }
 
-/// A relative path's directory and last name: `a/b/c` is `a/b` and `c`.
+/// Splits a relative path into its directory and last name: `a/b/c` is `a/b` and `c`.
 pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|&byte| byte == b'/') {
         Some(slash) => (&path[..slash], &path[slash + 1..]),

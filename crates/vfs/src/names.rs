@@ -1,4 +1,4 @@
-//! Making and removing names: mkdir, rmdir, unlink, link, symlink, mkfifo.
+//! Creating and removing names: mkdir, rmdir, unlink, link, symlink, mkfifo.
 
 use crate::dir::{Dir, Target};
 use crate::inode::Body;
@@ -9,7 +9,7 @@ use crate::stat::{Stat, now};
 use crate::{Access, Caller, Errno, FileKind, Place, Result, Tree};
 
 impl Tree {
-    /// Makes a directory.
+    /// Creates a directory.
     pub fn mkdir(&mut self, who: &Caller, at: &Place, path: &[u8], mode: u32) -> Result<()> {
         let (dir, name) = self.new_name(who, at, path, true)?;
         self.check_entry_change(who, &dir)?;
@@ -26,7 +26,7 @@ impl Tree {
         }
     }
 
-    /// Makes a symbolic link with any text as its target.
+    /// Creates a symbolic link with any text as its target.
     pub fn symlink(&mut self, who: &Caller, target: &[u8], at: &Place, path: &[u8]) -> Result<()> {
         if target.is_empty() {
             return Err(Errno::ENOENT);
@@ -51,7 +51,7 @@ impl Tree {
         }
     }
 
-    /// Makes a named pipe. Host directories do not get any: `EPERM`.
+    /// Creates a named pipe. Returns `EPERM` in host directories.
     pub fn mkfifo(&mut self, who: &Caller, at: &Place, path: &[u8], mode: u32) -> Result<()> {
         let (dir, name) = self.new_name(who, at, path, false)?;
         self.check_entry_change(who, &dir)?;
@@ -64,7 +64,7 @@ impl Tree {
         }
     }
 
-    /// Gives an existing file one more name. `follow`: what a link leads to, rather than the link.
+    /// Gives an existing file an additional name. `follow`: links to what a link leads to, rather than to the link.
     pub fn link(
         &mut self,
         who: &Caller,
@@ -115,7 +115,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Removes a name that is not a directory's; the file goes with its last name and last handle.
+    /// Removes a name that is not a directory's. The file is freed with its last name and last handle.
     pub fn unlink(&mut self, who: &Caller, at: &Place, path: &[u8]) -> Result<()> {
         let parent = Walk::new(self, who).parent(at, path)?;
         let Last::Name(name) = parent.last else { return Err(Errno::EISDIR) };
@@ -170,14 +170,14 @@ impl Tree {
         }
     }
 
-    /// A symbolic link's target.
+    /// Returns a symbolic link's target.
     pub fn read_link(&self, who: &Caller, at: &Place, path: &[u8]) -> Result<Vec<u8>> {
         let place = self.lookup(who, at, path, false)?;
         self.link_target(who, &place)?.ok_or(Errno::EINVAL)
     }
 
-    /// Finds the directory and name for something new. What is there already is `EEXIST`, and that comes
-    /// before any question of permission.
+    /// Finds the directory and name for something new. If it already exists, returns `EEXIST`, before any permission
+    /// check.
     fn new_name<'p>(
         &self,
         who: &Caller,
@@ -200,7 +200,7 @@ impl Tree {
         Ok((parent.dir, name))
     }
 
-    /// May `who` make names in `dir`? In one that is itself removed, nobody may.
+    /// Checks that `who` may create names in `dir`. In a removed directory no one may.
     pub(crate) fn check_entry_change(&self, who: &Caller, dir: &Place) -> Result<()> {
         let stat = self.stat_place(who, dir)?;
         if stat.nlink == 0 {
@@ -209,7 +209,7 @@ impl Tree {
         who.check(&stat, Access::W | Access::X)
     }
 
-    /// May `who` remove this from `dir`? In a sticky directory only one's own files.
+    /// Checks that `who` may remove this from `dir`. In a sticky directory only one's own files.
     pub(crate) fn check_removal(&self, who: &Caller, dir: &Place, victim: &Stat) -> Result<()> {
         let stat = self.stat_place(who, dir)?;
         who.check(&stat, Access::W | Access::X)?;
@@ -229,7 +229,7 @@ impl Tree {
         Ok(self.list_names(who, place)?.is_empty())
     }
 
-    /// Is something mounted here?
+    /// Returns whether something is mounted here.
     pub(crate) fn is_mount_point(&self, place: &Place) -> bool {
         match &place.0 {
             Spot::Inode(ino) => self.is_mount_root(*ino),
@@ -238,8 +238,8 @@ impl Tree {
     }
 }
 
-/// Whoever may neither own nor change a file may not pin it with a link either (as Linux with
-/// `protected_hardlinks`, everybody's default).
+/// A caller who may neither own nor change a file may not hard-link it either (as on Linux with `protected_hardlinks`,
+/// the usual default).
 fn check_link_source(who: &Caller, stat: &Stat) -> Result<()> {
     let set_id = stat.mode & 0o4000 != 0 || stat.mode & 0o2010 == 0o2010;
     let harmless = stat.kind == FileKind::File && !set_id && who.check(stat, Access::R | Access::W).is_ok();

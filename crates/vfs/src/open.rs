@@ -17,7 +17,7 @@ enum Found {
 }
 
 impl Tree {
-    /// Opens a file, as open(2) does. `mode` is for a file that is made, before the umask.
+    /// Opens a file, as open(2) does. `mode` is for a newly created file, before the umask.
     pub fn open(
         &mut self,
         who: &Caller,
@@ -64,7 +64,7 @@ impl Tree {
         }
     }
 
-    /// Walks to where a file is or would be made: also through a link that leads nowhere yet.
+    /// Walks to where a file is or would be created, even through a dangling link.
     fn find_for_create(&self, who: &Caller, at: &Place, path: &[u8], flags: OpenFlags) -> Result<Found> {
         let exclusive = flags.contains(OpenFlags::EXCL);
         let mut walk = Walk::new(self, who);
@@ -139,7 +139,7 @@ impl Tree {
         }
     }
 
-    /// Opens what a lookup found. Permission is asked here, `EROFS` before.
+    /// Opens what a lookup found. Permissions are checked here, `EROFS` before.
     fn open_existing(&mut self, who: &Caller, place: &Place, flags: OpenFlags) -> Result<Handle> {
         let stat = self.stat_place(who, place)?;
         check_kind(&stat, flags)?;
@@ -210,8 +210,8 @@ impl Tree {
         Ok(new_handle(who, open, flags, stat))
     }
 
-    /// Opens once more what a handle has open, as opening `/proc/self/fd/N` does: with an offset of its own, and
-    /// permission asked again.
+    /// Opens again what a handle has open, as opening `/proc/self/fd/N` does: with a separate offset, and permissions
+    /// checked again.
     pub fn reopen(&mut self, who: &Caller, handle: &Handle, flags: OpenFlags) -> Result<Handle> {
         if handle.frozen && flags.intersects(OpenFlags::WRITE | OpenFlags::TRUNC) {
             return Err(Errno::EROFS);
@@ -227,7 +227,7 @@ impl Tree {
         self.open_existing(&Caller::ROOT, place, OpenFlags::READ)
     }
 
-    /// A handle that only marks a place.
+    /// Returns a handle that only marks a place.
     fn open_path(&mut self, who: &Caller, place: &Place, flags: OpenFlags) -> Result<Handle> {
         let stat = self.stat_place(who, place)?;
         if flags.contains(OpenFlags::DIRECTORY) && stat.kind != FileKind::Dir {

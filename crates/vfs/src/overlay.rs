@@ -6,10 +6,10 @@
 //! below (host)       dir ── a               b               c
 //! the sandbox sees   dir ── a (changed)                     c    new
 //! ```
-//! An inode is made for a lower file or directory when somebody opens or changes it or anything below it: that
-//! inode owns the metadata, and of a file the content stays below until the first write. A directory's inode
-//! remembers its lower directory, so it can be renamed without being read. From then on every operation is an
-//! in-memory one; only names never touched are looked up below.
+//! An inode is created for a lower file or directory when it, or anything below it, is opened or changed. That inode
+//! owns the metadata; a file's content stays below until the first write. A directory's inode remembers its lower
+//! directory, so it can be renamed without being read. From then on every operation is in memory; only names never
+//! touched are looked up below.
 
 use crate::content::{CHUNK, FileBody};
 use crate::dir::{Dir, Target};
@@ -25,13 +25,13 @@ use cap_std::fs::FileExt;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-/// A lower file's inode number, out of the way of the tree's own.
+/// A lower file's inode number, in a range the tree itself does not use.
 pub(crate) fn lower_ino(host: u64) -> u64 {
     host | 1 << 62
 }
 
 impl Tree {
-    /// The place as something the tree may change: a lower file or directory becomes an inode.
+    /// Makes the place one that the tree may change: a lower file or directory becomes an inode.
     pub(crate) fn own(&mut self, place: &Place) -> Result<Place> {
         match &place.0 {
             Spot::Inode(_) => Ok(place.clone()),
@@ -42,8 +42,8 @@ impl Tree {
         }
     }
 
-    /// Makes the inode of a lower file or directory, and those of the directories above it. They are not
-    /// counted as files, since they hold nothing that is not below, but the memory they take is.
+    /// Creates the inode of a lower file or directory, and those of the directories above it. They are not counted as
+    /// files, since they hold nothing that is not below, but their memory is charged.
     fn copy_up(&mut self, spot: &MountSpot) -> Result<Ino> {
         // From the nearest that is there down, by hand: paths can be deeper than stacks.
         let mut missing = Vec::new();
@@ -140,7 +140,7 @@ impl Tree {
         self.forget_below(mount);
     }
 
-    /// Would a lower entry show through if `name` were taken out of `dir`?
+    /// Returns whether a lower entry would show through if `name` were removed from `dir`.
     pub(crate) fn lower_has(&self, dir: Ino, name: &[u8]) -> bool {
         let Ok(Some(lower)) = self.dir(dir).map(|dir| dir.lower.clone()) else { return false };
         // When in doubt, hide it.
@@ -150,7 +150,7 @@ impl Tree {
         )
     }
 
-    /// Reads a lower file's content into `own`, which may take `room` bytes of the quota.
+    /// Reads a lower file's content into `own`, which may use `room` bytes of the quota.
     pub(crate) fn copy_lower(&self, spot: &MountSpot, own: &mut FileBody, room: u64) -> Result<()> {
         let file = self.host_of(spot)?.open_file(&spot.path, OpenFlags::READ)?;
         let mut buf = vec![0; CHUNK as usize];
@@ -173,13 +173,13 @@ impl Tree {
         self.mount_point(spot.mount)?.source.host_dir().ok_or(Errno::EIO)
     }
 
-    /// The host directory behind a spot that is to be changed.
+    /// Returns the host directory behind a spot that will be changed.
     pub(crate) fn host_for_change(&self, spot: &MountSpot) -> Result<&Arc<HostDir>> {
         self.check_mount_writable(spot)?;
         self.host_of(spot)
     }
 
-    /// Would changes below this place stay in the tree, so that a clone can be thrown away?
+    /// Returns whether changes below this place would stay in the tree, so that a clone can be thrown away.
     pub(crate) fn check_in_memory(&self, place: &Place) -> Result<()> {
         match &place.0 {
             Spot::Inode(_) => Ok(()),
@@ -198,7 +198,7 @@ impl Tree {
         }
     }
 
-    /// The names in a directory that is not all in memory, with what shows through it.
+    /// Returns the names in a directory that is not entirely in memory, with what shows through it.
     pub(crate) fn list_names(&self, who: &Caller, place: &Place) -> Result<Vec<Listed>> {
         let (spot, upper) = match &place.0 {
             Spot::Mount(spot) => (Some(spot), None),

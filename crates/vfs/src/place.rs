@@ -1,15 +1,15 @@
-//! Somewhere in the tree.
+//! Places in the tree.
 
 use std::sync::Arc;
 
-/// An inode's number within its tree. Never used twice, so a stale one is noticed.
+/// An inode's number within its tree. Never reused, so a stale one is noticed.
 pub(crate) type Ino = u64;
-/// A mount's number within its tree. Never used twice.
+/// A mount's number within its tree. Never reused.
 pub(crate) type MountId = u32;
-/// A path below a mount's root, without leading slash, `.`, `..` or symbolic links; empty is the root.
+/// A path below a mount's root, without leading slash, `.`, `..` or symbolic links; empty means the root.
 pub(crate) type RelPath = Arc<[u8]>;
 
-/// A spot in a mount: what is there is asked of the mount, each time.
+/// A spot in a mount: the mount is queried about it each time.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct MountSpot {
     pub(crate) mount: MountId,
@@ -22,9 +22,9 @@ impl MountSpot {
     }
 }
 
-/// Somewhere in a tree: an inode in memory, or a spot in a mount. What a working directory is: it stays
-/// the same place while names above it change. It does not keep a removed directory in existence; a
-/// [`Handle`](crate::Handle) opened with `PATH` does, as a working directory does on Unix.
+/// A place in a tree: an inode in memory, or a spot in a mount. A working directory is one: it stays the same place
+/// while names above it change. It does not keep a removed directory alive; a [`Handle`](crate::Handle) opened with
+/// `PATH` does, as a working directory does on Unix.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Place(pub(crate) Spot);
 
@@ -43,7 +43,8 @@ impl Place {
         Place(Spot::Mount(spot))
     }
 
-    /// If the place lies in a mount that answers for itself (a host directory, `/proc`): its path there.
+    /// Returns the place's path in its mount, if it is in a mount that is not part of the tree (a host directory,
+    /// `/proc`).
     pub fn mount_path(&self) -> Option<&[u8]> {
         match &self.0 {
             Spot::Inode(_) => None,

@@ -1,27 +1,27 @@
-//! Where tests look in: how often a host file was synced, and a crash at any step of an apply or a recovery.
-//! Costs one load of an atomic where nobody looks.
+//! Hooks for tests: how often a host file was synced, and a crash at any step of an apply or a recovery. Costs one
+//! atomic load when unused.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static STEPS_LEFT: AtomicU64 = AtomicU64::new(u64::MAX);
 static SYNCED: AtomicU64 = AtomicU64::new(0);
 
-/// Kills this process, as the kernel or a power cut might, before the step that comes after `steps` more.
+/// Kills this process, as the kernel or a power failure might, after `steps` more steps.
 pub fn crash_after(steps: u64) {
     STEPS_LEFT.store(steps, Ordering::SeqCst);
 }
 
-/// How many steps are left until the crash: less than what [`crash_after`] was given by those taken since.
+/// Returns how many steps are left until the crash: what [`crash_after`] was given minus those taken since.
 pub fn steps_left() -> u64 {
     STEPS_LEFT.load(Ordering::SeqCst)
 }
 
-/// How often a guest had a file or directory of the host synced.
+/// Returns how often a guest had a host file or directory synced.
 pub fn synced() -> u64 {
     SYNCED.load(Ordering::SeqCst)
 }
 
-/// A step that leaves something on disk is about to be taken.
+/// Marks a step that is about to change something on disk.
 pub(crate) fn step() {
     if STEPS_LEFT.load(Ordering::Relaxed) == u64::MAX {
         return;

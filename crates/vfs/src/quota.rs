@@ -1,8 +1,8 @@
-//! How much a tree may hold, and how much it does. The counters are exact after every operation.
+//! The quota of a tree and its current usage. The counters are exact after every operation.
 //!
-//! The limit on bytes counts everything a file takes of the host's memory: its content, and besides that a
-//! flat amount for each inode and each name. Otherwise a million empty files would be free. The amounts are
-//! what was measured, rounded up (`vfs: memory::what_is_charged_covers_the_memory_it_takes`).
+//! The byte limit counts all host memory that a file uses: its content, plus a flat amount for each inode and each name.
+//! Otherwise a million empty files would be free. The amounts are measured values, rounded up (`vfs:
+//! memory::what_is_charged_covers_the_memory_it_takes`).
 
 use crate::inode::Inode;
 use crate::name::INLINE;
@@ -12,35 +12,35 @@ use std::ops::{Add, AddAssign, SubAssign};
 
 /// An inode in the tree's table.
 pub(crate) const INODE: u64 = 320;
-/// What a directory's inode takes besides: the map of its names.
+/// Additional cost of a directory's inode: the map of its names.
 pub(crate) const DIR: u64 = 1024;
-/// What a file of more than one chunk takes besides: the map of its chunks.
+/// Additional cost of a file of more than one chunk: the map of its chunks.
 pub(crate) const CHUNK_MAP: u64 = 512;
 /// A name in its directory.
 const NAME: u64 = 192;
-/// What a tree remembers about a file below an overlay, besides its path.
+/// What a tree stores about a file below an overlay, in addition to its path.
 const BELOW: u64 = 320;
 /// The header of a reference-counted allocation.
 const SHARED: u64 = 32;
 
-/// What a name costs: a long one has memory of its own.
+/// Returns what a name costs: a long one has its own allocation.
 pub(crate) fn name_cost(name: &[u8]) -> u64 {
     NAME + if name.len() > INLINE { name.len() as u64 + SHARED } else { 0 }
 }
 
-/// What a note about a lower file costs; an overlay's root comes with the mount.
+/// Returns what a note about a lower file costs; an overlay's root is part of the mount.
 pub(crate) fn spot_cost(spot: &MountSpot) -> u64 {
     if spot.path.is_empty() { 0 } else { BELOW + SHARED + spot.path.len() as u64 }
 }
 
-/// How much a tree may hold. `u64::MAX` is no limit.
+/// How much a tree may hold. `u64::MAX` means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// Bytes in files (their sizes, less whole 64 KiB blocks never written) and in symbolic links, and what
-    /// inodes and names take: [`Usage::total`].
+    /// Bytes in files (their sizes, minus whole 64 KiB blocks never written) and in symbolic links, plus what inodes and
+    /// names use: [`Usage::total`].
     pub bytes: u64,
-    /// Files, directories, links and so on; two names of one file count once. As many additional names
-    /// (hard links) are allowed on top.
+    /// Files, directories, links and so on; two names of one file count once. The same number of additional names (hard
+    /// links) is allowed on top.
     pub inodes: u64,
 }
 
@@ -49,19 +49,19 @@ impl Quota {
     pub const NONE: Quota = Quota { bytes: u64::MAX, inodes: u64::MAX };
 }
 
-/// How much a tree holds of its own: neither what was installed nor what lies on the host.
+/// How much a tree holds of its own, excluding what was installed and what is on the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Usage {
     /// Bytes of content.
     pub bytes: u64,
-    /// Counted as [`Quota::inodes`].
+    /// Inodes, counted as in [`Quota::inodes`].
     pub inodes: u64,
-    /// What inodes, names and notes about files below overlays take, in bytes.
+    /// Bytes used by inodes, names and notes about files below overlays.
     pub metadata: u64,
 }
 
 impl Usage {
-    /// What [`Quota::bytes`] limits.
+    /// Returns what [`Quota::bytes`] limits.
     pub fn total(&self) -> u64 {
         self.bytes.saturating_add(self.metadata)
     }
@@ -97,27 +97,27 @@ impl SubAssign for Usage {
 }
 
 impl Tree {
-    /// The limits.
+    /// Returns the limits.
     pub fn quota(&self) -> Quota {
         self.quota
     }
 
-    /// Sets the limits. What is already there stays, even above them.
+    /// Sets the limits. Existing files stay, even above them.
     pub fn set_quota(&mut self, quota: Quota) {
         self.quota = quota;
     }
 
-    /// What is in use.
+    /// Returns the current usage.
     pub fn usage(&self) -> Usage {
         self.used
     }
 
-    /// Is it the number of files, or of their names, that leaves no room for another?
+    /// Returns whether the number of files, or of their names, is what prevents creating another.
     pub fn is_out_of_files(&self) -> bool {
         self.used.inodes >= self.quota.inodes || self.extra_links >= self.quota.inodes
     }
 
-    /// What is in use, counted anew from the files themselves: what [`Tree::usage`] must always equal.
+    /// Returns the current usage, recounted from the files themselves: [`Tree::usage`] must always equal it.
     pub fn recount(&self) -> Usage {
         let mut sum = Usage::default();
         for inode in self.inodes.values() {
@@ -128,7 +128,7 @@ impl Tree {
         sum + Usage::metadata(notes.map(spot_cost).sum())
     }
 
-    /// Does the quota count what is at this place?
+    /// Returns whether the quota counts what is at this place.
     pub(crate) fn is_charged(&self, place: &Place) -> bool {
         match place.0 {
             Spot::Inode(ino) => self.inode(ino).is_ok_and(|inode| inode.charged),
@@ -154,14 +154,14 @@ impl Tree {
         if self.extra_links < self.quota.inodes { Ok(()) } else { Err(Errno::ENOSPC) }
     }
 
-    /// What a new name in `dir` costs, with what is noted about the file below it in an overlay.
+    /// Returns what a new name in `dir` costs, including what is noted about the file below it in an overlay.
     pub(crate) fn entry_cost(&self, dir: Ino, name: &[u8]) -> Result<u64> {
         let lower = self.dir(dir)?.lower.as_ref().map(|lower| lower.child(name));
         let note = lower.filter(|spot| !self.below.contains_key(spot));
         Ok(name_cost(name) + note.map_or(0, |spot| spot_cost(&spot)))
     }
 
-    /// Changes an inode and keeps the books. Whether there is room has been asked before.
+    /// Changes an inode and updates the counters. The caller has checked that there is space.
     pub(crate) fn update<T>(&mut self, ino: Ino, change: impl FnOnce(&mut Inode) -> T) -> Result<T> {
         let inode = self.inode_mut(ino)?;
         let before = inode.cost();

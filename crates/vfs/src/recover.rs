@@ -1,4 +1,4 @@
-//! After a crash: what an apply left half done is undone, what it left behind is cleared away.
+//! Recovery after a crash: undoes what an apply left half done and cleans up what it left behind.
 
 use crate::disk::Disk;
 use crate::host::HostDir;
@@ -7,24 +7,24 @@ use crate::name::join;
 use crate::steps;
 use crate::{Errno, Result};
 
-/// What had become of an apply to a host directory that was cut short, by a crash or a power cut.
+/// What was found of an apply to a host directory that was interrupted by a crash or a power failure.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Recovery {
     /// There was none.
     #[default]
     None,
-    /// There was one, and the directory is still as it left it: it was opened to be read only.
+    /// There was one, and the directory is still as it left it, because it was opened read-only.
     Unfinished,
     /// It had made all its changes: they stay.
     Finished,
     /// It had not: the directory is as it was before.
     RolledBack {
-        /// Where old contents lie whose place somebody else has taken since, below the directory.
+        /// Where old contents are, below the directory, if someone else has since taken their place.
         kept: Option<Vec<u8>>,
     },
 }
 
-/// Looks for an apply to `host` that was cut short and, unless the directory is for reading only, repairs it.
+/// Looks for an interrupted apply to `host` and, unless the directory is opened read-only, repairs it.
 pub(crate) fn recover(host: &HostDir, read_only: bool) -> Result<Recovery> {
     match Journal::left_behind(host, !read_only)? {
         None => Ok(Recovery::None),
@@ -33,7 +33,7 @@ pub(crate) fn recover(host: &HostDir, read_only: bool) -> Result<Recovery> {
     }
 }
 
-/// The same for whoever has the lock.
+/// Does the same for a caller that holds the lock.
 pub(crate) fn recover_locked(host: &HostDir, journal: &Journal) -> Result<Recovery> {
     let Some(record) = journal.read()? else { return Ok(Recovery::None) };
     let disk = Disk(host);
@@ -54,7 +54,7 @@ pub(crate) fn recover_locked(host: &HostDir, journal: &Journal) -> Result<Recove
     Ok(recovery)
 }
 
-/// Is the stage still the directory the journal speaks of?
+/// Returns whether the stage is still the directory that the journal names.
 fn is_there(disk: Disk, record: &Record) -> Result<bool> {
     let Some(found) = disk.find(&record.stage)? else { return Ok(false) };
     let ours = found.is_dir && found.mode & 0o077 == 0 && found.uid == rustix::process::geteuid().as_raw();
@@ -63,8 +63,8 @@ fn is_there(disk: Disk, record: &Record) -> Result<bool> {
     Ok(ours && (unknown || found.ino == record.stage_ino))
 }
 
-/// Undoes every step, the last first, and clears away the stage and the journal. Says where the stage is if something
-/// has to stay there. After an error the journal stays, too: the next use of the directory tries again.
+/// Undoes every step, the last first, and removes the stage and the journal. Returns where the stage is if something has
+/// to stay there. After an error the journal stays as well: the next use of the directory tries again.
 pub(crate) fn roll_back(disk: Disk, journal: &Journal, record: Record) -> Result<Option<Vec<u8>>> {
     let mut all = true;
     if record.phase == Phase::Intent {
@@ -88,7 +88,7 @@ pub(crate) fn roll_back(disk: Disk, journal: &Journal, record: Record) -> Result
     Ok(Some(record.stage))
 }
 
-/// Removes the stage with what is in it: files, links and empty directories under the names that are given there.
+/// Removes the stage with its contents: files, links and empty directories under the names used there.
 pub(crate) fn clear(disk: Disk, stage: &[u8]) -> Result<()> {
     let names = match disk.list(stage) {
         Err(Errno::ENOENT) => return Ok(()),

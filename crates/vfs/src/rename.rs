@@ -6,7 +6,7 @@ use crate::place::{Ino, Spot};
 use crate::stat::{Stat, now};
 use crate::{Access, Caller, Errno, FileKind, Place, Result, Tree};
 
-/// What is to move, or to make way.
+/// What is moved or replaced.
 struct Named<'p> {
     dir: Place,
     name: &'p [u8],
@@ -16,7 +16,7 @@ struct Named<'p> {
 }
 
 impl Tree {
-    /// Moves a file or directory to a new name, in place of a file or empty directory that has it.
+    /// Moves a file or directory to a new name, replacing a file or empty directory that has it.
     pub fn rename(
         &mut self,
         who: &Caller,
@@ -48,8 +48,8 @@ impl Tree {
         Ok(Named { dir, name, place, slash })
     }
 
-    /// All that can be wrong, in the order in which Linux looks. False: both names are the same file's, and
-    /// nothing is to be done.
+    /// Makes all checks, in Linux's order. Returns false if both names are the same file's, so that there is nothing to
+    /// do.
     fn check_rename(&self, who: &Caller, from: &Named, to: &Named, old: &Place) -> Result<bool> {
         let stat = self.stat_place(who, old)?;
         let is_dir = stat.kind == FileKind::Dir;
@@ -102,7 +102,7 @@ impl Tree {
         }
     }
 
-    /// Is `place` the directory `dir`, or somewhere below it?
+    /// Returns whether `place` is the directory `dir`, or somewhere below it.
     fn is_within(&self, place: &Place, dir: &Place) -> Result<bool> {
         let mut place = place.clone();
         loop {
@@ -139,7 +139,7 @@ impl Tree {
         Ok(())
     }
 
-    /// What the new name takes that the old one does not give back, nor what had the new one.
+    /// Returns what the new name costs beyond what the old name, and a replaced file, give back.
     fn rename_cost(&self, from_dir: Ino, from: &[u8], to_dir: Ino, to: &[u8]) -> Result<u64> {
         let cost = |dir, name: &[u8]| -> Result<u64> {
             Ok(self.dir(dir)?.get(name).map_or(0, |target| target.cost(name)))

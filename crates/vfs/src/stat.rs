@@ -1,4 +1,4 @@
-//! What `stat` tells about a file.
+//! A file's metadata.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,33 +11,33 @@ pub enum FileKind {
     Dir,
     /// A symbolic link.
     Symlink,
-    /// A named pipe. The tree keeps its name and inode; whoever runs processes makes it carry bytes.
+    /// A named pipe. The tree keeps its name and inode; whatever runs processes makes it carry bytes.
     Fifo,
     /// One of the character devices of `/dev`.
     Device(Device),
-    /// A socket: never made here, but a host directory may hold one.
+    /// A socket: never created here, but a host directory may have one.
     Socket,
 }
 
 /// The character devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Device {
-    /// Takes everything, gives nothing.
+    /// `/dev/null`: accepts everything, reads as empty.
     Null,
-    /// Takes everything, gives zeros.
+    /// `/dev/zero`: accepts everything, reads as zeros.
     Zero,
-    /// Gives zeros, takes nothing: every write is `ENOSPC`.
+    /// `/dev/full`: reads as zeros; every write returns `ENOSPC`.
     Full,
-    /// Gives random bytes.
+    /// `/dev/random`: reads as random bytes.
     Random,
-    /// Gives random bytes.
+    /// `/dev/urandom`: reads as random bytes.
     Urandom,
-    /// The process's terminal: only whoever runs the process knows it; here it is `ENXIO`.
+    /// `/dev/tty`: the process's terminal, which only the code that runs the process knows; here it is `ENXIO`.
     Tty,
 }
 
 impl Device {
-    /// Linux's number for the device, as `st_rdev` shows it.
+    /// Returns Linux's number for the device, as `st_rdev` shows it.
     pub fn rdev(self) -> u64 {
         let (major, minor) = match self {
             Device::Null => (1, 3),
@@ -54,11 +54,11 @@ impl Device {
 /// A file's metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// Which file system: the tree itself, or one of its mounts.
+    /// The file system: the tree itself, or one of its mounts.
     pub dev: u64,
     /// Inode number, unique within `dev`.
     pub ino: u64,
-    /// What kind of file.
+    /// The kind of file.
     pub kind: FileKind,
     /// Permission bits with set-user-id, set-group-id and sticky, without the type bits.
     pub mode: u32,
@@ -70,29 +70,29 @@ pub struct Stat {
     pub gid: u32,
     /// Length in bytes.
     pub size: u64,
-    /// Blocks of 512 bytes in use: fewer than `size` needs where the file has holes.
+    /// Blocks of 512 bytes in use: fewer than `size` needs if the file has holes.
     pub blocks: u64,
-    /// Which device, if it is one.
+    /// The device, if it is one.
     pub rdev: u64,
-    /// Last access, in nanoseconds since 1970. Reading does not move it (as with `noatime`).
+    /// Last access, in nanoseconds since 1970. Reading does not change it (as with `noatime`).
     pub atime: i64,
     /// Last change of content, in nanoseconds since 1970.
     pub mtime: i64,
     /// Last change of content or metadata, in nanoseconds since 1970.
     pub ctime: i64,
-    /// Names a regular file's content: unique in this process across all trees, new with every change.
-    /// Zero where the content is not the tree's own (host files, devices, `/proc`).
+    /// Identifies a regular file's content: unique in this process across all trees, new with every change. Zero if the
+    /// tree does not own the content (host files, devices, `/proc`).
     pub version: u64,
 }
 
 /// A time for [`Tree::utimes`](crate::Tree::utimes) to set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetTime {
-    /// Leave it as it is.
+    /// Does not change it.
     Keep,
-    /// The present.
+    /// Sets the current time.
     Now,
-    /// Nanoseconds since 1970.
+    /// Sets this time, in nanoseconds since 1970.
     At(i64),
 }
 
@@ -106,7 +106,7 @@ impl SetTime {
     }
 }
 
-/// The present, in nanoseconds since 1970.
+/// Returns the current time, in nanoseconds since 1970.
 pub(crate) fn now() -> i64 {
     match SystemTime::now().duration_since(UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),

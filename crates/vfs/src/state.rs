@@ -1,5 +1,5 @@
-//! Wardian's own directory on the host, where journals are kept: never inside a directory that a guest or a
-//! repository could write to.
+//! Wardian's state directory on the host, where journals are kept: never inside a directory that a guest or a repository
+//! could write to.
 
 use crate::disk::sync;
 use crate::{Errno, Result, probe};
@@ -11,15 +11,15 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Where Wardian keeps things between runs: `wardian` in `$XDG_STATE_HOME`, by default `~/.local/state`.
-/// `None` where neither variable is an absolute path.
+/// Returns Wardian's state directory: `wardian` in `$XDG_STATE_HOME`, by default `~/.local/state`. `None` if neither
+/// variable is an absolute path.
 pub fn state_directory() -> Option<PathBuf> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
     Some(state.join("wardian"))
 }
 
-/// The directory with the journals, mode 0700 and this user's.
+/// The directory with the journals, mode 0700, owned by this user.
 const JOURNALS: &str = "apply";
 /// How long to wait for another process that is applying.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -29,11 +29,11 @@ const JOURNAL_MAX: u64 = 1 << 30;
 /// The opened directory with the journals.
 pub(crate) struct StateDir(OwnedFd);
 
-/// The right to apply to one directory, or to recover it. Given up when dropped, also by a crash.
+/// The right to apply to one directory, or to recover it. Released when dropped, even by a crash.
 pub(crate) struct Lock(#[allow(dead_code, reason = "it is the open file that holds the lock")] OwnedFd);
 
 impl StateDir {
-    /// Opens it if it is there.
+    /// Opens it if it exists.
     pub(crate) fn open(state: &Path) -> Result<StateDir> {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let base = rustix::fs::open(state, flags, Mode::empty())?;
@@ -43,13 +43,13 @@ impl StateDir {
         Ok(StateDir(dir))
     }
 
-    /// Opens it, made where it is not there.
+    /// Opens it, creating it if it does not exist.
     pub(crate) fn create(state: &Path) -> Result<StateDir> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state.join(JOURNALS))?;
         StateDir::open(state)
     }
 
-    /// Waits for the lock on a journal. `EBUSY` if another process has it for too long.
+    /// Waits for the lock on a journal. Returns `EBUSY` if another process holds it for too long.
     pub(crate) fn lock(&self, name: &str) -> Result<Lock> {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -61,7 +61,7 @@ impl StateDir {
         }
     }
 
-    /// The lock, if nobody has it.
+    /// Takes the lock, if it is free.
     pub(crate) fn try_lock(&self, name: &str) -> Result<Option<Lock>> {
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.0, format!("{name}.lock"), flags, Mode::RUSR | Mode::WUSR)?;
@@ -73,7 +73,7 @@ impl StateDir {
         }
     }
 
-    /// The content of a journal, if there is one.
+    /// Returns the content of a journal, if there is one.
     pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&self.0, name, flags, Mode::empty()) {
@@ -87,7 +87,7 @@ impl StateDir {
         Ok(Some(content))
     }
 
-    /// Writes a journal, in place of the one that is there: after a crash it is the old one or the new one.
+    /// Writes a journal, replacing the existing one: after a crash it is either the old one or the new one.
     pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<()> {
         let new = format!("{name}.new");
         let flags = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -115,7 +115,7 @@ fn is_ours(found: &Stat) -> bool {
     found.st_uid == rustix::process::geteuid().as_raw()
 }
 
-/// What others could have written is not believed.
+/// Refuses what others could have written.
 fn check_private(found: &Stat, kind: FileType) -> Result<()> {
     let private = is_ours(found) && found.st_mode & 0o077 == 0;
     if private && FileType::from_raw_mode(found.st_mode) == kind { Ok(()) } else { Err(Errno::EPERM) }

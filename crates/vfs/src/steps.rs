@@ -1,26 +1,26 @@
-//! The visible steps of an apply, each with how it is undone.
+//! The visible steps of an apply, each with how to undo it.
 //!
-//! Undoing looks at what is there, by inode number, and not at what should have been done: a step that was never
-//! taken, or that is undone already, is left alone, and so is whatever somebody else has put in its place. That
-//! makes undoing the same for an error, a crash, and a crash while undoing.
+//! Undoing checks what is there, by inode number, and not what should have been done: a step that was never taken, or
+//! that is already undone, is left alone, and so is whatever someone else has put in its place. So undoing is the same
+//! for an error, a crash, and a crash while undoing.
 
 use crate::disk::Disk;
 use crate::name::join;
 use crate::{Errno, Result};
 
-/// One change that others can see. Paths are relative to the host directory. The number of a step gives the names in
-/// the stage: `new-N` waits to be put in place, `old-N` is what was there before.
+/// One change that others can see. Paths are relative to the host directory. The number of a step determines the names
+/// in the stage: `new-N` waits to be put in place, `old-N` is what was there before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// A file or link goes.
+    /// Removes a file or link.
     TakeAway { path: Vec<u8>, ino: u64 },
-    /// An empty directory goes.
+    /// Removes an empty directory.
     RemoveDir { path: Vec<u8>, mode: u32 },
-    /// Something new comes to where nothing is.
+    /// Creates something where nothing is.
     Put { path: Vec<u8>, ino: u64, dir: bool },
-    /// A file or link takes the place of another.
+    /// Replaces a file or link.
     Replace { path: Vec<u8>, old: u64, new: u64 },
-    /// Permission bits change.
+    /// Changes permission bits.
     SetMode { path: Vec<u8>, from: u32, to: u32 },
 }
 
@@ -35,7 +35,7 @@ impl Step {
         }
     }
 
-    /// Does what it says, or nothing. `EBUSY` if what is there is not what was there when it was planned.
+    /// Takes the step, or does nothing. Returns `EBUSY` if what is there is not what was there when it was planned.
     pub(crate) fn take(&self, disk: Disk, stage: &[u8], number: usize) -> Result<()> {
         let (new, old) = (staged(stage, number), aside(stage, number));
         match self {
@@ -65,7 +65,7 @@ impl Step {
         }
     }
 
-    /// Undoes it, as far as it was done. False if something of somebody else's is in the way, so that the old
+    /// Undoes it, as far as it was done. Returns false if something of someone else is in the way, so that the old
     /// content stays in the stage.
     pub(crate) fn undo(&self, disk: Disk, stage: &[u8], number: usize) -> Result<bool> {
         let (new, old) = (staged(stage, number), aside(stage, number));
@@ -116,12 +116,12 @@ pub(crate) fn staged(stage: &[u8], number: usize) -> Vec<u8> {
     join(stage, format!("new-{number}").as_bytes())
 }
 
-/// The old content of what a step takes away or replaces.
+/// Returns the old content of what a step removes or replaces.
 pub(crate) fn aside(stage: &[u8], number: usize) -> Vec<u8> {
     join(stage, format!("old-{number}").as_bytes())
 }
 
-/// Has every directory that the steps changed survive a power cut.
+/// Makes every directory that the steps changed survive a power failure.
 pub(crate) fn sync_all(disk: Disk, steps: &[Step]) -> Result<()> {
     let mut dirs: Vec<&[u8]> = steps.iter().map(|step| crate::name::split(step.path()).0).collect();
     dirs.sort();
@@ -132,5 +132,5 @@ pub(crate) fn sync_all(disk: Disk, steps: &[Step]) -> Result<()> {
     dirs.into_iter().try_for_each(|dir| disk.sync_dir(dir))
 }
 
-/// So many files or directories are synced one by one; of more, the whole file system at once.
+/// Up to this many files or directories are synced one by one; for more, the whole file system at once.
 pub(crate) const SYNC_EACH: usize = 32;

@@ -12,7 +12,7 @@ use crate::{Caller, Errno, Handle, Place, Result};
 use imbl::OrdMap;
 use std::sync::Arc;
 
-/// A tree of files, in memory but for its mounts.
+/// A tree of files, in memory except for its mounts.
 #[derive(Clone)]
 pub struct Tree {
     pub(crate) inodes: OrdMap<Ino, Arc<Inode>>,
@@ -22,11 +22,11 @@ pub struct Tree {
     pub(crate) opens: OrdMap<Ino, u32>,
     pub(crate) quota: Quota,
     pub(crate) used: Usage,
-    /// Names of the sandbox's own files beyond the first of each.
+    /// Additional names of the sandbox's own files, beyond the first of each.
     pub(crate) extra_links: u64,
     pub(crate) writable: Option<Arc<[Vec<u8>]>>,
     pub(crate) mounts: Arc<Mounts>,
-    /// Overlays: which lower files and directories have become inodes, whatever became of those since.
+    /// Overlays: which lower files and directories have become inodes, whatever happened to those since.
     pub(crate) copied: OrdMap<MountSpot, Ino>,
     /// Overlays: what was below each name when it was first touched.
     pub(crate) below: OrdMap<MountSpot, Below>,
@@ -34,7 +34,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// A tree with just an empty root directory, mode 755, owned by root.
+    /// Creates a tree with only an empty root directory, mode 755, owned by root.
     pub fn new(quota: Quota) -> Tree {
         const ROOT: Ino = 1;
         let mut root = Inode::new(Body::Dir(Box::new(Dir::new(ROOT, b""))), 0o755, 0, 0, 1);
@@ -55,13 +55,13 @@ impl Tree {
         }
     }
 
-    /// The root directory.
+    /// Returns the root directory.
     pub fn root(&self) -> Place {
         Place::inode(self.root)
     }
 
-    /// With a list of absolute paths, makes everything that is neither at nor below one of them read-only:
-    /// changes there are `EROFS`. Paths are compared after links are resolved, so a link does not help.
+    /// With a list of absolute paths, makes everything that is neither at nor below one of them read-only: changes there
+    /// return `EROFS`. Paths are compared after links are resolved, so a link cannot bypass it.
     pub fn set_writable_paths(&mut self, paths: Option<Vec<Vec<u8>>>) {
         self.writable = paths.map(|paths| {
             let clean = paths.into_iter().map(|mut path| {
@@ -74,7 +74,7 @@ impl Tree {
         });
     }
 
-    /// May the entry `name` of `dir` come, go or change (`""`: the directory itself)?
+    /// Checks that the entry `name` of `dir` may be added, removed or changed (`""`: the directory itself).
     pub(crate) fn check_writable(&self, dir: &Place, name: &[u8]) -> Result<()> {
         match &dir.0 {
             Spot::Mount(spot) => self.check_mount_writable(spot)?,
@@ -91,8 +91,8 @@ impl Tree {
         if is_allowed { Ok(()) } else { Err(Errno::EROFS) }
     }
 
-    /// Goes back to an earlier clone of this tree, of which only the handles in `kept` are open any more. Numbers
-    /// given out since are not given out again, so a handle on a file that is gone never finds another in its place.
+    /// Rolls back to an earlier clone of this tree, of which only the handles in `kept` are still open. Numbers assigned
+    /// since are not reused, so a handle on a removed file never finds another file in its place.
     pub fn go_back_to<'h>(&mut self, earlier: Tree, kept: impl Iterator<Item = &'h Handle>) {
         let next_ino = self.next_ino.max(earlier.next_ino);
         *self = earlier;
@@ -119,7 +119,7 @@ impl Tree {
         }
     }
 
-    /// Puts a new inode into the table, if the quota allows it. It has no name yet.
+    /// Adds a new inode to the table, if the quota allows it. It has no name yet.
     pub(crate) fn add_inode(&mut self, inode: Inode) -> Result<Ino> {
         self.check_fits(inode.cost())?;
         self.used += inode.cost();
@@ -129,7 +129,7 @@ impl Tree {
         Ok(ino)
     }
 
-    /// Makes an inode for `who` in the directory `dir` under `name`.
+    /// Creates an inode for `who` in the directory `dir` under `name`.
     pub(crate) fn create(
         &mut self,
         who: &Caller,
@@ -158,8 +158,8 @@ impl Tree {
         Ok(ino)
     }
 
-    /// Gives an inode the name `name` in `dir`, in place of what had it. Whether the quota has room for
-    /// [`Tree::entry_cost`] has been asked before.
+    /// Gives an inode the name `name` in `dir`, replacing the previous entry. The caller has checked that the quota
+    /// allows [`Tree::entry_cost`].
     pub(crate) fn enter(&mut self, dir: Ino, name: &[u8], target: Target) -> Result<()> {
         self.note_below(dir, name);
         let name = Name::new(name);
@@ -176,7 +176,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Puts a name into a directory and keeps the books of names.
+    /// Adds a name to a directory and updates the counters.
     pub(crate) fn put_name(&mut self, dir: Ino, name: &Name, target: Target) -> Result<()> {
         self.take_name(dir, name)?;
         if !self.dir_mut(dir)?.put(name, target) {
@@ -193,7 +193,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Takes the name `name` out of `dir`, leaving a whiteout where a lower entry would show through.
+    /// Removes the name `name` from `dir`, leaving a whiteout if a lower entry would show through.
     pub(crate) fn leave(&mut self, dir: Ino, name: &[u8], is_dir: bool) -> Result<()> {
         self.note_below(dir, name);
         let hides = self.lower_has(dir, name);
@@ -207,7 +207,7 @@ impl Tree {
         Ok(())
     }
 
-    /// An inode lost one of its names. With the last name and the last handle it goes.
+    /// Notes that an inode lost one of its names. With the last name and the last handle it is dropped.
     pub(crate) fn unlinked(&mut self, ino: Ino) -> Result<()> {
         let inode = self.inode_mut(ino)?;
         inode.nlink -= 1;
@@ -221,7 +221,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Drops an inode and gives back what it was charged.
+    /// Drops an inode and returns what it was charged.
     pub(crate) fn forget(&mut self, ino: Ino) {
         if let Some(inode) = self.inodes.remove(&ino) {
             self.used -= inode.cost();
@@ -230,7 +230,7 @@ impl Tree {
         }
     }
 
-    /// The tree's own files change what the quota counts when they are first written to.
+    /// Starts charging one of the system's files when it is first written to.
     pub(crate) fn start_charging(&mut self, ino: Ino, bytes: u64) -> Result<()> {
         let inode = self.inode(ino)?;
         if inode.charged {
@@ -243,13 +243,13 @@ impl Tree {
         Ok(())
     }
 
-    /// What charging an inode takes besides its content.
+    /// Returns what charging an inode costs in addition to its content.
     pub(crate) fn cost_to_charge(&self, ino: Ino) -> Result<u64> {
         let inode = self.inode(ino)?;
         Ok(if inode.charged || !inode.installed { 0 } else { inode.metadata() })
     }
 
-    /// Empties a directory and all below it, whoever owns them. For what the tree itself takes away.
+    /// Empties a directory and everything below it, whoever owns it. For what the tree itself removes.
     pub(crate) fn remove_all_below(&mut self, top: Ino) -> Result<()> {
         let mut pending = vec![top];
         while let Some(dir) = pending.pop() {

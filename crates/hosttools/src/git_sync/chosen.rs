@@ -1,5 +1,5 @@
-//! Which files a snapshot takes: found here and not by git, which stops at repositories inside the work tree and passes
-//! over what it cannot keep without a word.
+//! Which files a snapshot takes: found here and not by git, which stops at repositories inside the work tree and
+//! silently skips what it cannot store.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::held::Held;
 
-/// The longest path Linux takes, with its NUL.
+/// The longest path on Linux, with its NUL.
 const PATH_MAX: usize = 4096;
 
 /// What is in the chosen paths, relative to the top of the work tree, in order.
@@ -20,7 +20,7 @@ const PATH_MAX: usize = 4096;
 pub(super) struct Chosen {
     /// Files and symbolic links.
     pub files: BTreeSet<PathBuf>,
-    /// Pipes, sockets, devices and what lies too deep to be named: git cannot keep it.
+    /// Pipes, sockets, devices and paths that are too long: git cannot store them.
     pub skipped: BTreeSet<PathBuf>,
 }
 
@@ -51,7 +51,7 @@ impl Chosen {
         Ok(chosen)
     }
 
-    /// Takes what is in a directory, but for the directories in it, which it answers.
+    /// Takes what is in a directory, except for the directories in it, which it returns.
     fn take_all(&mut self, held: &Held, directory: &Path) -> io::Result<Vec<PathBuf>> {
         let mut directories = Vec::new();
         for name in held.names()? {
@@ -62,7 +62,7 @@ impl Chosen {
         Ok(directories)
     }
 
-    /// Takes one file, or answers that it is a directory.
+    /// Takes one file, or returns that it is a directory.
     fn take(&mut self, parent: &Held, name: &OsStr, path: PathBuf) -> io::Result<Option<PathBuf>> {
         let stat = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from);
         let Some(stat) = found(stat)? else { return Ok(None) };
@@ -79,7 +79,7 @@ impl Chosen {
     }
 }
 
-/// What went while we looked, or became a link, is not there.
+/// What disappeared meanwhile, or became a link, counts as absent.
 fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     const NOT_THERE: [Errno; 3] = [Errno::NOENT, Errno::LOOP, Errno::NOTDIR];
     match result {

@@ -1,5 +1,5 @@
-//! Running git on a user's repository: confined, in the system lane, without hooks or anyone's configuration but the
-//! repository's.
+//! Running git on a user's repository: confined, in the system lane, without hooks and with no configuration but the
+//! repository's own.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -14,7 +14,7 @@ use crate::spec::{Confinement, Ended, ExecSpec, HeldDirectory, Lane, Required};
 /// Lists of files may be long; they are read into memory.
 const MAX_OUTPUT: usize = 256 << 20;
 
-/// Nobody is asked, nothing is shown, nothing is read but the repository's own.
+/// No prompts, no pager, no configuration but the repository's own.
 const ENVIRONMENT: [(&str, &str); 12] = [
     ("PATH", "/usr/bin:/bin"),
     ("LC_ALL", "C"),
@@ -32,7 +32,7 @@ const ENVIRONMENT: [(&str, &str); 12] = [
     ("GIT_PROXY_COMMAND", ""),
 ];
 
-/// What a repository's own configuration could make git run.
+/// Settings by which a repository's own configuration could make git run programs.
 const SETTINGS: [&str; 9] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -48,7 +48,7 @@ const SETTINGS: [&str; 9] = [
 /// Where a repository is.
 pub(super) struct Repository {
     work_tree: HeldDirectory,
-    /// The directory all work trees share: objects, branches, configuration.
+    /// The directory that all work trees share: objects, branches, configuration.
     pub common: PathBuf,
     /// This work tree's own part of it.
     own: PathBuf,
@@ -82,9 +82,9 @@ impl Repository {
     }
 }
 
-/// Where a push goes.
+/// The destination of a push.
 pub(super) struct Destination {
-    /// Those of its addresses that are repositories on this machine.
+    /// Those of its URLs that are repositories on this machine.
     pub repositories: Vec<RemoteRepository>,
     /// Whether there are others.
     pub network: bool,
@@ -97,7 +97,7 @@ pub(super) struct RemoteRepository {
 }
 
 impl RemoteRepository {
-    /// What an address leads to, if it is a path and there is a repository: git is to write there, and nowhere else.
+    /// Returns what a URL leads to, if it is a path to a repository: git may write there, and nowhere else.
     fn find(work_tree: &Path, address: &str) -> Option<RemoteRepository> {
         let path = match address.strip_prefix("file://") {
             Some(path) => path,
@@ -122,12 +122,12 @@ pub(super) struct Git {
     pub options: GitOptions,
 }
 
-/// What is special about one command.
+/// Options of one command.
 #[derive(Default)]
 pub(super) struct Special<'a> {
-    /// More variables, over the usual ones.
+    /// More variables, overriding the usual ones.
     pub env: Vec<(&'a str, OsString)>,
-    /// A directory to work in, and to write to, in place of the work tree.
+    /// A directory to work in, and to write to, instead of the work tree.
     pub inside: Option<&'a Path>,
     /// More directories to write to.
     pub writable: Vec<&'a Path>,
@@ -136,7 +136,7 @@ pub(super) struct Special<'a> {
     pub children: bool,
 }
 
-/// What a command said and how it ended.
+/// What a command wrote and how it ended.
 pub(super) struct Said {
     pub ended: Ended,
     pub stdout: Vec<u8>,
@@ -158,7 +158,7 @@ impl Git {
         Ok(String::from_utf8_lossy(&said.succeeded(step)?).into_owned())
     }
 
-    /// What a name stands for, if for anything.
+    /// Returns what a name refers to, if anything.
     pub async fn look_up(&self, name: &str) -> Result<Option<String>, SyncError> {
         let said = self
             .say("rev-parse", &["--verify", "--quiet", "--end-of-options", name], Special::default())
@@ -172,7 +172,7 @@ impl Git {
         }
     }
 
-    /// Where a remote is.
+    /// Returns where a remote is.
     pub async fn destination(&self, remote: &str) -> Result<Destination, SyncError> {
         let said =
             self.say("remote", &["get-url", "--push", "--all", "--", remote], Special::default()).await?;
@@ -191,7 +191,7 @@ impl Git {
         Ok(Destination { network: repositories.len() < addresses.lines().count(), repositories })
     }
 
-    /// Pushes forward; answers git's table.
+    /// Pushes without forcing; returns git's table.
     pub async fn push(&self, remote: &str, to: &Destination, branch: &str) -> Result<String, SyncError> {
         let refspec = format!("refs/heads/{branch}:refs/heads/{branch}");
         let writable = to.repositories.iter().map(|repository| repository.path.as_path()).collect();
@@ -284,7 +284,7 @@ impl Git {
 }
 
 impl Said {
-    /// What it wrote, if it ended well.
+    /// Returns what it wrote, if it succeeded.
     pub fn succeeded(self, step: &'static str) -> Result<Vec<u8>, SyncError> {
         match self.ended {
             Ended::Exit(0) => Ok(self.stdout),

@@ -1,5 +1,5 @@
-//! Directories of a repository as this process uses them: by descriptors, without following a link. Whoever works in the
-//! tree may put a link in any place at any time, and this process is not confined to the tree as git is.
+//! Directories of a repository as this process uses them: by descriptors, without following links. Anyone who works in
+//! the tree may put a link anywhere at any time, and this process is not confined to the tree as git is.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -11,18 +11,18 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, mkdirat, open, openat, openat2, unlinkat};
 use rustix::io::Errno;
 
-/// A directory that is open.
+/// An open directory.
 #[derive(Debug)]
 pub(super) struct Held(OwnedFd);
 
 impl Held {
-    /// The directory of that name, whatever leads there.
+    /// Opens the directory of that name, whatever leads there.
     pub fn open(path: &Path) -> io::Result<Held> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Held(open(path, flags, Mode::empty())?))
     }
 
-    /// A directory below this one, with no link on the way.
+    /// Opens a directory below this one, with no link on the way.
     pub fn below(&self, path: &Path) -> io::Result<Held> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
@@ -30,7 +30,7 @@ impl Held {
         Ok(Held(openat2(&self.0, path, flags, Mode::empty(), resolve)?))
     }
 
-    /// A directory in this one, which is made where there is none.
+    /// Opens a directory in this one, creating it if it does not exist.
     pub fn make(&self, name: &str) -> io::Result<Held> {
         match mkdirat(&self.0, name, Mode::from_raw_mode(0o700)) {
             // Also where there is something else of that name, which is not ours to use.
@@ -41,7 +41,7 @@ impl Held {
         }
     }
 
-    /// Writes a file that is not there yet.
+    /// Writes a file that must not exist yet.
     pub fn write_new(&self, name: &str, contents: &[u8]) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         File::from(openat(&self.0, name, flags, Mode::from_raw_mode(0o600))?).write_all(contents)
@@ -58,17 +58,17 @@ impl Held {
         Ok(names)
     }
 
-    /// Removes a file or a directory with all in it, as far as that can be done.
+    /// Removes a file or a directory recursively, as far as possible.
     pub fn remove(&self, name: &Path) {
         let _ = fs::remove_dir_all(self.by_descriptor().join(name));
     }
 
-    /// Removes a directory if there is nothing in it.
+    /// Removes a directory if it is empty.
     pub fn remove_empty(&self, name: &str) {
         let _ = unlinkat(&self.0, name, AtFlags::REMOVEDIR);
     }
 
-    /// A name that leads to this very directory, whatever becomes of its place.
+    /// Returns a path that leads to this very directory, even if it is moved.
     fn by_descriptor(&self) -> PathBuf {
         format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
     }

@@ -1,23 +1,23 @@
-//! Git's lock on a branch. A git that is killed while it holds one leaves it behind, and no git ever takes it away: every
-//! later attempt would fail. So we do, where it is known that nobody holds it.
+//! Git's lock on a branch. A git that is killed while it holds the lock leaves it behind, and no git ever removes it:
+//! every later attempt would fail. So Wardian removes it, if it is known that no one holds it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Git holds a lock for moments; one this old is nobody's.
+/// Git holds a lock only briefly; one this old has been abandoned.
 const ABANDONED: Duration = Duration::from_secs(60);
-/// Times of files lag behind the clock a little.
+/// File times lag slightly behind the clock.
 const LAG: Duration = Duration::from_secs(1);
 
 pub(super) struct BranchLock {
     path: PathBuf,
-    /// When our own git began.
+    /// When Wardian's own git started.
     since: SystemTime,
 }
 
 impl BranchLock {
-    /// The lock on a branch in a git directory. One that nobody holds any more is cleared away first.
+    /// Returns the lock on a branch in a git directory. An abandoned one is removed first.
     pub fn before_moving(git_directory: &Path, branch: &str) -> BranchLock {
         let path = git_directory.join(format!("refs/heads/{branch}.lock"));
         let lock = BranchLock { path, since: SystemTime::now() - LAG };
@@ -28,7 +28,7 @@ impl BranchLock {
         lock
     }
 
-    /// Our git is no more, and was to set the branch to `commit`: what it left goes.
+    /// Wardian's git, which was to set the branch to `commit`, is gone: removes what it left.
     pub fn after_an_interruption(&self, commit: &str) {
         // Git writes the commit as soon as it has the lock.
         let is_ours = fs::read(&self.path)

@@ -1,4 +1,4 @@
-//! What a snapshot holds, in words: `manifest.json` beside its files.
+//! The contents of a snapshot: `manifest.json` next to its files.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::SyncError;
 use super::workshop::Entry;
 
-/// What a snapshot holds.
+/// The contents of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
@@ -15,22 +15,22 @@ pub struct Manifest {
     pub version: u32,
     /// The user's commit at the time, if there was one.
     pub head: Option<String>,
-    /// What was asked for.
+    /// The requested paths.
     pub paths: Vec<String>,
-    /// What was found.
+    /// The files found.
     pub files: Vec<ManifestFile>,
-    /// What is not in the snapshot though it was asked for: pipes, sockets, devices.
+    /// What was requested but is not in the snapshot: pipes, sockets, devices.
     pub skipped: Vec<String>,
 }
 
 /// One file of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestFile {
-    /// Its path. Where it is not UTF-8, bytes that are not are shown as U+FFFD; the tree has them as they are.
+    /// Its path. Bytes that are not UTF-8 are shown as U+FFFD; the tree has the original bytes.
     pub path: String,
-    /// As git has it: 100644, 100755, 120000.
+    /// Its mode in git: 100644, 100755, 120000.
     pub mode: String,
-    /// In bytes.
+    /// Its size in bytes.
     pub size: u64,
     /// The blob of its contents.
     pub object: String,

@@ -1,14 +1,14 @@
-//! Git sync: snapshots of chosen paths of a work tree on a branch of their own, beside what the user does in it.
+//! Git sync: snapshots of chosen paths of a work tree on a separate branch, while the user works in it.
 //!
 //! ```text
-//!  work tree ── update-index ──► index of our own ── write-tree ──► tree ── commit-tree ──► commit
+//!  work tree ── update-index ──► a separate index ── write-tree ──► tree ── commit-tree ──► commit
 //!                                                       + manifest.json                       │
 //!                                           branch, if it is still where it was ◄── update-ref ┘
 //! ```
 //!
-//! The user's index, HEAD and files are not touched: everything up to the last step happens in a git directory of our
-//! own (see `workshop`) that shares nothing with the user's but the objects. An interruption at any step leaves the
-//! branch where it was, or where it was to be. Every git command runs confined, in the pool's system lane.
+//! The user's index, HEAD and files are not touched: everything up to the last step happens in a temporary git directory
+//! (see `workshop`) that shares only the objects with the user's. If any step is interrupted, the branch is either
+//! unchanged or fully updated. Every git command runs confined, in the pool's system lane.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -50,7 +50,7 @@ use workshop::{Entry, Workshop, is_of_a_dead_process};
 
 /// The directory of a snapshot's tree that holds the files.
 const FILES: &str = "files";
-/// The file beside it that says what they are.
+/// The file next to it that describes them.
 const MANIFEST: &str = "manifest.json";
 
 /// Keeps snapshots of a work tree on one branch.
@@ -62,13 +62,14 @@ pub struct GitSync {
 /// How to find and run git.
 #[derive(Clone, Debug)]
 pub struct GitOptions {
-    /// The program.
+    /// The git program.
     pub program: PathBuf,
-    /// Whether it may start others. Git needs none except for a push, where it may in any case; a script in its place does.
+    /// Whether it may start other programs. Git needs none except for a push, where it is always allowed; a script in
+    /// its place does.
     pub children: bool,
-    /// How long one git command may take.
+    /// The timeout of one git command.
     pub timeout: Duration,
-    /// Who is named as the author of commits.
+    /// The author of commits.
     pub author: (String, String),
 }
 
@@ -83,63 +84,63 @@ impl Default for GitOptions {
     }
 }
 
-/// A snapshot that was made, or found to be there already.
+/// A snapshot that was created, or already existed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// Its commit.
     pub commit: String,
     /// False if nothing had changed since the last one, which this is.
     pub new: bool,
-    /// What is in it.
+    /// Its contents.
     pub manifest: Manifest,
 }
 
-/// What a push did.
+/// The result of a push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pushed {
     /// The remote did not have the branch.
     Created,
-    /// The remote's branch was an ancestor.
+    /// The remote's branch was fast-forwarded.
     FastForward,
     /// There was nothing to do.
     UpToDate,
 }
 
-/// A change to commit: what a sandbox did to an overlay, for example. Paths are relative to the work tree.
+/// A change to commit, for example what a sandbox did in an overlay. Paths are relative to the work tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileChange {
-    /// A file is new or has other contents.
+    /// A file is new or its contents changed.
     Write {
-        /// Where.
+        /// Its path.
         path: PathBuf,
-        /// All of it.
+        /// Its whole contents.
         contents: Vec<u8>,
-        /// Whether it is a program.
+        /// Whether it is executable.
         executable: bool,
     },
-    /// A symbolic link is new or leads elsewhere.
+    /// A symbolic link is new or its target changed.
     Link {
-        /// Where.
+        /// Its path.
         path: PathBuf,
-        /// Where it leads.
+        /// Its target.
         target: PathBuf,
     },
-    /// A file, or a directory with all in it, is gone.
+    /// A file, or a directory with everything in it, was deleted.
     Remove {
-        /// Where.
+        /// Its path.
         path: PathBuf,
     },
 }
 
 impl FileChange {
-    /// The same change of a file in a directory of the tree.
+    /// Returns the same change of a file in a directory of the tree.
     pub fn below(mut self, directory: &Path) -> FileChange {
         let path = self.path_mut();
         *path = directory.join(&*path);
         self
     }
 
-    /// The same with its path in its plain form, if that can be one of a tree.
+    /// Returns the same with a normalized path, if a tree can have it.
     fn with_plain_path(&self) -> Result<FileChange, SyncError> {
         let plain = inside(self.path())?;
         if plain.as_os_str().is_empty() {
@@ -167,7 +168,7 @@ impl FileChange {
     }
 }
 
-/// Why a snapshot, push or restore did not come about.
+/// Why a snapshot, push or restore failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
     /// There is no repository.
@@ -178,63 +179,63 @@ pub enum SyncError {
         /// What was found.
         why: String,
     },
-    /// The name of the branch cannot be one.
+    /// The branch name is invalid.
     #[error("'{0}' cannot be the name of a branch")]
     BadBranch(String),
-    /// A path is none of the work tree.
+    /// A path is not in the work tree.
     #[error("'{}' is not a path inside the work tree", .0.display())]
     BadPath(PathBuf),
-    /// Someone works on the branch: moving it would make their index wrong.
+    /// The branch is checked out: moving it would make that index wrong.
     #[error("the branch '{0}' is checked out in a work tree; snapshots need one of their own")]
     CheckedOut(String),
-    /// Someone else moved the branch meanwhile. Trying again helps.
+    /// Someone else moved the branch meanwhile. Retry.
     #[error("the branch '{0}' was moved by someone else meanwhile: try again")]
     Moved(String),
-    /// The remote's branch has commits that ours has not.
+    /// The remote's branch has commits that the local one lacks.
     #[error("'{branch}' of {remote} has gone another way ({why}): fetch it, and decide")]
     Diverged {
         /// The branch.
         branch: String,
-        /// Where.
+        /// The remote.
         remote: String,
-        /// What git said.
+        /// Git's message.
         why: String,
     },
     /// There is no such snapshot.
     #[error("'{0}' is not a snapshot")]
     NoSuchSnapshot(String),
-    /// There is no commit to begin a branch with.
+    /// There is no commit to start a branch from.
     #[error("'{0}' is not a commit to begin a branch with")]
     NoBase(String),
-    /// A snapshot is restored to a new or empty directory only.
+    /// A snapshot can only be restored to a new or empty directory.
     #[error("{}: there is something already", .0.display())]
     NotEmpty(PathBuf),
-    /// A git command was ended before it had done its work. Nothing is half done; trying again helps.
+    /// A git command was killed before it finished. Nothing is half done; retrying is safe.
     #[error("git {step} was cut short: {why}")]
     CutShort {
-        /// Which.
+        /// The command.
         step: &'static str,
-        /// By what.
+        /// What killed it.
         why: String,
     },
     /// A git command failed.
     #[error("git {step}: {why}")]
     Git {
-        /// Which.
+        /// The command.
         step: &'static str,
-        /// What it said.
+        /// Its message.
         why: String,
     },
     /// A git command could not be run.
     #[error(transparent)]
     Tool(#[from] ToolError),
-    /// A file of our own could not be written or read.
+    /// One of Wardian's own files could not be written or read.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl GitSync {
-    /// Snapshots of the work tree whose top is `work_tree`, on `branch`, which need not exist yet.
+    /// Keeps snapshots of the work tree whose top is `work_tree`, on `branch`, which need not exist yet.
     pub fn new(
         pool: WorkerPool,
         work_tree: &Path,
@@ -248,8 +249,8 @@ impl GitSync {
         Ok(GitSync { git: Git::new(pool, repository, options), branch: branch.to_owned() })
     }
 
-    /// The same for the work tree that a directory lies in; answers also where in it that is, which is what the paths of
-    /// changes in that directory begin with ([`FileChange::below`]).
+    /// Does the same for the work tree that contains a directory; also returns the directory's path in it, which is the
+    /// prefix for the paths of changes in that directory ([`FileChange::below`]).
     pub fn around(
         pool: WorkerPool,
         directory: &Path,
@@ -264,7 +265,7 @@ impl GitSync {
         Ok((GitSync::new(pool, top, branch, options)?, below))
     }
 
-    /// Takes a snapshot of all files in `paths`, ignored ones too.
+    /// Takes a snapshot of all files in `paths`, including ignored ones.
     pub async fn snapshot(&self, paths: &[&Path], message: &str) -> Result<Snapshot, SyncError> {
         let paths = paths.iter().map(|path| inside(path)).collect::<Result<Vec<_>, _>>()?;
         self.refuse_if_checked_out().await?;
@@ -286,9 +287,8 @@ impl GitSync {
         Ok(Snapshot { commit, new: true, manifest })
     }
 
-    /// Commits changes on top of the branch or, where there is none yet, of `base`. The tree is an ordinary one, to
-    /// merge or to look at; says which commit it is. Where the changes change nothing that is the one below, and no new
-    /// one.
+    /// Commits changes on top of the branch or, if it does not exist yet, of `base`. The tree is an ordinary one, to
+    /// merge or inspect. Returns the commit; if the changes have no effect, that is the existing one.
     pub async fn commit_changes(
         &self,
         base: &str,
@@ -317,8 +317,7 @@ impl GitSync {
         Ok(commit)
     }
 
-    /// Pushes the branch to a remote: a name of the repository's configuration, an address, or the path of a
-    /// repository. Only ever forward.
+    /// Pushes the branch to a remote: a configured name, a URL, or the path of a repository. Only fast-forwards.
     pub async fn push(&self, remote: &str) -> Result<Pushed, SyncError> {
         let Some(tip) = self.tip().await? else {
             return Err(SyncError::NoSuchSnapshot(self.branch.clone()));
@@ -336,7 +335,7 @@ impl GitSync {
         self.pushed(remote, &said?)
     }
 
-    /// What git's table has to say about the branch. A remote may have several addresses: the worst of them counts.
+    /// Returns what git's table says about the branch. A remote may have several URLs: the worst result counts.
     fn pushed(&self, remote: &str, said: &str) -> Result<Pushed, SyncError> {
         let mut best = None;
         for result in said.lines().filter(|line| line.contains('\t')) {
@@ -359,7 +358,7 @@ impl GitSync {
         best.ok_or_else(|| SyncError::Git { step: "push", why: said.to_owned() })
     }
 
-    /// Writes a snapshot's files to a new or empty directory: all of them or, if anything goes wrong, none.
+    /// Writes a snapshot's files to a new or empty directory: all of them or, if anything fails, none.
     pub async fn restore(&self, snapshot: &str, into: &Path) -> Result<(), SyncError> {
         let missing = || SyncError::NoSuchSnapshot(snapshot.to_owned());
         if snapshot.starts_with('-') {
@@ -383,7 +382,7 @@ impl GitSync {
         Ok(())
     }
 
-    /// The commit the branch is at.
+    /// Returns the commit of the branch.
     pub async fn tip(&self) -> Result<Option<String>, SyncError> {
         self.git.look_up(&format!("refs/heads/{}^{{commit}}", self.branch)).await
     }
@@ -397,14 +396,14 @@ impl GitSync {
         }
     }
 
-    /// Looks for the files, off the runtime: there may be many.
+    /// Finds the files, off the runtime: there may be many.
     async fn choose(&self, paths: &[PathBuf]) -> Result<Chosen, SyncError> {
         let (top, paths) = (self.git.work_tree().to_owned(), paths.to_owned());
         let found = tokio::task::spawn_blocking(move || Chosen::find(&top, &paths)).await;
         Ok(found.map_err(io::Error::other)??)
     }
 
-    /// What is in a snapshot, and what is not although it is there: git passes over names that mean `.git` elsewhere.
+    /// Returns what is in a snapshot, and what is missing: git skips names that mean `.git` elsewhere.
     fn manifest(
         &self,
         paths: &[PathBuf],
@@ -434,7 +433,7 @@ impl GitSync {
         workshop.write_tree().await
     }
 
-    /// The last step, and the only one the user's repository sees: the branch moves if it is still where it was.
+    /// The last step, and the only one visible in the user's repository: moves the branch if it has not changed.
     async fn move_branch(&self, commit: &str, from: Option<&str>) -> Result<(), SyncError> {
         let reference = format!("refs/heads/{}", self.branch);
         // Forty or sixty-four zeros: there must be none yet.
@@ -458,7 +457,7 @@ impl GitSync {
     }
 }
 
-/// A directory beside the one to restore to, which goes unless it was renamed.
+/// A directory next to the restore target, which is removed unless it was renamed.
 struct Partial {
     path: PathBuf,
 }
@@ -480,7 +479,7 @@ impl Partial {
     }
 }
 
-/// What processes have left here that are no more.
+/// Removes what dead processes have left here.
 fn clear_abandoned(directory: &Path, prefix: &OsStr) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -497,12 +496,13 @@ impl Drop for Partial {
     }
 }
 
-/// Whether a path can be one of a commit: it is relative, leads nowhere else, and no part of it is git's own.
+/// Returns whether a commit can contain a path: it must be relative, lead nowhere else, and have no part that is git's
+/// own.
 pub fn can_be_committed(path: &Path) -> bool {
     inside(path).is_ok_and(|plain| !plain.as_os_str().is_empty())
 }
 
-/// A path of the work tree, in its plain form.
+/// Normalizes a path of the work tree.
 fn inside(path: &Path) -> Result<PathBuf, SyncError> {
     let bad = || SyncError::BadPath(path.to_owned());
     let mut plain = PathBuf::new();
@@ -517,7 +517,7 @@ fn inside(path: &Path) -> Result<PathBuf, SyncError> {
     Ok(plain)
 }
 
-/// Whether a name is `.git` on some file system: none of those can be in a tree.
+/// Returns whether a name means `.git` on some file system: a tree cannot contain those.
 fn means_git(name: &[u8]) -> bool {
     name.split(|byte| *byte == b'\\').any(|part| {
         let stream = part.iter().position(|byte| *byte == b':').unwrap_or(part.len());
@@ -526,7 +526,7 @@ fn means_git(name: &[u8]) -> bool {
     })
 }
 
-/// Git's rules for names, as far as they keep a name from being something else.
+/// Git's rules for branch names, as far as they keep a name from meaning something else.
 fn can_be_a_branch(name: &str) -> bool {
     let parts_are_fine =
         name.split('/').all(|part| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock"));

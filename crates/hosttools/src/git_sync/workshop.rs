@@ -1,5 +1,5 @@
-//! A git directory of our own, for the time of one operation: it has the user's objects, but no branch, index, hook,
-//! filter or setting of theirs. It lies inside the user's git directory, where no work tree shows it.
+//! A temporary git directory for one operation: it has the user's objects, but no branch, index, hook, filter or setting
+//! of theirs. It is inside the user's git directory, where no work tree shows it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -14,14 +14,14 @@ use super::{FileChange, SyncError};
 
 /// Where workshops are, in the user's git directory.
 const SHED: &str = "wardian-sync";
-/// A command line has not more words of ours than this,
+/// The maximum number of arguments that Wardian adds to a command line,
 const WORDS: usize = 500;
-/// nor more bytes: Linux takes two million, with the environment.
+/// and their maximum bytes: Linux allows two million, with the environment.
 const BYTES: usize = 1 << 20;
 
 pub(super) struct Workshop<'a> {
     git: &'a Git,
-    /// What git is told.
+    /// Options for git.
     path: PathBuf,
     name: String,
     /// The user's git directory, the directory of workshops in it, and this one's files.
@@ -56,7 +56,7 @@ impl<'a> Workshop<'a> {
         Ok(workshop)
     }
 
-    /// What makes a directory one of git's.
+    /// Creates what makes a directory a git directory.
     fn furnish(&self, format: &str) -> Result<(), SyncError> {
         let config = match format {
             "sha1" => "[core]\n\trepositoryFormatVersion = 0\n\tbare = false\n".to_owned(),
@@ -73,14 +73,14 @@ impl<'a> Workshop<'a> {
         Ok(self.here.make("info")?.write_new("attributes", attributes)?)
     }
 
-    /// Keeps contents in a file, for git to read; says where.
+    /// Writes contents to a file for git to read; returns its path.
     fn keep(&self, contents: &[u8]) -> Result<OsString, SyncError> {
         let name = self.next_file.fetch_add(1, Ordering::Relaxed).to_string();
         self.files.write_new(&name, contents)?;
         Ok(self.path.join("files").join(name).into_os_string())
     }
 
-    /// Takes files into the index as they are. One that has gone meanwhile is not taken.
+    /// Adds files to the index as they are. One that has disappeared meanwhile is skipped.
     pub async fn add(&self, paths: &[&PathBuf]) -> Result<(), SyncError> {
         for some in in_portions(paths, |path| path.as_os_str().len()) {
             let mut args = vec![OsStr::new("--add"), OsStr::new("--remove"), OsStr::new("--")];
@@ -113,7 +113,7 @@ impl<'a> Workshop<'a> {
         entries.map(|entry| Entry::parse(entry).ok_or_else(strange)).collect()
     }
 
-    /// Makes changes in the index.
+    /// Applies changes to the index.
     pub async fn apply(&self, changes: &[FileChange]) -> Result<(), SyncError> {
         let gone: Vec<&OsStr> = changes
             .iter()
@@ -210,7 +210,7 @@ impl Drop for Workshop<'_> {
     }
 }
 
-/// What processes have left that are no more.
+/// Removes what dead processes have left.
 fn clear_abandoned(shed: &Held) {
     for name in shed.names().unwrap_or_default() {
         if is_of_a_dead_process(&name) {
@@ -219,13 +219,13 @@ fn clear_abandoned(shed: &Held) {
     }
 }
 
-/// Whether a name begins with the number of a process that is no more, and a dash.
+/// Returns whether a name begins with the number of a dead process and a dash.
 pub(super) fn is_of_a_dead_process(name: &OsStr) -> bool {
     let number = name.to_str().and_then(|name| name.split_once('-')?.0.parse::<u32>().ok());
     number.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists())
 }
 
-/// Pieces of a list that each fit into a command line.
+/// Splits a list into pieces that each fit into a command line.
 fn in_portions<T>(all: &[T], length: impl Fn(&T) -> usize) -> Vec<&[T]> {
     let (mut portions, mut start, mut bytes) = (Vec::new(), 0, 0);
     for (at, item) in all.iter().enumerate() {

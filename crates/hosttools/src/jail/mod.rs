@@ -1,7 +1,7 @@
 //! Stage 6: every path stays inside the jail.
 //!
-//! The checks here are made before the program runs, and the program opens its files by name again. What happens to those
-//! names in between is landlock's to hold, which is why a call is refused where there is none.
+//! The checks here are made before the program runs, and the program then opens its files by name again. Landlock
+//! prevents it from being misled if those names change in between, which is why calls are refused without landlock.
 
 mod resolve;
 mod walk;
@@ -16,14 +16,14 @@ use crate::spec::HeldDirectory;
 pub(crate) use resolve::openat2_works;
 use resolve::{Place, Resolver};
 
-/// The longest path Linux takes, with its NUL.
+/// The longest path on Linux, with its NUL.
 const PATH_MAX: usize = 4096;
 /// The longest name in a directory.
 const NAME_MAX: usize = 255;
-/// Outside of every jail, and harmless.
+/// Outside every jail, and harmless.
 const NOTHING: &str = "/dev/null";
 
-/// The one directory whose files programs may reach.
+/// The directory whose files programs may access.
 #[derive(Clone, Debug)]
 pub(crate) struct Jail {
     root: HeldDirectory,
@@ -31,7 +31,7 @@ pub(crate) struct Jail {
 }
 
 impl Jail {
-    /// Opens the directory and keeps it.
+    /// Opens the directory and holds it.
     pub(crate) fn open(path: &Path, without_openat2: bool) -> Result<Jail, ToolError> {
         let unusable = |why: String| ToolError::JailUnusable { jail: path.to_owned(), why };
         let real = path.canonicalize().map_err(|error| unusable(error.to_string()))?;
@@ -48,7 +48,7 @@ impl Jail {
         &self.root
     }
 
-    /// Opens a directory inside and keeps it: what its name leads to later changes nothing.
+    /// Opens a directory inside and holds it: what its name leads to later does not matter.
     pub(crate) fn directory(&self, path: &Path) -> Result<HeldDirectory, ToolError> {
         let denied = |why: String| ToolError::PathDenied { path: path.display().to_string(), why };
         let relative = self.relative(Path::new(""), path).ok_or_else(|| denied(OUTSIDE.to_owned()))?;
@@ -56,7 +56,7 @@ impl Jail {
         Ok(HeldDirectory::new(real, descriptor))
     }
 
-    /// Refuses a path that leads out, seen from a working directory inside.
+    /// Refuses a path that leads out, as seen from a working directory inside.
     pub(crate) fn check(&self, cwd: &HeldDirectory, candidate: &Candidate) -> Result<(), ToolError> {
         let denied = |why: &str| ToolError::PathDenied {
             path: candidate.argument.to_owned(),
@@ -81,7 +81,7 @@ impl Jail {
         }
     }
 
-    /// The path as seen from the root; `..` is left for whoever knows the links.
+    /// Returns the path as seen from the root; `..` is left in, since resolving it requires knowing the links.
     fn relative(&self, cwd: &Path, path: &Path) -> Option<PathBuf> {
         let relative = match path.is_absolute() {
             true => path.strip_prefix(self.root.path()).ok()?.to_owned(),
@@ -93,7 +93,7 @@ impl Jail {
 
 const OUTSIDE: &str = "leads out of the jail";
 
-/// No file can have such a name, and no other path is in it.
+/// No file can have such a name, and it contains no other path.
 fn is_only_a_long_name(path: &str) -> bool {
     path.len() > NAME_MAX && !path.contains('/')
 }

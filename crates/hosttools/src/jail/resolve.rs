@@ -1,4 +1,4 @@
-//! Where a path leads, by `openat2` where Linux has it, else by a walk of our own.
+//! Resolving paths, by `openat2` if Linux has it, else by a separate walk.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
@@ -18,24 +18,24 @@ use crate::spec::HeldDirectory;
 pub(super) enum Place {
     Inside,
     Outside,
-    /// Nobody can tell, and why.
+    /// It cannot be determined, and why.
     Unknown(String),
 }
 
-/// Who follows paths.
+/// Who resolves paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resolver {
     /// The kernel, which does not leave the directory it starts from.
     Openat2,
-    /// We, name by name: the caller has said that this will do.
+    /// This code, name by name: the caller has allowed that.
     Walk,
 }
 
-/// A rename elsewhere makes the kernel unsure about `..`; it asks to be asked again.
+/// A concurrent rename makes the kernel unsure about `..`; it then asks for a retry.
 const ATTEMPTS: usize = 64;
 
 impl Resolver {
-    /// The kernel where it can, else us if that is allowed.
+    /// The kernel if possible, else this code if that is allowed.
     pub(super) fn choose(without_openat2: bool) -> Result<Resolver, ToolError> {
         Resolver::choose_where(openat2_works(), without_openat2)
     }
@@ -48,7 +48,7 @@ impl Resolver {
         }
     }
 
-    /// Where `relative` leads from `root`.
+    /// Returns where `relative` leads from `root`.
     pub(super) fn place(self, root: &HeldDirectory, relative: &Path) -> Place {
         if self == Resolver::Walk {
             return walk(root, relative);
@@ -63,7 +63,7 @@ impl Resolver {
         }
     }
 
-    /// Opens a directory, and says where it really is.
+    /// Opens a directory, and returns its real path.
     pub(super) fn open_directory(
         self,
         root: &HeldDirectory,
@@ -101,12 +101,12 @@ fn beneath(root: &HeldDirectory, relative: &Path, flags: OFlags) -> Result<Owned
     Err(Errno::AGAIN)
 }
 
-/// Whether Linux has it, and lets us.
+/// Returns whether Linux has `openat2`, and allows it.
 pub(crate) fn openat2_works() -> bool {
     openat2(CWD, "/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_MAGICLINKS).is_ok()
 }
 
-/// Where an open file is.
+/// Returns where an open file is.
 fn path_of(descriptor: &OwnedFd) -> Result<PathBuf, Errno> {
     let link = format!("/proc/self/fd/{}", descriptor.as_fd().as_raw_fd());
     let path = readlinkat(CWD, link, Vec::new())?;

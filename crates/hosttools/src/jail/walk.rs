@@ -1,4 +1,4 @@
-//! Following a path name by name, as the kernel does below a directory it must not leave.
+//! Resolving a path name by name, as the kernel does below a directory it must not leave.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -11,8 +11,8 @@ use crate::spec::HeldDirectory;
 /// As many links as Linux follows.
 const MOST_LINKS: usize = 40;
 
-/// Where `relative` leads from `root`. A name that is missing counts as a directory that may yet come, so that `..` behind
-/// it is not lost.
+/// Returns where `relative` leads from `root`. A missing name counts as a directory that may yet be created, so that a
+/// `..` after it is not lost.
 pub(super) fn walk(root: &HeldDirectory, relative: &Path) -> Place {
     let mut here: Vec<OsString> = Vec::new();
     let mut ahead: VecDeque<OsString> = steps(relative).collect();

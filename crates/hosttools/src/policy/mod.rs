@@ -1,4 +1,4 @@
-//! Stage 3: the policy, a TOML file that names the programs an agent may ask for. What it does not name is denied.
+//! Stage 3: the policy, a TOML file that lists the programs an agent may use. Anything else is denied.
 
 mod program;
 
@@ -13,26 +13,26 @@ use crate::error::ToolError;
 pub use program::{FlagRules, LeadingFlags, Notation, ProgramPolicy};
 pub(crate) use program::{PATH, locate};
 
-/// The policy that comes with us.
+/// The default policy.
 const STANDARD: &str = include_str!("default.toml");
 
-/// Which programs an agent may ask for, and how.
+/// Which programs an agent may use, and how.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
-    /// By name.
+    /// The programs, by name.
     pub programs: BTreeMap<String, ProgramPolicy>,
     #[serde(skip)]
     text: String,
 }
 
 impl Policy {
-    /// The policy that comes with us: programs that look, and change nothing.
+    /// Returns the default policy: read-only programs.
     pub fn standard() -> Policy {
         Policy::parse(STANDARD).expect("the policy that comes with us is tested")
     }
 
-    /// A policy in TOML.
+    /// Parses a policy from TOML.
     pub fn parse(text: &str) -> Result<Policy, ConfigError> {
         let mut policy: Policy = toml::from_str(text).map_err(|error| ConfigError(error.to_string()))?;
         for (name, program) in &policy.programs {
@@ -42,19 +42,19 @@ impl Policy {
         Ok(policy)
     }
 
-    /// A policy in a file.
+    /// Reads a policy from a file.
     pub fn from_file(file: &Path) -> Result<Policy, ConfigError> {
         let failed = |error: &dyn std::fmt::Display| ConfigError(format!("{}: {error}", file.display()));
         let text = std::fs::read_to_string(file).map_err(|error| failed(&error))?;
         Policy::parse(&text).map_err(|error| failed(&error))
     }
 
-    /// As it was written.
+    /// Returns its source text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// What it says about a program. Only names count: a path, even to the same file, is denied.
+    /// Returns what it says about a program. Only names count: a path, even to the same file, is denied.
     pub(crate) fn program(&self, name: &str) -> Result<&ProgramPolicy, ToolError> {
         self.programs.get(name).ok_or_else(|| ToolError::ProgramDenied {
             program: name.to_owned(),

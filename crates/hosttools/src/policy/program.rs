@@ -8,82 +8,82 @@ use serde::Deserialize;
 
 use crate::error::ToolError;
 
-/// Where programs are looked for, and all of `PATH` for those that run.
+/// Where programs are looked up; also the whole `PATH` of those that run.
 pub(crate) const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// What a policy says about one program.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProgramPolicy {
-    /// What it may do, in a line.
+    /// What it may do, in one line.
     pub about: String,
-    /// The file to run, where it is not the one of that name in the usual places.
+    /// The file to run, if it is not the one of that name in the usual places.
     pub path: Option<PathBuf>,
     /// Whether it may change files in the jail.
     pub write: bool,
-    /// Whether it may also change mode, owner and times of files by their path, which nothing holds to the jail.
+    /// Whether it may also change mode, owner and times of files by path, which nothing confines to the jail.
     pub attributes: bool,
     /// Whether it may open sockets.
     pub network: bool,
     /// Whether it may start other programs.
     pub children: bool,
-    /// How long it may take, where that is not as for all.
+    /// Its timeout, if it differs from the default.
     pub timeout_ms: Option<u64>,
-    /// How it reads flags.
+    /// How it parses flags.
     pub notation: Notation,
     /// Variables it is given.
     pub env: BTreeMap<String, String>,
     /// How many of its first operands are text and not paths,
     pub text_words: usize,
-    /// unless one of these flags is there.
+    /// unless one of these flags is present.
     pub text_words_unless: Vec<String>,
-    /// Its flags, or those of all its subcommands.
+    /// The rules for its flags, or for those of all its subcommands.
     pub flags: FlagRules,
     /// Flags before the subcommand.
     pub before: LeadingFlags,
-    /// The subcommands that are allowed. Where there are none, it has none.
+    /// The allowed subcommands. If there are none, the program has no subcommands.
     pub subcommands: BTreeMap<String, FlagRules>,
 }
 
-/// How a program reads flags.
+/// How a program parses flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Notation {
     /// `--long=value`, abbreviations of long flags, bundles of short ones.
     #[default]
     Gnu,
-    /// Whole words after one dash, as `find` has them.
+    /// Whole words after one dash, as in `find`.
     Words,
 }
 
-/// What is known and decided about flags.
+/// Rules for flags.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FlagRules {
-    /// Refused in every form in which the program would understand them.
+    /// Denied in every form that the program would understand.
     pub deny: Vec<String>,
-    /// Fine, although a denied one begins like that.
+    /// Allowed, although a denied flag begins the same way.
     pub exact: Vec<String>,
-    /// Those that take a value.
+    /// Flags that take a value.
     pub values: Vec<String>,
-    /// Those that take a value which is text, not a path.
+    /// Flags that take a value which is text, not a path.
     pub texts: Vec<String>,
-    /// Arguments put before the caller's.
+    /// Arguments inserted before the caller's.
     pub insert: Vec<String>,
 }
 
-/// Flags that may stand before a subcommand.
+/// Flags that may precede a subcommand.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LeadingFlags {
-    /// Those that may.
+    /// Those that are allowed.
     pub allow: Vec<String>,
-    /// Those that would take the next word as their value, needed to find the subcommand behind them.
+    /// Those that take the next argument as their value, needed to find the subcommand after them.
     pub values: Vec<String>,
 }
 
 impl FlagRules {
-    /// These rules and those.
+    /// Combines these rules with others.
     pub(crate) fn and(&self, more: &FlagRules) -> FlagRules {
         let both = |a: &Vec<String>, b: &Vec<String>| [a.as_slice(), b.as_slice()].concat();
         FlagRules {
@@ -134,7 +134,7 @@ impl ProgramPolicy {
     }
 }
 
-/// The file of a program: absolute, without links, an executable, and not one the agent could have put there.
+/// Returns the file of a program: absolute, without links, executable, and not one the agent could have put there.
 pub(crate) fn locate(name: &str, policy: &ProgramPolicy, jail: &Path) -> Result<PathBuf, ToolError> {
     let denied = |why: &str| ToolError::ProgramDenied { program: name.to_owned(), why: why.to_owned() };
     let found = match &policy.path {

@@ -18,20 +18,20 @@ use crate::error::ToolError;
 use crate::spec::{Ended, ExecSpec, Finished, Stream};
 use crate::worker::wire::{Descriptors, Ending, Job, Obstacle, Order, Report, Step};
 
-/// What came of a call, and of its helper.
+/// The result of a call, and the state of its helper.
 pub(super) struct Outcome {
     pub result: Result<Finished, ToolError>,
     pub helper: Health,
 }
 
-/// How a helper is after a call.
+/// The state of a helper after a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Health {
-    /// It can take another.
+    /// It can take another call.
     Well,
-    /// It is gone, and nobody knows how far it came.
+    /// It is gone, and it is unknown how far it got.
     Lost,
-    /// It was gone before it heard of the call, which another can run.
+    /// It was gone before it received the call, which another can run.
     GoneBefore,
 }
 
@@ -81,7 +81,7 @@ pub(super) async fn run(
     Outcome { result, helper: Health::Well }
 }
 
-/// Reads while the program runs, and then what is left in the pipes: whoever could write more is gone.
+/// Reads while the program runs, and then what is left in the pipes: everything that could write more is gone.
 async fn to_the_end(
     read: impl Future<Output = ()>,
     end: impl Future<Output = io::Result<Report>>,
@@ -107,7 +107,7 @@ fn lost(error: &io::Error, helper: Health) -> Outcome {
     Outcome { result: Err(ToolError::WorkerLost(why)), helper }
 }
 
-/// Hands the job to the helper; what comes back are its standard output and error.
+/// Passes the job to the helper; returns its standard output and error.
 async fn start(
     helper: &mut Helper,
     id: Uuid,
@@ -152,7 +152,7 @@ fn not_started(spec: &ExecSpec, obstacle: Obstacle) -> ToolError {
     }
 }
 
-/// The deadlines of a call: who is told what, when.
+/// The deadlines of a call: what is sent, and when.
 struct Watch {
     id: Uuid,
     stage: Stage,
@@ -175,7 +175,7 @@ impl Watch {
         Watch { id, stage: Stage::Running, next: deadline, patience, phase, timed_out: false, aborted: false }
     }
 
-    /// Waits for the helper's last word on this call, and sees to it that it comes.
+    /// Waits for the helper's final report on this call, and makes sure that it comes.
     async fn until_the_end(&mut self, helper: &mut Helper, answer: &mut Answer) -> io::Result<Report> {
         let mut caller_is_gone = false;
         loop {
@@ -205,7 +205,7 @@ impl Watch {
         }
     }
 
-    /// One step harder than before: SIGTERM, SIGKILL, then the helper is given up.
+    /// Escalates one step: SIGTERM, SIGKILL, then the helper is abandoned.
     async fn press(&mut self, helper: &mut Helper) -> io::Result<()> {
         let (order, stage, patience) = match self.stage {
             Stage::Running => (Order::Terminate(self.id), Stage::Terminated, self.patience.kill),

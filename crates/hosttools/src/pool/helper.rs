@@ -1,4 +1,4 @@
-//! A helper process, seen from the pool.
+//! A helper process, as seen by the pool.
 
 use std::ffi::OsString;
 use std::io;
@@ -21,7 +21,7 @@ use crate::error::ToolError;
 use crate::worker::end_tree;
 use crate::worker::wire::{self, Descriptors, Order, Report};
 
-/// What starts a helper.
+/// The command that starts a helper.
 #[derive(Clone, Debug)]
 pub(super) struct Command {
     program: PathBuf,
@@ -41,7 +41,7 @@ impl Command {
     }
 }
 
-/// A helper that is ready for a job. Dropping it ends it and all it has started.
+/// A helper that is ready for a job. Dropping it stops it and everything it has started.
 pub(super) struct Helper {
     pub number: u32,
     socket: UnixStream,
@@ -50,11 +50,11 @@ pub(super) struct Helper {
     process: Option<Process>,
 }
 
-/// The keeper's process, and the lifeline whose closing ends it.
+/// The keeper's process, and the lifeline: closing it stops the keeper.
 struct Process {
     child: Child,
     lifeline: OwnedFd,
-    /// A shutdown waits for all who listen.
+    /// A shutdown waits for all listeners.
     _listens: watch::Receiver<Phase>,
 }
 
@@ -87,7 +87,7 @@ impl Helper {
         }
     }
 
-    /// Gives it a job, with what the job needs.
+    /// Sends it a job, with the descriptors the job needs.
     pub async fn send_job(&mut self, order: &Order, descriptors: &Descriptors<OwnedFd>) -> io::Result<()> {
         let frame = wire::frame(order)?;
         let send = || wire::send_with(&self.socket, &frame, descriptors);
@@ -99,7 +99,7 @@ impl Helper {
         self.socket.write_all(&wire::frame(order)?).await
     }
 
-    /// The next thing it says. An end of file is that of the helper. Loses nothing when it is dropped and called again.
+    /// Returns its next report. End of file means that the helper ended. Cancellation-safe: nothing is lost.
     pub async fn report(&mut self) -> io::Result<Report> {
         loop {
             if let Some(report) = wire::unframe(&mut self.received)? {
@@ -120,10 +120,10 @@ impl Drop for Helper {
     }
 }
 
-/// How long a keeper may take to end what there is, before it is ended itself with all that is below it.
+/// How long a keeper may take to stop everything, before it is killed itself with everything below it.
 const PARTING: Duration = Duration::from_secs(2);
 
-/// Closes the lifeline and waits for the helper's end; one that is stopped or stuck is killed, and all below it.
+/// Closes the lifeline and waits for the helper's end; one that is stopped or stuck is killed, and everything below it.
 async fn see_off(process: Process, shared: Arc<Shared>) {
     let Process { mut child, lifeline, _listens } = process;
     let id = child.id();

@@ -1,4 +1,4 @@
-//! The pool: native programs for many callers, without blocking any of them.
+//! The worker pool: runs native programs for many callers, without blocking any of them.
 //!
 //! ```text
 //!             ┌ interactive: queue ─► slot ══ helper ─► program
@@ -7,12 +7,12 @@
 //! ```
 //!
 //! A slot is a task of the caller's runtime with one helper process (see [`crate::worker`]) that runs one program at a
-//! time. The pool owns the deadlines: SIGTERM at the deadline, SIGKILL after a grace, and a helper that then does not
-//! confirm that everything is gone is replaced. A call ends when all that came of its program has ended: what is left
-//! when the program itself exits is killed at once, so nothing runs unwatched and nobody waits for it.
+//! time. The pool owns the timeouts: SIGTERM at the timeout, SIGKILL after a grace period, and a helper that then does
+//! not confirm that everything is gone is replaced. A call ends when its program and all descendants have ended: what is
+//! left when the program itself exits is killed immediately, so nothing runs unwatched and no one waits for it.
 //!
 //! Read `queue` (who is next), `slot` (a helper and its calls), `call` (one program from start to end), `helper`,
-//! `output`, then this file, which ties them together.
+//! `output`, then this file, which connects them.
 
 mod call;
 mod helper;
@@ -39,10 +39,11 @@ use helper::{Command, Helper};
 use queue::Queue;
 use stats::Counters;
 
-/// Runs native programs. Cheap to clone: all clones are one pool, which ends with the last of them.
+/// Runs native programs. Cheap to clone: all clones are one pool, which is closed with the last of them.
 ///
-/// Its helpers are this very program, called with `__worker`; one that does not answer to that names another in
-/// [`PoolConfig::worker`] (`wardian-worker` is built with this crate), or calls [`crate::worker::main`] itself:
+/// Its helpers are this same program, called with `__worker`. A program that does not support that argument names
+/// another in [`PoolConfig::worker`] (`wardian-worker` is built with this crate), or calls [`crate::worker::main`]
+/// itself:
 ///
 /// ```no_run
 /// // First of all in `main`, before there is any thread or runtime.
@@ -69,17 +70,17 @@ pub(crate) struct Shared {
     phase: watch::Sender<Phase>,
 }
 
-/// From work to rest.
+/// The phases of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     Open,
-    /// Nothing new; what runs is asked to end.
+    /// Accepts nothing new; running programs are asked to end.
     Closing,
-    /// All helpers go, with whatever they have.
+    /// All helpers are stopped, with whatever they run.
     Closed,
 }
 
-/// Waits until the pool is that far.
+/// Waits until the pool has reached this phase.
 pub(crate) async fn reached(phase: &mut watch::Receiver<Phase>, far: Phase) {
     // Without a sender there is no pool.
     let _ = phase.wait_for(|phase| *phase >= far).await;
@@ -98,10 +99,10 @@ fn patience(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds).min(Duration::from_secs(24 * 3600))
 }
 
-/// How long helpers may take to go once all of them must.
+/// How long helpers may take to end once all of them must.
 const LAST_MOMENTS: Duration = Duration::from_secs(5);
 
-/// One lane: who waits, and what wakes a slot.
+/// One lane: the waiting calls, and what wakes a slot.
 struct LaneQueue {
     slots: usize,
     queue: Mutex<Queue<Call>>,
@@ -116,7 +117,7 @@ pub(crate) struct Call {
     pub answer: Answer,
 }
 
-/// Where the caller waits; closed when it has gone away.
+/// Where the caller waits; closed when the caller has gone away.
 pub(crate) type Answer = oneshot::Sender<Result<Finished, ToolError>>;
 
 struct EndOnDrop(Arc<Shared>);
@@ -128,7 +129,7 @@ impl Drop for EndOnDrop {
 }
 
 impl WorkerPool {
-    /// A pool on the runtime it is called in.
+    /// Starts a pool on the current runtime.
     pub fn start(mode: Mode, config: &PoolConfig) -> Result<WorkerPool, ToolError> {
         let shared = Arc::new(Shared {
             mode,
@@ -155,8 +156,8 @@ impl WorkerPool {
         Ok(WorkerPool { _last_one_ends_it: Arc::new(EndOnDrop(shared.clone())), shared })
     }
 
-    /// Runs a program in its lane and returns when it and everything that came of it has ended. `session` is the caller
-    /// for whom: where many wait, each session gets its turn. Dropping the future ends the program.
+    /// Runs a program in its lane and returns when it and all its descendants have ended. `session` identifies the
+    /// caller: when many calls wait, sessions take turns. Dropping the future kills the program.
     pub async fn run(
         &self,
         spec: ExecSpec,
@@ -179,7 +180,8 @@ impl WorkerPool {
         answered.await.unwrap_or(Err(ToolError::ShuttingDown))
     }
 
-    /// Takes nothing new, turns away who waits, ends what runs; returns when all helpers are gone, or made to.
+    /// Accepts nothing new, rejects queued calls, stops running ones; returns when all helpers are gone, by force if
+    /// necessary.
     pub async fn shutdown(&self) {
         let shared = &self.shared;
         shared
@@ -197,7 +199,7 @@ impl WorkerPool {
         let _ = tokio::time::timeout(LAST_MOMENTS, shared.phase.closed()).await;
     }
 
-    /// What the pool does and did. Counting its processes reads `/proc`.
+    /// Returns the pool's statistics. Counting its processes reads `/proc`.
     pub fn stats(&self) -> Stats {
         self.shared.stats()
     }
@@ -211,7 +213,7 @@ impl Shared {
         }
     }
 
-    /// A new helper, known by its number and counted until it goes.
+    /// Starts a new helper, identified by its number and counted until it ends.
     async fn start_helper(self: &Arc<Shared>) -> std::io::Result<Helper> {
         let number = self.next_worker.fetch_add(1, Ordering::Relaxed);
         Helper::start(self.clone(), number).await
@@ -243,14 +245,14 @@ impl LaneQueue {
         Ok(())
     }
 
-    /// How many wait, without those who have gone away again.
+    /// Returns how many calls wait, excluding those whose callers have gone away.
     fn waiting(&self) -> usize {
         let mut queue = self.queue.lock();
         queue.retain(|waiting| !waiting.answer.is_closed());
         queue.len()
     }
 
-    /// The next call, as soon as there is one. From then on its slot counts as busy.
+    /// Returns the next call, as soon as there is one. From then on its slot counts as busy.
     async fn next(&self, shared: &Shared) -> Call {
         loop {
             let arrived = self.arrived.notified();

@@ -1,5 +1,5 @@
-//! What a program writes: kept up to a cap, passed on as it comes, and read to its end in any case, so that the program
-//! never waits for a reader.
+//! A program's output: kept up to a cap, passed on as it arrives, and always read to its end, so that the program never
+//! waits for a reader.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,10 +9,10 @@ use tokio::net::unix::pipe::Receiver;
 
 use crate::spec::{OutputChunk, OutputSink, Stream};
 
-/// One read takes at most this much: what a pipe holds.
+/// The most that one read takes: what a pipe holds.
 const CHUNK: usize = 64 << 10;
 
-/// A pipe: our end to read, and the program's to write.
+/// A pipe: one end to read here, and one for the program to write.
 pub(super) fn pipe() -> io::Result<(Receiver, OwnedFd)> {
     let (read, write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     Ok((Receiver::from_owned_fd(read)?, write))
@@ -26,7 +26,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Reads a stream to its end. Past `most` bytes it says so, once, and drops the rest.
+    /// Reads a stream to its end. After `most` bytes it adds a marker, once, and drops the rest.
     pub async fn fill(&mut self, mut from: Receiver, stream: Stream, most: usize, sink: Option<&OutputSink>) {
         let mut chunk = vec![0; CHUNK];
         loop {
@@ -57,7 +57,7 @@ impl Kept {
     }
 }
 
-/// What stands in the output where it was cut.
+/// The marker in output that was truncated.
 fn marker(most: usize) -> String {
     format!("\n[output cut at {most} bytes]\n")
 }

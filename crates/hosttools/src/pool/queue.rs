@@ -1,5 +1,5 @@
-//! Who is next: in order of arrival while there is room; once the queue is more than half full, the sessions take turns. Once
-//! it is full, who has nothing waiting yet gets the last place of whoever has most.
+//! The order of calls: by arrival while there is space; once the queue is more than half full, sessions take turns. Once
+//! it is full, a session with nothing queued gets the last place of the session with the most calls.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -21,8 +21,8 @@ impl<T> Queue<T> {
         self.waiting.len()
     }
 
-    /// Adds what `session` waits for, or says how many wait already. Who will be taken at once, by one of `idle`
-    /// workers, does not wait. Answers what had to give way.
+    /// Adds a call of `session`, or returns how many wait already. A call that one of `idle` workers will take
+    /// immediately does not wait. Returns the call that had to give way.
     pub fn push(&mut self, session: &str, item: T, idle: usize) -> Result<Option<T>, usize> {
         let mut gave_way = None;
         if self.waiting.len() >= self.depth + idle {
@@ -33,8 +33,8 @@ impl<T> Queue<T> {
         Ok(gave_way)
     }
 
-    /// The last place of the session that has most, if it has more than one and the newcomer none: whoever fills the queue
-    /// as soon as there is room would keep all others out for ever.
+    /// Returns the last place of the session with the most calls, if it has more than one and the newcomer none:
+    /// otherwise a session that always refills the queue would keep all others out.
     fn that_gives_way_to(&self, newcomer: &str) -> Option<usize> {
         let mut last_places: HashMap<&str, (usize, usize)> = HashMap::new();
         for (place, (session, _)) in self.waiting.iter().enumerate() {
@@ -56,7 +56,8 @@ impl<T> Queue<T> {
         Some(item)
     }
 
-    /// The place of the first call of the session whose last turn is the longest ago; who never had one comes first.
+    /// Returns the place of the first call of the session whose last turn is longest ago; sessions without a turn come
+    /// first.
     fn longest_without_a_turn(&self) -> usize {
         let turn = |session: &Arc<str>| {
             self.served.iter().position(|served| served == session).map_or(0, |at| at + 1)

@@ -1,4 +1,4 @@
-//! Trying again when all workers are busy.
+//! Retrying when all workers are busy.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use crate::error::ToolError;
 /// How to wait between attempts: twice as long each time, up to a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
-    /// Before the second attempt.
+    /// The wait before the second attempt.
     pub first: Duration,
     /// The longest wait.
     pub longest: Duration,
-    /// How many attempts there are in all.
+    /// The total number of attempts.
     pub attempts: u32,
 }
 
@@ -22,7 +22,7 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// Calls until the answer is another than that all workers are busy, or there were enough attempts.
+    /// Calls until the result is anything but busy workers, or the attempts are used up.
     ///
     /// ```
     /// # use wardian_hosttools::{Backoff, ToolError};

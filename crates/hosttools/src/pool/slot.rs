@@ -1,4 +1,4 @@
-//! A slot: one helper, and one call after the other on it. A helper that is lost is replaced.
+//! A slot: one helper, which runs one call after the other. A lost helper is replaced.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{Call, Phase, Shared, reached};
 use crate::error::ToolError;
 use crate::spec::Lane;
 
-/// Serves a lane until the pool closes. A shutdown waits for whoever listens to `phase`.
+/// Serves a lane until the pool closes. A shutdown waits for all listeners of `phase`.
 pub(super) async fn serve(shared: Arc<Shared>, lane: Lane, mut phase: watch::Receiver<Phase>) {
     // Before anyone calls, so that the first does not wait for it. Where that fails, the first call is told why.
     let mut helper = tokio::select! {
@@ -31,7 +31,7 @@ pub(super) async fn serve(shared: Arc<Shared>, lane: Lane, mut phase: watch::Rec
     }
 }
 
-/// Serves one call with a helper of its own.
+/// Serves one call with a separate helper.
 pub(super) async fn serve_one(shared: Arc<Shared>, mut call: Call, mut phase: watch::Receiver<Phase>) {
     shared.counters.begin(call.lane);
     let mut outcome = run(&shared, &mut None, &mut call, &mut phase).await;
@@ -41,7 +41,7 @@ pub(super) async fn serve_one(shared: Arc<Shared>, mut call: Call, mut phase: wa
     finish(&shared, call, outcome);
 }
 
-/// Waits until an idle helper is gone. Where there is none, forever: the next call will want one.
+/// Waits until an idle helper is gone. If there is none, waits forever: the next call will start one.
 async fn loss(helper: &mut Option<Helper>) {
     match helper {
         // An idle helper has nothing to say but its end; an answer that is late is dropped here.
@@ -50,7 +50,7 @@ async fn loss(helper: &mut Option<Helper>) {
     }
 }
 
-/// Runs a call on the slot's helper. One that turns out to be gone before it heard of the call is replaced first.
+/// Runs a call on the slot's helper. One that turns out to be gone before it received the call is replaced first.
 async fn run(
     shared: &Arc<Shared>,
     helper: &mut Option<Helper>,

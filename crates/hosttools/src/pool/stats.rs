@@ -1,4 +1,4 @@
-//! What the pool does and did.
+//! The pool's statistics.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -14,50 +14,50 @@ use crate::worker::descendants_of_each;
 /// More processes than this at once are unusual, and worth a warning.
 const MANY_CHILDREN: usize = 50;
 
-/// The pool at one moment.
+/// The state of the pool at one moment.
 ///
-/// In JSON, as `/health` shows it: `{"interactive": {"active", "idle", "queued"}, "system": {…}, "totals": {"completed",
-/// "failed", "timedOut", "cancelled", "avgExecMs"}, "children"}`, and `"warning"` where there is one.
+/// In JSON, as in `/health`: `{"interactive": {"active", "idle", "queued"}, "system": {…}, "totals": {"completed",
+/// "failed", "timedOut", "cancelled", "avgExecMs"}, "children"}`, and `"warning"` if there is one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stats {
-    /// The lane of agents and people.
+    /// The lane for agents and people.
     pub interactive: LaneStats,
-    /// The lane of our own housekeeping.
+    /// The lane for Wardian's own housekeeping.
     pub system: LaneStats,
-    /// Since the pool was started.
+    /// Totals since the pool was started.
     pub totals: Totals,
-    /// Processes that programs are or have started, alive now.
+    /// Processes of programs and what they have started, alive now.
     pub children: usize,
-    /// What someone should look at.
+    /// A warning, if something needs attention.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
 
-/// One lane at one moment.
+/// The state of one lane at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LaneStats {
-    /// Workers with a program.
+    /// Workers with a running program.
     pub active: usize,
-    /// Workers without.
+    /// Idle workers.
     pub idle: usize,
     /// Calls that wait for a worker.
     pub queued: usize,
 }
 
-/// What came of all calls that got a worker.
+/// The outcomes of all calls that got a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Totals {
-    /// Programs that ran to their own end, whatever their exit code.
+    /// Programs that exited by themselves, whatever their exit code.
     pub completed: u64,
     /// Programs that were not started, or whose worker was lost.
     pub failed: u64,
-    /// Programs that were ended at their deadline.
+    /// Programs that timed out.
     pub timed_out: u64,
-    /// Programs that were ended because nobody waited for them any more.
+    /// Programs that were killed because no one waited for them any more.
     pub cancelled: u64,
-    /// How long those that completed ran, on average.
+    /// Average run time of those that completed.
     pub avg_exec_ms: f64,
 }
 
@@ -80,7 +80,7 @@ impl Counters {
         self.active[index(lane)].fetch_add(1, Relaxed);
     }
 
-    /// A call has ended, and so, or whose caller has gone away (`cancelled`).
+    /// Counts a call that has ended, or whose caller has gone away (`cancelled`).
     pub fn end(&self, lane: Lane, result: &Result<Finished, ToolError>, cancelled: bool) {
         self.active[index(lane)].fetch_sub(1, Relaxed);
         match result {

@@ -1,37 +1,37 @@
-//! Whether a value that stands behind a name like `password` is a secret, or code, a placeholder, a path, a word.
+//! Decides whether a value after a name like `password` is a secret, or code, a placeholder, a path or a word.
 //!
-//! Output is what an agent edits files by: code that comes changed is code that gets broken. So a value counts as a secret
-//! only when it looks like one: as if by chance, or as passwords do that people choose.
+//! Agents edit files based on output: code that is changed in the output gets broken. So a value counts as a secret only
+//! if it looks like one: random, or like a password chosen by a person.
 
-/// What a value stands behind.
+/// The kind of name before a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// `password` and its like: people choose those, so they are short.
+    /// `password` and the like: people choose those, so they are short.
     Password,
-    /// Tokens and keys: machines make those.
+    /// Tokens and keys: machines generate those.
     Token,
 }
 
-/// How few characters may look random.
+/// The minimum number of characters that may look random.
 pub(super) const SHORTEST_QUOTED: usize = 10;
 pub(super) const SHORTEST_BARE: usize = 16;
-/// Of a longer value this much is looked at.
+/// Of a longer value only this much is examined.
 pub(super) const LOOKED_AT: usize = 128;
 
-/// Whether a literal in quotes is a secret.
+/// Returns whether a literal in quotes is a secret.
 pub(super) fn literal(kind: Kind, value: &[u8]) -> bool {
     let value = &value[..value.len().min(LOOKED_AT)];
     (random(value, SHORTEST_QUOTED) && !placeholder(value)) || (kind == Kind::Password && chosen(value))
 }
 
-/// Whether a value without quotes is one, where it could just as well be code.
+/// Returns whether a value without quotes is one, which could just as well be code.
 pub(super) fn bare(value: &[u8]) -> bool {
     let value = &value[..value.len().min(LOOKED_AT)];
     random(value, SHORTEST_BARE) && !placeholder(value)
 }
 
-/// Whether a value is one that people choose: it is no word, path, name or number, but something with letters and digits
-/// or signs in it.
+/// Returns whether a value looks like one that people choose: not a word, path, name or number, but letters with digits
+/// or symbols.
 pub(super) fn chosen(value: &[u8]) -> bool {
     (6..=128).contains(&value.len())
         && value.iter().all(|byte| byte.is_ascii_graphic() && *byte != b'\\')
@@ -44,7 +44,7 @@ pub(super) fn chosen(value: &[u8]) -> bool {
         && !algorithm(value)
 }
 
-/// What is written where a secret is to be, and whatever is filled in later.
+/// Placeholders, and whatever is filled in later.
 pub(super) fn placeholder(value: &[u8]) -> bool {
     const TEMPLATES: [&[u8]; 12] =
         [b"${", b"$(", b"{{", b"}}", b"<%", b"%>", b"%(", b"%s", b"{}", b"%{", b"...", b"***"];
@@ -76,7 +76,7 @@ pub(super) fn placeholder(value: &[u8]) -> bool {
         || (contains_ignoring_case(value, b"abcdef") && contains(value, b"1234"))
 }
 
-/// A name for what is to stand here, perhaps with a number: `password1`, `test-token`.
+/// A name for what belongs here, perhaps with a number: `password1`, `test-token`.
 fn says_what_it_is(value: &[u8]) -> bool {
     const WORDS: [&[u8]; 20] = [
         b"pass",
@@ -103,7 +103,7 @@ fn says_what_it_is(value: &[u8]) -> bool {
     WORDS.iter().any(|word| contains_ignoring_case(value, word))
 }
 
-/// In an address: `user:password@host`.
+/// In a URL: `user:password@host`.
 pub(super) fn stands_for_one(value: &[u8]) -> bool {
     const WORDS: [&[u8]; 8] = [b"p", b"pw", b"pass", b"passwd", b"password", b"pwd", b"secret", b"token"];
     let number = value.len() <= 5 && value.iter().all(u8::is_ascii_digit);
@@ -126,7 +126,7 @@ fn named_parts(value: &[u8]) -> bool {
         && value.split(separator).all(|part| part.len() < 2 || !mostly_odd(part) || part.len() < 5)
 }
 
-/// `sha256`, `utf8`, `uint64`, `v1beta1`, `P521`: short, and numbers only at its end, as kinds of things have them.
+/// `sha256`, `utf8`, `uint64`, `v1beta1`, `P521`: short, with numbers only at the end, as in names of types.
 fn algorithm(value: &[u8]) -> bool {
     const KINDS: [&[u8]; 26] = [
         b"sha", b"md", b"utf", b"hs", b"rs", b"es", b"ps", b"ed", b"aes", b"base", b"oauth", b"int", b"uint",
@@ -137,8 +137,8 @@ fn algorithm(value: &[u8]) -> bool {
     KINDS.iter().any(|kind| value[..letters].eq_ignore_ascii_case(kind))
 }
 
-/// Whether characters follow each other as if by chance: letters that do not follow each other in words, upper and lower
-/// case and digits all through each other.
+/// Returns whether characters follow each other randomly: letter pairs that do not occur in words, upper case, lower
+/// case and digits mixed.
 pub(super) fn random(value: &[u8], shortest: usize) -> bool {
     let end = value.iter().rposition(|byte| *byte != b'=').map_or(0, |last| last + 1);
     let value = &value[..end];
@@ -164,12 +164,12 @@ fn mostly_odd(part: &[u8]) -> bool {
     odd * 2 > counted
 }
 
-/// How two characters that stand beside each other go together.
+/// How two adjacent characters relate.
 #[derive(Default)]
 struct Pairs {
-    /// Letter and digit, or letters that no word has beside each other.
+    /// Letter and digit, or letters that are adjacent in no word.
     odd: usize,
-    /// All but two digits, signs, and where a word begins inside a name (`aB`).
+    /// All except two digits, symbols, and where a word begins inside a name (`aB`).
     counted: usize,
     /// Those where a word seems to begin.
     humps: usize,
@@ -200,7 +200,7 @@ impl Pairs {
     }
 }
 
-/// Which letters follow each of the alphabet's in words of English and of code, and not seldom.
+/// Which letters commonly follow each letter of the alphabet in English words and in code.
 const FOLLOWERS: [&str; 26] = [
     "bcdefgiklmnprstuvwxy",
     "aeijloruys",
@@ -230,7 +230,7 @@ const FOLLOWERS: [&str; 26] = [
     "aeioz",
 ];
 
-/// The same as bits, one for each letter that may follow: this is asked for every character of every value.
+/// The same as bits, one per letter that may follow: this is checked for every character of every value.
 static FOLLOWS: [u32; 26] = {
     let mut all = [0; 26];
     let mut row = 0;

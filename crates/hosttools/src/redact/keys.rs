@@ -5,44 +5,45 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-/// The end of a block is looked for so far behind its beginning; of a longer one, all lines that look like a key's are taken.
+/// How far after its beginning the end of a block is searched; of a longer one, all lines that look like a key are
+/// taken.
 pub(super) const LONGEST: usize = 16 << 10;
 
 static BEGIN: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"));
 static END: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"));
-/// A line of a key without its end: the beginning of the output was asked for, or the rest was cut.
+/// A line of a key without its end: only the beginning of the output was requested, or the rest was truncated.
 static BODY: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"\A[^\n]*(?:[A-Za-z0-9+/]{40,}|Proc-Type:|DEK-Info:)[^\n]*(?:\n|\z)"));
 static BLANK: LazyLock<Regex> = LazyLock::new(|| pattern(r"\A[ \t\r]*\n"));
-/// A key's last line, and nothing else: in quotes perhaps, as code has them, or behind a sign, as a comparison has.
+/// A key's last line, and nothing else: perhaps in quotes, as in code, or after a sign, as in a diff.
 static SHORT: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"\A[\s"'`+#>|*-]*[A-Za-z0-9+/]{1,64}={0,2}(?:\\[nr])*[\s"'`+,;)\\.]*\z"#));
-/// What may stand behind the beginning, on its line.
+/// What may follow the beginning, on its line.
 static NOTHING: LazyLock<Regex> = LazyLock::new(|| pattern(r#"\A(?:\\[nr]|[\s"'`+,;.\\])*\z"#));
-/// Enough of a key to be one, where it begins and ends on one line.
+/// Enough of a key to be one, if it begins and ends on one line.
 static SOME: LazyLock<Regex> = LazyLock::new(|| pattern(r"[A-Za-z0-9+/]{16,}"));
 
-/// All keys in a text, and all beginnings, behind `from`.
+/// Returns all keys in a text, and all beginnings, after `from`.
 pub(super) fn find(text: &[u8], from: usize) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
     let blocks = || Blocks { text, from };
     let keys = blocks().filter_map(|block| Some(block.begin.start..block.end?)).collect();
     (keys, blocks().map(|block| block.begin).collect())
 }
 
-/// What a beginning is the beginning of. It is written in code, too, that has no key behind it: that stays as it is.
+/// What follows a beginning. Code may contain one without a key after it: that is left unchanged.
 struct Block {
     begin: Range<usize>,
-    /// Where the key ends that it begins, as far as there is one.
+    /// Where the key ends, if there is one.
     end: Option<usize>,
-    /// Whether its end was seen.
+    /// Whether its end was found.
     ended: bool,
     /// Whether more text could make a difference.
     open: bool,
 }
 
-/// All beginnings in a text, in order.
+/// Returns all beginnings in a text, in order.
 struct Blocks<'t> {
     text: &'t [u8],
     from: usize,
@@ -72,10 +73,10 @@ impl Block {
     }
 }
 
-/// Whether a key has all of its lines, and what belongs to it alone is between beginning and end.
+/// Whether a key is complete, with nothing else between its beginning and end.
 enum Whole {
     Ended(usize),
-    /// The text ends before that can be said.
+    /// The text ends before that is known.
     Open,
     None,
 }
@@ -127,19 +128,19 @@ fn whole(text: &[u8], begin: usize) -> Whole {
     }
 }
 
-/// The rest of the line a beginning stands on, up to the next beginning on it.
+/// Returns the rest of the line of a beginning, up to the next beginning on it.
 fn first_line(text: &[u8], begin: usize) -> Range<usize> {
     let stop = BEGIN.find_at(text, begin).map_or(text.len(), |next| next.start());
     let line = memchr::memchr(b'\n', &text[begin..stop]).map_or(stop, |at| begin + at + 1);
     begin..line
 }
 
-/// Whether a line that a beginning stands on ends before another beginning.
+/// Returns whether the line of a beginning ends before another beginning.
 fn interrupted(text: &[u8], line: &Range<usize>) -> bool {
     line.end < text.len() && (line.is_empty() || text[line.end - 1] != b'\n')
 }
 
-/// As much of a line as is looked at.
+/// The part of a line that is examined.
 fn beginning(line: &[u8]) -> &[u8] {
     &line[..line.len().min(LONGEST)]
 }
@@ -148,7 +149,7 @@ fn line_at(text: &[u8], start: usize) -> Range<usize> {
     start..memchr::memchr(b'\n', &text[start..]).map_or(text.len(), |at| start + at + 1)
 }
 
-/// Behind the last of the lines that look like a key's, if there is one.
+/// Returns the place after the last of the lines that look like a key, if there is one.
 fn end_of_body(text: &[u8], begin: usize) -> Option<usize> {
     let first = first_line(text, begin);
     // What stands behind the beginning on its own line may be all of it, with \n written out.
@@ -178,13 +179,13 @@ pub(super) fn open_at(text: &[u8]) -> Option<usize> {
     Blocks { text, from: 0 }.find(|block| block.open).map(|block| block.begin.start)
 }
 
-/// Whether a key whose end was not seen reaches up to `place`, and so perhaps beyond.
+/// Returns whether a key without a known end reaches up to `place`, and so perhaps beyond.
 pub(super) fn reaches(text: &[u8], place: usize) -> bool {
     Blocks { text, from: 0 }.any(|block| !block.ended && block.end == Some(place))
 }
 
-/// How much of a text that follows lines of a key are more of them, and whether the key has ended. A line counts when it
-/// is whole, or nothing comes any more (`complete`).
+/// Returns how much of a text that follows lines of a key belongs to it, and whether the key has ended. A line counts if
+/// it is complete, or if nothing follows (`complete`).
 pub(super) fn continued(text: &[u8], complete: bool) -> (usize, bool) {
     let (mut end, mut next) = (0, 0);
     loop {

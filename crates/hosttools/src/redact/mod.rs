@@ -1,4 +1,4 @@
-//! Stage 9: secrets are taken out of everything that leaves: output, arguments, messages, records.
+//! Stage 9: removes secrets from everything that leaves: output, arguments, messages, records.
 //!
 //! ```
 //! use wardian_hosttools::Redactor;
@@ -30,19 +30,19 @@ use shapes::SHAPES;
 
 pub use stream::StreamRedactor;
 
-/// What stands in a secret's place.
+/// What replaces a secret.
 pub const REDACTED: &str = "[REDACTED]";
-/// A value shorter than this is in too many words to be taken out of all of them.
+/// Shorter values occur in too many words to be removed from all of them.
 const SHORTEST: usize = 4;
 
-/// Knows secrets by their value and by what they look like.
+/// Recognizes secrets by value and by format.
 #[derive(Clone, Debug)]
 pub struct Redactor {
     secrets: Arc<[Vec<u8>]>,
 }
 
 impl Redactor {
-    /// One that knows these values, besides what secrets look like.
+    /// Creates a redactor that knows these values, in addition to the formats of secrets.
     pub fn new(secrets: impl IntoIterator<Item = impl Into<Vec<u8>>>) -> Result<Redactor, ConfigError> {
         let secrets: Vec<Vec<u8>> = secrets.into_iter().map(Into::into).collect();
         if secrets.iter().any(|secret| secret.len() < SHORTEST) {
@@ -51,23 +51,24 @@ impl Redactor {
         Ok(Redactor { secrets: secrets.into() })
     }
 
-    /// The text without secrets.
+    /// Returns the text without secrets.
     pub fn bytes(&self, text: &[u8]) -> Vec<u8> {
         replaced(text, &self.found(text, Reading { from: 0, at_line_start: true, eager: false }).secrets)
     }
 
-    /// The same for a string.
+    /// Does the same for a string.
     pub fn text(&self, text: &str) -> String {
         String::from_utf8_lossy(&self.bytes(text.as_bytes())).into_owned()
     }
 
-    /// A text for a record: nobody edits files by it, so what is named like a secret counts as one, whatever it looks like.
+    /// Redacts a text for a record: no one edits files based on it, so a value named like a secret counts as one,
+    /// whatever it looks like.
     pub(crate) fn recorded(&self, text: &str) -> String {
         let found = self.found(text.as_bytes(), Reading { from: 0, at_line_start: true, eager: true });
         String::from_utf8_lossy(&replaced(text.as_bytes(), &found.secrets)).into_owned()
     }
 
-    /// Arguments for a record, without secrets: one may be named by the word before it.
+    /// Redacts arguments for a record: a secret may be named by the argument before it.
     pub fn words(&self, words: &[String]) -> Vec<String> {
         let announced = [false].into_iter().chain(words.iter().map(|word| named::announces(word)));
         let shown =
@@ -78,12 +79,12 @@ impl Redactor {
         shown.collect()
     }
 
-    /// For output that comes in pieces.
+    /// Returns a redactor for streamed output.
     pub fn stream(&self) -> StreamRedactor {
         StreamRedactor::new(self.clone())
     }
 
-    /// Where secrets are.
+    /// Returns where secrets are.
     fn found(&self, text: &[u8], reading: Reading) -> Found {
         let (mut secrets, mut known_by) = keys::find(text, reading.from);
         for secret in self.secrets.iter() {
@@ -114,7 +115,7 @@ impl Redactor {
         Found { secrets: merged(secrets), known_by: merged(known_by) }
     }
 
-    /// Where a secret begins that the end of the text has cut off.
+    /// Returns where a secret begins that the end of the text has cut off.
     fn cut_at(&self, text: &[u8]) -> Option<usize> {
         let beginnings = self.secrets.iter().filter_map(|secret| beginning_at_end(text, secret, SHORTEST));
         let line = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
@@ -123,15 +124,15 @@ impl Redactor {
     }
 }
 
-/// Where secrets are in a text; each list is in order, and nothing in it overlaps.
+/// Where secrets are in a text; each list is sorted, and its entries do not overlap.
 struct Found {
     secrets: Vec<Range<usize>>,
-    /// The secrets with what they are known by, and what could have been: a text cut inside of these would not show all
-    /// of them.
+    /// The secrets with the text that identifies them, and candidates: cutting the text inside these would hide some of
+    /// it.
     known_by: Vec<Range<usize>>,
 }
 
-/// Where a text ends with the beginning, but not all, of a secret: at least `shortest` bytes of it.
+/// Returns where a text ends with the beginning, but not all, of a secret: at least `shortest` bytes of it.
 fn beginning_at_end(text: &[u8], secret: &[u8], shortest: usize) -> Option<usize> {
     let longest = secret.len().saturating_sub(1).min(text.len());
     (shortest..=longest)
@@ -140,7 +141,7 @@ fn beginning_at_end(text: &[u8], secret: &[u8], shortest: usize) -> Option<usize
         .map(|length| text.len() - length)
 }
 
-/// In order, with those that overlap made one.
+/// Sorts ranges and merges those that overlap.
 fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_by_key(|range| range.start);
     let mut merged: Vec<Range<usize>> = Vec::new();

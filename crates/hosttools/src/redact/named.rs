@@ -1,7 +1,7 @@
-//! Values behind a name that says what they are: `password=…`, `"api_key": "…"`, `--token …`, `<secret>…</secret>`.
+//! Values after a name that identifies them: `password=…`, `"api_key": "…"`, `--token …`, `<secret>…</secret>`.
 //!
 //! Where a value ends, and how much it must look like a secret, depends on how it is written: in quotes it is a literal;
-//! without, it is most often code, unless the line is one of a file of settings.
+//! without quotes it is usually code, unless the line belongs to a settings file.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -10,10 +10,10 @@ use regex::bytes::Regex;
 
 use super::judge::{self, Kind, LOOKED_AT};
 
-/// A name is looked at so far back, to see what it is part of.
+/// How far back a name is examined, to see what it is part of.
 pub(super) const LOOK_BEHIND: usize = 64;
 
-/// What names of secrets end with.
+/// The endings of secrets' names.
 static NAME: LazyLock<Regex> = LazyLock::new(|| {
     let keys = "(?:api|access|secret|private|account|encryption|signing|master|auth|client|service)[_-]?key";
     let pattern = format!(
@@ -22,24 +22,24 @@ static NAME: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&pattern).expect("every name is tried by a test")
 });
 
-/// A name, and the value behind it if that is a secret.
+/// A name, and the value after it if that is a secret.
 pub(super) struct Named {
     pub(super) name: Range<usize>,
     pub(super) value: Option<Range<usize>>,
 }
 
-/// Where a text comes from: what is left of a line whose beginning has been passed on has no beginning.
+/// The context of a text: the rest of a line whose beginning has been passed on has no beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
-    /// What lies before is there only to judge by.
+    /// What precedes this is there only as context.
     pub(super) from: usize,
     /// Whether a line begins where the text does.
     pub(super) at_line_start: bool,
-    /// Whether everything counts that stands behind a name: for records, which nobody edits files by.
+    /// Whether everything after a name counts: for records, which no one edits files from.
     pub(super) eager: bool,
 }
 
-/// All names in a text, with those values that are secrets.
+/// Returns all names in a text, with those values that are secrets.
 pub(super) fn find(text: &[u8], reading: Reading) -> Vec<Named> {
     let mut found = Vec::new();
     let mut from = reading.from;
@@ -53,7 +53,7 @@ pub(super) fn find(text: &[u8], reading: Reading) -> Vec<Named> {
     found
 }
 
-/// Where a value begins that the end of the text has cut off, whatever it looks like so far.
+/// Returns where a value begins that the end of the text has cut off, whatever it looks like so far.
 pub(super) fn cut_at(text: &[u8]) -> Option<usize> {
     let reading = Reading { from: 0, at_line_start: true, eager: true };
     let at = |name: regex::bytes::Match<'_>| {
@@ -66,7 +66,7 @@ pub(super) fn cut_at(text: &[u8]) -> Option<usize> {
     NAME.find_iter(text).filter(|name| name.start() >= near).filter_map(at).min()
 }
 
-/// Whether a command line's word says that the next one is a secret: `--token`, `-password`.
+/// Returns whether an argument says that the next one is a secret: `--token`, `-password`.
 pub(super) fn announces(word: &str) -> bool {
     let flag = word.strip_prefix('-').is_some_and(|flag| !flag.contains('='));
     flag && NAME.find_iter(word.as_bytes()).last().is_some_and(|name| name.end() == word.len())
@@ -77,25 +77,25 @@ pub(super) fn announces(word: &str) -> bool {
 enum Form {
     /// In quotes.
     Literal,
-    /// Behind a flag, in a query, in an element, between semicolons: no code is written like that.
+    /// After a flag, in a query, in an element, between semicolons: code is not written like that.
     Plain,
-    /// All of a line of settings.
+    /// A whole line of settings.
     Setting,
-    /// Anything else, and most often code.
+    /// Anything else, usually code.
     Bare,
 }
 
 struct Value {
-    /// Of a long one, as much as is looked at.
+    /// Of a long value, the part that is examined.
     range: Range<usize>,
     form: Form,
     ends: Ends,
 }
 
-/// What a value ends before, besides the line.
+/// What ends a value, apart from the end of the line.
 #[derive(Clone, Copy)]
 enum Ends {
-    /// The quote it began with; that of a literal inside of another is escaped.
+    /// The quote it began with; that of a literal inside another is escaped.
     Quote {
         quote: u8,
         escaped: bool,
@@ -103,7 +103,7 @@ enum Ends {
     Any(&'static [u8]),
 }
 
-/// What stands between name and value.
+/// What is between name and value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Separator {
     Equals,
@@ -133,7 +133,7 @@ impl<'t> Place<'t> {
         self.text.get(at).copied()
     }
 
-    /// Behind spaces.
+    /// Skips spaces.
     fn behind_spaces(&self, mut at: usize) -> usize {
         while matches!(self.byte(at), Some(b' ' | b'\t')) {
             at += 1;
@@ -141,14 +141,14 @@ impl<'t> Place<'t> {
         at
     }
 
-    /// Where the word begins that the name ends: `DB_PASSWORD`, `--api-token`, `x.secret`.
+    /// Returns where the word begins that the name ends: `DB_PASSWORD`, `--api-token`, `x.secret`.
     fn word_start(&self) -> usize {
         let least = self.name.start.saturating_sub(LOOK_BEHIND);
         let is_part = |at: &usize| self.text[*at].is_ascii_alphanumeric() || b"_-.".contains(&self.text[*at]);
         (least..self.name.start).rev().take_while(is_part).last().unwrap_or(self.name.start)
     }
 
-    /// The value behind the name, if there is one.
+    /// Returns the value after the name, if there is one.
     fn value(&self) -> Option<Value> {
         // `Some::Secret` is a type.
         if self.text[..self.word_start()].ends_with(b"::") {
@@ -168,7 +168,7 @@ impl<'t> Place<'t> {
         self.unquoted(separator, begin)
     }
 
-    /// Quotes and brackets the name stands in: `"password"`, `\"password\"`, `env["TOKEN"]`.
+    /// Skips the quotes and brackets around the name: `"password"`, `\"password\"`, `env["TOKEN"]`.
     fn closing_quote(&self) -> (bool, usize) {
         let mut at = self.name.end;
         at += usize::from(self.byte(at) == Some(b'\\') && matches!(self.byte(at + 1), Some(b'"' | b'\'')));
@@ -199,7 +199,7 @@ impl<'t> Place<'t> {
         self.byte(self.word_start().checked_sub(1)?)
     }
 
-    /// A literal that begins here, perhaps with a letter that says of what kind.
+    /// Returns a literal that begins here, perhaps with a prefix letter.
     fn literal(&self, begin: usize) -> Option<Value> {
         let letters =
             self.text[begin..].iter().take(2).take_while(|byte| b"bBrRuUfF@".contains(byte)).count();
@@ -216,7 +216,7 @@ impl<'t> Place<'t> {
         Some(Value { range, form: Form::Literal, ends })
     }
 
-    /// Where a value ends that begins at `at`, or `limit` if that comes first.
+    /// Returns where a value ends that begins at `at`, or `limit` if that comes first.
     fn end(&self, mut at: usize, ends: Ends, limit: usize) -> usize {
         let limit = limit.min(self.text.len());
         while at < limit && !b"\r\n".contains(&self.text[at]) {
@@ -233,7 +233,7 @@ impl<'t> Place<'t> {
         at.min(limit)
     }
 
-    /// All of a value, however long.
+    /// Returns the whole value, however long.
     fn all_of(&self, value: &Value) -> Range<usize> {
         value.range.start..self.end(value.range.start, value.ends, usize::MAX)
     }
@@ -288,8 +288,8 @@ impl<'t> Place<'t> {
         (!range.is_empty()).then_some(Value { range, form, ends })
     }
 
-    /// Whether name and value are all of a line, or of what is in quotes: `PASSWORD=x`, `export TOKEN=x`, `- "KEY=x"`,
-    /// also as programs show lines: `+PASSWORD=x`, `file:12:PASSWORD=x`.
+    /// Returns whether name and value are a whole line, or all of a quoted text: `PASSWORD=x`, `export TOKEN=x`, `-
+    /// "KEY=x"`, also in program output: `+PASSWORD=x`, `file:12:PASSWORD=x`.
     fn is_setting(&self, value: &Range<usize>) -> bool {
         let ended = match self.byte(self.behind_spaces(value.end)) {
             None | Some(b'\r' | b'\n') => true,
@@ -305,7 +305,7 @@ impl<'t> Place<'t> {
         ended && begun && (!code || self.shouts())
     }
 
-    /// Whether the name is written as variables of the environment are.
+    /// Returns whether the name is written like an environment variable.
     fn shouts(&self) -> bool {
         !self.text[self.word_start()..self.name.end].iter().any(u8::is_ascii_lowercase)
     }
@@ -335,7 +335,7 @@ impl<'t> Place<'t> {
     }
 }
 
-/// Whether what is called makes something of the literal: `String::from`, `Some`, `Secret::new`. Methods of a value do not.
+/// Returns whether the call only wraps the literal: `String::from`, `Some`, `Secret::new`. Methods of a value do not.
 fn makes_one(called: &[u8]) -> bool {
     let plain = called.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let named = [&b"::from"[..], b"::new", b"::from_str"].iter().any(|end| called.ends_with(end));

@@ -1,7 +1,7 @@
-//! What secrets look like that say themselves what they are.
+//! The formats of secrets that identify themselves.
 //!
-//! Each is one line of text, so that a newline is the end of every one of them; blocks of private keys are in `keys.rs`,
-//! values that have a name in `named.rs`.
+//! Each is on one line, so that a newline ends every one of them; blocks of private keys are in `keys.rs`, values with a
+//! name in `named.rs`.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use regex::bytes::{Regex, RegexSet};
 
 use super::judge;
 
-/// One kind of secret. Where there is a group, that is the secret, else all of it.
+/// One kind of secret. If there is a group, that is the secret, else all of it.
 pub(super) struct Shape {
     pub(super) whole: Regex,
     /// The beginning of one that the end of the output has cut off.
@@ -17,23 +17,23 @@ pub(super) struct Shape {
     looks: Looks,
 }
 
-/// What is asked of a secret besides its shape.
+/// Additional conditions for a secret.
 #[derive(Clone, Copy)]
 enum Looks {
-    /// It is not all lower case, as words are that are tied together by dashes.
+    /// It is not all lower case, as hyphenated words are.
     NotWords,
-    /// It is not there to be filled in, and does not say what it stands for.
+    /// It is not a placeholder, and does not describe itself.
     NotAPlaceholder,
-    /// It is as if by chance.
+    /// It looks random.
     Random,
-    /// That, or what people choose.
+    /// It looks random, or like what people choose.
     Chosen,
-    /// The word PRIVATE is in it, as base64 has it in each of the three ways it can fall.
+    /// It contains the word PRIVATE, in any of its three base64 alignments.
     PrivateKey,
 }
 
 impl Shape {
-    /// Whether what has this shape is a secret.
+    /// Returns whether what has this format is a secret.
     pub(super) fn accepts(&self, secret: &[u8]) -> bool {
         let secret = &secret[..secret.len().min(judge::LOOKED_AT)];
         match self.looks {
@@ -51,7 +51,7 @@ impl Shape {
     }
 }
 
-/// Tokens that say what they are: how they begin, what they go on with, and how much of that at least.
+/// Tokens that identify themselves: their prefix, the characters that follow, and their minimum number.
 const TOKENS: &[(&str, &str, usize)] = &[
     // Keys of model providers.
     ("sk-", r"[A-Za-z0-9_\-]", 20),
@@ -78,7 +78,7 @@ const TOKENS: &[(&str, &str, usize)] = &[
     ("xapp-", r"[A-Za-z0-9\-]", 20),
 ];
 
-/// Secrets known by what is around them; the group is the secret.
+/// Secrets identified by their context; the group is the secret.
 const SURROUNDED: &[(&str, Looks)] = &[
     // scheme://user:PASSWORD@host
     (
@@ -92,19 +92,19 @@ const SURROUNDED: &[(&str, Looks)] = &[
     (r"(?i)\blogin[ \t]+[^\s]+[ \t]+password[ \t]+([^\s]+)", Looks::Chosen),
 ];
 
-/// All shapes, and one look that says which of them are there at all: mostly none.
+/// All formats, and one search that tells which of them occur at all: usually none.
 pub(super) struct Shapes {
     all: Vec<Shape>,
     at_a_glance: RegexSet,
 }
 
 impl Shapes {
-    /// Those that are somewhere in the text.
+    /// Returns those that occur in the text.
     pub(super) fn present_in<'a>(&'a self, text: &[u8]) -> impl Iterator<Item = &'a Shape> + use<'a> {
         self.at_a_glance.matches(text).into_iter().map(|number| &self.all[number])
     }
 
-    /// Where one of them begins that the end of the text has cut off.
+    /// Returns where one of them begins that the end of the text has cut off.
     pub(super) fn cut_at(&self, text: &[u8]) -> Option<usize> {
         let cuts = self.all.iter().filter_map(|shape| shape.cut.as_ref());
         cuts.filter_map(|cut| Some(cut.find(text)?.start())).min()
@@ -146,7 +146,7 @@ pub(super) static SHAPES: LazyLock<Shapes> = LazyLock::new(|| {
     }
 });
 
-/// By bytes, not characters: output may be anything, and it is a lot faster.
+/// Matches bytes, not characters: output may be anything, and it is much faster.
 fn bytewise(text: &str) -> String {
     format!("(?-u){text}")
 }

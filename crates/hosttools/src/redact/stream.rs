@@ -1,33 +1,33 @@
-//! Output that comes in pieces: a secret may be split between any two of them.
+//! Redacting streamed output: a secret may be split between any two pieces.
 //!
-//! Whole lines are passed on as they come, since no shape goes beyond a line. What is kept back: the line that has not
-//! ended, a private key that has not, and what could be the beginning of a secret of several lines.
+//! Complete lines are passed on as they arrive, since no format spans lines. Held back are an incomplete line, an
+//! incomplete private key, and what could be the beginning of a secret of several lines.
 
 use std::ops::Range;
 
 use super::named::{LOOK_BEHIND, Reading};
 use super::{Redactor, beginning_at_end, keys, replaced};
 
-/// A line that grows beyond this is passed on without its end;
+/// A line longer than this is passed on without its end;
 const LONGEST_LINE: usize = 64 << 10;
-/// this much is kept, more than any secret.
+/// this much is held back, more than any secret.
 const KEPT_OF_LINE: usize = 16 << 10;
-/// Where more than this is kept back, it must grow by a part before it is worth another look: looking at all of it for
-/// every few bytes that come would take as long as whoever writes them wants it to.
+/// If more than this is held back, it must grow by a fraction before it is examined again: examining all of it for every
+/// few bytes would let the writer control how long it takes.
 const MUCH: usize = 4 << 10;
 
-/// Takes secrets out of output that comes in pieces.
+/// Removes secrets from streamed output.
 #[derive(Debug)]
 pub struct StreamRedactor {
     redactor: Redactor,
-    /// What has not been passed on. Its first `seen` bytes have been; they are there for what follows to be judged by.
+    /// What has not been passed on. Its first `seen` bytes have been; they are kept as context for what follows.
     held: Vec<u8>,
     seen: usize,
-    /// Whether what was passed on last is a private key that may go on.
+    /// Whether what was passed on last is a private key that may continue.
     in_key: bool,
-    /// Whether a line has ended since that was last looked at.
+    /// Whether a line has ended since the last examination.
     line_ended: bool,
-    /// How much must be held before it is looked at again.
+    /// How much must be held before it is examined again.
     enough: usize,
 }
 
@@ -36,7 +36,7 @@ impl StreamRedactor {
         StreamRedactor { redactor, held: Vec::new(), seen: 0, in_key: false, line_ended: false, enough: 0 }
     }
 
-    /// Takes a piece; answers what can be passed on by now.
+    /// Takes a piece; returns what can be passed on now.
     pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(piece);
         // Only the end of a line decides anything; looking at every byte of one again and again would be slow.
@@ -59,7 +59,7 @@ impl StreamRedactor {
         self.pass_on(end, &found.secrets)
     }
 
-    /// Drops what is more of a key whose beginning was taken out.
+    /// Drops the continuation of a key whose beginning was removed.
     fn skip_key(&mut self, complete: bool) {
         if self.in_key {
             let (length, ended) = keys::continued(&self.held[self.seen..], complete);
@@ -68,12 +68,12 @@ impl StreamRedactor {
         }
     }
 
-    /// How many bytes it keeps back.
+    /// Returns how many bytes are held back.
     pub(crate) fn held(&self) -> usize {
         self.held.len()
     }
 
-    /// Answers the rest. If the output was cut, half a secret at its end goes, too.
+    /// Returns the rest. If the output was truncated, a partial secret at its end is removed as well.
     pub fn finish(mut self, cut: bool) -> Vec<u8> {
         self.skip_key(true);
         let mut secrets = self.redactor.found(&self.held, self.reading()).secrets;
@@ -92,7 +92,7 @@ impl StreamRedactor {
         }
     }
 
-    /// Up to where nothing that comes can make a difference.
+    /// Returns the place up to which nothing that follows can make a difference.
     fn decided(&self) -> usize {
         let line = self.held.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let mut end = match self.held.len() - line {
@@ -107,7 +107,7 @@ impl StreamRedactor {
         end
     }
 
-    /// Passes on what lies before `end`.
+    /// Passes on what is before `end`.
     fn pass_on(&mut self, end: usize, secrets: &[Range<usize>]) -> Vec<u8> {
         let end = end.max(self.seen);
         let before: Vec<Range<usize>> = secrets
@@ -129,7 +129,7 @@ impl StreamRedactor {
     }
 }
 
-/// The same place, or the beginning of what it lies in.
+/// Returns the same place, or the beginning of the range that contains it.
 fn outside(ranges: &[Range<usize>], end: usize) -> usize {
     ranges.iter().find(|range| range.start < end && end < range.end).map_or(end, |range| range.start)
 }

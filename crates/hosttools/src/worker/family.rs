@@ -1,4 +1,4 @@
-//! All that came of a process: found by who is whose parent, and ended to the last.
+//! The descendants of a process: finding and killing all of them.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,15 +7,15 @@ use std::io::{self, Read};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
 
-/// The processes that descend from `root`, without itself.
+/// Returns the descendants of `root`, without itself.
 ///
-/// The kernel has no call for it. A process that forks while we look may be missing: who wants to end them all looks
-/// until there are none.
+/// The kernel has no call for this. A process that forks meanwhile may be missed: to kill all of them, repeat until
+/// there are none.
 fn descendants(root: Pid) -> Vec<Pid> {
     descendants_of_each(&[root]).pop().unwrap_or_default()
 }
 
-/// The same for each of several, none of which descends from another, with one look at all processes.
+/// Does the same for several processes, none of which descends from another, with one scan of all processes.
 pub(crate) fn descendants_of_each(roots: &[Pid]) -> Vec<Vec<Pid>> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
     for (process, parent) in every_process() {
@@ -61,7 +61,8 @@ pub(super) fn signal_all(signal: Signal) {
     }
 }
 
-/// Ends everything this process has started, and returns when nothing of it is left. `reaped` is told how each ended.
+/// Kills everything this process has started, and returns when nothing of it is left. Calls `reaped` with how each
+/// ended.
 pub(super) fn end_all(mut reaped: impl FnMut(Pid, rustix::process::WaitStatus)) {
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -79,7 +80,7 @@ pub(super) fn end_all(mut reaped: impl FnMut(Pid, rustix::process::WaitStatus)) 
     }
 }
 
-/// Ends `root` and everything that descends from it, as far as it can be seen from outside.
+/// Kills `root` and all its descendants, as far as they can be seen from outside.
 pub(crate) fn end_tree(root: Pid) -> io::Result<()> {
     for process in descendants(root) {
         let _ = kill_process(process, Signal::KILL);

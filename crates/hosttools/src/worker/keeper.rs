@@ -1,4 +1,4 @@
-//! The keeper: the process that outlives a worker for the moment it takes to end what the worker cannot end any more.
+//! The keeper: the process that briefly outlives a worker to kill what the worker no longer can.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,7 +9,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::family;
 
-/// Waits until the lifeline is closed or the worker has ended; then nothing of it is left.
+/// Waits until the lifeline is closed or the worker has ended; then kills everything that is left.
 pub(super) fn keep(lifeline: &OwnedFd, worker: Pid) -> io::Result<()> {
     let worker = pidfd_open(worker, PidfdFlags::empty())?;
     let mut ends =

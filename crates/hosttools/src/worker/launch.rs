@@ -1,5 +1,5 @@
-//! From an order to a running program: everything that can fail is prepared before the fork, and what remains is
-//! reported through a pipe that exec closes.
+//! From an order to a running program: everything that can fail is prepared before the fork, and the rest is reported
+//! through a pipe that exec closes.
 
 use std::ffi::{CString, OsStr};
 use std::fs::File;
@@ -14,7 +14,7 @@ use wardian_confine::{Confinement, Files, Prepared};
 
 use super::wire::{Descriptors, Job, Obstacle, Step};
 
-/// Starts programs, and keeps what does not change from one to the next.
+/// Starts programs, and keeps what does not change between them.
 pub(super) struct Launcher {
     confine: Prepared,
 }
@@ -47,7 +47,7 @@ impl Launcher {
         }
     }
 
-    /// For the time between two jobs, when nobody waits.
+    /// Does preparations between two jobs, when no one waits.
     pub fn rest(&mut self) {
         self.confine.refresh();
     }
@@ -58,7 +58,7 @@ fn pipe() -> io::Result<(File, OwnedFd)> {
     Ok((File::from(read), write))
 }
 
-/// A program as exec wants it.
+/// A program in exec's format.
 struct Program {
     path: CString,
     args: Strings,
@@ -79,7 +79,7 @@ impl Program {
         })
     }
 
-    /// In the child: gives up everything, step by step, and becomes the program. Returns only what went wrong.
+    /// In the child: gives up all rights, step by step, and executes the program. Returns only on failure.
     fn become_it(
         &self,
         rules: &Confinement<&OwnedFd>,
@@ -105,7 +105,8 @@ impl Program {
     }
 }
 
-/// A session and group of its own, no terminal; it does not outlive the worker even if the keeper is gone, too.
+/// Creates a new session and group, without terminal; the program does not outlive the worker even if the keeper is gone
+/// as well.
 fn own_session() -> io::Result<()> {
     setsid()?;
     set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -119,7 +120,7 @@ fn streams(descriptors: &Descriptors<OwnedFd>) -> io::Result<()> {
     fork_exec::close_the_rest_on_exec()
 }
 
-/// An error of ours without an errno means that the kernel does not have what was asked for.
+/// An internal error without errno means that the kernel does not support what was requested.
 fn obstacle(step: Step, error: &io::Error) -> Obstacle {
     let prepared = if step == Step::Prepare { libc::EINVAL } else { 0 };
     Obstacle { step, errno: error.raw_os_error().unwrap_or(prepared) }

@@ -1,7 +1,8 @@
-//! The helper process: it starts one native program at a time and answers for all that comes of it.
+//! The helper process: it starts one native program at a time and is responsible for all its descendants.
 //!
-//! A thread of the host could not: a parent-death signal fires when the *thread* that forked ends, and what a program
-//! forks away belongs to nobody. So a helper is two small processes without threads, each able to end the other's work:
+//! A thread of the host could not do this: a parent-death signal fires when the *thread* that forked ends, and orphans
+//! of a program belong to no one. So a helper is two small processes without threads, each able to clean up after the
+//! other:
 //!
 //! ```text
 //!  pool ══ socket ══► worker ── fork, confine, exec ──► program ──► whatever it starts
@@ -10,13 +11,13 @@
 //! ```
 //!
 //! Both are subreapers: an orphan of the program becomes a child of the worker, or of the keeper once the worker is
-//! gone. The worker ends all it has started when its socket closes or the keeper ends, the keeper when the lifeline
-//! closes or the worker ends, in whatever way. Only who kills both at once can leave anything behind, and not the
-//! program itself: it dies with the worker.
+//! gone. The worker kills everything it has started when its socket closes or the keeper ends; the keeper does so when
+//! the lifeline closes or the worker ends, however that happens. Only killing both at once can leave anything behind,
+//! and not the program itself: it dies with the worker.
 //!
-//! Read `wire` (what is said), `serve` (the worker's loop), `launch` (from fork to exec), `family` (finding and ending
-//! all that came of a program), `keeper`. The unsafe calls are in the crate `wardian-confine`, but
-//! for taking over descriptors that were sent (`wire`).
+//! Read `wire` (the messages), `serve` (the worker's loop), `launch` (from fork to exec), `family` (finding and killing
+//! all descendants of a program), `keeper`. The unsafe calls are in the crate `wardian-confine`, except for taking over
+//! descriptors that were sent (`wire`).
 
 mod family;
 mod keeper;
@@ -34,8 +35,8 @@ use rustix::process::{PidfdFlags, pidfd_open};
 
 use wardian_confine::fork_exec::{self, Side};
 
-/// Is a helper until the pool is done with it. To be called first of all, before there is a thread or a runtime, by a
-/// process the pool has started: its standard input is the socket, its standard output the lifeline.
+/// Runs as a helper until the pool is done with it. Call it first of all, before there is a thread or a runtime, in a
+/// process that the pool has started: its standard input is the socket, its standard output the lifeline.
 pub fn main() -> ! {
     // A panic must not unwind from the child of a fork into its parent's loop.
     std::panic::set_hook(Box::new(|panic| {

@@ -1,4 +1,4 @@
-//! The worker's loop: an order, a program, an answer.
+//! The worker's loop: an order, a program, a report.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,11 +20,11 @@ struct Running {
     process: Pid,
     /// Becomes readable when the program ends.
     end: OwnedFd,
-    /// None is beyond what the clock can say.
+    /// None if it is beyond the clock's range.
     ceiling: Option<Instant>,
 }
 
-/// Does what it is told until the socket closes or the keeper is gone.
+/// Executes orders until the socket closes or the keeper is gone.
 pub(super) fn serve(mut socket: UnixStream, keeper: &OwnedFd) -> io::Result<()> {
     let mut launcher = Launcher::new()?;
     let mut running = None;
@@ -51,7 +51,7 @@ pub(super) fn serve(mut socket: UnixStream, keeper: &OwnedFd) -> io::Result<()> 
     }
 }
 
-/// Starts a job's program, or says why not.
+/// Starts a job's program, or reports why not.
 fn start(
     launcher: &mut Launcher,
     job: &Job,
@@ -90,7 +90,7 @@ fn watch(end: BorrowedFd<'_>) -> PollFd<'_> {
 
 enum Event {
     Order,
-    /// The program has ended, or is to.
+    /// The program has ended, or must be stopped.
     Ended,
     /// The keeper is gone.
     Orphaned,
@@ -118,7 +118,7 @@ fn wait(socket: &UnixStream, keeper: &OwnedFd, running: Option<&Running>) -> Eve
     }
 }
 
-/// A signal for the job that runs; one for another comes too late.
+/// Sends a signal to the running job; one for another job is too late.
 fn obey(order: &Order, running: Option<&Running>) {
     let Some(running) = running else { return };
     match order {
@@ -132,7 +132,8 @@ fn obey(order: &Order, running: Option<&Running>) {
     }
 }
 
-/// Ends what is left of a job whose program has ended (or, at the ceiling, is made to), and says how the program did.
+/// Kills what is left of a job whose program has ended (or, at the ceiling, is killed), and reports how the program
+/// ended.
 fn end(job: &Running) -> Ending {
     let mut ending = Ending::Signal(Signal::KILL.as_raw());
     family::end_all(|process, status| {

@@ -1,6 +1,6 @@
-//! What the pool and a worker say to each other: frames of a length (`u32`, little-endian) and a `postcard` message.
+//! The messages between the pool and a worker: frames of a length (`u32`, little-endian) and a `postcard` message.
 //!
-//! A frame with a job brings descriptors along, in the order of [`Descriptors`], attached to its first byte.
+//! A frame with a job carries descriptors, in the order of [`Descriptors`], attached to its first byte.
 
 use std::ffi::OsString;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -12,30 +12,30 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use uuid::Uuid;
 use wardian_confine::Confinement;
 
-/// No message is longer: the kernel takes arguments and environment up to 2 MiB or so.
+/// The maximum length of a message: the kernel allows about 2 MiB of arguments and environment.
 const LONGEST: usize = 16 << 20;
-/// What `Ready` says. To be raised with every change of the messages: the two sides may be different files.
+/// The version in `Ready`. Increase it with every change of the messages: the two sides may be different files.
 pub(crate) const VERSION: u32 = 3;
 /// Bytes before each message.
 const HEADER: usize = 4;
 
-/// What a worker is told.
+/// An order to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
     /// Start this.
     Run(Box<Job>),
-    /// SIGTERM to the job and all that came of it.
+    /// Sends SIGTERM to the job and all its descendants.
     Terminate(Uuid),
-    /// SIGKILL to the job and all that came of it.
+    /// Sends SIGKILL to the job and all its descendants.
     Kill(Uuid),
 }
 
-/// What a worker answers.
+/// A worker's report.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Report {
-    /// The worker is there, and speaks this version.
+    /// The worker is ready, and speaks this version.
     Ready(u32),
-    /// The job has ended, and so has everything that came of it.
+    /// The job and all its descendants have ended.
     Ended(Uuid, Ending),
     /// The job was not started.
     NotStarted(Uuid, Obstacle),
@@ -48,7 +48,7 @@ pub(crate) enum Ending {
     Signal(i32),
 }
 
-/// At which step, and with which errno (0: the kernel does not have it), a program could not be started.
+/// At which step, and with which errno (0: not supported by the kernel), a program could not be started.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Obstacle {
     pub step: Step,
@@ -86,7 +86,7 @@ impl Step {
 }
 
 impl Obstacle {
-    /// As the child of the fork writes it: without allocating.
+    /// Encodes it in the child of the fork, without allocating.
     pub fn to_bytes(self) -> [u8; 5] {
         let errno = self.errno.to_le_bytes();
         [self.step as u8, errno[0], errno[1], errno[2], errno[3]]
@@ -103,17 +103,17 @@ impl Obstacle {
 pub(crate) struct Job {
     pub id: Uuid,
     pub program: OsString,
-    /// What it is told it is called.
+    /// Its `argv[0]`.
     pub name: OsString,
     pub args: Vec<OsString>,
     pub env: Vec<(OsString, OsString)>,
-    /// The pool keeps the deadline; this is for a pool that does not.
+    /// The pool enforces the timeout; this is for a pool that does not.
     pub ceiling_ms: u64,
-    /// The jail comes as a descriptor.
+    /// The jail is sent as a descriptor.
     pub confinement: Confinement<()>,
 }
 
-/// What a job needs besides words.
+/// The descriptors of a job.
 #[derive(Debug)]
 pub(crate) struct Descriptors<F> {
     pub cwd: F,
@@ -128,7 +128,7 @@ impl<F: AsFd> Descriptors<F> {
     }
 }
 
-/// The frame of a message.
+/// Returns the frame of a message.
 pub(crate) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut frame = postcard::to_extend(message, vec![0; HEADER]).map_err(io::Error::other)?;
     let length = frame.len() - HEADER;
@@ -139,7 +139,7 @@ pub(crate) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// The message at the start of `bytes`, which it is taken from; `None` until it is all there.
+/// Takes the message from the start of `bytes`; `None` until it is complete.
 pub(crate) fn unframe<M: DeserializeOwned>(bytes: &mut Vec<u8>) -> io::Result<Option<M>> {
     let Some(header) = bytes.first_chunk::<HEADER>() else { return Ok(None) };
     let end = HEADER + length(*header)?;
@@ -156,7 +156,7 @@ fn length(header: [u8; HEADER]) -> io::Result<usize> {
     if length > LONGEST { Err(io::Error::other("the message is too long")) } else { Ok(length) }
 }
 
-/// Sends the beginning of a frame with `descriptors`, and says how much of it was sent.
+/// Sends the beginning of a frame with `descriptors`, and returns how much of it was sent.
 pub(crate) fn send_with(
     socket: &impl AsFd,
     frame: &[u8],
@@ -168,7 +168,7 @@ pub(crate) fn send_with(
     Ok(sendmsg::<()>(socket.as_fd().as_raw_fd(), &bytes, &rights, MsgFlags::MSG_NOSIGNAL, None)?)
 }
 
-/// The next order, and the descriptors that came with it; `None` when the pool has closed the socket.
+/// Returns the next order, with its descriptors; `None` when the pool has closed the socket.
 pub(crate) fn receive(socket: &mut UnixStream) -> io::Result<Option<(Order, Option<Descriptors<OwnedFd>>)>> {
     let mut header = [0; HEADER];
     let (read, descriptors) = receive_with(socket, &mut header)?;
@@ -200,7 +200,7 @@ fn receive_with(socket: &UnixStream, bytes: &mut [u8]) -> io::Result<(usize, Vec
     Ok((message.bytes, descriptors))
 }
 
-/// Answers the pool.
+/// Sends a report to the pool.
 pub(crate) fn report(socket: &mut UnixStream, report: &Report) -> io::Result<()> {
     socket.write_all(&frame(report)?)
 }

@@ -1,9 +1,9 @@
-//! How much of each thing a program may have.
+//! The caps on what a program may contain.
 //!
-//! The caps stand well above what large programs have, measured on these (megabytes of WebAssembly): `yosys` (69) and
-//! `clang` with `lld` (76) as built by YoWASP, CPython 3 with its extension modules for WASI (99), Ruby 3.4 for WASI (31),
-//! PHP 8.3 (23), Pyodide (10), R (18), DuckDB (39), FFmpeg (32), Typst (28), OpenCASCADE (66). The last of them, without
-//! regard to what else they would need to run here:
+//! The caps are well above what large programs need, measured on these (megabytes of WebAssembly): `yosys` (69) and
+//! `clang` with `lld` (76) as built by YoWASP, CPython 3 with its extension modules for WASI (99), Ruby 3.4 for WASI
+//! (31), PHP 8.3 (23), Pyodide (10), R (18), DuckDB (39), FFmpeg (32), Typst (28), OpenCASCADE (66). The last ones
+//! regardless of what else they would need to run here:
 //!
 //! | | most measured | in | cap |
 //! |---|---|---|---|
@@ -43,46 +43,46 @@ pub(super) const IMPORTS: u64 = 4_000;
 pub(super) const FUNCTIONS: u64 = 600_000;
 pub(super) const FUNCTION_BYTES: u64 = 7_654_321;
 pub(super) const LOCALS: u64 = 10_000;
-/// Seven bytes can declare 50,000 locals, and the compiler has work with each.
+/// Seven bytes can declare 50,000 locals, and each costs the compiler work.
 pub(super) const ALL_LOCALS: u64 = 4_000_000;
 pub(super) const NESTING: u64 = 20_000;
 pub(super) const TARGETS: u64 = 20_000;
-/// Operands that calls, blocks and branches move for each byte of code: validating them is what takes time. Code from a
-/// compiler pushes each operand with an instruction of its own and branches with one value or none, which is not counted;
-/// after an `unreachable`, a call of three bytes can take four hundred.
+/// Operands that calls, blocks and branches move for each byte of code: validating them is what takes time. Compiled
+/// code pushes each operand with a separate instruction and branches with one value or none, which is not counted; after
+/// an `unreachable`, a call of three bytes can take four hundred.
 pub(super) const OPERANDS_PER_BYTE: u64 = 1;
-/// So many more are free, for programs of a few bytes.
+/// This many more are free, for programs of a few bytes.
 pub(super) const OPERANDS_FREE: u64 = 10_000;
-/// With one memory and one table, an instance takes a known number of mappings.
+/// With one memory and one table, an instance uses a known number of mappings.
 pub(super) const TABLES: u64 = 1;
-/// Elements a table may have, at the start or grown.
+/// Maximum number of elements of a table, initially or grown.
 pub(crate) const TABLE_ELEMENTS: u64 = 1_000_000;
-/// Elements a table may grow by at once: that is one instruction, which cannot be interrupted.
+/// Maximum number of elements a table may grow by at once: that is one instruction, which cannot be interrupted.
 pub(crate) const TABLE_GROWTH: u64 = 65_536;
 /// Host memory for each element of a table, which grows by doubling what it has allocated.
 pub(crate) const TABLE_ELEMENT_BYTES: u64 = 16;
-/// They are set whenever an instance is made, in one go.
+/// They are set whenever an instance is created, without a pause.
 pub(super) const GLOBALS: u64 = 32_768;
 pub(super) const EXPORTS: u64 = 300_000;
 pub(super) const ELEMENT_SEGMENTS: u64 = 1_000;
 pub(super) const ELEMENTS: u64 = TABLE_ELEMENTS;
-/// Each instance has a copy of these, a small one that needs no mapping of its own.
+/// Each instance has a copy of these, small enough to need no mapping of its own.
 pub(super) const KEPT_ELEMENTS: u64 = 1_000;
 pub(super) const DATA_SEGMENTS: u64 = 100_000;
 pub(super) const EXPRESSION_BYTES: u64 = 64;
-/// What an instance starts with is mapped or looked up where it is plain numbers. The engine compiles anything else into
-/// one function that runs whenever an instance is made: compiling it took 20 s for 65,536 elements.
+/// An instance's initial contents are mapped or looked up if they are plain numbers. The engine compiles anything else
+/// into one function that runs whenever an instance is created: compiling it took 20 s for 65,536 elements.
 pub(super) const COMPUTED: u64 = 1_000;
-/// Data that is copied when an instance is made, in one go.
+/// Data that is copied when an instance is created, without a pause.
 pub(super) const COPIED_BYTES: u64 = 1 << 20;
-/// Data that is spread out so far is copied and not mapped, unless half of it is data.
+/// Data that is spread out this far is copied and not mapped, unless half of it is data.
 pub(crate) const IMAGE_BYTES: u64 = 16 << 20;
 pub(super) const CUSTOM_SECTIONS: u64 = 1_000;
 pub(super) const NAME_BYTES: u64 = 4_096;
 
-/// Mappings an instance of any admitted program takes at most. Its memory is five: zeros, what is left of its image
+/// Mappings that an instance of any admitted program uses at most. Its memory is five: zeros, what is left of its image
 /// below a template, the template, zeros it grew by, the reservation. Its stack is two, with the guard. The engine's
-/// record of it and its table are one each where they are large.
+/// record of it and its table are one each if they are large.
 pub(crate) const MAPPINGS: usize = 9;
 
 /// Refuses more than `most` of `what`.

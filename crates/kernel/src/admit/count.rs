@@ -1,4 +1,4 @@
-//! Counts what a module is made of, and stops where there is too much of it.
+//! Counts the contents of a module, and stops if there is too much.
 
 use engine_wasmparser::{
     BinaryReader, BlockType, CompositeInnerType, ConstExpr, DataKind, DataSectionReader, ElementItems,
@@ -35,7 +35,7 @@ pub(super) struct Count {
 }
 
 impl Count {
-    /// How many of something a section says it has, before anything is done with them.
+    /// Checks how many of something a section claims to have, before anything is done with them.
     pub(super) fn before(&mut self, payload: &Payload<'_>) -> Result<(), Refused> {
         let count = |section: u32| u64::from(section);
         match payload {
@@ -167,7 +167,7 @@ impl Count {
         Ok(())
     }
 
-    /// Data is mapped where every offset is a number and it is not spread out far; else it is copied.
+    /// Data is mapped if every offset is a number and it is not spread out far; else it is copied.
     fn data(&mut self, section: DataSectionReader<'_>) -> Result<(), Refused> {
         let (mut bytes, mut segments, mut copied) = (0, 0, false);
         let (mut lowest, mut end) = (u64::MAX, 0);
@@ -196,8 +196,8 @@ impl Count {
         Ok(())
     }
 
-    /// Refuses a constant expression that is too long, and counts one that is not just a number. The number, where it
-    /// is one that can be an offset.
+    /// Refuses a constant expression that is too long, and counts one that is not just a number. Returns the number, if
+    /// it can be an offset.
     fn expression(&mut self, expression: &ConstExpr<'_>) -> Result<Option<u64>, Refused> {
         let bytes = expression.get_binary_reader().bytes_remaining() as u64;
         cap("bytes of a constant expression", bytes, caps::EXPRESSION_BYTES)?;
@@ -262,7 +262,7 @@ impl Count {
         cap("locals of all functions", self.locals, caps::ALL_LOCALS)
     }
 
-    /// Looks at what takes longer to validate or compile than its bytes tell.
+    /// Checks what takes longer to validate or compile than its bytes suggest.
     fn operator(
         &mut self,
         validator: &FuncValidator<ValidatorResources>,
@@ -300,7 +300,7 @@ impl Count {
         cap("operands moved so far", self.operands, most)
     }
 
-    /// How many values a branch to this label carries, beyond the first.
+    /// Returns how many values a branch to this label carries, beyond the first.
     fn carried(&self, validator: &FuncValidator<ValidatorResources>, depth: u32) -> u64 {
         let values = validator.get_control_frame(depth as usize).map_or(0, |frame| {
             let (params, results) = self.values(frame.block_type);
@@ -318,7 +318,7 @@ impl Count {
         }
     }
 
-    /// Parameters and results of a type. One that is not there is the validator's to refuse.
+    /// Returns the parameters and results of a type. The validator refuses one that does not exist.
     fn arity(&self, ty: u32) -> (u64, u64) {
         let &(params, results) = self.types.get(ty as usize).unwrap_or(&(0, 0));
         (params.into(), results.into())

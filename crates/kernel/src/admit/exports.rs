@@ -1,4 +1,4 @@
-//! The exports that the kernel looks for must be what it takes them for (docs/abi.md).
+//! Checks that the exports the kernel uses have the expected types (docs/abi.md).
 
 use engine_wasmparser::types::{EntityType, TypesRef};
 use engine_wasmparser::{CompositeInnerType, ValType};

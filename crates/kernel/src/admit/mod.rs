@@ -1,9 +1,9 @@
-//! What a program may be made of.
+//! Which programs are admitted.
 //!
-//! A program that a user brings along is hostile until shown otherwise. Before it is compiled, its bytes are checked
-//! against a named set of WebAssembly features and against caps on everything in it that costs the host something: time
-//! to validate and compile, memory beside its linear memory, mappings. The check is a pure function of the bytes, takes
-//! time in proportion to them, and says by name what it refuses.
+//! A user's own program is hostile until shown otherwise. Before it is compiled, its bytes are checked against a named
+//! set of WebAssembly features and against caps on everything in it that costs the host something: time to validate and
+//! compile, memory in addition to its linear memory, mappings. The check is a pure function of the bytes, takes time in
+//! proportion to them, and names what it refuses.
 //!
 //! | file | is |
 //! |---|---|
@@ -22,11 +22,13 @@ use engine_wasmparser::{
 pub(crate) use caps::{BYTES, IMAGE_BYTES, MAPPINGS, TABLE_ELEMENT_BYTES, TABLE_ELEMENTS, TABLE_GROWTH};
 use count::Count;
 
-/// The WebAssembly that programs may use: the engine is configured from this very list, and has nothing else on.
+/// The WebAssembly features that programs may use: the engine is configured from this list, and has nothing else
+/// enabled.
 ///
 /// These are what today's compilers emit for WASI. `GC_TYPES` (`externref`) and `EXCEPTIONS` need wasmtime's cargo
-/// feature `gc`, which is not built in. The rest is left out because it costs without being needed: a second memory and
-/// 64-bit memories escape the splitting of long copies (`bulk.rs`) and take mappings, shared memory needs threads.
+/// feature `gc`, which is not built in. The rest is left out because it costs something and is not needed: a second
+/// memory and 64-bit memories escape the splitting of long copies (`bulk.rs`) and use mappings, shared memory needs
+/// threads.
 pub(crate) const FEATURES: WasmFeatures = WasmFeatures::FLOATS
     .union(WasmFeatures::MUTABLE_GLOBAL)
     .union(WasmFeatures::SIGN_EXTENSION)
@@ -39,12 +41,12 @@ pub(crate) const FEATURES: WasmFeatures = WasmFeatures::FLOATS
     .union(WasmFeatures::TAIL_CALL)
     .union(WasmFeatures::EXTENDED_CONST);
 
-/// What is known of a program that may run.
+/// What is known about a program that may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Admitted {
-    /// Host memory that each instance takes at most, beside its linear memory, its table and its stack.
+    /// Maximum host memory of each instance, in addition to its linear memory, its table and its stack.
     pub instance_bytes: u64,
-    /// Mappings of the host's memory that each instance takes at most.
+    /// Maximum number of mappings of each instance.
     pub mappings: usize,
 }
 
@@ -57,7 +59,7 @@ pub enum Refused {
     /// It is a component, which is another format.
     #[error("components are not supported, only modules")]
     Component,
-    /// There is more of something than is allowed.
+    /// It exceeds a cap.
     #[error("{count} {what}, and {most} are allowed")]
     TooMany {
         /// What there is too much of.
@@ -67,18 +69,18 @@ pub enum Refused {
         /// The cap.
         most: u64,
     },
-    /// What it starts with does not fit where it is to be put: it could never start.
+    /// Its initial contents do not fit where they belong: it could never start.
     #[error("{0}")]
     Outside(&'static str),
     /// It imports something other than a function.
     #[error("it imports a {0}: only functions can be imported")]
     Import(&'static str),
-    /// An export that the kernel uses is of another type than the kernel's.
+    /// An export that the kernel uses has the wrong type.
     #[error("its export {name} must be {expected}")]
     Export {
         /// The export.
         name: &'static str,
-        /// What it should be.
+        /// Its required type.
         expected: &'static str,
     },
     /// It cannot be started.
@@ -99,7 +101,7 @@ impl From<engine_wasmparser::BinaryReaderError> for Refused {
     }
 }
 
-/// Checks a program. Takes about ten milliseconds for each megabyte: call it off the workers.
+/// Checks a program. Takes about ten milliseconds per megabyte: call it off the workers.
 pub fn admit(wasm: &[u8]) -> Result<Admitted, Refused> {
     caps::cap("bytes", wasm.len() as u64, BYTES)?;
     let mut parser = Parser::new(0);

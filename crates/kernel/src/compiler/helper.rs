@@ -18,14 +18,14 @@ use wasmtime::Engine;
 use crate::bulk;
 use crate::kernel::engine_config;
 
-/// What a helper says first, when it is sealed.
+/// What a helper writes first, once it is sealed.
 const READY: &[u8; 16] = b"wardian-compiler";
 /// The exit code for a module that cannot be compiled.
 pub(super) const REFUSED: i32 = 3;
-/// How much others go first.
+/// Its nice value.
 const NICE: i32 = 10;
 
-/// Is the helper, and exits.
+/// Runs the helper, and exits.
 pub(crate) fn main() -> ! {
     let code = match catch_unwind(AssertUnwindSafe(help)) {
         Ok(Ok(())) => 0,
@@ -91,7 +91,7 @@ fn help() -> Result<(), Trouble> {
     Ok(())
 }
 
-/// The limits the parent wants, from the arguments.
+/// Reads the limits from the arguments.
 fn budget() -> io::Result<Budget> {
     // Not `env::args`, which not every platform has before `main`.
     let line = std::fs::read_to_string("/proc/self/cmdline")?;
@@ -100,7 +100,7 @@ fn budget() -> io::Result<Budget> {
     Ok(Budget { memory: next()?, processor_seconds: next()?, file_size: next()? })
 }
 
-/// As the kernel's, but it starts no threads.
+/// Like the kernel's, but starts no threads.
 fn engine() -> wasmtime::Result<Engine> {
     let mut config = engine_config();
     config.parallel_compilation(false);
@@ -113,7 +113,7 @@ fn say_ready(in_force: InForce) -> io::Result<()> {
     io::stderr().write_all(&words)
 }
 
-/// Reads what [`say_ready`] writes. An error is whatever was said in its place.
+/// Reads what [`say_ready`] writes. An error is whatever was written instead.
 pub(super) fn read_ready(from: &mut impl Read) -> io::Result<InForce> {
     let mut words = Vec::new();
     from.take(READY.len() as u64 + 1).read_to_end(&mut words)?;

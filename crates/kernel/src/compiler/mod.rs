@@ -1,8 +1,8 @@
-//! Compiling programs that are not ours.
+//! Compiling users' own programs.
 //!
 //! A module of a few kilobytes can keep a compiler busy for minutes and cost it gigabytes, and a compiler cannot be
-//! interrupted. So it is a process of its own, started for one module and sealed before it sees a byte of it: the kernel
-//! bounds its time and memory, and SIGKILL ends it when the command that wanted it ends.
+//! interrupted. So it is a separate process, started for one module and sealed before it sees a byte of it: the
+//! operating system limits its time and memory, and SIGKILL stops it when the command that needs it ends.
 //!
 //! ```text
 //!  Turns ── one per sandbox, few per kernel, first come, first served
@@ -13,8 +13,8 @@
 //!  Module        mapped from the memory file
 //! ```
 //!
-//! The code that comes back is run as it is: the helper is trusted for that, as the compiler is in this process. What its
-//! seal protects is everything else: time, memory, files, network (docs/security.md).
+//! The returned code is run as it is: the helper is trusted for that, as a compiler in this process would be. Its seal
+//! protects everything else: time, memory, files, network (docs/security.md).
 
 pub(crate) mod helper;
 mod process;
@@ -32,10 +32,10 @@ use crate::kernel::CompileBudget;
 use crate::reexec;
 use process::{Killer, Slot};
 
-/// What a helper is started as.
+/// The name a helper is started under.
 pub(crate) const NAME: &CStr = c"wardian-compiler";
 
-/// How long a helper may take to say that it is there, on a machine that is busy with other things.
+/// How long a helper may take to report that it is ready, on a machine that is busy with other things.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 const NOT_IN_EXECUTABLE: &str = "the library is not part of the executable, which is started again as the compiler \
@@ -44,13 +44,13 @@ const NOT_IN_EXECUTABLE: &str = "the library is not part of the executable, whic
 /// Why a module was not compiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CompileError {
-    /// It is not valid, or uses what is not supported.
+    /// It is invalid, or uses an unsupported feature.
     #[error("{0}")]
     Refused(String),
-    /// It takes more than a compiler may.
+    /// It exceeds the compiler's budget.
     #[error("compiling it takes more than {0}")]
     TooMuch(String),
-    /// There is no compiler to be had.
+    /// No compiler is available.
     #[error("programs cannot be compiled here: {0}")]
     Unavailable(String),
 }
@@ -72,7 +72,7 @@ impl Compiler {
         Compiler { turns: Arc::new(Semaphore::new(turns)), budget }
     }
 
-    /// A turn, if one is free now.
+    /// Returns a turn, if one is free now.
     pub(crate) fn turn_now(&self) -> Option<Turn> {
         self.turns.clone().try_acquire_owned().ok().map(Turn)
     }
@@ -82,8 +82,8 @@ impl Compiler {
         self.turns.clone().acquire_owned().await.map(Turn).map_err(|_| shutting_down())
     }
 
-    /// The module's code, in a memory file. Dropping the future kills the helper; `held` is dropped when no process is
-    /// left of it.
+    /// Returns the module's code, in a memory file. Dropping the future kills the helper; `held` is dropped when no
+    /// process of it is left.
     pub(crate) async fn compile(
         &self,
         runtime: &Runtime,
@@ -108,7 +108,7 @@ impl Compiler {
     }
 }
 
-/// A process that is not the helper after all, or stuck, must not be waited for.
+/// A process that is not the helper after all, or is stuck, must not be waited for.
 async fn kill_unless_started(slot: Arc<Slot>, started: oneshot::Receiver<()>) {
     if tokio::time::timeout(PATIENCE, started).await.is_err() {
         slot.kill();

@@ -1,7 +1,7 @@
-//! A compiler's process, seen from the one that wants it: started, told, waited for or killed.
+//! A compiler's process, as seen by its parent: starting it, sending it a module, waiting for it or killing it.
 //!
-//! A thread that may block owns it from start to end. That is also what ties the two together: the helper asks the kernel
-//! to be killed when that thread ends, however it does.
+//! A thread that may block owns it from start to end. That also ties the two together: the helper asks the operating
+//! system to be killed when that thread ends, however it does.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -17,10 +17,10 @@ use wardian_confine::{Budget, InForce};
 
 use super::{CompileError, NAME, helper};
 
-/// The most that is kept of what a helper says.
+/// The most that is kept of a helper's messages.
 const LONGEST_MESSAGE: u64 = 4096;
 
-/// Where the process is found by whoever is to kill it.
+/// How to find the process in order to kill it.
 #[derive(Default)]
 pub(super) struct Slot(Mutex<State>);
 
@@ -28,9 +28,9 @@ pub(super) struct Slot(Mutex<State>);
 enum State {
     #[default]
     NotStarted,
-    /// It may have ended, but has not been waited for: its number is still its own.
+    /// It may have ended, but has not been waited for: its pid is still its own.
     Running(Child),
-    /// Over, or not to be started any more.
+    /// It has ended, or must not be started any more.
     Over,
 }
 
@@ -56,7 +56,7 @@ impl Slot {
         Ok(process)
     }
 
-    /// Waits for the end, and says how it was. Only then is the number of the process free for another.
+    /// Waits for its end, and returns how it ended. Only then may its pid be reused.
     fn wait(&self, process: Pid) -> io::Result<ExitStatus> {
         // Without the lock, and without taking the process away: it can be killed meanwhile.
         while let Err(error) = waitid(WaitId::Pid(process), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
@@ -80,7 +80,7 @@ impl Drop for Killer {
     }
 }
 
-/// Compiles a module in a process of its own, and returns when no process is left. `ready` is told when the helper is.
+/// Compiles a module in a separate process, and returns when no process is left. Calls `ready` when the helper is ready.
 pub(super) fn run(
     slot: &Slot,
     wasm: &[u8],
@@ -120,7 +120,7 @@ pub(super) fn run(
     }
 }
 
-/// Says once what this machine lacks.
+/// Logs once what this machine lacks.
 fn warn_unless_whole(InForce { landlock, seccomp }: InForce) {
     static SAID: Once = Once::new();
     if !(landlock && seccomp) {
@@ -148,7 +148,7 @@ fn command(budget: &Budget) -> Command {
     command
 }
 
-/// What the helper says until it ends, which is nothing if all is well.
+/// Returns what the helper writes until it ends: nothing if all is well.
 fn listen(told: &mut impl Read, slot: &Slot) -> io::Result<String> {
     let mut said = Vec::new();
     told.take(LONGEST_MESSAGE).read_to_end(&mut said)?;

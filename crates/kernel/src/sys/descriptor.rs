@@ -151,7 +151,7 @@ async fn tcsetpgrp(call: &mut Call<'_>, fd: u32, group: u32) -> Outcome {
     Ok(())
 }
 
-/// Who changes the terminal from the background is stopped until it is in front.
+/// A process that changes the terminal from the background is stopped until it is in the foreground.
 async fn in_front(call: &Call<'_>, terminal: &Terminal) -> Result<()> {
     let (machine, process) = (call.machine().clone(), call.process().clone());
     process.interruptible(terminal.wait_to_change(&machine, &process)).await

@@ -1,4 +1,4 @@
-//! Files: what Unix knows of them and WASI does not (modes, owners, named pipes, the working directory).
+//! Files: what Unix has and WASI lacks (modes, owners, named pipes, the working directory).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,7 +16,7 @@ use crate::instance::Ctx;
 /// The path flag that follows a final symbolic link.
 const FOLLOW: u32 = 1;
 const BLOCK: u32 = 4096;
-/// The longest path that `getcwd` puts together. Directories can be nested deeper; libc walks up by itself then.
+/// The longest path that `getcwd` builds. Directories can be nested deeper; then libc walks up by itself.
 const LONGEST_CWD: usize = 32 * 1024;
 /// Bytes of a `stat`.
 const STAT_SIZE: u32 = 96;
@@ -85,7 +85,7 @@ async fn fstat(call: &mut Call<'_>, fd: u32, out: u32) -> Outcome {
 }
 
 impl Call<'_> {
-    /// What is at a path; through `/dev/fd/N`, what that descriptor has open.
+    /// Returns the metadata of what is at a path; through `/dev/fd/N`, of what that descriptor has open.
     pub(crate) async fn stat_path(&mut self, dir: u32, path: u32, len: u32, follow: bool) -> Result<Stat> {
         let work = move |tree: &mut Tree, caller: &_, at: &_, path: &_| {
             let stat = tree.stat(caller, at, path, follow)?;
@@ -271,7 +271,7 @@ async fn chdir(call: &mut Call<'_>, dir: u32, path: u32, len: u32) -> Outcome {
 }
 
 impl Call<'_> {
-    /// The directory at a path relative to the working directory, for a child that is to start there.
+    /// Returns the directory at a path relative to the working directory, for a child that starts there.
     pub(super) async fn working_directory(&mut self, ptr: u32, len: u32) -> Result<Cwd> {
         let path = self.path(ptr, len)?;
         let cwd = self.process().place();

@@ -1,4 +1,4 @@
-//! The `wardian` import module: the Unix calls that WASI lacks. `docs/abi.md` is the table of them.
+//! The `wardian` import module: the Unix calls that WASI lacks. They are documented in `docs/abi.md`.
 
 mod descriptor;
 mod file;

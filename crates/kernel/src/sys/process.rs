@@ -1,4 +1,4 @@
-//! Processes: fork, spawn, exec, wait, kill and what belongs to them.
+//! Processes: fork, spawn, exec, wait, kill and related calls.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -75,7 +75,7 @@ async fn exec(call: &mut Call<'_>, request: u32) -> Outcome {
     replace(call, request, &moves, cwd)
 }
 
-/// As `exec`, for a WASI program that is to reach the directories given and nothing else.
+/// Like `exec`, for a WASI program that may access only the given directories.
 async fn exec_wasi(call: &mut Call<'_>, request: u32, preopens: u32, count: u32) -> Outcome {
     let words = RequestWords::read(call, request)?;
     let moves = words.moves(call)?;
@@ -111,7 +111,7 @@ async fn preopen_list(call: &mut Call<'_>, at: u32, count: u32) -> Result<Vec<Fd
     Ok(preopens)
 }
 
-/// The point from which there is no way back: the process is the new program's.
+/// The point of no return: the process now belongs to the new program.
 fn replace(call: &mut Call<'_>, request: Request, moves: &[FdMove], cwd: Option<Cwd>) -> Outcome {
     let process = call.process();
     let fds = spawning::inherited(&process.fds.lock(), moves)?;

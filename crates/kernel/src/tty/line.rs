@@ -1,7 +1,7 @@
-//! The line discipline: what typing does before a program reads it, and what writing does before it is seen.
+//! The line discipline: what happens to input before a program reads it, and to output before it is displayed.
 //!
-//! It is Linux's, byte for byte; `oracle.rs` types the same things into a real pty. Nothing here waits or
-//! locks: the terminal around it does.
+//! It matches Linux's, byte for byte; `oracle.rs` types the same things into a real pty. Nothing here waits or locks:
+//! the terminal around it does.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ enum Key {
     Eof,
 }
 
-/// Which part of a line an editing character takes away.
+/// Which part of a line an editing character removes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Erase {
     Char,
@@ -39,7 +39,7 @@ pub(crate) struct Line {
     editing: Vec<u8>,
     /// What can be read.
     ready: VecDeque<Key>,
-    /// The next byte is taken as it is.
+    /// The next byte is taken literally.
     literal: bool,
     /// Output is held back by the stop character.
     pub(super) stopped: bool,
@@ -49,7 +49,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// A byte was typed: echoes into `echo`, answers the signal it sends.
+    /// Handles a typed byte: echoes into `echo`, returns the signal it sends.
     pub(super) fn receive(&mut self, byte: u8, echo: &mut Vec<u8>) -> Option<Signal> {
         let byte = if self.mode.input(input::ISTRIP) { byte & 0x7f } else { byte };
         if std::mem::take(&mut self.literal) {
@@ -89,7 +89,7 @@ impl Line {
         start || stop
     }
 
-    /// A signal throws away what nobody has read yet.
+    /// Discards unread input because of a signal.
     fn interrupt(&mut self, byte: u8, echo: &mut Vec<u8>) {
         if !self.mode.local(local::NOFLSH) {
             self.flush();
@@ -100,7 +100,7 @@ impl Line {
         }
     }
 
-    /// Forgets what was typed.
+    /// Discards what was typed.
     pub(super) fn flush(&mut self) {
         self.editing.clear();
         self.ready.clear();
@@ -150,7 +150,7 @@ impl Line {
         self.ready.push_back(end);
     }
 
-    /// Takes a byte as it is. A newline is echoed as one only where it was typed as a carriage return.
+    /// Takes a byte literally. A newline is echoed as one only if it was typed as a carriage return.
     fn keep(&mut self, byte: u8, translated: bool, echo: &mut Vec<u8>) {
         let lines = self.mode.local(local::ICANON);
         if self.editing.len() >= MAX_LINE {
@@ -225,7 +225,7 @@ impl Line {
         }
     }
 
-    /// The last character of the line: one byte, or a whole one of UTF-8. Half a character cannot be taken away.
+    /// Returns the last character of the line: one byte, or a whole UTF-8 character, which is never split.
     fn last_char(&self) -> Option<Vec<u8>> {
         let mut from = self.editing.len().checked_sub(1)?;
         while self.mode.input(input::IUTF8) && from > 0 && is_continuation(self.editing[from]) {
@@ -235,7 +235,7 @@ impl Line {
         whole.then(|| self.editing[from..].to_vec())
     }
 
-    /// Takes an erased character, already gone from the line, from the screen.
+    /// Erases a character, already removed from the line, from the screen.
     fn rub_out(&mut self, byte: u8, what: Erase, echo: &mut Vec<u8>) {
         if what == Erase::Char && !self.mode.local(local::ECHOE) {
             self.echo(self.mode.chars[place::ERASE], echo);
@@ -282,7 +282,7 @@ impl Line {
         }
     }
 
-    /// A byte on its way to the screen.
+    /// Processes a byte on its way to the screen.
     pub(super) fn put(&mut self, byte: u8, out: &mut Vec<u8>) {
         if !self.mode.output(output::OPOST) {
             out.push(byte);
@@ -337,7 +337,7 @@ impl Line {
 
     // --- reading ---
 
-    /// How many bytes a read could have now; `Some(0)` when it would be told of the end.
+    /// Returns how many bytes a read would get now; `Some(0)` if it would see the end of file.
     pub(super) fn readable(&self) -> Option<usize> {
         if !self.mode.local(local::ICANON) {
             let bytes = self.ready.iter().filter(|key| **key != Key::Eof).count();
@@ -347,7 +347,7 @@ impl Line {
         Some(if self.ready[end] == Key::Eof { end } else { end + 1 })
     }
 
-    /// Bytes that were typed and not read.
+    /// Returns the number of bytes typed and not read.
     pub(super) fn waiting(&self) -> usize {
         self.ready.len() + self.editing.len()
     }
@@ -380,7 +380,7 @@ impl Line {
         n
     }
 
-    /// Everything that was typed and not read, the unfinished line last.
+    /// Returns everything that was typed and not read, the unfinished line last.
     pub(super) fn take_all(&mut self) -> Vec<u8> {
         let ready = std::mem::take(&mut self.ready);
         let bytes = ready.into_iter().filter_map(|key| match key {
@@ -390,7 +390,7 @@ impl Line {
         bytes.chain(std::mem::take(&mut self.editing)).collect()
     }
 
-    /// Changes the mode. What was typed stays: as one line when lines begin, as it is when they end.
+    /// Changes the mode. Typed input stays: as one line when line mode begins, as it is when it ends.
     pub(super) fn set_mode(&mut self, mode: Mode) {
         let (before, after) = (self.mode.local(local::ICANON), mode.local(local::ICANON));
         if before && !after {
@@ -413,7 +413,7 @@ fn is_control(byte: u8) -> bool {
     byte < 0x20 || byte == 0x7f
 }
 
-/// Whether Linux takes a byte for part of a word: letters by Latin-1, which most characters of UTF-8 begin like.
+/// Returns whether Linux treats a byte as part of a word: letters by Latin-1, which most UTF-8 characters begin like.
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || (byte >= 0xc0 && byte != 0xd7 && byte != 0xf7)
 }

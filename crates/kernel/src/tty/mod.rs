@@ -1,4 +1,4 @@
-//! A terminal: typed on by a host, read and written by guests.
+//! A terminal: a host types on it, guests read and write it.
 //!
 //! ```text
 //!   host                           Terminal                            guests
@@ -9,8 +9,8 @@
 //!        └── ^C ^\ ^Z, a new size ──────────── signals ─────────────────┘
 //! ```
 //!
-//! One terminal may serve many commands of a session, one after another; a process of an earlier command that still
-//! has it open is in the background then.
+//! One terminal may serve many commands of a session, one after another; a process of an earlier command that still has
+//! it open is then in the background.
 
 mod line;
 mod mode;
@@ -35,21 +35,21 @@ pub(crate) use mode::MODE_SIZE;
 pub use mode::Mode;
 use mode::{local, place};
 
-/// What may wait for a slow host before writers do.
+/// How much output may wait for a slow host before writers wait.
 const SCREEN: usize = 64 * 1024;
-/// What may be typed ahead before the host waits.
+/// How much may be typed ahead before the host waits.
 const TYPED: usize = 64 * 1024;
 
-/// A terminal that a host has.
+/// A terminal of a host.
 pub struct Terminal {
     state: Mutex<State>,
-    /// Something can be read, or reading means something else now.
+    /// Notified when something can be read, or reading has changed.
     typed: Notify,
-    /// Something is to be shown.
+    /// Notified when there is output to show.
     drawn: Notify,
-    /// There is room to write again.
+    /// Notified when there is space to write again.
     room: Notify,
-    /// Somebody has read.
+    /// Notified when something was read.
     eaten: Notify,
 }
 
@@ -60,13 +60,13 @@ struct State {
     /// What guests wrote and the host has not shown yet.
     screen: Vec<u8>,
     hung_up: bool,
-    /// Whose processes it is attached to, and the group that has it.
+    /// The processes it is attached to, and its foreground group.
     machine: Weak<Machine>,
     foreground: Option<Pid>,
 }
 
 impl Terminal {
-    /// A terminal of this size, in the mode a new one has on Linux.
+    /// Creates a terminal of this size, in Linux's default mode.
     pub fn new(rows: u16, columns: u16) -> Arc<Terminal> {
         let state = State {
             line: Line::default(),
@@ -88,7 +88,7 @@ impl Terminal {
 
     // --- for the host ---
 
-    /// Types. Waits while more lies unread than anyone types ahead.
+    /// Types bytes. Waits while too much typed input is unread.
     pub async fn type_bytes(&self, bytes: &[u8]) {
         for piece in bytes.chunks(4096) {
             loop {
@@ -109,7 +109,7 @@ impl Terminal {
         state.line.waiting() < TYPED || state.hung_up
     }
 
-    /// Types without waiting.
+    /// Types bytes without waiting.
     pub fn type_now(&self, bytes: &[u8]) {
         let mut signals = Vec::new();
         {
@@ -132,7 +132,7 @@ impl Terminal {
         }
     }
 
-    /// What guests wrote and typing echoed, as it comes; `None` once it is hung up and all is shown.
+    /// Returns output and echo as they arrive; `None` once it is hung up and everything is shown.
     pub async fn shown(&self) -> Option<Vec<u8>> {
         loop {
             let mut drawn = std::pin::pin!(self.drawn.notified());
@@ -148,7 +148,7 @@ impl Terminal {
         }
     }
 
-    /// What is to be shown by now.
+    /// Returns the output to show now.
     pub fn take_shown(&self) -> Vec<u8> {
         let mut state = self.state.lock();
         if state.line.stopped {
@@ -160,14 +160,14 @@ impl Terminal {
         shown
     }
 
-    /// What was typed and nobody has read.
+    /// Returns what was typed and not read.
     pub fn take_typed(&self) -> Vec<u8> {
         let typed = self.state.lock().line.take_all();
         self.eaten.notify_waiters();
         typed
     }
 
-    /// The window has another size.
+    /// Changes the window size.
     pub fn resize(&self, rows: u16, columns: u16) {
         let mut state = self.state.lock();
         let changed = (state.rows, state.columns) != (rows, columns);
@@ -178,18 +178,18 @@ impl Terminal {
         }
     }
 
-    /// Rows and columns.
+    /// Returns rows and columns.
     pub fn size(&self) -> (u16, u16) {
         let state = self.state.lock();
         (state.rows, state.columns)
     }
 
-    /// How it treats what is typed and written.
+    /// Returns its mode.
     pub fn mode(&self) -> Mode {
         self.state.lock().line.mode
     }
 
-    /// Treats it otherwise from now on; `flush` forgets what was typed.
+    /// Sets its mode; `flush` discards what was typed.
     pub fn set_mode(&self, mode: Mode, flush: bool) {
         let mut state = self.state.lock();
         if flush {
@@ -200,7 +200,7 @@ impl Terminal {
         self.wake_all();
     }
 
-    /// The host is gone: readers see the end, writers fail, the foreground hears of it.
+    /// Hangs up: readers see the end, writers fail, the foreground group is signalled.
     pub fn hang_up(&self) {
         self.state.lock().hung_up = true;
         self.wake_all();
@@ -226,7 +226,7 @@ impl Terminal {
 
     // --- for the kernel ---
 
-    /// The processes of `machine` have it now, first of them the group `foreground`.
+    /// Attaches it to the processes of `machine`, with the foreground group `foreground`.
     pub(crate) fn attach(&self, machine: &Arc<Machine>, foreground: Pid) {
         let mut state = self.state.lock();
         state.machine = Arc::downgrade(machine);
@@ -276,7 +276,7 @@ impl Terminal {
         }
     }
 
-    /// What was typed, if it can be read.
+    /// Returns what was typed, if it can be read.
     fn take(&self, buf: &mut [u8]) -> usize {
         let taken = {
             let mut state = self.state.lock();
@@ -312,7 +312,7 @@ impl Terminal {
         }
     }
 
-    /// A process outside the foreground group is stopped until it is in it. One that ignores the signal fails.
+    /// Stops a process outside the foreground group until it is in it. One that ignores the signal fails.
     async fn wait_for_foreground(&self, machine: &Machine, process: &Process, signal: Signal) -> Result<()> {
         loop {
             let group = machine.table().get(process.pid).map(|entry| entry.group);
@@ -329,8 +329,8 @@ impl Terminal {
         }
     }
 
-    /// Waits until `process` may change the terminal: it is in the foreground, or takes no notice of SIGTTOU. A
-    /// shell takes its terminal back that way.
+    /// Waits until `process` may change the terminal: it is in the foreground, or ignores or flags SIGTTOU. A shell
+    /// takes its terminal back that way.
     pub(crate) async fn wait_to_change(&self, machine: &Machine, process: &Process) -> Result<()> {
         let defiant = process.signals.lock().disposition(SIGTTOU) != Disposition::Default;
         if defiant { Ok(()) } else { self.wait_for_foreground(machine, process, SIGTTOU).await }

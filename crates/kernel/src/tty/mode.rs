@@ -1,4 +1,4 @@
-//! How a terminal treats what is typed and what is written: the flags and characters of Linux's `struct termios`.
+//! How a terminal processes input and output: the flags and characters of Linux's `struct termios`.
 
 use wardian_vfs::{Errno, Result};
 
@@ -60,26 +60,26 @@ pub(super) mod place {
     pub(crate) const EOL2: usize = 16;
 }
 
-/// Bytes of a mode as guests see it.
+/// The size in bytes of a mode as guests see it.
 pub(crate) const MODE_SIZE: u32 = 36;
 
 /// The settings of a terminal, with Linux's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mode {
-    /// `c_iflag`: what is done to each byte typed.
+    /// `c_iflag`: how each typed byte is processed.
     pub input: u32,
-    /// `c_oflag`: what is done to each byte written.
+    /// `c_oflag`: how each written byte is processed.
     pub output: u32,
-    /// `c_cflag`: kept, and means nothing to a terminal without a wire.
+    /// `c_cflag`: stored, but meaningless without a serial line.
     pub control: u32,
     /// `c_lflag`: lines, echo, signals.
     pub local: u32,
-    /// `c_cc`: the characters that do something.
+    /// `c_cc`: the special characters.
     pub chars: [u8; 19],
 }
 
 impl Default for Mode {
-    /// What a new Linux terminal has, over UTF-8: lines with echo, signals, newlines written as CR LF.
+    /// Returns the mode of a new Linux terminal, with UTF-8: lines with echo, signals, newlines written as CR LF.
     fn default() -> Mode {
         use local::*;
         let mut chars = [0; 19];
@@ -124,12 +124,12 @@ impl Mode {
         self.local & flag != 0
     }
 
-    /// Whether `byte` is the character at `place`. A NUL there means that there is none.
+    /// Returns whether `byte` is the character at `place`. A NUL there means that there is none.
     pub(super) fn is(&self, byte: u8, place: usize) -> bool {
         byte != 0 && self.chars[place] == byte
     }
 
-    /// The signal that typing `byte` sends.
+    /// Returns the signal that typing `byte` sends.
     pub(super) fn signal(&self, byte: u8) -> Option<Signal> {
         if !self.local(local::ISIG) {
             return None;
@@ -142,7 +142,7 @@ impl Mode {
         signals.into_iter().find(|(place, _)| self.is(byte, *place)).map(|(_, signal)| signal)
     }
 
-    /// As a guest sees it: the four flag words, then the characters.
+    /// Returns it as a guest sees it: the four flag words, then the characters.
     pub(crate) fn to_abi(self) -> Vec<u8> {
         let words = [self.input, self.output, self.control, self.local];
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();

@@ -147,7 +147,7 @@ async fn fd_filestat_set_size(call: &mut Call<'_>, fd: u32, size: u64) -> Outcom
     grow(call, &file, size, false, move |tree, handle| tree.truncate(handle, size)).await
 }
 
-/// Does what may make a file as large as `end`, unless the process may not; `aside` where that may take long.
+/// Does what may make a file as large as `end`, unless the process may not; `aside` if that may take long.
 async fn grow<F>(call: &mut Call<'_>, file: &Arc<OpenFile>, end: u64, aside: bool, work: F) -> Outcome
 where
     F: FnOnce(&mut Tree, &mut Handle) -> Result<()> + Send + 'static,
@@ -242,7 +242,7 @@ async fn fd_datasync(call: &mut Call<'_>, fd: u32) -> Outcome {
     sync(call, fd, true).await
 }
 
-/// Host files and directories are synced where that may take its time; what is in memory has nothing to wait for.
+/// Host files and directories are synced on a thread that may block; for what is in memory there is nothing to wait for.
 async fn sync(call: &mut Call<'_>, fd: u32, data_only: bool) -> Outcome {
     let file = call.file(fd)?;
     match &*file {
@@ -351,7 +351,7 @@ fn fd_fdstat_set_flags(call: &mut Call<'_>, fd: u32, flags: u32) -> Outcome {
     }
 }
 
-/// Rights can only be given up, and nothing here would remember that: who tries is told.
+/// Rights can only be given up, and nothing here would remember that: attempts are refused.
 fn fd_fdstat_set_rights(call: &mut Call<'_>, fd: u32, base: u64, inheriting: u64) -> Outcome {
     let (kind, flags) = kind_and_flags(call, fd)?;
     let held = rights(kind, flags);

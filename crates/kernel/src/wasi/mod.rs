@@ -1,4 +1,4 @@
-//! WASI preview 1, over our own descriptors.
+//! WASI preview 1, over the kernel's descriptors.
 
 mod fd;
 mod path;

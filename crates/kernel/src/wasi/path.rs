@@ -10,7 +10,7 @@ use crate::procfs;
 
 /// WASI's look-up flag that follows a final symbolic link.
 const FOLLOW: u32 = 1;
-/// Modes of what WASI makes, before the umask: it has no way to say.
+/// Modes of what WASI creates, before the umask: it cannot specify one.
 const FILE_MODE: u32 = 0o666;
 const DIR_MODE: u32 = 0o777;
 
@@ -57,7 +57,7 @@ async fn path_open(
     Ok(call.put_u32(out, fd)?)
 }
 
-/// WASI says what a program wants to do by rights; reading is what is left when it says nothing.
+/// WASI expresses what a program wants to do as rights; without any, it is reading.
 fn open_flags(lookup: u32, oflags: u32, rights: u64, fdflags: u32) -> OpenFlags {
     const READ: u64 = 1 << 1;
     const WRITE: u64 = 1 << 6;
@@ -196,7 +196,7 @@ async fn path_rename(
 
 type Spot<'a> = (&'a wardian_vfs::Place, &'a [u8]);
 
-/// Does something that takes two paths; it may block if either lies on the host.
+/// Does something that takes two paths; it may block if either is on the host.
 async fn two_paths<F>(
     call: &mut Call<'_>,
     from: (u32, u32, u32),

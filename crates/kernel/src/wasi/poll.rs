@@ -24,9 +24,9 @@ pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
 
 const SUBSCRIPTION: usize = 48;
 const EVENT: u32 = 32;
-/// More than this in one call is a program gone wrong.
+/// More than this in one call is a broken program.
 const MAX_SUBSCRIPTIONS: u32 = 4096;
-/// What the kernel keeps for one of them while the call waits: as it was given, understood, and listening.
+/// What the kernel keeps for one of them while the call waits: as passed, parsed, and listening.
 const COST: usize = SUBSCRIPTION + size_of::<Subscription>() + size_of::<Event>() + 128;
 
 enum Wanted {

@@ -13,7 +13,7 @@ use crate::pause::pause;
 use crate::signal;
 use crate::strings::Strings;
 
-/// Bytes of randomness made without a pause: about half a millisecond's worth.
+/// Random bytes generated without a pause: about half a millisecond's worth.
 const RANDOM_AT_ONCE: usize = 64 * 1024;
 /// Pointers to strings written without a pause.
 const POINTERS_AT_ONCE: usize = 16 * 1024;

@@ -1,8 +1,8 @@
-//! Connections: let in at once, given so long for what they ask, and closed at the end.
+//! Connections: accepted immediately, given limited time for a request, and closed at shutdown.
 //!
-//! Accepting never waits. A connection that has asked for nothing, or for half of something, holds a seat only until somebody
-//! else needs it: the one that has been silent for longest goes first. A connection whose tool runs keeps its seat; how many
-//! of those there can be is up to the pool and its queue.
+//! Accepting never waits. A connection that has sent nothing, or half a request, holds a seat only until another
+//! connection needs it: the one that has been silent longest goes first. A connection with a running tool keeps its
+//! seat; the pool and its queue limit how many of those there can be.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -21,14 +21,14 @@ use tokio::sync::Notify;
 
 use crate::admission::clients;
 
-/// How long a client may take over the head of a request.
+/// How long a client may take to send the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
-/// How long answers that are under way may take once everything is to end.
+/// How long pending responses may take once shutdown begins.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// How long to wait where a connection cannot be accepted and none can be closed for it.
+/// How long to wait if a connection cannot be accepted and none can be closed for it.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Answers by `router` until `end`, and to the end what was asked before.
+/// Serves `router` until `end`, and then finishes the requests received before.
 pub(super) async fn serve(listener: TcpListener, router: Router, end: impl Future<Output = ()>) {
     let mut end = pin!(end);
     let seats = Arc::new(Seats::new(clients()));
@@ -68,7 +68,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, end: impl Futur
     let _ = tokio::time::timeout(FAREWELL, open.shutdown()).await;
 }
 
-/// Room for connections that wait for something.
+/// Seats for connections that wait for something.
 struct Seats {
     most: usize,
     waiting: Mutex<Waiting>,
@@ -77,7 +77,7 @@ struct Seats {
 #[derive(Default)]
 struct Waiting {
     next: u64,
-    /// By when they were last heard of.
+    /// Ordered by when they were last active.
     seats: BTreeMap<u64, Arc<Closing>>,
 }
 
@@ -92,7 +92,7 @@ impl Seats {
         Seats { most, waiting: Mutex::default() }
     }
 
-    /// A seat for a new connection. If all are taken, the connection that has been silent for longest is closed.
+    /// Returns a seat for a new connection. If all are taken, the connection that has been silent longest is closed.
     fn sit(self: &Arc<Seats>) -> Seat {
         while self.waiting.lock().seats.len() >= self.most && self.close_oldest() {}
         let closing = Arc::<Closing>::default();
@@ -131,12 +131,12 @@ pub(super) struct Seat {
 }
 
 impl Seat {
-    /// It has asked for something, so it was heard of just now.
+    /// Notes that it has sent a request, so it was active just now.
     pub(super) fn touch(&self) {
         drop(self.keep());
     }
 
-    /// Keeps it from being closed until this is dropped. Nothing if it is being closed already.
+    /// Keeps it from being closed until this is dropped. Returns nothing if it is already being closed.
     pub(super) fn keep(&self) -> Option<Kept<'_>> {
         let number = self.number.lock().take()?;
         self.seats.take(number).then_some(Kept(self))
@@ -147,7 +147,7 @@ impl Seat {
     }
 }
 
-/// A connection that is not to be closed.
+/// A connection that must not be closed.
 pub(super) struct Kept<'a>(&'a Seat);
 
 impl Drop for Kept<'_> {

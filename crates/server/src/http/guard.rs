@@ -1,5 +1,5 @@
-//! Who is let in: those who know the token, or where there is none, programs of this machine. Only whether the server lives
-//! is told to anybody: whatever restarts it need not know the token.
+//! Access control: clients with the token are admitted or, if there is none, programs on this machine. Anyone may learn
+//! whether the server is alive: whatever restarts it need not know the token.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(super) async fn admit(State(site): State<Arc<Site>>, request: Request, next:
     }
 }
 
-/// Asks for `/health` without saying who it is.
+/// Returns whether this is a request for `/health` without credentials.
 fn is_probe(request: &Request) -> bool {
     let asks = matches!(*request.method(), Method::GET | Method::HEAD) && request.uri().path() == "/health";
     asks && !request.headers().contains_key(header::AUTHORIZATION)
@@ -50,13 +50,13 @@ fn knows(headers: &HeaderMap, token: &str) -> bool {
     }
 }
 
-/// Takes as long for a token that is nearly right as for one that is all wrong.
+/// Takes the same time for a nearly correct token as for a completely wrong one.
 fn is_same(given: &[u8], token: &[u8]) -> bool {
     let differing = given.iter().zip(token).fold(0, |differing, (a, b)| differing | (a ^ b));
     given.len() == token.len() && differing == 0
 }
 
-/// A page of the web can have a name of its own lead to this machine, and would then be let in with the browser.
+/// A web page can have its own name resolve to this machine, and would then be admitted through the browser.
 fn names_this_machine(headers: &HeaderMap) -> bool {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let name = match host.rsplit_once(':') {

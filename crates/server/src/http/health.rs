@@ -1,4 +1,4 @@
-//! `/health` and `/ready`: for whoever restarts the server, and for whoever sends it work.
+//! `/health` and `/ready`: for whatever restarts the server, and for whatever sends it work.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use wardian_hosttools::Stats;
 
 use super::{Site, page};
 
-/// For those who do not know the token: that it answers, and nothing else.
+/// For clients without the token: only that the server responds.
 pub(super) fn alive(site: &Site) -> Response {
     page(StatusCode::OK, &json!({ "status": status(site) }))
 }
@@ -20,7 +20,7 @@ fn status(site: &Site) -> &'static str {
     if site.stopping.load(Ordering::SeqCst) { "stopping" } else { "ok" }
 }
 
-/// That it answers at all is the news; the rest says how busy it is.
+/// What matters is that it responds at all; the rest says how busy it is.
 pub(super) async fn health(State(site): State<Arc<Site>>) -> Response {
     let stats = site.tool_stats().await;
     let mut health = json!({
@@ -46,7 +46,7 @@ fn worker_pool(stats: &Stats) -> Value {
     })
 }
 
-/// Whether work sent now would be taken.
+/// Returns whether work sent now would be accepted.
 pub(super) async fn ready(State(site): State<Arc<Site>>) -> Response {
     let why_not = if site.stopping.load(Ordering::SeqCst) {
         Some("stopping")
@@ -62,7 +62,7 @@ pub(super) async fn ready(State(site): State<Arc<Site>>) -> Response {
 }
 
 impl Site {
-    /// The pool behind the door. Children are counted in `/proc`, which must not keep the runtime waiting.
+    /// The gateway's pool. Children are counted in `/proc`, which must not block the runtime.
     pub(super) async fn tool_stats(&self) -> Option<Stats> {
         let door = self.http.door.clone()?;
         tokio::task::spawn_blocking(move || door.stats()).await.ok().flatten()

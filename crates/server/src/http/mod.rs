@@ -1,13 +1,13 @@
-//! HTTP beside the protocol: whether the server is well, what it does, and native tools through the guarded door.
+//! HTTP in addition to the protocol: monitoring, and native tools through the host-tool gateway.
 //!
 //! ```text
-//!  GET  /health     that it answers, and how busy it is
+//!  GET  /health     that the server is alive, and how busy it is
 //!  GET  /ready      whether to send it work
 //!  GET  /metrics    the same for Prometheus
-//!  POST /tools/run  a native tool, where a door was opened
+//!  POST /tools/run  a native tool, if tools are offered
 //! ```
 //!
-//! Nothing here waits for what sandboxes or tools do, so it answers however busy they are.
+//! Nothing here waits for sandboxes or tools, so it responds however busy they are.
 
 mod connections;
 mod guard;
@@ -35,22 +35,22 @@ use crate::Server;
 /// What is offered over HTTP, and to whom.
 #[derive(Clone, Default)]
 pub struct Http {
-    /// What callers have to know: `Authorization: Bearer TOKEN`. Without one only this machine is served.
+    /// The token that clients must send: `Authorization: Bearer TOKEN`. Without one only this machine is served.
     pub token: Option<String>,
-    /// Native tools. Whoever reaches the server may use them.
+    /// Native tools. Anyone who can reach the server may use them.
     pub door: Option<ToolSandbox>,
 }
 
-/// Why nothing is served over HTTP.
+/// Why HTTP cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// Anybody could come in.
+    /// Anyone could connect.
     #[error("{0} can be reached from other machines: a token is needed")]
     NoToken(SocketAddr),
-    /// Something callers could guess, or not send.
+    /// The token can be guessed, or cannot be sent.
     #[error("a token of at least {MIN_TOKEN} printable characters is needed")]
     WeakToken,
-    /// The listener is of no use.
+    /// The listener is unusable.
     #[error("cannot serve HTTP: {0}")]
     Io(#[from] io::Error),
 }
@@ -58,17 +58,17 @@ pub enum HttpError {
 /// Shorter tokens can be guessed.
 const MIN_TOKEN: usize = 16;
 
-/// What the pages know.
+/// What the handlers share.
 struct Site {
     http: Http,
     started: Instant,
-    /// The programs of sandboxes are compiled.
+    /// Whether the sandboxes' programs are compiled.
     ready: AtomicBool,
     stopping: AtomicBool,
 }
 
 impl Server {
-    /// Serves HTTP until `end`; then the door shuts down, after it the server, and this returns.
+    /// Serves HTTP until `end`; then shuts down the gateway and the server, and returns.
     pub async fn serve_http(
         &self,
         listener: TcpListener,
@@ -105,7 +105,8 @@ fn check(http: &Http, address: SocketAddr) -> Result<(), HttpError> {
     }
 }
 
-/// On a new machine the programs of sandboxes are compiled first, which takes seconds. Clients should not meet that.
+/// On a new machine the sandboxes' programs are compiled first, which takes seconds. Clients should not have to wait for
+/// that.
 async fn get_ready(site: Arc<Site>) {
     let prepared = tokio::task::spawn_blocking(|| wardian::prepare(|step| tracing::info!("{step}"))).await;
     match prepared {

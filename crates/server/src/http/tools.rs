@@ -1,4 +1,4 @@
-//! `POST /tools/run`: one native tool, through the door.
+//! `POST /tools/run`: one native tool, through the host-tool gateway.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,12 +16,12 @@ use wardian_hosttools::{Ended, Finished, Request, ToolError};
 use super::connections::Seat;
 use super::{Site, page, refusal};
 
-/// More than a command line and a few words about it is nonsense.
+/// The maximum size of a request: a command line and a few parameters.
 const BODY: usize = 1 << 20;
 /// How long a client may take to send it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Runs it to its end; a client that goes away ends it.
+/// Runs the tool to its end; if the client disconnects, the tool is cancelled.
 pub(super) async fn run(
     State(site): State<Arc<Site>>,
     Extension(seat): Extension<Arc<Seat>>,
@@ -60,7 +60,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     value.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// `{"command": "git status"}` or `{"args": ["git", "status"]}`, and whatever else is to be said of it.
+/// `{"command": "git status"}` or `{"args": ["git", "status"]}`, and optional parameters.
 fn parse(body: &[u8]) -> Result<Request, String> {
     let fields: Map<String, Value> = serde_json::from_slice(body).map_err(|error| error.to_string())?;
     let mut request = match (fields.get("command"), fields.get("args")) {

@@ -1,4 +1,4 @@
-//! `create`: the root sandbox, and how every other is made.
+//! `create`: the root sandbox, and the options of all others.
 
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ fn builder(session: &Session, params: &mut Params, limits: Option<Params>) -> Re
     Ok(builder)
 }
 
-/// Never a silent yes to what this version does not have.
+/// Refuses options that this version does not support, instead of ignoring them.
 fn refuse_what_is_missing(params: &mut Params) -> Result<(), RpcError> {
     if params.has("network") {
         return Err(RpcError::params("network is not supported yet: no host can be reached"));

@@ -1,4 +1,4 @@
-//! Extensions: commands in the sandbox that are functions of the client's, called by `extension.invoke`.
+//! Extensions: commands in the sandbox that are functions of the client, called by `extension.invoke`.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ fn python_package(package: &mut Params) -> Result<PythonPackage, RpcError> {
     })
 }
 
-/// Asks the client. The command that called it may be ended meanwhile: then this is dropped.
+/// Calls the client. If the command that called it is killed meanwhile, this is dropped.
 async fn invoke(callbacks: Arc<Callbacks>, name: String, invocation: Invocation) -> Answer {
     let Invocation { args, stdin, env, cwd } = invocation;
     let params = json!({ "name": name, "args": args, "stdin": text(&stdin), "env": env, "cwd": cwd });
@@ -54,7 +54,7 @@ async fn invoke(callbacks: Arc<Callbacks>, name: String, invocation: Invocation)
     }
 }
 
-/// What the client answered. What it leaves out is nothing, and success.
+/// Reads the client's response. What it leaves out is empty, and success.
 fn read_answer(answer: Value) -> Result<Answer, String> {
     let Value::Object(answer) = answer else {
         return Err("the client's answer is not an object".to_owned());

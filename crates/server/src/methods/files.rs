@@ -1,4 +1,4 @@
-//! `files.…`: a sandbox's files, from outside. They act at once, also while a command runs.
+//! `files.…`: access to a sandbox's files from outside. These calls act immediately, even while a command runs.
 
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ pub(super) fn stat(session: &Arc<Session>, params: &mut Params) -> Prepared {
     })
 }
 
-/// Devices and pipes are files to a client: the protocol has three kinds.
+/// Devices and pipes are reported as files: the protocol has three kinds.
 fn kind(kind: FileKind) -> &'static str {
     match kind {
         FileKind::Dir => "dir",

@@ -1,4 +1,4 @@
-//! `shell.history.…`: the commands a sandbox was given.
+//! `shell.history.…`: the commands that were run in a sandbox.
 
 use std::sync::Arc;
 

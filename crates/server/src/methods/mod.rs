@@ -1,7 +1,7 @@
-//! What a client can ask for.
+//! The methods of the protocol.
 //!
-//! A method is a function that reads its params and takes its turn, at once, while the lines are in order; the work it
-//! answers is done beside everything else.
+//! A method is a function that reads its params and takes its turn immediately, while the lines are in order; the work
+//! it returns is done concurrently.
 
 mod create;
 mod env;
@@ -29,14 +29,14 @@ use crate::session::{Entry, Session};
 
 pub use run::result_object;
 
-/// What a request comes to.
+/// The outcome of a request.
 pub(crate) type Work = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 /// The result of a method, or why there is none.
 pub(crate) type Outcome = Result<Value, RpcError>;
 
-/// Work, and the turn it has until its answer is on its way: so a client that does not read has one answer waiting in
-/// each sandbox, and not thousands.
+/// Work, and the turn it holds until its response is sent: so a client that does not read has one response waiting per
+/// sandbox, not thousands.
 pub(crate) struct Task {
     pub(crate) work: Work,
     pub(crate) hold: Option<Hold>,
@@ -44,9 +44,9 @@ pub(crate) struct Task {
 
 /// A task, by what it waits for.
 pub(crate) enum Job {
-    /// Takes its own time only.
+    /// Never waits for a run.
     AtOnce(Task),
-    /// May wait for a run, and so for something the client has yet to say.
+    /// May wait for a run, and so for something the client has yet to send.
     InTurn(Task),
     /// The end of this client.
     Kill,
@@ -114,7 +114,7 @@ pub(crate) fn prepare(
     }
 }
 
-/// The sandbox that `sandboxId` names; the root where nothing is named.
+/// Returns the sandbox that `sandboxId` names; the root if there is none.
 fn entry(session: &Session, params: &mut Params) -> Result<Arc<Entry>, RpcError> {
     let id = params.string("sandboxId")?;
     session.entry(id.as_deref())

@@ -19,7 +19,7 @@ pub(super) fn mount(session: &Arc<Session>, params: &mut Params) -> Prepared {
 
 type Files = (String, Vec<(String, Vec<u8>)>, bool);
 
-/// Where files go, which they are, and whether they may be changed.
+/// Where the files go, what they are, and whether they are writable.
 pub(super) fn files(params: &mut Params) -> Result<Files, RpcError> {
     let path = params.required_string("path")?;
     let files = params.object("files")?;

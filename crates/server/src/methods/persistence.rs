@@ -1,4 +1,4 @@
-//! `persistence.export` and `persistence.import`: a whole sandbox as bytes, in a line or in a file beside the server.
+//! `persistence.export` and `persistence.import`: a whole sandbox as bytes, in a line or in a file on the server.
 
 use std::io::{Error, Write};
 use std::path::PathBuf;
@@ -45,13 +45,13 @@ pub(super) fn import(session: &Arc<Session>, params: &mut Params) -> Prepared {
     })
 }
 
-/// A file in the server's directory of states.
+/// A file in the server's state directory.
 struct StateFile {
     directory: PathBuf,
     name: String,
 }
 
-/// The one that `file` names, if it does.
+/// The file that `file` names, if any.
 fn state_file(session: &Session, params: &mut Params) -> Result<Option<StateFile>, RpcError> {
     let Some(name) = params.string("file")? else { return Ok(None) };
     let Some(directory) = session.shared.state_dir.clone() else {
@@ -82,7 +82,7 @@ impl StateFile {
         self.aside(|file| std::fs::read(file.directory.join(&file.name))).await
     }
 
-    /// A disk takes its time.
+    /// Runs disk access where it may block.
     async fn aside<T: Send + 'static>(
         self,
         work: impl FnOnce(&StateFile) -> Result<T, Error> + Send + 'static,

@@ -77,7 +77,7 @@ pub(super) fn list(session: &Arc<Session>) -> Prepared {
     })
 }
 
-/// A time as ISO 8601 has it: `2001-02-03T04:05:06.789Z`.
+/// Formats a time as ISO 8601: `2001-02-03T04:05:06.789Z`.
 fn date(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (days, seconds) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
@@ -87,7 +87,7 @@ fn date(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}.{millis:03}Z")
 }
 
-/// Year, month and day, so many days after 1 January 1970.
+/// Returns year, month and day for a number of days after 1 January 1970.
 fn civil(mut days: u64) -> (u64, u64, u64) {
     let is_leap =
         |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));

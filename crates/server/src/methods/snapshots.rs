@@ -17,7 +17,7 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
     })
 }
 
-/// Any sandbox of the client's can become what another was: they all have the same options.
+/// A snapshot can be restored into any of the client's sandboxes: they all have the same options.
 pub(super) fn restore(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let snapshot = session.snapshot(&params.required_string("id")?)?;

@@ -1,4 +1,4 @@
-//! `offload` and `rehydrate`: a sandbox's state out to the client's storage, and back.
+//! `offload` and `rehydrate`: moves a sandbox's state to the client's storage, and back.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::params::{Params, decode, encode};
 use crate::rpc::RpcError;
 use crate::session::Session;
 
-/// Saves the state with the client and gives back all that the sandbox holds here.
+/// Saves the state with the client and frees everything that the sandbox holds here.
 pub(super) fn offload(session: &Arc<Session>, params: &mut Params) -> Prepared {
     check_storage(session)?;
     let mut turn = entry(session, params)?.in_turn();
@@ -27,7 +27,7 @@ pub(super) fn offload(session: &Arc<Session>, params: &mut Params) -> Prepared {
     })
 }
 
-/// Makes the sandbox anew from what the client has of it.
+/// Recreates the sandbox from the client's copy of its state.
 pub(super) fn rehydrate(session: &Arc<Session>, params: &mut Params) -> Prepared {
     check_storage(session)?;
     let mut turn = entry(session, params)?.in_turn();
@@ -57,7 +57,7 @@ fn check_storage(session: &Session) -> Result<(), RpcError> {
     if session.has_storage() { Ok(()) } else { Err(RpcError::params("storage was not asked for in create")) }
 }
 
-/// The client's storage said no.
+/// The client's storage failed.
 fn failed(call: &str, message: &str) -> RpcError {
     RpcError::refused("EIO", format!("EIO: {call}: {message}"))
 }

@@ -11,9 +11,9 @@ use std::sync::Arc;
 /// Which dialect of tar to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum TarFormat {
-    /// GNU's: whole seconds only, understood everywhere.
+    /// GNU: whole seconds only, understood everywhere.
     Gnu,
-    /// POSIX's: times to the nanosecond.
+    /// POSIX: times to the nanosecond.
     #[default]
     Pax,
 }
@@ -23,14 +23,13 @@ pub enum TarFormat {
 pub struct TarOptions {
     /// The dialect.
     pub format: TarFormat,
-    /// Leave out what was installed and never changed: the archive holds what the sandbox made.
+    /// Leaves out what was installed and never changed: the archive holds what the sandbox created.
     pub own_only: bool,
 }
 
 impl Tree {
-    /// Writes the directory `path` and all below it as a tar archive, with names relative to it. Mounts
-    /// below it, devices and sockets are left out. Files are in the order of their names, so equal trees
-    /// make equal archives.
+    /// Writes the directory `path` and everything below it as a tar archive, with names relative to it. Mounts below it,
+    /// devices and sockets are left out. Files are ordered by name, so equal trees give equal archives.
     pub fn export_tar(&self, path: &[u8], options: TarOptions, out: impl Write) -> Result<(), TarError> {
         let top = self.lookup(&Caller::ROOT, &self.root(), path, true);
         let top = top.map_err(|errno| TarError::File { name: path.to_vec(), errno })?;
@@ -44,7 +43,7 @@ struct Export<W> {
     tree: Tree,
     options: TarOptions,
     out: W,
-    /// Files with several names: under which one each was written.
+    /// Files with several names: the one each was written under.
     links: HashMap<u64, Named>,
 }
 
@@ -260,7 +259,7 @@ impl<W: Write> Export<W> {
         self.extra(kind, &[text, b"\0"].concat())
     }
 
-    /// What the header has no room for, and the whole time.
+    /// Writes what does not fit into the header, and the full time.
     fn records(&mut self, header: &Header, mtime: i64) -> Result<(), TarError> {
         let mut text = Vec::new();
         if header.name.len() > NAME_FIELD {

@@ -14,12 +14,12 @@ pub(crate) enum Kind {
     BlockDevice,
     Dir,
     Fifo,
-    /// A file with holes, GNU's way.
+    /// A file with holes, in GNU's format.
     Sparse,
-    /// The next entry's name is too long for its header and comes here, GNU's way.
+    /// The next entry's name, if it is too long for its header, in GNU's format.
     LongName,
     LongLink,
-    /// Records about the next entry, or about all that follow, POSIX's way.
+    /// Records about the next entry, or about all that follow, in POSIX's format.
     Pax,
     PaxGlobal,
     Other(u8),
@@ -56,7 +56,7 @@ impl Kind {
     }
 }
 
-/// A header's fields. Names longer than theirs are cut here and given elsewhere.
+/// A header's fields. Names that are too long are cut here and given elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) kind: Kind,
@@ -119,7 +119,7 @@ impl Header {
     }
 }
 
-/// Puts in the checksum, the last thing to do to a header.
+/// Sets the checksum, the last step for a header.
 pub(crate) fn seal(block: &mut [u8; BLOCK]) {
     let sum = checksum(block);
     block[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
@@ -145,7 +145,7 @@ pub(crate) fn unsigned(field: &[u8]) -> Result<u64, TarError> {
     u64::try_from(number(field)?).or_else(|_| damaged("a number is out of range"))
 }
 
-/// Octal digits or, with the top bit of the first byte set, big-endian binary, GNU's way for large ones.
+/// Reads octal digits or, with the top bit of the first byte set, big-endian binary, GNU's format for large numbers.
 fn number(field: &[u8]) -> Result<i128, TarError> {
     if field[0] & 0x80 != 0 {
         let negative = field[0] & 0x40 != 0;

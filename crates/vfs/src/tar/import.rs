@@ -1,4 +1,4 @@
-//! Unpacking an archive, wholly or not at all.
+//! Unpacking an archive, completely or not at all.
 
 use super::TarError;
 use super::header::Kind;
@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::Read;
 
-/// What an import brought.
+/// The result of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Imported {
     /// How many entries the archive had.
@@ -19,9 +19,9 @@ pub struct Imported {
 }
 
 impl Tree {
-    /// Unpacks a tar archive into the directory `path`, as `who`: with the archive's modes and times, and for
-    /// root also its owners and set-user-id bits. A later entry of the same name takes the place of an earlier
-    /// one. Links are made as they are but never followed while unpacking. After an error the tree is as it was.
+    /// Unpacks a tar archive into the directory `path`, as `who`: with the archive's modes and times, and for root also
+    /// its owners and set-user-id bits. A later entry replaces an earlier one of the same name. Links are created as
+    /// they are but never followed while unpacking. After an error the tree is unchanged.
     pub fn import_tar(
         &mut self,
         who: &Caller,
@@ -44,9 +44,9 @@ struct Import<'c> {
     tree: Tree,
     who: &'c Caller,
     top: Place,
-    /// Directories' modes and times, set when all is in them: a read-only one could not be filled.
-    /// By depth, deepest first, since one without permissions lets nobody through; then by device and inode, since
-    /// paths could take more memory than the quota counts.
+    /// Directories' modes and times, set when their contents are complete: a read-only one could not be filled. Ordered
+    /// by depth, deepest first, since one without permissions cannot be entered; then by device and inode, since paths
+    /// could use more memory than the quota counts.
     late: BTreeMap<(Reverse<usize>, u64, u64), Late>,
 }
 
@@ -105,7 +105,7 @@ impl Import<'_> {
         Ok(0)
     }
 
-    /// Goes down from the top through directories alone, making those that are missing if so asked.
+    /// Walks down from the top through directories only, creating missing ones if requested.
     fn enter(&mut self, names: &[&[u8]], make: bool) -> crate::Result<Place> {
         let mut place = self.top.clone();
         for name in names {
@@ -125,7 +125,7 @@ impl Import<'_> {
         Ok(place)
     }
 
-    /// Makes way for a new file. Writing into what is there could write to a file outside, by a hard link.
+    /// Removes what is in the way of a new file. Writing into it could write to a file outside, through a hard link.
     fn clear(&mut self, target: &Target) -> crate::Result<()> {
         match self.tree.unlink(self.who, &target.dir, &target.name) {
             Err(Errno::ENOENT) => Ok(()),
@@ -190,7 +190,7 @@ impl Import<'_> {
         self.tree.utimes(self.who, &target.dir, &target.name, false, time, time)
     }
 
-    /// A hard link to a file of this archive's directory, reached by directories alone.
+    /// Creates a hard link to a file in this archive's directory, reached through directories only.
     fn hard_link(&mut self, target: &Target, entry: &Entry) -> Result<(), TarError> {
         let refused = |why| TarError::Refused { name: entry.name.clone(), why };
         let failed = |errno| TarError::File { name: entry.name.clone(), errno };
@@ -239,8 +239,8 @@ impl Import<'_> {
     }
 }
 
-/// How many entries an archive may have: some more than there can be names, so that one that names the same few files
-/// over and over does not keep anybody busy.
+/// How many entries an archive may have: slightly more than there can be names, so that one that names the same few
+/// files again and again does not waste time.
 fn most_entries(quota: Quota) -> u64 {
     const NAME: u64 = 128;
     const SPARE: u64 = 1024;

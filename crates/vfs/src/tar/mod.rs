@@ -1,8 +1,8 @@
-//! Files out of a tree and into it, as tar archives.
+//! Exporting and importing files as tar archives.
 //!
-//! Both dialects in use, GNU's and POSIX's pax, are read and written, sparse files included. Archives come
-//! from anywhere, so the reader believes nothing: an archive that is damaged, that names anything outside the
-//! directory it is unpacked in, or that does not fit the quota is an error, and nothing of it is imported.
+//! Both common dialects, GNU and POSIX pax, are read and written, including sparse files. Archives come from anywhere,
+//! so the reader trusts nothing: an archive that is damaged, that names anything outside the directory it is unpacked
+//! in, or that does not fit the quota is an error, and nothing of it is imported.
 //!
 //! ```text
 //! ┌────────┬────────┬──────────────────┬────────┬ ─ ─ ─ ┬──────────┐
@@ -22,25 +22,25 @@ pub use import::Imported;
 use crate::Errno;
 use std::fmt;
 
-/// Why an archive was not imported, or not written.
+/// Why an archive could not be imported or written.
 #[derive(Debug)]
 pub enum TarError {
-    /// Reading the archive or writing it failed.
+    /// Reading or writing the archive failed.
     Io(std::io::Error),
-    /// It is not a tar archive, or not a whole one. The text says what is wrong.
+    /// It is not a tar archive, or is incomplete. The text says what is wrong.
     Damaged(String),
-    /// An entry that has no place here: a name outside the directory, a device, a link to elsewhere.
+    /// An entry that is not allowed: a name outside the directory, a device, a link to elsewhere.
     Refused {
         /// The entry's name.
         name: Vec<u8>,
         /// What is wrong with it.
         why: &'static str,
     },
-    /// The tree would not take an entry: no space left, for example.
+    /// The tree rejected an entry, for example for lack of space.
     File {
         /// The entry's name.
         name: Vec<u8>,
-        /// What the tree said.
+        /// The tree's error.
         errno: Errno,
     },
 }

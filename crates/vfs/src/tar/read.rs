@@ -1,4 +1,4 @@
-//! Reading an archive entry by entry, believing nothing.
+//! Reading an archive entry by entry, trusting nothing.
 
 use super::header::{BLOCK, Header, Kind, unsigned};
 use super::{TarError, damaged};
@@ -6,9 +6,9 @@ use crate::name::PATH_MAX;
 use std::collections::BTreeMap;
 use std::io::Read;
 
-/// The most that records about one file may take: real ones take a few hundred bytes.
+/// The maximum size of the records about one file: real ones have a few hundred bytes.
 const PAX_MAX: u64 = 1 << 20;
-/// The most pieces a sparse file may have.
+/// The maximum number of pieces of a sparse file.
 const PIECES_MAX: usize = 1 << 20;
 
 /// The records that matter here.
@@ -28,7 +28,7 @@ const KNOWN: [&[u8]; 11] = [
 
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// One file of the archive, with all that headers and records say about it put together.
+/// One file of the archive, with everything that headers and records say about it.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) kind: Kind,
@@ -59,7 +59,7 @@ impl<R: Read> Archive<R> {
         Archive { input, left: 0, padding: 0, global: Records::new() }
     }
 
-    /// The next file, or `None` at the end mark.
+    /// Returns the next file, or `None` at the end mark.
     pub(crate) fn next(&mut self) -> Result<Option<Entry>, TarError> {
         let (mut long_name, mut long_link) = (None, None);
         let mut records = self.global.clone();
@@ -136,7 +136,7 @@ impl<R: Read> Archive<R> {
         Ok(count)
     }
 
-    /// Passes over what is left of the current entry.
+    /// Skips the rest of the current entry.
     fn skip(&mut self) -> Result<(), TarError> {
         let rest = std::mem::take(&mut self.left).saturating_add(std::mem::take(&mut self.padding));
         let skipped = std::io::copy(&mut (&mut self.input).take(rest), &mut std::io::sink())?;
@@ -154,7 +154,7 @@ impl<R: Read> Archive<R> {
         }
     }
 
-    /// All of the current entry's content, which may not be longer than `max`.
+    /// Returns all of the current entry's content, which may not be longer than `max`.
     fn all(&mut self, max: u64) -> Result<Vec<u8>, TarError> {
         if self.left > max {
             return damaged("a name or record is longer than any real one");
@@ -249,7 +249,7 @@ impl<R: Read> Archive<R> {
         pairs(&numbers)
     }
 
-    /// Pieces must be in order, within the file, and together as long as the content.
+    /// Checks that pieces are in order, within the file, and together as long as the content.
     fn check_pieces(
         &self,
         size: u64,

@@ -8,8 +8,8 @@
         sandbox.files.write("/tmp/words", "pear\\napple\\n")
         print(sandbox.run("sort /tmp/words").stdout)
 
-:class:`Sandbox` waits for each answer, :class:`AsyncSandbox` is for asyncio. :mod:`wardian.tools` makes a sandbox a
-tool of a language model, :mod:`wardian.extensions` makes functions of yours commands of a sandbox.
+:class:`Sandbox` has blocking calls, :class:`AsyncSandbox` is for asyncio. :mod:`wardian.tools` makes a sandbox a
+tool for a language model, :mod:`wardian.extensions` exposes your functions as commands in a sandbox.
 """
 
 from ._async import AsyncSandbox, AsyncStream

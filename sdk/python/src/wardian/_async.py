@@ -1,4 +1,4 @@
-"""The same sandbox for asyncio: every call is awaited, and cancelling a task that runs a command ends the command."""
+"""The sandbox for asyncio: every call is awaited, and cancelling a task that runs a command cancels the command."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class AsyncSandbox:
             print((await sandbox.run("echo hello")).stdout)
 
     Without ``async with``, call :meth:`start` first and :meth:`close` last. Extensions that are ``async`` functions run
-    in the loop it was started in.
+    in the loop that started it.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class AsyncSandbox:
         self._started: Optional[Handle] = None
 
     async def start(self) -> AsyncSandbox:
-        """Starts its server. ``async with`` does so by itself."""
+        """Starts its server. ``async with`` does this automatically."""
         if self._started is None:
             self._extensions.loop = asyncio.get_running_loop()
             self._started = await asyncio.to_thread(
@@ -66,7 +66,7 @@ class AsyncSandbox:
         return self._started
 
     def _beside(self, origin: Origin, id: str) -> AsyncSandbox:
-        """Another sandbox of the same server."""
+        """Returns another sandbox of the same server."""
         sandbox = AsyncSandbox.__new__(AsyncSandbox)
         sandbox._started = Handle(self._handle.server, origin, id)
         return sandbox
@@ -76,7 +76,7 @@ class AsyncSandbox:
 
     @property
     def id(self) -> Optional[str]:
-        """Its id in the protocol; None for the server's first."""
+        """Its id in the protocol; None for the server's first sandbox."""
         return self._handle.id
 
     @property
@@ -114,7 +114,7 @@ class AsyncSandbox:
         on_stdout: Optional[Callable[[str], object]] = None,
         on_stderr: Optional[Callable[[str], object]] = None,
     ) -> RunResult:
-        """Runs a script, as :meth:`Sandbox.run` does. Listeners may be ``async`` functions."""
+        """Runs a script, like :meth:`Sandbox.run`. Listeners may be ``async`` functions."""
         if on_stdout is None and on_stderr is None:
             result = await self._run(_calls.run(command, stdin, timeout, stream=False))
         else:
@@ -137,39 +137,39 @@ class AsyncSandbox:
             raise
 
     def stream(self, command: str, *, stdin: Optional[Content] = None, timeout: Optional[float] = None) -> AsyncStream:
-        """Runs a script and hands its output on as it comes::
+        """Runs a script and returns its output as it arrives::
 
             async with sandbox.stream("make") as stream:
                 async for piece in stream:
                     print(piece.data, end="")
             print((await stream.result()).exit_code)
 
-        Leaving before the end cancels the command.
+        Leaving the block early cancels the command.
         """
         return AsyncStream(self._handle, _calls.run(command, stdin, timeout, stream=True))
 
     async def cancel(self) -> bool:
-        """Ends the command that runs; False when none does. It answers exit code 125."""
+        """Cancels the running command; False if there is none. The command exits with 125."""
         return await self._do(_calls.cancel())
 
     async def suspend(self) -> None:
-        """Stops all its processes where they are. A running command's clock stands still."""
+        """Pauses all its processes. A running command's clock stops."""
         await self._do(_calls.suspend())
 
     async def resume(self) -> None:
-        """Lets them go on."""
+        """Resumes them."""
         await self._do(_calls.resume())
 
     async def history(self) -> List[HistoryEntry]:
-        """The commands that were run."""
+        """Returns the commands that were run."""
         return await self._do(_calls.history())
 
     async def clear_history(self) -> None:
-        """Forgets them."""
+        """Clears the history."""
         await self._do(_calls.clear_history())
 
     async def mount(self, path: str, files: Mapping[str, Content], *, writable: bool = False) -> None:
-        """Shows these files at ``path``. What the sandbox writes there, if it may, stays in the sandbox."""
+        """Mounts these files at ``path``. If they are writable, changes stay in the sandbox."""
         await self._do(_calls.mount(path, files, writable))
 
     # -- a sandbox is a value ------------------------------------------------------------------------------------
@@ -181,25 +181,25 @@ class AsyncSandbox:
     async def fork(self, count: int) -> List[AsyncSandbox]: ...
 
     async def fork(self, count: Optional[int] = None) -> Union[AsyncSandbox, List[AsyncSandbox]]:
-        """A sandbox that is like this one, or a list of ``count`` of them. They share everything until one writes."""
+        """Forks the sandbox: returns a copy-on-write clone, or a list of ``count`` of them."""
         ids = await self._do(_calls.fork(1 if count is None else count))
         forks = [self._beside(Origin.FORK, id) for id in ids]
         return forks[0] if count is None else forks
 
     async def sibling(self, label: str = "") -> AsyncSandbox:
-        """A fresh sandbox with the options of this one, in the same server."""
+        """Creates a fresh sandbox with the same options, on the same server."""
         return self._beside(Origin.SIBLING, await self._do(_calls.create_sandbox(label)))
 
     async def siblings(self) -> List[SandboxInfo]:
-        """The sandboxes that :meth:`sibling` made."""
+        """Returns the sandboxes created by :meth:`sibling`."""
         return await self._do(_calls.list_sandboxes())
 
     async def snapshot(self) -> str:
-        """Keeps what the sandbox is now, and answers a name for it."""
+        """Takes a snapshot of the sandbox and returns its id."""
         return await self._do(_calls.snapshot())
 
     async def restore(self, snapshot: str) -> None:
-        """Becomes that again: files, shell and all. As often as you like."""
+        """Restores a snapshot, with files and shell. A snapshot can be restored many times."""
         await self._do(_calls.restore(snapshot))
 
     @overload
@@ -209,7 +209,7 @@ class AsyncSandbox:
     async def export_state(self, *, file: str) -> None: ...
 
     async def export_state(self, *, file: Optional[str] = None) -> Optional[bytes]:
-        """The whole sandbox as one archive; with ``file``, a name in ``state_dir``, written there by the server."""
+        """Returns the whole sandbox as one archive, or has the server write it to ``file`` in ``state_dir``."""
         if file is None:
             return await self._do(_calls.export_state())
         await self._do(_calls.export_state_to(file))
@@ -222,7 +222,7 @@ class AsyncSandbox:
     async def import_state(self, *, file: str) -> None: ...
 
     async def import_state(self, data: Optional[bytes] = None, *, file: Optional[str] = None) -> None:
-        """Becomes what an archive holds. A damaged one is an error and changes nothing."""
+        """Replaces the sandbox's state by an archive's. A damaged archive is an error and changes nothing."""
         if (data is None) == (file is None):
             raise TypeError("either data or file")
         await self._do(_calls.import_state(data) if data is not None else _calls.import_state_from(file or ""))
@@ -230,7 +230,7 @@ class AsyncSandbox:
     # -- the end -------------------------------------------------------------------------------------------------
 
     async def destroy(self) -> None:
-        """Ends this sandbox. With the first one its server ends, and so do all the others."""
+        """Destroys this sandbox. Destroying the first one stops its server, and with it all the others."""
         if self._handle.origin is Origin.ROOT:
             return await self.close()
         if not self._handle.gone:
@@ -238,11 +238,11 @@ class AsyncSandbox:
             self._handle.gone = True
 
     async def kill(self) -> None:
-        """Ends everything at once: this sandbox, all others of its server, and the server."""
+        """Stops everything immediately: this sandbox, all others of its server, and the server."""
         await asyncio.to_thread(self._handle.server.connection.kill)
 
     async def close(self) -> None:
-        """Ends the server and all its sandboxes, and waits until it has ended. May be called again."""
+        """Stops the server and all its sandboxes, and waits until it has exited. May be called again."""
         await asyncio.to_thread(self._handle.server.close)
 
     async def __aenter__(self) -> AsyncSandbox:
@@ -259,7 +259,7 @@ class AsyncSandbox:
 
 
 class AsyncCommands:
-    """A sandbox's commands, for those who look for them here."""
+    """An alternative way to call a sandbox's ``run``, ``stream`` and ``cancel``."""
 
     def __init__(self, sandbox: AsyncSandbox) -> None:
         self.run = sandbox.run
@@ -268,37 +268,37 @@ class AsyncCommands:
 
 
 class AsyncFiles:
-    """A sandbox's files. These calls act at once, also while a command runs."""
+    """A sandbox's files. These calls act immediately, even while a command runs."""
 
     def __init__(self, sandbox: AsyncSandbox) -> None:
         self._sandbox = sandbox
 
     async def read(self, path: str) -> bytes:
-        """A file's content."""
+        """Reads a file."""
         return await self._sandbox._do(_calls.read_file(path))
 
     async def read_text(self, path: str) -> str:
-        """A file's content as text, which must be UTF-8."""
+        """Reads a file as text, which must be UTF-8."""
         return (await self.read(path)).decode("utf-8")
 
     async def write(self, path: str, content: Content) -> None:
-        """Writes a file, text as UTF-8."""
+        """Writes a file; text is encoded as UTF-8."""
         await self._sandbox._do(_calls.write_file(path, content))
 
     async def list(self, path: str) -> List[FileEntry]:
-        """What is in a directory, sorted by name."""
+        """Lists a directory, sorted by name."""
         return await self._sandbox._do(_calls.list_files(path))
 
     async def mkdir(self, path: str) -> None:
-        """Makes a directory, and its parents where they are missing."""
+        """Creates a directory and missing parents."""
         await self._sandbox._do(_calls.mkdir(path))
 
     async def rm(self, path: str) -> None:
-        """Removes a file, or a directory with all that is in it."""
+        """Removes a file, or a directory recursively."""
         await self._sandbox._do(_calls.rm(path))
 
     async def stat(self, path: str) -> FileStat:
-        """What is at a path."""
+        """Returns a file's metadata."""
         return await self._sandbox._do(_calls.stat(path))
 
 
@@ -309,7 +309,7 @@ class AsyncEnv:
         self._sandbox = sandbox
 
     async def get(self, name: str, default: Optional[str] = None) -> Optional[str]:
-        """A variable's value."""
+        """Returns a variable's value."""
         value = await self._sandbox._do(_calls.get_env(name))
         return default if value is None else value
 
@@ -319,7 +319,7 @@ class AsyncEnv:
 
 
 class AsyncStream(AsyncIterator[Output]):
-    """A command's output as it comes, and then its result."""
+    """A command's output as it arrives, and then its result."""
 
     def __init__(self, handle: Handle, call: Call[RunResult]) -> None:
         # The connection must not hold on to this object, or nobody would hear that it was dropped.
@@ -354,13 +354,13 @@ class AsyncStream(AsyncIterator[Output]):
         raise StopAsyncIteration
 
     async def result(self) -> RunResult:
-        """What came of the command; waits for its end. Pieces that were not taken are dropped; the result has them."""
+        """The command's result; waits for the command to finish. Drops unread pieces; the result contains them."""
         async for _ in self:
             pass
         return self._call.answer(self._request.answer.result())
 
     def close(self) -> None:
-        """Cancels the command, unless it has ended."""
+        """Cancels the command, unless it has finished."""
         self._handle.abandon(self._request)
 
     async def __aenter__(self) -> AsyncStream:

@@ -16,8 +16,8 @@ _VARIABLE = "WARDIAN_BINARY"
 
 
 def find(named: Union[str, "os.PathLike[str]", None] = None) -> str:
-    """The program to start: the one named, the one in ``WARDIAN_BINARY``, the one that came with this package, or the
-    first in ``PATH``."""
+    """Returns the program to start: the one named, the one in ``WARDIAN_BINARY``, the one bundled with this package,
+    or the first in ``PATH``."""
     for chosen in (named, os.environ.get(_VARIABLE)):
         if chosen:
             if not _is_program(Path(chosen)):

@@ -1,7 +1,7 @@
-"""Each method of the protocol as a value: what to send, and how to read the answer.
+"""Each method of the protocol as a value: what to send, and how to read the response.
 
-:class:`~wardian.Sandbox` and :class:`~wardian.AsyncSandbox` differ in how they wait, and in nothing else; what they
-have in common is here.
+:class:`~wardian.Sandbox` and :class:`~wardian.AsyncSandbox` differ only in how they wait; what they have in
+common is here.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """A method, its params, and what its answer means."""
+    """A method, its params, and how to read its response."""
 
     method: str
     params: Dict[str, Any]
     read: Callable[[Any], T]
 
     def answer(self, result: Any) -> T:
-        """What the server answered; :class:`ProtocolError` for what it cannot have meant."""
+        """Reads the server's response; raises :class:`ProtocolError` if it is invalid."""
         try:
             return self.read(result)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -35,7 +35,7 @@ class Call(Generic[T]):
 
 
 def run(command: str, stdin: Optional[Content], timeout: Optional[float], stream: bool) -> Call[RunResult]:
-    """A command. Its output travels as base64, so that bytes which are no text survive."""
+    """Runs a command. Its output is sent as base64, so that bytes that are not text are preserved."""
     params: Dict[str, Any] = {"command": command, "encoding": "base64"}
     if stdin is not None:
         params["stdin"] = encode(stdin)
@@ -60,12 +60,12 @@ def _run_result(result: Any) -> RunResult:
 
 
 def cancel() -> Call[bool]:
-    """Ends the command that runs."""
+    """Cancels the running command."""
     return Call("cancel", {}, lambda result: _get(result, "cancelled", bool))
 
 
 def read_file(path: str) -> Call[bytes]:
-    """A file's content."""
+    """Reads a file."""
     return Call("files.read", {"path": path}, lambda result: decode(_get(result, "data", str)))
 
 
@@ -75,7 +75,7 @@ def write_file(path: str, content: Content) -> Call[None]:
 
 
 def list_files(path: str) -> Call[List[FileEntry]]:
-    """What is in a directory."""
+    """Lists a directory."""
 
     def read(result: Any) -> List[FileEntry]:
         entries = _get(result, "entries", list)
@@ -85,7 +85,7 @@ def list_files(path: str) -> Call[List[FileEntry]]:
 
 
 def mkdir(path: str) -> Call[None]:
-    """Makes a directory and its parents."""
+    """Creates a directory and its parents."""
     return _order("files.mkdir", path=path)
 
 
@@ -95,7 +95,7 @@ def rm(path: str) -> Call[None]:
 
 
 def stat(path: str) -> Call[FileStat]:
-    """What a path leads to."""
+    """Returns a file's metadata."""
 
     def read(result: Any) -> FileStat:
         return FileStat(
@@ -115,29 +115,29 @@ def set_env(name: str, value: str) -> Call[None]:
 
 
 def get_env(name: str) -> Call[Optional[str]]:
-    """A variable's value."""
+    """Returns a variable's value."""
     return Call(
         "env.get", {"name": name}, lambda result: None if result["value"] is None else _get(result, "value", str)
     )
 
 
 def mount(path: str, files: Mapping[str, Content], writable: bool) -> Call[None]:
-    """Shows files at a path."""
+    """Mounts files at a path."""
     return _order("mount", path=path, files=encode_all(files), writable=writable)
 
 
 def snapshot() -> Call[str]:
-    """Keeps the value of a sandbox."""
+    """Takes a snapshot of a sandbox."""
     return Call("snapshot.create", {}, lambda result: _get(result, "id", str))
 
 
 def restore(snapshot: str) -> Call[None]:
-    """Comes back to one."""
+    """Restores a snapshot."""
     return _order("snapshot.restore", id=snapshot)
 
 
 def fork(count: int) -> Call[List[str]]:
-    """The ids of new sandboxes that are like this one."""
+    """Forks the sandbox; returns the new ids."""
     if count < 1:
         raise ValueError(f"cannot fork {count} times")
 
@@ -151,17 +151,17 @@ def fork(count: int) -> Call[List[str]]:
 
 
 def destroy() -> Call[None]:
-    """Ends a fork."""
+    """Destroys a fork."""
     return _order("sandbox.destroy")
 
 
 def create_sandbox(label: str) -> Call[str]:
-    """The id of a fresh sandbox."""
+    """Creates a fresh sandbox; returns its id."""
     return Call("sandbox.create", {"label": label}, lambda result: _get(result, "sandboxId", str))
 
 
 def list_sandboxes() -> Call[List[SandboxInfo]]:
-    """The sandboxes there are."""
+    """Lists the sandboxes."""
 
     def read(result: Any) -> List[SandboxInfo]:
         return [SandboxInfo(_get(one, "sandboxId", str), one.get("label") or "", one["createdAt"]) for one in result]
@@ -170,42 +170,42 @@ def list_sandboxes() -> Call[List[SandboxInfo]]:
 
 
 def remove_sandbox() -> Call[None]:
-    """Ends a sandbox that ``sandbox.create`` made."""
+    """Destroys a sandbox created by ``sandbox.create``."""
     return _order("sandbox.remove")
 
 
 def suspend() -> Call[None]:
-    """Stops processes where they are."""
+    """Pauses all processes."""
     return _order("sandbox.suspend")
 
 
 def resume() -> Call[None]:
-    """Lets them go on."""
+    """Resumes them."""
     return _order("sandbox.resume")
 
 
 def export_state() -> Call[bytes]:
-    """The whole sandbox as an archive."""
+    """Returns the whole sandbox as an archive."""
     return Call("persistence.export", {}, lambda result: decode(_get(result, "data", str)))
 
 
 def export_state_to(file: str) -> Call[None]:
-    """The same, into the server's directory of states."""
+    """Does the same, to the server's state directory."""
     return _order("persistence.export", file=file)
 
 
 def import_state(data: bytes) -> Call[None]:
-    """Becomes what an archive holds."""
+    """Replaces the sandbox's state by an archive's."""
     return _order("persistence.import", data=encode(data))
 
 
 def import_state_from(file: str) -> Call[None]:
-    """The same, from the server's directory of states."""
+    """Does the same, from the server's state directory."""
     return _order("persistence.import", file=file)
 
 
 def history() -> Call[List[HistoryEntry]]:
-    """The commands that were run."""
+    """Returns the commands that were run."""
 
     def read(result: Any) -> List[HistoryEntry]:
         entries = _get(result, "entries", list)
@@ -215,12 +215,12 @@ def history() -> Call[List[HistoryEntry]]:
 
 
 def clear_history() -> Call[None]:
-    """Forgets them."""
+    """Clears the history."""
     return _order("shell.history.clear")
 
 
 def _order(method: str, **params: Any) -> Call[None]:
-    """A call whose answer says no more than that it was done."""
+    """A call whose response only confirms that it was done."""
     return Call(method, params, lambda result: None)
 
 

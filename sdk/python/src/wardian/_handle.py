@@ -1,4 +1,4 @@
-"""Which sandbox of which server: what a :class:`Sandbox` and an :class:`AsyncSandbox` are a face of."""
+"""Which sandbox of which server: what :class:`Sandbox` and :class:`AsyncSandbox` wrap."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 
 class Origin(enum.Enum):
-    """Where a sandbox came from, which is how it is ended."""
+    """How a sandbox was created, which determines how it is destroyed."""
 
     ROOT = "the one its server was started for"
     FORK = "a fork"
@@ -29,7 +29,7 @@ ENDINGS: Mapping[Origin, Callable[[], Call[None]]] = {Origin.FORK: destroy, Orig
 
 
 class Handle:
-    """A sandbox of a server's."""
+    """A sandbox of a server."""
 
     def __init__(self, server: Server, origin: Origin, id: Optional[str] = None) -> None:
         self.server = server
@@ -46,11 +46,11 @@ class Handle:
         return self.server.connection.request(call.method, {**call.params, **self._named()}, lane, on_output)
 
     def abandon(self, request: Request) -> None:
-        """Ends a command whose answer nobody waits for any more."""
+        """Cancels a command that no one waits for any more."""
         self.server.connection.abandon(request, self._named())
 
     def abandon_soon(self, request: Request) -> None:
-        """The same, for finalizers."""
+        """Does the same, for finalizers."""
         self.server.connection.abandon_soon(request, self._named())
 
     def _named(self) -> Dict[str, str]:
@@ -60,7 +60,7 @@ class Handle:
 def start(
     options: Options, extensions: Extensions, binary: Optional[PathLike], state_dir: Optional[PathLike]
 ) -> Handle:
-    """Starts a server and has it make its first sandbox."""
+    """Starts a server and has it create its first sandbox."""
     command = [_binary.find(binary), "serve", "--stdio"]
     if state_dir is not None:
         command += ["--state-dir", os.path.abspath(state_dir)]

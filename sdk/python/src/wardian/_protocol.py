@@ -1,18 +1,18 @@
-"""One server process, and everything that is under way with it.
+"""One server process, and all requests in progress.
 
-Requests of any thread become lines in a queue. A writer thread sends them, so that nobody waits on a full pipe; a
-reader thread hands each answer to the future that stands for it. Calls from the server (extensions) get a thread each::
+Requests from any thread become lines in a queue. A writer thread sends them, so that no one waits on a full pipe; a
+reader thread passes each response to its future. Calls from the server (extensions) get a thread each::
 
     any thread ── request() ──► queue ──► writer ──► wardian serve --stdio
         ▲                                                     │
         └── Future ◄── reader (answers, output) ◄─────────────┘
                           └──► a thread per call of an extension ──► queue
 
-Whatever ends the connection (the server dies, answers nonsense, is closed) fails every future there is and every later
-request, each with an exception that says what happened. So no caller can be left waiting.
+Whatever ends the connection (the server dies, violates the protocol, is closed) fails every pending future and every
+later request with an exception that says what happened. So no caller can be left waiting.
 
-Commands of one sandbox are sent one at a time, the next when the last was answered. The server would queue them, too;
-but ``cancel`` ends whatever runs, and only so is that sure to be the one meant.
+Commands of one sandbox are sent one at a time, the next when the last has returned. The server would queue them too,
+but ``cancel`` cancels whatever runs, and only this way is that sure to be the intended command.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ OnCall = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 class Request:
-    """A request on its way: its line, and the future that stands for its answer."""
+    """A request in progress: its line, and the future of its response."""
 
     def __init__(self, number: int, line: bytes, lane: Optional[str], on_output: Optional[OnOutput]) -> None:
         self.number = number
@@ -79,7 +79,7 @@ class Request:
 
 
 class Connection:
-    """The process, its threads, and the requests under way. Not collected before it is closed: its threads have it."""
+    """The process, its threads, and pending requests. Not collected before it is closed: its threads refer to it."""
 
     def __init__(self, command: Sequence[str], on_call: OnCall) -> None:
         self._on_call = on_call
@@ -127,7 +127,7 @@ class Connection:
         lane: Optional[str] = None,
         on_output: Optional[OnOutput] = None,
     ) -> Request:
-        """Sends a request. With a ``lane`` it waits for those that are in it already."""
+        """Sends a request. With a ``lane`` it waits for those already in it."""
         if os.getpid() != self._owner:
             raise SandboxClosedError("this sandbox belongs to the process that made it, not to a fork of that")
         number = next(self._numbers)
@@ -148,7 +148,7 @@ class Connection:
         return request
 
     def allow_lines_of(self, size: int) -> None:
-        """Says what the server was told to take as a line."""
+        """Sets the longest line that the server was told to accept."""
         self._line_most = min(max(size, _LINE_LEAST), _LINE_MOST)
 
     def _send(self, request: Request) -> None:
@@ -163,7 +163,7 @@ class Connection:
             self._send(request)
 
     def _leave(self, lane: str) -> None:
-        """The first in a lane was answered: on with the next."""
+        """Sends the next request of a lane, when the first has returned."""
         waiting = self._lanes[lane]
         waiting.popleft()
         if waiting:
@@ -172,7 +172,7 @@ class Connection:
             del self._lanes[lane]
 
     def abandon(self, request: Request, cancel: Mapping[str, Any]) -> None:
-        """Nobody waits for this command any more: it is not sent or, if it was, ended by `cancel` with these params."""
+        """Drops a command that no one waits for: does not send it or, if it was sent, cancels it with these params."""
         with self._lock:
             if request.number not in self._pending or request.lane is None:
                 return
@@ -185,13 +185,13 @@ class Connection:
         request.answer.set_exception(SandboxClosedError("the command was given up before it began"))
 
     def abandon_soon(self, request: Request, cancel: Mapping[str, Any]) -> None:
-        """The same out of a garbage collection, which may come upon a thread that holds any lock: so others do it."""
+        """Does the same during garbage collection, when this thread may hold any lock: so another thread does it."""
         self._outgoing.put(functools.partial(self.abandon, request, cancel))
 
     # -- the threads ---------------------------------------------------------------------------------------------
 
     def _write(self) -> None:
-        """Sends what is in the queue, and closes the server's standard input when that is over."""
+        """Sends what is in the queue, and then closes the server's standard input."""
         with _raw(self._process.stdin) as stdin:
             while True:
                 item = self._outgoing.get()
@@ -208,7 +208,7 @@ class Connection:
                     return self._died()
 
     def _read(self) -> None:
-        """Takes apart what the server says, until it says no more."""
+        """Parses the server's messages until there are no more."""
         with io.BufferedReader(_raw(self._process.stdout)) as stdout:
             while True:
                 line = stdout.readline(_ANSWER_MOST)
@@ -222,7 +222,7 @@ class Connection:
                     return self._fail(functools.partial(ProtocolError, message))
 
     def _listen(self) -> None:
-        """Passes the server's log on, and keeps its last lines for when it dies."""
+        """Passes on the server's log, and keeps its last lines in case it dies."""
         with io.TextIOWrapper(io.BufferedReader(_raw(self._process.stderr)), "utf-8", "replace") as stderr:
             for line in stderr:
                 self._last_words.append(line.rstrip()[:1000])
@@ -279,7 +279,7 @@ class Connection:
             request.on_output(stream, data)
 
     def _take_call(self, message: Dict[str, Any], params: Dict[str, Any]) -> None:
-        """A call from the server. In a thread of its own: it may take its time, and make requests itself."""
+        """Handles a call from the server, in a separate thread: it may take long, and make requests itself."""
         worker = threading.Thread(
             target=self._answer_call, args=(message["id"], message["method"], params), name="wardian-call", daemon=True
         )
@@ -302,7 +302,7 @@ class Connection:
     # -- the end -------------------------------------------------------------------------------------------------
 
     def _died(self) -> None:
-        """The server is no longer there, or might as well not be."""
+        """Handles that the server is gone, or as good as gone."""
         try:
             self._process.wait(timeout=1)
         except subprocess.TimeoutExpired:
@@ -315,7 +315,7 @@ class Connection:
         self._fail(_closed if self._killing else lambda: ServerDiedError(f"the server {how}{words}"))
 
     def _fail(self, failure: Callable[[], WardianError]) -> None:
-        """The end, for this reason: the server cannot be used any more, and everybody who waits hears of it."""
+        """Ends the connection for this reason: the server cannot be used any more, and all pending calls fail."""
         self._process.kill()
         self._give_up(failure)
 
@@ -333,7 +333,7 @@ class Connection:
         self._outgoing.put(None)
 
     def kill(self) -> None:
-        """Has the server end everything at once, and itself."""
+        """Makes the server stop everything immediately, and itself."""
         self._killing = True
         try:
             self.request("kill", {}).answer.result(timeout=_GRACE_SECONDS)
@@ -343,7 +343,7 @@ class Connection:
         self.close()
 
     def close(self) -> None:
-        """Ends the server, and waits for it and the threads. May be called again."""
+        """Stops the server, and waits for it and the threads. May be called again."""
         self.end()
         if os.getpid() == self._owner:
             for thread in self._threads:
@@ -351,10 +351,10 @@ class Connection:
                     thread.join()
 
     def end(self) -> None:
-        """Ends the server, and waits until it has. Whoever waits for an answer gets an exception.
+        """Stops the server, and waits until it has exited. All pending calls raise an exception.
 
-        This much can be done out of a garbage collection, too. The threads cannot be waited for there: one of them may
-        want a lock of logging's that this very thread holds.
+        This is also safe during garbage collection. The threads cannot be joined there: one of them may
+        need a logging lock that this very thread holds.
         """
         if os.getpid() != self._owner:
             return
@@ -366,19 +366,19 @@ class Connection:
             self._process.wait()
 
     def let_go(self) -> None:
-        """In a forked child: gives up the server's input, or the server would not see its owner die."""
+        """In a forked child: closes the server's input, or the server would not notice that its owner died."""
         _raw(self._process.stdin).close()
 
 
 class Server:
-    """The handle that sandboxes share. When the last of them is collected, or Python exits, the server is ended."""
+    """The handle that sandboxes share. When the last of them is collected, or Python exits, the server is stopped."""
 
     def __init__(self, command: Sequence[str], on_call: OnCall) -> None:
         self.connection = Connection(command, on_call)
         self._end = weakref.finalize(self, self.connection.end)
 
     def close(self) -> None:
-        """Ends the server."""
+        """Stops the server."""
         self.connection.close()
         self._end.detach()
 
@@ -396,7 +396,7 @@ os.register_at_fork(after_in_child=_let_go_in_child)
 
 
 def _encode(message: Mapping[str, Any]) -> bytes:
-    """One line. Raises ValueError for text that has no UTF-8, which the server could not read."""
+    """One line. Raises ValueError for text that cannot be encoded as UTF-8, which the server could not read."""
     return json.dumps(message, ensure_ascii=False, allow_nan=False).encode("utf-8") + b"\n"
 
 
@@ -405,7 +405,7 @@ def _refusal(number: Any, message: str) -> Dict[str, Any]:
 
 
 def _raw(pipe: Optional[IO[bytes]]) -> io.RawIOBase:
-    """A pipe of the process's as what it is: there is one, and it has no buffer."""
+    """Returns a pipe of the process as a raw stream: it exists, and has no buffer."""
     return cast(io.RawIOBase, pipe)
 
 
@@ -419,7 +419,7 @@ def _nonsense(line: bytes) -> ProtocolError:
 
 
 def _error(error: Dict[str, Any]) -> WardianError:
-    """What an error object of the protocol means."""
+    """Returns the exception for an error object of the protocol."""
     code, message = error["code"], str(error.get("message", ""))
     if code == 1:
         data = error.get("data")

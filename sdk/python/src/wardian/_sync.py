@@ -1,4 +1,4 @@
-"""The sandbox for ordinary code: every call waits for its answer. Threads may share one."""
+"""The sandbox for ordinary code: every call blocks. Threads may share a sandbox."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ T = TypeVar("T")
 
 
 class Sandbox:
-    """A computer that cannot hurt anyone: a shell, the Unix tools, and files in memory.
+    """A computer that cannot do damage: a shell, the Unix tools, and files in memory.
 
-    Best used in a ``with`` statement, which ends it::
+    Best used in a ``with`` statement, which closes it::
 
         with Sandbox(timeout=10) as sandbox:
             sandbox.run("x=1; cd /tmp")
             print(sandbox.run("echo $x; pwd").stdout)
 
     Args:
-        timeout: how many seconds a command may take; 30 by default, ``math.inf`` for as long as it takes.
-        fs_limit_bytes: how much its files may hold.
-        limits: what else it may use up.
-        mounts: files to start with.
-        env: variables to start with.
-        extensions: functions to be its commands, see :mod:`wardian.extensions`.
+        timeout: the timeout of a command in seconds; 30 by default, ``math.inf`` for none.
+        fs_limit_bytes: the maximum size of its files.
+        limits: its other limits.
+        mounts: initial files.
+        env: initial variables.
+        extensions: functions to expose as commands, see :mod:`wardian.extensions`.
         tool_allowlist: the only programs it may start.
         pool: how many shells the server keeps warm.
-        nice: 0 to 19; the higher, the smaller its share of the CPU.
-        state_dir: where ``export_state(file=…)`` and ``import_state(file=…)`` have their files.
-        binary: the program, if not the one that came with this package.
+        nice: 0 to 19; a higher value means a smaller share of the CPU.
+        state_dir: the directory for ``export_state(file=…)`` and ``import_state(file=…)``.
+        binary: the program, if not the one bundled with this package.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Sandbox:
         self._handle = start(options, Extensions(extensions), binary, state_dir)
 
     def _beside(self, origin: Origin, id: str) -> Sandbox:
-        """Another sandbox of the same server."""
+        """Returns another sandbox of the same server."""
         sandbox = Sandbox.__new__(Sandbox)
         sandbox._handle = Handle(self._handle.server, origin, id)
         return sandbox
@@ -70,7 +70,7 @@ class Sandbox:
 
     @property
     def id(self) -> Optional[str]:
-        """Its id in the protocol; None for the server's first."""
+        """Its id in the protocol; None for the server's first sandbox."""
         return self._handle.id
 
     @property
@@ -108,17 +108,17 @@ class Sandbox:
         on_stdout: Optional[Callable[[str], object]] = None,
         on_stderr: Optional[Callable[[str], object]] = None,
     ) -> RunResult:
-        """Runs a script. The shell lives from run to run: variables, functions and the directory stay.
+        """Runs a script. The shell's state persists between runs: variables, functions and the directory.
 
-        A failure, a timeout or a limit is a result, not an exception, unless ``check`` is true. Commands of one
-        sandbox run one after the other. If this is interrupted (Ctrl-C), so is the command.
+        Failures, timeouts and limits are returned, not raised, unless ``check`` is true. Commands of one
+        sandbox run one after the other. If this call is interrupted (Ctrl-C), so is the command.
 
         Args:
-            command: what to run; as long as you like, up to ``Limits.command_bytes``.
-            stdin: what it reads.
-            timeout: in seconds, for this command.
-            check: raise :class:`CommandError` unless it succeeds.
-            on_stdout: called here, in this thread, with each piece of output as it comes.
+            command: the script, of at most ``Limits.command_bytes``.
+            stdin: its standard input.
+            timeout: in seconds, for this command only.
+            check: raises :class:`CommandError` unless it succeeds.
+            on_stdout: called in this thread with each piece of output as it arrives.
             on_stderr: the same for standard error.
         """
         if on_stdout is None and on_stderr is None:
@@ -142,39 +142,39 @@ class Sandbox:
             raise
 
     def stream(self, command: str, *, stdin: Optional[Content] = None, timeout: Optional[float] = None) -> Stream:
-        """Runs a script and hands its output on as it comes::
+        """Runs a script and returns its output as it arrives::
 
             with sandbox.stream("make") as stream:
                 for piece in stream:
                     print(piece.data, end="")
             print(stream.result.exit_code)
 
-        Leaving before the end cancels the command.
+        Leaving the block early cancels the command.
         """
         return Stream(self._handle, _calls.run(command, stdin, timeout, stream=True))
 
     def cancel(self) -> bool:
-        """Ends the command that runs, from another thread; False when none does. It answers exit code 125."""
+        """Cancels the running command, from another thread; False if there is none. The command exits with 125."""
         return self._do(_calls.cancel())
 
     def suspend(self) -> None:
-        """Stops all its processes where they are. A running command's clock stands still."""
+        """Pauses all its processes. A running command's clock stops."""
         self._do(_calls.suspend())
 
     def resume(self) -> None:
-        """Lets them go on."""
+        """Resumes them."""
         self._do(_calls.resume())
 
     def history(self) -> List[HistoryEntry]:
-        """The commands that were run."""
+        """Returns the commands that were run."""
         return self._do(_calls.history())
 
     def clear_history(self) -> None:
-        """Forgets them."""
+        """Clears the history."""
         self._do(_calls.clear_history())
 
     def mount(self, path: str, files: Mapping[str, Content], *, writable: bool = False) -> None:
-        """Shows these files at ``path``. What the sandbox writes there, if it may, stays in the sandbox."""
+        """Mounts these files at ``path``. If they are writable, changes stay in the sandbox."""
         self._do(_calls.mount(path, files, writable))
 
     # -- a sandbox is a value ------------------------------------------------------------------------------------
@@ -186,24 +186,24 @@ class Sandbox:
     def fork(self, count: int) -> List[Sandbox]: ...
 
     def fork(self, count: Optional[int] = None) -> Union[Sandbox, List[Sandbox]]:
-        """A sandbox that is like this one, or a list of ``count`` of them. They share everything until one writes."""
+        """Forks the sandbox: returns a copy-on-write clone, or a list of ``count`` of them."""
         forks = [self._beside(Origin.FORK, id) for id in self._do(_calls.fork(1 if count is None else count))]
         return forks[0] if count is None else forks
 
     def sibling(self, label: str = "") -> Sandbox:
-        """A fresh sandbox with the options of this one, in the same server."""
+        """Creates a fresh sandbox with the same options, on the same server."""
         return self._beside(Origin.SIBLING, self._do(_calls.create_sandbox(label)))
 
     def siblings(self) -> List[SandboxInfo]:
-        """The sandboxes that :meth:`sibling` made."""
+        """Returns the sandboxes created by :meth:`sibling`."""
         return self._do(_calls.list_sandboxes())
 
     def snapshot(self) -> str:
-        """Keeps what the sandbox is now, and answers a name for it."""
+        """Takes a snapshot of the sandbox and returns its id."""
         return self._do(_calls.snapshot())
 
     def restore(self, snapshot: str) -> None:
-        """Becomes that again: files, shell and all. As often as you like."""
+        """Restores a snapshot, with files and shell. A snapshot can be restored many times."""
         self._do(_calls.restore(snapshot))
 
     @overload
@@ -213,7 +213,7 @@ class Sandbox:
     def export_state(self, *, file: str) -> None: ...
 
     def export_state(self, *, file: Optional[str] = None) -> Optional[bytes]:
-        """The whole sandbox as one archive; with ``file``, a name in ``state_dir``, written there by the server."""
+        """Returns the whole sandbox as one archive, or has the server write it to ``file`` in ``state_dir``."""
         return self._do(_calls.export_state()) if file is None else self._do(_calls.export_state_to(file))
 
     @overload
@@ -223,7 +223,7 @@ class Sandbox:
     def import_state(self, *, file: str) -> None: ...
 
     def import_state(self, data: Optional[bytes] = None, *, file: Optional[str] = None) -> None:
-        """Becomes what an archive holds. A damaged one is an error and changes nothing."""
+        """Replaces the sandbox's state by an archive's. A damaged archive is an error and changes nothing."""
         if (data is None) == (file is None):
             raise TypeError("either data or file")
         self._do(_calls.import_state(data) if data is not None else _calls.import_state_from(file or ""))
@@ -231,7 +231,7 @@ class Sandbox:
     # -- the end -------------------------------------------------------------------------------------------------
 
     def destroy(self) -> None:
-        """Ends this sandbox. With the first one its server ends, and so do all the others."""
+        """Destroys this sandbox. Destroying the first one stops its server, and with it all the others."""
         if self._handle.origin is Origin.ROOT:
             return self.close()
         if not self._handle.gone:
@@ -239,11 +239,11 @@ class Sandbox:
             self._handle.gone = True
 
     def kill(self) -> None:
-        """Ends everything at once: this sandbox, all others of its server, and the server."""
+        """Stops everything immediately: this sandbox, all others of its server, and the server."""
         self._handle.server.connection.kill()
 
     def close(self) -> None:
-        """Ends the server and all its sandboxes, and waits until it has ended. May be called again."""
+        """Stops the server and all its sandboxes, and waits until it has exited. May be called again."""
         self._handle.server.close()
 
     def __enter__(self) -> Sandbox:
@@ -260,7 +260,7 @@ class Sandbox:
 
 
 class Commands:
-    """A sandbox's commands, for those who look for them here."""
+    """An alternative way to call a sandbox's ``run``, ``stream`` and ``cancel``."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self.run = sandbox.run
@@ -269,37 +269,37 @@ class Commands:
 
 
 class Files:
-    """A sandbox's files. These calls act at once, also while a command runs."""
+    """A sandbox's files. These calls act immediately, even while a command runs."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
 
     def read(self, path: str) -> bytes:
-        """A file's content."""
+        """Reads a file."""
         return self._sandbox._do(_calls.read_file(path))
 
     def read_text(self, path: str) -> str:
-        """A file's content as text, which must be UTF-8."""
+        """Reads a file as text, which must be UTF-8."""
         return self.read(path).decode("utf-8")
 
     def write(self, path: str, content: Content) -> None:
-        """Writes a file, text as UTF-8."""
+        """Writes a file; text is encoded as UTF-8."""
         self._sandbox._do(_calls.write_file(path, content))
 
     def list(self, path: str) -> List[FileEntry]:
-        """What is in a directory, sorted by name."""
+        """Lists a directory, sorted by name."""
         return self._sandbox._do(_calls.list_files(path))
 
     def mkdir(self, path: str) -> None:
-        """Makes a directory, and its parents where they are missing."""
+        """Creates a directory and missing parents."""
         self._sandbox._do(_calls.mkdir(path))
 
     def rm(self, path: str) -> None:
-        """Removes a file, or a directory with all that is in it."""
+        """Removes a file, or a directory recursively."""
         self._sandbox._do(_calls.rm(path))
 
     def stat(self, path: str) -> FileStat:
-        """What is at a path."""
+        """Returns a file's metadata."""
         return self._sandbox._do(_calls.stat(path))
 
 
@@ -310,7 +310,7 @@ class Env:
         self._sandbox = sandbox
 
     def get(self, name: str, default: Optional[str] = None) -> Optional[str]:
-        """A variable's value."""
+        """Returns a variable's value."""
         value = self._sandbox._do(_calls.get_env(name))
         return default if value is None else value
 
@@ -332,7 +332,7 @@ class Env:
 
 
 class Stream(Iterator[Output]):
-    """A command's output as it comes, and then its result. For one thread."""
+    """A command's output as it arrives, and then its result. Not thread-safe."""
 
     def __init__(self, handle: Handle, call: Call[RunResult]) -> None:
         # The connection must not hold on to this object, or nobody would hear that it was dropped.
@@ -359,13 +359,13 @@ class Stream(Iterator[Output]):
 
     @property
     def result(self) -> RunResult:
-        """What came of the command; waits for its end. Pieces that were not taken are dropped; the result has them."""
+        """The command's result; waits for the command to finish. Drops unread pieces; the result contains them."""
         for _ in self:
             pass
         return self._call.answer(self._request.answer.result())
 
     def close(self) -> None:
-        """Cancels the command, unless it has ended."""
+        """Cancels the command, unless it has finished."""
         self._handle.abandon(self._request)
 
     def __enter__(self) -> Stream:

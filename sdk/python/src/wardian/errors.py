@@ -1,7 +1,7 @@
-"""Everything that can go wrong, one class for each thing a caller may want to do about it.
+"""The exceptions of the package, one class for each way a caller may want to react.
 
-A command that fails, times out or runs into a limit is not among them: that is a :class:`~wardian.RunResult`, unless it
-was run with ``check=True``.
+A command that fails, times out or hits a limit returns a :class:`~wardian.RunResult`; it does not raise unless it was
+run with ``check=True``.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class WardianError(Exception):
-    """The base of them all."""
+    """The base class of all exceptions."""
 
 
 class SandboxError(WardianError):
-    """The sandbox said no: the file is not there, the disk is full, and the like."""
+    """An operation in the sandbox failed: the file does not exist, the disk is full, and so on."""
 
     def __init__(self, message: str, errno: Optional[str] = None) -> None:
         super().__init__(message)
@@ -26,7 +26,7 @@ class SandboxError(WardianError):
 
 
 class InvalidRequestError(WardianError):
-    """The server does not take this request: an option it does not know, a sandbox that is gone, a cap reached."""
+    """The server rejected the request: an unknown option, a sandbox that is gone, a limit reached."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -39,27 +39,27 @@ class RequestTooLargeError(WardianError):
 
 
 class ServerFaultError(WardianError):
-    """Something broke in the server, and it says what. It lives on."""
+    """An internal error in the server, with its message. The server keeps running."""
 
 
 class ServerDiedError(WardianError):
-    """The server ended while it was needed, and all its sandboxes with it."""
+    """The server died, and all its sandboxes with it."""
 
 
 class ProtocolError(WardianError):
-    """The server said what is not in the protocol. It has been ended, for nothing it says can be relied on."""
+    """The server violated the protocol. It has been killed, because its responses can no longer be trusted."""
 
 
 class SandboxClosedError(WardianError):
-    """The sandbox, or the one it was made from, has been closed."""
+    """The sandbox, or the one it was created from, has been closed."""
 
 
 class BinaryNotFoundError(WardianError):
-    """The program ``wardian`` is nowhere to be found."""
+    """The ``wardian`` program was not found."""
 
 
 class CommandError(WardianError):
-    """A command that was to succeed (``check=True``) did not."""
+    """A command run with ``check=True`` failed."""
 
     def __init__(self, result: RunResult) -> None:
         super().__init__(result.describe())
@@ -68,4 +68,4 @@ class CommandError(WardianError):
 
 
 class CommandTimeoutError(CommandError):
-    """A command that was to succeed did not end in time."""
+    """A command run with ``check=True`` timed out."""

@@ -1,7 +1,7 @@
-"""Functions of yours as commands of the sandbox.
+"""Your functions as commands in the sandbox.
 
-A function becomes the program ``/usr/bin/NAME``, which pipes, ``xargs`` and ``type`` see like any other. Its arguments
-are the words of the command line::
+A function becomes the program ``/usr/bin/NAME``, which pipes, ``xargs`` and ``type`` see like any other. It gets
+the command-line arguments::
 
     def weather(city: str, days: str = "1") -> str:
         "Tells tomorrow's weather."
@@ -10,14 +10,14 @@ are the words of the command line::
     with Sandbox(extensions=[weather]) as sandbox:
         sandbox.run("weather Bergen 3 | tr a-z A-Z")
 
-Parameters called ``stdin``, ``env`` and ``cwd`` are filled in if the function has them, as keyword-only ones::
+``stdin``, ``env`` and ``cwd`` are passed if the function has them as keyword-only parameters::
 
     def shout(*words: str, stdin: str) -> str: ...
 
-What it returns is its standard output; None is none, and :class:`ExtensionResult` says it all. An exception is exit
-code 1 and a line on standard error; ``sys.exit(n)`` is exit code n. The function may be ``async``.
+It returns its standard output, None for no output, or an :class:`ExtensionResult`. An exception becomes exit
+code 1 and a line on standard error; ``sys.exit(n)`` becomes exit code n. The function may be ``async``.
 
-It runs under the command's timeout: when that ends, its answer is not waited for any more, but Python cannot stop it.
+It runs under the command's timeout: after that the sandbox no longer waits for it, but Python cannot stop the function.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MISUSE = 2
 
 @dataclass(frozen=True)
 class ExtensionResult:
-    """What a call comes to."""
+    """The result of a call."""
 
     stdout: str = ""
     stderr: str = ""
@@ -48,9 +48,9 @@ class ExtensionResult:
 
 @dataclass(frozen=True)
 class Extension:
-    """A function and what the sandbox tells of it in ``NAME --help`` and ``extensions list``.
+    """A function and its description in ``NAME --help`` and ``extensions list``.
 
-    What is left out comes from the function: its name, the first line of its docstring, its parameters.
+    Anything left out is taken from the function: its name, the first line of its docstring, its parameters.
     """
 
     function: Callable[..., object]
@@ -70,11 +70,11 @@ class Extension:
 
     @property
     def command(self) -> str:
-        """What it is called in the sandbox."""
+        """Its name in the sandbox."""
         return self.name or str(getattr(self.function, "__name__", ""))
 
     def spec(self) -> Dict[str, Any]:
-        """As the protocol has it."""
+        """Returns its protocol representation."""
         documented = (inspect.getdoc(self.function) or "").strip().split("\n")[0]
         return {
             "name": self.command,
@@ -96,7 +96,7 @@ class Extension:
         return " ".join(words)
 
     def call(self, params: Mapping[str, Any], wait: Callable[[Coroutine[Any, Any, object]], object]) -> ExtensionResult:
-        """Calls the function as a command line asks for. ``wait`` runs a coroutine to its end."""
+        """Calls the function with a command line's arguments. ``wait`` runs a coroutine to its end."""
         signature = inspect.signature(self.function)
         context = {name: params[name] for name in _CONTEXT if name in signature.parameters}
         try:
@@ -119,7 +119,7 @@ ExtensionLike = Union[Extension, Callable[..., object]]
 
 
 class Extensions:
-    """The extensions of a server, by name, and how their coroutines are waited for."""
+    """The extensions of a server, by name, and how their coroutines are awaited."""
 
     def __init__(self, given: Sequence[ExtensionLike]) -> None:
         self._by_name: Dict[str, Extension] = {}
@@ -132,7 +132,7 @@ class Extensions:
             self._by_name[extension.command] = extension
 
     def specs(self) -> List[Dict[str, Any]]:
-        """As the protocol has them."""
+        """Returns their protocol representation."""
         return [extension.spec() for extension in self._by_name.values()]
 
     def invoke(self, params: Mapping[str, Any]) -> Dict[str, Any]:

@@ -1,4 +1,4 @@
-"""File contents: how they travel, and how a directory of the host's becomes files of a sandbox."""
+"""File contents: how they are encoded, and how to read a host directory into files for a sandbox."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Content = Union[str, bytes]
 
 
 def encode(content: Content) -> str:
-    """As the protocol has it."""
+    """Encodes it for the protocol."""
     data = content.encode("utf-8") if isinstance(content, str) else bytes(content)
     return base64.b64encode(data).decode("ascii")
 
 
 def encode_all(files: Mapping[str, Content]) -> Dict[str, str]:
-    """Each of them as the protocol has it."""
+    """Encodes each of them for the protocol."""
     return {name: encode(content) for name, content in files.items()}
 
 
 def decode(data: str) -> bytes:
-    """Back again. Raises ValueError for what is not base64."""
+    """Decodes it. Raises ValueError for what is not base64."""
     try:
         return base64.b64decode(data, validate=True)
     except binascii.Error as error:
@@ -34,9 +34,9 @@ def decode(data: str) -> bytes:
 def read_directory(
     directory: Union[str, "os.PathLike[str]"], keep: Callable[[str], bool] = lambda name: True
 ) -> Dict[str, bytes]:
-    """The regular files below a directory of the host's, by their paths in it, ready for a :class:`~wardian.Mount`.
+    """Returns the regular files below a host directory, by their paths in it, for a :class:`~wardian.Mount`.
 
-    ``keep`` is asked for each path (``"src/main.py"``); it decides for directories too, so that ``.git`` need not be
+    ``keep`` is called for each path (``"src/main.py"``), including directories, so that ``.git`` need not be
     read. Symbolic links are neither read nor followed: they could lead anywhere.
     """
     root = Path(directory)

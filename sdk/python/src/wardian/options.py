@@ -1,4 +1,4 @@
-"""What a new sandbox is told. Whatever is left out is the server's default."""
+"""The options of a new sandbox. Anything left out has the server's default."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RPC_BYTES = 128 << 20
 
 @dataclass(frozen=True)
 class Limits:
-    """What a sandbox may use up. None: the default."""
+    """The limits of a sandbox. None means the default."""
 
     stdout_bytes: Optional[int] = None
     stderr_bytes: Optional[int] = None
@@ -26,7 +26,7 @@ class Limits:
     open_files: Optional[int] = None
 
     def params(self) -> Dict[str, int]:
-        """As the protocol has them."""
+        """Returns their protocol representation."""
         named = {
             "stdoutBytes": self.stdout_bytes,
             "stderrBytes": self.stderr_bytes,
@@ -42,7 +42,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Mount:
-    """Files to show at a path. They live in memory; :func:`~wardian.files.read_directory` brings them from the host."""
+    """Files to mount at a path. They are in memory; :func:`~wardian.files.read_directory` reads them from the host."""
 
     path: str
     #: Contents by name; a name may have directories in it.
@@ -51,7 +51,7 @@ class Mount:
     writable: bool = False
 
     def params(self) -> Dict[str, Any]:
-        """As the protocol has it."""
+        """Returns its protocol representation."""
         return {"path": self.path, "files": encode_all(self.files), "writable": self.writable}
 
 
@@ -65,7 +65,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Options:
-    """Everything ``Sandbox(…)`` takes that the server has to know."""
+    """The arguments of ``Sandbox(…)`` that the server needs."""
 
     timeout: Optional[float]
     fs_limit_bytes: Optional[int]
@@ -77,7 +77,7 @@ class Options:
     nice: Optional[int]
 
     def params(self, extensions: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
-        """The params of ``create``."""
+        """Returns the params of ``create``."""
         params: Dict[str, Any] = {"limits": self.limits.params()}
         if self.timeout is not None:
             params["timeoutMs"] = milliseconds(self.timeout)
@@ -99,7 +99,7 @@ class Options:
 
 
 def milliseconds(seconds: float) -> int:
-    """A timeout as the protocol has it: whole milliseconds, and zero for as long as it takes."""
+    """Converts a timeout for the protocol: whole milliseconds, and zero for none."""
     if not seconds > 0:
         raise ValueError(f"a timeout is a positive number of seconds, not {seconds!r}")
     return 0 if math.isinf(seconds) else math.ceil(seconds * 1000)

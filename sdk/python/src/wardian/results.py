@@ -1,4 +1,4 @@
-"""What calls answer."""
+"""The results of calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHOWN = 2000
 
 @dataclass(frozen=True)
 class Truncated:
-    """Which output was longer than its cap."""
+    """Which output was longer than its limit."""
 
     stdout: bool = False
     stderr: bool = False
@@ -24,7 +24,7 @@ class Truncated:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What came of a command."""
+    """The result of a command."""
 
     #: The script's exit code; 124 after a timeout, 125 when it was cancelled.
     exit_code: int
@@ -58,22 +58,22 @@ class RunResult:
 
     @property
     def timed_out(self) -> bool:
-        """Whether it was ended by its timeout."""
+        """Whether it timed out."""
         return self.error_class == "TIMEOUT"
 
     @property
     def cancelled(self) -> bool:
-        """Whether it was ended by ``cancel()``."""
+        """Whether it was cancelled by ``cancel()``."""
         return self.error_class == "CANCELLED"
 
     def check(self) -> RunResult:
-        """Itself if it is :attr:`ok`; else raises :class:`CommandError` (:class:`CommandTimeoutError`)."""
+        """Returns itself if it is :attr:`ok`; else raises :class:`CommandError` (:class:`CommandTimeoutError`)."""
         if self.ok:
             return self
         raise CommandTimeoutError(self) if self.timed_out else CommandError(self)
 
     def describe(self) -> str:
-        """What happened, in a line, and the end of standard error."""
+        """Returns what happened, in one line, and the end of standard error."""
         why = f", {self.error_class}" if self.error_class else ""
         what = f"the command exited with {self.exit_code}{why}"
         said = self.stderr.strip()
@@ -84,7 +84,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Output:
-    """A piece of output, as it came."""
+    """A piece of output."""
 
     #: ``"stdout"`` or ``"stderr"``.
     stream: str
@@ -99,7 +99,7 @@ class Output:
 
 @dataclass(frozen=True)
 class FileEntry:
-    """A name in a directory."""
+    """An entry of a directory."""
 
     name: str
     #: ``"file"``, ``"dir"`` or ``"symlink"``.
@@ -109,7 +109,7 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class FileStat:
-    """What a path leads to."""
+    """A file's metadata."""
 
     name: str
     #: ``"file"``, ``"dir"`` or ``"symlink"``.
@@ -133,7 +133,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True)
 class SandboxInfo:
-    """A sandbox of the server's, as ``list()`` tells of it."""
+    """A sandbox of the server, as listed by ``siblings()``."""
 
     id: str
     label: str

@@ -1,14 +1,14 @@
-"""A sandbox as a tool of a language model, in the formats of OpenAI and Anthropic.
+"""A sandbox as a tool for a language model, in the formats of OpenAI and Anthropic.
 
 A :class:`ShellTool` has the schema to send with a request, and answers the calls that come back, as plain dictionaries:
-no vendor's package is needed, and objects of theirs are understood as well::
+no vendor package is needed, and vendors' objects are accepted as well::
 
     tool = ShellTool(sandbox)
     response = client.messages.create(tools=[tool.anthropic_schema()], …)
     results = [tool.anthropic_result(block) for block in response.content if block.type == "tool_use"]
 
-Whatever the model asks for, it gets an answer: a command that fails, arguments that are not what the schema says and
-limits are told to the model, and none of them is an exception.
+Whatever the model asks for, it gets a reply: failing commands, arguments that do not match the schema and limits are
+reported to the model, not raised.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class _Tool:
         return arguments["command"], min(float(timeout), self.max_timeout)
 
     def describe(self, result: RunResult) -> str:
-        """A result in words for the model: output, then whatever it must know to read it rightly."""
+        """Describes a result for the model: the output, then what it needs to know to interpret it."""
         parts = []
         if result.stdout:
             parts.append(self._shorten(result.stdout).rstrip("\n"))
@@ -149,10 +149,10 @@ class ShellTool(_Tool):
 
     Args:
         sandbox: where commands run.
-        name: what the model calls it.
-        description: what the model is told of it.
-        max_timeout: how many seconds a command may take at most, whatever the model says.
-        max_output: how many characters of each stream the model is shown.
+        name: the tool's name for the model.
+        description: the tool's description for the model.
+        max_timeout: the longest timeout in seconds, whatever the model asks for.
+        max_output: the maximum characters of each stream shown to the model.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class ShellTool(_Tool):
 
 
 class AsyncShellTool(_Tool):
-    """The same over an :class:`~wardian.AsyncSandbox`."""
+    """The tool over an :class:`~wardian.AsyncSandbox`."""
 
     def __init__(
         self,

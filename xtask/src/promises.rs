@@ -11,6 +11,7 @@ mod tests {
             "kernel" => "crates/kernel/tests/kernel",
             "kernel/src" => "crates/kernel/src",
             "vfs" => "crates/vfs/tests/vfs",
+            "vfs/src" => "crates/vfs/src",
             "wardian" => "crates/sandbox/tests/sandbox",
             "server" => "crates/server/tests/server",
             "audit" => "crates/audit/tests/audit",

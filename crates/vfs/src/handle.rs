@@ -1,10 +1,10 @@
 //! Open files.
 
+use crate::held::Held;
 use crate::place::{Ino, MountSpot};
 use crate::tree::Tree;
 use crate::{DirEntry, FileKind, Place};
 use bitflags::bitflags;
-use cap_std::fs::File;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -54,9 +54,9 @@ pub struct Handle {
 #[derive(Clone, Debug)]
 pub(crate) enum Open {
     /// `lower` is the host file to read from while an overlay has not copied the content.
-    Inode { ino: Ino, lower: Option<Arc<File>>, listing: Option<Listing> },
+    Inode { ino: Ino, lower: Option<Arc<Held>>, listing: Option<Listing> },
     /// A file or directory on the host.
-    Host { spot: MountSpot, file: Option<Arc<File>>, listing: Listing },
+    Host { spot: MountSpot, file: Option<Arc<Held>>, listing: Listing },
     /// A computed file, as it was when opened.
     Virtual { spot: MountSpot, content: Arc<[u8]>, listing: Listing },
 }

@@ -8,6 +8,7 @@
 //! that runs it may do, and a file of another user that this process cannot read stays unreadable.
 
 use crate::handle::OpenFlags;
+use crate::held::{Held, Holding};
 use crate::stat::{SetTime, Stat};
 use crate::{Caller, Errno, FileKind, Result};
 use cap_std::ambient_authority;
@@ -20,6 +21,7 @@ use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A name with its inode number and kind.
 pub(crate) type Listed = (Vec<u8>, u64, FileKind);
@@ -27,6 +29,7 @@ pub(crate) type Listed = (Vec<u8>, u64, FileKind);
 /// An opened host directory.
 pub(crate) struct HostDir {
     root: Dir,
+    holding: Holding,
     /// Where journals of changes to it are kept.
     state: Option<PathBuf>,
 }
@@ -60,7 +63,13 @@ fn makeable(path: &[u8]) -> Result<&Path> {
 
 impl HostDir {
     pub(crate) fn open(path: &Path, state: Option<PathBuf>) -> Result<HostDir> {
-        Ok(HostDir { root: Dir::open_ambient_dir(path, ambient_authority())?, state })
+        let root = Dir::open_ambient_dir(path, ambient_authority())?;
+        Ok(HostDir { root, holding: Holding::default(), state })
+    }
+
+    /// Opens something to keep it open.
+    pub(crate) fn hold(&self, open: impl FnOnce(&HostDir) -> Result<File>) -> Result<Arc<Held>> {
+        self.holding.hold(|| open(self))
     }
 
     pub(crate) fn root(&self) -> &Dir {

@@ -265,7 +265,7 @@ impl Tree {
         match &handle.open {
             Open::Inode { ino, .. } => self.allocate_inode(*ino, offset, end, handle.by_root),
             Open::Host { file: Some(file), .. } => {
-                Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), offset, len)?)
+                Ok(rustix::fs::fallocate(&***file, rustix::fs::FallocateFlags::empty(), offset, len)?)
             }
             _ => Err(Errno::ENODEV),
         }

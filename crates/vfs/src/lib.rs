@@ -46,6 +46,7 @@ mod disk;
 mod errno;
 mod fsck;
 mod handle;
+mod held;
 mod host;
 mod inode;
 mod install;

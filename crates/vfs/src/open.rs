@@ -131,9 +131,10 @@ impl Tree {
             }
             Spot::Mount(spot) => {
                 let spot = spot.child(name);
-                let file = self.host_for_change(&spot)?.create(&spot.path, flags, mode)?;
+                let host = self.host_for_change(&spot)?;
+                let file = host.hold(|host| host.create(&spot.path, flags, mode))?;
                 let stat = self.stat_place(who, &Place::mounted(spot.clone()))?;
-                let open = Open::Host { spot, file: Some(Arc::new(file)), listing: Listing::default() };
+                let open = Open::Host { spot, file: Some(file), listing: Listing::default() };
                 Ok(new_handle(who, open, flags, &stat))
             }
         }
@@ -171,7 +172,7 @@ impl Tree {
         let listing = listing.map(|_| Listing::default());
         let lower = match inode.file().and_then(FileBody::lower_spot) {
             Some(spot) if flags.intersects(OpenFlags::READ | OpenFlags::WRITE) => {
-                Some(Arc::new(self.host_of(spot)?.open_file(&spot.path, OpenFlags::READ)?))
+                Some(self.host_of(spot)?.hold(|host| host.open_file(&spot.path, OpenFlags::READ))?)
             }
             _ => None,
         };
@@ -199,8 +200,8 @@ impl Tree {
             source => {
                 let host = source.host_dir().ok_or(Errno::EIO)?;
                 let file = match stat.kind {
-                    FileKind::Dir => Some(Arc::new(host.open_dir(&spot.path)?)),
-                    FileKind::File => Some(Arc::new(host.open_file(&spot.path, flags)?)),
+                    FileKind::Dir => Some(host.hold(|host| host.open_dir(&spot.path))?),
+                    FileKind::File => Some(host.hold(|host| host.open_file(&spot.path, flags))?),
                     // A pipe, socket or device of the host: opening could wait for ever, or act.
                     _ => return Err(Errno::ENXIO),
                 };

@@ -12,6 +12,7 @@ use wasmtime::{Config, Engine, Linker, Module, WasmFeatures};
 use crate::admit::{self, Admitted};
 use crate::artifact::{self, ArtifactCache};
 use crate::compiler::{CompileError, Compiler};
+use crate::descriptors::{Share, Use};
 use crate::family::Family;
 use crate::imports::{Import, Imports};
 use crate::instance::Ctx;
@@ -304,7 +305,10 @@ impl KernelInner {
         let charge = family.charge(bytes).ok_or_else(|| {
             CompileError::TooMuch("is left to this sandbox and its forks for compiled programs".to_owned())
         })?;
-        Program::new("user program", module, &self.linker, Some((admitted, charge)))
+        let descriptor = Share::take(Use::Code).map_err(|_| {
+            CompileError::Unavailable("too many programs are running; try again later".to_owned())
+        })?;
+        Program::new("user program", module, &self.linker, Some((admitted, charge, descriptor)))
             .map_err(|error| CompileError::Refused(error.to_string()))
     }
 }

@@ -415,6 +415,7 @@ impl Machine {
 
     /// Kills everything, and drops the programs that were compiled for it.
     pub fn kill_all(&self) {
+        self.table().close();
         self.kill_where(|_| true);
         let membership = self.membership.lock().take();
         drop(membership);

@@ -222,6 +222,8 @@ pub(crate) struct Table {
     next: Pid,
     limit: usize,
     gate: Arc<Gate>,
+    /// The sandbox is being destroyed: nothing is added any more.
+    closed: bool,
 }
 
 /// Numbers start again after this one.
@@ -229,7 +231,7 @@ const MAX_PID: Pid = 32_767;
 
 impl Table {
     pub(crate) fn new(limit: usize, gate: Arc<Gate>) -> Table {
-        Table { entries: BTreeMap::new(), next: 1, limit, gate }
+        Table { entries: BTreeMap::new(), next: 1, limit, gate, closed: false }
     }
 
     /// Adds a process. Returns EAGAIN if the sandbox has as many as it may, or its run is being killed.
@@ -238,7 +240,7 @@ impl Table {
             seed.run.hit("processes");
             return Err(Errno::EAGAIN);
         }
-        if seed.run.is_over() {
+        if self.closed || seed.run.is_over() {
             return Err(Errno::EAGAIN);
         }
         seed.run.count_process();
@@ -247,10 +249,15 @@ impl Table {
 
     /// Adds a process that lives across commands.
     pub(crate) fn add_resident(&mut self, seed: Seed) -> Result<Arc<Process>> {
-        if self.entries.len() >= self.limit {
+        if self.closed || self.entries.len() >= self.limit {
             return Err(Errno::EAGAIN);
         }
         Ok(self.insert(0, None, seed, true))
+    }
+
+    /// Adds nothing from here on, so that whoever kills all processes has them all.
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
     }
 
     fn insert(&mut self, parent: Pid, group: Option<Pid>, seed: Seed, resident: bool) -> Arc<Process> {

@@ -8,6 +8,7 @@ use tokio::sync::{OnceCell, watch};
 use wasmtime::{InstancePre, Linker, Module};
 
 use crate::admit::{Admitted, MAPPINGS};
+use crate::descriptors::Share;
 use crate::family::CodeCharge;
 use crate::image::Image;
 use crate::instance::Ctx;
@@ -44,6 +45,8 @@ pub struct Program {
     pub(crate) stock: Stock,
     /// What its owner is charged for its code, if it is a user's.
     code: Option<CodeCharge>,
+    /// The same for the file that its code is in.
+    _descriptor: Option<Share>,
 }
 
 impl Program {
@@ -52,7 +55,7 @@ impl Program {
         name: &str,
         module: Module,
         linker: &Linker<Ctx>,
-        user: Option<(Admitted, CodeCharge)>,
+        user: Option<(Admitted, CodeCharge, Share)>,
     ) -> Result<Arc<Program>, KernelError> {
         let system = user.is_none();
         let native = module.imports().any(|import| import.module() == crate::sys::MODULE);
@@ -61,9 +64,11 @@ impl Program {
         let pre = linker
             .instantiate_pre(&module)
             .map_err(|e| KernelError::Program(name.to_owned(), format!("{e:#}")))?;
-        let (admitted, code) = user.unzip();
-        let Admitted { instance_bytes, mappings } =
-            admitted.unwrap_or(Admitted { instance_bytes: 0, mappings: MAPPINGS });
+        let (admitted, code, descriptor) = match user {
+            Some((admitted, code, descriptor)) => (admitted, Some(code), Some(descriptor)),
+            None => (Admitted { instance_bytes: 0, mappings: MAPPINGS }, None, None),
+        };
+        let Admitted { instance_bytes, mappings } = admitted;
         Ok(Arc::new(Program {
             name: name.to_owned(),
             pre,
@@ -75,6 +80,7 @@ impl Program {
             template: OnceCell::new(),
             stock: Stock::new(system),
             code,
+            _descriptor: descriptor,
         }))
     }
 

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::descriptors;
 use crate::family::Family;
 use crate::program::{Known, Later, Program};
 
@@ -14,8 +15,13 @@ use crate::program::{Known, Later, Program};
 const MOST_EACH: u64 = 64 << 20;
 /// The most code that is kept for all of them.
 const MOST: u64 = 256 << 20;
-/// The least a program counts for: mappings, a descriptor and tables, however small its code is.
+/// The least a program counts for, however small its code is: it has mappings and tables.
 const LEAST: u64 = 256 << 10;
+
+/// The same, where the descriptors that programs hold are scarcer than memory.
+fn least() -> u64 {
+    LEAST.max(MOST / descriptors::most_idle_programs() as u64)
+}
 
 type Hash = [u8; 32];
 
@@ -117,7 +123,7 @@ impl<P> UserCache<P> {
     ) -> Evicted<P> {
         let owner = owner.id();
         self.now += 1;
-        let new = Kept { program, bytes: bytes.max(LEAST), owners: Vec::new() };
+        let new = Kept { program, bytes: bytes.max(least()), owners: Vec::new() };
         let kept = self.kept.entry(hash).or_insert(new);
         if let Some(before) = kept.owners.iter().position(|share| share.owner == owner) {
             self.versions.remove(&(owner, kept.owners.swap_remove(before).version));

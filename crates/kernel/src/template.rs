@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use wardian_vfs::Errno;
 
-use crate::descriptors;
+use crate::descriptors::{Share, Use};
 use crate::image::{PIECE, between_pieces};
 use crate::pages::{self, PAGE, Page};
 use crate::stock::Stock;
@@ -29,7 +29,7 @@ pub(crate) struct Template {
     end: usize,
     /// Numbers of the pages in the file; the others are zeros.
     kept: Vec<u32>,
-    _descriptor: descriptors::Share,
+    _descriptor: Share,
 }
 
 impl Template {
@@ -49,7 +49,7 @@ impl Template {
         kept.extend(written);
         kept.sort_unstable();
         kept.dedup();
-        let descriptor = descriptors::Share::take()?;
+        let descriptor = Share::take(Use::Memory)?;
         let file = memory_file(c"wardian-template")?;
         file.set_len(end as u64)?;
         for piece in kept.chunks(PIECE) {

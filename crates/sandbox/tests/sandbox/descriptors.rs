@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use wardian::Sandbox;
+use wardian::{Limits, Sandbox};
 
 use crate::support::{output, sandbox};
 
@@ -10,13 +10,21 @@ use crate::support::{output, sandbox};
 const LIMIT: usize = 256;
 const SANDBOXES: usize = LIMIT + 44;
 
-/// In a process of its own, whose limit of descriptors is low and cannot be raised.
 #[test]
 fn more_large_sandboxes_than_descriptors_lock_nobody_out() {
+    at_a_low_limit("large_sandboxes_at_a_low_limit");
+}
+
+#[test]
+fn more_programs_than_descriptors_lock_nobody_out() {
+    at_a_low_limit("programs_at_a_low_limit");
+}
+
+/// Runs a test in a process of its own, whose limit of descriptors is low and cannot be raised.
+fn at_a_low_limit(test: &str) {
     let own = std::env::current_exe().expect("a path");
-    let script = format!(
-        "ulimit -n {LIMIT}; exec \"$0\" --exact descriptors::large_sandboxes_at_a_low_limit --ignored --nocapture"
-    );
+    let script =
+        format!("ulimit -n {LIMIT}; exec \"$0\" --exact descriptors::{test} --ignored --nocapture");
     let done = Command::new("sh").args(["-c", &script]).arg(own).output().expect("it runs");
     let said = [done.stdout, done.stderr].concat();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&said));
@@ -44,4 +52,44 @@ async fn large_sandboxes_at_a_low_limit() {
         let fork = sandbox.fork().await.expect("a fork");
         assert_eq!(output(&fork, "echo $(echo ${#x}) $y").await, expected);
     }
+}
+
+/// The code of each program is in a file, which takes a descriptor while it is kept or runs.
+#[tokio::test]
+#[ignore = "more_programs_than_descriptors_lock_nobody_out runs it"]
+async fn programs_at_a_low_limit() {
+    let mut sandboxes = Vec::new();
+    for owner in 0..4 {
+        let sandbox = sandbox().await;
+        for number in 0..20 {
+            run_program(&sandbox, owner * 1_000 + number, "").await;
+        }
+        sandboxes.push(sandbox);
+    }
+    assert!(open_descriptors() < LIMIT / 2, "{} are open", open_descriptors());
+    // Nor do programs that run take what others need.
+    let limits = Limits { processes: 200, ..Limits::default() };
+    let busy = Sandbox::builder().limits(limits).timeout(None).build().await.expect("a sandbox");
+    for number in 0..60 {
+        run_program(&busy, 10_000 + number, "&").await;
+    }
+    assert!(open_descriptors() < LIMIT / 2, "{} are open", open_descriptors());
+    assert_eq!(output(&sandbox().await, "echo hi | cat").await, "hi\n");
+    drop(busy);
+    run_program(&sandboxes[0], 20_000, "").await;
+}
+
+/// Runs a program that no one has run before; one that is started with `&` never ends.
+async fn run_program(sandbox: &Sandbox, number: usize, how: &str) {
+    let work = if how.is_empty() { "" } else { "(loop (br 0))" };
+    let text = format!(
+        r#"(module (memory (export "memory") 1) (data (i32.const 8) "{number}") (func (export "_start") {work}))"#
+    );
+    sandbox.files().write("/tmp/program", &wat::parse_str(text).expect("a module")).await.expect("a file");
+    let result = sandbox.run(format!("chmod +x /tmp/program; /tmp/program {how}")).await.expect("a result");
+    assert_eq!(result.exit_code, 0, "{}", String::from_utf8_lossy(&result.stderr));
+}
+
+fn open_descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").expect("descriptors").count()
 }

@@ -100,6 +100,30 @@ async fn a_deadline_ends_work_on_a_directory_of_a_million() {
     assert!(sandbox.machine().tree().await.usage().inodes > 1_000_000);
 }
 
+/// Processes that only make other processes, in the background: the command itself is over.
+#[tokio::test]
+async fn nothing_of_a_fork_bomb_outlives_its_sandbox() {
+    for round in 0..40 {
+        let sandbox = sandbox().await;
+        let machine = sandbox.machine();
+        let bomb = sandbox.run("f() { f | f & }; f").await.unwrap();
+        assert_eq!(bomb.exit_code, 0, "{bomb:?}");
+        if round % 2 == 0 {
+            sandbox.destroy().await;
+        }
+        drop(sandbox);
+        for _ in 0..2_000 {
+            if machine.census().processes == 0 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        // Not even later.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert_eq!(machine.census().processes, 0, "round {round}: {:?}", machine.census());
+    }
+}
+
 /// Waits until the shell is alone. What was killed goes within a tick, not at once.
 async fn settled(machine: &Arc<Machine>) {
     let alone = |census: Census| census.processes == 1 && census.descriptors == 3;

@@ -11,8 +11,9 @@
 //!                nobody can write any more, all readers have ended
 //! ```
 //!
-//! Background jobs are not waited for, and neither is what they go on to write. The pipes in question are those that
-//! were opened for writing by the name of a descriptor, which is what `>(…)` is.
+//! The pipes in question are those that were opened for writing by the name of a descriptor, which is what `>(…)` is, and
+//! that processes of this run opened or wrote to. Background jobs are not waited for, and neither is what they go on to
+//! write, nor what is left over from an earlier run.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
@@ -27,13 +28,14 @@ use crate::outlet::Outlet;
 use crate::pause::pause;
 use crate::pipe::Pipe;
 use crate::proc::{Pid, Process};
+use crate::run::Run;
 use crate::stream::Standard;
 
 /// How long to wait before looking again, at first and at most.
 const SOON: Duration = Duration::from_micros(200);
 const LATER: Duration = Duration::from_millis(20);
 
-/// The pipes of `>(…)` that somebody has opened.
+/// The pipes of `>(…)` that a run has to do with.
 #[derive(Default)]
 pub(crate) struct Substitutions(Mutex<Vec<Weak<Pipe>>>);
 
@@ -41,25 +43,26 @@ impl Substitutions {
     /// Notes one. There are no more of them than pipes, which the sandbox is charged for.
     pub(crate) fn note(&self, pipe: &Arc<Pipe>) {
         let mut noted = self.0.lock();
-        noted.retain(|known| known.strong_count() > 0 && !std::ptr::eq(known.as_ptr(), Arc::as_ptr(pipe)));
-        noted.push(Arc::downgrade(pipe));
+        let is_it = |known: &Weak<Pipe>| std::ptr::eq(known.as_ptr(), Arc::as_ptr(pipe));
+        if !noted.last().is_some_and(is_it) {
+            noted.retain(|known| known.strong_count() > 0 && !is_it(known));
+            noted.push(Arc::downgrade(pipe));
+        }
     }
 
     fn live(&self) -> Vec<Arc<Pipe>> {
-        let mut noted = self.0.lock();
-        noted.retain(|known| known.strong_count() > 0);
-        noted.iter().filter_map(Weak::upgrade).collect()
+        self.0.lock().iter().filter_map(Weak::upgrade).collect()
     }
 }
 
-/// Waits until everything written so far to the pipes of `>(…)` has come out at the other end. `shell` is the process
-/// that is at rest, and not part of it.
-pub(crate) async fn drained(machine: &Machine, shell: Pid) {
-    let mut open: Vec<(Arc<Pipe>, u64)> = machine.substitutions().live().into_iter().map(marked).collect();
+/// Waits until everything a run has written to `>(…)` so far has come out at the other end. `shell` is the process that is
+/// at rest, and not part of it.
+pub(crate) async fn drained(machine: &Machine, run: &Run, shell: Pid) {
+    let mut open: Vec<(Arc<Pipe>, u64)> = run.substitutions().live().into_iter().map(marked).collect();
     let mut followed: HashSet<u64> = HashSet::new();
     while let Some((pipe, mark)) = open.pop() {
         let mut wait = SOON;
-        while !pipe.is_drained(mark) {
+        while !is_drained(machine, &pipe, mark) {
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(LATER);
         }
@@ -77,24 +80,45 @@ fn marked(pipe: Arc<Pipe>) -> (Arc<Pipe>, u64) {
     (pipe, mark)
 }
 
+/// Whether the first `mark` bytes of `pipe` have been dealt with. One that only its own readers could write to is at its
+/// end already: a child that was just forked has yet to close what it does not need.
+fn is_drained(machine: &Machine, pipe: &Arc<Pipe>, mark: u64) -> bool {
+    let writes_only = |process: &Process| {
+        let fds = process.fds.lock();
+        let writes = fds.iter().any(|(_, fd)| writes_to(&fd.file).is_some_and(|to| Arc::ptr_eq(to, pipe)));
+        writes && !fds.iter().any(|(_, fd)| reads_from(&fd.file, pipe))
+    };
+    pipe.is_drained(mark) && (!pipe.has_readers() || processes(machine).iter().any(|p| writes_only(p)))
+}
+
 /// The pipes that readers of `pipe` write to.
 fn downstream(machine: &Machine, pipe: &Arc<Pipe>, shell: Pid) -> Vec<Arc<Pipe>> {
     if !pipe.has_readers() {
         return Vec::new();
     }
-    let processes: Vec<_> = machine.table().iter().map(|(_, entry)| entry.process.clone()).collect();
     let mut found = Vec::new();
-    for process in processes.iter().filter(|process| process.pid != shell) {
+    for process in processes(machine).iter().filter(|process| process.pid != shell) {
         let fds = process.fds.lock();
-        let reads = |file: &OpenFile| matches!(file, OpenFile::Reader(reader) | OpenFile::Both(reader, _) if Arc::ptr_eq(reader.pipe(), pipe));
-        if fds.iter().any(|(_, fd)| reads(&fd.file)) {
-            found.extend(fds.iter().filter_map(|(_, fd)| match &*fd.file {
-                OpenFile::Writer(writer) => Some(writer.pipe().clone()),
-                _ => None,
-            }));
+        if fds.iter().any(|(_, fd)| reads_from(&fd.file, pipe)) {
+            found.extend(fds.iter().filter_map(|(_, fd)| writes_to(&fd.file).cloned()));
         }
     }
     found
+}
+
+fn processes(machine: &Machine) -> Vec<Arc<Process>> {
+    machine.table().iter().map(|(_, entry)| entry.process.clone()).collect()
+}
+
+fn reads_from(file: &OpenFile, pipe: &Arc<Pipe>) -> bool {
+    matches!(file, OpenFile::Reader(reader) | OpenFile::Both(reader, _) if Arc::ptr_eq(reader.pipe(), pipe))
+}
+
+fn writes_to(file: &OpenFile) -> Option<&Arc<Pipe>> {
+    match file {
+        OpenFile::Writer(writer) => Some(writer.pipe()),
+        _ => None,
+    }
 }
 
 /// Closes the pipes that a shell holds; those that are its own streams become the run's again.

@@ -219,6 +219,9 @@ pub(crate) async fn write_file(
 
 /// What went into the pipe counts, whatever happens to the rest.
 async fn write_pipe(process: &Process, pipe: &PipeWriter, data: &[u8]) -> Result<usize> {
+    if pipe.pipe().is_substitution() {
+        process.run().substitutions().note(pipe.pipe());
+    }
     let mut written = pipe.try_write(data)?;
     if written == data.len() {
         return Ok(written);

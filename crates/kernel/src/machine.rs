@@ -9,7 +9,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wardian_vfs::{Errno, Handle, Mount, Place, Result, Tree};
 
 use crate::allowlist::Allowlist;
-use crate::drain::Substitutions;
 use crate::family::{Family, Membership};
 use crate::fd::{Fd, OpenFile, ReleaseBin, TreeFile};
 use crate::gate::Gate;
@@ -43,7 +42,6 @@ pub struct Machine {
     fifos: Mutex<HashMap<u64, Weak<Pipe>>>,
     /// One program is compiled at a time.
     compiling: Arc<Semaphore>,
-    substitutions: Substitutions,
     membership: Mutex<Option<Membership>>,
 }
 
@@ -109,7 +107,6 @@ impl Machine {
                 gate,
                 fifos: Mutex::default(),
                 compiling: Arc::new(Semaphore::new(1)),
-                substitutions: Substitutions::default(),
                 membership: Mutex::new(Some(membership)),
             }
         })
@@ -153,11 +150,6 @@ impl Machine {
     /// Waits for the sandbox's turn to compile a program.
     pub(crate) async fn compiling(&self) -> Result<OwnedSemaphorePermit> {
         self.compiling.clone().acquire_owned().await.map_err(|_| Errno::EIO)
-    }
-
-    /// The pipes of `>(…)`.
-    pub(crate) fn substitutions(&self) -> &Substitutions {
-        &self.substitutions
     }
 
     pub(crate) fn meter(&self) -> &Arc<Meter> {

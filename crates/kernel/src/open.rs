@@ -73,7 +73,8 @@ impl Call<'_> {
             OpenFile::Reader(_) | OpenFile::Writer(_) | OpenFile::Both(..) => {
                 let pipe = entry.file.pipe().ok_or(Errno::EIO)?.clone();
                 if number >= FIRST_SUBSTITUTION && flags.contains(OpenFlags::WRITE) && pipe.file().is_none() {
-                    self.machine().substitutions().note(&pipe);
+                    pipe.set_substitution();
+                    self.process().run().substitutions().note(&pipe);
                 }
                 self.open_pipe(pipe, flags).await
             }

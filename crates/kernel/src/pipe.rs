@@ -29,6 +29,8 @@ pub(crate) struct Pipe {
     id: u64,
     /// The file that names it, if it is a FIFO: held open as long as the pipe is.
     file: OnceLock<Arc<OpenFile>>,
+    /// Whether somebody opened it for writing by the name of a descriptor, as `>(…)` is.
+    substitution: AtomicBool,
     state: Mutex<State>,
     changed_for_readers: Notify,
     changed_for_writers: Notify,
@@ -120,6 +122,7 @@ impl Pipe {
         Arc::new(Pipe {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             file: OnceLock::new(),
+            substitution: AtomicBool::new(false),
             state: Mutex::new(state),
             changed_for_readers: Notify::new(),
             changed_for_writers: Notify::new(),
@@ -165,6 +168,15 @@ impl Pipe {
 
     pub(crate) fn has_readers(&self) -> bool {
         self.state.lock().readers > 0
+    }
+
+    /// Says that it is that of `>(…)`.
+    pub(crate) fn set_substitution(&self) {
+        self.substitution.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_substitution(&self) -> bool {
+        self.substitution.load(Ordering::Relaxed)
     }
 
     /// How many bytes were ever written to it.

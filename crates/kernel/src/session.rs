@@ -306,7 +306,7 @@ impl Session {
                 if lets_go || matches!(ended, Ended::Left(_)) {
                     drain::let_go_of_pipes(&process, &outlet);
                 }
-                drain::drained(&machine, process.pid).await;
+                drain::drained(&machine, &process.run(), process.pid).await;
             }
             let _ = done.send(ended);
         };

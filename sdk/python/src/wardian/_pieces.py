@@ -1,7 +1,7 @@
 """Pieces of output that wait to be taken, in as little room as they need.
 
-A guest may write a million single bytes, to both streams by turns. As a million objects they would take a hundred times the
-room of the output itself; here a piece takes its bytes and eight more.
+A guest may write a million single bytes, to both streams by turns. As a million objects they would take a hundred times
+the room of the output itself; here a piece takes its bytes and eight more.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -13,8 +12,8 @@ use wardian_hosttools::{Mode, PoolConfig, ToolSandbox, WorkerPool};
 use wardian_server::result_object;
 
 use crate::mount::Mount;
-use crate::out::{OutputError, remark, say};
-use crate::streams::{Stdin, copy_to};
+use crate::out::{remark, say};
+use crate::streams::{Stdin, copy_output};
 use crate::{duration, mount, out, tools};
 
 /// Run a script in a new sandbox and exit with its code.
@@ -89,7 +88,7 @@ async fn run(arguments: Arguments) -> Result<u8> {
         builder = builder.mount(mount.host, mount.path, mount.mode);
     }
     let sandbox = builder.build().await?;
-    let run = Run::new(script).stdin(stdin);
+    let run = Run::new(script).stdin(stdin).last();
     let code =
         if arguments.json { print_json(&sandbox, run).await? } else { pass_through(&sandbox, run).await? };
     for Mount { host, path, .. } in &overlays {
@@ -187,19 +186,13 @@ fn script(arguments: &Arguments) -> Result<(Vec<u8>, std::sync::Arc<Input>)> {
 }
 
 async fn pass_through(sandbox: &Sandbox, run: Run) -> Result<u8> {
-    let (stdout, stdout_thread) = copy_to(std::io::stdout());
-    let (stderr, stderr_thread) = copy_to(std::io::stderr());
-    let result = sandbox.run_with(run.on_stdout(stdout).on_stderr(stderr)).await;
-    // The senders are gone with the run, so both threads end when they have written what there was.
-    let (stdout, stderr) = (ended(stdout_thread), ended(stderr_thread));
+    let (run, copying) = copy_output(run);
+    let result = sandbox.run_with(run).await;
+    // The senders are gone with the run, so the threads end when they have written what there was.
+    let copied = copying.end();
     let code = result?.exit_code;
-    stdout.map_err(OutputError::stdout)?;
-    stderr.map_err(OutputError::stderr)?;
+    copied?;
     Ok(code)
-}
-
-fn ended(thread: JoinHandle<std::io::Result<()>>) -> std::io::Result<()> {
-    thread.join().unwrap_or_else(|_| Err(std::io::Error::other("its writer panicked")))
 }
 
 async fn print_json(sandbox: &Sandbox, run: Run) -> Result<u8> {

@@ -7,7 +7,9 @@ use std::thread::JoinHandle;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::sync::mpsc;
-use wardian::{Source, SourceRead};
+use wardian::{Piece, Run, Source, SourceRead, Stream};
+
+use crate::out::OutputError;
 
 /// How many pieces of output may wait for a slow terminal before the guest does.
 const PIECES: usize = 16;
@@ -50,17 +52,62 @@ fn wait(stdin: BorrowedFd<'_>, timeout: PollTimeout) -> nix::Result<bool> {
     poll(&mut [PollFd::new(stdin, PollFlags::POLLIN)], timeout).map(|ready| ready > 0)
 }
 
-/// A thread that writes what the run produces, and the channel to it.
-pub(crate) fn copy_to(
-    mut writer: impl Write + Send + 'static,
-) -> (mpsc::Sender<Vec<u8>>, JoinHandle<std::io::Result<()>>) {
-    let (sender, mut pieces) = mpsc::channel::<Vec<u8>>(PIECES);
-    let thread = std::thread::spawn(move || {
-        while let Some(piece) = pieces.blocking_recv() {
-            // Returning closes the channel, which tells the guest, as a broken pipe would.
-            writer.write_all(&piece).and_then(|()| writer.flush())?;
+/// The threads that write what a run produces.
+pub(crate) struct Copying(Vec<JoinHandle<Result<(), OutputError>>>);
+
+impl Copying {
+    /// Waits until all is written; the first that could not be is the error.
+    pub(crate) fn end(self) -> Result<(), OutputError> {
+        let panicked = |_| Err(OutputError::stdout(std::io::Error::other("its writer panicked")));
+        let ended: Vec<_> = self.0.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)).collect();
+        ended.into_iter().collect()
+    }
+}
+
+/// Has a run's output written to ours. Where both streams are the same file outside, they are written by one thread, in the
+/// order in which the run writes them; else each has its own, and a reader that is slow with one does not hold up the
+/// other.
+pub(crate) fn copy_output(run: Run) -> (Run, Copying) {
+    if are_one(std::io::stdout().as_fd(), std::io::stderr().as_fd()) {
+        let (sender, mut pieces) = mpsc::channel::<Piece>(PIECES);
+        let thread = std::thread::spawn(move || {
+            while let Some(Piece { stream, bytes, .. }) = pieces.blocking_recv() {
+                write(stream, &bytes)?;
+            }
+            Ok(())
+        });
+        return (run.on_output(sender), Copying(vec![thread]));
+    }
+    let copy = |stream| {
+        let (sender, mut pieces) = mpsc::channel::<Vec<u8>>(PIECES);
+        let thread = std::thread::spawn(move || {
+            while let Some(piece) = pieces.blocking_recv() {
+                // Returning closes the channel, which tells the guest, as a broken pipe would.
+                write(stream, &piece)?;
+            }
+            Ok(())
+        });
+        (sender, thread)
+    };
+    let ((stdout, stdout_thread), (stderr, stderr_thread)) = (copy(Stream::Stdout), copy(Stream::Stderr));
+    (run.on_stdout(stdout).on_stderr(stderr), Copying(vec![stdout_thread, stderr_thread]))
+}
+
+fn write(stream: Stream, bytes: &[u8]) -> Result<(), OutputError> {
+    match stream {
+        Stream::Stdout => {
+            let mut stdout = std::io::stdout().lock();
+            stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(OutputError::stdout)
         }
-        Ok(())
-    });
-    (sender, thread)
+        Stream::Stderr => std::io::stderr().lock().write_all(bytes).map_err(OutputError::stderr),
+    }
+}
+
+/// Whether two descriptors lead to the same file, pipe or terminal.
+fn are_one(one: BorrowedFd<'_>, other: BorrowedFd<'_>) -> bool {
+    let file = |fd: BorrowedFd<'_>| nix::sys::stat::fstat(fd).ok().map(|stat| (stat.st_dev, stat.st_ino));
+    let terminal = |fd: BorrowedFd<'_>| nix::sys::termios::tcgetsid(fd).ok();
+    // A terminal can have two names, but it has one session.
+    (file(one).is_some() && file(one) == file(other))
+        || (terminal(one).is_some() && terminal(one) == terminal(other))
 }

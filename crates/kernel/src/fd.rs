@@ -7,9 +7,10 @@ use wardian_vfs::{Errno, Handle, Place, Result};
 
 use crate::input::Input;
 use crate::limits::{Charge, Meter};
+use crate::outlet::Outlet;
 use crate::pipe::{Pipe, PipeReader, PipeWriter};
 use crate::run::Run;
-use crate::stream::{Output, Standard};
+use crate::stream::Standard;
 use crate::tty::Terminal;
 
 /// An open file description: what `dup` and `fork` share, including its offset.
@@ -25,7 +26,7 @@ pub(crate) enum OpenFile {
     /// A run's input.
     Input(Arc<Input>),
     /// A run's output or error stream.
-    Output(Arc<Output>, Standard),
+    Output(Arc<Outlet>, Standard),
     /// A run's terminal, in place of one of its streams.
     Terminal(Arc<Terminal>, Standard),
 }

@@ -208,8 +208,9 @@ pub(crate) async fn write_file(
         OpenFile::Tree(f) => write_tree_in_pieces(machine, f, data, offset, largest).await,
         _ if offset.is_some() => Err(Errno::ESPIPE),
         OpenFile::Writer(pipe) | OpenFile::Both(_, pipe) => write_pipe(process, pipe, data).await,
-        OpenFile::Output(output, _) => {
-            process.interruptible(output.write(&data[..data.len().min(STREAM_CHUNK)])).await
+        OpenFile::Output(outlet, which) => {
+            let data = &data[..data.len().min(STREAM_CHUNK)];
+            process.interruptible(outlet.write(which.stream(), data)).await
         }
         OpenFile::Terminal(tty, _) => process.interruptible(tty.write(machine, process, data)).await,
         OpenFile::Reader(_) | OpenFile::Input(_) => Err(Errno::EBADF),
@@ -218,6 +219,9 @@ pub(crate) async fn write_file(
 
 /// What went into the pipe counts, whatever happens to the rest.
 async fn write_pipe(process: &Process, pipe: &PipeWriter, data: &[u8]) -> Result<usize> {
+    if pipe.pipe().is_substitution() {
+        process.run().substitutions().note(pipe.pipe());
+    }
     let mut written = pipe.try_write(data)?;
     if written == data.len() {
         return Ok(written);

@@ -12,6 +12,9 @@ use crate::pipe::Pipe;
 use crate::stream::Standard;
 use crate::{foreign, procfs};
 
+/// The lowest descriptor that a shell has `>(…)` at. Those below are what scripts open, `/dev/stdout` among them.
+const FIRST_SUBSTITUTION: u32 = 10;
+
 impl Call<'_> {
     /// Opens what is at `path` from `at`; returns its descriptor.
     pub(crate) async fn open_path(
@@ -54,7 +57,7 @@ impl Call<'_> {
     async fn open_descriptor(&mut self, link: Handle, flags: OpenFlags) -> Result<Fd> {
         let place = link.place();
         self.machine().tree().await.close(link);
-        let entry = self.descriptor_at(&place)?;
+        let (entry, number) = self.descriptor_at(&place)?;
         match &*entry.file {
             OpenFile::Tree(file) => {
                 let (caller, machine) = (self.process().caller(), self.machine().clone());
@@ -69,6 +72,10 @@ impl Call<'_> {
             }
             OpenFile::Reader(_) | OpenFile::Writer(_) | OpenFile::Both(..) => {
                 let pipe = entry.file.pipe().ok_or(Errno::EIO)?.clone();
+                if number >= FIRST_SUBSTITUTION && flags.contains(OpenFlags::WRITE) && pipe.file().is_none() {
+                    pipe.set_substitution();
+                    self.process().run().substitutions().note(&pipe);
+                }
                 self.open_pipe(pipe, flags).await
             }
         }
@@ -81,11 +88,12 @@ impl Call<'_> {
         Ok(Fd::new(OpenFile::Terminal(terminal, Standard::Input)))
     }
 
-    /// The descriptor that a link in `/proc` stands for.
-    pub(crate) fn descriptor_at(&self, link: &Place) -> Result<Fd> {
+    /// The descriptor that a link in `/proc` stands for, and its number.
+    pub(crate) fn descriptor_at(&self, link: &Place) -> Result<(Fd, u32)> {
         let (pid, fd) = link.mount_path().and_then(procfs::descriptor_of).ok_or(Errno::ELOOP)?;
         let owner = self.machine().table().get(pid).map(|entry| entry.process.clone());
-        owner.ok_or(Errno::ENOENT)?.fd(fd).map_err(|_| Errno::ENOENT)
+        let entry = owner.ok_or(Errno::ENOENT)?.fd(fd).map_err(|_| Errno::ENOENT)?;
+        Ok((entry, fd))
     }
 
     async fn open_fifo(&mut self, handle: Handle, name: Vec<u8>) -> Result<Fd> {

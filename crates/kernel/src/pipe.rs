@@ -30,6 +30,8 @@ pub(crate) struct Pipe {
     id: u64,
     /// The file that names it, if it is a FIFO: held open as long as the pipe is.
     file: OnceLock<Arc<OpenFile>>,
+    /// Whether somebody opened it for writing by the name of a descriptor, as `>(…)` is.
+    substitution: AtomicBool,
     state: Mutex<State>,
     changed_for_readers: Notify,
     changed_for_writers: Notify,
@@ -48,6 +50,10 @@ struct State {
     /// opened and closed.
     reader_opens: u64,
     writer_opens: u64,
+    /// Bytes written and read, ever, and how many had been read when somebody last asked for more.
+    written: u64,
+    read: u64,
+    asked_after: u64,
 }
 
 /// What can be done on one end right now, for `poll_oneoff`.
@@ -110,10 +116,14 @@ impl Pipe {
             writers: 0,
             reader_opens: 0,
             writer_opens: 0,
+            written: 0,
+            read: 0,
+            asked_after: 0,
         };
         Arc::new(Pipe {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             file: OnceLock::new(),
+            substitution: AtomicBool::new(false),
             state: Mutex::new(state),
             changed_for_readers: Notify::new(),
             changed_for_writers: Notify::new(),
@@ -159,6 +169,27 @@ impl Pipe {
 
     pub(crate) fn has_readers(&self) -> bool {
         self.state.lock().readers > 0
+    }
+
+    /// Says that it is that of `>(…)`.
+    pub(crate) fn set_substitution(&self) {
+        self.substitution.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_substitution(&self) -> bool {
+        self.substitution.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes were ever written to it.
+    pub(crate) fn written(&self) -> u64 {
+        self.state.lock().written
+    }
+
+    /// Whether the first `mark` bytes have been dealt with: whoever read them came back for more or, where no more can
+    /// come, has closed it.
+    pub(crate) fn is_drained(&self, mark: u64) -> bool {
+        let state = self.state.lock();
+        state.readers == 0 || (state.writers > 0 && state.asked_after >= mark)
     }
 
     /// Waits until someone opens it for writing, unless someone has.
@@ -242,11 +273,13 @@ impl PipeReader {
     /// `None` when there is nothing to read yet.
     pub(crate) fn try_read(&self, buf: &mut [u8]) -> Option<usize> {
         let mut state = self.pipe.state.lock();
+        state.asked_after = state.read;
         if state.bytes.is_empty() && state.writers > 0 && !buf.is_empty() {
             return None;
         }
         let was_full = state.left() < ATOMIC;
         let n = take_front(&mut state.bytes, buf);
+        state.read += n as u64;
         drop(state);
         // A writer waits only on a pipe too full for it, so the wake-up can be spared otherwise.
         if was_full && n > 0 {
@@ -256,7 +289,8 @@ impl PipeReader {
     }
 
     pub(crate) fn readiness(&self) -> Readiness {
-        let state = self.pipe.state.lock();
+        let mut state = self.pipe.state.lock();
+        state.asked_after = state.read;
         Readiness { bytes: state.bytes.len(), hangup: state.writers == 0 }
     }
 
@@ -320,6 +354,7 @@ impl PipeWriter {
         let n = if data.len() <= ATOMIC && room < data.len() { 0 } else { room.min(data.len()) };
         let was_empty = state.bytes.is_empty();
         state.bytes.extend(&data[..n]);
+        state.written += n as u64;
         drop(state);
         if was_empty && n > 0 {
             self.pipe.changed_for_readers.notify_waiters();
@@ -426,6 +461,26 @@ mod tests {
         drop(writer);
         assert_eq!(reader.try_read(&mut buf), Some(2));
         assert_eq!(reader.try_read(&mut buf), Some(0));
+    }
+
+    #[test]
+    fn a_pipe_is_drained_when_its_reader_comes_back_for_more_or_is_gone() {
+        let (reader, writer) = pipe();
+        let mut buf = [0; 8];
+        assert_eq!(writer.try_write(b"ab"), Ok(2));
+        let mark = reader.pipe.written();
+        assert!(!reader.pipe.is_drained(mark), "nobody has read it");
+        assert_eq!(reader.try_read(&mut buf), Some(2));
+        assert!(!reader.pipe.is_drained(mark), "its reader has it still");
+        assert_eq!(writer.try_write(b"c"), Ok(1));
+        assert_eq!(reader.try_read(&mut buf), Some(1));
+        assert!(reader.pipe.is_drained(mark), "what came later does not count");
+        drop(writer);
+        assert_eq!(reader.try_read(&mut buf), Some(0));
+        let pipe = reader.pipe.clone();
+        assert!(!pipe.is_drained(mark), "at the end it may have something to say yet");
+        drop(reader);
+        assert!(pipe.is_drained(mark));
     }
 
     #[tokio::test]

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::clock::Clock;
+use crate::drain::Substitutions;
 use crate::tty::Terminal;
 
 /// How many refused programs are remembered by name.
@@ -27,6 +28,7 @@ pub(crate) struct Run {
     bytes_read: AtomicU64,
     bytes_written: AtomicU64,
     terminal: Option<Arc<Terminal>>,
+    substitutions: Substitutions,
     clock: Clock,
 }
 
@@ -39,6 +41,11 @@ impl Run {
     /// The terminal its processes were started at.
     pub(crate) fn terminal(&self) -> Option<Arc<Terminal>> {
         self.terminal.clone()
+    }
+
+    /// The pipes of `>(…)` that its processes have opened or written to.
+    pub(crate) fn substitutions(&self) -> &Substitutions {
+        &self.substitutions
     }
 
     /// The clock of its timeout.

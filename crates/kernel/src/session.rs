@@ -20,6 +20,7 @@ use crate::input::Input;
 use crate::instance::{Ending, Instance, Tenant};
 use crate::limits::Meter;
 use crate::machine::Machine;
+use crate::outlet::Outlet;
 use crate::proc::{Process, Seed, Status};
 use crate::program::Program;
 use crate::room::Berth;
@@ -28,7 +29,7 @@ use crate::signal::Signals;
 use crate::stream::{Output, Standard};
 use crate::strings::Strings;
 use crate::tty::Terminal;
-use crate::{spawn, task};
+use crate::{drain, spawn, task};
 
 /// How long the program may take to look up or set a variable.
 const ENVIRONMENT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -41,10 +42,8 @@ pub struct Command {
     pub around: Option<(Vec<u8>, Vec<u8>)>,
     /// Descriptor 0.
     pub input: Arc<Input>,
-    /// Descriptor 1.
-    pub stdout: Arc<Output>,
-    /// Descriptor 2.
-    pub stderr: Arc<Output>,
+    /// Descriptors 1 and 2.
+    pub output: Arc<Output>,
     /// What replaces all three, if it runs on a terminal.
     pub terminal: Option<Arc<Terminal>>,
     /// Its timeout.
@@ -55,6 +54,8 @@ pub struct Command {
     pub cancel: Arc<Notify>,
     /// Whether to roll back the files if it is killed.
     pub rolls_back: bool,
+    /// At its end the shell lets go of the pipes it holds, as one that exits does: what reads from them sees their end.
+    pub lets_go: bool,
 }
 
 /// How a command ended.
@@ -103,6 +104,8 @@ pub struct Session {
     rest: Rest,
     cwd: Cwd,
     fds: Vec<(u32, HeldFd)>,
+    /// What descriptors 1 and 2 of its processes lead to.
+    outlet: Arc<Outlet>,
     warm: Option<Instance>,
 }
 
@@ -136,7 +139,8 @@ impl Session {
         let fds = hold_fds(&process.fds.lock());
         let rest = Rest { image, env, umask, signals };
         let (machine, program) = (machine.clone(), program.clone());
-        Ok(Session { machine, process, program, rest, cwd, fds, warm: None })
+        let outlet = Outlet::keeping(machine.meter());
+        Ok(Session { machine, process, program, rest, cwd, fds, outlet, warm: None })
     }
 
     /// Restores an idle session in a machine whose tree is a clone of the one it was captured with (see
@@ -151,7 +155,8 @@ impl Session {
         let process = add_process(machine, program, cwd.clone())?;
         let fds = wake_fds(&at_rest.fds, machine);
         let (machine, program) = (machine.clone(), program.clone());
-        let session = Session { machine, process, program, rest, cwd, fds, warm: None };
+        let outlet = Outlet::keeping(machine.meter());
+        let session = Session { machine, process, program, rest, cwd, fds, outlet, warm: None };
         session.return_to_rest();
         Ok(session)
     }
@@ -201,8 +206,9 @@ impl Session {
         let run = Arc::new(Run::at(command.terminal.clone()));
         let before = if command.rolls_back { Some(self.machine.tree().await.clone()) } else { None };
         let job = job(&mut command);
-        let Command { input, stdout, stderr, terminal, timeout, cancel, background, .. } = command;
-        let streams = Streams { input, stdout, stderr, terminal };
+        let Command { input, output, terminal, timeout, cancel, background, lets_go, .. } = command;
+        let output = if terminal.is_none() { Some(output) } else { None };
+        let streams = Streams { input, output, terminal, lets_go };
         let (verdict, answer) = self.work(&run, job, &streams, timeout, &cancel).await;
         match (verdict, before) {
             (Verdict::Exited(_), _) => self.limit_background(&run, background),
@@ -235,8 +241,7 @@ impl Session {
     }
 
     async fn inquire(&mut self, job: Job) -> Result<Option<Vec<u8>>, Errno> {
-        let (input, stdout, stderr) = (Input::empty(), closed_output(), closed_output());
-        let streams = Streams { input, stdout, stderr, terminal: None };
+        let streams = Streams { input: Input::empty(), output: None, terminal: None, lets_go: false };
         let (run, never) = (Arc::default(), Notify::new());
         match self.work(&run, job, &streams, Some(ENVIRONMENT_TIMEOUT), &never).await {
             (Verdict::Exited(_), answer) => Ok(answer),
@@ -260,12 +265,14 @@ impl Session {
         self.process.survive();
         self.attach(streams);
         let done = match self.source(cancel).await {
-            Ok(Some(source)) => self.execute(run, source, job, timeout, cancel).await,
+            Ok(Some(source)) => self.execute(run, source, job, streams, (timeout, cancel)).await,
             Ok(None) => (Verdict::Cancelled, None),
             Err(_) => (Verdict::Killed(crate::signal::SIGKILL), None),
         };
-        streams.stdout.close();
-        streams.stderr.close();
+        if let Some(output) = &streams.output {
+            self.outlet.detach(self.machine.meter());
+            output.close();
+        }
         if !matches!(done.0, Verdict::Exited(_)) {
             self.machine.kill_run(run, Some(self.process.pid));
             self.return_to_rest();
@@ -278,20 +285,30 @@ impl Session {
         run: &Arc<Run>,
         source: Source,
         job: Job,
-        timeout: Option<Duration>,
-        cancel: &Notify,
+        streams: &Streams,
+        (timeout, cancel): (Option<Duration>, &Notify),
     ) -> (Verdict, Option<Vec<u8>>) {
         let (done, mut result) = oneshot::channel();
         let task = self.process.new_task();
         let (machine, process) = (self.machine.clone(), self.process.clone());
         let before = self.rest.image.clone();
+        let (outlet, output, lets_go) = (self.outlet.clone(), streams.output.clone(), streams.lets_go);
         // Making an instance and taking its image is the process's own work: it has turns for it as for any other, and
         // can be killed at it.
         let body = async move {
+            if let Some(output) = &output {
+                outlet.attach(output).await;
+            }
             let ended = match source.instance().await {
                 Ok(instance) => do_job(&machine, &process, instance, job, &before).await,
                 Err(_) => Ended::Left(Status::Signaled(crate::signal::SIGKILL)),
             };
+            if output.is_some() {
+                if lets_go || matches!(ended, Ended::Left(_)) {
+                    drain::let_go_of_pipes(&process, &outlet);
+                }
+                drain::drained(&machine, &process.run(), process.pid).await;
+            }
             let _ = done.send(ended);
         };
         task::launch(self.machine.kernel(), &task, Box::pin(body));
@@ -389,7 +406,7 @@ impl Session {
                 OpenFile::Output(_, which) | OpenFile::Terminal(_, which) => *which,
                 _ => continue,
             };
-            fd.file = Arc::new(streams.stream(which));
+            fd.file = Arc::new(streams.stream(which, &self.outlet));
         }
     }
 
@@ -470,28 +487,24 @@ async fn sleep(machine: &Machine, run: &Run, timeout: Option<Duration>) {
 /// A command's three streams.
 struct Streams {
     input: Arc<Input>,
-    stdout: Arc<Output>,
-    stderr: Arc<Output>,
+    /// None where nobody is to see what is written.
+    output: Option<Arc<Output>>,
     /// What replaces all three, if it runs on a terminal.
     terminal: Option<Arc<Terminal>>,
+    /// Whether the shell lets go of its pipes at the end.
+    lets_go: bool,
 }
 
 impl Streams {
     /// What stands for one of the three.
-    fn stream(&self, which: Standard) -> OpenFile {
+    fn stream(&self, which: Standard, outlet: &Arc<Outlet>) -> OpenFile {
         match (&self.terminal, which) {
             (Some(terminal), which) => OpenFile::Terminal(terminal.clone(), which),
             (None, Standard::Input) => OpenFile::Input(self.input.clone()),
-            (None, Standard::Output) => OpenFile::Output(self.stdout.clone(), Standard::Output),
-            (None, Standard::Error) => OpenFile::Output(self.stderr.clone(), Standard::Error),
+            (None, which) if self.output.is_some() => OpenFile::Output(outlet.clone(), which),
+            (None, which) => OpenFile::Output(Outlet::nowhere(), which),
         }
     }
-}
-
-fn closed_output() -> Arc<Output> {
-    let output = Output::new(0, None);
-    output.close();
-    output
 }
 
 /// How a job ended that was not killed.
@@ -590,8 +603,8 @@ pub(crate) fn add_process(
 ) -> Result<Arc<Process>, Errno> {
     let mut fds = FdTable::new(machine.limits().open_files);
     fds.put(0, Fd::new(OpenFile::Input(Input::empty())))?;
-    fds.put(1, Fd::new(OpenFile::Output(closed_output(), Standard::Output)))?;
-    fds.put(2, Fd::new(OpenFile::Output(closed_output(), Standard::Error)))?;
+    fds.put(1, Fd::new(OpenFile::Output(Outlet::nowhere(), Standard::Output)))?;
+    fds.put(2, Fd::new(OpenFile::Output(Outlet::nowhere(), Standard::Error)))?;
     let seed = Seed {
         run: Arc::default(),
         fds,
@@ -642,7 +655,10 @@ impl HeldFd {
                 (open.clone(), *cloexec)
             }
             HeldFd::Stream(Standard::Input, cloexec) => (Arc::new(OpenFile::Input(Input::empty())), *cloexec),
-            HeldFd::Stream(which, cloexec) => (Arc::new(OpenFile::Output(closed_output(), *which)), *cloexec),
+            // Until the next command's are put there.
+            HeldFd::Stream(which, cloexec) => {
+                (Arc::new(OpenFile::Output(Outlet::nowhere(), *which)), *cloexec)
+            }
             HeldFd::Pipe { open, reads, writes, cloexec } => {
                 let open = open.upgrade().unwrap_or_else(|| Arc::new(ended_pipe(meter, *reads, *writes)));
                 (open, *cloexec)

@@ -8,6 +8,7 @@ use crate::cwd::Cwd;
 use crate::fd::{Fd, FdTable, OpenFile};
 use crate::input::Input;
 use crate::machine::Machine;
+use crate::outlet::Outlet;
 use crate::proc::{Pid, Process, Seed, Status};
 use crate::run::{Run, Usage};
 use crate::signal::{SIGKILL, Signal, Signals};
@@ -28,10 +29,8 @@ pub struct Start {
     pub cwd: Vec<u8>,
     /// Descriptor 0.
     pub input: Arc<Input>,
-    /// Descriptor 1.
-    pub stdout: Arc<Output>,
-    /// Descriptor 2.
-    pub stderr: Arc<Output>,
+    /// Descriptors 1 and 2.
+    pub output: Arc<Output>,
     /// What replaces all three, if it runs on a terminal.
     pub terminal: Option<Arc<Terminal>>,
 }
@@ -46,8 +45,7 @@ impl Start {
             env: Vec::new(),
             cwd: b"/".to_vec(),
             input: Input::empty(),
-            stdout: Output::new(1 << 20, None),
-            stderr: Output::new(1 << 20, None),
+            output: Output::kept(1 << 20),
             terminal: None,
         }
     }
@@ -70,13 +68,14 @@ impl Machine {
             Cwd::enter(self, &mut tree, &Caller::USER, &root, &start.cwd)?
         };
         let mut fds = FdTable::new(self.limits().open_files);
+        let outlet = Outlet::to(start.output);
         let streams = match &start.terminal {
             Some(terminal) => [Standard::Input, Standard::Output, Standard::Error]
                 .map(|which| OpenFile::Terminal(terminal.clone(), which)),
             None => [
                 OpenFile::Input(start.input),
-                OpenFile::Output(start.stdout, Standard::Output),
-                OpenFile::Output(start.stderr, Standard::Error),
+                OpenFile::Output(outlet.clone(), Standard::Output),
+                OpenFile::Output(outlet, Standard::Error),
             ],
         };
         for (number, stream) in (0..).zip(streams) {

@@ -65,5 +65,7 @@ pub use system::{guest_tasks, live_sandboxes, prepare};
 pub use wardian_audit::{
     AuditError, AuditLog, AuditRecord, Repaired, Rotation, Verified, VerifyError, repair_audit, verify_audit,
 };
-pub use wardian_kernel::{HostInput, HostOutput, Input, Mode, Source, SourceRead, Terminal};
+pub use wardian_kernel::{
+    HostInput, HostOutput, Input, Mode, Order, Part, Piece, Source, SourceRead, Stream, Terminal,
+};
 pub use wardian_vfs::{Change, Errno, FileKind, What, state_directory};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use wardian_kernel::{Finished, Verdict};
+use wardian_kernel::{Finished, Order, Part, Verdict};
 
 use crate::options::Limits;
 
@@ -15,6 +15,8 @@ pub struct RunResult {
     pub stdout: Vec<u8>,
     /// Its standard error, up to the limit, followed by Wardian's own messages.
     pub stderr: Vec<u8>,
+    /// The order in which the two were written; see [`RunResult::output`].
+    pub order: Order,
     /// How long it took.
     pub duration: Duration,
     /// Which outputs are longer than what was kept or passed on.
@@ -77,12 +79,37 @@ pub struct Usage {
 }
 
 impl RunResult {
+    /// What was kept of both streams, in the order in which it was written. Where one was cut, a line says so.
+    pub fn output(&self) -> Vec<u8> {
+        let mut output = Vec::with_capacity(self.stdout.len() + self.stderr.len());
+        for part in self.parts() {
+            match part {
+                Part::Bytes(_, bytes) => output.extend_from_slice(bytes),
+                Part::Cut(stream) => {
+                    if output.last().is_some_and(|&last| last != b'\n') {
+                        output.push(b'\n');
+                    }
+                    let mark =
+                        format!("[wardian: {} is longer than its limit and was cut here]\n", stream.name());
+                    output.extend_from_slice(mark.as_bytes());
+                }
+            }
+        }
+        output
+    }
+
+    /// The same in parts, each with its stream.
+    pub fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+        self.order.parts(&self.stdout, &self.stderr)
+    }
+
     /// The result of a command that is too long to run.
     pub(crate) fn too_long(len: usize, limit: usize) -> RunResult {
         RunResult {
             exit_code: 1,
             stdout: Vec::new(),
             stderr: format!("wardian: command too long ({len} bytes, limit {limit})\n").into_bytes(),
+            order: Order::default(),
             duration: Duration::ZERO,
             truncated: Truncated::default(),
             error_class: Some(ErrorClass::LimitExceeded),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
-use wardian_kernel::{Command, Finished, Input, Machine, Output, Terminal};
+use wardian_kernel::{Command, Ended, Finished, Input, Machine, Output, Piece, Sink, Stream, Terminal};
 use wardian_vfs::{Caller, Errno, FileKind};
 
 use crate::audit::Event;
@@ -25,19 +25,21 @@ pub struct Run {
     stdin: Arc<Input>,
     terminal: Option<Arc<Terminal>>,
     timeout: Option<Option<Duration>>,
-    on_stdout: Option<Listener>,
-    on_stderr: Option<Listener>,
+    on_stdout: Option<Listener<Vec<u8>>>,
+    on_stderr: Option<Listener<Vec<u8>>>,
+    on_output: Option<Listener<Piece>>,
+    last: bool,
     env: Vec<(String, String)>,
     cwd: Option<String>,
     cancel: Arc<Notify>,
 }
 
 /// Called with each piece of output.
-type Callback = Box<dyn FnMut(&[u8]) + Send>;
+type Callback = Box<dyn FnMut(Stream, &[u8]) + Send>;
 
 /// Who gets output as it comes.
-enum Listener {
-    Channel(mpsc::Sender<Vec<u8>>),
+enum Listener<T> {
+    Channel(mpsc::Sender<T>),
     Callback(Callback),
 }
 
@@ -51,6 +53,8 @@ impl Run {
             timeout: None,
             on_stdout: None,
             on_stderr: None,
+            on_output: None,
+            last: false,
             env: Vec::new(),
             cwd: None,
             cancel: Arc::default(),
@@ -82,8 +86,23 @@ impl Run {
         self
     }
 
-    /// Gets standard output as it comes, up to the limit, in pieces of whole characters; the result then holds none.
-    /// A full channel makes the guest wait.
+    /// Gets both streams as they come, up to their limits, in the order in which they are written and in pieces of whole
+    /// characters; the result then holds neither. A full channel makes the guest wait. A stream that has a listener of
+    /// its own goes to that instead.
+    pub fn on_output(mut self, listener: mpsc::Sender<Piece>) -> Run {
+        self.on_output = Some(Listener::Channel(listener));
+        self
+    }
+
+    /// Calls `callback` with both streams as they come, in order, in the task that waits for the run. A slow callback
+    /// makes the guest wait.
+    pub fn on_output_call(mut self, callback: impl FnMut(Stream, &[u8]) + Send + 'static) -> Run {
+        self.on_output = Some(Listener::Callback(Box::new(callback)));
+        self
+    }
+
+    /// Gets standard output alone, with a queue of its own: how far another listener is does not matter, and what nobody
+    /// listens to is in the result. A full channel makes those wait who write to this stream.
     pub fn on_stdout(mut self, listener: mpsc::Sender<Vec<u8>>) -> Run {
         self.on_stdout = Some(Listener::Channel(listener));
         self
@@ -97,14 +116,21 @@ impl Run {
 
     /// Calls `callback` with standard output as it comes, in the task that waits for the run. A slow callback makes the
     /// guest wait.
-    pub fn on_stdout_call(mut self, callback: impl FnMut(&[u8]) + Send + 'static) -> Run {
-        self.on_stdout = Some(Listener::Callback(Box::new(callback)));
+    pub fn on_stdout_call(mut self, mut callback: impl FnMut(&[u8]) + Send + 'static) -> Run {
+        self.on_stdout = Some(Listener::Callback(Box::new(move |_, piece| callback(piece))));
         self
     }
 
-    /// The same for standard error.
-    pub fn on_stderr_call(mut self, callback: impl FnMut(&[u8]) + Send + 'static) -> Run {
-        self.on_stderr = Some(Listener::Callback(Box::new(callback)));
+    /// The same for standard error. Two callbacks are called in the order in which the streams are written.
+    pub fn on_stderr_call(mut self, mut callback: impl FnMut(&[u8]) + Send + 'static) -> Run {
+        self.on_stderr = Some(Listener::Callback(Box::new(move |_, piece| callback(piece))));
+        self
+    }
+
+    /// Says that no other command follows: at the end the shell lets go of the pipes it still holds, as when it exits, so
+    /// that what reads from them (`exec > >(sort)`) comes to its end and is waited for.
+    pub fn last(mut self) -> Run {
+        self.last = true;
         self
     }
 
@@ -121,32 +147,41 @@ impl Run {
     }
 }
 
-/// Splits a listener into where output is sent, and what must be done for it to arrive.
-fn connect(listener: Option<Listener>) -> (Option<mpsc::Sender<Vec<u8>>>, impl Future<Output = ()> + Send) {
-    let (sender, pump) = match listener {
+/// Where each stream goes, and what must be done for it to arrive.
+fn connect(
+    stdout: Option<Listener<Vec<u8>>>,
+    stderr: Option<Listener<Vec<u8>>>,
+    both: Option<Listener<Piece>>,
+) -> ([Sink; 2], impl Future<Output = ()> + Send) {
+    let (sender, mut pieces) = mpsc::channel::<Piece>(PIECES);
+    let (shared, mut call_both) = match both {
         None => (None, None),
-        Some(Listener::Channel(sender)) => (Some(sender), None),
-        Some(Listener::Callback(callback)) => {
-            let (sender, pieces) = mpsc::channel(PIECES);
-            (Some(sender), Some((callback, pieces)))
-        }
+        Some(Listener::Channel(channel)) => (Some(channel), None),
+        Some(Listener::Callback(callback)) => (Some(sender.clone()), Some(callback)),
     };
+    // All callbacks share one channel: they are called by one task, in order.
+    let sink = |own| match own {
+        None => (shared.clone().map_or(Sink::Keep, Sink::Shared), None),
+        Some(Listener::Channel(channel)) => (Sink::Own(channel), None),
+        Some(Listener::Callback(callback)) => (Sink::Shared(sender.clone()), Some(callback)),
+    };
+    let ((to_stdout, mut call_stdout), (to_stderr, mut call_stderr)) = (sink(stdout), sink(stderr));
     let pumping = async move {
-        if let Some((mut callback, mut pieces)) = pump {
-            while let Some(piece) = pieces.recv().await {
-                callback(&piece);
+        while let Some(Piece { stream, bytes, .. }) = pieces.recv().await {
+            let own = if stream == Stream::Stdout { &mut call_stdout } else { &mut call_stderr };
+            if let Some(callback) = own.as_mut().or(call_both.as_mut()).filter(|_| !bytes.is_empty()) {
+                callback(stream, &bytes);
             }
         }
     };
-    (sender, pumping)
+    ([to_stdout, to_stderr], pumping)
 }
 
 /// A command on its way, and what its result needs to know.
 struct InProgress {
     sandbox: Sandbox,
     machine: Arc<Machine>,
-    stdout: Arc<Output>,
-    stderr: Arc<Output>,
+    output: Arc<Output>,
     timeout: Option<Duration>,
 }
 
@@ -173,13 +208,11 @@ impl Sandbox {
             self.check_directory(cwd).await?;
         }
         self.check_audit()?;
-        let (stdout, pump_stdout) = connect(run.on_stdout);
-        let (stderr, pump_stderr) = connect(run.on_stderr);
+        let (sinks, pumping) = connect(run.on_stdout, run.on_stderr, run.on_output);
         let progress = InProgress {
             sandbox: self.clone(),
             machine: self.machine(),
-            stdout: Output::new(limits.stdout_bytes, stdout),
-            stderr: Output::new(limits.stderr_bytes, stderr),
+            output: Output::new([limits.stdout_bytes, limits.stderr_bytes], sinks),
             timeout: run.timeout.unwrap_or(self.inner().setup.timeout),
         };
         let cancel = run.cancel;
@@ -188,18 +221,18 @@ impl Sandbox {
             around: env::around(&run.env, cwd.as_deref()),
             script: run.command,
             input: run.stdin,
-            stdout: progress.stdout.clone(),
-            stderr: progress.stderr.clone(),
+            output: progress.output.clone(),
             terminal: run.terminal,
             timeout: progress.timeout,
             background: self.inner().setup.background_timeout,
             cancel: cancel.clone(),
             rolls_back: self.inner().setup.on_kill == OnKill::Rollback,
+            lets_go: run.last,
         };
         let running = self.begin(&cancel);
         let dropped = CancelOnDrop(Some(cancel));
         let task = self.kernel().spawn(progress.run(session, command, running));
-        let (result, (), ()) = tokio::join!(task, pump_stdout, pump_stderr);
+        let (result, ()) = tokio::join!(task, pumping);
         dropped.disarm();
         result.map_err(lost)
     }
@@ -216,13 +249,13 @@ impl Sandbox {
             script: question,
             around: None,
             input: Input::empty(),
-            stdout: Output::new(0, None),
-            stderr: Output::new(0, None),
+            output: Output::kept(0),
             terminal: Some(terminal.clone()),
             timeout: None,
             background: None,
             cancel: cancel.clone(),
             rolls_back: false,
+            lets_go: false,
         };
         let running = self.begin(&cancel);
         let dropped = CancelOnDrop(Some(cancel));
@@ -297,14 +330,17 @@ impl InProgress {
     async fn report(&self, finished: Finished, duration: Duration, peak_memory_bytes: u64) -> RunResult {
         let (exit_code, error_class) = judge(&finished);
         let message = note(&finished, self.timeout, self.sandbox.limits());
-        let (stdout, stderr) = tokio::join!(self.stdout.end(None), self.stderr.end(message.as_deref()));
-        let cut = if stdout.cut { Some("stdoutBytes") } else { stderr.cut.then_some("stderrBytes") };
+        let Ended { stdout, stderr, cut, order } = self.output.end(message.as_deref()).await;
+        let truncated = Truncated { stdout: cut[0], stderr: cut[1] };
+        let cut =
+            if truncated.stdout { Some("stdoutBytes") } else { truncated.stderr.then_some("stderrBytes") };
         RunResult {
             exit_code,
-            stdout: stdout.bytes,
-            stderr: stderr.bytes,
+            stdout,
+            stderr,
+            order,
             duration,
-            truncated: Truncated { stdout: stdout.cut, stderr: stderr.cut },
+            truncated,
             error_class,
             limit: finished.limit.or(cut),
             usage: Usage {

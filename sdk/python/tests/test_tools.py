@@ -55,7 +55,9 @@ def test_objects_of_the_vendors_packages_are_understood(sandbox: Sandbox) -> Non
 
 def test_the_model_is_told_what_went_wrong(sandbox: Sandbox) -> None:
     failed = ShellTool(sandbox).anthropic_result(use(command="echo out; echo err >&2; exit 3"))
-    assert failed["content"] == "out\n[stderr]\nerr\n[exit code 3]" and failed["is_error"]
+    assert failed["content"] == "out\nerr\n[exit code 3]" and failed["is_error"]
+    turns = ShellTool(sandbox).anthropic_result(use(command="echo a; echo b >&2; echo c; echo d >&2"))
+    assert turns["content"] == "a\nb\nc\nd\n[exit code 0]"
     late = ShellTool(sandbox, max_timeout=0.2).anthropic_result(use(command="while :; do :; done", timeout=1000))
     assert "TIMEOUT" in late["content"] and "exit code 124" in late["content"] and late["is_error"]
 

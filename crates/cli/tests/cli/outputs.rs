@@ -136,3 +136,54 @@ fn a_script_whose_output_is_gone_hears_of_it_and_changes_nothing() {
         assert_eq!(fs::read_to_string(place.path().join("dir/file")).unwrap(), "text\n");
     }
 }
+
+/// What a script writes where both streams are one pipe, or each its own.
+fn written(script: &str, one: bool) -> (String, String) {
+    let (mut read, write) = std::io::pipe().unwrap();
+    let (mut read_stderr, own) = std::io::pipe().unwrap();
+    let stderr = if one { write.try_clone().unwrap() } else { own.try_clone().unwrap() };
+    drop(own);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wardian"));
+    let mut child =
+        command.args(["run", script]).stdin(Stdio::null()).stdout(write).stderr(stderr).spawn().unwrap();
+    drop(command);
+    let text = |read: &mut std::io::PipeReader| {
+        let mut text = String::new();
+        std::io::Read::read_to_string(read, &mut text).unwrap();
+        without_progress(&text)
+    };
+    // The other way round than it is written, as far as a pipe has room.
+    let stderr = text(&mut read_stderr);
+    let stdout = text(&mut read);
+    assert!(child.wait().unwrap().success());
+    (stdout, stderr)
+}
+
+#[test]
+fn two_streams_that_are_one_outside_come_in_the_order_of_their_writes() {
+    let script = "for i in 1 2 3; do echo out$i; echo err$i >&2; done";
+    for _ in 0..5 {
+        assert_eq!(written(script, true).0, "out1\nerr1\nout2\nerr2\nout3\nerr3\n");
+        assert_eq!(written(script, false), ("out1\nout2\nout3\n".into(), "err1\nerr2\nerr3\n".into()));
+    }
+    let file = tempfile::tempfile().unwrap();
+    let (stdout, stderr) = (file.try_clone().unwrap(), file.try_clone().unwrap());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wardian"));
+    assert!(command.args(["run", script]).stdout(stdout).stderr(stderr).status().unwrap().success());
+    let mut text = String::new();
+    std::io::Seek::rewind(&mut &file).unwrap();
+    std::io::Read::read_to_string(&mut &file, &mut text).unwrap();
+    assert_eq!(without_progress(&text), "out1\nerr1\nout2\nerr2\nout3\nerr3\n");
+}
+
+#[test]
+fn what_goes_through_a_process_substitution_is_not_lost_at_the_end() {
+    let script = "exec > >(tee log) 2>&1; echo one; ls /nofile; echo last";
+    for _ in 0..5 {
+        assert_eq!(
+            written(script, true).0,
+            "one\nls: cannot access '/nofile': No such file or directory\nlast\n"
+        );
+    }
+    assert_eq!(written("exec > >(sort); echo b; echo a", true).0, "a\nb\n");
+}

@@ -98,7 +98,7 @@ impl Call<'_> {
         match magic {
             None => Ok(stat),
             Some(place) => {
-                let file = self.descriptor_at(&place)?.file;
+                let file = self.descriptor_at(&place)?.0.file;
                 self.stat_file(&file).await
             }
         }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use wardian_kernel::{Import, Kernel, KernelConfig, Limits, Machine, Output, Start, Started};
+use wardian_kernel::{Import, Kernel, KernelConfig, Limits, Machine, Output, Start, Started, Stream};
 use wardian_vfs::{Caller, OpenFlags};
 
 use crate::hostile::Dice;
@@ -461,7 +461,7 @@ async fn what_the_host_keeps_for_guests_is_charged_to_them() {
         for _ in 0..*processes {
             let mut start = Start::new("/tmp/attack", &[]);
             start.argv.resize(400_000, Vec::new());
-            let told = start.stdout.clone();
+            let told = start.output.clone();
             // The last ones may find no memory left to start in.
             let Ok(started) = machine.start(start).await else { break };
             tokio::select! {
@@ -495,7 +495,7 @@ async fn what_the_host_keeps_for_guests_is_charged_to_them() {
 /// Waits until a process has told that it is done.
 async fn asleep(name: &str, told: &Output) {
     for _ in 0..20_000 {
-        if told.take().1 > 0 {
+        if told.take(Stream::Stdout).1 > 0 {
             return;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;

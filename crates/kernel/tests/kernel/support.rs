@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use wardian_kernel::{Kernel, KernelConfig, Limits, Machine, Program, ProgramSource, Start, Started, Status};
+use wardian_kernel::{
+    Kernel, KernelConfig, Limits, Machine, Program, ProgramSource, Start, Started, Status, Stream,
+};
 use wardian_vfs::{Caller, Content, OpenFlags, Quota, Tree};
 
 pub static KERNEL: LazyLock<Kernel> = LazyLock::new(|| {
@@ -106,12 +108,13 @@ pub async fn run(machine: &Arc<Machine>, words: &[&str]) -> Done {
 
 /// Runs a program to its end.
 pub async fn finish(machine: &Arc<Machine>, start: Start) -> Done {
-    let (stdout, stderr) = (start.stdout.clone(), start.stderr.clone());
+    let output = start.output.clone();
     let started = machine.start(start).await.expect("it starts");
     let status = started.wait().await;
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
     let limit = started.limit_hit();
-    Done { status, stdout: text(stdout.take().0), stderr: text(stderr.take().0), limit }
+    let [stdout, stderr] = [Stream::Stdout, Stream::Stderr].map(|stream| text(output.take(stream).0));
+    Done { status, stdout, stderr, limit }
 }
 
 /// Waits until the machine is empty again and owes no memory: a task that was killed goes within a tick, not at once,

@@ -23,8 +23,7 @@ fn more_programs_than_descriptors_lock_nobody_out() {
 /// Runs a test in a process of its own, whose limit of descriptors is low and cannot be raised.
 fn at_a_low_limit(test: &str) {
     let own = std::env::current_exe().expect("a path");
-    let script =
-        format!("ulimit -n {LIMIT}; exec \"$0\" --exact descriptors::{test} --ignored --nocapture");
+    let script = format!("ulimit -n {LIMIT}; exec \"$0\" --exact descriptors::{test} --ignored --nocapture");
     let done = Command::new("sh").args(["-c", &script]).arg(own).output().expect("it runs");
     let said = [done.stdout, done.stderr].concat();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&said));
@@ -85,7 +84,7 @@ async fn run_program(sandbox: &Sandbox, number: usize, how: &str) {
     let text = format!(
         r#"(module (memory (export "memory") 1) (data (i32.const 8) "{number}") (func (export "_start") {work}))"#
     );
-    sandbox.files().write("/tmp/program", &wat::parse_str(text).expect("a module")).await.expect("a file");
+    sandbox.write_file("/tmp/program", wat::parse_str(text).expect("a module")).await.expect("a file");
     let result = sandbox.run(format!("chmod +x /tmp/program; /tmp/program {how}")).await.expect("a result");
     assert_eq!(result.exit_code, 0, "{}", String::from_utf8_lossy(&result.stderr));
 }

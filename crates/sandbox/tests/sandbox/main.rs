@@ -15,6 +15,7 @@ mod jobs;
 mod kills;
 mod limits;
 mod mounts;
+mod order;
 mod scripts;
 mod session;
 mod soak;

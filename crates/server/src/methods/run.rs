@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
-use wardian::{Error, ErrorClass, Input, Run, RunResult, Sandbox, Truncated, Usage};
+use wardian::{Error, ErrorClass, Input, Order, Piece, Run, RunResult, Sandbox, Stream, Truncated, Usage};
 
 use super::{Job, Outcome, Prepared, entry};
 use crate::outbox::Outbox;
@@ -47,9 +47,10 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
         run = run.timeout(timeout);
     }
     let encoding = Encoding::of(params)?;
+    let shape = Shape { encoding, output: params.flag("output")?.unwrap_or(false) };
     let streams = params.flag("stream")?.unwrap_or(false);
     // Whoever sent no id cannot be told whose output it is.
-    let stream = id.filter(|_| streams).map(|id| Stream {
+    let stream = id.filter(|_| streams).map(|id| Told {
         outbox: session.outbox.clone(),
         request: id.clone(),
         encoding,
@@ -66,8 +67,8 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
         };
         drop(entered);
         match result {
-            Ok(result) => Ok(object(&result, encoding)),
-            Err(Error::Destroyed) => Ok(object(&cancelled(), encoding)),
+            Ok(result) => Ok(object(&result, shape)),
+            Err(Error::Destroyed) => Ok(object(&cancelled(), shape)),
             Err(error) => Err(error.into()),
         }
     })
@@ -79,6 +80,7 @@ fn cancelled() -> RunResult {
         exit_code: 125,
         stdout: Vec::new(),
         stderr: b"wardian: cancelled\n".to_vec(),
+        order: Order::default(),
         duration: Duration::ZERO,
         truncated: Truncated::default(),
         error_class: Some(ErrorClass::Cancelled),
@@ -93,68 +95,73 @@ pub(super) fn cancel(session: &Arc<Session>, params: &mut Params) -> Prepared {
 }
 
 /// A run whose output is told as it comes.
-struct Stream {
+struct Told {
     outbox: Outbox,
     request: Value,
     encoding: Encoding,
 }
 
-impl Stream {
+impl Told {
     async fn run(&self, sandbox: &Sandbox, run: Run) -> Result<RunResult, Error> {
-        let (stdout, stdout_pieces) = mpsc::channel(PIECES);
-        let (stderr, stderr_pieces) = mpsc::channel(PIECES);
-        let running = sandbox.run_with(run.on_stdout(stdout).on_stderr(stderr));
-        let (result, (stdout, stderr)) = tokio::join!(running, self.pass_on(stdout_pieces, stderr_pieces));
+        let (listener, pieces) = mpsc::channel(PIECES);
+        let running = sandbox.run_with(run.on_output(listener));
+        let (result, (stdout, stderr, order)) = tokio::join!(running, self.pass_on(pieces));
         let mut result = result?;
         // A command that never ran has told nobody why.
         if stderr.is_empty() && !result.stderr.is_empty() {
-            self.tell("stderr", &result.stderr).await;
+            self.tell(Stream::Stderr, &result.stderr).await;
         } else {
             result.stderr = stderr;
         }
-        result.stdout = stdout;
+        (result.stdout, result.order) = (stdout, order);
         Ok(result)
     }
 
     /// Tells the client what comes; answers all of it, since the result has it, too.
-    async fn pass_on(
-        &self,
-        mut stdout: mpsc::Receiver<Vec<u8>>,
-        mut stderr: mpsc::Receiver<Vec<u8>>,
-    ) -> (Vec<u8>, Vec<u8>) {
-        let (mut kept_stdout, mut kept_stderr) = (Vec::new(), Vec::new());
-        loop {
-            tokio::select! {
-                Some(piece) = stdout.recv() => {
-                    self.tell("stdout", &piece).await;
-                    kept_stdout.extend_from_slice(&piece);
-                }
-                Some(piece) = stderr.recv() => {
-                    self.tell("stderr", &piece).await;
-                    kept_stderr.extend_from_slice(&piece);
-                }
-                else => return (kept_stdout, kept_stderr),
+    async fn pass_on(&self, mut pieces: mpsc::Receiver<Piece>) -> (Vec<u8>, Vec<u8>, Order) {
+        let (mut stdout, mut stderr, mut order) = (Vec::new(), Vec::new(), Order::default());
+        while let Some(Piece { stream, bytes, cut }) = pieces.recv().await {
+            if !bytes.is_empty() {
+                self.tell(stream, &bytes).await;
+            }
+            let kept = if stream == Stream::Stdout { &mut stdout } else { &mut stderr };
+            kept.extend_from_slice(&bytes);
+            order.add(stream, bytes.len());
+            if cut {
+                order.cut(stream);
             }
         }
+        (stdout, stderr, order)
     }
 
-    async fn tell(&self, stream: &str, piece: &[u8]) {
+    async fn tell(&self, stream: Stream, piece: &[u8]) {
         let data = self.encoding.string(piece);
-        let params = json!({ "request_id": self.request, "stream": stream, "data": data });
+        let params = json!({ "request_id": self.request, "stream": stream.name(), "data": data });
         self.outbox.tell(rpc::notification("output", params)).await;
     }
 }
 
 /// The result of a run, as the protocol has it.
 pub fn result_object(result: &RunResult) -> Value {
-    object(result, Encoding::Text)
+    object(result, Shape { encoding: Encoding::Text, output: false })
 }
 
-fn object(result: &RunResult, encoding: Encoding) -> Value {
+/// What a client wants of a result.
+#[derive(Clone, Copy)]
+struct Shape {
+    encoding: Encoding,
+    /// Both streams in one, in order.
+    output: bool,
+}
+
+fn object(result: &RunResult, Shape { encoding, output }: Shape) -> Value {
     let mut object = Map::new();
     object.insert("exitCode".into(), json!(result.exit_code));
     object.insert("stdout".into(), json!(encoding.string(&result.stdout)));
     object.insert("stderr".into(), json!(encoding.string(&result.stderr)));
+    if output {
+        object.insert("output".into(), json!(encoding.string(&result.output())));
+    }
     object.insert("executionTimeMs".into(), json!(result.duration.as_secs_f64() * 1000.0));
     let truncated = result.truncated;
     if truncated.stdout || truncated.stderr {

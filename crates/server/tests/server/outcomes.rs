@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::Client;
+use crate::support::{Client, decode};
 
 /// A command under some options, and what its result has; members that are not named must not be there.
 struct Ending {
@@ -192,4 +192,46 @@ async fn streamed_bytes_can_travel_as_base64() {
     let params = json!({ "command": "printf '\\xff\\xfe'", "stream": true, "encoding": "base64" });
     assert_eq!(client.call("run", params).await["stdout"], "//4=");
     assert_eq!(streamed(&mut client).await.0, "//4=");
+}
+
+#[tokio::test]
+async fn both_streams_are_told_and_answered_in_the_order_of_their_writes() {
+    let mut client = Client::created(json!({})).await;
+    let command = "for i in 1 2 3; do echo out$i; echo err$i >&2; done";
+    let said = "out1\nerr1\nout2\nerr2\nout3\nerr3\n";
+    for _ in 0..5 {
+        let id = client.send("run", json!({ "command": command, "stream": true, "output": true })).await;
+        let (mut told, mut streams) = (String::new(), Vec::new());
+        let result = loop {
+            let message = client.answers.next().await.unwrap();
+            if message["id"] == id {
+                break message["result"].clone();
+            }
+            told.push_str(message["params"]["data"].as_str().unwrap());
+            streams.push(message["params"]["stream"].as_str().unwrap().to_owned());
+        };
+        assert_eq!((told.as_str(), result["output"].as_str()), (said, Some(said)));
+        assert_eq!(streams, ["stdout", "stderr"].repeat(3));
+    }
+    let result = client.call("run", json!({ "command": command })).await;
+    assert!(result.get("output").is_none(), "only who asks for it gets it");
+    let params = json!({ "command": command, "output": true, "encoding": "base64" });
+    let result = client.call("run", params).await;
+    assert_eq!(decode(&result["output"]), said.as_bytes());
+    assert_eq!(decode(&result["stderr"]), b"err1\nerr2\nerr3\n");
+    let (code, message) = client.failure("run", json!({ "command": "true", "output": "yes" })).await;
+    assert_eq!((code, message.contains("output")), (-32602, true), "{message}");
+}
+
+#[tokio::test]
+async fn the_place_of_a_cut_is_marked_streamed_or_not() {
+    let mut client = Client::created(json!({ "limits": { "stdoutBytes": 6 } })).await;
+    let command = "echo abc; echo one >&2; echo def; echo two >&2; echo ghi";
+    let mark = "[wardian: stdout is longer than its limit and was cut here]\n";
+    for stream in [false, true] {
+        let params = json!({ "command": command, "output": true, "stream": stream });
+        let result = client.call("run", params).await;
+        assert_eq!(result["output"], format!("abc\none\nde\n{mark}two\n"));
+        assert_eq!(result["stdout"], "abc\nde");
+    }
 }

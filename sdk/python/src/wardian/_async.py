@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 from types import TracebackType
 from typing import AsyncIterator, Callable, List, Mapping, Optional, Sequence, Type, TypeVar, Union, overload
 
 from . import _calls
 from ._calls import Call
 from ._handle import ENDINGS, Handle, Origin, PathLike, start
+from ._pieces import Pieces
 from .errors import ProtocolError, SandboxClosedError, ServerDiedError
 from .extensions import ExtensionLike, Extensions
 from .files import Content
@@ -323,31 +325,47 @@ class AsyncStream(AsyncIterator[Output]):
 
     def __init__(self, handle: Handle, call: Call[RunResult]) -> None:
         # The connection must not hold on to this object, or nobody would hear that it was dropped.
-        pieces: asyncio.Queue[Optional[Output]] = asyncio.Queue()
+        pieces, lock, changed = Pieces(), threading.Lock(), asyncio.Event()
         loop = asyncio.get_running_loop()
 
-        def put(piece: Optional[Output]) -> None:
+        def wake(answer: object = None) -> None:
             try:
-                loop.call_soon_threadsafe(pieces.put_nowait, piece)
+                loop.call_soon_threadsafe(changed.set)
             except RuntimeError:
                 # The loop is closed: nobody listens any more.
                 pass
 
+        def put(stream: str, data: bytes) -> None:
+            with lock:
+                first = not pieces
+                pieces.put(stream, data)
+            # One that is not the first has been announced already.
+            if first:
+                wake()
+
         self._pieces = pieces
+        self._lock = lock
+        self._changed = changed
         self._handle = handle
         self._call = call
-        self._over = False
-        self._request = handle.send(call, lambda stream, data: put(Output(stream, data)))
-        self._request.answer.add_done_callback(lambda answer: put(None))
+        self._request = handle.send(call, put)
+        self._request.answer.add_done_callback(wake)
 
     def __aiter__(self) -> AsyncStream:
         return self
 
     async def __anext__(self) -> Output:
-        piece = None if self._over else await self._pieces.get()
-        if piece is not None:
-            return piece
-        self._over = True
+        while True:
+            self._changed.clear()
+            # Before the last look: what comes after it sets the event.
+            over = self._request.answer.done()
+            with self._lock:
+                piece = self._pieces.take()
+            if piece is not None:
+                return piece
+            if over:
+                break
+            await self._changed.wait()
         error = self._request.answer.exception()
         if error is not None:
             raise error

@@ -36,7 +36,7 @@ class Call(Generic[T]):
 
 def run(command: str, stdin: Optional[Content], timeout: Optional[float], stream: bool) -> Call[RunResult]:
     """Runs a command. Its output is sent as base64, so that bytes that are not text are preserved."""
-    params: Dict[str, Any] = {"command": command, "encoding": "base64"}
+    params: Dict[str, Any] = {"command": command, "encoding": "base64", "output": True}
     if stdin is not None:
         params["stdin"] = encode(stdin)
     if timeout is not None:
@@ -48,14 +48,17 @@ def run(command: str, stdin: Optional[Content], timeout: Optional[float], stream
 
 def _run_result(result: Any) -> RunResult:
     truncated = result.get("truncated") or {}
+    stdout, stderr = decode(_get(result, "stdout", str)), decode(_get(result, "stderr", str))
     return RunResult(
         exit_code=_get(result, "exitCode", int),
-        stdout_bytes=decode(_get(result, "stdout", str)),
-        stderr_bytes=decode(_get(result, "stderr", str)),
+        stdout_bytes=stdout,
+        stderr_bytes=stderr,
         execution_time_ms=_number(result, "executionTimeMs"),
         truncated=Truncated(bool(truncated.get("stdout")), bool(truncated.get("stderr"))),
         error_class=_get(result, "errorClass", str) if result.get("errorClass") is not None else None,
         limit=_get(result, "limit", str) if result.get("limit") is not None else None,
+        # Servers of other makes do not know it.
+        output_bytes=decode(_get(result, "output", str)) if "output" in result else stdout + stderr,
     )
 
 

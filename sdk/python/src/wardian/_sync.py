@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from queue import SimpleQueue
+import threading
 from types import TracebackType
 from typing import Callable, Iterator, List, Mapping, Optional, Sequence, Type, TypeVar, Union, overload
 
 from . import _calls
 from ._calls import Call
 from ._handle import ENDINGS, Handle, Origin, PathLike, start
+from ._pieces import Pieces
 from .errors import ProtocolError, SandboxClosedError, ServerDiedError
 from .extensions import ExtensionLike, Extensions
 from .files import Content
@@ -336,22 +337,35 @@ class Stream(Iterator[Output]):
 
     def __init__(self, handle: Handle, call: Call[RunResult]) -> None:
         # The connection must not hold on to this object, or nobody would hear that it was dropped.
-        pieces: SimpleQueue[Optional[Output]] = SimpleQueue()
+        pieces, changed = Pieces(), threading.Condition()
+
+        def put(stream: str, data: bytes) -> None:
+            with changed:
+                pieces.put(stream, data)
+                changed.notify()
+
+        def wake(answer: object) -> None:
+            with changed:
+                changed.notify()
+
         self._pieces = pieces
+        self._changed = changed
         self._handle = handle
         self._call = call
-        self._over = False
-        self._request = handle.send(call, lambda stream, data: pieces.put(Output(stream, data)))
-        self._request.answer.add_done_callback(lambda answer: pieces.put(None))
+        self._request = handle.send(call, put)
+        self._request.answer.add_done_callback(wake)
 
     def __iter__(self) -> Stream:
         return self
 
     def __next__(self) -> Output:
-        piece = None if self._over else self._pieces.get()
+        with self._changed:
+            piece = self._pieces.take()
+            while piece is None and not self._request.answer.done():
+                self._changed.wait()
+                piece = self._pieces.take()
         if piece is not None:
             return piece
-        self._over = True
         error = self._request.answer.exception()
         if error is not None:
             raise error

@@ -40,6 +40,13 @@ class RunResult:
     error_class: Optional[str] = None
     #: The first limit it ran into, such as ``"stdoutBytes"``: where this is None, no limit changed the result.
     limit: Optional[str] = None
+    #: Both streams, in the order in which they were written, each up to its limit. Where one was cut, a line says so.
+    output_bytes: bytes = b""
+
+    @property
+    def output(self) -> str:
+        """Both streams in order, as text; bytes that are not UTF-8 become U+FFFD."""
+        return self.output_bytes.decode("utf-8", "replace")
 
     @property
     def stdout(self) -> str:

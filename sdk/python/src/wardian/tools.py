@@ -27,7 +27,7 @@ NAME = "shell"
 _DESCRIPTION = (
     "Runs a script in a sandbox with a bash-compatible shell, the usual Unix tools and files that live in memory. "
     "The shell lives from call to call: variables, functions and the working directory stay. "
-    "The answer is standard output, standard error and the exit code."
+    "The answer is what was written to standard output and standard error, in order, and the exit code."
 )
 #: How many characters of output the model is shown.
 _SHOWN = 20_000
@@ -102,11 +102,10 @@ class _Tool:
     def describe(self, result: RunResult) -> str:
         """Describes a result for the model: the output, then what it needs to know to interpret it."""
         parts = []
-        if result.stdout:
-            parts.append(self._shorten(result.stdout).rstrip("\n"))
-        if result.stderr:
-            parts.append("[stderr]\n" + self._shorten(result.stderr).rstrip("\n"))
+        if result.output:
+            parts.append(self._shorten(result.output).rstrip("\n"))
         if result.truncated:
+            # The place is marked in the output, but may be in what is left out of it here.
             cut = [name for name in ("stdout", "stderr") if getattr(result.truncated, name)]
             parts.append(f"[{' and '.join(cut)} longer than its limit: only the beginning was kept]")
         notes = [f"exit code {result.exit_code}"]
@@ -152,7 +151,7 @@ class ShellTool(_Tool):
         name: the tool's name for the model.
         description: the tool's description for the model.
         max_timeout: the longest timeout in seconds, whatever the model asks for.
-        max_output: the maximum characters of each stream shown to the model.
+        max_output: the maximum characters of output shown to the model.
     """
 
     def __init__(

@@ -16,7 +16,8 @@ pub(crate) struct Cwd {
     handle: Handle,
     /// Its name when it was entered, for `/proc`.
     name: Arc<[u8]>,
-    hold: Arc<OpenFile>,
+    /// Gone when its process has ended.
+    hold: Option<Arc<OpenFile>>,
 }
 
 impl Cwd {
@@ -30,7 +31,7 @@ impl Cwd {
     ) -> Result<Cwd> {
         let handle = tree.open(who, at, path, OpenFlags::PATH | OpenFlags::DIRECTORY, 0)?;
         // From here on it is given back whatever happens.
-        let hold = machine.tree_fd(handle.clone(), Vec::new()).file;
+        let hold = Some(machine.tree_fd(handle.clone(), Vec::new()).file);
         let place = handle.place();
         tree.access(who, &place, b".", Access::X)?;
         let name = match tree.path_within(&place, MAX_PATH as usize) {
@@ -59,7 +60,7 @@ impl Cwd {
 
     /// The directory that `handle` of the machine's tree has open, called `name`.
     pub(crate) fn held(machine: &Machine, handle: Handle, name: Arc<[u8]>) -> Cwd {
-        let hold = machine.tree_fd(handle.clone(), Vec::new()).file;
+        let hold = Some(machine.tree_fd(handle.clone(), Vec::new()).file);
         Cwd { handle, name, hold }
     }
 
@@ -69,7 +70,12 @@ impl Cwd {
     }
 
     /// What holds it open.
-    pub(crate) fn hold(&self) -> &Arc<OpenFile> {
-        &self.hold
+    pub(crate) fn hold(&self) -> Option<&Arc<OpenFile>> {
+        self.hold.as_ref()
+    }
+
+    /// Holds it open no longer: its process has ended, and whoever is told so may count what is left.
+    pub(crate) fn let_go(&mut self) {
+        self.hold = None;
     }
 }

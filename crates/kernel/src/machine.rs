@@ -211,9 +211,9 @@ impl Machine {
         let processes: Vec<_> = self.table().iter().map(|(_, entry)| entry.process.clone()).collect();
         let mut open: Vec<Arc<OpenFile>> = Vec::new();
         for process in processes {
-            let cwd = process.cwd.lock().hold().clone();
+            let cwd = process.cwd.lock().hold().cloned();
             let files: Vec<_> = process.fds.lock().iter().map(|(_, fd)| fd.file.clone()).collect();
-            for file in files.into_iter().chain([cwd]) {
+            for file in files.into_iter().chain(cwd) {
                 if !open.iter().any(|known| Arc::ptr_eq(known, &file)) {
                     open.push(file);
                 }
@@ -320,6 +320,7 @@ impl Machine {
         }
         let fds = std::mem::take(&mut *process.fds.lock());
         drop(fds);
+        process.cwd.lock().let_go();
         // Of its arguments only the name is left, for `ps`; its timer goes.
         *process.argv.lock() = Strings::one(procfs::command(process).as_bytes());
         process.alarm.stop();
@@ -413,10 +414,15 @@ impl Machine {
         self.table().forget_ended(run);
     }
 
-    /// Kills everything, and drops the programs that were compiled for it.
+    /// Kills every process there is now.
     pub fn kill_all(&self) {
-        self.table().close();
         self.kill_where(|_| true);
+    }
+
+    /// Kills everything, lets nothing start any more, and drops the programs that were compiled for it.
+    pub fn close(&self) {
+        self.table().close();
+        self.kill_all();
         let membership = self.membership.lock().take();
         drop(membership);
     }

@@ -69,7 +69,7 @@ impl Drop for Ending<'_> {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.machine.get_mut().kill_all();
+        self.machine.get_mut().close();
         if !*self.destroyed.get_mut() {
             self.note_end();
         }
@@ -139,7 +139,7 @@ impl Sandbox {
     ) -> Result<(), Error> {
         let (machine, new) = put_in_machine(&self.0.system, &self.0.setup, tree, rest)?;
         let old = std::mem::replace(&mut *self.0.machine.lock(), machine);
-        old.kill_all();
+        old.close();
         *session = new;
         *self.0.history.lock() = history;
         Ok(())
@@ -240,7 +240,7 @@ impl Sandbox {
         // Those that wait to run find no shell when it is their turn.
         let session = self.0.session.lock().await.take();
         drop(session);
-        machine.kill_all();
+        machine.close();
         *machine.tree().await = Tree::new(Quota::NONE);
     }
 }

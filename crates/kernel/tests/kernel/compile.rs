@@ -366,8 +366,8 @@ async fn what_was_compiled_goes_with_its_sandbox() {
             started.kill();
             started.wait().await;
         }
-        machine.kill_all();
-        fork.kill_all();
+        machine.close();
+        fork.close();
     };
     use_up(0..20).await;
     tokio::time::sleep(Duration::from_millis(500)).await;

@@ -102,7 +102,7 @@ impl Call<'_> {
 
     /// An error that comes with a signal, which by default is all that the process sees of it.
     fn signalled(&self, signal: Signal, errno: Errno) -> Fail {
-        match self.process().signals.lock().receive(signal) {
+        match self.process().signals.lock().receive_with_error(signal) {
             Effect::Terminate => Fail::Stop(Stop::Signal(signal)),
             _ => Fail::Errno(errno),
         }

@@ -151,7 +151,7 @@ impl Process {
     pub(crate) async fn interruptible<T>(&self, event: impl Future<Output = Result<T>>) -> Result<T> {
         let mut interrupted = std::pin::pin!(self.interrupted.notified());
         interrupted.as_mut().enable();
-        if self.signals.lock().has_pending() {
+        if self.signals.lock().interrupts() {
             // What is ready at once still counts; only waiting is cut short.
             return tokio::select! { biased; done = event => done, () = std::future::ready(()) => Err(Errno::EINTR) };
         }

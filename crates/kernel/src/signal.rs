@@ -73,6 +73,8 @@ pub(crate) enum Effect {
 pub(crate) struct Signals {
     dispositions: [Disposition; SIGNALS],
     pending: u64,
+    /// Those of them that an error of the process's own call has told it of: they interrupt nothing.
+    told: u64,
     stopped: bool,
     /// Signals that arrived while it was stopped and will kill it when it continues.
     held: u64,
@@ -80,7 +82,8 @@ pub(crate) struct Signals {
 
 impl Default for Signals {
     fn default() -> Signals {
-        Signals { dispositions: [Disposition::Default; SIGNALS], pending: 0, stopped: false, held: 0 }
+        let dispositions = [Disposition::Default; SIGNALS];
+        Signals { dispositions, pending: 0, told: 0, stopped: false, held: 0 }
     }
 }
 
@@ -120,6 +123,16 @@ impl Signals {
         }
     }
 
+    /// The same for a signal that comes with an error of a call, such as SIGPIPE with EPIPE. A handler would run before
+    /// that call returns, so what the process waits for later is not cut short.
+    pub(crate) fn receive_with_error(&mut self, signal: Signal) -> Effect {
+        let effect = self.receive(signal);
+        if effect == Effect::Flagged {
+            self.told |= 1 << signal;
+        }
+        effect
+    }
+
     fn effect(&mut self, signal: Signal) -> Effect {
         match (signal, self.disposition(signal)) {
             (SIGKILL, _) => Effect::Terminate,
@@ -128,6 +141,7 @@ impl Signals {
             (_, Disposition::Ignore) => Effect::Nothing,
             (_, Disposition::Flag) => {
                 self.pending |= 1 << signal;
+                self.told &= !(1 << signal);
                 Effect::Flagged
             }
             (SIGCHLD | SIGURG | SIGWINCH, Disposition::Default) => Effect::Nothing,
@@ -142,8 +156,9 @@ impl Signals {
         (held != 0).then(|| held.trailing_zeros() as Signal)
     }
 
-    pub(crate) fn has_pending(&self) -> bool {
-        self.pending != 0
+    /// Returns whether a flagged signal has to interrupt what the process waits for.
+    pub(crate) fn interrupts(&self) -> bool {
+        self.pending & !self.told != 0
     }
 
     pub(crate) fn take_pending(&mut self) -> u64 {
@@ -163,7 +178,7 @@ impl Signals {
 
     /// Returns those of a fork: the same, without the parent's pending signals.
     pub(crate) fn for_fork(&self) -> Signals {
-        Signals { pending: 0, ..self.clone() }
+        Signals { pending: 0, told: 0, ..self.clone() }
     }
 }
 
@@ -191,5 +206,26 @@ pub(crate) fn checked(signal: i32) -> Result<Signal> {
     match signal {
         1..=31 => Ok(signal as Signal),
         _ => Err(Errno::EINVAL),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_that_came_with_an_error_interrupts_nothing_later() {
+        let mut signals = Signals::default();
+        signals.set(SIGPIPE, Disposition::Flag).unwrap();
+        assert_eq!(signals.receive_with_error(SIGPIPE), Effect::Flagged);
+        assert!(!signals.interrupts());
+        // One that somebody sends does.
+        assert_eq!(signals.receive(SIGPIPE), Effect::Flagged);
+        assert!(signals.interrupts());
+        assert_eq!(signals.take_pending(), 1 << SIGPIPE);
+        assert!(!signals.interrupts());
+        // And one that came with an error is still there to be taken.
+        signals.receive_with_error(SIGPIPE);
+        assert_eq!(signals.take_pending(), 1 << SIGPIPE);
     }
 }

@@ -370,7 +370,7 @@ fn put_command(
 
 fn put_package(tree: &mut Tree, name: &str, package: &PythonPackage) -> Result<(), Error> {
     for (path, text) in &package.files {
-        let parts = path.bytes().filter(|&byte| byte == b'/').count() as u64 + 1;
+        let parts = path.bytes().filter(|&byte| byte == b'/').count() as u64;
         let charged = tree.charge_given((path.len() + text.len()) as u64, parts);
         charged.map_err(|errno| Error::refused(errno, path.as_bytes()))?;
         if !is_plain(path.as_bytes()) {

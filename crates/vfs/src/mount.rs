@@ -227,20 +227,23 @@ impl Tree {
     /// is checked before it is installed.
     fn fill_mount(&mut self, at: &[u8], files: Vec<(Vec<u8>, Content)>, inodes: usize) -> Result<Usage> {
         let owner = (Caller::USER.uid, Caller::USER.gid);
-        let mut charge = Usage::default();
+        let (mut charge, mut count) = (Usage::default(), 0);
         for (path, content) in files {
+            let inside = path.iter().filter(|&&byte| byte == b'/').count() as u64;
             let path = crate::name::join(at, &path);
             if path.len() >= PATH_MAX {
                 return Err(Errno::ENAMETOOLONG);
             }
-            let made = (self.inodes.len() - inodes) as u64;
-            let names = path.iter().filter(|&&byte| byte == b'/').count() as u64 + 1;
+            let dirs = (self.inodes.len() - inodes) as u64 - count + inside;
+            count += 1;
             charge.bytes += content.len();
             charge.metadata += path.len() as u64;
-            self.check_fits(charge + given_inodes(made + names))?;
+            self.check_fits(charge + given_inodes(count, dirs))?;
             self.install_as(&path, 0o644, content, owner)?;
+            // One that replaces another adds nothing to their number.
+            count = count.min((self.inodes.len() - inodes) as u64);
         }
-        charge += given_inodes((self.inodes.len() - inodes) as u64);
+        charge += given_inodes(count, (self.inodes.len() - inodes) as u64 - count);
         self.check_fits(charge)?;
         Ok(charge)
     }

@@ -35,9 +35,11 @@ pub(crate) fn spot_cost(spot: &MountSpot) -> u64 {
     if spot.path.is_empty() { 0 } else { BELOW + SHARED + spot.path.len() as u64 }
 }
 
-/// Returns what so many inodes cost that were given from outside: any of them may be a directory.
-pub(crate) fn given_inodes(count: u64) -> Usage {
-    Usage { bytes: 0, inodes: count, metadata: count * (INODE + DIR + NAME) }
+/// Returns what so many files and directories cost that were given from outside, without their content and the length of
+/// their names.
+pub(crate) fn given_inodes(files: u64, dirs: u64) -> Usage {
+    let inodes = files + dirs;
+    Usage { bytes: 0, inodes, metadata: inodes * (INODE + NAME) + dirs * DIR }
 }
 
 /// How much a tree may hold. `u64::MAX` means no limit.
@@ -124,10 +126,10 @@ impl Tree {
         self.used.inodes >= self.quota.inodes || self.extra_links >= self.quota.inodes
     }
 
-    /// Charges `bytes` in `inodes` files, which an embedder is about to install for one sandbox, to the quota for good.
-    /// Returns `ENOSPC` if there is no room.
-    pub fn charge_given(&mut self, bytes: u64, inodes: u64) -> Result<()> {
-        let mut charge = given_inodes(inodes);
+    /// Charges a file of so many bytes in so many new directories, which an embedder is about to install for one sandbox,
+    /// to the quota for good. Returns `ENOSPC` if there is no room.
+    pub fn charge_given(&mut self, bytes: u64, dirs: u64) -> Result<()> {
+        let mut charge = given_inodes(1, dirs);
         charge.bytes = bytes;
         self.check_fits(charge)?;
         self.given += charge;

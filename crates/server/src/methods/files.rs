@@ -190,9 +190,12 @@ pub(super) fn mkdir(session: &Arc<Session>, params: &mut Params) -> Prepared {
 pub(super) fn rm(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let path = params.required_string("path")?;
-    let mut turn = entry.at_once();
+    let (mut turn, session) = (entry.at_once(), session.clone());
     Job::at_once(turn.hold(), async move {
-        turn.sandbox().await?.rm(path).await?;
+        let sandbox = turn.sandbox().await?;
+        let is_dir = sandbox.stat(&path).await?.kind == FileKind::Dir;
+        let _turn = if is_dir { Some(session.heavy().await) } else { None };
+        sandbox.rm(path).await?;
         ok()
     })
 }

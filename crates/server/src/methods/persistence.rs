@@ -29,28 +29,26 @@ pub(super) fn export(session: &Arc<Session>, params: &mut Params) -> Prepared {
 
 /// How long a state may be, as bytes, that goes into a line.
 const IN_LINE: usize = ANSWER_MAX / 4 * 3 - 1024;
-/// One that needs neither a turn nor much room.
-const SMALL: usize = LARGE;
 
-/// Exports a state for a line: at most so many bytes that it fits into one.
+/// Exports a state for a line: at most so many bytes that it fits into one. What packs well takes long for its length,
+/// so even a short one takes its turn.
 pub(super) async fn export_for_line(session: &Session, sandbox: &Sandbox) -> Result<Vec<u8>, RpcError> {
-    match sandbox.export_within(SMALL).await {
-        Err(SandboxError::Archive(ArchiveError::TooLong(_))) => {}
-        other => return Ok(other?),
-    }
     let _turn = session.heavy().await;
     Ok(sandbox.export_within(IN_LINE).await?)
 }
 
+/// Exports a state as an answer. How long that is shows when it is there, so room for the longest comes first, unless
+/// it is short.
 async fn export_line(session: &Session, sandbox: &Sandbox) -> Result<Written, RpcError> {
     let gone = || RpcError::internal("the client is gone");
     let budget = &session.outbox.budget;
-    let (state, mut room) = match sandbox.export_within(SMALL).await {
+    let turn = session.heavy().await;
+    let short = sandbox.export_within(LARGE).await;
+    drop(turn);
+    let (state, mut room) = match short {
         Err(SandboxError::Archive(ArchiveError::TooLong(_))) => {
-            // How long it is shows when it is there: room for the longest comes first.
             let room = budget.room(ANSWER_MAX).await.ok_or_else(gone)?;
-            let _turn = session.heavy().await;
-            (sandbox.export_within(IN_LINE).await?, room)
+            (export_for_line(session, sandbox).await?, room)
         }
         other => {
             let state = other?;
@@ -79,7 +77,8 @@ pub(super) fn import(session: &Arc<Session>, params: &mut Params) -> Prepared {
             (None, Some(file)) => file.read().await?,
             (None, None) => return Err(RpcError::params("Missing required param: data")),
         };
-        let _turn = if state.len() > LARGE { Some(session.heavy().await) } else { None };
+        // A short archive can unpack to much.
+        let _turn = session.heavy().await;
         sandbox.import(state).await?;
         ok()
     })

@@ -48,6 +48,11 @@ pub(crate) enum Resting {
 }
 
 impl AtRest {
+    /// Returns the bytes of memory that it keeps and `other` does not: pages that both share count once.
+    pub fn bytes_beyond(&self, other: Option<&AtRest>) -> u64 {
+        self.rest.image.bytes_beyond(other.map(|other| &*other.rest.image))
+    }
+
     /// Prepares a clone of its tree for it: closes what only the processes left behind have open.
     pub fn take_along(&self, tree: &mut Tree) {
         let mut seen = Vec::new();

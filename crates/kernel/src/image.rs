@@ -43,6 +43,26 @@ pub struct Image {
 }
 
 impl Image {
+    /// Returns the bytes that it keeps and `other` does not.
+    pub(crate) fn bytes_beyond(&self, other: Option<&Image>) -> u64 {
+        if other.is_some_and(|other| std::ptr::eq(self, other)) {
+            return 0;
+        }
+        let template = self.template.as_ref().filter(|template| {
+            let known = other.and_then(|other| other.template.as_ref());
+            known.is_none_or(|known| !Arc::ptr_eq(known, template))
+        });
+        let known = other.map_or(&[][..], |other| &other.pages);
+        let mut known = known.iter().peekable();
+        let is_new = |(number, page): &&(u32, Arc<Page>)| {
+            while known.next_if(|(other, _)| other < number).is_some() {}
+            known.peek().is_none_or(|(other, theirs)| other != number || !Arc::ptr_eq(theirs, page))
+        };
+        let pages =
+            self.pages.iter().filter(is_new).count() + template.map_or(0, |template| template.pages());
+        (pages * size_of::<Page>()) as u64
+    }
+
     /// Captures an instance with no frame on its stack. Pages equal to those of `ancestor` are shared with it.
     pub(crate) async fn capture(instance: &mut Instance, ancestor: Option<&Image>) -> Image {
         let stack_pointer = instance.stack_pointer();

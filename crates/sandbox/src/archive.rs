@@ -22,7 +22,7 @@ use crate::budget::{Budget, Metered};
 use crate::error::{Error, lost};
 use crate::history::{History, HistoryEntry};
 use crate::options::Limits;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, bury};
 use crate::snapshot::Value;
 
 const MAGIC: &[u8; 8] = b"WARDIAN\0";
@@ -63,6 +63,9 @@ pub enum ArchiveError {
     /// Its files could not be imported.
     #[error("files of the archive: {0}")]
     Files(TarError),
+    /// It is longer than its reader can take.
+    #[error("the archive would be longer than {0} bytes")]
+    TooLong(usize),
     /// It could not be written.
     #[error("cannot write an archive: {0}")]
     Write(std::io::Error),
@@ -82,13 +85,21 @@ impl Sandbox {
     /// Exports the whole sandbox as one archive: its files, its shell, its history. Waits for a command in progress.
     /// Mounts and background processes are not included.
     pub async fn export(&self) -> Result<Vec<u8>, Error> {
+        self.export_within(usize::MAX).await
+    }
+
+    /// Does the same, and fails as soon as the archive is longer than `max` bytes ([`ArchiveError::TooLong`]).
+    pub async fn export_within(&self, max: usize) -> Result<Vec<u8>, Error> {
         let session = self.session().await?;
         self.check_audit()?;
         let value = self.value(&session).await;
         drop(session);
         let programs = self.inner().system.programs_hash.clone();
-        let packing = self.kernel().spawn_blocking(move || pack(&value, &programs));
-        let archive = packing.await.map_err(lost)?.map_err(ArchiveError::Write)?;
+        let packing = self.kernel().spawn_blocking(move || pack(&value, &programs, max));
+        let archive = packing.await.map_err(lost)?.map_err(|error| match error.kind() {
+            std::io::ErrorKind::FileTooLarge => ArchiveError::TooLong(max),
+            _ => ArchiveError::Write(error),
+        })?;
         self.inner().record(Event::Export { bytes: archive.len() });
         Ok(archive)
     }
@@ -102,7 +113,8 @@ impl Sandbox {
         let (fresh, limits, programs) = self.import_base();
         let unpacking = self.kernel().spawn_blocking(move || unpack(&archive, fresh, &limits, &programs));
         let Value { tree, rest, history } = unpacking.await.map_err(lost)??;
-        self.become_value(session, tree, &rest, history)?;
+        let old = self.become_value(session, tree, &rest, history)?;
+        bury(&old).await;
         self.inner().record(Event::Import { bytes, shell: true });
         Ok(())
     }
@@ -127,14 +139,43 @@ impl Sandbox {
     }
 }
 
-fn pack(value: &Value, programs: &str) -> std::io::Result<Vec<u8>> {
-    let mut archive = vec![0; HEADER];
+/// Bytes in memory, up to a maximum.
+struct Capped {
+    bytes: Vec<u8>,
+    max: usize,
+}
+
+impl Write for Capped {
+    fn write(&mut self, piece: &[u8]) -> std::io::Result<usize> {
+        if piece.len() > self.max.saturating_sub(self.bytes.len()) {
+            return Err(std::io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(piece);
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Returns the error itself, not one that wraps it.
+fn innermost(error: TarError) -> std::io::Error {
+    match error {
+        TarError::Io(error) => error,
+        error => std::io::Error::other(error),
+    }
+}
+
+fn pack(value: &Value, programs: &str, max: usize) -> std::io::Result<Vec<u8>> {
+    let mut archive = Capped { bytes: vec![0; HEADER], max };
     let mut out = Encoder(zstd::stream::write::Encoder::new(&mut archive, COMPRESSION)?);
     out.shell(&value.rest.pack(&value.tree)?, programs)?;
     out.history(&value.history)?;
     let options = TarOptions { format: TarFormat::Pax, own_only: true };
-    value.tree.export_tar(b"/", options, &mut out.0).map_err(std::io::Error::other)?;
+    value.tree.export_tar(b"/", options, &mut out.0).map_err(innermost)?;
     out.0.finish()?;
+    let mut archive = archive.bytes;
     let payload = &archive[HEADER..];
     let header =
         [&MAGIC[..], &VERSION.to_le_bytes(), &(payload.len() as u64).to_le_bytes(), &Sha256::digest(payload)];

@@ -26,12 +26,16 @@ use wardian_vfs::{Caller, Content, Tree};
 
 use crate::error::Error;
 use crate::mounts::is_plain;
+use crate::options::check_length;
 use crate::system::System;
 
 /// Where Python looks for system packages.
 pub const PYTHON_PACKAGES: &str = "/usr/lib/python3/site-packages";
 /// The name of the command that lists extensions.
 const LISTING: &str = "extensions";
+/// The most that the descriptions of all extensions take, and what each takes at least.
+const SPECS: usize = 1 << 20;
+const FLAT: usize = 1 << 10;
 /// The maximum standard input passed to a function that takes all of it at once.
 const STDIN_MAX: usize = 64 << 20;
 
@@ -67,6 +71,15 @@ impl ExtensionSpec {
     /// Describes a command with this name.
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> ExtensionSpec {
         ExtensionSpec { name: name.into(), description: description.into(), ..ExtensionSpec::default() }
+    }
+
+    /// Returns the memory it takes, without the files of its package, which are charged as files.
+    fn bytes(&self) -> usize {
+        let texts = [&self.name, &self.description, &self.usage, &self.category];
+        let package =
+            self.python_package.as_ref().map_or(0, |package| package.version.len() + package.summary.len());
+        let examples: usize = self.examples.iter().map(|text| text.len() + size_of::<String>()).sum();
+        texts.map(|text| text.len()).iter().sum::<usize>() + examples + package + FLAT
     }
 
     fn usage(&self) -> &str {
@@ -306,6 +319,7 @@ pub(crate) fn install(
     if extensions.is_empty() {
         return Ok(system.host_programs.clone());
     }
+    check_length("extensions", extensions.iter().map(|extension| extension.spec.bytes()).sum(), SPECS)?;
     let mut programs = HostPrograms::new();
     let specs = extensions.iter().map(|extension| extension.spec.clone()).collect();
     put_command(tree, LISTING, Arc::new(Listing(specs)), &mut programs)?;
@@ -356,6 +370,9 @@ fn put_command(
 
 fn put_package(tree: &mut Tree, name: &str, package: &PythonPackage) -> Result<(), Error> {
     for (path, text) in &package.files {
+        let parts = path.bytes().filter(|&byte| byte == b'/').count() as u64;
+        let charged = tree.charge_given((path.len() + text.len()) as u64, parts);
+        charged.map_err(|errno| Error::refused(errno, path.as_bytes()))?;
         if !is_plain(path.as_bytes()) {
             return Err(Error::Option(format!("the Python package of '{name}' has a file at '{path}'")));
         }

@@ -3,12 +3,20 @@
 //! Calls act immediately on the live tree, even while a command runs, as the sandbox's own user. Relative paths start
 //! from the directory the sandbox was built with.
 
+use std::io::Write;
+
 use wardian_vfs::{Caller, Errno, FileKind, OpenFlags, Place, Stat, Tree};
 
 use crate::error::Error;
 use crate::sandbox::Sandbox;
 
 const USER: Caller = Caller::USER;
+/// How many bytes may be read or written on a worker that others wait for.
+const AT_ONCE: u64 = 256 << 10;
+/// A path longer than this can have many parts to create.
+const LONG_PATH: usize = 256;
+/// How many names are read at once.
+const NAMES: usize = 1024;
 
 /// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +27,49 @@ pub struct Entry {
     pub kind: FileKind,
     /// Its size in bytes; for a link, the length of its target.
     pub size: u64,
+}
+
+/// A directory's entries, sorted by name.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// All names, one after the other.
+    names: Vec<u8>,
+    entries: Vec<Listed>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Listed {
+    start: usize,
+    length: usize,
+    kind: FileKind,
+    size: u64,
+}
+
+impl Listing {
+    /// What an entry takes in addition to its name.
+    pub const ENTRY: usize = size_of::<Listed>();
+
+    fn push(&mut self, name: &[u8], kind: FileKind, size: u64) {
+        self.entries.push(Listed { start: self.names.len(), length: name.len(), kind, size });
+        self.names.extend_from_slice(name);
+    }
+
+    fn bytes(&self) -> usize {
+        self.names.len() + self.entries.len() * Listing::ENTRY
+    }
+
+    fn sort(&mut self) {
+        let names = &self.names;
+        let name = |entry: &Listed| &names[entry.start..entry.start + entry.length];
+        self.entries.sort_unstable_by(|a, b| name(a).cmp(name(b)));
+    }
+
+    /// Returns each name, kind and size, as in [`Entry`].
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], FileKind, u64)> {
+        let entry =
+            |entry: &Listed| (&self.names[entry.start..entry.start + entry.length], entry.kind, entry.size);
+        self.entries.iter().map(entry)
+    }
 }
 
 /// A file's metadata.
@@ -39,12 +90,37 @@ pub struct Metadata {
 impl Sandbox {
     /// Reads a file. Returns `EFBIG` if it is longer than `Limits::fs_bytes`, as sparse files and host files can be.
     pub async fn read_file(&self, path: impl AsRef<[u8]>) -> Result<Vec<u8>, Error> {
-        self.at(path, |tree, root, path| {
-            readable(tree.stat(&USER, root, path, true)?)?;
+        self.read_file_within(path, u64::MAX).await
+    }
+
+    /// Does the same, and also returns `EFBIG` if it is longer than `max`.
+    pub async fn read_file_within(&self, path: impl AsRef<[u8]>, max: u64) -> Result<Vec<u8>, Error> {
+        self.read_file_into(path, max, Vec::new()).await
+    }
+
+    /// Does the same, and writes the content to `out` piece by piece, on a thread that may block if it is long. It is
+    /// the file of one moment: nothing changes in between. Returns `EIO` if `out` fails.
+    pub async fn read_file_into<W>(&self, path: impl AsRef<[u8]>, max: u64, mut out: W) -> Result<W, Error>
+    where
+        W: Write + Send + 'static,
+    {
+        let path = path.as_ref();
+        let large = self.file_size(path).await? > AT_ONCE;
+        self.at(path, large, move |tree, root, path| {
+            readable(&tree.stat(&USER, root, path, true)?)?;
             let handle = tree.open(&USER, root, path, OpenFlags::READ, 0)?;
-            let read = read_all(tree, &handle, tree.quota().bytes);
+            let read = read_to(tree, &handle, tree.quota().bytes.min(max), &mut out);
             tree.close(handle);
-            read
+            read.map(|()| out)
+        })
+        .await
+    }
+
+    /// Returns the size of a file that can be read as a whole. Links are followed.
+    pub async fn file_size(&self, path: impl AsRef<[u8]>) -> Result<u64, Error> {
+        self.at(path, false, |tree, root, path| {
+            let stat = tree.stat(&USER, root, path, true)?;
+            readable(&stat).map(|()| stat.size)
         })
         .await
     }
@@ -52,10 +128,11 @@ impl Sandbox {
     /// Creates a file with this content, or replaces the content of an existing one. All of it or nothing.
     pub async fn write_file(&self, path: impl AsRef<[u8]>, content: impl Into<Vec<u8>>) -> Result<(), Error> {
         let content = content.into();
-        self.at(path, move |tree, root, path| {
+        let large = content.len() as u64 > AT_ONCE;
+        self.at(path, large, move |tree, root, path| {
             match tree.stat(&USER, root, path, true) {
                 Err(Errno::ENOENT) => {}
-                other => readable(other?)?,
+                other => readable(&other?)?,
             }
             // In memory a clone is free: without room for all of it the file stays as it was.
             let before = (!tree.touches_host(root, path)).then(|| tree.clone());
@@ -77,24 +154,34 @@ impl Sandbox {
 
     /// Lists a directory, sorted by name.
     pub async fn list(&self, path: impl AsRef<[u8]>) -> Result<Vec<Entry>, Error> {
-        self.at(path, |tree, root, path| {
+        let listing = self.list_within(path, usize::MAX).await?;
+        let entry = |(name, kind, size): (&[u8], FileKind, u64)| Entry { name: name.to_vec(), kind, size };
+        Ok(listing.iter().map(entry).collect())
+    }
+
+    /// Does the same in little memory. Returns `EFBIG` as soon as the names, with [`Listing::ENTRY`] bytes for each, take
+    /// more than `max` bytes.
+    pub async fn list_within(&self, path: impl AsRef<[u8]>, max: usize) -> Result<Listing, Error> {
+        self.at(path, true, move |tree, root, path| {
             let dir = tree.lookup(&USER, root, path, true)?;
-            let mut entries = Vec::new();
-            for name in names_in(tree, &dir)? {
+            let mut listing = Listing::default();
+            each_name(tree, &dir, |tree, name| {
                 // A name may go between being listed and being looked at only on the host.
                 if let Ok(stat) = tree.stat(&USER, &dir, &name, false) {
-                    entries.push(Entry { name, kind: stat.kind, size: stat.size });
+                    listing.push(&name, stat.kind, stat.size);
                 }
-            }
-            entries.sort_by(|a, b| a.name.cmp(&b.name));
-            Ok(entries)
+                if listing.bytes() > max { Err(Errno::EFBIG) } else { Ok(()) }
+            })?;
+            listing.sort();
+            Ok(listing)
         })
         .await
     }
 
     /// Creates a directory and its parents. It may already exist.
     pub async fn mkdir(&self, path: impl AsRef<[u8]>) -> Result<(), Error> {
-        self.at(path, |tree, root, path| {
+        let long = path.as_ref().len() > LONG_PATH;
+        self.at(path, long, |tree, root, path| {
             let ends = path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
             for end in ends.chain([path.len()]) {
                 match tree.mkdir(&USER, root, &path[..end], 0o777) {
@@ -125,7 +212,7 @@ impl Sandbox {
 
     /// Returns a file's metadata. Links are not followed.
     pub async fn stat(&self, path: impl AsRef<[u8]>) -> Result<Metadata, Error> {
-        self.at(path, |tree, root, path| {
+        self.at(path, false, |tree, root, path| {
             let stat = tree.stat(&USER, root, path, false)?;
             let name = path.split(|&byte| byte == b'/').rfind(|name| !name.is_empty()).unwrap_or(b"/");
             Ok(Metadata {
@@ -155,17 +242,18 @@ impl Sandbox {
 
     /// Sets permission bits.
     pub async fn chmod(&self, path: impl AsRef<[u8]>, mode: u32) -> Result<(), Error> {
-        self.at(path, move |tree, root, path| tree.chmod(&USER, root, path, true, mode)).await
+        self.at(path, false, move |tree, root, path| tree.chmod(&USER, root, path, true, mode)).await
     }
 
     /// Creates a symbolic link at `path` that points to `target`.
     pub async fn symlink(&self, target: impl AsRef<[u8]>, path: impl AsRef<[u8]>) -> Result<(), Error> {
         let target = target.as_ref().to_vec();
-        self.at(path, move |tree, root, path| tree.symlink(&USER, &target, root, path)).await
+        self.at(path, false, move |tree, root, path| tree.symlink(&USER, &target, root, path)).await
     }
 
-    /// Runs an operation at a path on the live tree; an error names the path.
-    async fn at<T, F>(&self, path: impl AsRef<[u8]>, work: F) -> Result<T, Error>
+    /// Runs an operation at a path on the live tree; an error names the path. If it is `large`, it runs on a thread that
+    /// may block.
+    async fn at<T, F>(&self, path: impl AsRef<[u8]>, large: bool, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
         F: FnOnce(&mut Tree, &Place, &[u8]) -> wardian_vfs::Result<T> + Send + 'static,
@@ -178,12 +266,14 @@ impl Sandbox {
             let root = tree.root();
             work(tree, &root, &at)
         };
-        machine.at_path(&root, &path, working).await.map_err(|errno| Error::refused(errno, &path))
+        let done =
+            if large { machine.aside(working).await } else { machine.at_path(&root, &path, working).await };
+        done.map_err(|errno| Error::refused(errno, &path))
     }
 }
 
 /// Only files that end can be read or written as a whole.
-fn readable(stat: Stat) -> wardian_vfs::Result<()> {
+fn readable(stat: &Stat) -> wardian_vfs::Result<()> {
     match stat.kind {
         FileKind::File => Ok(()),
         FileKind::Dir => Err(Errno::EISDIR),
@@ -194,32 +284,63 @@ fn readable(stat: Stat) -> wardian_vfs::Result<()> {
 /// Reads a file's whole content, if it is not longer than `max`: a sparse file costs its creator nothing, but its
 /// reader.
 pub(crate) fn read_all(tree: &Tree, handle: &wardian_vfs::Handle, max: u64) -> wardian_vfs::Result<Vec<u8>> {
-    const PIECE: usize = 64 * 1024;
+    let mut content = Vec::new();
+    read_to(tree, handle, max, &mut content).map(|()| content)
+}
+
+fn read_to(
+    tree: &Tree,
+    handle: &wardian_vfs::Handle,
+    max: u64,
+    out: &mut impl Write,
+) -> wardian_vfs::Result<()> {
     if tree.stat_handle(&USER, handle)?.size > max {
         return Err(Errno::EFBIG);
     }
-    let mut content = Vec::new();
+    let mut piece = vec![0; 64 * 1024];
+    let mut offset = 0;
     loop {
-        if content.len() as u64 > max {
+        let count = tree.pread(handle, &mut piece, offset)?;
+        if count == 0 {
+            return Ok(());
+        }
+        offset += count as u64;
+        if offset > max {
             return Err(Errno::EFBIG);
         }
-        let filled = content.len();
-        content.resize(filled + PIECE, 0);
-        let count = tree.pread(handle, &mut content[filled..], filled as u64)?;
-        content.truncate(filled + count);
-        if count == 0 {
-            return Ok(content);
-        }
+        out.write_all(&piece[..count]).map_err(|_| Errno::EIO)?;
     }
 }
 
 fn names_in(tree: &mut Tree, dir: &Place) -> wardian_vfs::Result<Vec<Vec<u8>>> {
-    let flags = OpenFlags::READ | OpenFlags::DIRECTORY;
-    let handle = tree.open(&USER, dir, b".", flags, 0)?;
-    let entries = tree.read_dir(&USER, &handle, 0, usize::MAX);
+    let mut names = Vec::new();
+    each_name(tree, dir, |_, name| {
+        names.push(name);
+        Ok(())
+    })?;
+    Ok(names)
+}
+
+/// Calls `each` with every name in a directory, a few of which are in memory at once.
+fn each_name(
+    tree: &mut Tree,
+    dir: &Place,
+    mut each: impl FnMut(&Tree, Vec<u8>) -> wardian_vfs::Result<()>,
+) -> wardian_vfs::Result<()> {
+    let handle = tree.open(&USER, dir, b".", OpenFlags::READ | OpenFlags::DIRECTORY, 0)?;
+    let mut read = || -> wardian_vfs::Result<()> {
+        let mut cursor = 0;
+        loop {
+            let entries = tree.read_dir(&USER, &handle, cursor, NAMES)?;
+            let Some(last) = entries.last() else { return Ok(()) };
+            cursor = last.next;
+            let names = entries.into_iter().map(|entry| entry.name);
+            names.filter(|name| !matches!(&name[..], b"." | b"..")).try_for_each(|name| each(tree, name))?;
+        }
+    };
+    let done = read();
     tree.close(handle);
-    let names = entries?.into_iter().map(|entry| entry.name.to_vec());
-    Ok(names.filter(|name| !matches!(&name[..], b"." | b"..")).collect())
+    done
 }
 
 /// Removes a tree, deepest first, without recursion: trees can be deeper than stacks.

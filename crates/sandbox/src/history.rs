@@ -8,6 +8,8 @@ use crate::sandbox::Sandbox;
 
 /// How many commands are kept.
 const KEPT: usize = 1000;
+/// How many bytes their scripts may have together; the last one is kept whatever its length.
+const KEPT_BYTES: usize = 1 << 20;
 
 /// One command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +26,7 @@ pub struct HistoryEntry {
 #[derive(Clone, Default)]
 pub(crate) struct History {
     entries: Vector<HistoryEntry>,
+    bytes: usize,
     last: u64,
 }
 
@@ -31,10 +34,21 @@ impl History {
     pub(crate) fn add(&mut self, command: &[u8]) {
         self.last += 1;
         let entry = HistoryEntry { index: self.last, command: command.to_vec(), timestamp: now_ms() };
+        self.push(entry);
+    }
+
+    fn push(&mut self, entry: HistoryEntry) {
+        self.bytes += entry.command.len();
         self.entries.push_back(entry);
-        if self.entries.len() > KEPT {
-            self.entries.pop_front();
+        while self.entries.len() > KEPT || self.bytes > KEPT_BYTES && self.entries.len() > 1 {
+            let oldest = self.entries.pop_front();
+            self.bytes -= oldest.map_or(0, |oldest| oldest.command.len());
         }
+    }
+
+    /// Returns how many bytes of memory it takes, about.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.bytes + self.entries.len() * size_of::<HistoryEntry>()) as u64
     }
 
     /// Returns the last number used, and the entries.
@@ -43,10 +57,10 @@ impl History {
     }
 
     /// Rebuilds the history from them, up to its maximum length.
-    pub(crate) fn from_parts(last: u64, mut entries: Vec<HistoryEntry>) -> History {
-        let surplus = entries.len().saturating_sub(KEPT);
-        entries.drain(..surplus);
-        History { entries: entries.into(), last }
+    pub(crate) fn from_parts(last: u64, entries: Vec<HistoryEntry>) -> History {
+        let mut history = History { last, ..History::default() };
+        entries.into_iter().for_each(|entry| history.push(entry));
+        history
     }
 }
 
@@ -56,7 +70,7 @@ pub(crate) fn now_ms() -> u64 {
 }
 
 impl Sandbox {
-    /// Returns the last thousand commands, oldest first. A fork starts with those of its original.
+    /// Returns the last thousand commands, up to 1 MiB of them, oldest first. A fork starts with those of its original.
     pub fn history(&self) -> Vec<HistoryEntry> {
         self.inner().history.lock().entries.iter().cloned().collect()
     }

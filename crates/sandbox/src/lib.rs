@@ -49,7 +49,7 @@ pub use extension::{
     Answer, Extension, ExtensionCall, ExtensionSpec, Invocation, PYTHON_PACKAGES, PythonPackage,
 };
 pub use file_changes::FileChanges;
-pub use files::{Entry, Metadata};
+pub use files::{Entry, Listing, Metadata};
 pub use history::HistoryEntry;
 pub use interactive::{Completion, Interactive, Line, Prompt};
 pub use mounts::MountMode;
@@ -58,6 +58,8 @@ pub use pool::PoolOptions;
 pub use result::{ErrorClass, RunResult, Truncated, Usage};
 pub use run::Run;
 pub use sandbox::Sandbox;
+#[doc(hidden)]
+pub use sandbox::drop_aside;
 pub use snapshot::Snapshot;
 pub use system::tune_process;
 #[doc(hidden)]

@@ -112,7 +112,10 @@ pub struct Builder {
     cwd: String,
     mounts: Vec<NewMount>,
     writable_paths: Option<Vec<String>>,
-    tool_allowlist: Option<Vec<String>>,
+    /// Shared by all sandboxes that are built with it.
+    tool_allowlist: Option<Arc<Allowlist>>,
+    /// The bytes of its names.
+    tool_names: usize,
     extensions: Vec<Extension>,
     host_tools: Vec<HostTool>,
     nice: u8,
@@ -135,6 +138,7 @@ impl Default for Builder {
             mounts: Vec::new(),
             writable_paths: None,
             tool_allowlist: None,
+            tool_names: 0,
             extensions: Vec::new(),
             host_tools: Vec::new(),
             nice: 0,
@@ -210,7 +214,9 @@ impl Builder {
     /// Allows only these programs to start, each a name in `/bin` or `/usr/bin` or an absolute path. Shell builtins
     /// (`echo`, `cd`, `[ ]`) are not programs and stay available.
     pub fn tool_allowlist<N: Into<String>>(mut self, tools: impl IntoIterator<Item = N>) -> Builder {
-        self.tool_allowlist = Some(tools.into_iter().map(Into::into).collect());
+        let tools: Vec<String> = tools.into_iter().map(Into::into).collect();
+        self.tool_names = tools.iter().map(|name| name.len() + size_of::<String>()).sum();
+        self.tool_allowlist = Some(Arc::new(Allowlist::new(tools)));
         self
     }
 
@@ -309,6 +315,7 @@ impl Builder {
         if self.nice > 19 {
             return Err(Error::Option(format!("nice is from 0 to 19, not {}", self.nice)));
         }
+        check_length("toolAllowlist", self.tool_names, TOOL_NAMES)?;
         if let Some(pool) = self.pool {
             system.pool.configure(pool)?;
         }
@@ -339,7 +346,7 @@ impl Builder {
             on_kill: self.on_kill,
             cwd: self.cwd,
             rules: Rules {
-                allowed: self.tool_allowlist.map(|tools| Arc::new(Allowlist::new(tools))),
+                allowed: self.tool_allowlist,
                 host_programs,
                 nice: self.nice,
                 spares: Some(system.pool.spares().clone()),
@@ -364,6 +371,9 @@ impl Builder {
         ];
         let defaults = defaults.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let mut all: Vec<(String, String)> = defaults.into();
+        let given =
+            self.env.iter().map(|(name, value)| name.len() + value.len() + size_of::<(String, String)>());
+        check_length("env", given.sum(), ENVIRONMENT)?;
         for (name, value) in &self.env {
             check_variable(name, value)?;
             all.retain(|(other, _)| other != name);
@@ -371,6 +381,19 @@ impl Builder {
         }
         Ok(all.into_iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect())
     }
+}
+
+/// The most that the names of an allowlist take.
+const TOOL_NAMES: usize = 64 << 10;
+/// The most that the variables a sandbox starts with take.
+const ENVIRONMENT: usize = 1 << 20;
+
+/// Checks that an option that is kept for each sandbox is not too long.
+pub(crate) fn check_length(option: &str, bytes: usize, limit: usize) -> Result<(), Error> {
+    if bytes <= limit {
+        return Ok(());
+    }
+    Err(Error::Option(format!("{option} takes {bytes} bytes, limit {limit}")))
 }
 
 /// Checks that a shell can have this environment variable.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use tokio::sync::{Mutex as AsyncMutex, Notify, OwnedMappedMutexGuard, OwnedMutexGuard};
+use tokio::sync::{Mutex as AsyncMutex, Notify, OwnedMappedMutexGuard, OwnedMutexGuard, Semaphore};
 use wardian_kernel::{AtRest, Machine, Session};
 use wardian_vfs::{Quota, Tree};
 
@@ -129,20 +129,20 @@ impl Sandbox {
         Ok(Sandbox::over(system, setup, machine, session, history))
     }
 
-    /// Replaces its value by this one. Kills whatever runs.
+    /// Replaces its value by this one. Kills whatever runs. Returns the old machine, to [`bury`].
     pub(crate) fn become_value(
         &self,
         mut session: SessionGuard,
         tree: Tree,
         rest: &AtRest,
         history: History,
-    ) -> Result<(), Error> {
+    ) -> Result<Arc<Machine>, Error> {
         let (machine, new) = put_in_machine(&self.0.system, &self.0.setup, tree, rest)?;
         let old = std::mem::replace(&mut *self.0.machine.lock(), machine);
         old.close();
         *session = new;
         *self.0.history.lock() = history;
-        Ok(())
+        Ok(old)
     }
 
     pub(crate) fn inner(&self) -> &Arc<Inner> {
@@ -241,8 +241,24 @@ impl Sandbox {
         let session = self.0.session.lock().await.take();
         drop(session);
         machine.close();
-        *machine.tree().await = Tree::new(Quota::NONE);
+        bury(&machine).await;
     }
+}
+
+/// How many trees are freed at once.
+static BURIALS: Semaphore = Semaphore::const_new(2);
+
+/// Frees the files of a machine that is no longer used. A wide tree takes a while: on a thread that may block.
+pub(crate) async fn bury(machine: &Machine) {
+    let tree = std::mem::replace(&mut *machine.tree().await, Tree::new(Quota::NONE));
+    drop_aside(tree).await;
+}
+
+/// Drops something large on a thread that may block.
+pub async fn drop_aside<T: Send + 'static>(value: T) {
+    // Nobody closes it.
+    let _turn = BURIALS.acquire().await;
+    let _ = tokio::task::spawn_blocking(move || drop(value)).await;
 }
 
 fn new_machine(system: &System, setup: &Setup, tree: Tree) -> Arc<Machine> {

@@ -8,7 +8,7 @@ use wardian_vfs::Tree;
 use crate::audit::Event;
 use crate::error::Error;
 use crate::history::History;
-use crate::sandbox::{Sandbox, SessionGuard};
+use crate::sandbox::{Sandbox, SessionGuard, bury};
 
 /// A saved state of a sandbox: its files, its shell, its history. Cloning it is cheap, and so is keeping many: they
 /// share what they have in common.
@@ -19,6 +19,19 @@ pub(crate) struct Value {
     pub(crate) tree: Tree,
     pub(crate) rest: AtRest,
     pub(crate) history: History,
+}
+
+impl Snapshot {
+    /// Returns how many bytes of memory it keeps that `other` does not; without another, all that a sandbox has of its
+    /// own. Takes a while if much differs: not for an async worker.
+    pub fn bytes_beyond(&self, other: Option<&Snapshot>) -> u64 {
+        let files = match other {
+            Some(other) => self.0.tree.bytes_beyond(&other.0.tree),
+            None => self.0.tree.usage().total(),
+        };
+        let shell = self.0.rest.bytes_beyond(other.map(|other| &other.0.rest));
+        files + shell + self.0.history.bytes()
+    }
 }
 
 impl Sandbox {
@@ -66,7 +79,9 @@ impl Sandbox {
         let Value { tree, rest, history } = &*snapshot.0;
         let mut tree = tree.clone();
         tree.set_quota(self.limits().quota());
-        self.become_value(session, tree, rest, history.clone())
+        let old = self.become_value(session, tree, rest, history.clone())?;
+        bury(&old).await;
+        Ok(())
     }
 
     /// Its value between two commands.

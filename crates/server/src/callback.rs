@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use crate::budget::{ANSWER_MAX, LARGE};
 use crate::outbox::Outbox;
 use crate::rpc;
 
@@ -31,7 +32,18 @@ impl Callbacks {
         let (sender, receiver) = oneshot::channel();
         self.waiting.lock().insert(id.clone(), sender);
         let waiting = Waiting { callbacks: self, id };
-        self.outbox.tell(rpc::call(&waiting.id, method, params)).await;
+        let size = rpc::size(&params);
+        if size >= ANSWER_MAX {
+            return Err(format!("{method} would be longer than answerBytes, {ANSWER_MAX}"));
+        }
+        if size <= LARGE {
+            self.outbox.tell(rpc::call(&waiting.id, method, params)).await;
+        } else if let Some(room) = self.outbox.budget.room(size).await {
+            let (id, method) = (waiting.id.clone(), method.to_owned());
+            let writing = tokio::task::spawn_blocking(move || rpc::call(&id, &method, params));
+            let line = writing.await.map_err(|_| "the call could not be written".to_owned())?;
+            self.outbox.put([line, Vec::new()], room);
+        }
         receiver.await.unwrap_or_else(|_| Err("the client is gone".to_owned()))
     }
 

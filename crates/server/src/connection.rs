@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
+use crate::budget::LARGE;
 use crate::line::{Line, Lines};
-use crate::methods::{self, Job, Task, Work};
+use crate::methods::{self, Answer, Job, Task, Work, Written};
 use crate::outbox::Outbox;
 use crate::params::Params;
 use crate::rpc::{self, Message, Misfit, PARSE_ERROR, Request, RpcError};
@@ -25,6 +26,10 @@ const CALLS: usize = 256;
 /// later line may bring (`cancel`, a callback response), so reading continues and further ones are refused.
 const WAITING: usize = 16 * 1024;
 const WAITING_KIB: usize = 256 * 1024;
+/// How many KiB of them need not come out of what all clients share.
+const OWN_WAITING_KIB: usize = 1024;
+/// How many KiB of lines the calls in progress may have; a longer one has it to itself.
+const CALLS_KIB: u32 = 16 * 1024;
 /// How long a client that disconnects has to read what was sent to it.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -33,8 +38,10 @@ struct Connection {
     outbox: Outbox,
     tasks: JoinSet<()>,
     calls: Arc<Semaphore>,
+    calls_kib: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
     waiting_kib: Arc<Semaphore>,
+    own_waiting_kib: Arc<Semaphore>,
 }
 
 /// The client sent `kill`, and expects this response.
@@ -46,7 +53,7 @@ pub(crate) async fn serve(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) {
-    let (outbox, lines) = Outbox::new();
+    let (outbox, lines) = Outbox::new(shared.answers.clone());
     let mut writer = tokio::spawn(lines.write_to(output));
     let mut connection = Connection::new(Session::new(shared, outbox.clone()));
     let kill = tokio::select! {
@@ -76,8 +83,10 @@ impl Connection {
             session,
             tasks: JoinSet::new(),
             calls: Arc::new(Semaphore::new(CALLS)),
+            calls_kib: Arc::new(Semaphore::new(CALLS_KIB as usize)),
             waiting: Arc::new(Semaphore::new(WAITING)),
             waiting_kib: Arc::new(Semaphore::new(WAITING_KIB)),
+            own_waiting_kib: Arc::new(Semaphore::new(OWN_WAITING_KIB)),
         }
     }
 
@@ -103,52 +112,60 @@ impl Connection {
     }
 
     async fn line(&mut self, line: Line) -> Option<Kill> {
-        match understand(&line) {
+        let (size, session) = (line.len(), self.session.clone());
+        let read = if size > LARGE {
+            // Parsing and decoding take as long as the line is: not on a thread that others wait for.
+            let reading = self.session.aside(move || understand(&session, &line)).await;
+            reading.unwrap_or_else(|error| Some(Read::Answer(Some(Value::Null), Err(error))))
+        } else {
+            understand(&session, &line)
+        };
+        match read {
             None => None,
-            Some(Ok(Message::Answer { id, outcome })) => {
-                self.session.callbacks.answer(&id, outcome);
+            Some(Read::Kill(id)) => Some(Kill(id)),
+            Some(Read::Answer(id, outcome)) => {
+                self.answer(id, outcome).await;
                 None
             }
-            Some(Ok(Message::Request(request))) => {
-                let size = if let Line::Whole(bytes) = line { bytes.len() } else { 0 };
-                self.request(request, size).await
-            }
-            Some(Err(Misfit { id, error })) => {
-                self.answer(id, Err(error)).await;
+            Some(Read::Job(id, job)) => {
+                self.job(id, job, size).await;
                 None
             }
         }
     }
 
-    async fn request(&mut self, request: Request, size: usize) -> Option<Kill> {
-        let Request { id, method, params } = request;
-        match methods::prepare(&self.session, id.as_ref(), &method, Params::new(params)) {
-            Err(error) => self.answer(id, Err(error)).await,
-            Ok(Job::Kill) => return Some(Kill(id)),
-            Ok(Job::AtOnce(task)) => {
+    async fn job(&mut self, id: Option<Value>, job: Job, size: usize) {
+        let kib = u32::try_from(size / 1024 + 1).unwrap_or(u32::MAX);
+        match job {
+            Job::Kill => {}
+            Job::AtOnce(task) => {
                 let place = self.calls.clone().acquire_owned().await;
-                self.start(id, task, place);
+                let room = self.calls_kib.clone().acquire_many_owned(kib.min(CALLS_KIB)).await;
+                self.start(id, task, (place, room));
             }
-            Ok(Job::InTurn(task)) => {
-                let kib = u32::try_from(size / 1024 + 1).unwrap_or(u32::MAX);
-                let place = self.waiting.clone().try_acquire_owned();
-                let room = self.waiting_kib.clone().try_acquire_many_owned(kib);
-                match (place, room) {
-                    (Ok(place), Ok(room)) => self.start(id, task, (place, room)),
-                    _ => self.answer(id, Err(RpcError::internal("Too many requests are waiting"))).await,
-                }
-            }
+            Job::InTurn(task) => match self.waiting_room(kib) {
+                Some(room) => self.start(id, task, room),
+                None => self.answer(id, Err(RpcError::internal("Too many requests are waiting"))).await,
+            },
         }
-        None
+    }
+
+    /// Returns a place among the requests that wait, and memory for one: the client's own, or of what all share.
+    fn waiting_room(&self, kib: u32) -> Option<[OwnedSemaphorePermit; 3]> {
+        let place = self.waiting.clone().try_acquire_owned().ok()?;
+        let room = self.waiting_kib.clone().try_acquire_many_owned(kib).ok()?;
+        let shared = || self.session.shared.waiting_kib.clone().try_acquire_many_owned(kib);
+        let memory = self.own_waiting_kib.clone().try_acquire_many_owned(kib).or_else(|_| shared()).ok()?;
+        Some([place, room, memory])
     }
 
     /// Does the work concurrently; what it `holds` is released once the response is sent.
     fn start(&mut self, id: Option<Value>, task: Task, holds: impl Send + 'static) {
-        let outbox = self.outbox.clone();
+        let session = self.session.clone();
         self.tasks.spawn(async move {
             let outcome = survive(task.work).await;
             if let Some(id) = id {
-                outbox.answer(rpc::response(id, outcome)).await;
+                respond(&session, id, outcome).await;
             }
             drop((task.hold, holds));
         });
@@ -161,20 +178,63 @@ impl Connection {
     }
 }
 
-/// Parses a line; returns nothing if it is blank.
-fn understand(line: &Line) -> Option<Result<Message, Misfit>> {
-    match line {
+/// Sends the response to a request. Room for it is there before it is built, and a long one is built aside.
+async fn respond(session: &Session, id: Value, outcome: Result<Answer, RpcError>) {
+    let outbox = &session.outbox;
+    let outcome = match outcome {
+        Ok(Answer::Written(Written { mut json, room })) => {
+            json.extend_from_slice(b"}\n");
+            return outbox.put([rpc::response_head(&id), json], room);
+        }
+        Ok(Answer::Value(value)) => Ok(value),
+        Err(error) => Err(error),
+    };
+    let size = outcome.as_ref().map_or(0, rpc::size);
+    if size <= LARGE {
+        return outbox.answer(rpc::response(id, outcome)).await;
+    }
+    let Some(mut room) = outbox.budget.room(size).await else { return };
+    if let Ok(line) = session.aside(move || rpc::response(id, outcome)).await {
+        room.shrink(line.len());
+        outbox.put([line, Vec::new()], room);
+    }
+}
+
+/// What a line comes to.
+enum Read {
+    Job(Option<Value>, Job),
+    Answer(Option<Value>, Result<Value, RpcError>),
+    Kill(Option<Value>),
+}
+
+/// Parses a line and takes its turn; returns nothing if no response is due.
+fn understand(session: &Arc<Session>, line: &Line) -> Option<Read> {
+    let message = match line {
         Line::TooLong => {
             let error = RpcError::new(PARSE_ERROR, "Request too large");
-            Some(Err(Misfit { id: Some(Value::Null), error }))
+            return Some(Read::Answer(Some(Value::Null), Err(error)));
         }
-        Line::Whole(line) if line.trim_ascii().is_empty() => None,
-        Line::Whole(line) => Some(rpc::parse(line)),
+        Line::Whole(line) if line.trim_ascii().is_empty() => return None,
+        Line::Whole(line) => rpc::parse(line),
+    };
+    match message {
+        Ok(Message::Answer { id, outcome }) => {
+            session.callbacks.answer(&id, outcome);
+            None
+        }
+        Err(Misfit { id, error }) => Some(Read::Answer(id, Err(error))),
+        Ok(Message::Request(Request { id, method, params })) => {
+            Some(match methods::prepare(session, id.as_ref(), &method, Params::new(params)) {
+                Err(error) => Read::Answer(id, Err(error)),
+                Ok(Job::Kill) => Read::Kill(id),
+                Ok(job) => Read::Job(id, job),
+            })
+        }
     }
 }
 
 /// Turns a panic in a request into that request's failure.
-async fn survive(work: Work) -> Result<Value, RpcError> {
+async fn survive(work: Work) -> Result<Answer, RpcError> {
     let mut work = pin!(work);
     std::future::poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
         Ok(poll) => poll,
@@ -185,19 +245,10 @@ async fn survive(work: Work) -> Result<Value, RpcError> {
 
 /// Returns the response to a line of a client that has no sandbox.
 pub(crate) fn answer_without_sandbox(shared: Arc<Shared>, line: &[u8]) -> Option<Vec<u8>> {
-    let (outbox, _lines) = Outbox::new();
+    let (outbox, _lines) = Outbox::new(shared.answers.clone());
     let session = Session::new(shared, outbox);
-    match understand(&Line::Whole(line.to_vec()))? {
-        Err(Misfit { id, error }) => Some(rpc::response(id?, Err(error))),
-        Ok(Message::Answer { id, outcome }) => {
-            session.callbacks.answer(&id, outcome);
-            None
-        }
-        Ok(Message::Request(Request { id, method, params })) => {
-            match methods::prepare(&session, id.as_ref(), &method, Params::new(params)) {
-                Err(error) => Some(rpc::response(id?, Err(error))),
-                Ok(_) => None,
-            }
-        }
+    match understand(&session, &Line::Whole(line.to_vec()))? {
+        Read::Answer(id, outcome) => Some(rpc::response(id?, outcome)),
+        Read::Job(..) | Read::Kill(_) => None,
     }
 }

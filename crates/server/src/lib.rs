@@ -34,6 +34,7 @@
 //! ```
 
 mod admission;
+mod budget;
 mod callback;
 mod connection;
 mod http;
@@ -86,6 +87,9 @@ impl Server {
             state_dir: options.state_dir,
             room: Arc::new(Semaphore::new(max_sandboxes)),
             max_sandboxes,
+            answers: budget::Shared::new(),
+            heavy: Arc::new(Semaphore::new(session::heavy_at_once())),
+            waiting_kib: Arc::new(Semaphore::new(session::WAITING_KIB)),
         }))
     }
 

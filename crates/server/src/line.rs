@@ -13,6 +13,13 @@ pub enum Line {
     TooLong,
 }
 
+impl Line {
+    /// Returns how many bytes of it there are.
+    pub(crate) fn len(&self) -> usize {
+        if let Line::Whole(line) = self { line.len() } else { 0 }
+    }
+}
+
 /// Reads lines. A line that is too long is discarded as it arrives, never stored.
 pub struct Lines<R> {
     input: R,

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::rpc::RpcError;
 
 /// Writes the `=` padding, but does not require it.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
+pub(crate) static BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );

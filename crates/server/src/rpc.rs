@@ -16,6 +16,11 @@ const INTERNAL_ERROR: i64 = -32603;
 /// The operation failed.
 const REFUSED: i64 = 1;
 
+/// How many values a request may have, names and nested ones included.
+const VALUES_MAX: usize = 1 << 18;
+/// The longest id: it is sent with every piece of output.
+const ID_MAX: usize = 1 << 10;
+
 /// Why a request failed, as reported to the client.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RpcError {
@@ -60,6 +65,9 @@ impl From<Error> for RpcError {
             Error::Archive(ArchiveError::TooLarge(_)) => {
                 RpcError::refused("ENOSPC", format!("ENOSPC: {message}"))
             }
+            Error::Archive(ArchiveError::TooLong(_)) => {
+                RpcError::refused("EFBIG", format!("EFBIG: {message}"))
+            }
             Error::Archive(ArchiveError::Write(_)) => RpcError::internal(message),
             Error::Archive(_) | Error::Option(_) | Error::Unsupported(_) | Error::Destroyed => {
                 RpcError::params(message)
@@ -100,6 +108,10 @@ pub(crate) struct Misfit {
 pub(crate) fn parse(line: &[u8]) -> Result<Message, Misfit> {
     let misfit =
         |id: Value, code, message: &str| Misfit { id: Some(id), error: RpcError::new(code, message) };
+    if line.len() > VALUES_MAX && has_too_many_values(line) {
+        let why = format!("Parse error: more than {VALUES_MAX} values");
+        return Err(misfit(Value::Null, PARSE_ERROR, &why));
+    }
     let value: Value = serde_json::from_slice(line)
         .map_err(|error| misfit(Value::Null, PARSE_ERROR, &format!("Parse error: {error}")))?;
     let mut object = match value {
@@ -116,6 +128,10 @@ pub(crate) fn parse(line: &[u8]) -> Result<Message, Misfit> {
     let id = object.remove("id");
     if matches!(id, Some(Value::Bool(_) | Value::Array(_) | Value::Object(_))) {
         return Err(misfit(Value::Null, INVALID_REQUEST, "id must be a string or a number"));
+    }
+    if matches!(&id, Some(Value::String(id)) if id.len() > ID_MAX) {
+        let why = format!("id must have at most {ID_MAX} bytes");
+        return Err(misfit(Value::Null, INVALID_REQUEST, &why));
     }
     let shown = id.clone().unwrap_or_default();
     // Clients that leave it out are understood all the same.
@@ -148,6 +164,44 @@ fn answer(id: Value, object: &mut Map<String, Value>) -> Message {
     };
     let id = if let Value::String(id) = id { id } else { id.to_string() };
     Message::Answer { id, outcome }
+}
+
+/// Returns the beginning of a response whose result follows.
+pub(crate) fn response_head(id: &Value) -> Vec<u8> {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":").into_bytes()
+}
+
+/// Returns how many bytes of JSON a value has, about.
+pub(crate) fn size(value: &Value) -> usize {
+    const EACH: usize = 8;
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => EACH,
+        Value::String(text) => EACH + text.len() + escapes(text),
+        Value::Array(values) => EACH + values.iter().map(size).sum::<usize>(),
+        Value::Object(values) => {
+            EACH + values.iter().map(|(name, value)| EACH + name.len() + size(value)).sum::<usize>()
+        }
+    }
+}
+
+/// Returns how many bytes the escapes of a string take at most.
+fn escapes(text: &str) -> usize {
+    text.bytes().filter(|byte| matches!(byte, 0..=0x1f | b'"' | b'\\')).count() * 5
+}
+
+/// Returns whether a line has more values than a request may: as parsed values they take many times its length.
+fn has_too_many_values(line: &[u8]) -> bool {
+    let (mut count, mut in_string, mut escaped) = (0, false, false);
+    for byte in line {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b',' | b':' | b'[' | b'{' if !in_string => count += 1,
+            _ => {}
+        }
+    }
+    count > VALUES_MAX
 }
 
 /// Returns the line that responds to a request.

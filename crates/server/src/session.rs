@@ -11,12 +11,13 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use wardian::{Builder, Sandbox, Snapshot};
 
+use crate::budget;
 use crate::callback::Callbacks;
 use crate::lane::{Hold, Lane, Turn};
 use crate::outbox::Outbox;
 use crate::rpc::{INVALID_REQUEST, RpcError};
 
-/// The maximum number of snapshots per client: each is small, and no call drops one.
+/// The maximum number of snapshots per client: no call drops one.
 const SNAPSHOTS: usize = 4096;
 
 /// What all clients of a server share.
@@ -26,7 +27,24 @@ pub(crate) struct Shared {
     /// Capacity for sandboxes other than those that `create` creates.
     pub(crate) room: Arc<Semaphore>,
     pub(crate) max_sandboxes: usize,
+    /// Memory for answers.
+    pub(crate) answers: Arc<budget::Shared>,
+    /// Turns for work that takes long for its size: see [`Session::heavy`].
+    pub(crate) heavy: Arc<Semaphore>,
+    /// Memory for requests that wait for runs.
+    pub(crate) waiting_kib: Arc<Semaphore>,
 }
+
+/// How many KiB of requests of all clients may wait for runs, beyond the first of each client.
+pub(crate) const WAITING_KIB: usize = 512 << 10;
+
+/// Returns how many may do heavy work at once: the other half of the processors is for everything else.
+pub(crate) fn heavy_at_once() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2))
+}
+
+/// A turn for heavy work.
+pub(crate) type Heavy = (Option<OwnedSemaphorePermit>, Option<OwnedSemaphorePermit>);
 
 /// What a client has.
 pub(crate) struct Session {
@@ -35,6 +53,8 @@ pub(crate) struct Session {
     pub(crate) callbacks: Arc<Callbacks>,
     /// The longest line it may send.
     line_limit: AtomicUsize,
+    /// One piece of heavy work at a time, so that clients take turns.
+    heavy: Arc<Semaphore>,
     table: Mutex<Table>,
 }
 
@@ -83,6 +103,10 @@ pub(crate) struct Entry {
     calls: Lane,
     /// How to cancel each unfinished run, in the order of their lines.
     runs: Mutex<VecDeque<Arc<Notify>>>,
+    /// The last of its snapshots, and how many bytes all of them keep.
+    pub(crate) snapshots: Mutex<(Option<Snapshot>, u64)>,
+    /// Snapshots to free together with it.
+    buried: Mutex<Vec<Snapshot>>,
     _room: Option<OwnedSemaphorePermit>,
 }
 
@@ -95,6 +119,8 @@ impl Entry {
             commands: Lane::default(),
             calls: Lane::default(),
             runs: Mutex::default(),
+            snapshots: Mutex::default(),
+            buried: Mutex::default(),
             _room: room,
         })
     }
@@ -132,6 +158,11 @@ impl Entry {
         let slot = std::mem::replace(&mut *self.slot.lock(), Slot::Destroyed);
         if let Slot::Live(sandbox) = slot {
             sandbox.destroy().await;
+        }
+        let snapshots =
+            (std::mem::take(&mut *self.snapshots.lock()), std::mem::take(&mut *self.buried.lock()));
+        if snapshots.0.0.is_some() || !snapshots.1.is_empty() {
+            wardian::drop_aside(snapshots).await;
         }
     }
 
@@ -244,7 +275,24 @@ impl Session {
     pub(crate) fn new(shared: Arc<Shared>, outbox: Outbox) -> Arc<Session> {
         let callbacks = Arc::new(Callbacks::new(outbox.clone()));
         let line_limit = AtomicUsize::new(LINE_LIMIT);
-        Arc::new(Session { shared, outbox, callbacks, line_limit, table: Mutex::default() })
+        let heavy = Arc::new(Semaphore::new(1));
+        Arc::new(Session { shared, outbox, callbacks, line_limit, heavy, table: Mutex::default() })
+    }
+
+    /// Waits for a turn for work that takes long for its size. Whoever has one must not wait for a client.
+    pub(crate) async fn heavy(&self) -> Heavy {
+        let own = self.heavy.clone().acquire_owned().await.ok();
+        (own, self.shared.heavy.clone().acquire_owned().await.ok())
+    }
+
+    /// Does such work on a thread that may block.
+    pub(crate) async fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, RpcError> {
+        let _turn = self.heavy().await;
+        let done = tokio::task::spawn_blocking(work).await;
+        done.map_err(|_| RpcError::internal("the request failed: see the server's log"))
     }
 
     /// Returns the longest line to accept from the client now.
@@ -322,7 +370,8 @@ impl Session {
         let mut table = self.table.lock();
         let key = number(id).filter(|key| table.others.get(key).is_some_and(|entry| wanted(&entry.origin)));
         let entry = key.and_then(|key| table.others.remove(&key)).ok_or_else(|| unknown(id))?;
-        table.snapshots.retain(|_, (owner, _)| !Arc::ptr_eq(owner, &entry));
+        let gone = table.snapshots.extract_if(.., |_, (owner, _)| Arc::ptr_eq(owner, &entry));
+        entry.buried.lock().extend(gone.map(|(_, (_, snapshot))| snapshot));
         Ok(entry)
     }
 
@@ -333,11 +382,27 @@ impl Session {
         named.map(|(id, entry)| (id.to_string(), entry.clone())).collect()
     }
 
-    pub(crate) fn keep_snapshot(&self, owner: &Arc<Entry>, snapshot: Snapshot) -> Result<String, RpcError> {
+    /// Keeps a snapshot, which takes `bytes` more than the one before it, unless all of a sandbox then take more than
+    /// `limit`.
+    pub(crate) fn keep_snapshot(
+        &self,
+        owner: &Arc<Entry>,
+        snapshot: Snapshot,
+        bytes: u64,
+        limit: u64,
+    ) -> Result<String, RpcError> {
         let mut table = self.table.lock();
         if table.snapshots.len() >= SNAPSHOTS {
             return Err(RpcError::params(format!("Maximum of {SNAPSHOTS} snapshots reached")));
         }
+        let mut held = owner.snapshots.lock();
+        let total = held.1.saturating_add(bytes);
+        if total > limit {
+            let what = "the snapshots of this sandbox would keep";
+            let message = format!("ENOSPC: {what} {total} bytes, limit snapshotBytes {limit}");
+            return Err(RpcError::refused("ENOSPC", message));
+        }
+        *held = (Some(snapshot.clone()), total);
         table.last_snapshot += 1;
         let id = table.last_snapshot;
         table.snapshots.insert(id, (owner.clone(), snapshot));
@@ -357,7 +422,10 @@ impl Session {
         let entries: Vec<Arc<Entry>> = {
             let mut table = self.table.lock();
             table.closed = true;
-            table.snapshots.clear();
+            let snapshots = std::mem::take(&mut table.snapshots);
+            if let Some(root) = &table.root {
+                root.buried.lock().extend(snapshots.into_values().map(|(_, snapshot)| snapshot));
+            }
             let others = std::mem::take(&mut table.others);
             others.into_values().chain(table.root.take()).collect()
         };

@@ -13,6 +13,7 @@ use crate::place::MountSpot;
 use crate::quota::CHUNK_MAP;
 use crate::{Errno, Result};
 use imbl::OrdMap;
+use imbl::ordmap::DiffItem;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -39,6 +40,16 @@ pub enum Content {
         /// Fetches them, for example by unpacking a program.
         load: Load,
     },
+}
+
+impl Content {
+    /// Returns the number of bytes.
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Content::Bytes(bytes) => bytes.len() as u64,
+            Content::Lazy { len, .. } => *len,
+        }
+    }
 }
 
 impl fmt::Debug for Content {
@@ -150,6 +161,23 @@ impl FileBody {
                 let has_last = size > 0 && chunks.contains_key(&((size - 1) / CHUNK));
                 charge(chunks.len() as u64, size, has_last)
             }
+        }
+    }
+
+    /// Returns how many bytes of content it keeps that `other` does not.
+    pub(crate) fn bytes_beyond(&self, other: &FileBody) -> u64 {
+        match (&self.data, &other.data) {
+            (Data::Many(ours), Data::Many(theirs)) => {
+                let is_new = |change: &DiffItem<'_, '_, u64, Chunk>| match change {
+                    DiffItem::Add(..) => true,
+                    DiffItem::Update { old: (_, old), new: (_, new) } => !Arc::ptr_eq(old, new),
+                    DiffItem::Remove(..) => false,
+                };
+                let changed = theirs.diff(ours).filter(is_new).count() as u64;
+                (changed * CHUNK).min(self.charge())
+            }
+            (Data::One(ours), Data::One(theirs)) if Arc::ptr_eq(ours, theirs) => 0,
+            _ => self.charge(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Mounts: directories of the tree that are backed by something else.
 //!
 //! ```text
-//! /home/user/data   Files     in-memory files, read by all, charged when written
+//! /home/user/data   Files     in-memory files, charged as long as they are mounted
 //! /src              Host      a host directory, read-only or read-write
 //! /work             Overlay   a host directory below, the sandbox's changes above, in memory
 //! /proc             Virtual   whatever the embedder computes
@@ -12,7 +12,9 @@
 use crate::dir::Dir;
 use crate::host::HostDir;
 use crate::inode::{Body, Inode};
+use crate::name::PATH_MAX;
 use crate::place::{Ino, MountId, MountSpot, Spot};
+use crate::quota::{Usage, given_inodes};
 use crate::recover::{Recovery, recover};
 use crate::state::state_directory;
 use crate::{Caller, Content, Errno, FileKind, Place, Result, Tree};
@@ -125,6 +127,8 @@ pub(crate) struct MountPoint {
     /// The directory it covers.
     pub(crate) covered: Ino,
     pub(crate) source: Source,
+    /// What the quota counts for files given as bytes, until they are unmounted.
+    pub(crate) charge: Usage,
 }
 
 #[derive(Clone)]
@@ -148,6 +152,13 @@ impl Source {
     }
 }
 
+impl Mounts {
+    /// Returns what the quota counts for files given as bytes.
+    pub(crate) fn charge(&self) -> Usage {
+        self.by_id.values().fold(Usage::default(), |sum, point| sum + point.charge)
+    }
+}
+
 impl Tree {
     /// Returns whether any host directory is mounted.
     pub fn has_host_mounts(&self) -> bool {
@@ -155,8 +166,22 @@ impl Tree {
     }
 
     /// Mounts `mount` over the directory `path`, which is created (as by [`Tree::install_dir`]) if it does not exist.
-    /// Returns `EBUSY` over another mount or the root.
+    /// Returns `EBUSY` over another mount or the root, and `ENOSPC` if files given as bytes exceed the quota. After an
+    /// error nothing has changed.
     pub fn mount(&mut self, path: &[u8], mount: Mount) -> Result<()> {
+        if path.len() >= PATH_MAX {
+            return Err(Errno::ENAMETOOLONG);
+        }
+        let before = self.clone();
+        let mounted = self.try_mount(path, mount);
+        if mounted.is_err() {
+            *self = before;
+        }
+        mounted
+    }
+
+    fn try_mount(&mut self, path: &[u8], mount: Mount) -> Result<()> {
+        let inodes = self.inodes.len();
         let covered = self.install_dir_at(path, 0o755)?;
         if covered == self.root || self.is_mount_root(covered) {
             return Err(Errno::EBUSY);
@@ -185,21 +210,42 @@ impl Tree {
         mounts.last_id = id;
         mounts.host += usize::from(source.host_dir().is_some());
         mounts.frozen += usize::from(source.is_frozen());
-        mounts.by_id.insert(id, MountPoint { covered, source });
+        let given = matches!(source, Source::Files { .. });
+        mounts.by_id.insert(id, MountPoint { covered, source, charge: Usage::default() });
         self.dir_mut(covered)?.covered_by = Some(id);
-        if let Err(errno) = self.fill_mount(path, files) {
-            self.unmount(path)?;
-            return Err(errno);
+        if given {
+            let charge = self.fill_mount(path, files, inodes)?;
+            self.used += charge;
+            if let Some(point) = Arc::make_mut(&mut self.mounts).by_id.get_mut(&id) {
+                point.charge = charge;
+            }
         }
         Ok(())
     }
 
-    fn fill_mount(&mut self, at: &[u8], files: Vec<(Vec<u8>, Content)>) -> Result<()> {
+    /// Installs the files of a mount; returns what they cost, together with all inodes beyond the first `inodes`. Each
+    /// is checked before it is installed.
+    fn fill_mount(&mut self, at: &[u8], files: Vec<(Vec<u8>, Content)>, inodes: usize) -> Result<Usage> {
         let owner = (Caller::USER.uid, Caller::USER.gid);
+        let (mut charge, mut count) = (Usage::default(), 0);
         for (path, content) in files {
-            self.install_as(&crate::name::join(at, &path), 0o644, content, owner)?;
+            let inside = path.iter().filter(|&&byte| byte == b'/').count() as u64;
+            let path = crate::name::join(at, &path);
+            if path.len() >= PATH_MAX {
+                return Err(Errno::ENAMETOOLONG);
+            }
+            let dirs = (self.inodes.len() - inodes) as u64 - count + inside;
+            count += 1;
+            charge.bytes += content.len();
+            charge.metadata += path.len() as u64;
+            self.check_fits(charge + given_inodes(count, dirs))?;
+            self.install_as(&path, 0o644, content, owner)?;
+            // One that replaces another adds nothing to their number.
+            count = count.min((self.inodes.len() - inodes) as u64);
         }
-        Ok(())
+        charge += given_inodes(count, (self.inodes.len() - inodes) as u64 - count);
+        self.check_fits(charge)?;
+        Ok(charge)
     }
 
     /// Creates the in-memory directory that is the root of a mount. It has the covered directory's name and parent.
@@ -227,6 +273,7 @@ impl Tree {
             self.unlinked(root)?;
         }
         self.forget_copies(id);
+        self.used -= point.charge;
         self.dir_mut(point.covered)?.covered_by = None;
         let mounts = Arc::make_mut(&mut self.mounts);
         mounts.host -= usize::from(point.source.host_dir().is_some());

@@ -4,11 +4,13 @@
 //! Otherwise a million empty files would be free. The amounts are measured values, rounded up (`vfs:
 //! memory::what_is_charged_covers_the_memory_it_takes`).
 
-use crate::inode::Inode;
+use crate::inode::{Body, Inode};
 use crate::name::INLINE;
 use crate::place::{Ino, MountSpot, Place, Spot};
 use crate::{Errno, Result, Tree};
+use imbl::ordmap::DiffItem;
 use std::ops::{Add, AddAssign, SubAssign};
+use std::sync::Arc;
 
 /// An inode in the tree's table.
 pub(crate) const INODE: u64 = 320;
@@ -31,6 +33,13 @@ pub(crate) fn name_cost(name: &[u8]) -> u64 {
 /// Returns what a note about a lower file costs; an overlay's root is part of the mount.
 pub(crate) fn spot_cost(spot: &MountSpot) -> u64 {
     if spot.path.is_empty() { 0 } else { BELOW + SHARED + spot.path.len() as u64 }
+}
+
+/// Returns what so many files and directories cost that were given from outside, without their content and the length of
+/// their names.
+pub(crate) fn given_inodes(files: u64, dirs: u64) -> Usage {
+    let inodes = files + dirs;
+    Usage { bytes: 0, inodes, metadata: inodes * (INODE + NAME) + dirs * DIR }
 }
 
 /// How much a tree may hold. `u64::MAX` means no limit.
@@ -117,6 +126,34 @@ impl Tree {
         self.used.inodes >= self.quota.inodes || self.extra_links >= self.quota.inodes
     }
 
+    /// Charges a file of so many bytes in so many new directories, which an embedder is about to install for one sandbox,
+    /// to the quota for good. Returns `ENOSPC` if there is no room.
+    pub fn charge_given(&mut self, bytes: u64, dirs: u64) -> Result<()> {
+        let mut charge = given_inodes(1, dirs);
+        charge.bytes = bytes;
+        self.check_fits(charge)?;
+        self.given += charge;
+        self.used += charge;
+        Ok(())
+    }
+
+    /// Returns how many bytes this tree keeps that `other` does not: files that both share count once. Of a file
+    /// that differs the chunks that differ count, of a directory all names.
+    pub fn bytes_beyond(&self, other: &Tree) -> u64 {
+        let cost = |inode: &Inode| inode.cost().total() + inode.dir().map_or(0, |dir| dir.names_cost());
+        let changes = other.inodes.diff(&self.inodes).map(|change| match change {
+            DiffItem::Add(_, inode) => cost(inode),
+            DiffItem::Update { old: (_, old), new: (_, new) } if !Arc::ptr_eq(old, new) => {
+                match (&old.body, &new.body) {
+                    (Body::File(theirs), Body::File(ours)) => ours.bytes_beyond(theirs) + new.metadata(),
+                    _ => cost(new),
+                }
+            }
+            DiffItem::Update { .. } | DiffItem::Remove(..) => 0,
+        });
+        changes.sum()
+    }
+
     /// Returns the current usage, recounted from the files themselves: [`Tree::usage`] must always equal it.
     pub fn recount(&self) -> Usage {
         let mut sum = Usage::default();
@@ -125,7 +162,7 @@ impl Tree {
             sum.metadata += inode.dir().map_or(0, |dir| dir.names_cost());
         }
         let notes = self.copied.keys().chain(self.below.keys());
-        sum + Usage::metadata(notes.map(spot_cost).sum())
+        sum + self.mounts.charge() + self.given + Usage::metadata(notes.map(spot_cost).sum())
     }
 
     /// Returns whether the quota counts what is at this place.

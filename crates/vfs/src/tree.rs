@@ -22,6 +22,8 @@ pub struct Tree {
     pub(crate) opens: OrdMap<Ino, u32>,
     pub(crate) quota: Quota,
     pub(crate) used: Usage,
+    /// The part of it that is for what was installed for this sandbox alone.
+    pub(crate) given: Usage,
     /// Additional names of the sandbox's own files, beyond the first of each.
     pub(crate) extra_links: u64,
     pub(crate) writable: Option<Arc<[Vec<u8>]>>,
@@ -46,6 +48,7 @@ impl Tree {
             opens: OrdMap::new(),
             quota,
             used: Usage::default(),
+            given: Usage::default(),
             extra_links: 0,
             writable: None,
             mounts: Arc::default(),

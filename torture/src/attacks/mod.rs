@@ -1,6 +1,7 @@
 //! Ways to attack. Each is a function of an attacker; what it returns was wrong.
 
 mod archives;
+mod files;
 mod floods;
 mod forks;
 mod modules;
@@ -44,6 +45,10 @@ const ATTACKS: &[Attack] = &[
     Attack { name: "requests", sandboxes: 1, run: floods::requests },
     Attack { name: "connections", sandboxes: 0, run: floods::connections },
     Attack { name: "deaf", sandboxes: 1, run: floods::deaf },
+    Attack { name: "listings", sandboxes: files::MOST, run: files::listings },
+    Attack { name: "sparse", sandboxes: 1, run: files::sparse },
+    Attack { name: "kept", sandboxes: files::MOST, run: files::kept },
+    Attack { name: "rewritten-snapshots", sandboxes: 2, run: files::snapshots },
 ];
 
 /// All attacks, or the one with this name.

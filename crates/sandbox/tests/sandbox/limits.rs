@@ -1,6 +1,6 @@
 //! Limits never lie.
 
-use wardian::{Answer, ErrorClass, Extension, ExtensionSpec, Limits, Sandbox, Truncated};
+use wardian::{Answer, Errno, Error, ErrorClass, Extension, ExtensionSpec, Limits, Sandbox, Truncated};
 
 use crate::support::{output, run, text};
 
@@ -130,4 +130,38 @@ async fn a_program_that_cannot_run_says_why() {
     }
     // A script without `#!` is none of that.
     assert_eq!(output(&sandbox, "echo echo fine > /tmp/s; chmod +x /tmp/s; /tmp/s").await, "fine\n");
+}
+
+#[tokio::test]
+async fn a_snapshot_counts_what_differs_from_the_one_before() {
+    let sandbox = Sandbox::builder().build().await.unwrap();
+    let take = async |script: &str| {
+        assert_eq!(sandbox.run(script).await.unwrap().exit_code, 0, "{script}");
+        sandbox.snapshot().await.unwrap()
+    };
+    let first = take("head -c 4000000 /dev/urandom > f; mkdir d; touch d/{1..1000}").await;
+    let same = take(":").await;
+    let touched = take("printf x | dd of=f bs=1 seek=2000000 conv=notrunc 2>/dev/null").await;
+    let replaced = take("head -c 4000000 /dev/urandom > f").await;
+    assert!(first.bytes_beyond(None) > 4_000_000 + 1000 * 512);
+    assert!(same.bytes_beyond(Some(&first)) < 200_000, "{}", same.bytes_beyond(Some(&first)));
+    assert!(touched.bytes_beyond(Some(&same)) < 400_000, "{}", touched.bytes_beyond(Some(&same)));
+    assert!(replaced.bytes_beyond(Some(&touched)) > 4_000_000);
+    assert_eq!(first.bytes_beyond(Some(&first)), first.bytes_beyond(Some(&first.clone())));
+}
+
+#[tokio::test]
+async fn what_is_mounted_as_bytes_is_charged_in_every_fork() {
+    let limits = Limits { fs_bytes: 3 << 20, ..Limits::default() };
+    let files = || [("a/b", vec![b'x'; 2 << 20])];
+    let sandbox = Sandbox::builder().limits(limits).mount_files("/m", files(), true).build().await.unwrap();
+    let fork = sandbox.fork().await.unwrap();
+    for sandbox in [&sandbox, &fork] {
+        let errno = |result: Result<(), Error>| result.unwrap_err().errno();
+        assert_eq!(errno(sandbox.mount_files("/n", files(), false).await), Some(Errno::ENOSPC));
+        assert_eq!(errno(sandbox.write_file("f", vec![0; 2 << 20]).await), Some(Errno::ENOSPC));
+        assert!(sandbox.read_file("/n/a/b").await.is_err());
+    }
+    sandbox.unmount("/m").await.unwrap();
+    sandbox.write_file("f", vec![0; 2 << 20]).await.unwrap();
 }

@@ -1,22 +1,76 @@
 //! `files.…`: access to a sandbox's files from outside. These calls act immediately, even while a command runs.
 
+use std::io::Write;
 use std::sync::Arc;
 
+use base64::write::EncoderWriter;
 use serde_json::json;
-use wardian::FileKind;
+use wardian::{Errno, Error, FileKind, Listing, Sandbox};
 
-use super::{Job, Prepared, entry, ok};
-use crate::params::{Params, encode, text};
+use super::{Job, Prepared, Written, entry, ok};
+use crate::budget::{ANSWER_MAX, LARGE, Room, check_length, too_long};
+use crate::params::{BASE64, Params, text};
+use crate::rpc::RpcError;
 use crate::session::Session;
+
+/// What an answer takes beside its content.
+const FRAME: usize = 64;
+/// How long a file may be that does not say how long it is, as in `/proc`, at the first attempt.
+const UNSIZED: u64 = 64 << 10;
+/// How often a file may grow, or a directory, while there is no room yet for the answer.
+const ATTEMPTS: u32 = 8;
 
 pub(super) fn read(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let path = params.required_string("path")?;
-    let mut turn = entry.at_once();
-    Job::at_once(turn.hold(), async move {
-        let content = turn.sandbox().await?.read_file(path).await?;
-        Ok(json!({ "data": encode(&content) }))
+    let (mut turn, session) = (entry.at_once(), session.clone());
+    Job::written_at_once(turn.hold(), async move {
+        let sandbox = turn.sandbox().await?;
+        let mut attempt = 0;
+        loop {
+            let size = sandbox.file_size(&path).await?.max(UNSIZED << (2 * attempt));
+            attempt += 1;
+            let need = usize::try_from(size).unwrap_or(usize::MAX / 2) / 3 * 4 + FRAME;
+            if need >= ANSWER_MAX {
+                // One that only claims to be that long is read no further than it may be.
+                check_length("files.read", encoded(sandbox.file_size(&path).await?))?;
+            }
+            let size = size.min((ANSWER_MAX - FRAME) as u64 / 4 * 3);
+            let Some(room) = session.outbox.budget.room(encoded(size)).await else {
+                return Err(RpcError::internal("the client is gone"));
+            };
+            match read_into(&session, &sandbox, &path, size, room).await {
+                Err(error) if error.errno() == Some(Errno::EFBIG) && attempt < ATTEMPTS => {}
+                other => return Ok(other?),
+            }
+        }
     })
+}
+
+/// How long the answer is for a file of this size.
+fn encoded(size: u64) -> usize {
+    usize::try_from(size).map_or(usize::MAX, |size| (size / 3 + 1).saturating_mul(4).saturating_add(FRAME))
+}
+
+/// Reads a file of at most `size` bytes straight into the answer.
+async fn read_into(
+    session: &Session,
+    sandbox: &Sandbox,
+    path: &str,
+    size: u64,
+    mut room: Room,
+) -> Result<Written, Error> {
+    let _turn = if size > LARGE as u64 { Some(session.heavy().await) } else { None };
+    // Only what is there takes memory: a small file has a small answer.
+    let mut json = Vec::with_capacity(encoded(sandbox.file_size(path).await?.min(size)));
+    json.extend_from_slice(b"{\"data\":\"");
+    let encoder = EncoderWriter::new(json, &BASE64);
+    let mut encoder = sandbox.read_file_into(path, size, encoder).await?;
+    // Writing to memory does not fail.
+    let mut json = encoder.finish().unwrap_or_default();
+    json.extend_from_slice(b"\"}");
+    room.shrink(json.len() + FRAME);
+    Ok(Written { json, room })
 }
 
 pub(super) fn write(session: &Arc<Session>, params: &mut Params) -> Prepared {
@@ -32,12 +86,95 @@ pub(super) fn write(session: &Arc<Session>, params: &mut Params) -> Prepared {
 pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let path = params.required_string("path")?;
-    let mut turn = entry.at_once();
-    Job::at_once(turn.hold(), async move {
-        let entries = turn.sandbox().await?.list(path).await?;
-        let entry = |entry: &wardian::Entry| json!({ "name": text(&entry.name), "type": kind(entry.kind), "size": entry.size });
-        Ok(json!({ "entries": entries.iter().map(entry).collect::<Vec<_>>() }))
+    let (mut turn, session) = (entry.at_once(), session.clone());
+    Job::written_at_once(turn.hold(), async move {
+        let sandbox = turn.sandbox().await?;
+        match sandbox.list_within(&path, LARGE / 4).await {
+            Ok(listing) => {
+                let need = listing_size(&listing);
+                let room = session.outbox.budget.room(need).await;
+                let room = room.ok_or_else(|| RpcError::internal("the client is gone"))?;
+                Ok(Written { json: write_listing(&listing, need), room })
+            }
+            Err(error) if error.errno() == Some(Errno::EFBIG) => list_large(&session, &sandbox, &path).await,
+            Err(error) => Err(error.into()),
+        }
     })
+}
+
+/// Lists a large directory. How long the answer is shows when it is listed; if there is no room for it then, the listing
+/// is dropped and made again once there is.
+async fn list_large(session: &Arc<Session>, sandbox: &Sandbox, path: &str) -> Result<Written, RpcError> {
+    let mut room: Option<Room> = None;
+    for _ in 0..ATTEMPTS {
+        let turn = session.heavy().await;
+        let listing = match sandbox.list_within(path, ANSWER_MAX).await {
+            Err(error) if error.errno() == Some(Errno::EFBIG) => return Err(too_long("files.list")),
+            other => other?,
+        };
+        let (budget, had) = (session.outbox.budget.clone(), room.take());
+        let written = tokio::task::spawn_blocking(move || {
+            let need = listing_size(&listing);
+            let room = had.filter(|room| room.covers(need)).or_else(|| budget.try_room(need));
+            match room {
+                _ if need >= ANSWER_MAX => Err(need),
+                Some(mut room) => {
+                    room.shrink(need);
+                    Ok(Written { json: write_listing(&listing, need), room })
+                }
+                None => Err(need),
+            }
+        });
+        let written = written.await.map_err(|_| RpcError::internal("the listing failed"))?;
+        drop(turn);
+        match written {
+            Ok(written) => return Ok(written),
+            Err(need) => {
+                check_length("files.list", need)?;
+                room = session.outbox.budget.room(need).await;
+            }
+        }
+    }
+    Err(RpcError::refused("EAGAIN", format!("EAGAIN: {path}: the directory grows all the time")))
+}
+
+/// Counts what is written.
+struct Count(usize);
+
+impl Write for Count {
+    fn write(&mut self, piece: &[u8]) -> std::io::Result<usize> {
+        self.0 += piece.len();
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// How long the answer is for this listing.
+fn listing_size(listing: &Listing) -> usize {
+    let mut count = Count(FRAME);
+    // Counting does not fail.
+    let _ = put_listing(listing, &mut count);
+    count.0
+}
+
+fn write_listing(listing: &Listing, size: usize) -> Vec<u8> {
+    let mut json = Vec::with_capacity(size);
+    // Writing to memory does not fail.
+    let _ = put_listing(listing, &mut json);
+    json
+}
+
+fn put_listing(listing: &Listing, out: &mut impl Write) -> std::io::Result<()> {
+    out.write_all(b"{\"entries\":[")?;
+    for (number, (name, kind_of, size)) in listing.iter().enumerate() {
+        out.write_all(if number == 0 { b"{\"name\":" } else { b",{\"name\":" })?;
+        serde_json::to_writer(&mut *out, &String::from_utf8_lossy(name))?;
+        write!(out, ",\"size\":{size},\"type\":\"{}\"}}", kind(kind_of))?;
+    }
+    out.write_all(b"]}")
 }
 
 pub(super) fn mkdir(session: &Arc<Session>, params: &mut Params) -> Prepared {
@@ -53,9 +190,12 @@ pub(super) fn mkdir(session: &Arc<Session>, params: &mut Params) -> Prepared {
 pub(super) fn rm(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let path = params.required_string("path")?;
-    let mut turn = entry.at_once();
+    let (mut turn, session) = (entry.at_once(), session.clone());
     Job::at_once(turn.hold(), async move {
-        turn.sandbox().await?.rm(path).await?;
+        let sandbox = turn.sandbox().await?;
+        let is_dir = sandbox.stat(&path).await?.kind == FileKind::Dir;
+        let _turn = if is_dir { Some(session.heavy().await) } else { None };
+        sandbox.rm(path).await?;
         ok()
     })
 }

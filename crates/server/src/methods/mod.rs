@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::budget::Room;
 use crate::lane::Hold;
 use crate::params::Params;
 use crate::rpc::{INVALID_REQUEST, METHOD_NOT_FOUND, RpcError};
@@ -30,7 +31,19 @@ use crate::session::{Entry, Session};
 pub use run::result_object;
 
 /// The outcome of a request.
-pub(crate) type Work = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+pub(crate) type Work = Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>;
+
+/// A result, as a value or already written.
+pub(crate) enum Answer {
+    Value(Value),
+    Written(Written),
+}
+
+/// The result of a method as JSON, with the room it takes.
+pub(crate) struct Written {
+    pub(crate) json: Vec<u8>,
+    pub(crate) room: Room,
+}
 
 /// The result of a method, or why there is none.
 pub(crate) type Outcome = Result<Value, RpcError>;
@@ -59,13 +72,32 @@ impl Job {
         hold: impl Into<Option<Hold>>,
         work: impl Future<Output = Outcome> + Send + 'static,
     ) -> Prepared {
+        let work = async move { work.await.map(Answer::Value) };
         Ok(Job::AtOnce(Task { work: Box::pin(work), hold: hold.into() }))
+    }
+
+    /// The same for a result that can be long, and is written straight into its line.
+    fn written_at_once(
+        hold: impl Into<Option<Hold>>,
+        work: impl Future<Output = Result<Written, RpcError>> + Send + 'static,
+    ) -> Prepared {
+        let work = async move { work.await.map(Answer::Written) };
+        Ok(Job::AtOnce(Task { work: Box::pin(work), hold: hold.into() }))
+    }
+
+    /// The same for one that waits for runs.
+    fn answered_in_turn(
+        hold: impl Into<Option<Hold>>,
+        work: impl Future<Output = Result<Answer, RpcError>> + Send + 'static,
+    ) -> Prepared {
+        Ok(Job::InTurn(Task { work: Box::pin(work), hold: hold.into() }))
     }
 
     fn in_turn(
         hold: impl Into<Option<Hold>>,
         work: impl Future<Output = Outcome> + Send + 'static,
     ) -> Prepared {
+        let work = async move { work.await.map(Answer::Value) };
         Ok(Job::InTurn(Task { work: Box::pin(work), hold: hold.into() }))
     }
 }

@@ -4,24 +4,61 @@ use std::io::{Error, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::json;
+use base64::Engine;
 use tempfile::NamedTempFile;
+use wardian::{ArchiveError, Error as SandboxError, Sandbox};
 
-use super::{Job, Prepared, entry, ok};
-use crate::params::{Params, encode};
+use super::{Answer, Job, Prepared, Written, entry, ok};
+use crate::budget::{ANSWER_MAX, LARGE};
+use crate::params::{BASE64, Params};
 use crate::rpc::RpcError;
 use crate::session::Session;
 
 pub(super) fn export(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let file = state_file(session, params)?;
-    let mut turn = entry.in_turn();
-    Job::in_turn(turn.hold(), async move {
-        let state = turn.sandbox().await?.export().await?;
-        let Some(file) = file else { return Ok(json!({ "data": encode(&state) })) };
-        file.write(state).await?;
-        ok()
+    let (mut turn, session) = (entry.in_turn(), session.clone());
+    Job::answered_in_turn(turn.hold(), async move {
+        let sandbox = turn.sandbox().await?;
+        let Some(file) = file else { return Ok(Answer::Written(export_line(&session, &sandbox).await?)) };
+        let _turn = session.heavy().await;
+        file.write(sandbox.export().await?).await?;
+        ok().map(Answer::Value)
     })
+}
+
+/// How long a state may be, as bytes, that goes into a line.
+const IN_LINE: usize = ANSWER_MAX / 4 * 3 - 1024;
+
+/// Exports a state for a line: at most so many bytes that it fits into one. What packs well takes long for its length,
+/// so even a short one takes its turn.
+pub(super) async fn export_for_line(session: &Session, sandbox: &Sandbox) -> Result<Vec<u8>, RpcError> {
+    let _turn = session.heavy().await;
+    Ok(sandbox.export_within(IN_LINE).await?)
+}
+
+/// Exports a state as an answer. How long that is shows when it is there, so room for the longest comes first, unless
+/// it is short.
+async fn export_line(session: &Session, sandbox: &Sandbox) -> Result<Written, RpcError> {
+    let gone = || RpcError::internal("the client is gone");
+    let budget = &session.outbox.budget;
+    let turn = session.heavy().await;
+    let short = sandbox.export_within(LARGE).await;
+    drop(turn);
+    let (state, mut room) = match short {
+        Err(SandboxError::Archive(ArchiveError::TooLong(_))) => {
+            let room = budget.room(ANSWER_MAX).await.ok_or_else(gone)?;
+            (export_for_line(session, sandbox).await?, room)
+        }
+        other => {
+            let state = other?;
+            let room = budget.room(state.len() / 3 * 4 + 1024).await.ok_or_else(gone)?;
+            (state, room)
+        }
+    };
+    let json = session.aside(move || in_line(&state)).await?;
+    room.shrink(json.len() + 1024);
+    Ok(Written { json, room })
 }
 
 pub(super) fn import(session: &Arc<Session>, params: &mut Params) -> Prepared {
@@ -32,7 +69,7 @@ pub(super) fn import(session: &Arc<Session>, params: &mut Params) -> Prepared {
         return Err(RpcError::params("data and file cannot both be given"));
     }
     let data = if file.is_none() { Some(params.required("data", data)?) } else { data };
-    let mut turn = entry.in_turn();
+    let (mut turn, session) = (entry.in_turn(), session.clone());
     Job::in_turn(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
         let state = match (data, file) {
@@ -40,9 +77,19 @@ pub(super) fn import(session: &Arc<Session>, params: &mut Params) -> Prepared {
             (None, Some(file)) => file.read().await?,
             (None, None) => return Err(RpcError::params("Missing required param: data")),
         };
+        // A short archive can unpack to much.
+        let _turn = session.heavy().await;
         sandbox.import(state).await?;
         ok()
     })
+}
+
+fn in_line(state: &[u8]) -> Vec<u8> {
+    let mut json = String::with_capacity(state.len() / 3 * 4 + 64);
+    json.push_str("{\"data\":\"");
+    BASE64.encode_string(state, &mut json);
+    json.push_str("\"}");
+    json.into_bytes()
 }
 
 /// A file in the server's state directory.

@@ -10,6 +10,9 @@ use crate::params::Params;
 use crate::rpc::{INVALID_REQUEST, RpcError};
 use crate::session::{Entry, Origin, Session};
 
+/// The longest label: it is kept for as long as its sandbox is.
+const LABEL_MAX: usize = 256;
+
 pub(super) fn fork(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let count = params.size("count")?;
@@ -49,6 +52,9 @@ fn end(entry: Arc<Entry>) -> Prepared {
 
 pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let label = params.string("label")?;
+    if label.as_ref().is_some_and(|label| label.len() > LABEL_MAX) {
+        return Err(RpcError::params(format!("label must have at most {LABEL_MAX} bytes")));
+    }
     let mut room = session.room(1)?;
     // Not before the root is there: only then are its options known to be good.
     let (mut root, builder) = (session.entry(None)?.at_once(), session.builder());

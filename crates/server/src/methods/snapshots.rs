@@ -12,8 +12,13 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let mut turn = entry(session, params)?.in_turn();
     let session = session.clone();
     Job::in_turn(turn.hold(), async move {
-        let snapshot = turn.sandbox().await?.snapshot().await?;
-        Ok(json!({ "id": session.keep_snapshot(turn.entry(), snapshot)? }))
+        let sandbox = turn.sandbox().await?;
+        let snapshot = sandbox.snapshot().await?;
+        let limits = sandbox.limits();
+        let limit = limits.fs_bytes.saturating_add(limits.memory_bytes);
+        let (last, new) = (turn.entry().snapshots.lock().0.clone(), snapshot.clone());
+        let bytes = session.aside(move || new.bytes_beyond(last.as_ref())).await?;
+        Ok(json!({ "id": session.keep_snapshot(turn.entry(), snapshot, bytes, limit)? }))
     })
 }
 

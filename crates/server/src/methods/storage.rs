@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::persistence::export_for_line;
 use super::{Job, Prepared, entry, ok};
 use crate::params::{Params, decode, encode};
 use crate::rpc::RpcError;
@@ -13,12 +14,12 @@ use crate::session::Session;
 pub(super) fn offload(session: &Arc<Session>, params: &mut Params) -> Prepared {
     check_storage(session)?;
     let mut turn = entry(session, params)?.in_turn();
-    let callbacks = session.callbacks.clone();
+    let (callbacks, session) = (session.callbacks.clone(), session.clone());
     Job::in_turn(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
-        let state = sandbox.export().await?;
-        let params = json!({ "sandbox_id": sandbox.id(), "state": encode(&state) });
-        drop(state);
+        let state = export_for_line(&session, &sandbox).await?;
+        let state = session.aside(move || encode(&state)).await?;
+        let params = json!({ "sandbox_id": sandbox.id(), "state": state });
         callbacks.call("storage.save", params).await.map_err(|message| failed("storage.save", &message))?;
         if let Some(sandbox) = turn.entry().offload() {
             sandbox.destroy().await;
@@ -47,7 +48,9 @@ pub(super) fn rehydrate(session: &Arc<Session>, params: &mut Params) -> Prepared
             return Err(RpcError::internal("nothing to make a sandbox from"));
         };
         let sandbox = builder.build().await?;
+        let importing = session.heavy().await;
         sandbox.import(state).await?;
+        drop(importing);
         turn.entry().fill(sandbox);
         ok()
     })

@@ -6,6 +6,7 @@ mod lines;
 mod load;
 mod order;
 mod outcomes;
+mod sizes;
 mod socket;
 mod support;
 mod table;

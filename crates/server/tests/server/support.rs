@@ -42,7 +42,12 @@ pub(crate) fn decode(text: &Value) -> Vec<u8> {
 impl Client {
     /// One that has not said anything yet.
     pub(crate) fn new(options: Options) -> Client {
-        let server = Server::new(options);
+        Client::of(&Server::new(options))
+    }
+
+    /// One of the clients of this server.
+    pub(crate) fn of(server: &Server) -> Client {
+        let server = server.clone();
         let (requests, input) = tokio::io::duplex(64 * 1024);
         let (output, answers) = tokio::io::duplex(64 * 1024);
         let serving = tokio::spawn(async move { server.serve(input, output).await });
@@ -155,6 +160,12 @@ impl<R: AsyncRead + Unpin> Answers<R> {
         let message: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
         assert_eq!(message["jsonrpc"], "2.0", "{message}");
         Some(message)
+    }
+
+    /// The length of the next message, whatever it is.
+    pub(crate) async fn next_length(&mut self) -> usize {
+        let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await.expect("a message in time");
+        line.expect("UTF-8").map_or(0, |line| line.len())
     }
 
     /// The answer to this id. Everything else is kept for [`Answers::next`].

@@ -342,8 +342,8 @@ async fn the_options_of_create() {
     }
     let mut client = Client::created(json!({
         "timeoutMs": 20_000.0,
-        "fsLimitBytes": 1000,
-        "limits": { "stdoutBytes": 4, "fileCount": 3 },
+        "fsLimitBytes": 6000,
+        "limits": { "stdoutBytes": 4, "fileCount": 6 },
         "mounts": [{ "path": "/m", "files": { "f": base64("x") } }],
         "pythonPath": [],
         "env": { "A": "given" },
@@ -357,7 +357,7 @@ async fn the_options_of_create() {
     }))
     .await;
     assert_eq!(client.stdout("cat /m/f; echo $A").await, "xgiv", "cut at four bytes");
-    let full = client.failure("files.write", json!({ "path": "f", "data": base64([0; 2000]) })).await;
+    let full = client.failure("files.write", json!({ "path": "f", "data": base64([0; 6000]) })).await;
     assert_eq!(full, (1, "ENOSPC: no space left on device: /home/user/f".to_owned()));
     let denied = client.call("run", json!({ "command": "ls" })).await;
     assert_eq!((&denied["exitCode"], &denied["errorClass"]), (&json!(126), &json!("CAPABILITY_DENIED")));

@@ -231,28 +231,41 @@ fn no_race_leads_out_of_a_host_directory() {
 }
 
 #[test]
-fn given_files_are_the_users_and_free_until_written() {
-    let mut tree = user_tree(Quota { bytes: 4000, inodes: 2 });
+fn given_files_are_the_users_and_charged_while_they_are_mounted() {
+    let mut tree = user_tree(Quota { bytes: 20_000, inodes: 8 });
     let root = tree.root();
     let files = vec![
         (b"a.txt".to_vec(), Content::Bytes(b"alpha"[..].into())),
         (b"sub/b.txt".to_vec(), Content::Bytes(b"beta"[..].into())),
     ];
-    tree.mount(b"/data", Mount::Files(files)).unwrap();
-    assert_eq!(tree.usage(), Usage::default());
+    tree.mount(b"/data", Mount::Files(files.clone())).unwrap();
+    // The directory that it covers, its root, and three inside.
+    assert_eq!(counts(&tree), (9, 5));
+    assert_eq!(tree.usage(), tree.recount());
     assert_eq!(ls(&mut tree, "/data"), ["a.txt", "sub"]);
     assert_eq!(read(&mut tree, "/data/sub/b.txt"), b"beta");
     write(&mut tree, "/data/sub/b.txt", b"changed");
     write(&mut tree, "/data/sub/c.txt", b"new");
-    assert_eq!(counts(&tree), (10, 2));
+    assert_eq!(counts(&tree), (19, 7));
     assert_eq!(tree.rename(&USER, &root, b"/data/a.txt", &root, b"/a"), Err(Errno::EXDEV));
     assert_eq!(tree.mount(b"/data", Mount::Files(vec![])), Err(Errno::EBUSY));
     let fork = tree.clone();
     tree.unmount(b"/data").unwrap();
     assert_eq!(tree.usage(), Usage::default());
     assert_eq!(ls(&mut tree, "/data"), Vec::<String>::new());
-    assert_eq!(counts(&fork), (10, 2));
+    assert_eq!(counts(&fork), (19, 7));
     assert_eq!(tree.unmount(b"/data"), Err(Errno::EINVAL));
+    // What does not fit changes nothing, not even by the directories on the way.
+    let before = ls(&mut tree, "/");
+    for number in 0..100 {
+        let large = vec![(b"a/b/c".to_vec(), Content::Bytes(vec![0; 30_000].into()))];
+        let deep = vec![(b"d/".repeat(1000), Content::Bytes(b"x"[..].into()))];
+        let path = format!("/new/{number}").into_bytes();
+        assert_eq!(tree.mount(&path, Mount::Files(large)), Err(Errno::ENOSPC));
+        assert!(tree.mount(&path, Mount::Files(deep)).is_err());
+        assert_eq!(tree.mount(&b"/x".repeat(3000), Mount::Files(vec![])), Err(Errno::ENAMETOOLONG));
+    }
+    assert_eq!((tree.usage(), ls(&mut tree, "/")), (Usage::default(), before));
 }
 
 struct Proc;

@@ -1,0 +1,192 @@
+//! The memory for answers: what one client may have waiting, and what all clients together may.
+//!
+//! ```text
+//! own       1 MiB for each client, so that one that reads is always served
+//! client   64 MiB for each client, the longest answer there is
+//! shared  128 MiB for all clients: what an answer takes beyond the first of these
+//! ```
+//! Room is reserved before an answer is built and freed once it is written. A client that holds shared room and does
+//! not read is disconnected when others wait for it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+use crate::rpc::RpcError;
+
+/// The longest answer, and the most that one client has waiting.
+pub(crate) const ANSWER_MAX: usize = 64 << 20;
+/// More than this is built, and read, where it holds up nobody.
+pub(crate) const LARGE: usize = 256 << 10;
+const CLIENT_KIB: usize = ANSWER_MAX >> 10;
+const OWN_KIB: usize = 1 << 10;
+const SHARED_KIB: usize = 128 << 10;
+/// How long a client may take to read a line while others wait for the room.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The room that all clients share.
+pub(crate) struct Shared {
+    room: Arc<Semaphore>,
+    waiting: AtomicUsize,
+}
+
+impl Shared {
+    pub(crate) fn new() -> Arc<Shared> {
+        Arc::new(Shared { room: Arc::new(Semaphore::new(SHARED_KIB)), waiting: AtomicUsize::new(0) })
+    }
+}
+
+/// The room of one client.
+#[derive(Clone)]
+pub(crate) struct Budget {
+    shared: Arc<Shared>,
+    client: Arc<Semaphore>,
+    own: Arc<Semaphore>,
+    holds: Arc<Holds>,
+}
+
+/// Each piece of shared room that a client has holds one more of it.
+#[derive(Default)]
+struct Holds(Arc<()>);
+
+/// Room for one line.
+pub(crate) struct Room {
+    kib: usize,
+    client: OwnedSemaphorePermit,
+    part: OwnedSemaphorePermit,
+    _holds: Option<Arc<()>>,
+}
+
+/// Counts someone who waits, however that ends.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(count: &'a AtomicUsize) -> Waiting<'a> {
+        count.fetch_add(1, Ordering::SeqCst);
+        Waiting(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Budget {
+    pub(crate) fn new(shared: Arc<Shared>) -> Budget {
+        let room = |kib| Arc::new(Semaphore::new(kib));
+        Budget { shared, client: room(CLIENT_KIB), own: room(OWN_KIB), holds: Arc::default() }
+    }
+
+    /// Waits for room. A line that is longer than all the room there is goes when it has all of it.
+    pub(crate) async fn room(&self, bytes: usize) -> Option<Room> {
+        let kib = kib(bytes);
+        let client = self.client.clone().acquire_many_owned(kib).await.ok()?;
+        if let Ok(part) = self.own.clone().try_acquire_many_owned(kib) {
+            return Some(Room { kib: kib as usize, client, part, _holds: None });
+        }
+        let _waits = Waiting::new(&self.shared.waiting);
+        let part = self.shared.room.clone().acquire_many_owned(kib).await.ok()?;
+        Some(Room { kib: kib as usize, client, part, _holds: Some(self.holds.0.clone()) })
+    }
+
+    /// Returns room if there is some now.
+    pub(crate) fn try_room(&self, bytes: usize) -> Option<Room> {
+        let kib = kib(bytes);
+        let client = self.client.clone().try_acquire_many_owned(kib).ok()?;
+        if let Ok(part) = self.own.clone().try_acquire_many_owned(kib) {
+            return Some(Room { kib: kib as usize, client, part, _holds: None });
+        }
+        let part = self.shared.room.clone().try_acquire_many_owned(kib).ok()?;
+        Some(Room { kib: kib as usize, client, part, _holds: Some(self.holds.0.clone()) })
+    }
+
+    /// Ends when the client has taken too long to read and others need the room that it has.
+    pub(crate) async fn wanted_back(&self) {
+        let since = Instant::now();
+        loop {
+            tokio::time::sleep(PATIENCE / 10).await;
+            let others_wait = self.shared.waiting.load(Ordering::SeqCst) > 0;
+            if others_wait && Arc::strong_count(&self.holds.0) > 1 && since.elapsed() > PATIENCE {
+                return;
+            }
+        }
+    }
+}
+
+fn kib(bytes: usize) -> u32 {
+    u32::try_from(bytes / 1024 + 1).unwrap_or(u32::MAX).min(CLIENT_KIB as u32)
+}
+
+impl Room {
+    pub(crate) fn covers(&self, bytes: usize) -> bool {
+        kib(bytes) as usize <= self.kib
+    }
+
+    /// Frees what a line of so many bytes does not need.
+    pub(crate) fn shrink(&mut self, bytes: usize) {
+        let surplus = self.kib.saturating_sub(kib(bytes) as usize);
+        drop((self.client.split(surplus), self.part.split(surplus)));
+        self.kib -= surplus;
+    }
+}
+
+/// Refuses an answer that would be too long, before it is built.
+pub(crate) fn check_length(what: &str, bytes: usize) -> Result<(), RpcError> {
+    if bytes < ANSWER_MAX { Ok(()) } else { Err(too_long(what)) }
+}
+
+pub(crate) fn too_long(what: &str) -> RpcError {
+    let message = format!("EFBIG: {what}: the answer would be longer than answerBytes, {ANSWER_MAX}");
+    RpcError::refused("EFBIG", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn many_clients_have_no_more_room_than_there_is() {
+        let shared = Shared::new();
+        let clients: Vec<Budget> = (0..64).map(|_| Budget::new(shared.clone())).collect();
+        let rooms: Vec<Room> = clients.iter().filter_map(|client| client.try_room(8 << 20)).collect();
+        assert!((1..=SHARED_KIB >> 13).contains(&rooms.len()), "{} have room", rooms.len());
+        // Whoever reads is served all the same.
+        assert!(clients.iter().all(|client| client.try_room(1 << 19).is_some()));
+        drop(rooms);
+        assert!(clients[0].try_room(ANSWER_MAX).is_some());
+    }
+
+    #[tokio::test]
+    async fn room_that_is_not_needed_is_free() {
+        let shared = Shared::new();
+        let (one, other) = (Budget::new(shared.clone()), Budget::new(shared));
+        let mut rooms = [one.try_room(ANSWER_MAX).unwrap(), other.try_room(ANSWER_MAX - 1024).unwrap()];
+        assert!(one.try_room(8 << 20).is_none());
+        rooms[0].shrink(1 << 20);
+        assert!(one.try_room(8 << 20).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_gives_back_what_others_need() {
+        let shared = Shared::new();
+        let [deaf, idle, waits] = [(); 3].map(|()| Budget::new(shared.clone()));
+        let room = deaf.room(ANSWER_MAX).await;
+        let patient = tokio::time::timeout(PATIENCE * 10, deaf.wanted_back());
+        assert!(patient.await.is_err(), "nobody needs it");
+        let (_rest, _small) = (idle.room(ANSWER_MAX - 1024).await, waits.room(1 << 19).await);
+        let mut waiting = Box::pin(waits.room(8 << 20));
+        assert!(tokio::time::timeout(PATIENCE, &mut waiting).await.is_err());
+        tokio::select! {
+            () = deaf.wanted_back() => drop(room),
+            _ = &mut waiting => panic!("there is no room"),
+        }
+        assert!(waiting.await.is_some());
+        let innocent = tokio::time::timeout(PATIENCE * 10, Budget::new(shared).wanted_back());
+        assert!(innocent.await.is_err(), "it has none");
+    }
+}

@@ -1,6 +1,7 @@
 //! The `wardian` command. Thin: it reads flags, calls the library and shows what came of it.
 
 mod audit;
+mod closed;
 mod completions;
 mod duration;
 mod mount;

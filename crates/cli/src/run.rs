@@ -187,7 +187,7 @@ fn script(arguments: &Arguments) -> Result<(Vec<u8>, std::sync::Arc<Input>)> {
 }
 
 async fn pass_through(sandbox: &Sandbox, run: Run) -> Result<u8> {
-    let (stdout, stdout_thread) = copy_to(std::io::stdout());
+    let (stdout, stdout_thread) = copy_to(out::Stdout);
     let (stderr, stderr_thread) = copy_to(std::io::stderr());
     let result = sandbox.run_with(run.on_stdout(stdout).on_stderr(stderr)).await;
     // The senders are gone with the run, so both threads end when they have written what there was.

@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use wardian_server::{Http, Options, Server};
 
-use crate::out::{Checked, OutputError, remark};
+use crate::out::{Checked, OutputError, Stdout, remark};
 use crate::tools;
 
 /// Where the token is found if it is not in a file.
@@ -76,15 +76,16 @@ async fn serve(arguments: Arguments) -> Result<()> {
         Some(place) => Some((listen(place).await?, offered(arguments.token_file, arguments.tools)?)),
         None => None,
     };
-    let (stdout, failure) = Checked::new(tokio::io::stdout());
+    let client = arguments.stdio.then(Stdout::asynchronous).transpose()?;
+    let (client, failure) = client.map(Checked::new).unzip();
     let lines = async {
-        match arguments.socket {
-            Some(path) => server.serve_socket(&path, end.comes()).await?,
-            None if arguments.stdio => tokio::select! {
+        match (arguments.socket, client) {
+            (Some(path), _) => server.serve_socket(&path, end.comes()).await?,
+            (None, Some(stdout)) => tokio::select! {
                 () = server.serve(tokio::io::stdin(), stdout) => {}
                 () = end.comes() => {}
             },
-            None => end.comes().await,
+            (None, None) => end.comes().await,
         }
         end.is_here();
         anyhow::Ok(())
@@ -96,7 +97,7 @@ async fn serve(arguments: Arguments) -> Result<()> {
         anyhow::Ok(())
     };
     tokio::try_join!(lines, pages)?;
-    match failure.take() {
+    match failure.and_then(|failure| failure.take()) {
         // A client that is gone ends the server, as the end of its input does.
         Some(error) if error.kind() != ErrorKind::BrokenPipe => Err(OutputError::stdout(error).into()),
         _ => Ok(()),

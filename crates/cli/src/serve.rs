@@ -16,7 +16,7 @@ use crate::tools;
 /// Where the token is found if it is not in a file.
 const TOKEN: &str = "WARDIAN_HTTP_TOKEN";
 
-/// Serve sandboxes to other programs, by JSON-RPC 2.0, one message a line; health and native tools by HTTP.
+/// Serve sandboxes to other programs over JSON-RPC 2.0, one message per line; health and native tools over HTTP.
 #[derive(clap::Args)]
 #[command(
     group = clap::ArgGroup::new("where").required(true).multiple(true).args(["stdio", "socket", "http"]),
@@ -29,27 +29,27 @@ Examples:
   wardian serve --http 8080 --tools ~/project # native tools in that directory: POST /tools/run"
 )]
 pub(crate) struct Arguments {
-    /// Talk over standard input and output, and end when the input does.
+    /// Serve one client on standard input and output; exit when the input ends.
     #[arg(long, conflicts_with = "socket")]
     stdio: bool,
-    /// Listen at a Unix socket that only this user can open.
+    /// Listen on a Unix socket that only this user can open.
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Answer HTTP here: /health, /ready, /metrics, and with --tools /tools/run. A port alone is this machine's own.
+    /// Serve HTTP: /health, /ready, /metrics and, with --tools, /tools/run. A bare port listens on 127.0.0.1.
     #[arg(long, value_name = "[HOST:]PORT")]
     http: Option<String>,
     /// File with the bearer token HTTP clients must send, for all but a bare /health. Required unless listening on
     /// localhost. Default: $WARDIAN_HTTP_TOKEN.
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
-    /// Offer native tools in this directory, over HTTP, as `wardian tools run` would. WARDIAN_TOOLS_* sets the rest;
-    /// WARDIAN_TOOLS_ENABLED=false wins.
+    /// Offer native tools in this directory, over HTTP, as `wardian tools run` would. WARDIAN_TOOLS_* configures the
+    /// rest; WARDIAN_TOOLS_ENABLED=false overrides this.
     #[arg(long, value_name = "DIR", requires = "http")]
     tools: Option<PathBuf>,
-    /// Where clients may keep the states of sandboxes, by name.
+    /// Directory for saved sandbox states.
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
-    /// How many named sandboxes and forks there may be at once.
+    /// Maximum number of named sandboxes and forks.
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sandboxes)]
     max_sandboxes: usize,
 }
@@ -163,6 +163,6 @@ fn address(place: &str) -> Result<SocketAddr> {
     if let Ok(port) = place.parse() {
         return Ok((Ipv4Addr::LOCALHOST, port).into());
     }
-    let mut found = place.to_socket_addrs().with_context(|| format!("not a place to listen at: {place}"))?;
-    found.next().with_context(|| format!("nothing is called {place}"))
+    let mut found = place.to_socket_addrs().with_context(|| format!("invalid listen address '{place}'"))?;
+    found.next().with_context(|| format!("cannot resolve '{place}'"))
 }

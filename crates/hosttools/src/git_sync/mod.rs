@@ -208,7 +208,7 @@ pub enum SyncError {
     #[error("'{0}' is not a commit to begin a branch with")]
     NoBase(String),
     /// A snapshot can only be restored to a new or empty directory.
-    #[error("{}: there is something already", .0.display())]
+    #[error("{}: already exists and is not empty", .0.display())]
     NotEmpty(PathBuf),
     /// A git command was killed before it finished. Nothing is half done; retrying is safe.
     #[error("git {step} was interrupted: {why}")]

@@ -252,7 +252,7 @@ fn repair_refuses_edits_gaps_and_truncations_and_touches_nothing() {
         ("an edit", edited.into_bytes(), "line 2: was changed"),
         ("a gap", [lines[0], lines[2], lines[3]].concat(), "line 2: is record 3, after record 1"),
         ("a truncation", lines[..3].concat(), "ends with record 3, but should with 4"),
-        ("a truncation inside a record", whole[..whole.len() - 9].to_vec(), "line 4: is cut short"),
+        ("a truncation inside a record", whole[..whole.len() - 9].to_vec(), "line 4: is truncated"),
         ("one at the beginning", lines[1..].concat(), "begins with record 2, but should with 1"),
         ("an edit before a torn record", [b"{}\n", lines[1], b"{\"ha"].concat(), "line 1: is not a record"),
     ];

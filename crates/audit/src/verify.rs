@@ -141,7 +141,7 @@ impl Survey {
         for part in &parts {
             survey.follow(part)?;
             if let Some(torn) = &survey.torn {
-                let what = "is cut short".to_owned();
+                let what = "is truncated".to_owned();
                 return Err(VerifyError::Record { file: part.clone(), line: torn.line, what });
             }
         }
@@ -211,7 +211,7 @@ impl Survey {
             Some(torn) => VerifyError::Record {
                 file: self.path.clone(),
                 line: torn.line,
-                what: "is cut short".to_owned(),
+                what: "is truncated".to_owned(),
             },
             None => missing(format!("ends with record {}, but should with {}", self.last, head.last)),
         })

@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
 #[derive(clap::Subcommand)]
 enum Command {
     /// Find any edit, gap or truncation in a log and its older parts; exits with 1 if there is one.
-    #[command(after_help = "Examples:\n  wardian audit verify /var/log/agent.jsonl && echo whole")]
+    #[command(after_help = "Examples:\n  wardian audit verify /var/log/agent.jsonl && echo intact")]
     Verify {
         /// The log.
         file: PathBuf,
@@ -62,7 +62,7 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
 }
 
 fn show(file: &Path, checked: &Verified) -> Result<(), OutputError> {
-    say!("{}: whole; records: {}, files: {}", file.display(), checked.records, checked.files)
+    say!("{}: intact; records: {}, files: {}", file.display(), checked.records, checked.files)
 }
 
 fn tell(file: &Path, repaired: &Repaired) -> Result<(), OutputError> {
@@ -71,13 +71,15 @@ fn tell(file: &Path, repaired: &Repaired) -> Result<(), OutputError> {
         return say!("{file}: nothing to repair");
     }
     for aside in &repaired.set_aside {
-        say!("{file}: set aside in {}", aside.display())?;
+        say!("{file}: incomplete record moved to {}", aside.display())?;
     }
     if let Some(record) = repaired.adopted {
-        say!("{file}: record {record} was whole but not in the head, and is now")?;
+        say!("{file}: record {record} was complete but missing from the head, and has been added")?;
     }
     if repaired.head_rebuilt {
-        say!("{file}: the head was rebuilt; records that followed the last one, if any, cannot be told")?;
+        say!(
+            "{file}: the head was rebuilt; whether records after the last one are missing cannot be determined"
+        )?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use clap_complete::Shell;
 
 use crate::out;
 
-/// Print completions for your own shell.
+/// Print a completion script for your shell.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -1,6 +1,7 @@
 //! The `wardian` command. Thin: it reads flags, calls the library and shows what came of it.
 
 mod audit;
+mod closed;
 mod completions;
 mod duration;
 mod mount;
@@ -36,13 +37,13 @@ struct Arguments {
 enum Command {
     /// Run a script in a new sandbox and exit with its code.
     Run(run::Arguments),
-    /// Type at a shell in a new sandbox.
+    /// Open an interactive shell in a new sandbox.
     Shell(shell::Arguments),
-    /// Serve sandboxes to other programs, by JSON-RPC.
+    /// Serve sandboxes to other programs over JSON-RPC.
     Serve(serve::Arguments),
-    /// Run native programs through the guarded door.
+    /// Run host programs under a policy.
     Tools(tools::Arguments),
-    /// Print completions for your own shell.
+    /// Print a completion script for your shell.
     Completions(completions::Arguments),
     /// Check and repair audit logs.
     Audit(audit::Arguments),

@@ -2,7 +2,7 @@
 //!
 //! What goes to standard output is what was asked for: if it cannot be written, that is an error of the command. A reader
 //! that is gone (`wardian … | head -1`) ends it quietly with 141, the code a shell shows for a program that SIGPIPE ended,
-//! as it does for `cat`; a full disk is a message and [`USAGE_ERROR`]. What goes to standard error are remarks, and nobody
+//! as it does for `cat`; a full disk or a closed descriptor is a message and [`USAGE_ERROR`]. What goes to standard error are remarks, and nobody
 //! is left to be told if they cannot be written.
 
 use std::fmt;
@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::AsyncWrite;
 
-use crate::USAGE_ERROR;
+use crate::{USAGE_ERROR, closed};
 
 /// What a shell shows for a program that was ended by SIGPIPE.
 const BROKEN_PIPE: u8 = 128 + 13;
@@ -57,8 +57,29 @@ pub(crate) use {remark, say};
 
 /// Writes to standard output, all of it.
 pub(crate) fn write(bytes: &[u8]) -> Result<(), OutputError> {
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(OutputError::stdout)
+    Stdout.write_all(bytes).and_then(|()| Stdout.flush()).map_err(OutputError::stdout)
+}
+
+/// Standard output, which fails if it was closed from the beginning.
+pub(crate) struct Stdout;
+
+impl Stdout {
+    /// Returns the same for asynchronous writing.
+    pub(crate) fn asynchronous() -> Result<tokio::io::Stdout, OutputError> {
+        closed::stdout().map_err(OutputError::stdout)?;
+        Ok(tokio::io::stdout())
+    }
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        closed::stdout()?;
+        io::stdout().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush()
+    }
 }
 
 /// Writes to standard error what can be written.

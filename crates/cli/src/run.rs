@@ -36,13 +36,14 @@ pub(crate) struct Arguments {
     /// Read the script from a file.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// End it after this long (200ms, 1.5s, 2m); 0 for never.
+    /// Timeout (200ms, 1.5s, 2m); 0 for none.
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "30s")]
     timeout: Duration,
-    /// Show a host directory in the sandbox: HOST:PATH[:ro|rw|overlay].
+    /// Mount a host directory: HOST:PATH[:ro|rw|overlay].
     #[arg(long = "mount", value_name = "MOUNT", value_parser = mount::parse)]
     mounts: Vec<Mount>,
-    /// Make a native program a command, on the files of a mounted directory: NAME, or NAME@PATH where there are several.
+    /// Expose a host program as a command, working in a mounted directory: NAME, or NAME@PATH if there is more than one
+    /// mount.
     #[arg(long = "tool", value_name = "TOOL")]
     tools: Vec<String>,
     /// Set an environment variable: NAME=VALUE.
@@ -51,17 +52,17 @@ pub(crate) struct Arguments {
     /// Print the result as one JSON object instead of passing output through.
     #[arg(long)]
     json: bool,
-    /// Afterwards print what changed in overlays, as a patch.
+    /// Print the overlays' changes as a patch afterwards.
     #[arg(long, conflicts_with = "json")]
     diff: bool,
-    /// Afterwards make the changes of overlays in the host directories, all or none of each, if the script exits with 0.
+    /// Apply the overlays' changes to the host directories, atomically per mount, only if the script exits with 0.
     #[arg(long)]
     apply: bool,
-    /// Afterwards commit the changes of overlays to this branch of the Git repositories they show, if the script exits with
-    /// 0. The branch must not be checked out; work tree, index and HEAD stay as they are.
+    /// Commit the overlays' changes to this branch of their Git repositories, only if the script exits with 0. The branch
+    /// must not be checked out; work tree, index and HEAD do not change.
     #[arg(long, value_name = "BRANCH")]
     commit: Option<String>,
-    /// What the commit says.
+    /// Commit message.
     #[arg(long, value_name = "TEXT", requires = "commit", default_value = "Changes made in a sandbox")]
     message: String,
 }
@@ -127,7 +128,7 @@ fn overlays(arguments: &Arguments) -> Result<Vec<Mount>> {
 /// Commits what has changed to a branch of the repository around a host directory.
 async fn commit(host: &Path, found: FileChanges, branch: &str, message: &str) -> Result<()> {
     for path in &found.skipped {
-        remark!("wardian: {} is not committed: git cannot keep it", path.display());
+        remark!("wardian: {} is not committed: git cannot store it", path.display());
     }
     let pool = WorkerPool::start(Mode::Worker, &PoolConfig::default())?;
     let committed = async {

@@ -10,13 +10,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use wardian_server::{Http, Options, Server};
 
-use crate::out::{Checked, OutputError, remark};
+use crate::out::{Checked, OutputError, Stdout, remark};
 use crate::tools;
 
 /// Where the token is found if it is not in a file.
 const TOKEN: &str = "WARDIAN_HTTP_TOKEN";
 
-/// Serve sandboxes to other programs, by JSON-RPC 2.0, one message a line; health and native tools by HTTP.
+/// Serve sandboxes to other programs over JSON-RPC 2.0, one message per line; health and native tools over HTTP.
 #[derive(clap::Args)]
 #[command(
     group = clap::ArgGroup::new("where").required(true).multiple(true).args(["stdio", "socket", "http"]),
@@ -29,27 +29,27 @@ Examples:
   wardian serve --http 8080 --tools ~/project # native tools in that directory: POST /tools/run"
 )]
 pub(crate) struct Arguments {
-    /// Talk over standard input and output, and end when the input does.
+    /// Serve one client on standard input and output; exit when the input ends.
     #[arg(long, conflicts_with = "socket")]
     stdio: bool,
-    /// Listen at a Unix socket that only this user can open.
+    /// Listen on a Unix socket that only this user can open.
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Answer HTTP here: /health, /ready, /metrics, and with --tools /tools/run. A port alone is this machine's own.
+    /// Serve HTTP: /health, /ready, /metrics and, with --tools, /tools/run. A bare port listens on 127.0.0.1.
     #[arg(long, value_name = "[HOST:]PORT")]
     http: Option<String>,
     /// File with the bearer token HTTP clients must send, for all but a bare /health. Required unless listening on
     /// localhost. Default: $WARDIAN_HTTP_TOKEN.
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
-    /// Offer native tools in this directory, over HTTP, as `wardian tools run` would. WARDIAN_TOOLS_* sets the rest;
-    /// WARDIAN_TOOLS_ENABLED=false wins.
+    /// Offer native tools in this directory, over HTTP, as `wardian tools run` would. WARDIAN_TOOLS_* configures the
+    /// rest; WARDIAN_TOOLS_ENABLED=false overrides this.
     #[arg(long, value_name = "DIR", requires = "http")]
     tools: Option<PathBuf>,
-    /// Where clients may keep the states of sandboxes, by name.
+    /// Directory for saved sandbox states.
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
-    /// How many named sandboxes and forks there may be at once.
+    /// Maximum number of named sandboxes and forks.
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sandboxes)]
     max_sandboxes: usize,
 }
@@ -76,15 +76,16 @@ async fn serve(arguments: Arguments) -> Result<()> {
         Some(place) => Some((listen(place).await?, offered(arguments.token_file, arguments.tools)?)),
         None => None,
     };
-    let (stdout, failure) = Checked::new(tokio::io::stdout());
+    let client = arguments.stdio.then(Stdout::asynchronous).transpose()?;
+    let (client, failure) = client.map(Checked::new).unzip();
     let lines = async {
-        match arguments.socket {
-            Some(path) => server.serve_socket(&path, end.comes()).await?,
-            None if arguments.stdio => tokio::select! {
+        match (arguments.socket, client) {
+            (Some(path), _) => server.serve_socket(&path, end.comes()).await?,
+            (None, Some(stdout)) => tokio::select! {
                 () = server.serve(tokio::io::stdin(), stdout) => {}
                 () = end.comes() => {}
             },
-            None => end.comes().await,
+            (None, None) => end.comes().await,
         }
         end.is_here();
         anyhow::Ok(())
@@ -96,7 +97,7 @@ async fn serve(arguments: Arguments) -> Result<()> {
         anyhow::Ok(())
     };
     tokio::try_join!(lines, pages)?;
-    match failure.take() {
+    match failure.and_then(|failure| failure.take()) {
         // A client that is gone ends the server, as the end of its input does.
         Some(error) if error.kind() != ErrorKind::BrokenPipe => Err(OutputError::stdout(error).into()),
         _ => Ok(()),
@@ -162,6 +163,6 @@ fn address(place: &str) -> Result<SocketAddr> {
     if let Ok(port) = place.parse() {
         return Ok((Ipv4Addr::LOCALHOST, port).into());
     }
-    let mut found = place.to_socket_addrs().with_context(|| format!("not a place to listen at: {place}"))?;
-    found.next().with_context(|| format!("nothing is called {place}"))
+    let mut found = place.to_socket_addrs().with_context(|| format!("invalid listen address '{place}'"))?;
+    found.next().with_context(|| format!("cannot resolve '{place}'"))
 }

@@ -9,7 +9,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::sync::mpsc;
 use wardian::{Piece, Run, Source, SourceRead, Stream};
 
-use crate::out::OutputError;
+use crate::out::{self, OutputError};
 
 /// How many pieces of output may wait for a slow terminal before the guest does.
 const PIECES: usize = 16;
@@ -96,8 +96,7 @@ pub(crate) fn copy_output(run: Run) -> (Run, Copying) {
 fn write(stream: Stream, bytes: &[u8]) -> Result<(), OutputError> {
     match stream {
         Stream::Stdout => {
-            let mut stdout = std::io::stdout().lock();
-            stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(OutputError::stdout)
+            out::Stdout.write_all(bytes).and_then(|()| out::Stdout.flush()).map_err(OutputError::stdout)
         }
         Stream::Stderr => std::io::stderr().lock().write_all(bytes).map_err(OutputError::stderr),
     }

@@ -17,7 +17,7 @@ const REFUSED: u8 = 126;
 /// It took too long.
 const TIMED_OUT: u8 = 124;
 
-/// Run native programs through the guarded door.
+/// Run host programs under a policy.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,29 +33,29 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Run a program, if it is allowed, and exit with its code; 126 if it is not, 124 if it took too long.
+    /// Run a program, if it is allowed, and exit with its code; 126 if it is not, 124 on timeout.
     Run {
         #[command(flatten)]
         door: Door,
-        /// End it after this long (200ms, 1.5s, 2m).
+        /// Timeout (200ms, 1.5s, 2m).
         #[arg(long, value_name = "TIME", value_parser = duration::parse)]
         timeout: Option<Duration>,
         #[command(flatten)]
         called: Called,
     },
-    /// Say whether a program would be run; exits with 1 if not.
+    /// Check whether a call would be allowed; exits with 1 if not.
     Check {
         #[command(flatten)]
         door: Door,
         #[command(flatten)]
         called: Called,
     },
-    /// Look at the policy.
+    /// Show the policy.
     Policy {
         #[command(subcommand)]
         command: PolicyCommand,
     },
-    /// Say what programs are held to on this machine; exits with 1 if the machine lacks something.
+    /// Check which confinement features this machine supports; exits with 1 if one is missing.
     Doctor {
         #[command(flatten)]
         door: Door,
@@ -77,7 +77,7 @@ pub(crate) struct Door {
     /// The directory programs work in and see; the current one by default.
     #[arg(long, value_name = "DIR")]
     jail: Option<PathBuf>,
-    /// The policy, in place of the one that comes with Wardian.
+    /// The policy, instead of the default one.
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
     /// The log of calls; by default tools.jsonl in the user's state directory.
@@ -90,8 +90,8 @@ pub(crate) struct Door {
 
 #[derive(clap::Args)]
 struct Called {
-    /// The program and its arguments, or all of it as one word.
-    #[arg(required = true, trailing_var_arg = true, value_name = "WORD")]
+    /// The program and its arguments, or the whole command line as one argument.
+    #[arg(required = true, trailing_var_arg = true, value_name = "ARG")]
     words: Vec<OsString>,
 }
 
@@ -147,7 +147,7 @@ fn open(mut config: Config) -> Result<ToolSandbox> {
 fn default_log() -> Result<PathBuf> {
     let directory = state_directory().context("no place for a log of calls: name one with --audit")?;
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
-    made.with_context(|| format!("cannot make {}", directory.display()))?;
+    made.with_context(|| format!("cannot create {}", directory.display()))?;
     Ok(directory.join("tools.jsonl"))
 }
 
@@ -192,7 +192,7 @@ async fn run(config: Config, timeout: Option<Duration>, called: Called) -> Resul
     let (ran, ()) = ran?;
     match ran {
         Ok(finished) if finished.timed_out => {
-            remark!("wardian: it took too long and was ended");
+            remark!("wardian: timed out");
             Ok(TIMED_OUT)
         }
         Ok(finished) => Ok(u8::try_from(finished.status.code()).unwrap_or(u8::MAX)),

@@ -220,7 +220,7 @@ impl Config {
             "ALLOW_WITHOUT_LANDLOCK" => self.allow_without_landlock = truth(value)?,
             "ALLOW_WITHOUT_SECCOMP" => self.allow_without_seccomp = truth(value)?,
             "ALLOW_WITHOUT_OPENAT2" => self.allow_without_openat2 = truth(value)?,
-            _ => return Err("there is no such setting".to_owned()),
+            _ => return Err("unknown setting".to_owned()),
         }
         Ok(())
     }

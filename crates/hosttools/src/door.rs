@@ -177,7 +177,7 @@ impl Door {
         let jail = &self.inside()?.jail;
         let words = request.tokenized()?;
         let (name, args) =
-            words.split_first().ok_or_else(|| ToolError::Syntax("there is no command".to_owned()))?;
+            words.split_first().ok_or_else(|| ToolError::Syntax("empty command".to_owned()))?;
         let policy = self.policy.program(name)?;
         let program = locate(name, policy, jail.root().path())?;
         let parts = subcommand::allowed(name, policy, args)?;

@@ -46,7 +46,7 @@ impl Stage {
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ToolError {
     /// The gateway is disabled.
-    #[error("native tools are switched off: {0}")]
+    #[error("native tools are disabled: {0}")]
     Disabled(String),
     /// The line is not a plain command.
     #[error("not a plain command: {0}")]
@@ -79,7 +79,7 @@ pub enum ToolError {
         /// The rule that denies it.
         why: String,
     },
-    /// A path leads out of the jail, or it is impossible to tell that it does not.
+    /// A path leads outside the jail, or it is impossible to tell that it does not.
     #[error("'{path}' {why}")]
     PathDenied {
         /// The argument.
@@ -99,7 +99,7 @@ pub enum ToolError {
     #[error("{0} is not available here; it can be done without by configuration only")]
     ConfinementUnavailable(String),
     /// The call could not be recorded, so it did not run.
-    #[error("nothing was run: {0}")]
+    #[error("the call was not run, because it could not be logged: {0}")]
     AuditFailed(String),
     /// All workers are busy and the queue is full. Retry later.
     #[error("all workers are busy and {queued} calls are waiting: try again later")]

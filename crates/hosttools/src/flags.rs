@@ -23,7 +23,7 @@ pub(crate) fn check(
     let mut before = parts.before.iter();
     while let Some(word) = before.next() {
         if !policy.before.allow.contains(word) {
-            return Err(denied(word, "only listed flags may stand before a subcommand".to_owned()));
+            return Err(denied(word, "only listed flags may precede a subcommand".to_owned()));
         }
         if policy.before.values.contains(word) {
             before.next();
@@ -31,7 +31,7 @@ pub(crate) fn check(
     }
     for word in parts.rest {
         if let Some(rule) = met(word, policy.notation, rules) {
-            return Err(denied(word, format!("it means {rule}")));
+            return Err(denied(word, format!("it matches {rule}")));
         }
     }
     Ok(())

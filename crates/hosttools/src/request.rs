@@ -95,7 +95,7 @@ impl Request {
             }
         };
         if words.is_empty() {
-            return refused("there is no command");
+            return refused("empty command");
         }
         if words.iter().any(|word| word.contains('\0')) {
             return refused("a NUL character");

@@ -16,7 +16,7 @@ pub(crate) fn words(line: &str) -> Result<Vec<String>, ToolError> {
     }
     reader.end_word();
     if reader.words.is_empty() {
-        return Err(refused("there is no command"));
+        return Err(refused("empty command"));
     }
     Ok(reader.words)
 }
@@ -63,7 +63,7 @@ impl Reader<'_> {
             match self.rest.next() {
                 Some('\'') => return Ok(()),
                 Some(c) => self.push(c)?,
-                None => return Err(refused("a ' without its partner")),
+                None => return Err(refused("unclosed '")),
             }
         }
     }
@@ -79,7 +79,7 @@ impl Reader<'_> {
                 }
                 Some('\\') => self.escaped_in_quotes()?,
                 Some(c) => self.push(c)?,
-                None => return Err(refused("a \" without its partner")),
+                None => return Err(refused("unclosed \"")),
             }
         }
     }

@@ -49,7 +49,7 @@ pub enum ArchiveError {
     Damaged(String),
     /// It was made with other guest programs, so its shell cannot continue here.
     #[error(
-        "the archive's shell belongs to other guest programs ({theirs}, here {ours}); its files alone can be imported"
+        "the archive's shell was made with different guest programs ({theirs}, here {ours}); its files alone can be imported"
     )]
     OtherPrograms {
         /// The hash of the archive's programs.
@@ -223,7 +223,7 @@ fn unpack(archive: &[u8], mut tree: Tree, limits: &Limits, programs: &str) -> Re
     }
     input.files(&mut tree)?;
     let rest = AtRest::unpack(shell.packed, &mut tree).map_err(|errno| match errno {
-        Errno::ENOSPC => ArchiveError::TooLarge("there is no room for a file the shell has open".to_owned()),
+        Errno::ENOSPC => ArchiveError::TooLarge("there is no space for a file the shell has open".to_owned()),
         errno => ArchiveError::Damaged(format!("its shell cannot be put together: {errno}")),
     })?;
     Ok(Value { tree, rest, history })
@@ -425,7 +425,7 @@ impl Decoder<'_> {
         match tree.import_tar(&Caller::USER, b"/", &mut self.input) {
             Ok(_) => Ok(()),
             Err(TarError::File { name, errno: Errno::ENOSPC }) => {
-                Err(ArchiveError::TooLarge(format!("no room for {}", String::from_utf8_lossy(&name))))
+                Err(ArchiveError::TooLarge(format!("no space for {}", String::from_utf8_lossy(&name))))
             }
             Err(error) => Err(ArchiveError::Files(error)),
         }

@@ -47,7 +47,7 @@ impl Budget {
 
     /// Does the same for the content of a file that is open but removed.
     pub(crate) fn take_open(&mut self, bytes: u64) -> Result<(), ArchiveError> {
-        take(&mut self.open, bytes, "there is no room for a file the shell has open")
+        take(&mut self.open, bytes, "there is no space for a file the shell has open")
     }
 }
 

@@ -57,14 +57,14 @@ impl HostTool {
     /// Checks that the program can be a command here, and returns its one-line description.
     fn checked(&self, mounts: &[NewMount]) -> Result<String, String> {
         let Some(policy) = self.door.policy().programs.get(&self.name) else {
-            return Err("the policy does not know it".to_owned());
+            return Err("not listed in the policy".to_owned());
         };
-        let jail = self.door.jail().ok_or("the door is closed")?;
+        let jail = self.door.jail().ok_or("host tools are disabled")?;
         let Some(mount) = mounts.iter().find_map(|mount| self.host_mount(mount)) else {
             return Err(format!("no host directory is mounted at {}", self.mount));
         };
         if mount.host.canonicalize().ok().as_deref() != Some(jail) {
-            return Err(format!("what is mounted at {} is not the door's jail", self.mount));
+            return Err(format!("what is mounted at {} is not the gateway's jail", self.mount));
         }
         match mount.mode {
             MountMode::Overlay => Err("it could not see what an overlay keeps in the sandbox".to_owned()),
@@ -149,7 +149,7 @@ async fn run(door: ToolSandbox, name: String, session: String, names: Names, cal
 /// The exit code, and a message if there is one.
 fn ending(name: &str, names: &Names, ran: Result<Finished, ToolError>) -> (u8, String) {
     match ran {
-        Ok(finished) if finished.timed_out => (TIMED_OUT, format!("{name}: took too long and was ended\n")),
+        Ok(finished) if finished.timed_out => (TIMED_OUT, format!("{name}: timed out\n")),
         Ok(finished) => (u8::try_from(finished.status.code()).unwrap_or(u8::MAX), String::new()),
         Err(error) => {
             let text = format!("{name}: {}: {error}\n", error.code());

@@ -150,13 +150,13 @@ pub(crate) fn note(finished: &Finished, timeout: Option<Duration>, limits: &Limi
         }
         (Verdict::Cancelled, _) => lines.push("wardian: cancelled".to_owned()),
         (Verdict::Killed(_), Some(limit)) => {
-            lines.push(format!("wardian: the shell was ended: {}", reached(limit)));
+            lines.push(format!("wardian: the shell was killed: {}", reached(limit)));
         }
         (Verdict::Killed(signal), None) => {
-            lines.push(format!("wardian: the shell was ended by signal {signal}"));
+            lines.push(format!("wardian: the shell was killed by signal {signal}"));
         }
         (Verdict::Exited(_), Some(limit)) if finished.cut_short => {
-            lines.push(format!("wardian: a process was ended: {}", reached(limit)));
+            lines.push(format!("wardian: a process was killed: {}", reached(limit)));
         }
         (Verdict::Exited(_), _) => {}
     }

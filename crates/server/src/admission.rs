@@ -41,7 +41,7 @@ impl Admission {
                 Ok((stream, _)) => return (stream, place),
                 Err(error) => {
                     // Out of descriptors, most likely: some will be free again.
-                    tracing::warn!(%error, "a client could not be let in");
+                    tracing::warn!(%error, "cannot accept a client");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }

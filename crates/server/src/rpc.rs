@@ -159,7 +159,7 @@ fn answer(id: Value, object: &mut Map<String, Value>) -> Message {
         None | Some(Value::Null) => Ok(object.remove("result").unwrap_or_default()),
         Some(error) => match error.get("message").and_then(Value::as_str) {
             Some(message) => Err(message.to_owned()),
-            None => Err("the client answered with an error".to_owned()),
+            None => Err("the client returned an error".to_owned()),
         },
     };
     let id = if let Value::String(id) = id { id } else { id.to_string() };

@@ -357,7 +357,7 @@ impl Session {
     pub(crate) fn add(&self, entry: Arc<Entry>) -> Result<String, RpcError> {
         let mut table = self.table.lock();
         if table.closed {
-            return Err(RpcError::internal("the server is about to end"));
+            return Err(RpcError::internal("the server is shutting down"));
         }
         table.last_id += 1;
         let id = table.last_id;

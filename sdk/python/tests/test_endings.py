@@ -335,7 +335,7 @@ def test_nonsense_is_an_exception(fake_server: FakeServer, code: str) -> None:
 )
 def test_an_answer_of_the_wrong_shape_is_an_exception_of_that_call(fake_server: FakeServer, result: str) -> None:
     with Sandbox(binary=fake_server(f"say({{'id': request['id'], 'result': {result}}})")) as sandbox:
-        with pytest.raises(ProtocolError, match="answered run with"):
+        with pytest.raises(ProtocolError, match="unexpected response to run"):
             sandbox.run("true")
         for call in (lambda: sandbox.files.stat("/"), lambda: sandbox.fork(), lambda: sandbox.snapshot()):
             with pytest.raises(ProtocolError):

@@ -65,7 +65,7 @@ impl HistoryFile {
     pub(super) fn append(&mut self, line: &str) {
         let Some(path) = &self.path else { return };
         if let Err(error) = append(path, line) {
-            remark!("wardian: the history is kept no longer: {error}");
+            remark!("wardian: history is no longer saved: {error}");
             self.path = None;
         }
     }

@@ -25,7 +25,7 @@ use editor::{Editor, Typed};
 use history::HistoryFile;
 use screen::Screen;
 
-/// Type at a shell in a new sandbox.
+/// Open an interactive shell in a new sandbox.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Ctrl-C ends the command that runs, Ctrl-Z suspends it, Ctrl-D or `exit` leaves. Files live in memory and are gone
@@ -36,7 +36,7 @@ Examples:
   wardian shell --mount .:/src:overlay         # look around and change things; your files stay as they are
   wardian shell --mount ~/notes:/notes:rw --env EDITOR=ed")]
 pub(crate) struct Arguments {
-    /// Show a host directory in the sandbox: HOST:PATH[:ro|rw|overlay].
+    /// Mount a host directory: HOST:PATH[:ro|rw|overlay].
     #[arg(long = "mount", value_name = "MOUNT", value_parser = mount::parse)]
     mounts: Vec<Mount>,
     /// Set an environment variable: NAME=VALUE.

@@ -142,7 +142,7 @@ struct Keyboard {
 
 impl Keyboard {
     fn listen() -> Result<Keyboard> {
-        let (stopped, stop) = nix::unistd::pipe().context("cannot make a pipe")?;
+        let (stopped, stop) = nix::unistd::pipe().context("cannot create a pipe")?;
         let (sender, bytes) = mpsc::channel(16);
         let thread = std::thread::spawn(move || read_until(&stopped, &sender));
         Ok(Keyboard { bytes, stop: Some(stop), thread: Some(thread) })

@@ -15,7 +15,7 @@ fn a_whole_log_passes_and_a_changed_one_does_not() {
     let path = file.to_str().unwrap();
     let (code, stdout, stderr) = shown(wardian(&["audit", "verify", path]));
     assert_eq!((code, stderr.as_str()), (0, ""), "{stdout}");
-    assert!(stdout.ends_with("whole; records: 4, files: 1\n"), "{stdout}");
+    assert!(stdout.ends_with("intact; records: 4, files: 1\n"), "{stdout}");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("echo recorded", "echo innocent")).unwrap();
     let (code, stdout, stderr) = shown(wardian(&["audit", "verify", path]));
@@ -45,7 +45,7 @@ fn repair_completes_an_interrupted_write_and_refuses_the_rest() {
     let (code, stdout, stderr) = shown(wardian(&["audit", "repair", path]));
     assert_eq!((code, stderr.as_str()), (0, ""), "{stdout}");
     assert!(
-        stdout.contains("audit.jsonl.torn-4") && stdout.ends_with("whole; records: 4, files: 1\n"),
+        stdout.contains("audit.jsonl.torn-4") && stdout.ends_with("intact; records: 4, files: 1\n"),
         "{stdout}"
     );
     assert_eq!(shown(wardian(&["audit", "verify", path])).0, 0);

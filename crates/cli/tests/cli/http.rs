@@ -361,11 +361,11 @@ fn what_would_let_anybody_in_does_not_start() {
         shown(output)
     };
     let (exit, _, err) = refused(&["--http", "0.0.0.0:0"], None);
-    assert!(exit != 0 && err.contains("a token is needed"), "{exit} {err}");
+    assert!(exit != 0 && err.contains("a token is required"), "{exit} {err}");
     let (exit, _, err) = refused(&["--http", "0.0.0.0:0"], Some("short"));
     assert!(exit != 0 && err.contains("at least 16"), "{exit} {err}");
     let (exit, _, err) = refused(&["--http", "not a place"], None);
-    assert!(exit != 0 && err.contains("not a place to listen at"), "{exit} {err}");
+    assert!(exit != 0 && err.contains("invalid listen address"), "{exit} {err}");
     let (exit, _, err) = refused(&["--http", "0", "--tools", "nowhere"], None);
     assert!(exit != 0 && err.contains("nowhere"), "{exit} {err}");
 }

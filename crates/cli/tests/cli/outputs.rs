@@ -1,4 +1,4 @@
-//! Every command with an output that is full or that nobody reads: an error or a quiet end, never a panic, never a success.
+//! Every command with an output that is full, that is closed or that nobody reads: an error or a quiet end, never a panic, never a success.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;
@@ -39,11 +39,17 @@ fn place() -> tempfile::TempDir {
 
 /// The exit code and standard error of a command whose standard output is `stdout`.
 fn run(words: &[&str], place: &Path, stdout: Stdio) -> (i32, String) {
+    run_redirected(words, place, stdout, "")
+}
+
+/// The same, behind a redirection as a shell makes it.
+fn run_redirected(words: &[&str], place: &Path, stdout: Stdio, redirection: &str) -> (i32, String) {
     let request = place.join("request");
     fs::write(&request, "{\"id\":1,\"method\":\"create\"}\n{\"id\":2,\"method\":\"run\",\"params\":{\"command\":\"seq 9\"}}\n").unwrap();
     let (dir, log) = (place.join("dir").display().to_string(), place.join("log").display().to_string());
     let words = words.iter().map(|word| word.replace("DIR", &dir).replace("FILE", &log));
-    let output = Command::new(env!("CARGO_BIN_EXE_wardian"))
+    let output = Command::new("sh")
+        .args(["-c", &format!("exec \"$0\" \"$@\" {redirection}"), env!("CARGO_BIN_EXE_wardian")])
         .args(words)
         .env("XDG_STATE_HOME", place)
         .env_remove("WARDIAN_TOOLS_ENABLED")
@@ -74,6 +80,55 @@ fn every_command_says_that_the_disk_is_full() {
         let message = "wardian: cannot write standard output: No space left on device (os error 28)\n";
         assert!(stderr.ends_with(message), "{words:?}: {stderr}");
         assert!(!stderr.contains("panicked"), "{words:?}: {stderr}");
+    }
+}
+
+/// Closed, or open for reading only: as for `cat`, an error.
+#[test]
+fn every_command_says_that_its_output_is_closed() {
+    let place = place();
+    for words in COMMANDS {
+        for redirection in [">&-", "1</dev/null", ">&- <&-"] {
+            let (code, stderr) = run_redirected(words, place.path(), Stdio::null(), redirection);
+            let stderr = without_progress(&stderr);
+            assert_eq!(code, 2, "{words:?} {redirection}: {stderr}");
+            let message = "wardian: cannot write standard output: Bad file descriptor (os error 9)\n";
+            assert!(stderr.ends_with(message), "{words:?} {redirection}: {stderr}");
+            assert!(!stderr.contains("panicked"), "{words:?} {redirection}: {stderr}");
+        }
+    }
+}
+
+/// Nothing written is nothing lost.
+#[test]
+fn a_closed_output_that_nobody_writes_to_is_no_error() {
+    let (code, stderr) =
+        run_redirected(&["run", "echo more > /dev/null"], place().path(), Stdio::null(), ">&-");
+    assert_eq!((code, without_progress(&stderr).as_str()), (0, ""));
+}
+
+#[test]
+fn closed_standard_error_and_input_change_nothing_else() {
+    let place = place();
+    for (words, code, expected) in [
+        (&["run", "cat; echo out; echo err >&2; exit 3"][..], 3, "out\n"),
+        (&["run", "-"], 0, ""),
+        (&["run", "--nonsense"], 2, ""),
+        (&["serve", "--stdio"], 0, ""),
+        (&["tools", "run", "--jail", "DIR", "--", "cat", "file"], 0, "text\n"),
+        (&["tools", "run", "--jail", "DIR", "--", "cat"], 0, ""),
+        (&["audit", "verify", "/nowhere"], 2, ""),
+    ] {
+        let dir = place.path().join("dir").display().to_string();
+        let output = Command::new("sh")
+            .args(["-c", "exec \"$0\" \"$@\" 2>&- <&-", env!("CARGO_BIN_EXE_wardian")])
+            .args(words.iter().map(|word| word.replace("DIR", &dir)))
+            .env("XDG_STATE_HOME", place.path())
+            .env("WARDIAN_LOG", "debug")
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(code), "{words:?}");
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), expected, "{words:?}");
     }
 }
 
@@ -119,20 +174,14 @@ fn a_full_standard_error_is_no_panic() {
 #[test]
 fn a_script_whose_output_is_gone_hears_of_it_and_changes_nothing() {
     let place = place();
-    for full in [true, false] {
-        let stdout: Stdio = match full {
-            true => OpenOptions::new().write(true).open("/dev/full").unwrap().into(),
-            false => {
-                let (reader, writer) = std::io::pipe().unwrap();
-                drop(reader);
-                writer.into()
-            }
-        };
+    for (redirection, expected) in [("> /dev/full", 2), (">&-", 2), ("", 141)] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
         // It would write for ever, if nobody told it.
         let script = "echo changed > /src/file; yes; echo more > /src/more";
         let words = ["run", "--timeout", "0", "--mount", "DIR:/src:overlay", "--apply", script];
-        let (code, stderr) = run(&words, place.path(), stdout);
-        assert_eq!(code, if full { 2 } else { 141 }, "{stderr}");
+        let (code, stderr) = run_redirected(&words, place.path(), writer.into(), redirection);
+        assert_eq!(code, expected, "{stderr}");
         assert_eq!(fs::read_to_string(place.path().join("dir/file")).unwrap(), "text\n");
     }
 }

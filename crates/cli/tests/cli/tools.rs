@@ -143,7 +143,7 @@ fn a_tool_that_would_see_other_files_than_the_sandbox_is_refused() {
         (&["--tool", "git"], "--mount"),
         (&["--mount", ".:/a", "--mount", ".:/b", "--tool", "git"], "git@/a"),
         (&["--mount", ".:/src", "--tool", "git@/other"], "/other"),
-        (&["--mount", ".:/src", "--tool", "sh"], "the policy does not know it"),
+        (&["--mount", ".:/src", "--tool", "sh"], "not listed in the policy"),
     ] {
         let (exit, _, err) = shown(wardian_in(&project, &[&["run"], words, &[":"]].concat()));
         assert_eq!(exit, 2, "{words:?}");

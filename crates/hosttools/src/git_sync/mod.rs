@@ -180,7 +180,7 @@ pub enum SyncError {
         why: String,
     },
     /// The branch name is invalid.
-    #[error("'{0}' cannot be the name of a branch")]
+    #[error("'{0}' is not a valid branch name")]
     BadBranch(String),
     /// A path is not in the work tree.
     #[error("'{}' is not a path inside the work tree", .0.display())]
@@ -208,10 +208,10 @@ pub enum SyncError {
     #[error("'{0}' is not a commit to begin a branch with")]
     NoBase(String),
     /// A snapshot can only be restored to a new or empty directory.
-    #[error("{}: there is something already", .0.display())]
+    #[error("{}: already exists and is not empty", .0.display())]
     NotEmpty(PathBuf),
     /// A git command was killed before it finished. Nothing is half done; retrying is safe.
-    #[error("git {step} was cut short: {why}")]
+    #[error("git {step} was interrupted: {why}")]
     CutShort {
         /// The command.
         step: &'static str,

@@ -77,7 +77,7 @@ impl Jail {
         match self.resolver.place(&self.root, &relative) {
             Place::Inside => Ok(()),
             Place::Outside => Err(denied(OUTSIDE)),
-            Place::Unknown(why) => Err(denied(&format!("cannot be followed: {why}"))),
+            Place::Unknown(why) => Err(denied(&format!("cannot be resolved: {why}"))),
         }
     }
 
@@ -91,7 +91,7 @@ impl Jail {
     }
 }
 
-const OUTSIDE: &str = "leads out of the jail";
+const OUTSIDE: &str = "leads outside the jail";
 
 /// No file can have such a name, and it contains no other path.
 fn is_only_a_long_name(path: &str) -> bool {

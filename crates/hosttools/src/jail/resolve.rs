@@ -75,7 +75,7 @@ impl Resolver {
             Resolver::Walk => match walk(root, relative) {
                 Place::Inside => openat(root, relative, flags | OFlags::CLOEXEC, Mode::empty()),
                 Place::Outside => Err(Errno::XDEV),
-                Place::Unknown(why) => return Err(format!("cannot be followed: {why}")),
+                Place::Unknown(why) => return Err(format!("cannot be resolved: {why}")),
             },
         };
         let descriptor = opened.map_err(|error| match error {

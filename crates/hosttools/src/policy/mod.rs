@@ -58,7 +58,7 @@ impl Policy {
     pub(crate) fn program(&self, name: &str) -> Result<&ProgramPolicy, ToolError> {
         self.programs.get(name).ok_or_else(|| ToolError::ProgramDenied {
             program: name.to_owned(),
-            why: "is not a program the policy knows".to_owned(),
+            why: "is not listed in the policy".to_owned(),
         })
     }
 }

@@ -43,6 +43,39 @@ fn known_by_itself() -> impl Strategy<Value = String> {
         with("AIza", ALPHANUMERIC, 35),
         with("hf_", ALPHANUMERIC, 34),
         with("dop_v1_", HEX, 64),
+        with("nvapi-", BASE64_URL, 64),
+        with("pplx-", ALPHANUMERIC, 48),
+        with("GOCSPX-", BASE64_URL, 28),
+        with("hvs.", BASE64_URL, 90),
+        with("hvs.", ALPHANUMERIC, 24),
+        with("dapi", HEX, 32),
+        with("sbp_", HEX, 40),
+        with("pscale_pw_", BASE64_URL, 43),
+        with("NRAK-", upper, 27),
+        with("glsa_", ALPHANUMERIC, 41),
+        with("sntrys_", ALPHANUMERIC, 60),
+        with("ATATT3xFfGF0", BASE64_URL, 180),
+        with("rubygems_", HEX, 48),
+        with("dckr_pat_", BASE64_URL, 27),
+        with("whsec_", ALPHANUMERIC, 32),
+        with("sq0csp-", BASE64_URL, 43),
+        with("sq0atp-", BASE64_URL, 22),
+        with("shpat_", HEX, 32),
+        with("xkeysib-", HEX, 64),
+        with("lin_api_", ALPHANUMERIC, 40),
+        with("ntn_", ALPHANUMERIC, 46),
+        with("figd_", BASE64_URL, 40),
+        with("AGE-SECRET-KEY-1", "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 58),
+        with("discord.com/api/webhooks/196934502150605402/", BASE64_URL, 68),
+        with("0514472049:AA", BASE64_URL, 33),
+        with("bot0514472049:AA", BASE64_URL, 33),
+        (of(HEX, 24..=24), of(HEX, 34..=34)).prop_map(|(id, key)| format!("PMAK-{id}-{key}")).boxed(),
+        (of(BASE64_URL, 22..=22), of(BASE64_URL, 43..=43))
+            .prop_map(|(id, key)| format!("SG.{id}.{key}"))
+            .boxed(),
+        (of(upper, 9..=9), of(upper, 11..=11), of(ALPHANUMERIC, 24..=24))
+            .prop_map(|(team, hook, key)| format!("hooks.slack.com/services/T{team}/B{hook}/{key}"))
+            .boxed(),
         with("ya29.", ALPHANUMERIC, 60),
         (of(BASE64_URL, 20..=60), of(BASE64_URL, 20..=120), of(ALPHANUMERIC, 43..=43))
             .prop_map(|(head, claims, sign)| format!("eyJ{head}.eyJ{claims}.{sign}"))
@@ -119,6 +152,20 @@ const PLAIN: &[&str] = &[
     "+{name}={value}",
 ];
 
+/// What is written around credentials of machines, where no name tells.
+const AROUND: &[&str] = &[
+    "Authorization: token {value}",
+    "curl -H 'Authorization: token {value}' https://example.org",
+    "-H \"authorization: {value}\"",
+    "Cookie: session={value}",
+    "curl --cookie 'theme=dark; sid={value}' https://example.org",
+    "Set-Cookie: id={value}; Path=/; HttpOnly",
+];
+
+/// What is written around passwords, where no name tells: nothing else would be there.
+const CERTAIN: &[&str] =
+    &["machine h login u password {value}", "sshpass -p {value} ssh h", "sshpass -e -p '{value}' ssh h"];
+
 /// Lines of settings in which people's passwords stand.
 const CHOSEN: &[&str] = &[
     "{name}={value}",
@@ -128,6 +175,11 @@ const CHOSEN: &[&str] = &[
     "<{name}>{value}</{name}>",
     "postgres://me:{value}@db.internal/x",
     "Server=db;User Id=me;{name}={value};Timeout=3",
+    "PGPASSWORD={value} psql -h db",
+    "cd x; MYSQL_PWD={value} mysql",
+    "mysql -u root -p{value} db",
+    "mariadb-dump -h db -p{value}",
+    "machine h\n  login u\n  password {value}",
 ];
 
 fn written(pattern: &str, name: &str, value: &str) -> String {
@@ -193,9 +245,14 @@ fn missed(set: &'static str, length: usize) -> usize {
 
 #[test]
 fn few_random_values_look_like_words() {
-    for (set, length, most) in
-        [(ALPHANUMERIC, 32, 5), (ALPHANUMERIC, 64, 0), (BASE64, 40, 5), (HEX, 32, 0), (HEX, 64, 0)]
-    {
+    for (set, length, most) in [
+        (ALPHANUMERIC, 20, 20),
+        (ALPHANUMERIC, 32, 2),
+        (ALPHANUMERIC, 64, 0),
+        (BASE64, 40, 1),
+        (HEX, 32, 0),
+        (HEX, 64, 0),
+    ] {
         let missed = missed(set, length);
         assert!(missed <= most, "{missed} of 1000 with {length} characters");
     }
@@ -224,6 +281,24 @@ proptest! {
         cuts in prop::collection::vec(any::<usize>(), 0..4),
     ) {
         gone(&format!("a\n{}\nb\n", written(pattern, name, &secret)), &secret, &cuts)?;
+    }
+
+    #[test]
+    fn credentials_go_from_headers(
+        secret in known_by_name(),
+        pattern in prop::sample::select(AROUND),
+        cuts in prop::collection::vec(any::<usize>(), 0..4),
+    ) {
+        gone(&format!("a\n{}\nb\n", written(pattern, "", &secret)), &secret, &cuts)?;
+    }
+
+    #[test]
+    fn passwords_go_where_nothing_else_can_be(
+        secret in of(ALPHANUMERIC, 8..=20),
+        pattern in prop::sample::select(CERTAIN),
+        cuts in prop::collection::vec(any::<usize>(), 0..4),
+    ) {
+        gone(&format!("a\n{}\nb\n", written(pattern, "", &secret)), &secret, &cuts)?;
     }
 
     #[test]

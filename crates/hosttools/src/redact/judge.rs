@@ -31,12 +31,12 @@ pub(super) fn bare(value: &[u8]) -> bool {
 }
 
 /// Returns whether a value looks like one that people choose: not a word, path, name or number, but letters with digits
-/// or symbols.
+/// or symbols, or large and small letters in no order that words have.
 pub(super) fn chosen(value: &[u8]) -> bool {
     (6..=128).contains(&value.len())
         && value.iter().all(|byte| byte.is_ascii_graphic() && *byte != b'\\')
         && value.iter().any(u8::is_ascii_alphabetic)
-        && value.iter().any(|byte| byte.is_ascii_digit() || b"!@#$%^&*+~?".contains(byte))
+        && (value.iter().any(|byte| byte.is_ascii_digit() || b"!@#$%^&*+~?".contains(byte)) || jumbled(value))
         && !placeholder(value)
         && !says_what_it_is(value)
         && !path(value)
@@ -72,8 +72,8 @@ pub(super) fn placeholder(value: &[u8]) -> bool {
         || variable
         || one_byte
         || TEMPLATES.iter().any(|template| contains(value, template))
-        || WORDS.iter().any(|word| contains_ignoring_case(value, word))
-        || (contains_ignoring_case(value, b"abcdef") && contains(value, b"1234"))
+        || WORDS.iter().any(|word| contains_word(value, word))
+        || (contains_word(value, b"abcdef") && contains(value, b"1234"))
 }
 
 /// A name for what belongs here, perhaps with a number: `password1`, `test-token`.
@@ -100,7 +100,7 @@ fn says_what_it_is(value: &[u8]) -> bool {
         b"value",
         b"string",
     ];
-    WORDS.iter().any(|word| contains_ignoring_case(value, word))
+    WORDS.iter().any(|word| contains_word(value, word))
 }
 
 /// In a URL: `user:password@host`.
@@ -157,6 +157,13 @@ pub(super) fn random(value: &[u8], shortest: usize) -> bool {
     let with_digits = digit && (mixed || turns >= 3) && counted >= 4 && enough;
     let without = mixed && humps >= 3 && value.len() >= 20 && odd * 5 >= counted * 2;
     with_digits || without
+}
+
+/// Returns whether letters of both cases follow each other as in no name: `kQzLwPbTnR`.
+fn jumbled(value: &[u8]) -> bool {
+    let Pairs { odd, counted, humps, .. } = Pairs::of(value);
+    let enough = (humps >= 2 && odd * 3 >= counted) || (humps == 1 && odd * 2 >= counted);
+    value.len() >= 8 && counted >= 4 && enough
 }
 
 fn mostly_odd(part: &[u8]) -> bool {
@@ -256,6 +263,12 @@ fn contains(value: &[u8], part: &[u8]) -> bool {
     value.windows(part.len()).any(|window| window == part)
 }
 
-fn contains_ignoring_case(value: &[u8], part: &[u8]) -> bool {
-    value.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part))
+/// Returns whether a value contains a word in lower case, in upper case or with a capital; any other mixture of the two is
+/// chance.
+fn contains_word(value: &[u8], word: &[u8]) -> bool {
+    value.windows(word.len()).any(|window| {
+        let shown = window.eq_ignore_ascii_case(word);
+        shown
+            && (!window[1..].iter().any(u8::is_ascii_uppercase) || !window.iter().any(u8::is_ascii_lowercase))
+    })
 }

@@ -71,12 +71,20 @@ impl Redactor {
     /// Redacts arguments for a record: a secret may be named by the argument before it.
     pub fn words(&self, words: &[String]) -> Vec<String> {
         let announced = [false].into_iter().chain(words.iter().map(|word| named::announces(word)));
-        let shown =
-            words.iter().zip(announced).map(|(word, announced)| match announced && !word.starts_with('-') {
+        let line = words.join(" ");
+        let secrets =
+            self.found(line.as_bytes(), Reading { from: 0, at_line_start: true, eager: false }).secrets;
+        let mut start = 0;
+        let mut shown = Vec::with_capacity(words.len());
+        for (word, announced) in words.iter().zip(announced) {
+            let place = start..start + word.len();
+            start = place.end + 1;
+            shown.push(match announced && !word.starts_with('-') {
                 true => REDACTED.to_owned(),
-                false => self.recorded(word),
+                false => self.recorded(&without(word, place, &secrets)),
             });
-        shown.collect()
+        }
+        shown
     }
 
     /// Returns a redactor for streamed output.
@@ -152,6 +160,15 @@ fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
         }
     }
     merged
+}
+
+/// Returns a word without what is secret of it on the line of which it is a part.
+fn without(word: &str, place: Range<usize>, secrets: &[Range<usize>]) -> String {
+    let within = secrets.iter().filter(|secret| secret.start < place.end && secret.end > place.start);
+    let within: Vec<Range<usize>> = within
+        .map(|secret| secret.start.max(place.start) - place.start..secret.end.min(place.end) - place.start)
+        .collect();
+    String::from_utf8_lossy(&replaced(word.as_bytes(), &within)).into_owned()
 }
 
 fn replaced(text: &[u8], secrets: &[Range<usize>]) -> Vec<u8> {

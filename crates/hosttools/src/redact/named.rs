@@ -270,7 +270,11 @@ impl<'t> Place<'t> {
         let before = self.before_word();
         // A variable of the environment may be anything, up to the end of its line.
         let line = Ends::Any(b" \t\"'");
-        if separator == Separator::Equals && glued && self.shouts() && self.is_setting(&bare(line)) {
+        if separator == Separator::Equals
+            && glued
+            && self.shouts()
+            && (self.is_setting(&bare(line)) || self.precedes_command(&bare(line)))
+        {
             return Some(Value { range: bare(line), form: Form::Setting, ends: line });
         }
         let form = match separator {
@@ -303,6 +307,16 @@ impl<'t> Place<'t> {
         };
         let code = self.text[value.clone()].iter().any(|byte| b"(){}[]\\".contains(byte));
         ended && begun && (!code || self.shouts())
+    }
+
+    /// Returns whether the value is a variable for the command after it: `PGPASSWORD=x psql`.
+    fn precedes_command(&self, value: &Range<usize>) -> bool {
+        let command = self.behind_spaces(value.end);
+        let begun = match self.before_word() {
+            None => self.reading.at_line_start,
+            Some(byte) => b" \t\n+:;&|(\"'`".contains(&byte),
+        };
+        begun && command > value.end && self.byte(command).is_some_and(|byte| byte.is_ascii_graphic())
     }
 
     /// Returns whether the name is written like an environment variable.

@@ -28,6 +28,8 @@ enum Looks {
     Random,
     /// It looks random, or like what people choose.
     Chosen,
+    /// It is a list of cookies, one of which looks random.
+    Cookies,
     /// It contains the word PRIVATE, in any of its three base64 alignments.
     PrivateKey,
 }
@@ -35,6 +37,9 @@ enum Looks {
 impl Shape {
     /// Returns whether what has this format is a secret.
     pub(super) fn accepts(&self, secret: &[u8]) -> bool {
+        if let Looks::Cookies = self.looks {
+            return secret.split(|byte| *byte == b';').any(is_session);
+        }
         let secret = &secret[..secret.len().min(judge::LOOKED_AT)];
         match self.looks {
             Looks::NotWords => {
@@ -47,8 +52,15 @@ impl Shape {
                 .any(|word| memchr::memmem::find(secret, word).is_some()),
             Looks::Chosen => judge::literal(judge::Kind::Password, secret),
             Looks::Random => !judge::placeholder(secret) && judge::random(secret, 12),
+            Looks::Cookies => false,
         }
     }
+}
+
+/// Returns whether a cookie's value looks like a session's.
+fn is_session(cookie: &[u8]) -> bool {
+    let value = cookie.iter().position(|byte| *byte == b'=').map_or(&[][..], |at| &cookie[at + 1..]);
+    judge::bare(value.trim_ascii())
 }
 
 /// Tokens that identify themselves: their prefix, the characters that follow, and their minimum number.
@@ -60,22 +72,50 @@ const TOKENS: &[(&str, &str, usize)] = &[
     ("hf_", "[A-Za-z0-9]", 30),
     ("r8_", "[A-Za-z0-9]", 36),
     ("AIza", r"[A-Za-z0-9_\-]", 30),
+    ("nvapi-", r"[A-Za-z0-9_\-]", 40),
+    ("pplx-", "[A-Za-z0-9]", 40),
     // Cloud keys.
     ("(?:AKIA|ASIA|ABIA|ACCA)", "[A-Z0-9]", 16),
     (r"ya29\.", r"[A-Za-z0-9_\-]", 20),
-    ("dop_v1_", "[a-f0-9]", 32),
+    ("GOCSPX-", r"[A-Za-z0-9_\-]", 24),
+    ("do[opr]_v1_", "[a-f0-9]", 32),
+    (r"hv[sbr]\.", r"[A-Za-z0-9_\-]", 24),
+    ("dapi", "[a-f0-9]", 32),
+    ("sbp_", "[a-f0-9]", 32),
+    (r"pscale_(?:tkn|pw|oauth)_", r"[A-Za-z0-9_.\-]", 32),
+    ("NRAK-", "[A-Z0-9]", 27),
+    ("glsa_", "[A-Za-z0-9_]", 32),
+    ("sntry[su]_", "[A-Za-z0-9+/=_]", 40),
     ("AccountKey=", "[A-Za-z0-9+/=]", 20),
     // Tokens of code hosts and registries.
     ("gh[pousr]_", "[A-Za-z0-9]", 30),
     ("github_pat_", "[A-Za-z0-9_]", 20),
     ("gl(?:pat|dt|rt|ptt|ft|soat|cbt)-", r"[A-Za-z0-9_.\-]", 20),
     ("ATBB", "[A-Za-z0-9]", 24),
+    ("AT[AC]TT3x", r"[A-Za-z0-9_=\-]", 60),
     ("npm_", "[A-Za-z0-9]", 30),
+    ("rubygems_", "[a-f0-9]", 32),
+    ("dckr_pat_", r"[A-Za-z0-9_\-]", 20),
     ("pypi-", r"[A-Za-z0-9_\-]", 40),
-    // Payments and chat.
+    // Payments and shops.
     ("[sr]k_(?:live|test)_", "[A-Za-z0-9]", 16),
+    ("whsec_", "[A-Za-z0-9+/=]", 24),
+    ("sq0(?:csp|atp)-", r"[A-Za-z0-9_\-]", 22),
+    ("shp(?:at|ca|pa|ss)_", "[A-Fa-f0-9]", 32),
+    // Mail, chat and documents. A webhook's address is all that is needed to write to it.
+    (r"SG\.", r"[A-Za-z0-9_.\-]", 60),
+    ("xkeysib-", r"[a-f0-9A-Za-z\-]", 60),
     (r"xox[abeoprs]-", r"[A-Za-z0-9\-]", 10),
     ("xapp-", r"[A-Za-z0-9\-]", 20),
+    (r"hooks\.slack\.com/(?:services|workflows|triggers)/", "[A-Za-z0-9/]", 30),
+    (r"discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/[0-9]+/", r"[A-Za-z0-9_\-]", 40),
+    ("(?:bot)?[0-9]{8,10}:AA", r"[A-Za-z0-9_\-]", 32),
+    ("lin_(?:api|oauth)_", "[A-Za-z0-9]", 32),
+    ("ntn_", "[A-Za-z0-9]", 40),
+    ("fig[du]_", r"[A-Za-z0-9_\-]", 32),
+    ("PMAK-", r"[a-f0-9\-]", 50),
+    // A key of the encryption tool age.
+    ("AGE-SECRET-KEY-1", "[A-Z0-9]", 50),
 ];
 
 /// Secrets identified by their context; the group is the secret.
@@ -86,10 +126,27 @@ const SURROUNDED: &[(&str, Looks)] = &[
         Looks::NotAPlaceholder,
     ),
     (r"(?i)\b(?:bearer|basic)[ \t]+([a-z0-9._~+/=\-]{12,})", Looks::Random),
+    // With any other scheme, or none: Authorization: token SECRET
+    (
+        r#"(?i)\bauthorization["']?[ \t]*[:=][ \t]*["']?(?:[a-z][a-z0-9_\-]{0,30}[ \t]+)?([a-z0-9._~+/=\-]{16,})"#,
+        Looks::Random,
+    ),
+    (
+        r#"(?i)\bcookie["']?(?:[ \t]*[:=]|[ \t])[ \t]*["']?([a-z0-9_.\-]{1,100}=[^\r\n"'`]{1,4096})"#,
+        Looks::Cookies,
+    ),
     // curl -u NAME:PASSWORD
     (r#"[ \t](?:-u|--user)[ =]["']?[A-Za-z0-9._@+\-]+:([^\s"'@:]+)"#, Looks::Chosen),
-    // A line of .netrc.
+    // sshpass -p PASSWORD, mysql -pPASSWORD
+    (r#"\bsshpass[ \t]+(?:-[a-zA-Z]+[ \t]+){0,4}?-p[ \t]*["']?([^\s"']{1,200})"#, Looks::NotAPlaceholder),
+    (r#"\b(?:mysql|mariadb)[a-z_\-]*[ \t][^\r\n|;&]{0,200}?-p["']?([^\s"']{1,200})"#, Looks::Chosen),
+    // .netrc, in one line and in several.
+    (
+        r#"(?m)(?:\bmachine[ \t]+[^\s]{1,200}|^[ \t]*default)[ \t]+login[ \t]+[^\s]{1,200}[ \t]+password[ \t]+["']?([^\s"']{1,200})"#,
+        Looks::NotAPlaceholder,
+    ),
     (r"(?i)\blogin[ \t]+[^\s]+[ \t]+password[ \t]+([^\s]+)", Looks::Chosen),
+    (r"(?m)^[ \t]*password[ \t]+([^\s]{1,200})[ \t]*\r?$", Looks::Chosen),
 ];
 
 /// All formats, and one search that tells which of them occur at all: usually none.

@@ -30,7 +30,42 @@ const SAMPLES: &[&str] = &[
     "xoxb-0129876543-zyxwvu",
     "xapp-0129876543-zyxwvutsrqp",
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+    "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",
+    "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",
+    "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",
+    "doo_v1_7ebb8e3b91d26ab4a829a95249f512c17b8ed411fa644d35db41d94e5efaf89f",
+    "hvs.z5jhy0I9lO7F3vlfFrGYJ3GxeYYXwSLQcWtxJTQr1FqXSTs98vPlL2aEJXquQrDs0GPRZwwrPwV81Aw71l33SCx9vH",
+    "hvb.jHkm1x72EsSfUQUAkNX7LHQ7AtNJX3",
+    "dapi8065e5751f75143a5f61debc267b0bc8",
+    "sbp_d3b1939a9b4ddbe45cf642b0c3a4acdd7f9fcc58",
+    "pscale_tkn_VtFqAbu8tF7sjEbhQN9CpscYi0zaEIJrp7EYcpFr",
+    "NRAK-JSS547HBITS8VS7B3WXICAQ93G8",
+    "glsa_maBXZBMKST9OPE261yEzR2Um5sD1Wet1_0d9f945f",
+    "sntrys_SJ4FvIjBLIZdeUor0fYeQ8bvUBezSFdh1hoNP08hT5isT6CjlNlAZkeNncJg",
+    "ATATT3xQyVerdKKhVz4NiaBfuRMFFw8Px6diSsjKORGs68JJNoqeJpq1WsHiZp3xDVyliTbPvfKQcf3hGMDpy4DE9ugYHbIUyd2j88BRYoVhf6QF0niSNyw1psv7NTwYyyiU1wPsZOB92xHcLKnVlzegcclmmcF47EQWwaBEt47N6BuDDgmjPkex3y3",
+    "rubygems_f48385971f1bba10ef43a9e7516072cb95eb92e57561d80e",
+    "dckr_pat_dCXRAkccJ11HKw8gTep5ZFf7EdR",
+    "whsec_pPdFzYddq1ACtOd4c8mlSGOzmIof7uYg",
+    "sq0csp-fI6kMe2UnNbCIwFBKXyHOiUa6WtSC50oJhitEfXXq0z",
+    "sq0atp-uiiIfEpSfZB9KQprdFSpdT",
+    "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",
+    "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",
+    "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",
+    "lin_api_7ar7TpecWfQ99t5wSZ17VMNJnEHf5hpvYIBzaQyy",
+    "ntn_lWPH5n6RNuyug1S4JSTxp4gnstZrZNe58keOAXloPeKKO1",
+    "figd_O4IUAAoBEHM5ptArfM49vlAbjhsKJMKlBmuMgPYS",
+    "PMAK-a21f42a6ec7f306532a4b3ea-53b3266ab5e27cec03b40fca2f903fb6ac",
     "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQpNSUlFcEFJQkFBS0NBUUVB",
+];
+
+/// The same, of those that begin with much that is not secret.
+const AFTER_MUCH: &[&str] = &[
+    "hooks.slack.com/services/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",
+    "discord.com/api/webhooks/004876810337078149/91REGbdkzXXGB3L85QPNOLcnbAXUAZ300B65ya0Wk5vjtXmB1exnzAmriExsaQOhXkWD",
+    "discordapp.com/api/v10/webhooks/116062307597273159/balZBfriWPxvXnjsH55SJfshgPzxtx6EJLC93p9KiqbIaUyipEQTdaaXnAoGTNpYtdZG",
+    "3065084771:AAPh75xKHrTL7M8yyt2kL7RePCdVnHNyg7G",
+    "bot485627517:AAaKKnKDcdVfhv4jx9vq0rEYjVhqq1bOqyk",
+    "AGE-SECRET-KEY-10SUTGRK8QAZLZP686UW8Y9ZYANY38ENSANNQ5LACFDS5DA9FK9MUETVGL2",
 ];
 
 fn redactor() -> Redactor {
@@ -61,7 +96,7 @@ fn streamed(text: &[u8], cuts: &[usize], was_cut: bool) -> Vec<u8> {
 
 #[test]
 fn every_shape_is_taken_out_and_what_is_around_it_stays() {
-    for sample in SAMPLES {
+    for sample in SAMPLES.iter().chain(AFTER_MUCH) {
         for (before, after) in [("", ""), ("a ", " b"), ("(", ")"), ("x=\"", "\"\n"), ("url/", "?q")] {
             let shown = redactor().text(&format!("{before}{sample}{after}"));
             assert_eq!(shown, format!("{before}{REDACTED}{after}"), "{sample}");
@@ -91,6 +126,20 @@ fn values_are_taken_out_by_their_names() {
         ("postgres://me:opensesame@db/x", "postgres://me:[REDACTED]@db/x"),
         ("curl -u me:hunter2 https://x", "curl -u me:[REDACTED] https://x"),
         ("machine x login me password hunter2", "machine x login me password [REDACTED]"),
+        ("machine x login me password opensesame", "machine x login me password [REDACTED]"),
+        ("default login me password \"opensesame\"", "default login me password \"[REDACTED]\""),
+        ("machine x\n\tlogin me\n\tpassword hunter2\n", "machine x\n\tlogin me\n\tpassword [REDACTED]\n"),
+        ("PGPASSWORD=hunter2 psql -h db", "PGPASSWORD=[REDACTED] psql -h db"),
+        ("x && PGPASSWORD=kQzLwPbTnR psql", "x && PGPASSWORD=[REDACTED] psql"),
+        ("$ API_TOKEN=q7w8e9r0 ./deploy", "$ API_TOKEN=[REDACTED] ./deploy"),
+        ("mysql -u root -phunter2 db", "mysql -u root -p[REDACTED] db"),
+        ("mysqldump -p'hunter2' db", "mysqldump -p'[REDACTED]' db"),
+        ("sshpass -p opensesame ssh h", "sshpass -p [REDACTED] ssh h"),
+        ("sshpass -v -p 'opensesame' ssh h", "sshpass -v -p '[REDACTED]' ssh h"),
+        ("Authorization: token 0129876543abcdef0129876543fedcba01298765", "Authorization: token [REDACTED]"),
+        ("{\"Authorization\": \"a8f3Kq92LmZ1x7Rt\"}", "{\"Authorization\": \"[REDACTED]\"}"),
+        ("Cookie: a=b; sid=a8f3Kq92LmZ1x7Rt; c=d", "Cookie: [REDACTED]"),
+        ("Set-Cookie: sid=a8f3Kq92LmZ1x7Rt; Path=/", "Set-Cookie: [REDACTED]"),
         ("Authorization: Bearer a8f3Kq92LmZ1x", "Authorization: Bearer [REDACTED]"),
         ("a?token=a8f3Kq92&b=c", "a?token=[REDACTED]&b=c"),
         ("Server=x;Password=hunter2;Y=1", "Server=x;Password=[REDACTED];Y=1"),
@@ -146,6 +195,20 @@ fn what_is_no_secret_stays() {
         "Authorization: Bearer <token>",
         "'Authorization': f'Bearer {token}'",
         "basic functionality/behaviour",
+        "Authorization: token ${GITHUB_TOKEN}",
+        "authorization: header.get_authorization_from_request2",
+        "Cookie: theme=dark; session=<session>",
+        "cookie = cookies.get_session_cookie_of_request",
+        "PGPASSWORD=$PGPASSWORD psql",
+        "PASSWORD=changeme1 ./run",
+        "find /var/lib/mysql -print -path x1",
+        "mysql -u root -p db",
+        "sshpass -p \"$PASSWORD\" ssh h",
+        "use a default login and password to avoid a prompt",
+        "  password required",
+        "hvs.get(key)",
+        "dapi = 1",
+        "https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX",
         "password = password.encode(\"latin1\")",
         "(?P<access_key>\\w+)/\\d+/",
         "sk-short",
@@ -229,6 +292,8 @@ fn arguments_named_by_the_word_before_are_taken_out() {
     let shown = redactor()
         .words(&words("x --token abc --user me password=y ghp_zyxwvutsrqponmlkjihgfedcba0129876543"));
     assert_eq!(shown, words("x --token [REDACTED] --user me password=[REDACTED] [REDACTED]"));
+    let shown = redactor().words(&words("sshpass -p opensesame mysql -pkQzLwPbTnR curl -u me:hunter2 x"));
+    assert_eq!(shown, words("sshpass -p [REDACTED] mysql -p[REDACTED] curl -u me:[REDACTED] x"));
     assert_eq!(
         redactor().words(&words("--token --user me --token=abc")),
         words("--token --user me --token=[REDACTED]")

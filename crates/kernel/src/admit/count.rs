@@ -146,7 +146,7 @@ impl Count {
             ElementKind::Active { offset_expr, .. } => {
                 let offset = self.expression(offset_expr)?;
                 if offset.is_some_and(|offset| offset + count > self.table_elements) {
-                    return Err(Refused::Outside("an element segment lies outside its table"));
+                    return Err(Refused::Outside("an element segment is outside its table"));
                 }
                 self.elements_computed |= offset.is_none() || matches!(items, ElementItems::Expressions(..));
                 if self.elements_computed {
@@ -179,7 +179,7 @@ impl Count {
             segments += 1;
             match self.expression(offset_expr)? {
                 Some(offset) if offset + length > self.memory_bytes => {
-                    return Err(Refused::Outside("a data segment lies outside its memory"));
+                    return Err(Refused::Outside("a data segment is outside its memory"));
                 }
                 Some(offset) if length > 0 => {
                     (lowest, end) = (lowest.min(offset), end.max(offset + length));

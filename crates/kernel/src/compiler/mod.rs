@@ -48,7 +48,7 @@ pub(crate) enum CompileError {
     #[error("{0}")]
     Refused(String),
     /// It exceeds the compiler's budget.
-    #[error("compiling it takes more than {0}")]
+    #[error("compiling it exceeds {0}")]
     TooMuch(String),
     /// No compiler is available.
     #[error("programs cannot be compiled here: {0}")]

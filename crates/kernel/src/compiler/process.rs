@@ -48,7 +48,7 @@ impl Slot {
     fn start(&self, command: &mut Command) -> io::Result<Pid> {
         let mut state = self.0.lock();
         if matches!(*state, State::Over) {
-            return Err(io::Error::other("it is not wanted any more"));
+            return Err(io::Error::other("cancelled"));
         }
         let child = command.spawn()?;
         let process = Pid::from_child(&child);
@@ -115,7 +115,7 @@ pub(super) fn run(
     judge(status, &said, budget)?;
     match code.metadata() {
         Ok(meta) if (1..=budget.file_size).contains(&meta.len()) => Ok(code),
-        Ok(_) => Err(CompileError::Unavailable("the compiler answered nothing".to_owned())),
+        Ok(_) => Err(CompileError::Unavailable("the compiler returned no output".to_owned())),
         Err(error) => Err(unavailable(error)),
     }
 }

@@ -139,7 +139,7 @@ async fn other_programs_are_refused_but_their_files_can_be_had() {
     let target = sandbox().await;
     output(&target, "x=mine; echo mine > /tmp/mine").await;
     let message = target.import(other.clone()).await.err().unwrap().to_string();
-    assert!(message.contains("other guest programs") && message.contains("files alone"), "{message}");
+    assert!(message.contains("different guest programs") && message.contains("files alone"), "{message}");
     target.import_files(other).await.unwrap();
     assert_eq!(output(&target, "echo $x; cat /tmp/mine ~/d/hi").await, "mine\nmine\nhi\n");
 }

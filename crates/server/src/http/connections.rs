@@ -44,7 +44,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, end: impl Futur
             Ok((stream, _)) => stream,
             Err(error) => {
                 // Out of descriptors, most likely: whoever has been silent for longest gives one back.
-                tracing::warn!(%error, "a client could not be let in");
+                tracing::warn!(%error, "cannot accept a client");
                 seats.close_oldest();
                 tokio::time::sleep(PAUSE).await;
                 continue;

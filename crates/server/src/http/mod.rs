@@ -45,7 +45,7 @@ pub struct Http {
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     /// Anyone could connect.
-    #[error("{0} can be reached from other machines: a token is needed")]
+    #[error("{0} can be reached from other machines: a token is required")]
     NoToken(SocketAddr),
     /// The token can be guessed, or cannot be sent.
     #[error("a token of at least {MIN_TOKEN} printable characters is needed")]
@@ -111,8 +111,8 @@ async fn get_ready(site: Arc<Site>) {
     let prepared = tokio::task::spawn_blocking(|| wardian::prepare(|step| tracing::info!("{step}"))).await;
     match prepared {
         Ok(Ok(())) => site.ready.store(true, Ordering::SeqCst),
-        Ok(Err(error)) => tracing::error!(%error, "sandboxes cannot be had"),
-        Err(error) => tracing::error!(%error, "sandboxes cannot be had"),
+        Ok(Err(error)) => tracing::error!(%error, "cannot create sandboxes"),
+        Err(error) => tracing::error!(%error, "cannot create sandboxes"),
     }
 }
 
@@ -122,7 +122,7 @@ fn router(site: Arc<Site>) -> Router {
         .route("/ready", get(health::ready))
         .route("/metrics", get(metrics::metrics))
         .route("/tools/run", post(tools::run))
-        .fallback(|| async { refusal(StatusCode::NOT_FOUND, "NOT_FOUND", "there is no such page") })
+        .fallback(|| async { refusal(StatusCode::NOT_FOUND, "NOT_FOUND", "not found") })
         .method_not_allowed_fallback(|| async {
             refusal(
                 StatusCode::METHOD_NOT_ALLOWED,

@@ -82,7 +82,7 @@ fn parse(body: &[u8]) -> Result<Request, String> {
                 _ => return Err("timeoutMs is to be a number of milliseconds".to_owned()),
             },
             ("cwd" | "session", _) => return Err(format!("{name} is to be a string")),
-            _ => return Err(format!("there is no {name}")),
+            _ => return Err(format!("unknown field {name}")),
         };
     }
     Ok(request)

@@ -139,7 +139,7 @@ impl StateFile {
         match done.map_err(Error::other).flatten() {
             Ok(done) => Ok(done),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Err(RpcError::params(format!("file: there is no state {name}")))
+                Err(RpcError::params(format!("file: state {name} not found")))
             }
             Err(error) => Err(RpcError::internal(format!("the state {name}: {error}"))),
         }

@@ -57,7 +57,7 @@ pub(super) fn rehydrate(session: &Arc<Session>, params: &mut Params) -> Prepared
 }
 
 fn check_storage(session: &Session) -> Result<(), RpcError> {
-    if session.has_storage() { Ok(()) } else { Err(RpcError::params("storage was not asked for in create")) }
+    if session.has_storage() { Ok(()) } else { Err(RpcError::params("storage was not enabled in create")) }
 }
 
 /// The client's storage failed.

@@ -50,7 +50,7 @@ async fn answers_of_all_kinds() {
         ),
         (json!({ "result": { "stdout": 1 } }), 1, "ask: the client's answer: stdout must be a string\n"),
         (json!({ "error": { "code": -32603, "message": "out of order" } }), 1, "ask: out of order\n"),
-        (json!({ "error": "?" }), 1, "ask: the client answered with an error\n"),
+        (json!({ "error": "?" }), 1, "ask: the client returned an error\n"),
     ];
     for (mut line, code, stderr) in cases {
         let run = client.send("run", json!({ "command": "ask" })).await;

@@ -295,8 +295,8 @@ async fn variables_mounts_snapshots_and_history() {
         ("shell.history.list", json!({}), result(json!({ "entries": [] }))),
         ("sandbox.suspend", json!({}), ok()),
         ("sandbox.resume", json!({}), ok()),
-        ("offload", json!({}), error(-32602, "storage was not asked for in create")),
-        ("rehydrate", json!({}), error(-32602, "storage was not asked for in create")),
+        ("offload", json!({}), error(-32602, "storage was not enabled in create")),
+        ("rehydrate", json!({}), error(-32602, "storage was not enabled in create")),
     ])
     .await;
 }
@@ -398,7 +398,7 @@ async fn states() {
             json!({ "data": "", "file": "one.state" }),
             error(-32602, "data and file cannot both be given"),
         ),
-        ("persistence.import", json!({ "file": "two" }), error(-32602, "file: there is no state two")),
+        ("persistence.import", json!({ "file": "two" }), error(-32602, "file: state two not found")),
         ("persistence.export", json!({ "file": "../one" }), error(-32602, "file must be a plain file name")),
         ("persistence.export", json!({ "file": ".." }), error(-32602, "file must be a plain file name")),
         ("persistence.export", json!({ "file": "" }), error(-32602, "file must be a plain file name")),

@@ -89,7 +89,7 @@ impl Import<'_> {
             return if entry.kind == Kind::Dir { Ok(0) } else { Err(refused("has no name")) };
         };
         let dir = self.enter(dirs, true).map_err(|errno| match errno {
-            Errno::ENOTDIR => refused("lies behind something that is not a directory"),
+            Errno::ENOTDIR => refused("has a parent that is not a directory"),
             errno => failed(errno),
         })?;
         let target = Target { dir, name: name.to_vec() };
@@ -258,7 +258,7 @@ fn names_of(path: &[u8]) -> Result<Vec<&[u8]>, &'static str> {
     let names: Vec<&[u8]> =
         path.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b".")).collect();
     if names.iter().any(|name| name == b"..") {
-        return Err("has a name that leads out");
+        return Err("has a name that leads outside");
     }
     if names.iter().any(|name| name.len() > NAME_MAX) {
         return Err("has an impossible name");

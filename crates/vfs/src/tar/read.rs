@@ -221,7 +221,7 @@ impl<R: Read> Archive<R> {
             let mut filled = 0;
             while filled < BLOCK {
                 match self.content(&mut block[filled..])? {
-                    0 => return damaged("a sparse file's map is cut short"),
+                    0 => return damaged("a sparse file's map is truncated"),
                     count => filled += count,
                 }
             }
@@ -287,7 +287,7 @@ fn pairs(numbers: &[u64]) -> Result<Vec<(u64, u64)>, TarError> {
     if rest.is_empty() {
         Ok(pairs.iter().map(|[offset, len]| (*offset, *len)).collect())
     } else {
-        damaged("a sparse file's map is cut short")
+        damaged("a sparse file's map is truncated")
     }
 }
 

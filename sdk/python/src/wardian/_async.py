@@ -226,7 +226,7 @@ class AsyncSandbox:
     async def import_state(self, data: Optional[bytes] = None, *, file: Optional[str] = None) -> None:
         """Replaces the sandbox's state by an archive's. A damaged archive is an error and changes nothing."""
         if (data is None) == (file is None):
-            raise TypeError("either data or file")
+            raise TypeError("pass either data or file")
         await self._do(_calls.import_state(data) if data is not None else _calls.import_state_from(file or ""))
 
     # -- the end -------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ def find(named: Union[str, "os.PathLike[str]", None] = None) -> str:
     for chosen in (named, os.environ.get(_VARIABLE)):
         if chosen:
             if not _is_program(Path(chosen)):
-                raise BinaryNotFoundError(f"not a program that can be run: {os.fspath(chosen)}")
+                raise BinaryNotFoundError(f"not an executable: {os.fspath(chosen)}")
             return os.path.abspath(chosen)
     for place in _installed():
         if _is_program(place / _NAME):

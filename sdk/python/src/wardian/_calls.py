@@ -31,7 +31,7 @@ class Call(Generic[T]):
             return self.read(result)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             shown = repr(result)[:200]
-            raise ProtocolError(f"the server answered {self.method} with {shown} ({error!r})") from None
+            raise ProtocolError(f"unexpected response to {self.method}: {shown} ({error!r})") from None
 
 
 def run(command: str, stdin: Optional[Content], timeout: Optional[float], stream: bool) -> Call[RunResult]:
@@ -147,7 +147,7 @@ def fork(count: int) -> Call[List[str]]:
     def read(result: Any) -> List[str]:
         ids = _get(result, "sandboxIds", list)
         if len(ids) != count or not all(isinstance(one, str) for one in ids):
-            raise ValueError(f"{count} ids were asked for")
+            raise ValueError(f"expected {count} ids")
         return ids
 
     return Call("sandbox.fork", {"count": count}, read)

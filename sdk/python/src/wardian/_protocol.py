@@ -415,7 +415,7 @@ def _closed() -> WardianError:
 
 def _nonsense(line: bytes) -> ProtocolError:
     shown = line[:200].decode("utf-8", "replace").rstrip()
-    return ProtocolError(f"the server said what is not in the protocol: {shown}")
+    return ProtocolError(f"the server violated the protocol: {shown}")
 
 
 def _error(error: Dict[str, Any]) -> WardianError:

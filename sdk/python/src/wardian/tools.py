@@ -25,9 +25,9 @@ from .results import RunResult
 NAME = "shell"
 
 _DESCRIPTION = (
-    "Runs a script in a sandbox with a bash-compatible shell, the usual Unix tools and files that live in memory. "
-    "The shell lives from call to call: variables, functions and the working directory stay. "
-    "The answer is what was written to standard output and standard error, in order, and the exit code."
+    "Runs a script in a sandbox with a bash-compatible shell, the usual Unix tools and an in-memory file system. "
+    "Shell state persists between calls: variables, functions and the working directory. "
+    "Returns standard output and standard error, in the order they were written, and the exit code."
 )
 #: How many characters of output the model is shown.
 _SHOWN = 20_000
@@ -52,7 +52,7 @@ class _Tool:
                 "command": {"type": "string", "description": "The script to run."},
                 "timeout": {
                     "type": "number",
-                    "description": f"How many seconds it may take, at most {self.max_timeout:g}, which is the default.",
+                    "description": f"Timeout in seconds; {self.max_timeout:g} is the maximum and the default.",
                 },
             },
             "required": ["command"],

@@ -181,7 +181,10 @@ pub(super) fn open_at(text: &[u8]) -> Option<usize> {
 
 /// Returns whether a key without a known end reaches up to `place`, and so perhaps beyond.
 pub(super) fn reaches(text: &[u8], place: usize) -> bool {
-    Blocks { text, from: 0 }.any(|block| !block.ended && block.end == Some(place))
+    // One that another beginning on its line has interrupted does not continue: what follows is the other's.
+    let same_line = place > 0 && text[place - 1] != b'\n';
+    let interrupted = same_line && BEGIN.find_at(text, place).is_some_and(|next| next.start() == place);
+    !interrupted && Blocks { text, from: 0 }.any(|block| !block.ended && block.end == Some(place))
 }
 
 /// Returns how much of a text that follows lines of a key belongs to it, and whether the key has ended. A line counts if

@@ -384,6 +384,18 @@ proptest! {
     }
 }
 
+#[test]
+fn two_keys_that_begin_on_one_line_are_two_in_pieces_as_well() {
+    let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7".repeat(2);
+    let begin = "-----BEGIN PRIVATE KEY-----";
+    let text = format!("{begin}{body}{begin}{body}\nplain\n{body}\n");
+    let whole = redactor().bytes(text.as_bytes());
+    for cut in 0..text.len() {
+        let pieces = streamed(text.as_bytes(), &[cut], false);
+        assert_eq!(String::from_utf8_lossy(&pieces), String::from_utf8_lossy(&whole), "cut at {cut}");
+    }
+}
+
 /// Lines longer than any is held back for, with secrets and what only looks like them.
 fn long_lines() -> impl Strategy<Value = String> {
     let filler = "x ".repeat(10 << 10);

@@ -27,14 +27,17 @@ use sha2::{Digest, Sha256};
 use crate::manifest::{self, Artifact, Entry, Manifest};
 use crate::state;
 
-/// The version of CPython: here, and nowhere else in the repository's code.
-const VERSION: &str = "3.13";
 /// Its name in `guests/dist`.
 const NAME: &str = "python3";
 
+/// The version of CPython, without the last number.
+fn version() -> &'static str {
+    sources::CPYTHON.trim_start_matches("python")
+}
+
 /// What it is called in the sandbox.
 fn links() -> Vec<String> {
-    vec!["python3".to_owned(), "python".to_owned(), format!("python{VERSION}")]
+    vec!["python3".to_owned(), "python".to_owned(), sources::CPYTHON.to_owned()]
 }
 
 /// Where things are.
@@ -182,14 +185,24 @@ fn source_hash(place: &Place) -> Result<String> {
             hash.update(content);
         }
     }
-    hash.update(format!("{:?}", (sources::PACKAGES, FLAGS, MACROS, links())));
+    hash.update(format!("{:?}", (sources::PACKAGES, sources::ZONES, FLAGS, MACROS, links())));
     hash.update(libraries::sqlite_version(place)?);
     Ok(manifest::hex(&hash.finalize()))
 }
 
-/// Compiles files, as many at a time as there are processors; answers their objects. What is newer than its source is kept.
-fn compile(compiler: &[String], files: &[PathBuf], objects: &Path, prefix: &str) -> Result<Vec<PathBuf>> {
+/// Compiles files, as many at a time as there are processors; answers their objects. An object that is newer than its
+/// source is kept, if neither a flag nor a header of ours changed.
+fn compile(
+    place: &Place,
+    compiler: &[String],
+    files: &[PathBuf],
+    objects: &Path,
+    prefix: &str,
+) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(objects)?;
+    let (stamp, basis) = (objects.join(format!("{prefix}.stamp")), headers(place, compiler)?);
+    let is_same = fs::read_to_string(&stamp).is_ok_and(|before| before == basis);
+    let changed = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     let object = |file: &Path| {
         let name: Vec<_> = file.iter().rev().take(2).map(|part| part.to_string_lossy()).collect();
         objects.join(format!("{prefix}_{}_{}.o", name[1], name[0].trim_end_matches(".c")))
@@ -199,6 +212,9 @@ fn compile(compiler: &[String], files: &[PathBuf], objects: &Path, prefix: &str)
     let work = || {
         loop {
             let Some(file) = pending.lock().expect("nobody panics with it").next() else { return };
+            if is_same && changed(&object(file)) > changed(file) {
+                continue;
+            }
             let mut command = Command::new(CLANG);
             command.args(compiler).arg("-c").arg(file).arg("-o").arg(object(file));
             if let Err(error) = crate::output(&mut command) {
@@ -212,7 +228,19 @@ fn compile(compiler: &[String], files: &[PathBuf], objects: &Path, prefix: &str)
     if !failed.is_empty() {
         bail!("{}", failed.join("\n"));
     }
+    fs::write(stamp, basis)?;
     Ok(files.iter().map(|file| object(file)).collect())
+}
+
+/// A text that changes with the flags and with the headers of guests/libc.
+fn headers(place: &Place, compiler: &[String]) -> Result<String> {
+    let mut hash = Sha256::new();
+    for file in manifest::source_files(&place.guests.join("libc"))? {
+        if file.extension().is_none_or(|extension| extension != "c") {
+            hash.update(fs::read(&file)?);
+        }
+    }
+    Ok(format!("{} {}", compiler.join(" "), manifest::hex(&hash.finalize())))
 }
 
 /// A static library of these objects.

@@ -21,7 +21,9 @@ int wardian_spawn(pid_t *pid, const char *path, char *const argv[], char *const 
 /* Not 0 when a signal waits for its handler. The kernel sets it, also while the program computes. */
 extern volatile unsigned wardian_signalled;
 
-/* Runs the handlers of the signals that have arrived. Answers whether one ran that system calls are not repeated after. */
+/* Runs the handlers of the signals that have arrived, and answers whether one ran, and whether one ran that was set without
+   SA_RESTART. Waiting for time or for several descriptors ends with the first, other calls with the second. */
+enum { WARDIAN_HANDLED = 1, WARDIAN_INTERRUPTED = 2 };
 int wardian_signals(void);
 
 #endif

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <termios.h>
+#include <wardian.h>
 
 /* How far each directory was read: the kernel keeps no position for them. */
 static uint64_t *positions;
@@ -248,6 +249,12 @@ static long new_pipe(int *fds, int flags)
 	return 0;
 }
 
+static int is_readable(int fd)
+{
+	struct wasi_fdstat stat;
+	return !wasi_fd_fdstat_get(fd, &stat) && stat.rights & RIGHT_READ;
+}
+
 /* Waits once. A descriptor that may only be written and is asked for input waits for its readers to go, as on Linux. */
 static long poll_once(struct pollfd *fds, size_t count, uint64_t deadline, struct wasi_subscription *wanted, struct wasi_event *events)
 {
@@ -278,7 +285,8 @@ static long poll_once(struct pollfd *fds, size_t count, uint64_t deadline, struc
 		if (!fd->revents) ready++;
 		if (events[j].error) fd->revents |= __wardian_errno(events[j].error) == EBADF ? POLLNVAL : POLLERR;
 		else if (writes) fd->revents |= (fd->events & (POLLOUT | POLLWRNORM)) | (hung_up ? POLLERR : 0);
-		else fd->revents |= (events[j].bytes || !hung_up ? fd->events & (POLLIN | POLLRDNORM) : 0) | (hung_up ? POLLHUP : 0);
+		else fd->revents |= (events[j].bytes || !hung_up ? fd->events & (POLLIN | POLLRDNORM) : 0)
+			| (!hung_up ? 0 : is_readable(fd->fd) ? POLLHUP : POLLERR);
 	}
 	return ready;
 }
@@ -289,8 +297,6 @@ static uint64_t deadline_of(const struct timespec *left)
 	if (left->tv_sec > 1000000000) return FOR_EVER;
 	return __wardian_now(CLOCK_WASI_MONOTONIC) + left->tv_sec * NANOS + left->tv_nsec;
 }
-
-int wardian_signals(void);
 
 static long poll_until(struct pollfd *fds, size_t count, uint64_t deadline)
 {

@@ -176,10 +176,8 @@ struct fd_path __wardian_fd_path(int fd);
 /* One group of system calls each: those it does not know are -ENOSYS. */
 typedef long syscalls(long number, long a, long b, long c, long d, long e, long f);
 syscalls __wardian_file_calls, __wardian_fd_calls, __wardian_process_calls, __wardian_signal_calls, __wardian_time_calls,
-	__wardian_memory_calls;
+	__wardian_memory_calls, __wardian_socket_calls;
 
-/* Waits until a descriptor is ready or the time is over, without looking at signals. -1: for ever. */
-long __wardian_wait(struct wasi_subscription *wanted, struct wasi_event *events, size_t count, size_t *happened);
 uint64_t __wardian_now(int clock);
 /* Sleeps till a moment of the monotonic clock, or for ever: 0, or -EINTR when a handler ran. */
 long __wardian_sleep_until(uint64_t moment);

@@ -71,24 +71,24 @@ static int call_handler(int signal)
 		action.handler(signal);
 	}
 	__wardian_set_mask(before);
-	return !(action.flags & SA_RESTART);
+	return WARDIAN_HANDLED | (action.flags & SA_RESTART ? 0 : WARDIAN_INTERRUPTED);
 }
 
 int wardian_signals(void)
 {
 	uint64_t new = 0;
-	int interrupts = 0;
+	int done = 0;
 	wardian_signalled = 0;
 	if (!k_sigpending(&new)) arrived |= new;
 	for (int signal = 1; signal < SIGNALS && arrived & ~mask; signal++) {
 		if (!(arrived & ~mask & bit(signal))) continue;
 		arrived &= ~bit(signal);
 		if (signal == SIGALRM && period) k_alarm(period, &(int64_t){ 0 });
-		if (is_handler(actions[signal].handler)) interrupts |= call_handler(signal);
+		if (is_handler(actions[signal].handler)) done |= call_handler(signal);
 		/* It was blocked and is no longer: now it has its default effect. */
 		else if (actions[signal].handler == SIG_DFL) k_kill(k_getpid(), signal);
 	}
-	return interrupts;
+	return done;
 }
 
 uint64_t __wardian_set_mask(uint64_t new)

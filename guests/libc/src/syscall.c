@@ -5,7 +5,7 @@
 
 static syscalls *const groups[] = {
 	__wardian_fd_calls, __wardian_memory_calls, __wardian_file_calls,
-	__wardian_time_calls, __wardian_signal_calls, __wardian_process_calls,
+	__wardian_time_calls, __wardian_signal_calls, __wardian_process_calls, __wardian_socket_calls,
 };
 
 static int repeatable(long number)
@@ -29,6 +29,6 @@ long __wardian_syscall(long number, long a, long b, long c, long d, long e, long
 			return result;
 		}
 		/* A signal whose handler asks for it (SA_RESTART), or that is blocked, interrupts nothing. */
-		if (wardian_signals() || !repeatable(number)) return result;
+		if (wardian_signals() & WARDIAN_INTERRUPTED || !repeatable(number)) return result;
 	}
 }

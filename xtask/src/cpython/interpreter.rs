@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::{AR, Place, VERSION, libraries, sysroot};
+use super::{AR, Place, libraries, sysroot, version};
 
 /// What both are configured with.
 const COMMON: &[&str] =
@@ -35,12 +35,24 @@ pub(super) fn build_native(place: &Place) -> Result<()> {
 /// Builds the sandbox's and answers its WebAssembly.
 pub(super) fn build(place: &Place) -> Result<Vec<u8>> {
     println!("cpython: building it for the sandbox");
-    let directory = fresh(&place.work.join("build-wasm"))?;
     // The patches include it.
     fs::copy(place.guests.join("python/spawn.h"), place.patched().join("Modules/spawn.h"))?;
-    configure(place, &directory)?;
-    make(&directory, &[&format!("libpython{VERSION}.a"), "pybuilddir.txt"])?;
+    let mut directory = place.work.join("build-wasm");
+    let configured = configuration(place)?;
+    if stamp(&directory)? != configured {
+        directory = fresh(&directory)?;
+        configure(place, &directory)?;
+        fs::write(directory.join("stamp"), configured)?;
+    }
+    make(&directory, &[&format!("libpython{}.a", version()), "pybuilddir.txt"])?;
     link(place, &directory)
+}
+
+/// What configure's answers depend on: while it stays the same, make alone finds out what changed.
+fn configuration(place: &Place) -> Result<String> {
+    let site =
+        fs::read_to_string(place.guests.join("python/config.site")).context("cannot read config.site")?;
+    Ok(format!("{}\n{COMMON:?}\n{:?}\n{site}", source_stamp(place)?, (super::FLAGS, super::MACROS)))
 }
 
 fn configure(place: &Place, directory: &Path) -> Result<()> {
@@ -70,7 +82,9 @@ fn link(place: &Place, directory: &Path) -> Result<Vec<u8>> {
     let output = directory.join("python3.wasm");
     let mut command = Command::new(sysroot::compiler(place));
     command.args(["-O2", "-I."]).arg(format!("-I{}", place.patched().join("Include").display()));
-    command.arg(place.guests.join("python/main.c")).arg(format!("libpython{VERSION}.a"));
+    command
+        .args(["main.c", "kdf.c"].map(|file| place.guests.join("python").join(file)))
+        .arg(format!("libpython{}.a", version()));
     // What modules bring along: libmpdec, expat, the verified SHA-2.
     let mut modules = Vec::new();
     archives(&directory.join("Modules"), &mut modules)?;

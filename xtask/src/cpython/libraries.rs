@@ -145,7 +145,7 @@ pub(super) fn build(place: &Place) -> Result<()> {
     }
     let files = [source.join("sqlite3.c"), place.guests.join("python/sqlite.c")];
     let flags = compiler(place, &[include], SQLITE);
-    let objects = compile(&flags, &files, &place.work.join("objects-libraries"), "sqlite3")?;
+    let objects = compile(place, &flags, &files, &place.work.join("objects-libraries"), "sqlite3")?;
     archive(&objects, &directory(place).join("lib/libsqlite3.a"))
 }
 
@@ -179,7 +179,7 @@ impl Library {
             self.include.iter().map(|at| package.join("src/liblzma").join(at)).collect();
         let flags = compiler(place, &within, self.flags);
         let objects = place.work.join("objects-libraries");
-        let objects = compile(&flags, &self.files(&package)?, &objects, self.name)?;
+        let objects = compile(place, &flags, &self.files(&package)?, &objects, self.name)?;
         archive(&objects, &directory(place).join(format!("lib/lib{}.a", self.name)))
     }
 

@@ -5,7 +5,7 @@
 //! index   zstd; lines `group BYTES` (its length in the pack), each followed by a line `BYTES PATH` for each of its files
 //! group   zstd; its files, one after the other
 //! ```
-//! Paths are relative to the directory of the library. A source stands before its compiled module: they share most words.
+//! Paths are relative to `/usr`. A source stands before its compiled module: they share most words.
 
 use std::fmt::Write;
 use std::fs;
@@ -14,7 +14,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{Place, interpreter};
+use super::{Place, interpreter, sources};
 
 /// A group is closed when it has this many bytes: unpacking one takes about a millisecond.
 const GROUP: usize = 768 << 10;
@@ -22,6 +22,14 @@ const LEVEL: i32 = 19;
 
 /// What every start of the interpreter reads that is not part of the program itself.
 const FIRST: &[&str] = &["encodings/__init__", "encodings/aliases", "encodings/utf_8"];
+
+/// What must go with the program: package, text, and where it is shown. Python's own is part of its library.
+const LICENCES: &[(&str, &str, &str)] = &[
+    (sources::MUSL, "COPYRIGHT", "share/doc/musl/copyright"),
+    ("zlib", "LICENSE", "share/doc/zlib/copyright"),
+    ("bzip2", "LICENSE", "share/doc/bzip2/copyright"),
+    ("xz-utils", "COPYING.0BSD", "share/doc/xz/copyright"),
+];
 
 pub(super) fn pack(place: &Place) -> Result<Vec<u8>> {
     println!("cpython: packing its library");
@@ -31,9 +39,15 @@ pub(super) fn pack(place: &Place) -> Result<Vec<u8>> {
     }
     let mut compile = Command::new(interpreter::native(place));
     compile.args(["-I", "-B"]).arg(place.guests.join("python/library.py"));
-    compile.arg(place.patched().join("Lib")).arg(place.work.join("build-wasm")).arg(&staged);
+    compile.arg(place.patched().join("Lib")).arg(sources::zones(place)).arg(&staged);
     compile.env("PYTHONHASHSEED", "0");
     crate::run(&mut compile)?;
+
+    for (package, text, to) in LICENCES {
+        let to = staged.join(to);
+        fs::create_dir_all(to.parent().context("a text lies in a directory")?)?;
+        fs::copy(place.source(package).join(text), to).with_context(|| format!("{package} has no {text}"))?;
+    }
 
     let mut files = Vec::new();
     list(&staged, &staged, &mut files)?;
@@ -76,12 +90,15 @@ fn list(root: &Path, directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
 
 /// The module a file is of: its path without `__pycache__` and endings.
 fn module(path: &Path) -> String {
-    let text = path.display().to_string().replace("__pycache__/", "");
-    text.split_once('.').map_or(text.clone(), |(module, _)| module.to_owned())
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.split('.').next().unwrap_or_default().to_owned();
+    let directory = path.parent().unwrap_or(Path::new("")).display().to_string();
+    format!("{}/{name}", directory.trim_end_matches("/__pycache__"))
 }
 
 fn is_first(path: &Path) -> bool {
-    FIRST.contains(&module(path).as_str())
+    let module = module(path);
+    FIRST.iter().any(|first| module.strip_prefix("lib/") == Some(&format!("{}/{first}", sources::CPYTHON)))
 }
 
 fn order(path: &Path) -> (bool, String, bool) {

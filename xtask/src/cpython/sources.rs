@@ -1,7 +1,7 @@
 //! Fetching: Debian's source packages, unpacked and patched.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -12,6 +12,7 @@ use crate::toolchain::PrivateApt;
 /// Debian's release. Its packages stay where they are for years.
 const SUITE: &str = "trixie";
 
+/// The package of CPython. Its name and its version below are what decides which CPython it is.
 pub(super) const CPYTHON: &str = "python3.13";
 pub(super) const MUSL: &str = "musl";
 
@@ -41,6 +42,32 @@ pub(super) const PACKAGES: &[Package] = &[
     Package { name: "xz-utils", version: "5.8.1-1+deb13u1", patches: Patches::None },
 ];
 
+/// The package with the time zones, as it is installed.
+pub(super) const ZONES: (&str, &str) = ("tzdata", "2026c-0+deb13u1");
+
+/// The directory of the time zones.
+pub(super) fn zones(place: &Place) -> PathBuf {
+    place.work.join("tzdata/usr/share/zoneinfo")
+}
+
+fn fetch_zones(place: &Place) -> Result<()> {
+    let (name, version) = ZONES;
+    let (done, to) = (place.work.join("tzdata.version"), place.work.join(name));
+    if fs::read_to_string(&done).is_ok_and(|is| is == version) {
+        return Ok(());
+    }
+    println!("cpython: fetching {name} {version}");
+    let downloads = place.work.join("download").join(name);
+    fs::create_dir_all(&downloads)?;
+    let apt = PrivateApt::new(&place.work.join("apt-packages"), SUITE, "deb")?;
+    apt.run(&downloads, &["download", &format!("{name}={version}")])?;
+    let found = fs::read_dir(&downloads)?.flatten().map(|entry| entry.path());
+    let found = found.max().context("apt has downloaded no package")?;
+    crate::run(Command::new("dpkg-deb").arg("-x").arg(found).arg(to))?;
+    fs::write(done, version)?;
+    Ok(())
+}
+
 /// Fetches, unpacks and patches what is not there yet. The name of a directory that is complete is put down last.
 pub(super) fn fetch(place: &Place) -> Result<()> {
     let mut apt = None;
@@ -62,6 +89,7 @@ pub(super) fn fetch(place: &Place) -> Result<()> {
         patch(package, &place.source(package.name))?;
         fs::write(done, wanted)?;
     }
+    fetch_zones(place)?;
     apply_own(place)
 }
 

@@ -19,6 +19,7 @@ const SKIPPED_DIRECTORIES: &[&str] = &["aio", "ipc", "malloc", "mq", "setjmp"];
 const SKIPPED: &[&str] = &[
     "env/__init_tls",
     "env/__libc_start_main",
+    "errno/strerror",
     "ldso/__dlsym",
     "ldso/tlsdesc",
     "linux/clone",
@@ -78,10 +79,10 @@ pub(super) fn build(place: &Place) -> Result<()> {
     common.extend(directories.iter().map(|directory| format!("-I{}", directory.display())));
     let with = |more: &[&str]| [common.clone(), more.iter().map(|&flag| flag.to_owned()).collect()].concat();
     let mut all =
-        compile(&with(&["-std=c99", "-D_XOPEN_SOURCE=700"]), &musl_files(&musl)?, &objects, "musl")?;
+        compile(place, &with(&["-std=c99", "-D_XOPEN_SOURCE=700"]), &musl_files(&musl)?, &objects, "musl")?;
     let release = format!("-DWARDIAN_VERSION=\"{}\"", env!("CARGO_PKG_VERSION"));
     let own = c_files(&ours.join("src"))?;
-    all.extend(compile(&with(&["-std=gnu17", "-D_GNU_SOURCE", &release]), &own, &objects, "wardian")?);
+    all.extend(compile(place, &with(&["-std=gnu17", "-D_GNU_SOURCE", &release]), &own, &objects, "wardian")?);
     archive(&all, &sysroot.join("lib/libc.a"))?;
     EMPTY.iter().try_for_each(|name| archive(&[], &sysroot.join(format!("lib/lib{name}.a"))))?;
     write_compiler(place)

@@ -98,27 +98,27 @@ fn ready(wanted: &[Subscription], passed: Duration) -> Vec<Event> {
         Wanted::Clock { .. } => None,
         Wanted::Descriptor { file: Err(errno), .. } => event(s, super::errno_number(*errno), 0, false),
         Wanted::Descriptor { file: Ok(file), write } => match readiness(file, *write) {
-            Ok(Some(state)) if state.bytes > 0 || state.hangup => {
-                event(s, 0, state.bytes as u64, state.hangup)
-            }
-            Ok(Some(_)) => None,
-            // Files and streams never keep one waiting in a way that could be told beforehand.
-            Ok(None) => event(s, 0, 1, false),
-            Err(errno) => event(s, super::errno_number(errno), 0, false),
+            Some(state) if state.bytes > 0 || state.hangup => event(s, 0, state.bytes as u64, state.hangup),
+            Some(_) => None,
+            None => event(s, 0, 1, false),
         },
     };
     wanted.iter().filter_map(check).collect()
 }
 
-fn readiness(file: &OpenFile, write: bool) -> Result<Option<Readiness>> {
+/// How far a descriptor is ready; `None` for one that never keeps anyone waiting in a way that could be told beforehand.
+fn readiness(file: &OpenFile, write: bool) -> Option<Readiness> {
     match (file, write) {
-        (OpenFile::Reader(reader) | OpenFile::Both(reader, _), false) => Ok(Some(reader.readiness())),
-        (OpenFile::Writer(writer) | OpenFile::Both(_, writer), true) => Ok(Some(writer.readiness())),
-        (OpenFile::Terminal(tty, _), false) => Ok(Some(tty.readiness())),
-        (OpenFile::Input(input), false) => Ok(Some(input.readiness())),
-        (OpenFile::Tree(_), _) => Ok(None),
-        (OpenFile::Output(..) | OpenFile::Terminal(..), true) => Ok(None),
-        _ => Err(Errno::EBADF),
+        (OpenFile::Reader(reader) | OpenFile::Both(reader, _), false) => Some(reader.readiness()),
+        (OpenFile::Writer(writer) | OpenFile::Both(_, writer), true) => Some(writer.readiness()),
+        (OpenFile::Terminal(tty, _), false) => Some(tty.readiness()),
+        (OpenFile::Input(input), false) => Some(input.readiness()),
+        (OpenFile::Tree(_), _) | (OpenFile::Output(..) | OpenFile::Terminal(..), true) => None,
+        // As on Linux: nothing will ever come from this side, but one hears that the other side is gone.
+        (OpenFile::Writer(writer), false) => Some(Readiness { bytes: 0, ..writer.readiness() }),
+        (OpenFile::Reader(_) | OpenFile::Input(_), true) | (OpenFile::Output(..), false) => {
+            Some(Readiness { bytes: 0, hangup: false })
+        }
     }
 }
 
@@ -149,7 +149,7 @@ fn change(s: &Subscription) -> Option<tokio::sync::futures::Notified<'_>> {
     let Wanted::Descriptor { file: Ok(file), write } = &s.wanted else { return None };
     match (&**file, write) {
         (OpenFile::Reader(reader) | OpenFile::Both(reader, _), false) => Some(reader.changed()),
-        (OpenFile::Writer(writer) | OpenFile::Both(_, writer), true) => Some(writer.changed()),
+        (OpenFile::Writer(writer), _) | (OpenFile::Both(_, writer), true) => Some(writer.changed()),
         (OpenFile::Terminal(tty, _), false) => Some(tty.changed()),
         (OpenFile::Input(input), false) => Some(input.changed()),
         _ => None,

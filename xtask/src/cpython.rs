@@ -131,6 +131,10 @@ pub fn main(arguments: &[String]) -> Result<()> {
     interpreter::build_native(&place)?;
     let wasm = interpreter::build(&place)?;
     state::check(&wasm).context("it cannot be wiped and used again")?;
+    let here = place.work.display().to_string();
+    if wasm.windows(here.len()).any(|bytes| bytes == here.as_bytes()) {
+        bail!("a path of this machine is in the program: {here}");
+    }
     let library = library::pack(&place)?;
     write_dist(&place, hash, &wasm, &library)
 }

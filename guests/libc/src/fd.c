@@ -12,6 +12,9 @@
 #include <termios.h>
 #include <wardian.h>
 
+/* A subscription that is the kernel's own: the other side of a pipe is gone. */
+#define TAG_HANGUP 3
+
 /* How far each directory was read: the kernel keeps no position for them. */
 static uint64_t *positions;
 static int positions_len;
@@ -264,7 +267,8 @@ static long poll_once(struct pollfd *fds, size_t count, uint64_t deadline, struc
 		fds[i].revents = 0;
 		if (fds[i].fd < 0) continue;
 		int events_wanted = fds[i].events & (POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM);
-		if (events_wanted & (POLLIN | POLLRDNORM)) wanted[n++] = (struct wasi_subscription){ i, TAG_READ, { .fd = fds[i].fd } };
+		if (events_wanted & (POLLIN | POLLRDNORM))
+			wanted[n++] = (struct wasi_subscription){ i, is_readable(fds[i].fd) ? TAG_READ : TAG_HANGUP, { .fd = fds[i].fd } };
 		if (events_wanted & (POLLOUT | POLLWRNORM)) wanted[n++] = (struct wasi_subscription){ i, TAG_WRITE, { .fd = fds[i].fd } };
 		struct wasi_fdstat stat;
 		if (!events_wanted && wasi_fd_fdstat_get(fds[i].fd, &stat)) fds[i].revents = POLLNVAL, ready++;
@@ -286,7 +290,7 @@ static long poll_once(struct pollfd *fds, size_t count, uint64_t deadline, struc
 		if (events[j].error) fd->revents |= __wardian_errno(events[j].error) == EBADF ? POLLNVAL : POLLERR;
 		else if (writes) fd->revents |= (fd->events & (POLLOUT | POLLWRNORM)) | (hung_up ? POLLERR : 0);
 		else fd->revents |= (events[j].bytes || !hung_up ? fd->events & (POLLIN | POLLRDNORM) : 0)
-			| (!hung_up ? 0 : is_readable(fd->fd) ? POLLHUP : POLLERR);
+			| (!hung_up ? 0 : events[j].kind == TAG_HANGUP ? POLLERR : POLLHUP);
 	}
 	return ready;
 }

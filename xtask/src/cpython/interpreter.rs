@@ -44,7 +44,8 @@ pub(super) fn build(place: &Place) -> Result<Vec<u8>> {
         configure(place, &directory)?;
         fs::write(directory.join("stamp"), configured)?;
     }
-    make(&directory, &[&format!("libpython{}.a", version()), "pybuilddir.txt"])?;
+    // Where the sources are ends up in the program.
+    make(&directory, &[&format!("libpython{}.a", version()), "VPATH=../patched"])?;
     link(place, &directory)
 }
 

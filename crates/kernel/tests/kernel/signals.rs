@@ -43,7 +43,7 @@ async fn a_word_outside_of_memory_is_refused() {
 }
 
 #[tokio::test]
-async fn who_waits_for_input_from_a_write_end_hears_that_the_readers_are_gone() {
+async fn who_waits_at_a_write_end_hears_that_the_readers_are_gone() {
     // A clock ends the first wait (its number is 2), the hang-up (1) the second: 2 * 10 + 1 + 100 for the hang-up's flag.
     let status = run(r#"(module
         (import "wardian" "pipe" (func $pipe (param i32 i32) (result i32)))
@@ -54,7 +54,7 @@ async fn who_waits_for_input_from_a_write_end_hears_that_the_readers_are_gone() 
         (func (export "_start") (local $first i32)
           (drop (call $pipe (i32.const 0) (i32.const 0)))
           (i32.store (i32.const 64) (i32.const 1))
-          (i32.store8 (i32.const 72) (i32.const 1))
+          (i32.store8 (i32.const 72) (i32.const 3))
           (i32.store (i32.const 80) (i32.load (i32.const 4)))
           (i32.store (i32.const 112) (i32.const 2))
           (i32.store (i32.const 128) (i32.const 1))

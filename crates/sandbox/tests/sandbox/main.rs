@@ -15,6 +15,7 @@ mod jobs;
 mod kills;
 mod limits;
 mod mounts;
+mod python;
 mod scripts;
 mod session;
 mod soak;

@@ -144,6 +144,9 @@ pub fn check() -> Result<()> {
             stale.push(format!("guests/{}/{}.wasm.zst is stale: {reason}", program.dist, program.name));
         }
     }
+    if let Some(reason) = crate::cpython::staleness()? {
+        stale.push(format!("guests/dist/python3.wasm.zst is stale (`cargo xtask cpython`): {reason}"));
+    }
     if !stale.is_empty() {
         bail!("{}\nrun `cargo xtask guests` and commit the result", stale.join("\n"));
     }
@@ -229,6 +232,7 @@ fn build(program: &Program, toolchain: &Toolchain) -> Result<()> {
         wasm: Artifact::of(&wasm),
         zstd: Artifact::of(&packed),
         links: program.links()?,
+        library: None,
     };
     println!("guests: {}: {} bytes, {} compressed", program.name, entry.wasm.size, entry.zstd.size);
 

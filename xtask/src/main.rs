@@ -1,6 +1,7 @@
 //! The project's chores: `cargo xtask CHORE`. One file per chore; this one only picks.
 
 mod bench;
+mod cpython;
 mod fuzz;
 mod guests;
 mod manifest;
@@ -25,6 +26,7 @@ cargo xtask CHORE
 
   guests [NAME…] [--force]   rebuild the guest programs whose sources changed, into guests/dist
   guests --check             fail if guests/dist does not belong to the sources
+  cpython [--force|--check]  rebuild CPython for the sandbox, from Debian's source packages, into guests/dist
   test                       everything that must pass before a change goes in
   wheel                      the Python package with the program in it, into target/wheel
   python                     the Python package's tests, with the wheel in a fresh environment
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
     let rest: Vec<String> = arguments.collect();
     let outcome = match chore.as_str() {
         "guests" => guests::main(&rest),
+        "cpython" => cpython::main(&rest),
         "test" => test::main(&rest),
         "wheel" => wheel::main(&rest),
         "python" => python::main(&rest),

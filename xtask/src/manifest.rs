@@ -9,6 +9,7 @@
 //! wasm 812345 77e0…       size and sha256 of the module
 //! zstd 301234 90cc…       size and sha256 of the compressed file NAME.wasm.zst
 //! links bash sh           the names under /bin that run it
+//! library 4512345 61aa…   size and sha256 of NAME.lib, the files that it reads, where it has such
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +27,7 @@ pub struct Entry {
     pub wasm: Artifact,
     pub zstd: Artifact,
     pub links: Vec<String>,
+    pub library: Option<Artifact>,
 }
 
 /// A file's size and hash.
@@ -79,6 +81,7 @@ impl Manifest {
                 "wasm" => entry.wasm = artifact()?,
                 "zstd" => entry.zstd = artifact()?,
                 "links" => entry.links = value.split_whitespace().map(str::to_owned).collect(),
+                "library" => entry.library = Some(artifact()?),
                 other => bail!("unknown key '{other}'"),
             }
         }
@@ -95,6 +98,9 @@ impl Manifest {
             text += &format!("zstd {} {}\n", entry.zstd.size, entry.zstd.sha256);
             if !entry.links.is_empty() {
                 text += &format!("links {}\n", entry.links.join(" "));
+            }
+            if let Some(library) = &entry.library {
+                text += &format!("library {} {}\n", library.size, library.sha256);
             }
         }
         fs::write(dist.join("MANIFEST"), text).with_context(|| format!("cannot write to {}", dist.display()))
@@ -146,7 +152,7 @@ fn concerning(packages: &[&Locked], workspace: &str) -> String {
 
 /// The files that decide what a package compiles to, in a fixed order. Tests and prose do not, nor do packages
 /// that merely lie inside this one's directory.
-fn source_files(package: &Path) -> Result<Vec<PathBuf>> {
+pub fn source_files(package: &Path) -> Result<Vec<PathBuf>> {
     const IGNORED: &[&str] = &["target", "dist", "tests", "benches", "examples", "fuzz"];
     let mut files = Vec::new();
     let mut directories = vec![package.to_owned()];
@@ -255,7 +261,7 @@ impl Locked {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -271,6 +277,7 @@ mod tests {
             wasm: Artifact::of(b"module"),
             zstd: Artifact::of(b"packed"),
             links: vec!["[".into(), "test".into()],
+            library: Some(Artifact::of(b"files")),
         };
         let dist = std::env::temp_dir().join(format!("xtask-manifest-{}", std::process::id()));
         fs::create_dir_all(&dist).unwrap();

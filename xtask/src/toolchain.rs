@@ -132,13 +132,13 @@ fn cargo_home() -> PathBuf {
     std::env::var_os("CARGO_HOME").map_or_else(home, PathBuf::from)
 }
 
-fn registries() -> Vec<PathBuf> {
+pub fn registries() -> Vec<PathBuf> {
     let entries = fs::read_dir(cargo_home().join("registry/src")).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }
 
 /// Installs the packages of which a file is missing, or says which ones they are.
-fn install_missing(wanted: &[(&str, &str)]) -> Result<()> {
+pub fn install_missing(wanted: &[(&str, &str)]) -> Result<()> {
     let missing: Vec<&str> =
         wanted.iter().filter(|(file, _)| !Path::new(file).exists()).map(|(_, package)| *package).collect();
     if missing.is_empty() {
@@ -184,27 +184,9 @@ fn find_sysroot(target_dir: &Path) -> Result<PathBuf> {
 /// Downloads the package with an apt directory of our own, so that the machine's is left as it was.
 fn fetch_wasi_libc(sysroot: &Path) -> Result<()> {
     println!("guests: fetching wasi-libc of {WASI_LIBC_SUITE}");
-    let apt = sysroot.join("apt");
-    for directory in ["lists/partial", "cache/archives/partial", "sources"] {
-        fs::create_dir_all(apt.join(directory))?;
-    }
-    fs::write(apt.join("sources/wasi.sources"), sources_for_the_suite()?)?;
-    let apt_get = |arguments: &[&str]| {
-        let mut command = Command::new("apt-get");
-        command.current_dir(&apt).arg("-qq");
-        for (option, directory) in [
-            ("Etc::sourceparts", "sources"),
-            ("State::lists", "lists"),
-            ("Cache", "cache"),
-            ("Etc::sourcelist", "none"),
-        ] {
-            command.arg("-o").arg(format!("Dir::{option}={}", apt.join(directory).display()));
-        }
-        crate::run(command.args(["-o", "APT::Sandbox::User=root"]).args(arguments))
-    };
-    apt_get(&["update"])?;
-    apt_get(&["download", &format!("wasi-libc/{WASI_LIBC_SUITE}")])?;
-    for entry in fs::read_dir(&apt)? {
+    let apt = PrivateApt::new(&sysroot.join("apt"), WASI_LIBC_SUITE, "deb")?;
+    apt.run(&apt.directory, &["download", &format!("wasi-libc/{WASI_LIBC_SUITE}")])?;
+    for entry in fs::read_dir(&apt.directory)? {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "deb") {
             crate::run(Command::new("dpkg-deb").arg("-x").arg(&path).arg(sysroot))?;
@@ -213,16 +195,50 @@ fn fetch_wasi_libc(sysroot: &Path) -> Result<()> {
     Ok(())
 }
 
+/// An apt directory of our own for another release of Debian: the machine's is left as it was.
+pub struct PrivateApt {
+    directory: PathBuf,
+}
+
+impl PrivateApt {
+    /// With the packages of `suite`: `deb` for built ones, `deb-src` for sources.
+    pub fn new(directory: &Path, suite: &str, kind: &str) -> Result<PrivateApt> {
+        for part in ["lists/partial", "cache/archives/partial", "sources"] {
+            fs::create_dir_all(directory.join(part))?;
+        }
+        fs::write(directory.join("sources/suite.sources"), sources_for(suite, kind)?)?;
+        let apt = PrivateApt { directory: directory.to_owned() };
+        apt.run(directory, &["update"])?;
+        Ok(apt)
+    }
+
+    /// Runs apt-get in a directory.
+    pub fn run(&self, within: &Path, arguments: &[&str]) -> Result<()> {
+        let mut command = Command::new("apt-get");
+        command.current_dir(within).arg("-qq");
+        for (option, part) in [
+            ("Etc::sourceparts", "sources"),
+            ("State::lists", "lists"),
+            ("Cache", "cache"),
+            ("Etc::sourcelist", "none"),
+        ] {
+            command.arg("-o").arg(format!("Dir::{option}={}", self.directory.join(part).display()));
+        }
+        crate::run(command.args(["-o", "APT::Sandbox::User=root"]).args(arguments))
+    }
+}
+
 /// The machine's own mirror and keyring, with another release's name.
-fn sources_for_the_suite() -> Result<String> {
+fn sources_for(suite: &str, kind: &str) -> Result<String> {
     let path = "/etc/apt/sources.list.d/debian.sources";
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
     let stanza =
         text.split("\n\n").find(|stanza| stanza.contains("Suites:") && !stanza.contains("-security"));
     let stanza = stanza.with_context(|| format!("{path} names no Debian mirror"))?;
-    let lines = stanza.lines().map(|line| match line.strip_prefix("Suites:") {
-        Some(_) => format!("Suites: {WASI_LIBC_SUITE}"),
-        None => line.to_owned(),
+    let lines = stanza.lines().map(|line| match line.split_once(':') {
+        Some(("Suites", _)) => format!("Suites: {suite}"),
+        Some(("Types", _)) => format!("Types: {kind}"),
+        _ => line.to_owned(),
     });
     Ok(lines.collect::<Vec<_>>().join("\n") + "\n")
 }

@@ -22,6 +22,7 @@ pub(crate) async fn fork(caller: &mut wasmtime::Caller<'_, Ctx>, entry: u32, dat
     let (machine, parent) = (ctx.machine.clone(), ctx.process.clone());
     let (program, env) = (ctx.program.clone(), ctx.env.clone());
     let memory = ctx.memory.ok_or(Errno::ENOSYS)?;
+    let signal_word = ctx.signal_word;
     let stack_pointer = ctx.stack_pointer.filter(|_| program.forks).ok_or(Errno::ENOSYS)?;
     let stack_pointer = stack_pointer.get(&mut *caller).i32().ok_or(Errno::ENOSYS)? as u32;
 
@@ -32,6 +33,7 @@ pub(crate) async fn fork(caller: &mut wasmtime::Caller<'_, Ctx>, entry: u32, dat
         let tenant = Tenant::new(&machine, unborn.child()?, &program, env);
         let mut instance = Instance::start(tenant, berth).await?;
         inheritance.give(memory.data(&*caller), &mut instance).await?;
+        instance.store.data_mut().signal_word = signal_word;
         Ok(instance)
     };
     let instance = match built.await {

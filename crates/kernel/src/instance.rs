@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use wardian_vfs::Errno;
-use wasmtime::{Global, Memory, Mutability, ResourceLimiter, Store, Trap, Val};
+use wasmtime::{
+    Global, Memory, Mutability, ResourceLimiter, Store, StoreContextMut, Trap, UpdateDeadline, Val,
+};
 
 use crate::admit::{TABLE_ELEMENT_BYTES, TABLE_ELEMENTS, TABLE_GROWTH};
 use crate::limits::FLAT_CHARGE;
@@ -26,6 +28,8 @@ pub(crate) struct Ctx {
     pub(crate) stack_pointer: Option<Global>,
     /// What its memory is mapped over.
     pub(crate) ground: Ground,
+    /// Where the program wants to see that a signal waits for it.
+    pub(crate) signal_word: Option<u32>,
 }
 
 /// The process that an instance runs.
@@ -165,11 +169,20 @@ impl Instance {
             return Err(Errno::ENOMEM);
         }
         let (engine, program) = (tenant.machine.kernel().engine().clone(), tenant.program.clone());
-        let ctx = Ctx { tenant: Some(tenant), memory: None, stack_pointer: None, ground: Ground::default() };
+        let ctx = Ctx {
+            tenant: Some(tenant),
+            memory: None,
+            stack_pointer: None,
+            ground: Ground::default(),
+            signal_word: None,
+        };
         let mut store = Store::new(&engine, ctx);
         store.limiter(|ctx| &mut ctx.tenant.as_mut().expect("what grows is somebody's").gauge);
         store.set_epoch_deadline(1);
-        store.epoch_deadline_async_yield_and_update(1);
+        store.epoch_deadline_callback(|store| {
+            show_signals(store);
+            Ok(UpdateDeadline::Yield(1))
+        });
         let instance = program.pre.instantiate_async(&mut store).await.map_err(|error| {
             tracing::debug!(program = program.name(), error = %format!("{error:#}"), "cannot instantiate");
             Errno::ENOMEM
@@ -194,7 +207,9 @@ impl Instance {
         if !tenant.gauge.charge(FLAT_CHARGE) {
             return Err(Errno::ENOMEM);
         }
-        self.store.data_mut().tenant = Some(tenant);
+        let ctx = self.store.data_mut();
+        ctx.tenant = Some(tenant);
+        ctx.signal_word = None;
         self.store.set_epoch_deadline(1);
         self.berth = Some(berth);
         Ok(self)
@@ -248,6 +263,17 @@ impl Instance {
     pub(crate) fn set_stack_pointer(&mut self, to: u32) -> Result<(), Errno> {
         let global = self.store.data().stack_pointer.ok_or(Errno::ENOSYS)?;
         global.set(&mut self.store, Val::I32(to as i32)).map_err(|_| Errno::ENOSYS)
+    }
+}
+
+/// Sets the word that a computing program looks at when a signal waits for it.
+fn show_signals(mut store: StoreContextMut<'_, Ctx>) {
+    let ctx = store.data();
+    let Some((word, memory)) = ctx.signal_word.zip(ctx.memory) else { return };
+    if ctx.process.signals.lock().has_pending()
+        && let Some(word) = memory.data_mut(&mut store).get_mut(word as usize..).and_then(|m| m.get_mut(..4))
+    {
+        word.copy_from_slice(&1u32.to_le_bytes());
     }
 }
 

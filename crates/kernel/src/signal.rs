@@ -161,6 +161,11 @@ impl Signals {
         self.pending & !self.told != 0
     }
 
+    /// Returns whether there are flagged signals to take.
+    pub(crate) fn has_pending(&self) -> bool {
+        self.pending != 0
+    }
+
     pub(crate) fn take_pending(&mut self) -> u64 {
         std::mem::take(&mut self.pending)
     }

@@ -33,6 +33,7 @@ mod files;
 mod history;
 mod host_tool;
 mod interactive;
+mod library;
 mod mounts;
 mod options;
 mod pool;

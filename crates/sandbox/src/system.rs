@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::thread;
 
 use parking_lot::Mutex;
 use wardian_kernel::{HostPrograms, Kernel, KernelConfig, Program, Spares};
@@ -9,6 +10,7 @@ use wardian_vfs::{Caller, Content, Device, Errno, Quota, Tree};
 
 use crate::error::Error;
 use crate::extension;
+use crate::library::PYTHON;
 use crate::pool::Pool;
 use crate::programs::{LATER, SHELL, Shipped, TOOLS};
 
@@ -46,10 +48,13 @@ impl System {
     }
 
     fn start(progress: &dyn Fn(&str)) -> Result<System, Error> {
+        // Some milliseconds of work that need nothing else.
+        let library = thread::spawn(tree_with_library);
         let kernel = Kernel::new(KernelConfig::default())?;
         let shell = kernel.load(&SHELL.source()?, progress)?;
         let tools = kernel.load(&TOOLS.source()?, progress)?;
-        let mut base = base_tree(&kernel, &shell, &tools)?;
+        let library = library.join().unwrap_or_else(|_| tree_with_library());
+        let mut base = base_tree(library, &kernel, &shell, &tools)?;
         let host_programs = Arc::new(extension::install_listing(&mut base)?);
         let programs_hash = SHELL.sha256()?.to_owned();
         let pool = Pool::new(Spares::new(&kernel, &shell));
@@ -64,14 +69,25 @@ impl System {
     }
 }
 
-fn base_tree(kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<Program>) -> Result<Tree, Error> {
+type Installed<T = ()> = Result<T, (Errno, String)>;
+
+fn tree_with_library() -> Installed<Tree> {
     let mut tree = Tree::new(Quota { bytes: u64::MAX, inodes: u64::MAX });
-    install(&mut tree, kernel, shell, tools)
-        .map_err(|(errno, path)| Error::refused(errno, path.as_bytes()))?;
+    install_python_library(&mut tree)?;
     Ok(tree)
 }
 
-type Installed<T = ()> = Result<T, (Errno, String)>;
+fn base_tree(
+    library: Installed<Tree>,
+    kernel: &Kernel,
+    shell: &Arc<Program>,
+    tools: &Arc<Program>,
+) -> Result<Tree, Error> {
+    let refused = |(errno, path): (Errno, String)| Error::refused(errno, path.as_bytes());
+    let mut tree = library.map_err(refused)?;
+    install(&mut tree, kernel, shell, tools).map_err(refused)?;
+    Ok(tree)
+}
 
 fn install(tree: &mut Tree, kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<Program>) -> Installed {
     for (shipped, program) in [(&SHELL, shell), (&TOOLS, tools)] {
@@ -84,8 +100,11 @@ fn install(tree: &mut Tree, kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<P
         kernel.register_later(version, source);
     }
     install_directories(tree)?;
-    // Where scripts look for it: `#!/usr/bin/env bash`.
-    tree.install_link(b"/bin/env", b"/usr/bin/env").map_err(|errno| (errno, "/usr/bin/env".to_owned()))?;
+    // Where scripts look for them: `#!/usr/bin/env bash`, `#!/usr/bin/python3`.
+    for name in ["env", "python3", "python"] {
+        let (path, link) = (format!("/bin/{name}"), format!("/usr/bin/{name}"));
+        tree.install_link(path.as_bytes(), link.as_bytes()).map_err(|errno| (errno, link))?;
+    }
     install_devices(tree)?;
     install_etc(tree)
 }
@@ -102,6 +121,12 @@ fn install_program(tree: &mut Tree, shipped: &Shipped) -> Installed<u64> {
         tree.install_link(first.as_bytes(), path.as_bytes()).map_err(|errno| (errno, path.clone()))?;
     }
     Ok(version)
+}
+
+fn install_python_library(tree: &mut Tree) -> Installed {
+    let broken = |errno| (errno, PYTHON.directory.to_owned());
+    let files = PYTHON.files().ok_or(broken(Errno::EIO))?;
+    tree.install_all(0o644, files).map_err(broken)
 }
 
 fn install_directories(tree: &mut Tree) -> Installed {

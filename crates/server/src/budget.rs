@@ -31,11 +31,17 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Shared {
     room: Arc<Semaphore>,
     waiting: AtomicUsize,
+    patience: Duration,
 }
 
 impl Shared {
     pub(crate) fn new() -> Arc<Shared> {
-        Arc::new(Shared { room: Arc::new(Semaphore::new(SHARED_KIB)), waiting: AtomicUsize::new(0) })
+        Shared::with_patience(PATIENCE)
+    }
+
+    fn with_patience(patience: Duration) -> Arc<Shared> {
+        let room = Arc::new(Semaphore::new(SHARED_KIB));
+        Arc::new(Shared { room, waiting: AtomicUsize::new(0), patience })
     }
 }
 
@@ -107,11 +113,11 @@ impl Budget {
 
     /// Ends when the client has taken too long to read and others need the room that it has.
     pub(crate) async fn wanted_back(&self) {
-        let since = Instant::now();
+        let (since, patience) = (Instant::now(), self.shared.patience);
         loop {
-            tokio::time::sleep(PATIENCE / 10).await;
+            tokio::time::sleep(patience / 10).await;
             let others_wait = self.shared.waiting.load(Ordering::SeqCst) > 0;
-            if others_wait && Arc::strong_count(&self.holds.0) > 1 && since.elapsed() > PATIENCE {
+            if others_wait && Arc::strong_count(&self.holds.0) > 1 && since.elapsed() > patience {
                 return;
             }
         }
@@ -171,22 +177,23 @@ mod tests {
         assert!(one.try_room(8 << 20).is_some());
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_client_that_does_not_read_gives_back_what_others_need() {
-        let shared = Shared::new();
+        let patience = Duration::from_millis(20);
+        let shared = Shared::with_patience(patience);
         let [deaf, idle, waits] = [(); 3].map(|()| Budget::new(shared.clone()));
         let room = deaf.room(ANSWER_MAX).await;
-        let patient = tokio::time::timeout(PATIENCE * 10, deaf.wanted_back());
+        let patient = tokio::time::timeout(patience * 10, deaf.wanted_back());
         assert!(patient.await.is_err(), "nobody needs it");
         let (_rest, _small) = (idle.room(ANSWER_MAX - 1024).await, waits.room(1 << 19).await);
         let mut waiting = Box::pin(waits.room(8 << 20));
-        assert!(tokio::time::timeout(PATIENCE, &mut waiting).await.is_err());
+        assert!(tokio::time::timeout(patience, &mut waiting).await.is_err());
         tokio::select! {
             () = deaf.wanted_back() => drop(room),
             _ = &mut waiting => panic!("there is no room"),
         }
         assert!(waiting.await.is_some());
-        let innocent = tokio::time::timeout(PATIENCE * 10, Budget::new(shared).wanted_back());
+        let innocent = tokio::time::timeout(patience * 10, Budget::new(shared).wanted_back());
         assert!(innocent.await.is_err(), "it has none");
     }
 }

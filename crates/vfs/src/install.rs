@@ -3,9 +3,10 @@
 use crate::content::{Content, FileBody};
 use crate::dir::{Dir, Target};
 use crate::inode::{Body, Inode};
-use crate::name::{NAME_MAX, split};
+use crate::name::{NAME_MAX, Name, split};
 use crate::place::{Ino, Spot};
 use crate::{Caller, Device, Errno, FileKind, Result, Tree};
+use std::collections::HashMap;
 
 type Owner = (u32, u32);
 const ROOT: Owner = (0, 0);
@@ -15,6 +16,41 @@ impl Tree {
     /// content. Clones of the tree share it, and so do all trees given the same bytes.
     pub fn install(&mut self, path: &[u8], mode: u32, content: Content) -> Result<u64> {
         self.install_as(path, mode, content, ROOT)
+    }
+
+    /// Installs many files, as [`Tree::install`] does each, looking for each of their directories once. None comes twice.
+    pub fn install_all(
+        &mut self,
+        mode: u32,
+        files: impl IntoIterator<Item = (String, Content)>,
+    ) -> Result<()> {
+        let mut directories: HashMap<Vec<u8>, (Ino, bool)> = HashMap::new();
+        for (path, content) in files {
+            let (dir, name) = split(path.as_bytes());
+            let (dir, is_new) = match directories.get(dir) {
+                Some(known) => *known,
+                None => {
+                    let (ino, _) = self.place_to_install(path.as_bytes(), ROOT)?;
+                    let is_new = self.dir(ino)?.len() == 0 && self.dir(ino)?.lower.is_none();
+                    directories.insert(dir.to_vec(), (ino, is_new));
+                    (ino, is_new)
+                }
+            };
+            let body = Body::File(FileBody::installed(content));
+            if !is_new {
+                self.make_way(dir, name)?;
+                self.install_in(dir, name, mode, body, ROOT)?;
+                continue;
+            }
+            // Nothing can be in the way, and nobody has seen the directory yet.
+            let dev = self.inode(dir)?.dev;
+            let ino =
+                self.add_inode(Inode::new(body, mode & 0o7777, ROOT.0, ROOT.1, dev).into_installed())?;
+            if !self.dir_mut(dir)?.put(&Name::new(name), Target::System(ino)) {
+                return Err(Errno::ENOSPC);
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn install_as(
@@ -107,6 +143,12 @@ impl Tree {
             return Err(Errno::EINVAL);
         }
         let dir = self.make_dirs(dir, 0o755, owner)?;
+        self.make_way(dir, name)?;
+        Ok((dir, name.to_vec()))
+    }
+
+    /// Removes what has the name of a file that is to be installed.
+    fn make_way(&mut self, dir: Ino, name: &[u8]) -> Result<()> {
         let parent = crate::Place::inode(dir);
         match self.child(&Caller::ROOT, &parent, name) {
             Err(Errno::ENOENT) => {}
@@ -120,7 +162,7 @@ impl Tree {
                 self.unlinked(ino)?;
             }
         }
-        Ok((dir, name.to_vec()))
+        Ok(())
     }
 
     /// Returns the directory `path`, creating it and its parents if they do not exist.

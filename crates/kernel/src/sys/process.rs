@@ -34,6 +34,7 @@ pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
         setpgid(pid: u32, group: u32);
         sigaction(signal: i32, disposition: i32, old: u32);
         sigpending(mask: u32);
+        sigword(word: u32);
         alarm(nanos: i64, left: u32);
         times(out: u32);
         getrlimit(which: u32, out: u32);
@@ -272,6 +273,13 @@ fn sigpending(call: &mut Call<'_>, mask: u32) -> Outcome {
     call.bytes(mask, 8)?;
     let pending = call.process().signals.lock().take_pending();
     Ok(call.put_u64(mask, pending)?)
+}
+
+/// Where the program looks, while it computes, for signals that wait for it.
+fn sigword(call: &mut Call<'_>, word: u32) -> Outcome {
+    call.bytes(word, 4)?;
+    call.caller.data_mut().signal_word = Some(word);
+    Ok(())
 }
 
 fn alarm(call: &mut Call<'_>, nanos: i64, left: u32) -> Outcome {

@@ -30,8 +30,17 @@ const MAX_SUBSCRIPTIONS: u32 = 4096;
 const COST: usize = SUBSCRIPTION + size_of::<Subscription>() + size_of::<Event>() + 128;
 
 enum Wanted {
-    Clock { left: Duration },
-    Descriptor { file: Result<Arc<OpenFile>>, write: bool },
+    Clock {
+        left: Duration,
+    },
+    Descriptor {
+        file: Result<Arc<OpenFile>>,
+        write: bool,
+    },
+    /// The other side of a pipe is gone.
+    HangUp {
+        file: Result<Arc<OpenFile>>,
+    },
 }
 
 struct Subscription {
@@ -83,6 +92,8 @@ fn subscription(call: &Call<'_>, raw: &[u8]) -> Result<Subscription> {
             Wanted::Clock { left: Duration::from_nanos(left) }
         }
         1 | 2 => Wanted::Descriptor { file: call.file(u32_at(16)), write: kind == 2 },
+        // Not WASI's: what Linux tells who polls a write end for nothing but errors.
+        3 if call.is_native() => Wanted::HangUp { file: call.file(u32_at(16)) },
         _ => return Err(Errno::EINVAL),
     };
     Ok(Subscription { userdata: u64_at(0), kind, wanted })
@@ -96,7 +107,13 @@ fn ready(wanted: &[Subscription], passed: Duration) -> Vec<Event> {
     let check = |s: &Subscription| match &s.wanted {
         Wanted::Clock { left } if *left <= passed => event(s, 0, 0, false),
         Wanted::Clock { .. } => None,
-        Wanted::Descriptor { file: Err(errno), .. } => event(s, super::errno_number(*errno), 0, false),
+        Wanted::HangUp { file: Ok(file) } => match has_hung_up(file) {
+            true => event(s, 0, 0, true),
+            false => None,
+        },
+        Wanted::Descriptor { file: Err(errno), .. } | Wanted::HangUp { file: Err(errno) } => {
+            event(s, super::errno_number(*errno), 0, false)
+        }
         Wanted::Descriptor { file: Ok(file), write } => match readiness(file, *write) {
             Ok(Some(state)) if state.bytes > 0 || state.hangup => {
                 event(s, 0, state.bytes as u64, state.hangup)
@@ -122,11 +139,19 @@ fn readiness(file: &OpenFile, write: bool) -> Result<Option<Readiness>> {
     }
 }
 
+fn has_hung_up(file: &OpenFile) -> bool {
+    match file {
+        OpenFile::Reader(reader) => reader.readiness().hangup,
+        OpenFile::Writer(writer) => writer.readiness().hangup,
+        _ => false,
+    }
+}
+
 async fn wait_for(wanted: &[Subscription]) -> Result<Vec<Event>> {
     let start = tokio::time::Instant::now();
     let first = wanted.iter().filter_map(|s| match s.wanted {
         Wanted::Clock { left } => Some(left),
-        Wanted::Descriptor { .. } => None,
+        Wanted::Descriptor { .. } | Wanted::HangUp { .. } => None,
     });
     let first = first.min();
     loop {
@@ -146,7 +171,11 @@ async fn wait_for(wanted: &[Subscription]) -> Result<Vec<Event>> {
 }
 
 fn change(s: &Subscription) -> Option<tokio::sync::futures::Notified<'_>> {
-    let Wanted::Descriptor { file: Ok(file), write } = &s.wanted else { return None };
+    let (file, write) = match &s.wanted {
+        Wanted::Descriptor { file: Ok(file), write } => (file, *write),
+        Wanted::HangUp { file: Ok(file) } => (file, matches!(**file, OpenFile::Writer(_))),
+        _ => return None,
+    };
     match (&**file, write) {
         (OpenFile::Reader(reader) | OpenFile::Both(reader, _), false) => Some(reader.changed()),
         (OpenFile::Writer(writer) | OpenFile::Both(_, writer), true) => Some(writer.changed()),

@@ -54,7 +54,7 @@ fn documentation() -> String {
 const NO_LENGTHS: &str = "advice atime base block buf clock code cookie data dir disposition entry events fd fdflags fds \
     flags flush from from_dir gid group how inheriting iovs left limits lookup mask min mode mtime need new oflags offset \
     old out out_count out_flags out_size path pid precision preopens ptr rights signal status subscriptions target to to_dir \
-    uid value whence which";
+    uid value whence which word";
 
 fn in_backticks(cell: &str) -> impl Iterator<Item = String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned)

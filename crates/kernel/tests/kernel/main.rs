@@ -11,6 +11,7 @@ mod memory;
 mod modules;
 mod processes;
 mod room;
+mod signals;
 mod spares;
 mod stock;
 mod support;

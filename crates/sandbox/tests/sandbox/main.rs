@@ -16,6 +16,7 @@ mod kills;
 mod limits;
 mod mounts;
 mod order;
+mod python;
 mod scripts;
 mod session;
 mod soak;

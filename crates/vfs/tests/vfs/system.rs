@@ -3,7 +3,7 @@
 use crate::support::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use wardian_vfs::{Content, Device, Errno, FileKind, OpenFlags, Quota, SetTime, Usage};
+use wardian_vfs::{Caller, Content, Device, Errno, FileKind, OpenFlags, Quota, SetTime, Tree, Usage};
 
 fn bytes(text: &str) -> Content {
     Content::Bytes(text.as_bytes().into())
@@ -132,4 +132,28 @@ fn only_writable_paths_can_be_written() {
     }
     tree.set_writable_paths(None);
     write(&mut tree, "/other/f", b"free again");
+}
+
+#[test]
+fn many_files_are_installed_as_each_alone_would_be() {
+    let names = ["/usr/lib/x/a", "/usr/lib/x/b", "/usr/lib/x/sub/a", "/etc/passwd", "/usr/lib/x/c", "/etc/b"];
+    let files = || names.map(|name| (name.to_owned(), bytes(name)));
+    let mut one_by_one = Tree::new(Quota { bytes: u64::MAX, inodes: u64::MAX });
+    one_by_one.install(b"/etc/passwd", 0o600, bytes("old")).unwrap();
+    let mut together = one_by_one.clone();
+    for (path, content) in files() {
+        one_by_one.install(path.as_bytes(), 0o644, content).unwrap();
+    }
+    together.install_all(0o644, files()).unwrap();
+    together.fsck().unwrap();
+    for name in names {
+        let stat = |tree: &Tree| tree.stat(&Caller::USER, &tree.root(), name.as_bytes(), true).unwrap();
+        let (alone, with_others) = (stat(&one_by_one), stat(&together));
+        assert_eq!(
+            (alone.mode, alone.uid, alone.size),
+            (with_others.mode, with_others.uid, with_others.size),
+            "{name}"
+        );
+    }
+    assert_eq!(one_by_one.usage(), together.usage());
 }

@@ -1,0 +1,2 @@
+/* There is no longjmp: a WebAssembly stack cannot be cut from within. */
+typedef unsigned long __jmp_buf[1];

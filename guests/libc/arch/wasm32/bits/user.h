@@ -1,0 +1,1 @@
+/* Nobody can look into another process's registers. */

@@ -1,0 +1,1 @@
+/* The entry point is guests/libc/src/start.c. */

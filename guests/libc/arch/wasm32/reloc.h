@@ -1,0 +1,2 @@
+#define LDSO_ARCH "wasm32"
+#define TPOFF_K 0

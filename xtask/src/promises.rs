@@ -14,6 +14,7 @@ mod tests {
             "vfs/src" => "crates/vfs/src",
             "wardian" => "crates/sandbox/tests/sandbox",
             "server" => "crates/server/tests/server",
+            "server/src" => "crates/server/src",
             "audit" => "crates/audit/tests/audit",
             "audit/src" => "crates/audit/src",
             "confine" => "crates/confine/tests",

@@ -215,7 +215,7 @@ mod tests {
             add(&mut cache, &loud, number, 3 << 20);
         }
         assert!(cache.by_version(&quiet, 1).is_some());
-        assert!(bytes(&cache) <= MOST_EACH + (1 << 20));
+        assert!(bytes(&cache) <= MOST_EACH + least());
         assert!(cache.by_version(&loud, 1_999).is_some(), "its last is kept");
         assert!(cache.by_version(&loud, 2).is_none(), "its first is not");
         assert!(cache.by_version(&quiet, 1_999).is_none(), "what another has is not one's own");

@@ -11,7 +11,7 @@
 //! state directory, under the device and inode of the directory they are about.
 
 use crate::host::HostDir;
-use crate::state::{Lock, StateDir};
+use crate::state::{Lock, MOMENT, PATIENCE, StateDir};
 use crate::steps::Step;
 use crate::{Errno, Result};
 
@@ -49,7 +49,7 @@ impl Journal {
     pub(crate) fn lock(host: &HostDir) -> Result<Journal> {
         let state = StateDir::create(host.state().ok_or(Errno::ENOENT)?)?;
         let name = host.key()?;
-        Ok(Journal { _lock: state.lock(&name)?, state, name })
+        Ok(Journal { _lock: state.lock(&name, PATIENCE)?, state, name })
     }
 
     /// Returns the journal of `host`, if a crash left one behind; with `wait`, also if the process that writes it may
@@ -66,8 +66,14 @@ impl Journal {
         if state.read(&name)?.is_none() {
             return Ok(None);
         }
-        let lock = if wait { Some(state.lock(&name)?) } else { state.try_lock(&name)? };
-        Ok(lock.map(|lock| Journal { state, name, _lock: lock }))
+        let lock = match state.lock(&name, if wait { PATIENCE } else { MOMENT }) {
+            // Somebody is at work on it.
+            Err(Errno::EBUSY) if !wait => return Ok(None),
+            lock => lock?,
+        };
+        // Whoever had the lock may have finished meanwhile.
+        let left = state.read(&name)?.is_some();
+        Ok(left.then_some(Journal { state, name, _lock: lock }))
     }
 
     pub(crate) fn read(&self) -> Result<Option<Record>> {

@@ -22,7 +22,9 @@ pub fn state_directory() -> Option<PathBuf> {
 /// The directory with the journals, mode 0700, owned by this user.
 const JOURNALS: &str = "apply";
 /// How long to wait for another process that is applying.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// The same for one that only looks: longer than a process that is just being started shares the lock.
+pub(crate) const MOMENT: Duration = Duration::from_millis(200);
 /// The largest journal that is read: a hundred thousand changes take a few megabytes.
 const JOURNAL_MAX: u64 = 1 << 30;
 
@@ -50,8 +52,8 @@ impl StateDir {
     }
 
     /// Waits for the lock on a journal. Returns `EBUSY` if another process holds it for too long.
-    pub(crate) fn lock(&self, name: &str) -> Result<Lock> {
-        let until = Instant::now() + PATIENCE;
+    pub(crate) fn lock(&self, name: &str, patience: Duration) -> Result<Lock> {
+        let until = Instant::now() + patience;
         loop {
             match self.try_lock(name)? {
                 Some(lock) => return Ok(lock),
@@ -62,7 +64,7 @@ impl StateDir {
     }
 
     /// Takes the lock, if it is free.
-    pub(crate) fn try_lock(&self, name: &str) -> Result<Option<Lock>> {
+    fn try_lock(&self, name: &str) -> Result<Option<Lock>> {
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.0, format!("{name}.lock"), flags, Mode::RUSR | Mode::WUSR)?;
         check_private(&rustix::fs::fstat(&file)?, FileType::RegularFile)?;

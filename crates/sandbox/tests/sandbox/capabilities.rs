@@ -230,7 +230,8 @@ async fn a_python_package_lies_where_python_finds_it() {
     .await;
     assert_eq!(listing, "x = 1\nMetadata-Version: 2.1\nName: pack\nVersion: 1.2\nSummary: A pack\n");
     assert_eq!(run(&sandbox, "pack").await.exit_code, 127, "it has no command");
-    assert_eq!(sandbox.machine().tree().await.usage().bytes, 0, "and is charged to nobody");
+    let charged = "pack/__init__.py".len() + "x = 1\n".len();
+    assert_eq!(sandbox.machine().tree().await.usage().bytes, charged as u64, "its files are charged");
     let mut escaping = spec;
     escaping.python_package.as_mut().unwrap().files = BTreeMap::from([("../../x".to_owned(), String::new())]);
     assert!(Sandbox::builder().extension(Extension::package(escaping)).build().await.is_err());

@@ -19,8 +19,8 @@ use crate::server::{self, Server, Standing};
 const OVERHEAD_KIB: usize = 256 << 10;
 /// How far from where it was it may be when the next round begins: memory is returned some time after it is free.
 const BETWEEN_KIB: usize = 128 << 10;
-/// How far from where it was it may be at the end.
-const BACK_KIB: usize = 8 << 10;
+/// How far from where it was it may be at the end: a leak goes past it in time; what the allocator cannot return does not.
+const BACK_KIB: usize = 32 << 10;
 /// Idle instances are kept, up to sixteen of each program, with a few mappings each.
 const MAPPINGS_BAND: usize = 16 * 8 * 8;
 /// How long it may take to get there: threads that wait for work end after ten seconds.

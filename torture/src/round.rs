@@ -20,7 +20,7 @@ const OVERHEAD_KIB: usize = 256 << 10;
 /// How far from where it was it may be when the next round begins: memory is returned some time after it is free.
 const BETWEEN_KIB: usize = 128 << 10;
 /// How far from where it was it may be at the end: a leak goes past it in time; what the allocator cannot return does not.
-const BACK_KIB: usize = 32 << 10;
+const BACK_KIB: usize = 64 << 10;
 /// Idle instances are kept, up to sixteen of each program, with a few mappings each.
 const MAPPINGS_BAND: usize = 16 * 8 * 8;
 /// How long it may take to get there: threads that wait for work end after ten seconds.

@@ -214,7 +214,7 @@ fn what_is_wrong_is_said() {
     for (arguments, input, words) in [
         (&["."][..], "a: [1\n", "bad file '-'"),
         (&[".a["][..], "", "syntax error"),
-        (&[".", "/nonexistent"][..], "", "no such file or directory"),
+        (&[".", "no such directory/file"][..], "", "no such file or directory"),
         (&["-e", ".b"][..], "a: 1\n", "no matches found"),
         (&["-o", "nosuch"][..], "", "unknown format"),
         (&["-p", "xml"][..], "<a/>", "not supported"),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use wardian_vfs::{Caller, Errno, FileKind, Handle, OpenFlags, Result, Seek, Tree};
 
-use crate::image::Image;
-use crate::pages::Page;
+use crate::memory::image::Image;
+use crate::memory::pages::Page;
 use crate::signal::Signals;
 use crate::stream::Standard;
 use crate::strings::Strings;

@@ -12,12 +12,12 @@ use wasmtime::{
 use crate::admit::{TABLE_ELEMENT_BYTES, TABLE_ELEMENTS, TABLE_GROWTH};
 use crate::limits::FLAT_CHARGE;
 use crate::machine::Machine;
+use crate::memory::template::Ground;
 use crate::proc::{Process, Status};
 use crate::program::Program;
 use crate::room::Berth;
 use crate::signal::{SIGABRT, SIGFPE, SIGKILL, SIGSEGV, Signal};
 use crate::strings::Strings;
-use crate::template::Ground;
 
 /// What host calls find in their store.
 pub(crate) struct Ctx {

@@ -16,13 +16,13 @@ use crate::descriptors::{Share, Use};
 use crate::family::Family;
 use crate::imports::{Import, Imports};
 use crate::instance::Ctx;
+use crate::memory::trim::Trimmer;
 use crate::program::{Known, Later, Program, ProgramSource};
 use crate::program_cache::ProgramCache;
 use crate::room::Room;
 use crate::stack::StackPool;
 use crate::tick::{Ticker, TickerGuard};
 use crate::tree_lock::TreeLock;
-use crate::trim::Trimmer;
 use crate::turns::Turns;
 use crate::{bulk, descriptors, sys, threads, wasi};
 

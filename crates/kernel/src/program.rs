@@ -10,9 +10,9 @@ use wasmtime::{InstancePre, Linker, Module};
 use crate::admit::{Admitted, MAPPINGS};
 use crate::descriptors::Share;
 use crate::family::CodeCharge;
-use crate::image::Image;
 use crate::instance::Ctx;
 use crate::kernel::KernelError;
+use crate::memory::image::Image;
 use crate::stock::Stock;
 
 /// A program that ships with Wardian, before it is compiled.

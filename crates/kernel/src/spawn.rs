@@ -246,15 +246,7 @@ pub(crate) fn spawn(
     let berth = machine.kernel().room().take(machine.gate().sandbox())?;
     let fds = inherited(&parent.fds.lock(), moves)?;
     let cwd = cwd.unwrap_or_else(|| parent.cwd.lock().clone());
-    let seed = Seed {
-        run: parent.run(),
-        fds,
-        cwd,
-        umask: parent.umask.load(Ordering::Relaxed),
-        signals: parent.signals.lock().for_new_program(),
-        argv: request.argv.clone(),
-        exe: request.exe.clone(),
-    };
+    let seed = Seed::of_parent(parent, fds, cwd).with_program(request.argv.clone(), request.exe.clone());
     let child = {
         let mut table = machine.table();
         let member_of = match group {

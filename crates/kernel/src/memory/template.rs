@@ -18,8 +18,8 @@ use std::sync::Arc;
 use wardian_vfs::Errno;
 
 use crate::descriptors::{Share, Use};
-use crate::image::{PIECE, between_pieces};
-use crate::pages::{self, PAGE, Page};
+use crate::memory::image::{PIECE, between_pieces};
+use crate::memory::pages::{self, PAGE, Page};
 use crate::stock::Stock;
 
 /// A memory from byte `start` to byte `end`, both multiples of a page.

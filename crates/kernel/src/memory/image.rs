@@ -16,9 +16,9 @@ use wardian_vfs::Errno;
 use wasmtime::Memory;
 
 use crate::instance::{Ctx, Instance};
-use crate::pages::{PAGE, Page, page};
+use crate::memory::pages::{PAGE, Page, page};
+use crate::memory::template::Template;
 use crate::pause::pause;
-use crate::template::Template;
 
 const WASM_PAGE: usize = 65536;
 /// How many pages are copied in one go: a mebibyte.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use wardian::{Repaired, Verified, VerifyError};
+use wardian::{AuditRepaired as Repaired, AuditVerified as Verified, AuditVerifyError as VerifyError};
 
 use crate::out::{OutputError, remark, say};
 

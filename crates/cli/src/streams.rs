@@ -7,7 +7,9 @@ use std::thread::JoinHandle;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::sync::mpsc;
-use wardian::{Piece, Run, Source, SourceRead, Stream};
+use wardian::{
+    InputRead as SourceRead, InputSource as Source, OutputPiece as Piece, OutputStream as Stream, Run,
+};
 
 use crate::out::{self, OutputError};
 

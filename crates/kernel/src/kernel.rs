@@ -16,6 +16,7 @@ use crate::descriptors::{Share, Use};
 use crate::family::Family;
 use crate::imports::{Import, Imports};
 use crate::instance::Ctx;
+use crate::limits::Meter;
 use crate::memory::trim::Trimmer;
 use crate::program::{Known, Later, Program, ProgramSource};
 use crate::program_cache::ProgramCache;
@@ -43,6 +44,9 @@ pub enum KernelError {
     /// A program's bytes are not what they should be.
     #[error("program {0}: {1}")]
     Program(String, String),
+    /// Other kernels of this process have taken all instances.
+    #[error("no capacity for so many instances is left in this process")]
+    NoRoom,
 }
 
 impl From<wasmtime::Error> for KernelError {
@@ -59,7 +63,10 @@ pub struct KernelConfig {
     /// Where compiled programs are kept between starts; by default a private directory of the user.
     pub artifacts: Option<PathBuf>,
     /// How many programs may be in memory at once, over all sandboxes; by default what the system has mappings for.
+    /// They are taken out of what other kernels of this process have.
     pub instances: Option<usize>,
+    /// The most memory that the processes of all sandboxes may use together; by default only each sandbox has a limit.
+    pub memory_bytes: Option<u64>,
     /// Compiles users' own programs in this process instead of a helper process.
     ///
     /// This is for embedders whose executable is not Rust's (for example a shared library in Python), where no helper
@@ -101,6 +108,7 @@ pub(crate) struct KernelInner {
     _ticker: TickerGuard,
     artifacts: ArtifactCache,
     room: Room,
+    memory: Option<Arc<Meter>>,
     trimmer: Trimmer,
     /// Held while destroying an instance that no process runs any more.
     tidying: Semaphore,
@@ -133,6 +141,7 @@ impl Kernel {
         let ticker = Ticker::start(engine.clone()).map_err(|e| KernelError::Io("starting the ticker", e))?;
         let artifacts = ArtifactCache::new(config.artifacts, &engine);
         let programs = Mutex::default();
+        let room = Room::new(config.instances).ok_or(KernelError::NoRoom)?;
         Ok(Kernel(Arc::new(KernelInner {
             engine,
             linker,
@@ -141,7 +150,8 @@ impl Kernel {
             turns: Arc::new(Turns::new(workers, ticker.ticker())),
             _ticker: ticker,
             artifacts,
-            room: Room::new(config.instances),
+            room,
+            memory: config.memory_bytes.map(|limit| Arc::new(Meter::new(limit))),
             trimmer: Trimmer::default(),
             tidying: Semaphore::new(1),
             compiler: Compiler::new(config.compile_budget.unwrap_or_default()),
@@ -181,6 +191,11 @@ impl Kernel {
         &self.0.imports
     }
 
+    /// Returns the bytes that all sandboxes are charged for together, if they are limited together.
+    pub fn memory_charged(&self) -> Option<u64> {
+        self.0.memory.as_ref().map(|meter| meter.used())
+    }
+
     /// Returns the runtime that guests run on, for related work (deadlines, host files).
     pub fn handle(&self) -> &tokio::runtime::Handle {
         self.0.runtime().handle()
@@ -198,6 +213,11 @@ impl KernelInner {
 
     pub(crate) fn room(&self) -> &Room {
         &self.room
+    }
+
+    /// The meter of all its sandboxes, if their memory is limited together.
+    pub(crate) fn memory(&self) -> Option<&Arc<Meter>> {
+        self.memory.as_ref()
     }
 
     /// Takes down the files of a sandbox that is gone.

@@ -5,7 +5,7 @@
 //! Buffers of at most [`SCRATCH`] bytes that live no longer than one system call are covered by the flat charge.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use wardian_vfs::{Errno, Result};
 
@@ -30,6 +30,8 @@ impl Default for Limits {
 
 /// Charged for each process in addition to what it grows by.
 pub(crate) const FLAT_CHARGE: u64 = 1 << 20;
+/// The name of the limit on the memory of all sandboxes together.
+pub(crate) const ENGINE_MEMORY: &str = "engineMemoryBytes";
 /// The largest buffer that a system call uses without a separate charge.
 pub(crate) const SCRATCH: usize = 64 * 1024;
 
@@ -38,11 +40,21 @@ pub(crate) struct Meter {
     used: AtomicU64,
     peak: AtomicU64,
     limit: u64,
+    /// What all sandboxes of the kernel may use together, if that is limited.
+    all: Option<Arc<Meter>>,
+    /// Whether the last refusal was for the limit of all.
+    refused_for_all: AtomicBool,
 }
 
 impl Meter {
     pub(crate) fn new(limit: u64) -> Meter {
-        Meter { used: AtomicU64::new(0), peak: AtomicU64::new(0), limit }
+        Meter::within(None, limit)
+    }
+
+    /// Creates a meter whose charges also count for `all`.
+    pub(crate) fn within(all: Option<Arc<Meter>>, limit: u64) -> Meter {
+        let (used, peak) = (AtomicU64::new(0), AtomicU64::new(0));
+        Meter { used, peak, limit, all, refused_for_all: AtomicBool::new(false) }
     }
 
     /// Charges `bytes`, unless that would exceed the limit.
@@ -50,14 +62,29 @@ impl Meter {
         let charged = self.used.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |used| {
             used.checked_add(bytes).filter(|&total| total <= self.limit)
         });
-        if let Ok(before) = charged {
-            self.peak.fetch_max(before + bytes, Ordering::SeqCst);
+        let Ok(before) = charged else {
+            self.refused_for_all.store(false, Ordering::Relaxed);
+            return false;
+        };
+        if self.all.as_ref().is_some_and(|all| !all.charge(bytes)) {
+            self.used.fetch_sub(bytes, Ordering::SeqCst);
+            self.refused_for_all.store(true, Ordering::Relaxed);
+            return false;
         }
-        charged.is_ok()
+        self.peak.fetch_max(before + bytes, Ordering::SeqCst);
+        true
     }
 
     pub(crate) fn release(&self, bytes: u64) {
         self.used.fetch_sub(bytes, Ordering::SeqCst);
+        if let Some(all) = &self.all {
+            all.release(bytes);
+        }
+    }
+
+    /// Returns the name of the limit that the last refusal was for.
+    pub(crate) fn refusing(&self) -> &'static str {
+        if self.refused_for_all.load(Ordering::Relaxed) { ENGINE_MEMORY } else { "memoryBytes" }
     }
 
     /// Charges `bytes` until the returned value is dropped, unless that would exceed the limit.
@@ -134,5 +161,19 @@ mod tests {
         assert_eq!(meter.used(), 100);
         drop(charge);
         assert_eq!((meter.used(), meter.peak()), (0, 100));
+    }
+
+    #[test]
+    fn what_all_may_use_together_is_limited_too() {
+        let all = Arc::new(Meter::new(100));
+        let [one, other] = [80, 80].map(|limit| Arc::new(Meter::within(Some(all.clone()), limit)));
+        let charge = one.hold(70).expect("fits");
+        assert!(other.hold(40).is_none());
+        assert_eq!((other.used(), other.refusing()), (0, "engineMemoryBytes"));
+        assert!(one.hold(20).is_none());
+        assert_eq!(one.refusing(), "memoryBytes");
+        drop(charge);
+        assert_eq!(all.used(), 0);
+        assert!(other.hold(40).is_some());
     }
 }

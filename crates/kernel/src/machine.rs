@@ -101,7 +101,7 @@ impl Machine {
                 tree: TreeLock::new(tree),
                 released: Arc::default(),
                 table: Mutex::new(Table::new(limits.processes, gate.clone())),
-                meter: Arc::new(Meter::new(limits.memory_bytes)),
+                meter: Arc::new(Meter::within(kernel.inner().memory().cloned(), limits.memory_bytes)),
                 limits,
                 rules,
                 gate,

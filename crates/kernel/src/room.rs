@@ -6,9 +6,12 @@
 //!
 //! No sandbox can have more than a quarter of the capacity, so that one full of sleeping processes does not lock out
 //! others. Waiting sandboxes are served in turn, one instance each, however many commands each of them has waiting.
+//!
+//! Mappings belong to the whole process, so there is one capacity for all kernels in it. A kernel that asks for a certain
+//! number of instances takes them out of the common capacity for as long as it lives.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -32,6 +35,36 @@ pub(crate) struct Room {
     all: usize,
     /// The most that one sandbox can have.
     share: usize,
+    /// What this capacity was taken from.
+    _part: Option<Arc<Part>>,
+}
+
+/// What all kernels of the process share.
+static COMMON: LazyLock<Room> = LazyLock::new(|| Room::of(what_linux_allows(), None));
+
+/// Capacity taken out of the common one, returned when it is dropped.
+struct Part(usize);
+
+impl Part {
+    fn take(instances: usize) -> Option<Part> {
+        let mut common = COMMON.state.lock();
+        common.free = common.free.checked_sub(instances)?;
+        Some(Part(instances))
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        for _ in 0..self.0 {
+            COMMON.free_one(|_| ());
+        }
+    }
+}
+
+fn what_linux_allows() -> usize {
+    let mappings = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
+    let mappings = mappings.and_then(|text| text.trim().parse().ok()).unwrap_or(65_530_usize);
+    (mappings.saturating_sub(MAPPINGS_KEPT) / MAPPINGS_EACH).clamp(64, MOST)
 }
 
 struct State {
@@ -57,15 +90,18 @@ pub(crate) struct Berth {
 }
 
 impl Room {
-    /// Creates capacity for `instances`, by default for what this Linux allows.
-    pub(crate) fn new(instances: Option<usize>) -> Room {
-        let all = instances.unwrap_or_else(|| {
-            let mappings = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
-            let mappings = mappings.and_then(|text| text.trim().parse().ok()).unwrap_or(65_530_usize);
-            (mappings.saturating_sub(MAPPINGS_KEPT) / MAPPINGS_EACH).clamp(64, MOST)
-        });
+    /// Returns capacity for `instances`, or the one that the process's kernels share. None if so much is not free.
+    pub(crate) fn new(instances: Option<usize>) -> Option<Room> {
+        match instances {
+            None => Some(COMMON.clone()),
+            Some(all) => Some(Room::of(all, Some(Arc::new(Part::take(all)?)))),
+        }
+    }
+
+    fn of(all: usize, part: Option<Arc<Part>>) -> Room {
         let state = State { free: all, sandboxes: HashMap::new(), turns: VecDeque::new() };
-        Room { state: Arc::new(Mutex::new(state)), all, share: (all / 4).max(LEAST_SHARE) }
+        let share = (all / 4).max(LEAST_SHARE);
+        Room { state: Arc::new(Mutex::new(state)), all, share, _part: part }
     }
 
     /// Takes capacity for one more instance of this sandbox. Returns EAGAIN if there is none, or the sandbox has its
@@ -98,9 +134,15 @@ impl Room {
     }
 
     fn give_back(&self, sandbox: SandboxId) {
+        self.free_one(|state| state.leave(sandbox, self.share));
+    }
+
+    /// Adds one to the free capacity, for whoever is next. `leave` says whose it was.
+    fn free_one(&self, leave: impl FnOnce(&mut State)) {
         let next = {
             let mut state = self.state.lock();
-            state.leave(sandbox, self.share);
+            leave(&mut state);
+            state.free += 1;
             state.next(self.share)
         };
         if let Some((sandbox, waiter)) = next {
@@ -141,7 +183,6 @@ impl State {
     }
 
     fn leave(&mut self, sandbox: SandboxId, share: usize) {
-        self.free += 1;
         let Some(line) = self.sandboxes.get_mut(&sandbox) else { return };
         line.has -= 1;
         line.waiting.retain(|waiter| !waiter.is_closed());
@@ -193,7 +234,7 @@ mod tests {
     #[test]
     fn no_sandbox_has_more_than_its_share() {
         for (all, share) in [(3, 3), (8, 8), (20, 8), (32, 8), (64, 16), (7_000, 1_750)] {
-            let room = Room::new(Some(all));
+            let room = Room::of(all, None);
             let taken: Vec<_> = std::iter::from_fn(|| room.take(1).ok()).collect();
             assert_eq!(taken.len(), share, "of {all}");
             assert_eq!(room.take(2).is_ok(), all > share, "of {all}");
@@ -202,7 +243,7 @@ mod tests {
 
     #[test]
     fn those_who_wait_are_served_by_sandbox() {
-        let room = Room::new(Some(8));
+        let room = Room::of(8, None);
         let mut all: Vec<_> = (0..8).map(|_| room.take(1).expect("there is room")).collect();
         // Five commands of one sandbox came first, then one each of two others.
         let order = [2, 2, 2, 2, 2, 3, 4];
@@ -230,7 +271,7 @@ mod tests {
 
     #[test]
     fn whoever_gives_up_waiting_keeps_nothing() {
-        let room = Room::new(Some(1));
+        let room = Room::of(1, None);
         let only = room.take(1).expect("there is room");
         let mut cx = Context::from_waker(Waker::noop());
         {
@@ -250,6 +291,21 @@ mod tests {
         assert!(room.state.lock().turns.is_empty());
     }
 
+    #[test]
+    fn a_kernel_takes_its_part_of_what_the_process_has() {
+        let free = || COMMON.state.lock().free;
+        let before = free();
+        let part = Room::new(Some(5)).expect("there is capacity");
+        assert_eq!(free(), before - 5);
+        let berth = part.take(1).expect("there is room");
+        drop(part);
+        assert_eq!(free(), before - 5, "an instance of it is left");
+        drop(berth);
+        assert_eq!(free(), before);
+        assert!(Room::new(Some(before + 1)).is_none());
+        assert_eq!(free(), before);
+    }
+
     /// Random takes, waits and returns: every berth is somewhere, nobody waits while there is room for them.
     #[test]
     fn random_calls_lose_no_room() {
@@ -260,7 +316,7 @@ mod tests {
             seed ^= seed << 17;
             seed % below
         };
-        let room = Room::new(Some(12));
+        let room = Room::of(12, None);
         let mut cx = Context::from_waker(Waker::noop());
         let mut berths = Vec::new();
         let mut waiting: Vec<(u64, Waiting)> = Vec::new();

@@ -9,9 +9,12 @@
 //! never more holders than slots, no free slot while somebody waits, nobody forgotten, nobody starved.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A sandbox known to the scheduler.
 pub(crate) type SandboxId = u64;
+/// Ids are unique in the process: kernels share its capacity.
+static NEXT_SANDBOX: AtomicU64 = AtomicU64::new(1);
 /// A process known to the scheduler. Numbers are never used twice.
 pub(crate) type SeatId = u64;
 
@@ -100,7 +103,7 @@ impl<T: Clone> Scheduler<T> {
 
     /// Adds a sandbox to which each nanosecond costs `cost`: twice the cost is half the share.
     pub(crate) fn add_sandbox(&mut self, cost: u64) -> SandboxId {
-        let id = self.number();
+        let id = NEXT_SANDBOX.fetch_add(1, Ordering::Relaxed);
         let sandbox =
             Sandbox { cost: cost.max(1), time: self.now, usual: 0, holding: 0, queue: BTreeMap::new() };
         self.sandboxes.insert(id, sandbox);

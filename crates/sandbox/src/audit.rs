@@ -3,7 +3,7 @@
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?; let file = directory.path().join("audit.jsonl");
-//! let log = wardian::AuditLog::to_file(&file, wardian::Rotation::default())?;
+//! let log = wardian::AuditLog::to_file(&file, wardian::AuditRotation::default())?;
 //! let sandbox = wardian::Sandbox::builder().audit(&log).build().await?;
 //! sandbox.run("echo hello").await?;
 //! let checked = wardian::verify_audit(&file)?;

@@ -14,29 +14,33 @@ use std::path::PathBuf;
 
 use wardian_vfs::Change;
 
-use crate::files::{Entry, Metadata};
+use crate::files::{DirectoryEntry, Metadata};
 use crate::history::HistoryEntry;
 use crate::options::Builder;
 use crate::system::System;
 use crate::{Error, FileChanges, MountMode, Run, RunResult, Snapshot};
 
 /// A sandbox with blocking calls. Cloning the handle shares the sandbox.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Sandbox(crate::Sandbox);
 
 /// Waits for `work` on this thread.
-fn wait<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+fn wait<T>(system: &System, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     if tokio::runtime::Handle::try_current().is_ok() {
         return Err(Error::InsideRuntime);
     }
-    let system = System::get(&|_| ())?;
     system.kernel.handle().block_on(work)
 }
 
 impl Sandbox {
     /// Creates a sandbox.
     pub fn new(builder: Builder) -> Result<Sandbox, Error> {
-        wait(builder.build()).map(Sandbox)
+        let system = builder.system()?;
+        wait(&system, builder.build()).map(Sandbox)
+    }
+
+    fn wait<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        wait(&self.0.inner().system, work)
     }
 
     /// Returns the handle with `async` calls, for the same sandbox.
@@ -46,12 +50,12 @@ impl Sandbox {
 
     /// Runs a script.
     pub fn run(&self, command: impl Into<Vec<u8>>) -> Result<RunResult, Error> {
-        wait(self.0.run(command))
+        self.wait(self.0.run(command))
     }
 
     /// Runs a script with input, timeout and listeners.
     pub fn run_with(&self, run: Run) -> Result<RunResult, Error> {
-        wait(self.0.run_with(run))
+        self.wait(self.0.run_with(run))
     }
 
     /// Returns whether a command is running.
@@ -76,92 +80,92 @@ impl Sandbox {
 
     /// Forks the sandbox: returns a copy of its current state.
     pub fn fork(&self) -> Result<Sandbox, Error> {
-        wait(self.0.fork()).map(Sandbox)
+        self.wait(self.0.fork()).map(Sandbox)
     }
 
     /// Forks the sandbox `count` times.
     pub fn fork_many(&self, count: usize) -> Result<Vec<Sandbox>, Error> {
-        Ok(wait(self.0.fork_many(count))?.into_iter().map(Sandbox).collect())
+        Ok(self.wait(self.0.fork_many(count))?.into_iter().map(Sandbox).collect())
     }
 
     /// Saves the current state.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
-        wait(self.0.snapshot())
+        self.wait(self.0.snapshot())
     }
 
     /// Restores a saved state.
     pub fn restore(&self, snapshot: &Snapshot) -> Result<(), Error> {
-        wait(self.0.restore(snapshot))
+        self.wait(self.0.restore(snapshot))
     }
 
     /// Exports the whole sandbox as one archive.
     pub fn export(&self) -> Result<Vec<u8>, Error> {
-        wait(self.0.export())
+        self.wait(self.0.export())
     }
 
     /// Replaces the sandbox's state by an archive's.
     pub fn import(&self, archive: Vec<u8>) -> Result<(), Error> {
-        wait(self.0.import(archive))
+        self.wait(self.0.import(archive))
     }
 
     /// Imports only the files of an archive.
     pub fn import_files(&self, archive: Vec<u8>) -> Result<(), Error> {
-        wait(self.0.import_files(archive))
+        self.wait(self.0.import_files(archive))
     }
 
     /// Reads a file.
     pub fn read_file(&self, path: impl AsRef<[u8]>) -> Result<Vec<u8>, Error> {
-        wait(self.0.read_file(path))
+        self.wait(self.0.read_file(path))
     }
 
     /// Writes a file.
     pub fn write_file(&self, path: impl AsRef<[u8]>, content: impl Into<Vec<u8>>) -> Result<(), Error> {
-        wait(self.0.write_file(path, content))
+        self.wait(self.0.write_file(path, content))
     }
 
     /// Lists a directory.
-    pub fn list(&self, path: impl AsRef<[u8]>) -> Result<Vec<Entry>, Error> {
-        wait(self.0.list(path))
+    pub fn list(&self, path: impl AsRef<[u8]>) -> Result<Vec<DirectoryEntry>, Error> {
+        self.wait(self.0.list(path))
     }
 
     /// Creates a directory and its parents.
     pub fn mkdir(&self, path: impl AsRef<[u8]>) -> Result<(), Error> {
-        wait(self.0.mkdir(path))
+        self.wait(self.0.mkdir(path))
     }
 
     /// Removes a file, or a directory recursively.
     pub fn rm(&self, path: impl AsRef<[u8]>) -> Result<(), Error> {
-        wait(self.0.rm(path))
+        self.wait(self.0.rm(path))
     }
 
     /// Returns a file's metadata.
     pub fn stat(&self, path: impl AsRef<[u8]>) -> Result<Metadata, Error> {
-        wait(self.0.stat(path))
+        self.wait(self.0.stat(path))
     }
 
     /// Renames a file.
     pub fn rename(&self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) -> Result<(), Error> {
-        wait(self.0.rename(from, to))
+        self.wait(self.0.rename(from, to))
     }
 
     /// Sets permission bits.
     pub fn chmod(&self, path: impl AsRef<[u8]>, mode: u32) -> Result<(), Error> {
-        wait(self.0.chmod(path, mode))
+        self.wait(self.0.chmod(path, mode))
     }
 
     /// Creates a symbolic link at `path` that points to `target`.
     pub fn symlink(&self, target: impl AsRef<[u8]>, path: impl AsRef<[u8]>) -> Result<(), Error> {
-        wait(self.0.symlink(target, path))
+        self.wait(self.0.symlink(target, path))
     }
 
     /// Returns the value of a shell variable.
     pub fn get_env(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
-        wait(self.0.get_env(name))
+        self.wait(self.0.get_env(name))
     }
 
     /// Sets and exports a shell variable.
     pub fn set_env(&self, name: &str, value: &str) -> Result<(), Error> {
-        wait(self.0.set_env(name, value))
+        self.wait(self.0.set_env(name, value))
     }
 
     /// Returns the commands that were run.
@@ -176,7 +180,7 @@ impl Sandbox {
         path: impl Into<String>,
         mode: MountMode,
     ) -> Result<(), Error> {
-        wait(self.0.mount(host, path, mode))
+        self.wait(self.0.mount(host, path, mode))
     }
 
     /// Mounts these files at `path`.
@@ -186,32 +190,32 @@ impl Sandbox {
         files: impl IntoIterator<Item = (N, B)>,
         writable: bool,
     ) -> Result<(), Error> {
-        wait(self.0.mount_files(path, files, writable))
+        self.wait(self.0.mount_files(path, files, writable))
     }
 
     /// Removes a mount.
     pub fn unmount(&self, path: &str) -> Result<(), Error> {
-        wait(self.0.unmount(path))
+        self.wait(self.0.unmount(path))
     }
 
     /// Returns what the sandbox has changed in the overlay mounted at `path`.
     pub fn diff(&self, path: &str) -> Result<Vec<Change>, Error> {
-        wait(self.0.diff(path))
+        self.wait(self.0.diff(path))
     }
 
     /// Returns the same changes with all contents, ready for a git commit.
     pub fn file_changes(&self, path: &str) -> Result<FileChanges, Error> {
-        wait(self.0.file_changes(path))
+        self.wait(self.0.file_changes(path))
     }
 
     /// Applies those changes to the host directory, all of them or none.
     pub fn apply(&self, path: &str, dry_run: bool) -> Result<Vec<Change>, Error> {
-        wait(self.0.apply(path, dry_run))
+        self.wait(self.0.apply(path, dry_run))
     }
 
     /// Stops everything in the sandbox and frees its resources.
     pub fn destroy(&self) -> Result<(), Error> {
-        wait(async {
+        self.wait(async {
             self.0.destroy().await;
             Ok(())
         })

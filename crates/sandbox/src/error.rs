@@ -8,10 +8,14 @@ use crate::archive::ArchiveError;
 
 /// An error of the library. A failing script is not an error: see [`RunResult`](crate::RunResult).
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
-    /// The kernel could not start or prepare its programs.
-    #[error(transparent)]
-    Kernel(#[from] KernelError),
+    /// The engine could not start or prepare its programs.
+    #[error("{0}")]
+    Engine(String),
+    /// Two values that do not belong to the same engine cannot be used together.
+    #[error("the {0} belongs to another engine")]
+    OtherEngine(&'static str),
     /// An operation in the sandbox failed.
     #[error("{}: {}: {path}", .errno.name(), .errno)]
     Refused {
@@ -54,6 +58,12 @@ impl Error {
             Error::Refused { errno, .. } => Some(*errno),
             _ => None,
         }
+    }
+}
+
+impl From<KernelError> for Error {
+    fn from(error: KernelError) -> Error {
+        Error::Engine(error.to_string())
     }
 }
 

@@ -5,11 +5,11 @@
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), wardian::Error> {
-//! use wardian::{Answer, Extension, ExtensionSpec, Sandbox};
+//! use wardian::{ExtensionAnswer, Extension, ExtensionSpec, Sandbox};
 //!
 //! let spec = ExtensionSpec::new("shout", "Prints its input in capitals");
 //! let shout = Extension::function(spec, |invocation| async move {
-//!     Answer::stdout(String::from_utf8_lossy(&invocation.stdin).to_uppercase())
+//!     ExtensionAnswer::stdout(String::from_utf8_lossy(&invocation.stdin).to_uppercase())
 //! });
 //! let sandbox = Sandbox::builder().extension(shout).build().await?;
 //! assert_eq!(sandbox.run("echo hello | shout | rev").await?.stdout, b"OLLEH\n");
@@ -17,6 +17,7 @@
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -126,6 +127,15 @@ pub struct ExtensionCall {
     pub stderr: HostOutput,
 }
 
+impl fmt::Debug for ExtensionCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExtensionCall")
+            .field("args", &self.args)
+            .field("cwd", &self.cwd)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A call of an extension that takes all of its input at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invocation {
@@ -141,7 +151,7 @@ pub struct Invocation {
 
 /// The result of such a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct ExtensionAnswer {
     /// Its standard output.
     pub stdout: Vec<u8>,
     /// Its standard error.
@@ -150,15 +160,15 @@ pub struct Answer {
     pub exit_code: u8,
 }
 
-impl Answer {
+impl ExtensionAnswer {
     /// Returns success, with this text on standard output.
-    pub fn stdout(text: impl Into<Vec<u8>>) -> Answer {
-        Answer { stdout: text.into(), ..Answer::default() }
+    pub fn stdout(text: impl Into<Vec<u8>>) -> ExtensionAnswer {
+        ExtensionAnswer { stdout: text.into(), ..ExtensionAnswer::default() }
     }
 
     /// Returns a failure, with this text on standard error.
-    pub fn failure(exit_code: u8, text: impl Into<Vec<u8>>) -> Answer {
-        Answer { stderr: text.into(), exit_code, ..Answer::default() }
+    pub fn failure(exit_code: u8, text: impl Into<Vec<u8>>) -> ExtensionAnswer {
+        ExtensionAnswer { stderr: text.into(), exit_code, ..ExtensionAnswer::default() }
     }
 }
 
@@ -170,6 +180,12 @@ pub struct Extension {
     spec: Arc<ExtensionSpec>,
     /// None if it is only a Python package.
     handler: Option<Handler>,
+}
+
+impl fmt::Debug for Extension {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Extension").field("spec", &self.spec).finish_non_exhaustive()
+    }
 }
 
 impl Extension {
@@ -188,7 +204,7 @@ impl Extension {
     pub fn function<F, R>(spec: ExtensionSpec, run: F) -> Extension
     where
         F: Fn(Invocation) -> R + Send + Sync + 'static,
-        R: Future<Output = Answer> + Send + 'static,
+        R: Future<Output = ExtensionAnswer> + Send + 'static,
     {
         let (run, name) = (Arc::new(run), spec.name.clone());
         Extension::new(spec, move |mut call| {
@@ -198,7 +214,7 @@ impl Extension {
                     Ok(stdin) => {
                         run(Invocation { args: call.args, stdin, env: call.env, cwd: call.cwd }).await
                     }
-                    Err(errno) => Answer::failure(1, format!("{name}: standard input: {errno}\n")),
+                    Err(errno) => ExtensionAnswer::failure(1, format!("{name}: standard input: {errno}\n")),
                 };
                 // Nobody reading it is the reader's business.
                 let _ = call.stdout.write_all(&answer.stdout).await;

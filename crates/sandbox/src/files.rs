@@ -20,7 +20,7 @@ const NAMES: usize = 1024;
 
 /// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct DirectoryEntry {
     /// The name.
     pub name: Vec<u8>,
     /// Its kind; links are not followed.
@@ -31,7 +31,7 @@ pub struct Entry {
 
 /// A directory's entries, sorted by name.
 #[derive(Clone, Debug, Default)]
-pub struct Listing {
+pub struct DirectoryListing {
     /// All names, one after the other.
     names: Vec<u8>,
     entries: Vec<Listed>,
@@ -45,7 +45,7 @@ struct Listed {
     size: u64,
 }
 
-impl Listing {
+impl DirectoryListing {
     /// What an entry takes in addition to its name.
     pub const ENTRY: usize = size_of::<Listed>();
 
@@ -55,7 +55,7 @@ impl Listing {
     }
 
     fn bytes(&self) -> usize {
-        self.names.len() + self.entries.len() * Listing::ENTRY
+        self.names.len() + self.entries.len() * DirectoryListing::ENTRY
     }
 
     fn sort(&mut self) {
@@ -64,7 +64,7 @@ impl Listing {
         self.entries.sort_unstable_by(|a, b| name(a).cmp(name(b)));
     }
 
-    /// Returns each name, kind and size, as in [`Entry`].
+    /// Returns each name, kind and size, as in [`DirectoryEntry`].
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], FileKind, u64)> {
         let entry =
             |entry: &Listed| (&self.names[entry.start..entry.start + entry.length], entry.kind, entry.size);
@@ -153,18 +153,19 @@ impl Sandbox {
     }
 
     /// Lists a directory, sorted by name.
-    pub async fn list(&self, path: impl AsRef<[u8]>) -> Result<Vec<Entry>, Error> {
+    pub async fn list(&self, path: impl AsRef<[u8]>) -> Result<Vec<DirectoryEntry>, Error> {
         let listing = self.list_within(path, usize::MAX).await?;
-        let entry = |(name, kind, size): (&[u8], FileKind, u64)| Entry { name: name.to_vec(), kind, size };
+        let entry =
+            |(name, kind, size): (&[u8], FileKind, u64)| DirectoryEntry { name: name.to_vec(), kind, size };
         Ok(listing.iter().map(entry).collect())
     }
 
-    /// Does the same in little memory. Returns `EFBIG` as soon as the names, with [`Listing::ENTRY`] bytes for each, take
+    /// Does the same in little memory. Returns `EFBIG` as soon as the names, with [`DirectoryListing::ENTRY`] bytes for each, take
     /// more than `max` bytes.
-    pub async fn list_within(&self, path: impl AsRef<[u8]>, max: usize) -> Result<Listing, Error> {
+    pub async fn list_within(&self, path: impl AsRef<[u8]>, max: usize) -> Result<DirectoryListing, Error> {
         self.at(path, true, move |tree, root, path| {
             let dir = tree.lookup(&USER, root, path, true)?;
-            let mut listing = Listing::default();
+            let mut listing = DirectoryListing::default();
             each_name(tree, &dir, |tree, name| {
                 // A name may go between being listed and being looked at only on the host.
                 if let Ok(stat) = tree.stat(&USER, &dir, &name, false) {

@@ -18,8 +18,15 @@ pub struct Interactive {
     terminal: Arc<Terminal>,
 }
 
+impl std::fmt::Debug for Interactive {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Interactive").field("sandbox", &self.sandbox).finish_non_exhaustive()
+    }
+}
+
 /// What the shell expects next.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Prompt {
     /// A line, after this prompt. Zero-width parts are between the bytes 1 and 2.
     Ask {
@@ -34,7 +41,7 @@ pub enum Prompt {
 
 /// The result of entering a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum EnteredLine {
     /// A complete command, ready to run.
     Whole {
         /// The command, history expanded.
@@ -101,15 +108,15 @@ impl Interactive {
         Ok(answer.and_then(|fields| fields.into_iter().next()).unwrap_or_else(|| b"> ".to_vec()))
     }
 
-    /// Enters a line, after `before` (the text that [`Line::Unfinished`] returned).
-    pub async fn line(&self, before: &[u8], line: &[u8]) -> Result<Line, Error> {
+    /// Enters a line, after `before` (the text that [`EnteredLine::Unfinished`] returned).
+    pub async fn line(&self, before: &[u8], line: &[u8]) -> Result<EnteredLine, Error> {
         let answer = self.ask(&[b"line", before, line]).await?.unwrap_or_default();
         let mut fields = answer.into_iter();
         let (what, text) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
         Ok(match &what[..] {
-            b"whole" => Line::Whole { text, kept: fields.next() },
-            b"unfinished" => Line::Unfinished { text },
-            _ => Line::Refused,
+            b"whole" => EnteredLine::Whole { text, kept: fields.next() },
+            b"unfinished" => EnteredLine::Unfinished { text },
+            _ => EnteredLine::Refused,
         })
     }
 

@@ -16,6 +16,8 @@
 //! # Ok(()) }
 //! ```
 
+#![deny(missing_debug_implementations)]
+
 /// Tests the README's example.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
@@ -25,6 +27,7 @@ mod archive;
 mod audit;
 pub mod blocking;
 mod budget;
+mod engine;
 mod env;
 mod error;
 mod extension;
@@ -34,6 +37,7 @@ mod history;
 mod host_tool;
 mod interactive;
 mod library;
+mod limit;
 mod mounts;
 mod options;
 mod pool;
@@ -45,18 +49,20 @@ mod snapshot;
 mod system;
 
 pub use archive::ArchiveError;
+pub use engine::{Engine, EngineBuilder, EngineUsage};
 pub use error::Error;
 pub use extension::{
-    Answer, Extension, ExtensionCall, ExtensionSpec, Invocation, PYTHON_PACKAGES, PythonPackage,
+    Extension, ExtensionAnswer, ExtensionCall, ExtensionSpec, Invocation, PYTHON_PACKAGES, PythonPackage,
 };
 pub use file_changes::FileChanges;
-pub use files::{Entry, Listing, Metadata};
+pub use files::{DirectoryEntry, DirectoryListing, Metadata};
 pub use history::HistoryEntry;
-pub use interactive::{Completion, Interactive, Line, Prompt};
+pub use interactive::{Completion, EnteredLine, Interactive, Prompt};
+pub use limit::Limit;
 pub use mounts::MountMode;
 pub use options::{Builder, Limits, Network, OnKill};
 pub use pool::PoolOptions;
-pub use result::{ErrorClass, RunResult, Truncated, Usage};
+pub use result::{ErrorClass, RunResult, SandboxUsage, Truncated, Usage};
 pub use run::Run;
 pub use sandbox::Sandbox;
 #[doc(hidden)]
@@ -66,9 +72,34 @@ pub use system::tune_process;
 #[doc(hidden)]
 pub use system::{guest_tasks, live_sandboxes, prepare};
 pub use wardian_audit::{
-    AuditError, AuditLog, AuditRecord, Repaired, Rotation, Verified, VerifyError, repair_audit, verify_audit,
+    AuditError, AuditLog, AuditRecord, Repaired as AuditRepaired, Rotation as AuditRotation,
+    Verified as AuditVerified, VerifyError as AuditVerifyError, repair_audit, verify_audit,
 };
+/// The host-tool gateway: native programs as commands, confined.
+#[doc(inline)]
+pub use wardian_hosttools as tools;
 pub use wardian_kernel::{
-    HostInput, HostOutput, Input, Mode, Order, Part, Piece, Source, SourceRead, Stream, Terminal,
+    HostInput, HostOutput, Input, Mode as TerminalMode, Order as OutputOrder, Part as OutputPart,
+    Piece as OutputPiece, Source as InputSource, SourceRead as InputRead, Stream as OutputStream, Terminal,
 };
-pub use wardian_vfs::{Change, Errno, FileKind, What, state_directory};
+pub use wardian_vfs::{Change as OverlayChange, Errno, FileKind, What as OverlayChangeKind, state_directory};
+
+/// For Wardian's own tests and tools: not part of the interface, and may change at any time.
+#[doc(hidden)]
+pub mod internals {
+    use std::sync::Arc;
+
+    pub use wardian_kernel::Machine;
+
+    /// Reaches what a sandbox consists of.
+    pub trait Inside {
+        /// Returns its machine.
+        fn machine(&self) -> Arc<Machine>;
+    }
+
+    impl Inside for crate::Sandbox {
+        fn machine(&self) -> Arc<Machine> {
+            crate::Sandbox::machine(self)
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! The options a sandbox is built with.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +10,11 @@ use wardian_hosttools::ToolSandbox;
 use wardian_kernel::{Allowlist, Rules};
 use wardian_vfs::{Quota, Tree};
 
+use crate::engine::Engine;
 use crate::error::{Error, lost};
 use crate::extension::{self, Extension};
 use crate::host_tool::HostTool;
 use crate::mounts::{HostMount, MountMode, NewMount};
-use crate::pool::PoolOptions;
 use crate::sandbox::Sandbox;
 use crate::system::System;
 
@@ -65,21 +66,6 @@ impl Limits {
             open_files: self.open_files,
         }
     }
-
-    /// Returns the value of a limit, by its name in the protocol.
-    pub(crate) fn value(&self, name: &str) -> u64 {
-        match name {
-            "stdoutBytes" => self.stdout_bytes as u64,
-            "stderrBytes" => self.stderr_bytes as u64,
-            "commandBytes" => self.command_bytes as u64,
-            "fsLimitBytes" => self.fs_bytes,
-            "fileCount" => self.file_count,
-            "memoryBytes" => self.memory_bytes,
-            "processes" => self.processes as u64,
-            "openFiles" => self.open_files as u64,
-            _ => 0,
-        }
-    }
 }
 
 /// What happens to the files when a command is killed before it finishes.
@@ -120,10 +106,18 @@ pub struct Builder {
     host_tools: Vec<HostTool>,
     nice: u8,
     audit: Option<AuditLog>,
-    pool: Option<PoolOptions>,
+    engine: Option<Engine>,
     unsupported: Option<&'static str>,
     progress: Option<fn(&str)>,
     state: Option<PathBuf>,
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the variables, which may hold secrets.
+        let (limits, cwd) = (&self.limits, &self.cwd);
+        f.debug_struct("Builder").field("limits", limits).field("cwd", cwd).finish_non_exhaustive()
+    }
 }
 
 impl Default for Builder {
@@ -143,7 +137,7 @@ impl Default for Builder {
             host_tools: Vec::new(),
             nice: 0,
             audit: None,
-            pool: None,
+            engine: None,
             unsupported: None,
             progress: None,
             state: wardian_vfs::state_directory(),
@@ -251,9 +245,9 @@ impl Builder {
         self
     }
 
-    /// Sets how many shells are kept ready for new sandboxes, in the whole process.
-    pub fn pool(mut self, pool: PoolOptions) -> Builder {
-        self.pool = Some(pool);
+    /// Builds it from this engine instead of the one that the process shares.
+    pub fn engine(mut self, engine: &Engine) -> Builder {
+        self.engine = Some(engine.clone());
         self
     }
 
@@ -294,17 +288,26 @@ impl Builder {
 
     /// Builds the sandbox.
     pub async fn build(self) -> Result<Sandbox, Error> {
-        let system = match System::started() {
+        let chosen = self.engine.as_ref().map(|engine| engine.system().clone());
+        let system = match chosen.or_else(System::started) {
             Some(system) => system,
             None => {
                 let progress = self.progress.unwrap_or(|_| ());
                 // Compiling takes seconds the first time: not on the caller's runtime.
-                tokio::task::spawn_blocking(move || System::get(&progress)).await.map_err(lost)??
+                tokio::task::spawn_blocking(move || System::shared(&progress)).await.map_err(lost)??
             }
         };
         let env = self.environment()?;
         let (setup, tree) = self.set_up(&system).await?;
         Sandbox::start(system, setup, tree, env).await
+    }
+
+    /// Returns what it will be built from, to wait on: see [`crate::blocking`].
+    pub(crate) fn system(&self) -> Result<Arc<System>, Error> {
+        match &self.engine {
+            Some(engine) => Ok(engine.system().clone()),
+            None => System::shared(&self.progress.unwrap_or(|_| ())),
+        }
     }
 
     /// Builds the files and everything else but the shell.
@@ -316,9 +319,6 @@ impl Builder {
             return Err(Error::Option(format!("nice is from 0 to 19, not {}", self.nice)));
         }
         check_length("toolAllowlist", self.tool_names, TOOL_NAMES)?;
-        if let Some(pool) = self.pool {
-            system.pool.configure(pool)?;
-        }
         for tool in std::mem::take(&mut self.host_tools) {
             self.extensions.push(tool.into_extension(&self.mounts)?);
         }

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::sandbox::Inner;
 use crate::system::System;
 
-/// How many instances a process keeps ready, for all its sandboxes together. An instance takes about 40 KiB.
+/// How many instances an engine keeps ready, for all its sandboxes together. An instance takes about 40 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolOptions {
     /// Fresh instances for new sandboxes. They are replaced as they are taken, which is worth it if sandboxes are

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use wardian_kernel::{Finished, Order, Part, Verdict};
 
+use crate::limit::Limit;
 use crate::options::Limits;
 
 /// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RunResult {
     /// The script's exit code; 124 after a timeout, 125 if cancelled.
     pub exit_code: u8,
@@ -23,8 +25,8 @@ pub struct RunResult {
     pub truncated: Truncated,
     /// Why it did not run normally, if it did not.
     pub error_class: Option<ErrorClass>,
-    /// The first limit that was hit, by its name in the protocol.
-    pub limit: Option<&'static str>,
+    /// The first limit that was hit.
+    pub limit: Option<Limit>,
     /// The resources it used.
     pub usage: Usage,
 }
@@ -40,6 +42,7 @@ pub struct Truncated {
 
 /// Why a command did not run normally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ErrorClass {
     /// It timed out.
     Timeout,
@@ -63,8 +66,23 @@ impl ErrorClass {
     }
 }
 
+/// What a sandbox uses at a moment, as its limits count it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SandboxUsage {
+    /// Processes, including the shell.
+    pub processes: usize,
+    /// Bytes of memory.
+    pub memory_bytes: u64,
+    /// Bytes of files.
+    pub fs_bytes: u64,
+    /// Files, directories and links.
+    pub file_count: u64,
+}
+
 /// The resources a run used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Usage {
     /// Processor time in milliseconds.
     pub cpu_ms: u64,
@@ -103,17 +121,28 @@ impl RunResult {
         self.order.parts(&self.stdout, &self.stderr)
     }
 
+    /// Returns the result of a command that was cancelled before it began.
+    pub fn cancelled() -> RunResult {
+        RunResult::not_run(125, ErrorClass::Cancelled, "wardian: cancelled\n".to_owned())
+    }
+
     /// The result of a command that is too long to run.
     pub(crate) fn too_long(len: usize, limit: usize) -> RunResult {
+        let message = format!("wardian: command too long ({len} bytes, limit {limit})\n");
+        let result = RunResult::not_run(1, ErrorClass::LimitExceeded, message);
+        RunResult { limit: Some(Limit::CommandBytes), ..result }
+    }
+
+    fn not_run(exit_code: u8, class: ErrorClass, message: String) -> RunResult {
         RunResult {
-            exit_code: 1,
+            exit_code,
             stdout: Vec::new(),
-            stderr: format!("wardian: command too long ({len} bytes, limit {limit})\n").into_bytes(),
+            stderr: message.into_bytes(),
             order: Order::default(),
             duration: Duration::ZERO,
             truncated: Truncated::default(),
-            error_class: Some(ErrorClass::LimitExceeded),
-            limit: Some("commandBytes"),
+            error_class: Some(class),
+            limit: None,
             usage: Usage::default(),
         }
     }
@@ -143,7 +172,10 @@ pub(crate) fn note(finished: &Finished, timeout: Option<Duration>, limits: &Limi
         .iter()
         .map(|tool| format!("wardian: tool not allowed: {}", String::from_utf8_lossy(tool)))
         .collect();
-    let reached = |limit| format!("{limit} limit of {} reached", limits.value(limit));
+    let reached = |name| match Limit::named(name).and_then(|limit| limits.value(limit)) {
+        Some(value) => format!("{name} limit of {value} reached"),
+        None => format!("{name} limit reached"),
+    };
     match (finished.verdict, finished.limit) {
         (Verdict::TimedOut, _) => {
             lines.push(format!("wardian: timed out after {} ms", timeout.unwrap_or_default().as_millis()));

@@ -1,5 +1,6 @@
 //! Running a command: what it is given, and how its end becomes a result.
 
+use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use wardian_vfs::{Caller, Errno, FileKind};
 use crate::audit::Event;
 use crate::env;
 use crate::error::{Error, lost};
+use crate::limit::Limit;
 use crate::options::{OnKill, check_variable};
 use crate::result::{ErrorClass, RunResult, Truncated, Usage, judge, note};
 use crate::sandbox::{Sandbox, SessionGuard};
@@ -32,6 +34,16 @@ pub struct Run {
     env: Vec<(String, String)>,
     cwd: Option<String>,
     cancel: Arc<Notify>,
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let command = String::from_utf8_lossy(&self.command);
+        f.debug_struct("Run")
+            .field("command", &command)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Called with each piece of output.
@@ -332,8 +344,10 @@ impl InProgress {
         let message = note(&finished, self.timeout, self.sandbox.limits());
         let Ended { stdout, stderr, cut, order } = self.output.end(message.as_deref()).await;
         let truncated = Truncated { stdout: cut[0], stderr: cut[1] };
-        let cut =
-            if truncated.stdout { Some("stdoutBytes") } else { truncated.stderr.then_some("stderrBytes") };
+        let cut = match truncated.stdout {
+            true => Some(Limit::StdoutBytes),
+            false => truncated.stderr.then_some(Limit::StderrBytes),
+        };
         RunResult {
             exit_code,
             stdout,
@@ -342,7 +356,7 @@ impl InProgress {
             duration,
             truncated,
             error_class,
-            limit: finished.limit.or(cut),
+            limit: finished.limit.and_then(Limit::named).or(cut),
             usage: Usage {
                 cpu_ms: finished.usage.cpu_nanos / 1_000_000,
                 peak_memory_bytes,

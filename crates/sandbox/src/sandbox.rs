@@ -1,5 +1,6 @@
 //! A sandbox: a current value and, while a command runs, the machine that computes the next one.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,9 +10,11 @@ use wardian_kernel::{AtRest, Machine, Session};
 use wardian_vfs::{Quota, Tree};
 
 use crate::audit::{self, Event};
+use crate::engine::Engine;
 use crate::error::{Error, lost};
 use crate::history::History;
 use crate::options::{Builder, Limits, Setup};
+use crate::result::SandboxUsage;
 use crate::system::System;
 
 /// A sandbox. Cloning the handle shares it; [`Sandbox::fork`] creates another. Dropping the last handle destroys it.
@@ -30,6 +33,12 @@ pub(crate) struct Inner {
     pub(crate) running: Arc<Mutex<Option<Arc<Notify>>>>,
     pub(crate) history: Mutex<History>,
     destroyed: AtomicBool,
+}
+
+impl fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sandbox").field("id", &self.0.id).finish_non_exhaustive()
+    }
 }
 
 /// The shell, while no one else has it.
@@ -159,6 +168,24 @@ impl Sandbox {
         &self.0.id
     }
 
+    /// Returns the engine it was built from.
+    pub fn engine(&self) -> Engine {
+        Engine::of(&self.0.system)
+    }
+
+    /// Returns what it uses now.
+    pub async fn usage(&self) -> Result<SandboxUsage, Error> {
+        let machine = self.live()?;
+        let census = machine.census();
+        let files = machine.tree().await.usage();
+        Ok(SandboxUsage {
+            processes: census.processes - census.zombies,
+            memory_bytes: census.memory_charged,
+            fs_bytes: files.bytes,
+            file_count: files.inodes,
+        })
+    }
+
     /// Returns its limits.
     pub fn limits(&self) -> &Limits {
         &self.0.setup.limits
@@ -170,8 +197,7 @@ impl Sandbox {
         OwnedMutexGuard::try_map(session, Option::as_mut).map_err(|_| Error::Destroyed)
     }
 
-    /// Returns its machine, to count what is alive in it.
-    pub fn machine(&self) -> Arc<Machine> {
+    pub(crate) fn machine(&self) -> Arc<Machine> {
         self.0.machine.lock().clone()
     }
 

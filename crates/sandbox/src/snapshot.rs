@@ -1,6 +1,6 @@
 //! A sandbox as a value: fork, snapshot, restore.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use wardian_kernel::AtRest;
 use wardian_vfs::Tree;
@@ -9,11 +9,16 @@ use crate::audit::Event;
 use crate::error::Error;
 use crate::history::History;
 use crate::sandbox::{Sandbox, SessionGuard, bury};
+use crate::system::System;
 
 /// A saved state of a sandbox: its files, its shell, its history. Cloning it is cheap, and so is keeping many: they
 /// share what they have in common.
 #[derive(Clone)]
-pub struct Snapshot(Arc<Value>);
+pub struct Snapshot {
+    value: Arc<Value>,
+    /// What it belongs to.
+    system: Weak<System>,
+}
 
 pub(crate) struct Value {
     pub(crate) tree: Tree,
@@ -21,16 +26,22 @@ pub(crate) struct Value {
     pub(crate) history: History,
 }
 
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("bytes", &self.value.tree.usage().total()).finish_non_exhaustive()
+    }
+}
+
 impl Snapshot {
     /// Returns how many bytes of memory it keeps that `other` does not; without another, all that a sandbox has of its
     /// own. Takes a while if much differs: not for an async worker.
     pub fn bytes_beyond(&self, other: Option<&Snapshot>) -> u64 {
         let files = match other {
-            Some(other) => self.0.tree.bytes_beyond(&other.0.tree),
-            None => self.0.tree.usage().total(),
+            Some(other) => self.value.tree.bytes_beyond(&other.value.tree),
+            None => self.value.tree.usage().total(),
         };
-        let shell = self.0.rest.bytes_beyond(other.map(|other| &other.0.rest));
-        files + shell + self.0.history.bytes()
+        let shell = self.value.rest.bytes_beyond(other.map(|other| &other.value.rest));
+        files + shell + self.value.history.bytes()
     }
 }
 
@@ -69,14 +80,18 @@ impl Sandbox {
     /// Saves the current state. Waits for a command in progress; background processes are not part of it.
     pub async fn snapshot(&self) -> Result<Snapshot, Error> {
         let session = self.session().await?;
-        Ok(Snapshot(Arc::new(self.value(&session).await)))
+        let (value, system) = (self.value(&session).await, Arc::downgrade(&self.inner().system));
+        Ok(Snapshot { value: Arc::new(value), system })
     }
 
     /// Restores a state of this sandbox or of another with the same options. Waits for a command in progress and kills
     /// background processes.
     pub async fn restore(&self, snapshot: &Snapshot) -> Result<(), Error> {
         let session = self.session().await?;
-        let Value { tree, rest, history } = &*snapshot.0;
+        let Value { tree, rest, history } = &*snapshot.value;
+        if !std::ptr::eq(snapshot.system.as_ptr(), Arc::as_ptr(&self.inner().system)) {
+            return Err(Error::OtherEngine("snapshot"));
+        }
         let mut tree = tree.clone();
         tree.set_quota(self.limits().quota());
         let old = self.become_value(session, tree, rest, history.clone())?;

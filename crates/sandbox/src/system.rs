@@ -1,4 +1,4 @@
-//! What all sandboxes share: the kernel, the compiled programs, and the tree that holds them.
+//! What all sandboxes of an engine share: the kernel, the compiled programs, and the tree that holds them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -14,7 +14,7 @@ use crate::library::PYTHON;
 use crate::pool::Pool;
 use crate::programs::{LATER, SHELL, Shipped, TOOLS};
 
-/// Shared by all sandboxes of a process.
+/// Shared by all sandboxes of an engine.
 pub(crate) struct System {
     pub(crate) kernel: Kernel,
     pub(crate) shell: Arc<Program>,
@@ -32,25 +32,27 @@ static SYSTEM: OnceLock<Arc<System>> = OnceLock::new();
 static STARTING: Mutex<()> = Mutex::new(());
 
 impl System {
-    /// Returns the process-wide system, if it was started.
+    /// Returns the one that the process shares, if it was started.
     pub(crate) fn started() -> Option<Arc<System>> {
         SYSTEM.get().cloned()
     }
 
-    /// Returns the process-wide system, starting it on first use. Calls `progress` for programs that must be compiled.
-    pub(crate) fn get(progress: &dyn Fn(&str)) -> Result<Arc<System>, Error> {
+    /// Returns the one that the process shares, starting it on first use. Calls `progress` for programs that must be
+    /// compiled.
+    pub(crate) fn shared(progress: &dyn Fn(&str)) -> Result<Arc<System>, Error> {
         let _one_at_a_time = STARTING.lock();
         if let Some(system) = SYSTEM.get() {
             return Ok(system.clone());
         }
-        let system = Arc::new(System::start(progress)?);
+        let system = Arc::new(System::start(KernelConfig::default(), progress)?);
         Ok(SYSTEM.get_or_init(|| system).clone())
     }
 
-    fn start(progress: &dyn Fn(&str)) -> Result<System, Error> {
+    pub(crate) fn start(config: KernelConfig, progress: impl Fn(&str)) -> Result<System, Error> {
         // Some milliseconds of work that need nothing else.
         let library = thread::spawn(tree_with_library);
-        let kernel = Kernel::new(KernelConfig::default())?;
+        let progress: &dyn Fn(&str) = &progress;
+        let kernel = Kernel::new(config)?;
         let shell = kernel.load(&SHELL.source()?, progress)?;
         let tools = kernel.load(&TOOLS.source()?, progress)?;
         let library = library.join().unwrap_or_else(|_| tree_with_library());
@@ -204,7 +206,7 @@ fn install_etc(tree: &mut Tree) -> Installed {
 /// Prepares everything that the first sandbox, and the first use of each program, would otherwise wait for: compiling
 /// takes several seconds, once per machine. Calls `progress` for each step. Blocks.
 pub fn prepare(progress: impl Fn(&str)) -> Result<(), Error> {
-    Ok(System::get(&progress)?.kernel.load_all(&progress)?)
+    Ok(System::shared(&progress)?.kernel.load_all(&progress)?)
 }
 
 /// Returns the number of sandboxes in this process.

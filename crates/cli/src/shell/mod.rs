@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::io::IsTerminal;
 
 use anyhow::{Context, Result, bail};
-use wardian::{Interactive, Limits, Line, Prompt, Sandbox, Terminal};
+use wardian::{EnteredLine as Line, Interactive, Limits, Prompt, Sandbox, Terminal};
 
 use crate::mount::{self, Mount};
 use crate::out::remark;

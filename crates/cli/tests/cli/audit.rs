@@ -1,6 +1,6 @@
 //! `wardian audit`.
 
-use ::wardian::{AuditLog, Rotation, Sandbox, blocking};
+use ::wardian::{AuditLog, AuditRotation as Rotation, Sandbox, blocking};
 
 use crate::{shown, wardian};
 

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use ::wardian::{AuditLog, Rotation};
+use ::wardian::{AuditLog, AuditRotation as Rotation};
 
 /// Something to do for every command. `FILE` is a log, `DIR` a directory with a file in it.
 const COMMANDS: &[&[&str]] = &[

@@ -158,7 +158,10 @@ impl Session {
         run.count_cpu(self.process.task().cpu_nanos());
         let finished = Finished {
             verdict,
-            limit: run.limit_hit(),
+            limit: run.limit_hit().map(|limit| match limit {
+                "memoryBytes" => self.machine.meter().refusing(),
+                limit => limit,
+            }),
             cut_short: run.was_cut_short(),
             denied: run.denied(),
             usage: run.usage(),

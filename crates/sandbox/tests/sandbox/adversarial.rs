@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use wardian::internals::Inside;
 use wardian::{Limits, MountMode, Run, RunResult, Sandbox};
 
 use crate::support::text;
@@ -76,7 +77,12 @@ fn check(what: &str, outcome: &Outcome, result: &RunResult) {
             assert_ne!(result.exit_code, 0, "{what}: {stdout}");
             assert!(stderr.to_lowercase().contains(words), "{what}: exit {}, {shown}", result.exit_code);
         }
-        Limit(limit) => assert_eq!(result.limit, Some(*limit), "{what}: exit {}, {shown}", result.exit_code),
+        Limit(limit) => assert_eq!(
+            result.limit.map(|limit| limit.name()),
+            Some(*limit),
+            "{what}: exit {}, {shown}",
+            result.exit_code
+        ),
         TimesOut => assert_eq!(result.exit_code, 124, "{what}: {stdout} {shown}"),
     }
 }

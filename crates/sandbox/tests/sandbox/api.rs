@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use wardian::{Errno, Error, FileKind, Limits, MountMode, Network, Run, Sandbox, What};
+use wardian::internals::Inside;
+use wardian::{Errno, Error, FileKind, Limits, MountMode, Network, OverlayChangeKind as What, Run, Sandbox};
 
 use crate::support::{output, run, sandbox, text};
 
@@ -304,7 +305,7 @@ async fn an_overlays_changes_can_be_seen_and_applied() {
     let dir = host();
     let sandbox = Sandbox::builder().mount(dir.path(), "/w", MountMode::Overlay).build().await.unwrap();
     output(&sandbox, "cd /w; echo new > changed; rm gone; mkdir d; echo added > d/f").await;
-    let shown = |changes: Vec<wardian::Change>| -> Vec<String> {
+    let shown = |changes: Vec<wardian::OverlayChange>| -> Vec<String> {
         let word = |what| match what {
             What::Added { .. } => "+",
             What::Deleted { .. } => "-",

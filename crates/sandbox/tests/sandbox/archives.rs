@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use wardian::internals::Inside;
 use wardian::{Error, Limits, Run, Sandbox};
 
 use crate::support::{output, random, run, sandbox};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use wardian::{AuditLog, Limits, Rotation, Run, Sandbox, verify_audit};
+use wardian::{AuditLog, AuditRotation as Rotation, Limits, Run, Sandbox, verify_audit};
 
 use crate::support::run;
 

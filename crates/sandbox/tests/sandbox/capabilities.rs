@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use wardian::{Answer, ErrorClass, Extension, ExtensionSpec, PythonPackage, Run, Sandbox};
+use wardian::internals::Inside;
+use wardian::{ErrorClass, Extension, ExtensionAnswer as Answer, ExtensionSpec, PythonPackage, Run, Sandbox};
 
 use crate::support::{output, run, text};
 

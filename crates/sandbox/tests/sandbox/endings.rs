@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use wardian::{Limits, OnKill, Run, Sandbox};
+use wardian::internals::Inside;
+use wardian::{Limit, Limits, OnKill, Run, Sandbox};
 
 use crate::support::{output, run, sandbox, text};
 
@@ -143,7 +144,7 @@ async fn a_streams_cap_is_kept_and_said() {
     let result = sandbox.run_with(run).await.unwrap();
     assert_eq!(text(kept.lock().unwrap().clone()), "€€€");
     assert!(result.truncated.stdout);
-    assert_eq!((result.limit, text(result.stderr)), (Some("stdoutBytes"), "end\n".to_owned()));
+    assert_eq!((result.limit, text(result.stderr)), (Some(Limit::StdoutBytes), "end\n".to_owned()));
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use wardian::Run;
+use wardian::internals::Inside;
 
 use crate::support::{output, run, sandbox};
 

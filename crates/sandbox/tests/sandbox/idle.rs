@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use wardian::{PoolOptions, Sandbox};
+use wardian::{Engine, PoolOptions, Sandbox};
 
 use crate::support::{output, run, sandbox};
 
@@ -104,5 +104,7 @@ async fn a_hundred_spinning_sandboxes_leave_a_timer_on_time() {
 #[tokio::test]
 async fn a_pool_must_make_sense() {
     let options = PoolOptions { min_size: 5, max_size: 4 };
-    assert!(Sandbox::builder().pool(options).build().await.is_err());
+    assert!(Engine::builder().pool(options).build().await.is_err());
+    let engine = Sandbox::builder().build().await.unwrap().engine();
+    assert!(engine.set_pool(options).is_err());
 }

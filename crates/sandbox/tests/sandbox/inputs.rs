@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use wardian::{Input, Run, Source, SourceRead, Terminal};
+use wardian::{Input, InputRead as SourceRead, InputSource as Source, Run, Terminal};
 
 use crate::support::sandbox;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use wardian::internals::Inside;
 use wardian::{Limits, Run, Sandbox};
 use wardian_kernel::{Census, Machine};
 use wardian_vfs::{Caller, OpenFlags};

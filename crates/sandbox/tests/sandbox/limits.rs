@@ -1,6 +1,10 @@
 //! Limits never lie.
 
-use wardian::{Answer, Errno, Error, ErrorClass, Extension, ExtensionSpec, Limits, Sandbox, Truncated};
+use wardian::internals::Inside;
+use wardian::{
+    Errno, Error, ErrorClass, Extension, ExtensionAnswer as Answer, ExtensionSpec, Limit, Limits, Sandbox,
+    Truncated,
+};
 
 use crate::support::{output, run, text};
 
@@ -15,7 +19,7 @@ async fn output_past_the_cap_is_cut_and_said() {
     assert_eq!(text(result.stdout), "éééé");
     assert_eq!(text(result.stderr), "fine\n");
     assert_eq!(result.truncated, Truncated { stdout: true, stderr: false });
-    assert_eq!((result.exit_code, result.error_class, result.limit), (3, None, Some("stdoutBytes")));
+    assert_eq!((result.exit_code, result.error_class, result.limit), (3, None, Some(Limit::StdoutBytes)));
     let odd = limited(Limits { stdout_bytes: 3, ..Limits::default() }).await;
     assert_eq!(text(run(&odd, "printf éé").await.stdout), "é");
 }
@@ -35,7 +39,7 @@ async fn a_command_that_is_too_long_is_not_run() {
     let result = run(&sandbox, "touch /tmp/never; # twenty-one").await;
     assert_eq!((result.exit_code, result.error_class), (1, Some(ErrorClass::LimitExceeded)));
     assert_eq!(text(result.stderr), "wardian: command too long (30 bytes, limit 20)\n");
-    assert_eq!(result.limit, Some("commandBytes"));
+    assert_eq!(result.limit, Some(Limit::CommandBytes));
     assert_eq!(output(&sandbox, "ls /tmp").await, "");
 }
 
@@ -44,7 +48,7 @@ async fn a_full_disk_is_an_error_the_script_sees() {
     let sandbox = limited(Limits { fs_bytes: 100_000, ..Limits::default() }).await;
     let result = run(&sandbox, "yes | head -c 200000 > /tmp/big; echo $?").await;
     assert_ne!(text(result.stdout), "0\n");
-    assert_eq!(result.limit, Some("fsLimitBytes"));
+    assert_eq!(result.limit, Some(Limit::FsBytes));
     assert_eq!(output(&sandbox, "rm /tmp/big; echo ok > /tmp/small; cat /tmp/small").await, "ok\n");
 }
 
@@ -52,7 +56,7 @@ async fn a_full_disk_is_an_error_the_script_sees() {
 async fn a_fork_bomb_is_held_at_the_limit() {
     let sandbox = limited(Limits { processes: 12, ..Limits::default() }).await;
     let result = run(&sandbox, "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do sleep 1000 & done").await;
-    assert_eq!(result.limit, Some("processes"));
+    assert_eq!(result.limit, Some(Limit::Processes));
     assert!(sandbox.machine().census().processes <= 12);
 }
 
@@ -70,7 +74,7 @@ async fn what_a_host_function_is_given_counts_as_memory() {
     let small = run(&sandbox, "head -c 2000000 /dev/zero | count a b").await;
     assert_eq!((text(small.stdout), small.limit), ("2 2000000\n".to_owned(), None));
     let large = run(&sandbox, "head -c 40000000 /dev/zero | count").await;
-    assert_eq!((large.exit_code, large.limit), (1, Some("memoryBytes")));
+    assert_eq!((large.exit_code, large.limit), (1, Some(Limit::MemoryBytes)));
     let again = run(&sandbox, "head -c 2000000 /dev/zero | count").await;
     assert_eq!(
         (text(again.stdout), again.limit),
@@ -94,7 +98,7 @@ async fn empty_files_fill_the_disk() {
     let sandbox = limited(Limits { fs_bytes: 1 << 20, ..Limits::default() }).await;
     assert_eq!(output(&sandbox, "df -B1 --output=used /tmp | tail -1 | tr -d ' '").await, "0\n");
     let result = run(&sandbox, "mkdir /tmp/d; for i in $(seq 10000); do : > /tmp/d/$i || break; done").await;
-    assert_eq!(result.limit, Some("fsLimitBytes"));
+    assert_eq!(result.limit, Some(Limit::FsBytes));
     let usage = sandbox.machine().tree().await.usage();
     assert!((500..5000).contains(&usage.inodes), "{usage:?}");
     let used = output(&sandbox, "df -B1 --output=avail /tmp | tail -1 | tr -d ' '").await;

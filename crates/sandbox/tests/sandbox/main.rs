@@ -8,6 +8,7 @@ mod capabilities;
 mod cases;
 mod descriptors;
 mod endings;
+mod engines;
 mod forks;
 mod idle;
 mod inputs;

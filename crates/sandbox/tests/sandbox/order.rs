@@ -4,7 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use wardian::{Limits, Part, Piece, Run, RunResult, Sandbox, Stream};
+use wardian::internals::Inside;
+use wardian::{
+    Limits, OutputPart as Part, OutputPiece as Piece, OutputStream as Stream, Run, RunResult, Sandbox,
+};
 
 use crate::support::{output, run, sandbox, text};
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use wardian::internals::Inside;
 use wardian::{ErrorClass, Input, Run, Sandbox};
 
 use crate::support::{output, run, sandbox, text};

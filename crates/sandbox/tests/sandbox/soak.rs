@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use wardian::internals::Inside;
 use wardian::{Run, Sandbox};
 
 use crate::support::{random, sandbox};

@@ -19,6 +19,7 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
         None => None,
     };
     let builder = builder(session, params, limits)?;
+    let pool = pool(params)?;
     let storage = params.flag("storage")?.unwrap_or(false);
     let root = session.begin_root(&builder, line_limit, storage);
     // Whatever comes next waits until it is there.
@@ -26,7 +27,12 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
     Job::in_turn(None, async move {
         commands.come().await;
         calls.come().await;
-        match builder.build().await {
+        // The pool is the server's: all its sandboxes are of one engine.
+        let built = builder.build().await.and_then(|sandbox| match pool {
+            Some(pool) => sandbox.engine().set_pool(pool).map(|()| sandbox),
+            None => Ok(sandbox),
+        });
+        match built {
             Ok(sandbox) => {
                 root.fill(sandbox);
                 ok()
@@ -66,9 +72,6 @@ fn builder(session: &Session, params: &mut Params, limits: Option<Params>) -> Re
     if let Some(nice) = params.number("nice")? {
         let nice = u8::try_from(nice).ok().filter(|nice| *nice <= 19);
         builder = builder.nice(nice.ok_or_else(|| RpcError::params("nice must be from 0 to 19"))?);
-    }
-    if let Some(pool) = pool(params)? {
-        builder = builder.pool(pool);
     }
     Ok(builder)
 }

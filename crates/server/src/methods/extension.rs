@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use wardian::{Answer, Extension, ExtensionSpec, Invocation, PythonPackage};
+use wardian::{Extension, ExtensionAnswer as Answer, ExtensionSpec, Invocation, PythonPackage};
 
 use crate::callback::Callbacks;
 use crate::params::{Params, text};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base64::write::EncoderWriter;
 use serde_json::json;
-use wardian::{Errno, Error, FileKind, Listing, Sandbox};
+use wardian::{DirectoryListing as Listing, Errno, Error, FileKind, Sandbox};
 
 use super::{Job, Prepared, Written, entry, ok};
 use crate::budget::{ANSWER_MAX, LARGE, Room, check_length, too_long};

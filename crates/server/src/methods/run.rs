@@ -1,11 +1,12 @@
 //! `run` and `cancel`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
-use wardian::{Error, ErrorClass, Input, Order, Piece, Run, RunResult, Sandbox, Stream, Truncated, Usage};
+use wardian::{
+    Error, Input, OutputOrder as Order, OutputPiece as Piece, OutputStream as Stream, Run, RunResult, Sandbox,
+};
 
 use super::{Job, Outcome, Prepared, entry};
 use crate::outbox::Outbox;
@@ -68,25 +69,10 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
         drop(entered);
         match result {
             Ok(result) => Ok(object(&result, shape)),
-            Err(Error::Destroyed) => Ok(object(&cancelled(), shape)),
+            Err(Error::Destroyed) => Ok(object(&RunResult::cancelled(), shape)),
             Err(error) => Err(error.into()),
         }
     })
-}
-
-/// The result of a run that never began, and never will.
-fn cancelled() -> RunResult {
-    RunResult {
-        exit_code: 125,
-        stdout: Vec::new(),
-        stderr: b"wardian: cancelled\n".to_vec(),
-        order: Order::default(),
-        duration: Duration::ZERO,
-        truncated: Truncated::default(),
-        error_class: Some(ErrorClass::Cancelled),
-        limit: None,
-        usage: Usage::default(),
-    }
 }
 
 pub(super) fn cancel(session: &Arc<Session>, params: &mut Params) -> Prepared {
@@ -172,7 +158,7 @@ fn object(result: &RunResult, Shape { encoding, output }: Shape) -> Value {
         object.insert("errorClass".into(), json!(class.name()));
     }
     if let Some(limit) = result.limit {
-        object.insert("limit".into(), json!(limit));
+        object.insert("limit".into(), json!(limit.name()));
     }
     Value::Object(object)
 }

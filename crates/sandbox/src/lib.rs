@@ -25,10 +25,13 @@ mod archive;
 mod audit;
 pub mod blocking;
 mod budget;
+mod checks;
+mod directory;
 mod env;
 mod error;
 mod extension;
 mod file_changes;
+mod file_parts;
 mod files;
 mod history;
 mod host_tool;
@@ -42,7 +45,9 @@ mod result;
 mod run;
 mod sandbox;
 mod snapshot;
+mod suggest;
 mod system;
+mod usage;
 
 pub use archive::ArchiveError;
 pub use error::Error;
@@ -50,24 +55,32 @@ pub use extension::{
     Answer, Extension, ExtensionCall, ExtensionSpec, Invocation, PYTHON_PACKAGES, PythonPackage,
 };
 pub use file_changes::FileChanges;
+pub use file_parts::WriteOptions;
 pub use files::{Entry, Listing, Metadata};
 pub use history::HistoryEntry;
 pub use interactive::{Completion, Interactive, Line, Prompt};
-pub use mounts::MountMode;
+pub use mounts::{MountEntry, MountMode};
 pub use options::{Builder, Limits, Network, OnKill};
 pub use pool::PoolOptions;
+#[doc(hidden)]
+pub use programs::program_names;
 pub use result::{ErrorClass, RunResult, Truncated, Usage};
 pub use run::Run;
 pub use sandbox::Sandbox;
 #[doc(hidden)]
 pub use sandbox::drop_aside;
 pub use snapshot::Snapshot;
+#[doc(hidden)]
+pub use suggest::{did_you_mean, suggest};
 pub use system::tune_process;
 #[doc(hidden)]
 pub use system::{guest_tasks, live_sandboxes, prepare};
+pub use usage::UsageNow;
 pub use wardian_audit::{
     AuditError, AuditLog, AuditRecord, Repaired, Rotation, Verified, VerifyError, repair_audit, verify_audit,
 };
+#[doc(hidden)]
+pub use wardian_kernel::preparing;
 pub use wardian_kernel::{
     HostInput, HostOutput, Input, Mode, Order, Part, Piece, Source, SourceRead, Stream, Terminal,
 };

@@ -9,6 +9,7 @@ use wardian_kernel::{AtRest, Machine, Session};
 use wardian_vfs::{Quota, Tree};
 
 use crate::audit::{self, Event};
+use crate::directory::Directory;
 use crate::error::{Error, lost};
 use crate::history::History;
 use crate::options::{Builder, Limits, Setup};
@@ -29,6 +30,8 @@ pub(crate) struct Inner {
     /// How to cancel the running command.
     pub(crate) running: Arc<Mutex<Option<Arc<Notify>>>>,
     pub(crate) history: Mutex<History>,
+    /// Where relative paths start.
+    pub(crate) directory: Directory,
     destroyed: AtomicBool,
 }
 
@@ -115,6 +118,7 @@ impl Sandbox {
             system,
             setup,
             machine: Mutex::new(machine),
+            directory: Directory::of(&session),
             session: Arc::new(AsyncMutex::new(Some(session))),
             running: Arc::default(),
             history: Mutex::new(history),
@@ -140,6 +144,7 @@ impl Sandbox {
         let (machine, new) = put_in_machine(&self.0.system, &self.0.setup, tree, rest)?;
         let old = std::mem::replace(&mut *self.0.machine.lock(), machine);
         old.close();
+        self.0.directory.follow(&new);
         *session = new;
         *self.0.history.lock() = history;
         Ok(old)
@@ -185,11 +190,7 @@ impl Sandbox {
 
     /// Makes a path from outside absolute.
     pub(crate) fn absolute(&self, path: impl AsRef<[u8]>) -> Vec<u8> {
-        match path.as_ref() {
-            // An empty path is nowhere, not here.
-            path if path.is_empty() || path.starts_with(b"/") => path.to_vec(),
-            path => [self.0.setup.cwd.as_bytes(), b"/", path].concat(),
-        }
+        self.0.directory.absolute(path.as_ref(), &self.0.setup.cwd)
     }
 
     /// Fails if the audit log cannot be written: nothing is done that could not be recorded.

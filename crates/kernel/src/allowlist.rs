@@ -18,6 +18,11 @@ impl Allowlist {
         Allowlist(names.into_iter().map(Into::into).collect())
     }
 
+    /// Returns what it names, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().map(Vec::as_slice)
+    }
+
     /// Returns what is refused, if anything: the program by its own name, or the name it is called by.
     pub(crate) fn refuses<'a>(&self, real_path: &'a [u8], called: &'a [u8]) -> Option<&'a [u8]> {
         let (directory, name) = split(real_path);

@@ -15,6 +15,7 @@ use wasmtime::{Engine, Module};
 
 use crate::bulk;
 use crate::kernel::KernelError;
+use crate::preparing::Preparing;
 use crate::program::ProgramSource;
 
 /// The directory of artifacts.
@@ -52,6 +53,7 @@ impl ArtifactCache {
             return Ok(module);
         }
         progress(&format!("preparing {} for this machine (once)", source.name));
+        let _preparing = Preparing::begin(&source.name);
         let wasm = (source.wasm)().map_err(|e| KernelError::Program(source.name.clone(), e.to_string()))?;
         if hex(&Sha256::digest(&wasm)) != source.sha256 {
             let message = "its bytes do not match the manifest".to_owned();

@@ -1,20 +1,21 @@
 //! Access to a sandbox's files from outside.
 //!
 //! Calls act immediately on the live tree, even while a command runs, as the sandbox's own user. Relative paths start
-//! from the directory the sandbox was built with.
+//! from the shell's directory, as its last command left it.
 
 use std::io::Write;
 
 use wardian_vfs::{Caller, Errno, FileKind, OpenFlags, Place, Stat, Tree};
 
 use crate::error::Error;
+use crate::file_parts::WriteOptions;
 use crate::sandbox::Sandbox;
 
-const USER: Caller = Caller::USER;
+pub(crate) const USER: Caller = Caller::USER;
 /// How many bytes may be read or written on a worker that others wait for.
-const AT_ONCE: u64 = 256 << 10;
+pub(crate) const AT_ONCE: u64 = 256 << 10;
 /// A path longer than this can have many parts to create.
-const LONG_PATH: usize = 256;
+pub(crate) const LONG_PATH: usize = 256;
 /// How many names are read at once.
 const NAMES: usize = 1024;
 
@@ -49,16 +50,16 @@ impl DirectoryListing {
     /// What an entry takes in addition to its name.
     pub const ENTRY: usize = size_of::<Listed>();
 
-    fn push(&mut self, name: &[u8], kind: FileKind, size: u64) {
+    pub(crate) fn push(&mut self, name: &[u8], kind: FileKind, size: u64) {
         self.entries.push(Listed { start: self.names.len(), length: name.len(), kind, size });
         self.names.extend_from_slice(name);
     }
 
-    fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.names.len() + self.entries.len() * DirectoryListing::ENTRY
     }
 
-    fn sort(&mut self) {
+    pub(crate) fn sort(&mut self) {
         let names = &self.names;
         let name = |entry: &Listed| &names[entry.start..entry.start + entry.length];
         self.entries.sort_unstable_by(|a, b| name(a).cmp(name(b)));
@@ -127,29 +128,7 @@ impl Sandbox {
 
     /// Creates a file with this content, or replaces the content of an existing one. All of it or nothing.
     pub async fn write_file(&self, path: impl AsRef<[u8]>, content: impl Into<Vec<u8>>) -> Result<(), Error> {
-        let content = content.into();
-        let large = content.len() as u64 > AT_ONCE;
-        self.at(path, large, move |tree, root, path| {
-            match tree.stat(&USER, root, path, true) {
-                Err(Errno::ENOENT) => {}
-                other => readable(&other?)?,
-            }
-            // In memory a clone is free: without room for all of it the file stays as it was.
-            let before = (!tree.touches_host(root, path)).then(|| tree.clone());
-            let flags = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::TRUNC;
-            let mut handle = tree.open(&USER, root, path, flags, 0o666)?;
-            let mut left = &content[..];
-            let mut written = Ok(());
-            while !left.is_empty() && written.is_ok() {
-                written = tree.write(&mut handle, left).map(|count| left = &left[count..]);
-            }
-            tree.close(handle);
-            if let (Err(_), Some(before)) = (&written, before) {
-                *tree = before;
-            }
-            written
-        })
-        .await
+        self.write_file_with(path, content, WriteOptions::default()).await
     }
 
     /// Lists a directory, sorted by name.
@@ -182,22 +161,7 @@ impl Sandbox {
     /// Creates a directory and its parents. It may already exist.
     pub async fn mkdir(&self, path: impl AsRef<[u8]>) -> Result<(), Error> {
         let long = path.as_ref().len() > LONG_PATH;
-        self.at(path, long, |tree, root, path| {
-            let ends = path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
-            for end in ends.chain([path.len()]) {
-                match tree.mkdir(&USER, root, &path[..end], 0o777) {
-                    Ok(()) => {}
-                    // Whatever the reason (also a read-only one above ours): all that counts is that it is there.
-                    Err(errno) => match tree.stat(&USER, root, &path[..end], true) {
-                        Ok(stat) if stat.kind == FileKind::Dir => {}
-                        Ok(_) if end < path.len() => return Err(Errno::ENOTDIR),
-                        _ => return Err(errno),
-                    },
-                }
-            }
-            Ok(())
-        })
-        .await
+        self.at(path, long, make_directories).await
     }
 
     /// Removes a file, or a directory recursively.
@@ -254,7 +218,7 @@ impl Sandbox {
 
     /// Runs an operation at a path on the live tree; an error names the path. If it is `large`, it runs on a thread that
     /// may block.
-    async fn at<T, F>(&self, path: impl AsRef<[u8]>, large: bool, work: F) -> Result<T, Error>
+    pub(crate) async fn at<T, F>(&self, path: impl AsRef<[u8]>, large: bool, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
         F: FnOnce(&mut Tree, &Place, &[u8]) -> wardian_vfs::Result<T> + Send + 'static,
@@ -273,8 +237,25 @@ impl Sandbox {
     }
 }
 
+/// Creates a directory and its parents.
+pub(crate) fn make_directories(tree: &mut Tree, root: &Place, path: &[u8]) -> wardian_vfs::Result<()> {
+    let ends = path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+    for end in ends.chain([path.len()]) {
+        match tree.mkdir(&USER, root, &path[..end], 0o777) {
+            Ok(()) => {}
+            // Whatever the reason (also a read-only one above ours): all that counts is that it is there.
+            Err(errno) => match tree.stat(&USER, root, &path[..end], true) {
+                Ok(stat) if stat.kind == FileKind::Dir => {}
+                Ok(_) if end < path.len() => return Err(Errno::ENOTDIR),
+                _ => return Err(errno),
+            },
+        }
+    }
+    Ok(())
+}
+
 /// Only files that end can be read or written as a whole.
-fn readable(stat: &Stat) -> wardian_vfs::Result<()> {
+pub(crate) fn readable(stat: &Stat) -> wardian_vfs::Result<()> {
     match stat.kind {
         FileKind::File => Ok(()),
         FileKind::Dir => Err(Errno::EISDIR),
@@ -313,7 +294,7 @@ fn read_to(
     }
 }
 
-fn names_in(tree: &mut Tree, dir: &Place) -> wardian_vfs::Result<Vec<Vec<u8>>> {
+pub(crate) fn names_in(tree: &mut Tree, dir: &Place) -> wardian_vfs::Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     each_name(tree, dir, |_, name| {
         names.push(name);

@@ -27,11 +27,14 @@ mod archive;
 mod audit;
 pub mod blocking;
 mod budget;
+mod checks;
+mod directory;
 mod engine;
 mod env;
 mod error;
 mod extension;
 mod file_changes;
+mod file_parts;
 mod files;
 mod history;
 mod host_tool;
@@ -46,7 +49,9 @@ mod result;
 mod run;
 mod sandbox;
 mod snapshot;
+mod suggest;
 mod system;
+mod usage;
 
 pub use archive::ArchiveError;
 pub use engine::{Engine, EngineBuilder, EngineUsage};
@@ -55,22 +60,28 @@ pub use extension::{
     Extension, ExtensionAnswer, ExtensionCall, ExtensionSpec, Invocation, PYTHON_PACKAGES, PythonPackage,
 };
 pub use file_changes::FileChanges;
+pub use file_parts::WriteOptions;
 pub use files::{DirectoryEntry, DirectoryListing, Metadata};
 pub use history::HistoryEntry;
 pub use interactive::{Completion, EnteredLine, Interactive, Prompt};
 pub use limit::Limit;
-pub use mounts::MountMode;
+pub use mounts::{MountEntry, MountMode};
 pub use options::{Builder, Limits, Network, OnKill};
 pub use pool::PoolOptions;
-pub use result::{ErrorClass, RunResult, SandboxUsage, Truncated, Usage};
+#[doc(hidden)]
+pub use programs::program_names;
+pub use result::{ErrorClass, RunResult, Truncated, Usage};
 pub use run::Run;
 pub use sandbox::Sandbox;
 #[doc(hidden)]
 pub use sandbox::drop_aside;
 pub use snapshot::Snapshot;
+#[doc(hidden)]
+pub use suggest::{did_you_mean, suggest};
 pub use system::tune_process;
 #[doc(hidden)]
 pub use system::{guest_tasks, live_sandboxes, prepare};
+pub use usage::UsageNow;
 pub use wardian_audit::{
     AuditError, AuditLog, AuditRecord, Repaired as AuditRepaired, Rotation as AuditRotation,
     Verified as AuditVerified, VerifyError as AuditVerifyError, repair_audit, verify_audit,
@@ -78,6 +89,8 @@ pub use wardian_audit::{
 /// The host-tool gateway: native programs as commands, confined.
 #[doc(inline)]
 pub use wardian_hosttools as tools;
+#[doc(hidden)]
+pub use wardian_kernel::preparing;
 pub use wardian_kernel::{
     HostInput, HostOutput, Input, Mode as TerminalMode, Order as OutputOrder, Part as OutputPart,
     Piece as OutputPiece, Source as InputSource, SourceRead as InputRead, Stream as OutputStream, Terminal,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use wardian_vfs::{Change, Content, Errno, HostAccess, Mount, Recovery, Tree};
+use wardian_vfs::{Change, Content, Errno, HostAccess, Mount, NewEntry, Recovery, Tree};
 
 use crate::error::Error;
 use crate::sandbox::Sandbox;
@@ -19,6 +19,45 @@ pub enum MountMode {
     Overlay,
 }
 
+/// Something in a mount of files given as bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MountEntry {
+    /// A file.
+    File {
+        /// Its content.
+        content: Vec<u8>,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A directory, empty or with other entries below it.
+    Dir {
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A symbolic link.
+    Symlink {
+        /// Where it leads, in the sandbox.
+        target: String,
+    },
+}
+
+impl MountEntry {
+    /// A file that everybody may read and its owner may write.
+    pub fn file(content: impl Into<Vec<u8>>) -> MountEntry {
+        MountEntry::File { content: content.into(), mode: 0o644 }
+    }
+
+    fn into_entry(self) -> NewEntry {
+        match self {
+            MountEntry::File { content, mode } => {
+                NewEntry::File { content: Content::Bytes(Arc::from(content)), mode }
+            }
+            MountEntry::Dir { mode } => NewEntry::Dir { mode },
+            MountEntry::Symlink { target } => NewEntry::Symlink(target.into_bytes()),
+        }
+    }
+}
+
 /// A host directory in the sandbox.
 #[derive(Clone, Debug)]
 pub(crate) struct HostMount {
@@ -28,10 +67,10 @@ pub(crate) struct HostMount {
 }
 
 /// Something to mount.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum NewMount {
     Host(HostMount),
-    Files { path: String, files: Vec<(Vec<u8>, Content)>, writable: bool },
+    Files { path: String, entries: Vec<(Vec<u8>, NewEntry)>, writable: bool },
 }
 
 impl NewMount {
@@ -40,9 +79,20 @@ impl NewMount {
         files: impl IntoIterator<Item = (N, B)>,
         writable: bool,
     ) -> NewMount {
-        let content = |bytes: Vec<u8>| Content::Bytes(Arc::from(bytes));
-        let files = files.into_iter().map(|(name, bytes)| (name.into().into_bytes(), content(bytes.into())));
-        NewMount::Files { path: path.into(), files: files.collect(), writable }
+        NewMount::entries(
+            path,
+            files.into_iter().map(|(name, bytes)| (name, MountEntry::file(bytes))),
+            writable,
+        )
+    }
+
+    pub(crate) fn entries<N: Into<String>>(
+        path: impl Into<String>,
+        entries: impl IntoIterator<Item = (N, MountEntry)>,
+        writable: bool,
+    ) -> NewMount {
+        let entry = |(name, entry): (N, MountEntry)| (name.into().into_bytes(), entry.into_entry());
+        NewMount::Files { path: path.into(), entries: entries.into_iter().map(entry).collect(), writable }
     }
 
     /// Returns whether mounting it may have to wait for a disk.
@@ -59,18 +109,29 @@ impl NewMount {
     ) -> Result<(), Error> {
         let (path, mount) = match self {
             NewMount::Host(mount) => (&mount.path, mount.open(state, tell)?),
-            NewMount::Files { path, files, writable: true } => (path, Mount::Files(files.clone())),
-            NewMount::Files { path, files, writable: false } => (path, Mount::ReadOnlyFiles(files.clone())),
+            NewMount::Files { path, entries, writable } => {
+                (path, Mount::Entries { entries: entries.clone(), writable: *writable })
+            }
         };
         if !path.starts_with('/') || path.split('/').any(|name| name == "..") {
             return Err(Error::Option(format!("not a path to mount at: {path:?}")));
         }
-        if let NewMount::Files { files, .. } = self
-            && files.iter().any(|(name, _)| !is_plain(name))
+        if let NewMount::Files { entries, .. } = self
+            && entries.iter().any(|(name, _)| !is_plain(name))
         {
             return Err(Error::Option(format!("a file to mount at {path} has a name that leads elsewhere")));
         }
-        tree.mount(path.as_bytes(), mount).map_err(|errno| Error::refused(errno, path.as_bytes()))
+        tree.mount(path.as_bytes(), mount).map_err(|errno| match errno {
+            Errno::EBUSY if path.bytes().all(|byte| byte == b'/') => Error::refused(
+                errno,
+                b"cannot mount at /: it is the sandbox's root (use a directory such as /src)",
+            ),
+            Errno::EBUSY => Error::refused(
+                errno,
+                format!("cannot mount at {path}: it is already a mount point").as_bytes(),
+            ),
+            errno => Error::refused(errno, path.as_bytes()),
+        })
     }
 }
 
@@ -130,6 +191,16 @@ impl Sandbox {
         writable: bool,
     ) -> Result<(), Error> {
         self.add_mount(NewMount::files(path, files, writable)).await
+    }
+
+    /// Does the same with modes, empty directories and links.
+    pub async fn mount_entries<N: Into<String>>(
+        &self,
+        path: impl Into<String>,
+        entries: impl IntoIterator<Item = (N, MountEntry)>,
+        writable: bool,
+    ) -> Result<(), Error> {
+        self.add_mount(NewMount::entries(path, entries, writable)).await
     }
 
     async fn add_mount(&self, mount: NewMount) -> Result<(), Error> {

@@ -10,11 +10,12 @@ use wardian_hosttools::ToolSandbox;
 use wardian_kernel::{Allowlist, Rules};
 use wardian_vfs::{Quota, Tree};
 
+use crate::checks;
 use crate::engine::Engine;
 use crate::error::{Error, lost};
 use crate::extension::{self, Extension};
 use crate::host_tool::HostTool;
-use crate::mounts::{HostMount, MountMode, NewMount};
+use crate::mounts::{HostMount, MountEntry, MountMode, NewMount};
 use crate::sandbox::Sandbox;
 use crate::system::System;
 
@@ -176,7 +177,7 @@ impl Builder {
         self
     }
 
-    /// Sets the shell's initial directory, from which file calls also resolve relative paths; `/home/user` by default.
+    /// Sets the shell's initial directory; `/home/user` by default.
     pub fn cwd(mut self, cwd: impl Into<String>) -> Builder {
         self.cwd = cwd.into();
         self
@@ -196,6 +197,17 @@ impl Builder {
         writable: bool,
     ) -> Builder {
         self.mounts.push(NewMount::files(path, files, writable));
+        self
+    }
+
+    /// Does the same with modes, empty directories and links.
+    pub fn mount_entries<N: Into<String>>(
+        mut self,
+        path: impl Into<String>,
+        entries: impl IntoIterator<Item = (N, MountEntry)>,
+        writable: bool,
+    ) -> Builder {
+        self.mounts.push(NewMount::entries(path, entries, writable));
         self
     }
 
@@ -318,6 +330,8 @@ impl Builder {
         if self.nice > 19 {
             return Err(Error::Option(format!("nice is from 0 to 19, not {}", self.nice)));
         }
+        checks::limits(&self.limits)?;
+        checks::paths(&self.cwd, self.writable_paths.as_deref())?;
         check_length("toolAllowlist", self.tool_names, TOOL_NAMES)?;
         for tool in std::mem::take(&mut self.host_tools) {
             self.extensions.push(tool.into_extension(&self.mounts)?);
@@ -335,6 +349,9 @@ impl Builder {
         } else {
             let mut mount = |mount: &NewMount| mount.add_to(&mut tree, None, &|_| ());
             self.mounts.iter().try_for_each(&mut mount)?;
+        }
+        if let Some(list) = &self.tool_allowlist {
+            checks::allowlist(list, &tree)?;
         }
         if let Some(paths) = self.writable_paths {
             tree.set_writable_paths(Some(paths.into_iter().map(String::into_bytes).collect()));
@@ -385,8 +402,8 @@ impl Builder {
 
 /// The most that the names of an allowlist take.
 const TOOL_NAMES: usize = 64 << 10;
-/// The most that the variables a sandbox starts with take.
-const ENVIRONMENT: usize = 1 << 20;
+/// The most that the variables a sandbox, or one run, starts with take.
+pub(crate) const ENVIRONMENT: usize = 1 << 20;
 
 /// Checks that an option that is kept for each sandbox is not too long.
 pub(crate) fn check_length(option: &str, bytes: usize, limit: usize) -> Result<(), Error> {

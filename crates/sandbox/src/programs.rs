@@ -26,6 +26,11 @@ pub(crate) const LATER: &[Shipped] = &[
     Shipped { name: "sqlite3", compressed: include_bytes!("../../../guests/dist/sqlite3.wasm.zst") },
 ];
 
+/// Returns the names of all programs that ship with Wardian, those of every sandbox first.
+pub fn program_names() -> Vec<&'static str> {
+    [&SHELL, &TOOLS].into_iter().chain(LATER).map(|program| program.name).collect()
+}
+
 const MANIFEST: &str = include_str!("../../../guests/dist/MANIFEST");
 
 /// What the manifest says about a program.

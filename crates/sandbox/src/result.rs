@@ -66,20 +66,6 @@ impl ErrorClass {
     }
 }
 
-/// What a sandbox uses at a moment, as its limits count it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SandboxUsage {
-    /// Processes, including the shell.
-    pub processes: usize,
-    /// Bytes of memory.
-    pub memory_bytes: u64,
-    /// Bytes of files.
-    pub fs_bytes: u64,
-    /// Files, directories and links.
-    pub file_count: u64,
-}
-
 /// The resources a run used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -14,7 +14,7 @@ use crate::audit::Event;
 use crate::env;
 use crate::error::{Error, lost};
 use crate::limit::Limit;
-use crate::options::{OnKill, check_variable};
+use crate::options::{ENVIRONMENT, OnKill, check_length, check_variable};
 use crate::result::{ErrorClass, RunResult, Truncated, Usage, judge, note};
 use crate::sandbox::{Sandbox, SessionGuard};
 
@@ -212,6 +212,9 @@ impl Sandbox {
             self.inner().record(Event::LimitExceeded { limit: "commandBytes" });
             return Ok(RunResult::too_long(run.command.len(), limits.command_bytes));
         }
+        let given =
+            run.env.iter().map(|(name, value)| name.len() + value.len() + size_of::<(String, String)>());
+        check_length("env", given.sum(), ENVIRONMENT)?;
         for (name, value) in &run.env {
             check_variable(name, value)?;
         }
@@ -313,6 +316,7 @@ impl InProgress {
         inner.record(Event::CommandStart { command: &command.script });
         let start = Instant::now();
         let finished = session.run(command).await;
+        inner.directory.follow(&session);
         let duration = start.elapsed();
         let peak_memory_bytes = self.machine.peak_memory();
         drop(running);

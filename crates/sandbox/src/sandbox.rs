@@ -10,11 +10,11 @@ use wardian_kernel::{AtRest, Machine, Session};
 use wardian_vfs::{Quota, Tree};
 
 use crate::audit::{self, Event};
+use crate::directory::Directory;
 use crate::engine::Engine;
 use crate::error::{Error, lost};
 use crate::history::History;
 use crate::options::{Builder, Limits, Setup};
-use crate::result::SandboxUsage;
 use crate::system::System;
 
 /// A sandbox. Cloning the handle shares it; [`Sandbox::fork`] creates another. Dropping the last handle destroys it.
@@ -32,6 +32,8 @@ pub(crate) struct Inner {
     /// How to cancel the running command.
     pub(crate) running: Arc<Mutex<Option<Arc<Notify>>>>,
     pub(crate) history: Mutex<History>,
+    /// Where relative paths start.
+    pub(crate) directory: Directory,
     destroyed: AtomicBool,
 }
 
@@ -124,6 +126,7 @@ impl Sandbox {
             system,
             setup,
             machine: Mutex::new(machine),
+            directory: Directory::of(&session),
             session: Arc::new(AsyncMutex::new(Some(session))),
             running: Arc::default(),
             history: Mutex::new(history),
@@ -149,6 +152,7 @@ impl Sandbox {
         let (machine, new) = put_in_machine(&self.0.system, &self.0.setup, tree, rest)?;
         let old = std::mem::replace(&mut *self.0.machine.lock(), machine);
         old.close();
+        self.0.directory.follow(&new);
         *session = new;
         *self.0.history.lock() = history;
         Ok(old)
@@ -171,19 +175,6 @@ impl Sandbox {
     /// Returns the engine it was built from.
     pub fn engine(&self) -> Engine {
         Engine::of(&self.0.system)
-    }
-
-    /// Returns what it uses now.
-    pub async fn usage(&self) -> Result<SandboxUsage, Error> {
-        let machine = self.live()?;
-        let census = machine.census();
-        let files = machine.tree().await.usage();
-        Ok(SandboxUsage {
-            processes: census.processes - census.zombies,
-            memory_bytes: census.memory_charged,
-            fs_bytes: files.bytes,
-            file_count: files.inodes,
-        })
     }
 
     /// Returns its limits.
@@ -211,11 +202,7 @@ impl Sandbox {
 
     /// Makes a path from outside absolute.
     pub(crate) fn absolute(&self, path: impl AsRef<[u8]>) -> Vec<u8> {
-        match path.as_ref() {
-            // An empty path is nowhere, not here.
-            path if path.is_empty() || path.starts_with(b"/") => path.to_vec(),
-            path => [self.0.setup.cwd.as_bytes(), b"/", path].concat(),
-        }
+        self.0.directory.absolute(path.as_ref(), &self.0.setup.cwd)
     }
 
     /// Fails if the audit log cannot be written: nothing is done that could not be recorded.

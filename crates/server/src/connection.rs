@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
@@ -19,6 +19,8 @@ use crate::outbox::Outbox;
 use crate::params::Params;
 use crate::rpc::{self, Message, Misfit, PARSE_ERROR, Request, RpcError};
 use crate::session::{Session, Shared};
+use crate::tenant::Tenant;
+use crate::trace::Trace;
 
 /// How many calls that never wait for a run may be in progress. No more lines are read until one is done.
 const CALLS: usize = 256;
@@ -50,16 +52,26 @@ struct Kill(Option<Value>);
 /// Serves a client until it disconnects.
 pub(crate) async fn serve(
     shared: Arc<Shared>,
+    tenant: Tenant,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
+    end: impl Future<Output = ()>,
 ) {
+    let metrics = shared.metrics.clone();
+    let _counted = metrics.client();
     let (outbox, lines) = Outbox::new(shared.answers.clone());
     let mut writer = tokio::spawn(lines.write_to(output));
-    let mut connection = Connection::new(Session::new(shared, outbox.clone()));
-    let kill = tokio::select! {
-        kill = connection.read(input) => kill,
+    let mut connection = Connection::new(Session::new(shared, tenant, outbox.clone()));
+    let (client, since) = (connection.session.client, Instant::now());
+    tracing::info!(client, "connected");
+    let (kill, why) = tokio::select! {
+        kill = connection.read(input) => {
+            let why = if kill.is_some() { "kill" } else { "its input ended" };
+            (kill, why)
+        }
         // Nobody listens any more.
-        _ = &mut writer => None,
+        _ = &mut writer => (None, "it does not read"),
+        () = end => (None, "shutdown"),
     };
     connection.session.end().await;
     let farewell = async {
@@ -74,6 +86,7 @@ pub(crate) async fn serve(
     };
     let _ = tokio::time::timeout(FAREWELL, farewell).await;
     writer.abort();
+    tracing::info!(client, why, ms = since.elapsed().as_millis(), "disconnected");
 }
 
 impl Connection {
@@ -127,25 +140,29 @@ impl Connection {
                 self.answer(id, outcome).await;
                 None
             }
-            Some(Read::Job(id, job)) => {
-                self.job(id, job, size).await;
+            Some(Read::Job(id, job, trace)) => {
+                self.job(id, job, trace, size).await;
                 None
             }
         }
     }
 
-    async fn job(&mut self, id: Option<Value>, job: Job, size: usize) {
+    async fn job(&mut self, id: Option<Value>, job: Job, trace: Trace, size: usize) {
         let kib = u32::try_from(size / 1024 + 1).unwrap_or(u32::MAX);
         match job {
             Job::Kill => {}
             Job::AtOnce(task) => {
                 let place = self.calls.clone().acquire_owned().await;
                 let room = self.calls_kib.clone().acquire_many_owned(kib.min(CALLS_KIB)).await;
-                self.start(id, task, (place, room));
+                self.start(id, task, trace, (place, room));
             }
             Job::InTurn(task) => match self.waiting_room(kib) {
-                Some(room) => self.start(id, task, room),
-                None => self.answer(id, Err(RpcError::internal("Too many requests are waiting"))).await,
+                Some(room) => self.start(id, task, trace, room),
+                None => {
+                    let error = RpcError::internal("Too many requests are waiting");
+                    trace.refused(&error);
+                    self.answer(id, Err(error)).await;
+                }
             },
         }
     }
@@ -160,10 +177,13 @@ impl Connection {
     }
 
     /// Does the work concurrently; what it `holds` is released once the response is sent.
-    fn start(&mut self, id: Option<Value>, task: Task, holds: impl Send + 'static) {
+    fn start(&mut self, id: Option<Value>, task: Task, trace: Trace, holds: impl Send + 'static) {
         let session = self.session.clone();
         self.tasks.spawn(async move {
+            let counted = session.shared.metrics.waits();
             let outcome = survive(task.work).await;
+            drop(counted);
+            trace.end(&outcome);
             if let Some(id) = id {
                 respond(&session, id, outcome).await;
             }
@@ -202,7 +222,7 @@ async fn respond(session: &Session, id: Value, outcome: Result<Answer, RpcError>
 
 /// What a line comes to.
 enum Read {
-    Job(Option<Value>, Job),
+    Job(Option<Value>, Job, Trace),
     Answer(Option<Value>, Result<Value, RpcError>),
     Kill(Option<Value>),
 }
@@ -212,6 +232,7 @@ fn understand(session: &Arc<Session>, line: &Line) -> Option<Read> {
     let message = match line {
         Line::TooLong => {
             let error = RpcError::new(PARSE_ERROR, "Request too large");
+            session.shared.metrics.refused(error.code);
             return Some(Read::Answer(Some(Value::Null), Err(error)));
         }
         Line::Whole(line) if line.trim_ascii().is_empty() => return None,
@@ -222,12 +243,21 @@ fn understand(session: &Arc<Session>, line: &Line) -> Option<Read> {
             session.callbacks.answer(&id, outcome);
             None
         }
-        Err(Misfit { id, error }) => Some(Read::Answer(id, Err(error))),
+        Err(Misfit { id, error }) => {
+            session.shared.metrics.refused(error.code);
+            tracing::info!(client = session.client, code = error.code, "a line was refused");
+            Some(Read::Answer(id, Err(error)))
+        }
         Ok(Message::Request(Request { id, method, params })) => {
-            Some(match methods::prepare(session, id.as_ref(), &method, Params::new(params)) {
-                Err(error) => Read::Answer(id, Err(error)),
+            let (metrics, params) = (session.shared.metrics.clone(), Params::new(params));
+            let trace = Trace::new(metrics, session.client, id.as_ref(), &method, params.peek("sandboxId"));
+            Some(match methods::prepare(session, id.as_ref(), &method, params) {
+                Err(error) => {
+                    trace.refused(&error);
+                    Read::Answer(id, Err(error))
+                }
                 Ok(Job::Kill) => Read::Kill(id),
-                Ok(job) => Read::Job(id, job),
+                Ok(job) => Read::Job(id, job, trace),
             })
         }
     }
@@ -246,7 +276,7 @@ async fn survive(work: Work) -> Result<Answer, RpcError> {
 /// Returns the response to a line of a client that has no sandbox.
 pub(crate) fn answer_without_sandbox(shared: Arc<Shared>, line: &[u8]) -> Option<Vec<u8>> {
     let (outbox, _lines) = Outbox::new(shared.answers.clone());
-    let session = Session::new(shared, outbox);
+    let session = Session::new(shared, Tenant::Owner, outbox);
     match understand(&session, &Line::Whole(line.to_vec()))? {
         Read::Answer(id, outcome) => Some(rpc::response(id?, outcome)),
         Read::Job(..) | Read::Kill(_) => None,

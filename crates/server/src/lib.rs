@@ -42,11 +42,14 @@ mod lane;
 #[doc(hidden)]
 pub mod line;
 mod methods;
+mod metrics;
 mod outbox;
 mod params;
 mod rpc;
 mod session;
 mod socket;
+mod tenant;
+mod trace;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -54,24 +57,64 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 
+pub use admission::max_clients;
 pub use http::{Http, HttpError};
 pub use methods::result_object;
-pub use socket::SocketError;
+pub use socket::{Socket, SocketError};
 
 use session::Shared;
+use tenant::Tenant;
 
 /// A server's options.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The directory for `persistence.export` and `persistence.import`; without it they have no files.
     pub state_dir: Option<PathBuf>,
-    /// The maximum number of named sandboxes and forks of all clients together.
+    /// The maximum number of sandboxes of all clients together.
     pub max_sandboxes: usize,
+    /// The maximum number of clients of a socket at once; further ones are turned away. By default 1,024, or
+    /// [`max_clients`] if that is less.
+    pub max_clients: usize,
+}
+
+/// Why a server cannot work with its options.
+#[derive(Debug, thiserror::Error)]
+pub enum OptionsError {
+    /// The state directory does not exist, or cannot be written.
+    #[error("cannot keep states in {0}: {1}")]
+    StateDir(PathBuf, std::io::Error),
+    /// There are not enough descriptors for so many clients.
+    #[error("{0} clients are too many: the limit of open files (ulimit -n) allows at most {1}")]
+    MaxClients(usize, usize),
+    /// Nobody could connect, or nobody create anything.
+    #[error("{0} must be at least 1")]
+    Zero(&'static str),
+}
+
+impl Options {
+    /// Checks that a server can work with them.
+    pub fn check(&self) -> Result<(), OptionsError> {
+        for (name, number) in [("max-clients", self.max_clients), ("max-sandboxes", self.max_sandboxes)] {
+            if number == 0 {
+                return Err(OptionsError::Zero(name));
+            }
+        }
+        if self.max_clients > max_clients() {
+            return Err(OptionsError::MaxClients(self.max_clients, max_clients()));
+        }
+        match &self.state_dir {
+            None => Ok(()),
+            Some(dir) => match tempfile::NamedTempFile::new_in(dir) {
+                Ok(_) => Ok(()),
+                Err(error) => Err(OptionsError::StateDir(dir.clone(), error)),
+            },
+        }
+    }
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { state_dir: None, max_sandboxes: 4096 }
+        Options { state_dir: None, max_sandboxes: 4096, max_clients: admission::clients() }
     }
 }
 
@@ -87,6 +130,9 @@ impl Server {
             state_dir: options.state_dir,
             room: Arc::new(Semaphore::new(max_sandboxes)),
             max_sandboxes,
+            max_clients: options.max_clients.min(Semaphore::MAX_PERMITS),
+            metrics: Arc::default(),
+            clients: session::Clients::default(),
             answers: budget::Shared::new(),
             heavy: Arc::new(Semaphore::new(session::heavy_at_once())),
             waiting_kib: Arc::new(Semaphore::new(session::WAITING_KIB)),
@@ -94,13 +140,23 @@ impl Server {
     }
 
     /// Serves one client until its input ends, it stops reading for good, or it sends `kill`. All its sandboxes are then
-    /// destroyed.
+    /// destroyed. The states in the state directory are its own.
     pub async fn serve(
         &self,
         input: impl AsyncRead + Unpin,
         output: impl AsyncWrite + Unpin + Send + 'static,
     ) {
-        connection::serve(self.0.clone(), input, output).await;
+        self.serve_until(input, output, std::future::pending()).await;
+    }
+
+    /// Does the same, but also until `end`: what runs then is answered as cancelled.
+    pub async fn serve_until(
+        &self,
+        input: impl AsyncRead + Unpin,
+        output: impl AsyncWrite + Unpin + Send + 'static,
+        end: impl Future<Output = ()>,
+    ) {
+        connection::serve(self.0.clone(), Tenant::Owner, input, output, end).await;
     }
 }
 

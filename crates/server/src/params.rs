@@ -1,7 +1,7 @@
 //! The params of a request, each read by name and type.
 //!
-//! A param that is `null` is treated as absent. One of the wrong type is an error that names it; unknown ones are
-//! ignored.
+//! A param that is `null` is treated as absent. One of the wrong type is an error that names it, and so is an unknown one:
+//! [`Params::done`] refuses what nobody has asked for.
 
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Value};
+use wardian::did_you_mean;
 
 use crate::rpc::RpcError;
 
@@ -17,6 +18,9 @@ pub(crate) static BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
+
+/// How much of a name is shown in a message.
+const NAME_SHOWN: usize = 100;
 
 /// Bytes as base64.
 pub(crate) fn encode(bytes: &[u8]) -> String {
@@ -38,22 +42,47 @@ pub(crate) struct Params {
     values: Map<String, Value>,
     /// The prefix of a name in messages: `limits.` within `limits`.
     prefix: String,
+    /// The names that were asked for.
+    asked: Vec<&'static str>,
 }
 
 impl Params {
     pub(crate) fn new(values: Map<String, Value>) -> Params {
-        Params { values, prefix: String::new() }
+        Params::within(values, String::new())
+    }
+
+    fn within(values: Map<String, Value>, prefix: String) -> Params {
+        Params { values, prefix, asked: Vec::new() }
+    }
+
+    /// Refuses what is left: nobody knows it. To be called when all params are read, before anything is done.
+    pub(crate) fn done(&self) -> Result<(), RpcError> {
+        let Some(name) = self.values.keys().next() else { return Ok(()) };
+        let hint = did_you_mean(name, self.asked.iter().copied());
+        let name: String = self.named(name).chars().take(NAME_SHOWN).collect();
+        Err(RpcError::params(format!("Unknown param: {name}{hint}")))
+    }
+
+    /// Does the same, and returns what was read.
+    pub(crate) fn done_with<T>(self, read: T) -> Result<T, RpcError> {
+        self.done().map(|()| read)
+    }
+
+    /// What comes before a name in messages.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
     }
 
     fn named(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }
 
-    fn ill_typed(&self, name: &str, wanted: &str) -> RpcError {
+    pub(crate) fn ill_typed(&self, name: &str, wanted: &str) -> RpcError {
         RpcError::params(format!("{} must be {wanted}", self.named(name)))
     }
 
-    fn take(&mut self, name: &str) -> Option<Value> {
+    fn take(&mut self, name: &'static str) -> Option<Value> {
+        self.asked.push(name);
         self.values.remove(name).filter(|value| !value.is_null())
     }
 
@@ -62,12 +91,25 @@ impl Params {
         value.ok_or_else(|| RpcError::params(format!("Missing required param: {}", self.named(name))))
     }
 
-    /// Returns whether it was given at all.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.values.get(name).is_some_and(|value| !value.is_null())
+    /// Returns a string without reading it.
+    pub(crate) fn peek(&self, name: &str) -> Option<&str> {
+        self.values.get(name)?.as_str()
     }
 
-    pub(crate) fn string(&mut self, name: &str) -> Result<Option<String>, RpcError> {
+    /// Reads a param whose value does not matter.
+    pub(crate) fn ignore(&mut self, name: &'static str) {
+        self.take(name);
+    }
+
+    /// Refuses a param that is known but not supported, and says why.
+    pub(crate) fn refuse(&mut self, name: &'static str, why: &str) -> Result<(), RpcError> {
+        match self.take(name) {
+            None => Ok(()),
+            Some(_) => Err(RpcError::params(format!("{} {why}", self.named(name)))),
+        }
+    }
+
+    pub(crate) fn string(&mut self, name: &'static str) -> Result<Option<String>, RpcError> {
         match self.take(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -75,12 +117,12 @@ impl Params {
         }
     }
 
-    pub(crate) fn required_string(&mut self, name: &str) -> Result<String, RpcError> {
+    pub(crate) fn required_string(&mut self, name: &'static str) -> Result<String, RpcError> {
         let value = self.string(name)?;
         self.required(name, value)
     }
 
-    pub(crate) fn flag(&mut self, name: &str) -> Result<Option<bool>, RpcError> {
+    pub(crate) fn flag(&mut self, name: &'static str) -> Result<Option<bool>, RpcError> {
         match self.take(name) {
             None => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(flag)),
@@ -89,7 +131,7 @@ impl Params {
     }
 
     /// Returns a whole number from 0; `4.0` is one as well.
-    pub(crate) fn number(&mut self, name: &str) -> Result<Option<u64>, RpcError> {
+    pub(crate) fn number(&mut self, name: &'static str) -> Result<Option<u64>, RpcError> {
         let Some(value) = self.take(name) else { return Ok(None) };
         let whole = value.as_u64().or_else(|| {
             let number = value.as_f64()?;
@@ -99,18 +141,25 @@ impl Params {
     }
 
     /// Returns the same as a size in memory.
-    pub(crate) fn size(&mut self, name: &str) -> Result<Option<usize>, RpcError> {
+    pub(crate) fn size(&mut self, name: &'static str) -> Result<Option<usize>, RpcError> {
         Ok(self.number(name)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
     }
 
+    /// Returns permission bits.
+    pub(crate) fn mode(&mut self) -> Result<Option<u32>, RpcError> {
+        let Some(mode) = self.number("mode")? else { return Ok(None) };
+        let mode = u32::try_from(mode).ok().filter(|mode| *mode <= 0o7777);
+        mode.map(Some).ok_or_else(|| self.ill_typed("mode", "permission bits, at most 4095 (octal 7777)"))
+    }
+
     /// Returns a whole number of either sign.
-    pub(crate) fn integer(&mut self, name: &str) -> Result<Option<i64>, RpcError> {
+    pub(crate) fn integer(&mut self, name: &'static str) -> Result<Option<i64>, RpcError> {
         let Some(value) = self.take(name) else { return Ok(None) };
         value.as_i64().map(Some).ok_or_else(|| self.ill_typed(name, "a whole number"))
     }
 
     /// Returns milliseconds; 0 means no limit.
-    pub(crate) fn timeout(&mut self, name: &str) -> Result<Option<Option<Duration>>, RpcError> {
+    pub(crate) fn timeout(&mut self, name: &'static str) -> Result<Option<Option<Duration>>, RpcError> {
         let Some(value) = self.take(name) else { return Ok(None) };
         let millis = value.as_f64().filter(|millis| *millis >= 0.0);
         let duration = millis.and_then(|millis| Duration::try_from_secs_f64(millis / 1000.0).ok());
@@ -120,36 +169,34 @@ impl Params {
         }
     }
 
-    pub(crate) fn bytes(&mut self, name: &str) -> Result<Option<Vec<u8>>, RpcError> {
+    pub(crate) fn bytes(&mut self, name: &'static str) -> Result<Option<Vec<u8>>, RpcError> {
         let Some(text) = self.string(name)? else { return Ok(None) };
         decode(&text).map(Some).ok_or_else(|| self.ill_typed(name, "base64"))
     }
 
-    pub(crate) fn required_bytes(&mut self, name: &str) -> Result<Vec<u8>, RpcError> {
+    pub(crate) fn required_bytes(&mut self, name: &'static str) -> Result<Vec<u8>, RpcError> {
         let value = self.bytes(name)?;
         self.required(name, value)
     }
 
     /// Returns a nested object, whose params are then named `name.…`.
-    pub(crate) fn object(&mut self, name: &str) -> Result<Option<Params>, RpcError> {
+    pub(crate) fn object(&mut self, name: &'static str) -> Result<Option<Params>, RpcError> {
         match self.take(name) {
             None => Ok(None),
-            Some(Value::Object(values)) => {
-                Ok(Some(Params { values, prefix: format!("{}.", self.named(name)) }))
-            }
+            Some(Value::Object(values)) => Ok(Some(Params::within(values, format!("{}.", self.named(name))))),
             Some(_) => Err(self.ill_typed(name, "an object")),
         }
     }
 
     /// Returns an array of nested objects.
-    pub(crate) fn objects(&mut self, name: &str) -> Result<Vec<Params>, RpcError> {
+    pub(crate) fn objects(&mut self, name: &'static str) -> Result<Vec<Params>, RpcError> {
         let wanted = "an array of objects";
         match self.take(name) {
             None => Ok(Vec::new()),
             Some(Value::Array(values)) => {
                 let object = |(number, value)| match value {
                     Value::Object(values) => {
-                        Ok(Params { values, prefix: format!("{}[{number}].", self.named(name)) })
+                        Ok(Params::within(values, format!("{}[{number}].", self.named(name))))
                     }
                     _ => Err(self.ill_typed(name, wanted)),
                 };
@@ -159,7 +206,7 @@ impl Params {
         }
     }
 
-    pub(crate) fn strings(&mut self, name: &str) -> Result<Option<Vec<String>>, RpcError> {
+    pub(crate) fn strings(&mut self, name: &'static str) -> Result<Option<Vec<String>>, RpcError> {
         let wanted = "an array of strings";
         match self.take(name) {
             None => Ok(None),
@@ -176,13 +223,33 @@ impl Params {
 
     /// Returns all of them as strings.
     pub(crate) fn all_strings(mut self) -> Result<Vec<(String, String)>, RpcError> {
-        let names: Vec<String> = self.values.keys().cloned().collect();
-        names.into_iter().map(|name| Ok((name.clone(), self.required_string(&name)?))).collect()
+        let values = std::mem::take(&mut self.values);
+        let string = |(name, value): (String, Value)| match value {
+            Value::String(text) => Ok((name, text)),
+            Value::Null => self.required(&name, None).map(|text| (name, text)),
+            _ => Err(self.ill_typed(&name, "a string")),
+        };
+        values.into_iter().map(string).collect()
     }
 
-    /// Returns all of them as bytes.
-    pub(crate) fn all_bytes(mut self) -> Result<Vec<(String, Vec<u8>)>, RpcError> {
-        let names: Vec<String> = self.values.keys().cloned().collect();
-        names.into_iter().map(|name| Ok((name.clone(), self.required_bytes(&name)?))).collect()
+    /// Returns all of them, each a string or an object.
+    pub(crate) fn all_strings_or_objects(mut self) -> Result<Vec<(String, TextOrObject)>, RpcError> {
+        let values = std::mem::take(&mut self.values);
+        let read = |(name, value): (String, Value)| match value {
+            Value::String(text) => Ok((name, TextOrObject::Text(text))),
+            Value::Object(values) => {
+                let prefix = format!("{}.", self.named(&name));
+                Ok((name, TextOrObject::Object(Params::within(values, prefix))))
+            }
+            Value::Null => self.required(&name, None).map(|text| (name, TextOrObject::Text(text))),
+            _ => Err(self.ill_typed(&name, "a string")),
+        };
+        values.into_iter().map(read).collect()
     }
+}
+
+/// A param that has a short form and a long one.
+pub(crate) enum TextOrObject {
+    Text(String),
+    Object(Params),
 }

@@ -2,20 +2,22 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use wardian::{Builder, Sandbox, Snapshot};
+use wardian::{Builder, Sandbox, Snapshot, UsageNow};
 
 use crate::budget;
 use crate::callback::Callbacks;
 use crate::lane::{Hold, Lane, Turn};
+use crate::metrics::Metrics;
 use crate::outbox::Outbox;
 use crate::rpc::{INVALID_REQUEST, RpcError};
+use crate::tenant::Tenant;
 
 /// The maximum number of snapshots per client: no call drops one.
 const SNAPSHOTS: usize = 4096;
@@ -24,15 +26,38 @@ const SNAPSHOTS: usize = 4096;
 pub(crate) struct Shared {
     /// Where states are written that are too long for a line.
     pub(crate) state_dir: Option<PathBuf>,
-    /// Capacity for sandboxes other than those that `create` creates.
+    /// Capacity for sandboxes.
     pub(crate) room: Arc<Semaphore>,
     pub(crate) max_sandboxes: usize,
+    pub(crate) max_clients: usize,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) clients: Clients,
     /// Memory for answers.
     pub(crate) answers: Arc<budget::Shared>,
     /// Turns for work that takes long for its size: see [`Session::heavy`].
     pub(crate) heavy: Arc<Semaphore>,
     /// Memory for requests that wait for runs.
     pub(crate) waiting_kib: Arc<Semaphore>,
+}
+
+/// All clients, by number.
+#[derive(Default)]
+pub(crate) struct Clients {
+    last: AtomicU64,
+    sessions: Mutex<BTreeMap<u64, Weak<Session>>>,
+}
+
+impl Clients {
+    /// Returns what all their sandboxes use now.
+    pub(crate) fn usage(&self) -> UsageNow {
+        let sessions: Vec<Arc<Session>> = self.sessions.lock().values().filter_map(Weak::upgrade).collect();
+        let mut sum = UsageNow::default();
+        for used in sessions.iter().map(|session| session.usage()) {
+            sum.processes += used.processes;
+            sum.memory_bytes += used.memory_bytes;
+        }
+        sum
+    }
 }
 
 /// How many KiB of requests of all clients may wait for runs, beyond the first of each client.
@@ -49,6 +74,10 @@ pub(crate) type Heavy = (Option<OwnedSemaphorePermit>, Option<OwnedSemaphorePerm
 /// What a client has.
 pub(crate) struct Session {
     pub(crate) shared: Arc<Shared>,
+    /// Its number, for the log.
+    pub(crate) client: u64,
+    /// Whose states it reads and writes.
+    tenant: Mutex<Tenant>,
     pub(crate) outbox: Outbox,
     pub(crate) callbacks: Arc<Callbacks>,
     /// The longest line it may send.
@@ -272,11 +301,40 @@ fn unknown(id: &str) -> RpcError {
 }
 
 impl Session {
-    pub(crate) fn new(shared: Arc<Shared>, outbox: Outbox) -> Arc<Session> {
+    pub(crate) fn new(shared: Arc<Shared>, tenant: Tenant, outbox: Outbox) -> Arc<Session> {
+        let client = shared.clients.last.fetch_add(1, Ordering::Relaxed) + 1;
+        let tenant = Mutex::new(tenant);
         let callbacks = Arc::new(Callbacks::new(outbox.clone()));
         let line_limit = AtomicUsize::new(LINE_LIMIT);
         let heavy = Arc::new(Semaphore::new(1));
-        Arc::new(Session { shared, outbox, callbacks, line_limit, heavy, table: Mutex::default() })
+        let table = Mutex::default();
+        let session =
+            Arc::new(Session { shared, client, tenant, outbox, callbacks, line_limit, heavy, table });
+        session.shared.clients.sessions.lock().insert(client, Arc::downgrade(&session));
+        session
+    }
+
+    /// Returns whose states it reads and writes.
+    pub(crate) fn tenant(&self) -> Tenant {
+        self.tenant.lock().clone()
+    }
+
+    pub(crate) fn set_tenant(&self, tenant: Tenant) {
+        *self.tenant.lock() = tenant;
+    }
+
+    /// Returns what its sandboxes use now.
+    fn usage(&self) -> UsageNow {
+        let table = self.table.lock();
+        let mut sum = UsageNow::default();
+        for entry in table.others.values().chain(&table.root) {
+            if let Slot::Live(sandbox) = &*entry.slot.lock() {
+                let used = sandbox.usage_now();
+                sum.processes += used.processes;
+                sum.memory_bytes += used.memory_bytes;
+            }
+        }
+        sum
     }
 
     /// Waits for a turn for work that takes long for its size. Whoever has one must not wait for a client.
@@ -310,15 +368,15 @@ impl Session {
         builder: &Builder,
         line_limit: Option<usize>,
         storage: bool,
-    ) -> Arc<Entry> {
-        let root = Entry::new(Origin::Root, None);
+    ) -> Result<Arc<Entry>, RpcError> {
+        let root = Entry::new(Origin::Root, self.room(1)?.pop());
         let line_limit = line_limit.map_or(LINE_LIMIT, |bytes| bytes.clamp(1 << 10, 128 << 20));
         self.line_limit.store(line_limit, Ordering::Relaxed);
         let mut table = self.table.lock();
         table.root = Some(root.clone());
         table.builder = Some(builder.clone());
         table.storage = storage;
-        root
+        Ok(root)
     }
 
     /// It could not be created: another `create` may follow.
@@ -435,6 +493,12 @@ impl Session {
             ending.spawn(async move { entry.end().await });
         }
         ending.join_all().await;
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.shared.clients.sessions.lock().remove(&self.client);
     }
 }
 

@@ -6,13 +6,16 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream as BlockingStream;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::time::Duration;
 
 use rustix::fs::Mode;
 use tokio::net::UnixListener;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::Server;
 use crate::admission::Admission;
+use crate::tenant::Tenant;
+use crate::{Server, connection};
 
 /// Why the socket could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -30,30 +33,59 @@ pub enum SocketError {
     },
 }
 
+/// How long clients may take to be told that it is over.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// A socket that is open, before anybody is served.
+pub struct Socket {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Socket {
+    /// Opens a socket at `path`, for this user only.
+    pub fn bind(path: &Path) -> Result<Socket, SocketError> {
+        Ok(Socket { listener: listen(path)?, path: path.to_owned() })
+    }
+}
+
 impl Server {
-    /// Listens at `path`, for this user only, until `end`; then disconnects all clients and removes the socket.
+    /// Listens at `path`, for this user only, until `end`; then answers what runs as cancelled, disconnects all clients and
+    /// removes the socket.
     pub async fn serve_socket(&self, path: &Path, end: impl Future<Output = ()>) -> Result<(), SocketError> {
-        let listener = listen(path)?;
+        self.serve_clients(Socket::bind(path)?, end).await;
+        Ok(())
+    }
+
+    /// Does the same on a socket that was opened before.
+    pub async fn serve_clients(&self, socket: Socket, end: impl Future<Output = ()>) {
+        let Socket { listener, path } = socket;
         let mut end = pin!(end);
         let mut clients = JoinSet::new();
-        let admission = Admission::new();
+        let stop = watch::Sender::new(false);
+        let admission = Admission::new(self.0.max_clients, self.0.metrics.clone());
         loop {
             let client = tokio::select! {
                 () = &mut end => break,
                 client = admission.next(|| listener.accept()) => client,
             };
-            let server = self.clone();
+            let (shared, mut stopping) = (self.0.clone(), stop.subscribe());
             clients.spawn(async move {
                 let (stream, _place) = client;
                 let (input, output) = stream.into_split();
-                server.serve(input, output).await;
+                let stopped = async move { drop(stopping.wait_for(|stopping| *stopping).await) };
+                connection::serve(shared, Tenant::Nobody, input, output, stopped).await;
             });
             while clients.try_join_next().is_some() {}
         }
-        // Nobody can knock any more; dropping a client's task ends its sandboxes.
+        // Nobody can knock any more.
         let _ = std::fs::remove_file(path);
+        drop(listener);
+        stop.send_replace(true);
+        let farewell = async { while clients.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(FAREWELL, farewell).await;
+        // Dropping a client's task ends its sandboxes.
         clients.shutdown().await;
-        Ok(())
     }
 }
 

@@ -79,6 +79,18 @@ impl Tree {
         Ok(())
     }
 
+    /// Installs a directory of this owner, or sets the mode of an existing one.
+    pub(crate) fn install_dir_as(&mut self, path: &[u8], mode: u32, owner: Owner) -> Result<()> {
+        let ino = self.make_dirs(path, mode, owner)?;
+        self.inode_mut(ino)?.mode = mode & 0o7777;
+        Ok(())
+    }
+
+    /// Installs a symbolic link of this owner.
+    pub(crate) fn install_symlink_as(&mut self, target: &[u8], path: &[u8], owner: Owner) -> Result<()> {
+        self.install_body(path, 0o777, Body::Symlink(target.into()), owner).map(drop)
+    }
+
     /// Installs an additional name for an installed file: a hard link.
     pub fn install_link(&mut self, existing: &[u8], path: &[u8]) -> Result<()> {
         let Spot::Inode(ino) = self.lookup(&Caller::ROOT, &self.root(), existing, true)?.0 else {

@@ -78,7 +78,7 @@ pub use errno::{Errno, Result};
 pub use handle::{Handle, OpenFlags};
 pub use io::Seek;
 pub use list::DirEntry;
-pub use mount::{HostAccess, HostMount, Mount, Virtual, VirtualStat};
+pub use mount::{HostAccess, HostMount, Mount, NewEntry, Virtual, VirtualStat};
 pub use name::{NAME_MAX, PATH_MAX};
 pub use place::Place;
 pub use quota::{Quota, Usage};

@@ -29,10 +29,50 @@ pub enum Mount {
     Files(Vec<(Vec<u8>, Content)>),
     /// The same, but every change returns `EROFS`.
     ReadOnlyFiles(Vec<(Vec<u8>, Content)>),
+    /// The same with modes, empty directories and links.
+    Entries {
+        /// Each with its path below the mount.
+        entries: Vec<(Vec<u8>, NewEntry)>,
+        /// Whether changes are allowed; otherwise every change returns `EROFS`.
+        writable: bool,
+    },
     /// A host directory: see [`Mount::host`].
     Host(HostMount),
     /// Files that are computed on demand.
     Virtual(Arc<dyn Virtual>),
+}
+
+/// Something to put into a mount.
+#[derive(Clone)]
+pub enum NewEntry {
+    /// A file.
+    File {
+        /// Its content.
+        content: Content,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A directory, empty or with other entries below it.
+    Dir {
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A symbolic link to this target.
+    Symlink(Vec<u8>),
+}
+
+impl NewEntry {
+    fn file(content: Content) -> NewEntry {
+        NewEntry::File { content, mode: 0o644 }
+    }
+
+    fn len(&self) -> u64 {
+        match self {
+            NewEntry::File { content, .. } => content.len(),
+            NewEntry::Dir { .. } => 0,
+            NewEntry::Symlink(target) => target.len() as u64,
+        }
+    }
 }
 
 /// An opened host directory and how the sandbox may access it.
@@ -159,6 +199,11 @@ impl Mounts {
     }
 }
 
+/// Files with the usual mode.
+fn plain(files: Vec<(Vec<u8>, Content)>) -> Vec<(Vec<u8>, NewEntry)> {
+    files.into_iter().map(|(path, content)| (path, NewEntry::file(content))).collect()
+}
+
 impl Tree {
     /// Returns whether any host directory is mounted.
     pub fn has_host_mounts(&self) -> bool {
@@ -189,12 +234,9 @@ impl Tree {
         let id = self.mounts.last_id + 1;
         let (source, files) = match mount {
             Mount::Virtual(files) => (Source::Virtual(files), Vec::new()),
-            Mount::Files(files) => {
-                (Source::Files { root: self.files_root(covered, id)?, writable: true }, files)
-            }
-            Mount::ReadOnlyFiles(files) => {
-                (Source::Files { root: self.files_root(covered, id)?, writable: false }, files)
-            }
+            Mount::Files(files) => (self.files_source(covered, id, true)?, plain(files)),
+            Mount::ReadOnlyFiles(files) => (self.files_source(covered, id, false)?, plain(files)),
+            Mount::Entries { entries, writable } => (self.files_source(covered, id, writable)?, entries),
             Mount::Host(HostMount { dir, access: HostAccess::Overlay, .. }) => {
                 let spot = MountSpot { mount: id, path: [].into() };
                 let root = self.overlay_root(&dir, covered, spot.clone())?;
@@ -225,27 +267,46 @@ impl Tree {
 
     /// Installs the files of a mount; returns what they cost, together with all inodes beyond the first `inodes`. Each
     /// is checked before it is installed.
-    fn fill_mount(&mut self, at: &[u8], files: Vec<(Vec<u8>, Content)>, inodes: usize) -> Result<Usage> {
-        let owner = (Caller::USER.uid, Caller::USER.gid);
+    fn fill_mount(&mut self, at: &[u8], entries: Vec<(Vec<u8>, NewEntry)>, inodes: usize) -> Result<Usage> {
         let (mut charge, mut count) = (Usage::default(), 0);
-        for (path, content) in files {
+        // Links last: nothing is ever put where one leads.
+        let (links, others): (Vec<_>, Vec<_>) =
+            entries.into_iter().partition(|(_, entry)| matches!(entry, NewEntry::Symlink(_)));
+        for (path, entry) in others.into_iter().chain(links) {
             let inside = path.iter().filter(|&&byte| byte == b'/').count() as u64;
             let path = crate::name::join(at, &path);
             if path.len() >= PATH_MAX {
                 return Err(Errno::ENAMETOOLONG);
             }
-            let dirs = (self.inodes.len() - inodes) as u64 - count + inside;
-            count += 1;
-            charge.bytes += content.len();
+            let is_dir = matches!(entry, NewEntry::Dir { .. });
+            let dirs = (self.inodes.len() - inodes) as u64 - count + inside + u64::from(is_dir);
+            count += u64::from(!is_dir);
+            charge.bytes += entry.len();
             charge.metadata += path.len() as u64;
             self.check_fits(charge + given_inodes(count, dirs))?;
-            self.install_as(&path, 0o644, content, owner)?;
+            self.install_entry(&path, entry)?;
             // One that replaces another adds nothing to their number.
             count = count.min((self.inodes.len() - inodes) as u64);
         }
         charge += given_inodes(count, (self.inodes.len() - inodes) as u64 - count);
         self.check_fits(charge)?;
         Ok(charge)
+    }
+
+    fn install_entry(&mut self, path: &[u8], entry: NewEntry) -> Result<()> {
+        let owner = (Caller::USER.uid, Caller::USER.gid);
+        match entry {
+            NewEntry::File { content, mode } => self.install_as(path, mode, content, owner).map(drop),
+            NewEntry::Dir { mode } => self.install_dir_as(path, mode, owner),
+            NewEntry::Symlink(target) if target.is_empty() => Err(Errno::ENOENT),
+            NewEntry::Symlink(target) if target.len() >= PATH_MAX => Err(Errno::ENAMETOOLONG),
+            NewEntry::Symlink(target) if target.contains(&0) => Err(Errno::EINVAL),
+            NewEntry::Symlink(target) => self.install_symlink_as(&target, path, owner),
+        }
+    }
+
+    fn files_source(&mut self, covered: Ino, id: MountId, writable: bool) -> Result<Source> {
+        Ok(Source::Files { root: self.files_root(covered, id)?, writable })
     }
 
     /// Creates the in-memory directory that is the root of a mount. It has the covered directory's name and parent.

@@ -97,6 +97,11 @@ impl Session {
         Ok(session)
     }
 
+    /// Returns the name of the directory it is in between commands.
+    pub fn directory(&self) -> Arc<[u8]> {
+        self.cwd.shared_name()
+    }
+
     /// Returns its state between commands.
     pub fn at_rest(&self) -> AtRest {
         AtRest {

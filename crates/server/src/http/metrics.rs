@@ -6,9 +6,11 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use wardian::UsageNow;
 use wardian_hosttools::{LaneStats, Stats};
 
 use super::Site;
+use crate::metrics::{BUCKETS_MS, CODES, Histogram, LIMITS, Metrics, OUTCOMES};
 
 pub(super) async fn metrics(State(site): State<Arc<Site>>) -> Response {
     let mut text = Text::default();
@@ -29,6 +31,8 @@ pub(super) async fn metrics(State(site): State<Arc<Site>>) -> Response {
             bytes,
         );
     }
+    text.requests(&site.shared.metrics);
+    text.used(site.shared.clients.usage());
     if let Some(stats) = site.tool_stats().await {
         text.tools(&stats);
     }
@@ -60,6 +64,59 @@ impl Text {
     fn line(&mut self, line: impl Display) {
         // A string takes anything.
         let _ = writeln!(self.0, "{line}");
+    }
+
+    fn requests(&mut self, metrics: &Metrics) {
+        let now = metrics.read();
+        self.alone("wardian_clients", "gauge", "Clients connected.", now.clients);
+        let refused = "Clients that were turned away because there were too many.";
+        self.alone("wardian_clients_refused_total", "counter", refused, now.turned_away);
+        self.alone("wardian_requests_total", "counter", "Requests.", now.requests);
+        self.alone("wardian_requests_waiting", "gauge", "Requests that run or wait.", now.waiting);
+        self.family(
+            "wardian_requests_refused_total",
+            "counter",
+            "Requests that failed, by the error's code.",
+        );
+        for (code, count) in CODES.iter().zip(now.refused) {
+            self.sample("wardian_requests_refused_total", &[("code", &code.to_string())], count);
+        }
+        self.family("wardian_runs_total", "counter", "Commands, by what came of them.");
+        for (outcome, count) in OUTCOMES.iter().zip(now.outcomes) {
+            self.sample("wardian_runs_total", &[("outcome", outcome)], count);
+        }
+        self.family(
+            "wardian_limits_hit_total",
+            "counter",
+            "Commands that hit a limit, by the first they hit.",
+        );
+        for (limit, count) in LIMITS.iter().zip(now.limits) {
+            self.sample("wardian_limits_hit_total", &[("limit", limit)], count);
+        }
+        self.histogram("wardian_run_seconds", "How long commands ran.", &metrics.ran);
+        self.histogram(
+            "wardian_run_wait_seconds",
+            "How long commands waited before they ran.",
+            &metrics.waited,
+        );
+    }
+
+    fn used(&mut self, now: UsageNow) {
+        self.alone("wardian_processes", "gauge", "Processes in sandboxes, shells included.", now.processes);
+        let help = "Memory charged to the memoryBytes of sandboxes.";
+        self.alone("wardian_sandbox_memory_bytes", "gauge", help, now.memory_bytes);
+    }
+
+    fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram) {
+        let (buckets, count, seconds) = histogram.read();
+        self.family(name, "histogram", help);
+        let bucket = format!("{name}_bucket");
+        for (end, up_to) in BUCKETS_MS.iter().zip(buckets) {
+            self.sample(&bucket, &[("le", &format!("{}", *end as f64 / 1000.0))], up_to);
+        }
+        self.sample(&bucket, &[("le", "+Inf")], count);
+        self.sample(&format!("{name}_sum"), &[], seconds);
+        self.sample(&format!("{name}_count"), &[], count);
     }
 
     fn tools(&mut self, stats: &Stats) {

@@ -31,6 +31,7 @@ use tokio::net::TcpListener;
 use wardian_hosttools::ToolSandbox;
 
 use crate::Server;
+use crate::session::Shared;
 
 /// What is offered over HTTP, and to whom.
 #[derive(Clone, Default)]
@@ -48,7 +49,7 @@ pub enum HttpError {
     #[error("{0} can be reached from other machines: a token is required")]
     NoToken(SocketAddr),
     /// The token can be guessed, or cannot be sent.
-    #[error("a token of at least {MIN_TOKEN} printable characters is needed")]
+    #[error("the token must be at least {MIN_TOKEN} printable characters")]
     WeakToken,
     /// The listener is unusable.
     #[error("cannot serve HTTP: {0}")]
@@ -61,6 +62,7 @@ const MIN_TOKEN: usize = 16;
 /// What the handlers share.
 struct Site {
     http: Http,
+    shared: Arc<Shared>,
     started: Instant,
     /// Whether the sandboxes' programs are compiled.
     ready: AtomicBool,
@@ -75,9 +77,10 @@ impl Server {
         http: Http,
         end: impl Future<Output = ()>,
     ) -> Result<(), HttpError> {
-        check(&http, listener.local_addr()?)?;
+        http.check(listener.local_addr()?)?;
         let site = Arc::new(Site {
             http,
+            shared: self.0.clone(),
             started: Instant::now(),
             ready: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
@@ -95,13 +98,16 @@ impl Server {
     }
 }
 
-fn check(http: &Http, address: SocketAddr) -> Result<(), HttpError> {
-    match &http.token {
-        None if !address.ip().is_loopback() => Err(HttpError::NoToken(address)),
-        Some(token) if token.len() < MIN_TOKEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
-            Err(HttpError::WeakToken)
+impl Http {
+    /// Checks that it may be served at this address.
+    pub fn check(&self, address: SocketAddr) -> Result<(), HttpError> {
+        match &self.token {
+            None if !address.ip().is_loopback() => Err(HttpError::NoToken(address)),
+            Some(token) if token.len() < MIN_TOKEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                Err(HttpError::WeakToken)
+            }
+            _ => Ok(()),
         }
-        _ => Ok(()),
     }
 }
 

@@ -1,27 +1,32 @@
 //! `create`: the root sandbox, and the options of all others.
 
+use std::io::Write;
 use std::sync::Arc;
 
-use wardian::{Builder, Limits, PoolOptions, Sandbox};
+use wardian::{Builder, Limits, OnKill, PoolOptions, Sandbox};
 
 use super::{Job, Prepared, extension, mount, ok};
 use crate::params::Params;
 use crate::rpc::{INVALID_REQUEST, RpcError};
 use crate::session::Session;
+use crate::tenant::Tenant;
 
 pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
     if session.is_created() {
         return Err(RpcError::new(INVALID_REQUEST, "the sandbox is already created"));
     }
-    let mut limits = params.object("limits")?;
-    let line_limit = match &mut limits {
-        Some(limits) => limits.size("rpcBytes")?,
-        None => None,
-    };
-    let builder = builder(session, params, limits)?;
+    let (builder, line_limit) = builder(session, params)?;
     let pool = pool(params)?;
     let storage = params.flag("storage")?.unwrap_or(false);
-    let root = session.begin_root(&builder, line_limit, storage);
+    // Of servers that have to be told where their programs are.
+    params.ignore("wasmDir");
+    params.ignore("shellWasmPath");
+    let tenant = params.string("stateToken")?.map(|token| Tenant::by_token(&token)).transpose()?;
+    params.done()?;
+    let root = session.begin_root(&builder, line_limit, storage)?;
+    if let Some(tenant) = tenant {
+        session.set_tenant(tenant);
+    }
     // Whatever comes next waits until it is there.
     let (session, mut commands, mut calls) = (session.clone(), root.in_turn(), root.at_once());
     Job::in_turn(None, async move {
@@ -45,10 +50,28 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
     })
 }
 
-fn builder(session: &Session, params: &mut Params, limits: Option<Params>) -> Result<Builder, RpcError> {
+/// Reads the options of a sandbox, and the longest line to accept.
+fn builder(session: &Session, params: &mut Params) -> Result<(Builder, Option<usize>), RpcError> {
     refuse_what_is_missing(params)?;
-    let mut builder =
-        Sandbox::builder().limits(read_limits(params, limits)?).progress(|step| eprintln!("wardian: {step}"));
+    let mut builder = Sandbox::builder().progress(tell);
+    let mut limits = Limits::default();
+    if let Some(bytes) = params.number("fsLimitBytes")? {
+        limits.fs_bytes = bytes;
+    }
+    let mut given = Given::default();
+    if let Some(object) = params.object("limits")? {
+        given.read(object, &mut limits)?;
+    }
+    if let Some(mut security) = params.object("security")? {
+        if let Some(tools) = security.strings("toolAllowlist")? {
+            builder = builder.tool_allowlist(tools);
+        }
+        if let Some(object) = security.object("limits")? {
+            given.read(object, &mut limits)?;
+        }
+        security.done()?;
+    }
+    builder = builder.limits(limits);
     if let Some(timeout) = params.timeout("timeoutMs")? {
         builder = builder.timeout(timeout);
     }
@@ -59,54 +82,99 @@ fn builder(session: &Session, params: &mut Params, limits: Option<Params>) -> Re
     }
     for mut given in params.objects("mounts")? {
         let (path, files, writable) = mount::files(&mut given)?;
-        builder = builder.mount_files(path, files, writable);
+        given.done()?;
+        builder = builder.mount_entries(path, files, writable);
     }
-    for mut spec in params.objects("extensions")? {
-        builder = builder.extension(extension::extension(&mut spec, &session.callbacks)?);
-    }
-    if let Some(mut security) = params.object("security")?
-        && let Some(tools) = security.strings("toolAllowlist")?
-    {
-        builder = builder.tool_allowlist(tools);
+    for spec in params.objects("extensions")? {
+        builder = builder.extension(extension::extension(spec, &session.callbacks)?);
     }
     if let Some(nice) = params.number("nice")? {
         let nice = u8::try_from(nice).ok().filter(|nice| *nice <= 19);
         builder = builder.nice(nice.ok_or_else(|| RpcError::params("nice must be from 0 to 19"))?);
     }
-    Ok(builder)
+    Ok((with_files(builder, params)?, given.line_limit))
+}
+
+/// Says on standard error that something takes long. A log that nobody reads any more is no reason to fail.
+fn tell(step: &str) {
+    let _ = writeln!(std::io::stderr(), "wardian: {step}");
+}
+
+/// Where it starts, what it may write to, and what becomes of files when a command is killed.
+fn with_files(mut builder: Builder, params: &mut Params) -> Result<Builder, RpcError> {
+    if let Some(cwd) = params.string("cwd")? {
+        builder = builder.cwd(cwd);
+    }
+    if let Some(paths) = params.strings("writablePaths")? {
+        builder = builder.writable_paths(paths);
+    }
+    match params.string("onKill")?.as_deref() {
+        None => Ok(builder),
+        Some("keep") => Ok(builder.on_kill(OnKill::Keep)),
+        Some("rollback") => Ok(builder.on_kill(OnKill::Rollback)),
+        Some(_) => Err(RpcError::params("onKill must be \"keep\" or \"rollback\"")),
+    }
 }
 
 /// Refuses options that this version does not support, instead of ignoring them.
 fn refuse_what_is_missing(params: &mut Params) -> Result<(), RpcError> {
-    if params.has("network") {
-        return Err(RpcError::params("network is not supported yet: no host can be reached"));
+    if let Some(mut network) = params.object("network")? {
+        let (allowed, blocked) = (network.strings("allowedHosts")?, network.strings("blockedHosts")?);
+        network.done()?;
+        // No host is what everybody gets.
+        let wants_some = allowed.is_some_and(|hosts| !hosts.is_empty()) || blocked.is_some();
+        if wants_some {
+            return Err(RpcError::params("network is not supported yet: no host can be reached"));
+        }
     }
     if params.strings("pythonPath")?.is_some_and(|paths| !paths.is_empty()) {
-        return Err(RpcError::params("pythonPath is not supported yet: there is no Python"));
+        return Err(RpcError::params("pythonPath is not supported yet: set PYTHONPATH in env instead"));
     }
-    Ok(())
+    params.refuse("persistence", "is not supported: use persistence.export and persistence.import")
 }
 
-fn read_limits(params: &mut Params, limits: Option<Params>) -> Result<Limits, RpcError> {
-    let mut read = Limits::default();
-    if let Some(bytes) = params.number("fsLimitBytes")? {
-        read.fs_bytes = bytes;
+/// The limits that were read, which can be given in two places.
+#[derive(Default)]
+struct Given {
+    names: Vec<&'static str>,
+    /// The longest line, which is no limit of the sandbox.
+    line_limit: Option<usize>,
+}
+
+impl Given {
+    fn read(&mut self, mut object: Params, limits: &mut Limits) -> Result<(), RpcError> {
+        let sizes = [
+            ("stdoutBytes", &mut limits.stdout_bytes),
+            ("stderrBytes", &mut limits.stderr_bytes),
+            ("commandBytes", &mut limits.command_bytes),
+            ("processes", &mut limits.processes),
+            ("openFiles", &mut limits.open_files),
+        ];
+        for (name, limit) in sizes {
+            if let Some(value) = object.size(name)? {
+                *limit = self.once(name, value)?;
+            }
+        }
+        let numbers = [("fileCount", &mut limits.file_count), ("memoryBytes", &mut limits.memory_bytes)];
+        for (name, limit) in numbers {
+            if let Some(value) = object.number(name)? {
+                *limit = self.once(name, value)?;
+            }
+        }
+        if let Some(value) = object.size("rpcBytes")? {
+            self.line_limit = Some(self.once("rpcBytes", value)?);
+        }
+        object.done()
     }
-    let Some(mut limits) = limits else { return Ok(read) };
-    let sizes = [
-        ("stdoutBytes", &mut read.stdout_bytes),
-        ("stderrBytes", &mut read.stderr_bytes),
-        ("commandBytes", &mut read.command_bytes),
-        ("processes", &mut read.processes),
-        ("openFiles", &mut read.open_files),
-    ];
-    for (name, limit) in sizes {
-        *limit = limits.size(name)?.unwrap_or(*limit);
+
+    fn once<T>(&mut self, name: &'static str, value: T) -> Result<T, RpcError> {
+        if self.names.contains(&name) {
+            let message = format!("{name} is given twice: in limits and in security.limits");
+            return Err(RpcError::params(message));
+        }
+        self.names.push(name);
+        Ok(value)
     }
-    for (name, limit) in [("fileCount", &mut read.file_count), ("memoryBytes", &mut read.memory_bytes)] {
-        *limit = limits.number(name)?.unwrap_or(*limit);
-    }
-    Ok(read)
 }
 
 fn pool(params: &mut Params) -> Result<Option<PoolOptions>, RpcError> {
@@ -118,5 +186,5 @@ fn pool(params: &mut Params) -> Result<Option<PoolOptions>, RpcError> {
         (None, Some(max)) => (default.min_size.min(max), max),
         (None, None) => (default.min_size, default.max_size),
     };
-    Ok(Some(PoolOptions { min_size, max_size }))
+    pool.done_with(Some(PoolOptions { min_size, max_size }))
 }

@@ -10,20 +10,18 @@ use crate::params::{Params, text};
 use crate::rpc::RpcError;
 
 /// Reads a spec.
-pub(super) fn extension(spec: &mut Params, callbacks: &Arc<Callbacks>) -> Result<Extension, RpcError> {
-    let package = match spec.object("pythonPackage")? {
-        Some(mut package) => Some(python_package(&mut package)?),
-        None => None,
-    };
-    let has_command = spec.flag("hasCommand")?.unwrap_or(true);
+pub(super) fn extension(mut params: Params, callbacks: &Arc<Callbacks>) -> Result<Extension, RpcError> {
+    let package = params.object("pythonPackage")?.map(python_package).transpose()?;
+    let has_command = params.flag("hasCommand")?.unwrap_or(true);
     let spec = ExtensionSpec {
-        name: spec.required_string("name")?,
-        description: spec.string("description")?.unwrap_or_default(),
-        usage: spec.string("usage")?.unwrap_or_default(),
-        examples: spec.strings("examples")?.unwrap_or_default(),
-        category: spec.string("category")?.unwrap_or_default(),
+        name: params.required_string("name")?,
+        description: params.string("description")?.unwrap_or_default(),
+        usage: params.string("usage")?.unwrap_or_default(),
+        examples: params.strings("examples")?.unwrap_or_default(),
+        category: params.string("category")?.unwrap_or_default(),
         python_package: package,
     };
+    params.done()?;
     if !has_command {
         return Ok(Extension::package(spec));
     }
@@ -31,16 +29,17 @@ pub(super) fn extension(spec: &mut Params, callbacks: &Arc<Callbacks>) -> Result
     Ok(Extension::function(spec, move |invocation| invoke(callbacks.clone(), name.clone(), invocation)))
 }
 
-fn python_package(package: &mut Params) -> Result<PythonPackage, RpcError> {
+fn python_package(mut package: Params) -> Result<PythonPackage, RpcError> {
     let files = match package.object("files")? {
         Some(files) => files.all_strings()?,
         None => Vec::new(),
     };
-    Ok(PythonPackage {
+    let read = PythonPackage {
         version: package.string("version")?.unwrap_or_default(),
         summary: package.string("summary")?.unwrap_or_default(),
         files: files.into_iter().collect(),
-    })
+    };
+    package.done_with(read)
 }
 
 /// Calls the client. If the command that called it is killed meanwhile, this is dropped.

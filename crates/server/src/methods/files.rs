@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base64::write::EncoderWriter;
 use serde_json::json;
-use wardian::{DirectoryListing as Listing, Errno, Error, FileKind, Sandbox};
+use wardian::{DirectoryListing as Listing, Errno, Error, FileKind, Sandbox, WriteOptions};
 
 use super::{Job, Prepared, Written, entry, ok};
 use crate::budget::{ANSWER_MAX, LARGE, Room, check_length, too_long};
@@ -17,15 +17,22 @@ use crate::session::Session;
 const FRAME: usize = 64;
 /// How long a file may be that does not say how long it is, as in `/proc`, at the first attempt.
 const UNSIZED: u64 = 64 << 10;
+/// How much of a file is read from an offset if nobody says how much.
+const PART: u64 = 1 << 20;
 /// How often a file may grow, or a directory, while there is no room yet for the answer.
 const ATTEMPTS: u32 = 8;
 
 pub(super) fn read(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let path = params.required_string("path")?;
+    let (offset, length) = (params.number("offset")?, params.number("length")?);
+    params.done()?;
     let (mut turn, session) = (entry.at_once(), session.clone());
     Job::written_at_once(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
+        if offset.is_some() || length.is_some() {
+            return read_part(&session, &sandbox, &path, offset.unwrap_or(0), length.unwrap_or(PART)).await;
+        }
         let mut attempt = 0;
         loop {
             let size = sandbox.file_size(&path).await?.max(UNSIZED << (2 * attempt));
@@ -73,30 +80,81 @@ async fn read_into(
     Ok(Written { json, room })
 }
 
+/// Reads part of a file. Room is reserved for what was asked for, as far as the file goes.
+async fn read_part(
+    session: &Session,
+    sandbox: &Sandbox,
+    path: &str,
+    offset: u64,
+    length: u64,
+) -> Result<Written, RpcError> {
+    let left = sandbox.file_size(path).await?.saturating_sub(offset).max(UNSIZED);
+    let length = length.min(left);
+    check_length("files.read", encoded(length))?;
+    let Some(mut room) = session.outbox.budget.room(encoded(length)).await else {
+        return Err(RpcError::internal("the client is gone"));
+    };
+    let _turn = if length > LARGE as u64 { Some(session.heavy().await) } else { None };
+    let encoder = EncoderWriter::new(b"{\"data\":\"".to_vec(), &BASE64);
+    let (mut encoder, size) = sandbox.read_range_into(path, offset, length, encoder).await?;
+    // Writing to memory does not fail.
+    let mut json = encoder.finish().unwrap_or_default();
+    json.extend_from_slice(format!("\",\"size\":{size}}}").as_bytes());
+    room.shrink(json.len() + FRAME);
+    Ok(Written { json, room })
+}
+
 pub(super) fn write(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let (path, data) = (params.required_string("path")?, params.required_bytes("data")?);
+    let options = WriteOptions {
+        parents: params.flag("parents")?.unwrap_or(false),
+        mode: params.mode()?,
+        offset: params.number("offset")?,
+    };
+    params.done()?;
     let mut turn = entry.at_once();
     Job::at_once(turn.hold(), async move {
-        turn.sandbox().await?.write_file(path, data).await?;
+        turn.sandbox().await?.write_file_with(path, data, options).await?;
         ok()
     })
 }
 
+/// What is to be listed.
+struct Listed {
+    path: String,
+    /// Everything below it, by path.
+    recursive: bool,
+}
+
+impl Listed {
+    async fn within(&self, sandbox: &Sandbox, max: usize) -> Result<Listing, Error> {
+        if self.recursive {
+            sandbox.list_all_within(&self.path, max).await
+        } else {
+            sandbox.list_within(&self.path, max).await
+        }
+    }
+}
+
 pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
-    let path = params.required_string("path")?;
+    let what = Listed {
+        path: params.required_string("path")?,
+        recursive: params.flag("recursive")?.unwrap_or(false),
+    };
+    params.done()?;
     let (mut turn, session) = (entry.at_once(), session.clone());
     Job::written_at_once(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
-        match sandbox.list_within(&path, LARGE / 4).await {
+        match what.within(&sandbox, LARGE / 4).await {
             Ok(listing) => {
                 let need = listing_size(&listing);
                 let room = session.outbox.budget.room(need).await;
                 let room = room.ok_or_else(|| RpcError::internal("the client is gone"))?;
                 Ok(Written { json: write_listing(&listing, need), room })
             }
-            Err(error) if error.errno() == Some(Errno::EFBIG) => list_large(&session, &sandbox, &path).await,
+            Err(error) if error.errno() == Some(Errno::EFBIG) => list_large(&session, &sandbox, &what).await,
             Err(error) => Err(error.into()),
         }
     })
@@ -104,11 +162,11 @@ pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
 
 /// Lists a large directory. How long the answer is shows when it is listed; if there is no room for it then, the listing
 /// is dropped and made again once there is.
-async fn list_large(session: &Arc<Session>, sandbox: &Sandbox, path: &str) -> Result<Written, RpcError> {
+async fn list_large(session: &Arc<Session>, sandbox: &Sandbox, what: &Listed) -> Result<Written, RpcError> {
     let mut room: Option<Room> = None;
     for _ in 0..ATTEMPTS {
         let turn = session.heavy().await;
-        let listing = match sandbox.list_within(path, ANSWER_MAX).await {
+        let listing = match what.within(sandbox, ANSWER_MAX).await {
             Err(error) if error.errno() == Some(Errno::EFBIG) => return Err(too_long("files.list")),
             other => other?,
         };
@@ -135,6 +193,7 @@ async fn list_large(session: &Arc<Session>, sandbox: &Sandbox, path: &str) -> Re
             }
         }
     }
+    let path = &what.path;
     Err(RpcError::refused("EAGAIN", format!("EAGAIN: {path}: the directory grows all the time")))
 }
 
@@ -180,6 +239,7 @@ fn put_listing(listing: &Listing, out: &mut impl Write) -> std::io::Result<()> {
 pub(super) fn mkdir(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let path = params.required_string("path")?;
+    params.done()?;
     let mut turn = entry.at_once();
     Job::at_once(turn.hold(), async move {
         turn.sandbox().await?.mkdir(path).await?;
@@ -190,6 +250,7 @@ pub(super) fn mkdir(session: &Arc<Session>, params: &mut Params) -> Prepared {
 pub(super) fn rm(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let path = params.required_string("path")?;
+    params.done()?;
     let (mut turn, session) = (entry.at_once(), session.clone());
     Job::at_once(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
@@ -203,6 +264,7 @@ pub(super) fn rm(session: &Arc<Session>, params: &mut Params) -> Prepared {
 pub(super) fn stat(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let path = params.required_string("path")?;
+    params.done()?;
     let mut turn = entry.at_once();
     Job::at_once(turn.hold(), async move {
         let file = turn.sandbox().await?.stat(path).await?;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{Job, Prepared, entry, ok};
+use super::{Job, Prepared, alone, ok};
 use crate::params::{Params, text};
 use crate::session::Session;
 
 pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let mut turn = entry(session, params)?.at_once();
+    let mut turn = alone(session, params)?.at_once();
     Job::at_once(turn.hold(), async move {
         let history = turn.sandbox().await?.history();
         let entry = |entry: &wardian::HistoryEntry| json!({ "index": entry.index, "command": text(&entry.command), "timestamp": entry.timestamp });
@@ -18,7 +18,7 @@ pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
 }
 
 pub(super) fn clear(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let mut turn = entry(session, params)?.at_once();
+    let mut turn = alone(session, params)?.at_once();
     Job::at_once(turn.hold(), async move {
         turn.sandbox().await?.clear_history();
         ok()

@@ -115,7 +115,7 @@ pub(crate) fn prepare(
     let params = &mut params;
     match method {
         "create" => create::create(session, params),
-        "kill" => Ok(Job::Kill),
+        "kill" => alone(session, params).map(|_| Job::Kill),
         "run" => run::run(session, id, params),
         "cancel" => run::cancel(session, params),
         "files.read" => files::read(session, params),
@@ -132,7 +132,7 @@ pub(crate) fn prepare(
         "sandbox.fork" => sandboxes::fork(session, params),
         "sandbox.destroy" => sandboxes::destroy(session, params),
         "sandbox.create" => sandboxes::create(session, params),
-        "sandbox.list" => sandboxes::list(session),
+        "sandbox.list" => sandboxes::list(session, params),
         "sandbox.remove" => sandboxes::remove(session, params),
         "sandbox.suspend" => suspend::suspend(session, params),
         "sandbox.resume" => suspend::resume(session, params),
@@ -150,6 +150,12 @@ pub(crate) fn prepare(
 fn entry(session: &Session, params: &mut Params) -> Result<Arc<Entry>, RpcError> {
     let id = params.string("sandboxId")?;
     session.entry(id.as_deref())
+}
+
+/// Does the same for a method that takes nothing else.
+fn alone(session: &Session, params: &mut Params) -> Result<Arc<Entry>, RpcError> {
+    let entry = entry(session, params)?;
+    params.done().map(|()| entry)
 }
 
 fn ok() -> Outcome {

@@ -13,10 +13,12 @@ use crate::budget::{ANSWER_MAX, LARGE};
 use crate::params::{BASE64, Params};
 use crate::rpc::RpcError;
 use crate::session::Session;
+use crate::tenant::create_private;
 
 pub(super) fn export(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let file = state_file(session, params)?;
+    params.done()?;
     let (mut turn, session) = (entry.in_turn(), session.clone());
     Job::answered_in_turn(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
@@ -65,6 +67,7 @@ pub(super) fn import(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let file = state_file(session, params)?;
     let data = params.bytes("data")?;
+    params.done()?;
     if file.is_some() && data.is_some() {
         return Err(RpcError::params("data and file cannot both be given"));
     }
@@ -101,9 +104,10 @@ struct StateFile {
 /// The file that `file` names, if any.
 fn state_file(session: &Session, params: &mut Params) -> Result<Option<StateFile>, RpcError> {
     let Some(name) = params.string("file")? else { return Ok(None) };
-    let Some(directory) = session.shared.state_dir.clone() else {
+    let Some(directory) = &session.shared.state_dir else {
         return Err(RpcError::params("file: the server was started without --state-dir"));
     };
+    let directory = session.tenant().directory(directory)?;
     // One name, and not a hidden one: those are for files being written.
     if name.is_empty() || name.starts_with('.') || name.len() > 255 || name.contains(['/', '\0']) {
         return Err(RpcError::params("file must be a plain file name"));
@@ -115,6 +119,7 @@ impl StateFile {
     /// Writes all of it or nothing; only this user can read it.
     async fn write(self, state: Vec<u8>) -> Result<(), RpcError> {
         self.aside(move |file| {
+            create_private(&file.directory)?;
             let mut written = NamedTempFile::new_in(&file.directory)?;
             written.write_all(&state)?;
             // Before it has its name: a power failure leaves the old state or the new one.

@@ -8,7 +8,7 @@ use wardian::{
     Error, Input, OutputOrder as Order, OutputPiece as Piece, OutputStream as Stream, Run, RunResult, Sandbox,
 };
 
-use super::{Job, Outcome, Prepared, entry};
+use super::{Job, Outcome, Prepared, alone, entry};
 use crate::outbox::Outbox;
 use crate::params::{Params, encode, text};
 use crate::rpc::{self, RpcError};
@@ -47,9 +47,18 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
     if let Some(timeout) = params.timeout("timeoutMs")? {
         run = run.timeout(timeout);
     }
+    if let Some(env) = params.object("env")? {
+        for (name, value) in env.all_strings()? {
+            run = run.env(name, value);
+        }
+    }
+    if let Some(cwd) = params.string("cwd")? {
+        run = run.cwd(cwd);
+    }
     let encoding = Encoding::of(params)?;
     let shape = Shape { encoding, output: params.flag("output")?.unwrap_or(false) };
     let streams = params.flag("stream")?.unwrap_or(false);
+    params.done()?;
     // Whoever sent no id cannot be told whose output it is.
     let stream = id.filter(|_| streams).map(|id| Told {
         outbox: session.outbox.clone(),
@@ -76,7 +85,7 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
 }
 
 pub(super) fn cancel(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let cancelled = entry(session, params)?.cancel();
+    let cancelled = alone(session, params)?.cancel();
     Job::at_once(None, async move { Outcome::Ok(json!({ "ok": true, "cancelled": cancelled })) })
 }
 

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
-use super::{Job, Prepared, entry, ok};
+use super::{Job, Prepared, alone, entry, ok};
 use crate::params::Params;
 use crate::rpc::{INVALID_REQUEST, RpcError};
 use crate::session::{Entry, Origin, Session};
@@ -16,6 +16,7 @@ const LABEL_MAX: usize = 256;
 pub(super) fn fork(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
     let count = params.size("count")?;
+    params.done()?;
     if count == Some(0) {
         return Err(RpcError::params("count must be at least 1"));
     }
@@ -35,11 +36,13 @@ pub(super) fn fork(session: &Arc<Session>, params: &mut Params) -> Prepared {
 
 pub(super) fn destroy(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let id = params.required_string("sandboxId")?;
+    params.done()?;
     end(session.remove(&id, |origin| matches!(origin, Origin::Fork))?)
 }
 
 pub(super) fn remove(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let id = params.required_string("sandboxId")?;
+    params.done()?;
     end(session.remove(&id, |_| true)?)
 }
 
@@ -52,6 +55,8 @@ fn end(entry: Arc<Entry>) -> Prepared {
 
 pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let label = params.string("label")?;
+    // It is about none of them, but clients name one in every call.
+    alone(session, params)?;
     if label.as_ref().is_some_and(|label| label.len() > LABEL_MAX) {
         return Err(RpcError::params(format!("label must have at most {LABEL_MAX} bytes")));
     }
@@ -71,7 +76,8 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
     })
 }
 
-pub(super) fn list(session: &Arc<Session>) -> Prepared {
+pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
+    alone(session, params)?;
     let session = session.clone();
     Job::at_once(None, async move {
         let named = session.named();

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{Job, Prepared, entry, ok};
+use super::{Job, Prepared, alone, entry, ok};
 use crate::params::Params;
 use crate::session::Session;
 
 pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let mut turn = entry(session, params)?.in_turn();
+    let mut turn = alone(session, params)?.in_turn();
     let session = session.clone();
     Job::in_turn(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
@@ -25,7 +25,9 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
 /// A snapshot can be restored into any of the client's sandboxes: they all have the same options.
 pub(super) fn restore(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
-    let snapshot = session.snapshot(&params.required_string("id")?)?;
+    let id = params.required_string("id")?;
+    params.done()?;
+    let snapshot = session.snapshot(&id)?;
     let mut turn = entry.in_turn();
     Job::in_turn(turn.hold(), async move {
         turn.sandbox().await?.restore(&snapshot).await?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::persistence::export_for_line;
-use super::{Job, Prepared, entry, ok};
+use super::{Job, Prepared, alone, ok};
 use crate::params::{Params, decode, encode};
 use crate::rpc::RpcError;
 use crate::session::Session;
@@ -13,7 +13,7 @@ use crate::session::Session;
 /// Saves the state with the client and frees everything that the sandbox holds here.
 pub(super) fn offload(session: &Arc<Session>, params: &mut Params) -> Prepared {
     check_storage(session)?;
-    let mut turn = entry(session, params)?.in_turn();
+    let mut turn = alone(session, params)?.in_turn();
     let (callbacks, session) = (session.callbacks.clone(), session.clone());
     Job::in_turn(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
@@ -31,7 +31,7 @@ pub(super) fn offload(session: &Arc<Session>, params: &mut Params) -> Prepared {
 /// Recreates the sandbox from the client's copy of its state.
 pub(super) fn rehydrate(session: &Arc<Session>, params: &mut Params) -> Prepared {
     check_storage(session)?;
-    let mut turn = entry(session, params)?.in_turn();
+    let mut turn = alone(session, params)?.in_turn();
     let session = session.clone();
     Job::in_turn(turn.hold(), async move {
         turn.come().await;

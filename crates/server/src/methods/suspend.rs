@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Job, Prepared, entry, ok};
+use super::{Job, Prepared, alone, ok};
 use crate::params::Params;
 use crate::session::Session;
 
 pub(super) fn suspend(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let mut turn = entry(session, params)?.at_once();
+    let mut turn = alone(session, params)?.at_once();
     Job::at_once(turn.hold(), async move {
         turn.sandbox().await?.suspend()?;
         ok()
@@ -15,7 +15,7 @@ pub(super) fn suspend(session: &Arc<Session>, params: &mut Params) -> Prepared {
 }
 
 pub(super) fn resume(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let mut turn = entry(session, params)?.at_once();
+    let mut turn = alone(session, params)?.at_once();
     Job::at_once(turn.hold(), async move {
         turn.sandbox().await?.resume()?;
         ok()

@@ -78,7 +78,7 @@ async fn many_clients_each_with_its_own_sandboxes() {
 
 #[tokio::test]
 async fn what_a_client_had_is_gone_when_it_leaves() {
-    let listening = Listening::start(Options { max_sandboxes: 2, ..Options::default() }).await;
+    let listening = Listening::start(Options { max_sandboxes: 4, ..Options::default() }).await;
     let mut first = listening.client().await;
     first.call("create", json!({})).await;
     for sandbox in [json!("1"), json!("2")] {
@@ -90,7 +90,7 @@ async fn what_a_client_had_is_gone_when_it_leaves() {
     let mut second = listening.client().await;
     second.call("create", json!({})).await;
     let full = second.failure("sandbox.fork", json!({})).await;
-    assert_eq!(full, (-32602, "Maximum of 2 sandboxes reached".into()));
+    assert_eq!(full, (-32602, "Maximum of 4 sandboxes reached".into()));
     drop(first);
     // Its room is free again as soon as the server has noticed.
     let fork = loop {
@@ -101,6 +101,82 @@ async fn what_a_client_had_is_gone_when_it_leaves() {
     };
     assert_eq!(fork, json!(["1", "2"]));
     listening.end().await;
+}
+
+#[tokio::test]
+async fn whoever_is_one_too_many_is_told_at_once() {
+    let listening = Listening::start(Options { max_clients: 2, ..Options::default() }).await;
+    let (mut first, mut second) = (listening.client().await, listening.client().await);
+    first.call("create", json!({})).await;
+    second.call("create", json!({})).await;
+    for _ in 0..3 {
+        let mut surplus = listening.client().await;
+        let told = surplus.answers.next().await.expect("an error");
+        let why = "EAGAIN: too many clients: this server has at most 2 at once (--max-clients)";
+        let error = json!({ "code": 1, "message": why, "data": { "errno": "EAGAIN" } });
+        assert_eq!((&told["id"], &told["error"]), (&Value::Null, &error));
+    }
+    assert_eq!(first.stdout("echo served").await, "served\n");
+    drop(second);
+    // Its place is free as soon as the server has noticed.
+    loop {
+        let mut next = listening.client().await;
+        let id = next.send_if_open("create", json!({})).await;
+        if next.answers.next().await.is_some_and(|answer| answer["id"] == json!(id)) {
+            break;
+        }
+    }
+    listening.end().await;
+}
+
+#[tokio::test]
+async fn states_belong_to_those_who_know_the_token() {
+    let states = tempfile::tempdir().unwrap();
+    let options = Options { state_dir: Some(states.path().to_owned()), ..Options::default() };
+    let listening = Listening::start(options).await;
+    let (mine, other) = ("the token of the first", "the token of the other");
+    let client = async |token: Option<&str>| {
+        let mut client = listening.client().await;
+        client.call("create", json!({ "stateToken": token })).await;
+        client
+    };
+    let mut first = client(Some(mine)).await;
+    first.stdout("x=first").await;
+    first.call("persistence.export", json!({ "file": "state" })).await;
+    let mut second = client(Some(other)).await;
+    let unknown = second.failure("persistence.import", json!({ "file": "state" })).await;
+    assert_eq!(unknown, (-32602, "file: state state not found".to_owned()));
+    second.stdout("x=second").await;
+    second.call("persistence.export", json!({ "file": "state" })).await;
+    let mut nobody = client(None).await;
+    for method in ["persistence.export", "persistence.import"] {
+        let (code, message) = nobody.failure(method, json!({ "file": "state" })).await;
+        assert!(code == -32602 && message.contains("pass a stateToken to create"), "{message}");
+    }
+    drop(first);
+    // Whoever comes back finds what they left, and nothing of anybody else.
+    let mut again = client(Some(mine)).await;
+    again.call("persistence.import", json!({ "file": "state" })).await;
+    assert_eq!(again.stdout("echo $x").await, "first\n");
+    let mut short = listening.client().await;
+    let refused = short.failure("create", json!({ "stateToken": "short" })).await;
+    assert_eq!(refused, (-32602, "stateToken must have from 16 to 256 bytes".to_owned()));
+    listening.end().await;
+}
+
+#[tokio::test]
+async fn what_runs_at_the_end_is_answered() {
+    let listening = Listening::start(Options::default()).await;
+    let mut client = listening.client().await;
+    client.call("create", json!({})).await;
+    let running = client.send("run", json!({ "command": "while :; do :; done", "timeoutMs": 0 })).await;
+    let queued = client.send("run", json!({ "command": "echo never" })).await;
+    client.call("files.list", json!({ "path": "/" })).await;
+    listening.end().await;
+    for id in [running, queued] {
+        assert_eq!(client.answer(id).await["result"]["errorClass"], "CANCELLED");
+    }
+    assert_eq!(client.answers.next().await, None);
 }
 
 #[tokio::test]

@@ -88,6 +88,15 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
         self.requests.send(method, params).await
     }
 
+    /// Sends a request to a server that may have hung up; answers its id.
+    pub(crate) async fn send_if_open(&mut self, method: &str, params: Value) -> u64 {
+        self.requests.last += 1;
+        let request =
+            json!({ "jsonrpc": "2.0", "id": self.requests.last, "method": method, "params": params });
+        let _ = self.requests.output.write_all(format!("{request}\n").as_bytes()).await;
+        self.requests.last
+    }
+
     /// The answer to a request, whole.
     pub(crate) async fn answer(&mut self, id: u64) -> Value {
         self.answers.to(&json!(id)).await
@@ -156,6 +165,10 @@ impl<R: AsyncRead + Unpin> Answers<R> {
 
     async fn read(&mut self) -> Option<Value> {
         let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await.expect("a message in time");
+        // A server that hangs up on us while we send is gone, too.
+        let line = line.or_else(|error| {
+            if error.kind() == std::io::ErrorKind::ConnectionReset { Ok(None) } else { Err(error) }
+        });
         let line = line.expect("UTF-8")?;
         let message: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
         assert_eq!(message["jsonrpc"], "2.0", "{message}");

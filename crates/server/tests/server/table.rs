@@ -140,7 +140,7 @@ async fn running() {
     let ran = |code: u8, stdout: &str, stderr: &str| json!({ "result": { "exitCode": code, "stdout": stdout, "stderr": stderr, "executionTimeMs": "*" } });
     table(vec![
         ("run", json!({ "command": "echo out; echo err >&2; exit 3" }), ran(3, "out\n", "err\n")),
-        ("run", json!({ "command": "x=1; cd /tmp", "no": "such param" }), ran(0, "", "")),
+        ("run", json!({ "command": "x=1; cd /tmp" }), ran(0, "", "")),
         ("run", json!({ "command": "echo $x $PWD" }), ran(0, "1 /tmp\n", "")),
         ("run", json!({ "command": "cat", "stdin": base64("a\0b") }), ran(0, "a\0b", "")),
         ("run", json!({ "command": "cat", "stdin": "YQ" }), ran(0, "a", "")),
@@ -152,6 +152,24 @@ async fn running() {
         ),
         ("run", json!({ "command": "echo $0", "timeoutMs": 0 }), ran(0, "bash\n", "")),
         ("run", json!({ "command": "echo hi", "stream": false }), ran(0, "hi\n", "")),
+        (
+            "run",
+            json!({ "command": "echo $A $x $PWD; x=2", "env": { "A": "it's" }, "cwd": "/etc" }),
+            ran(0, "it's 1 /etc\n", ""),
+        ),
+        ("run", json!({ "command": "echo $A $x $PWD" }), ran(0, "2 /tmp\n", "")),
+        (
+            "run",
+            json!({ "command": "pwd", "cwd": "/no" }),
+            errno("ENOENT", "ENOENT: no such file or directory: /no"),
+        ),
+        (
+            "run",
+            json!({ "command": "pwd", "env": { "A B": "" } }),
+            error(-32602, "not an environment variable: \"A B\""),
+        ),
+        ("run", json!({ "command": "pwd", "env": { "A": 1 } }), error(-32602, "env.A must be a string")),
+        ("run", json!({ "command": "pwd", "cwd": 1 }), error(-32602, "cwd must be a string")),
         ("run", json!({}), error(-32602, "Missing required param: command")),
         ("run", json!({ "command": null }), error(-32602, "Missing required param: command")),
         ("run", json!({ "command": 7 }), error(-32602, "command must be a string")),
@@ -242,6 +260,105 @@ async fn files() {
 }
 
 #[tokio::test]
+async fn parts_of_files_modes_parents_and_trees() {
+    let part = |data: &str, size: u64| result(json!({ "data": base64(data), "size": size }));
+    let write = |more: Value| {
+        let mut params = json!({ "path": "/tmp/a/b/f", "data": base64("hello") });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        params
+    };
+    table(vec![
+        ("files.write", write(json!({ "parents": true, "mode": 0o750 })), ok()),
+        (
+            "files.stat",
+            json!({ "path": "/tmp/a/b/f" }),
+            result(json!({ "name": "f", "type": "file", "size": 5, "mode": 0o750, "mtimeMs": "*" })),
+        ),
+        ("files.write", write(json!({ "offset": 5 })), ok()),
+        ("files.read", json!({ "path": "/tmp/a/b/f" }), result(json!({ "data": base64("hellohello") }))),
+        ("files.write", write(json!({ "offset": 2 })), ok()),
+        ("files.read", json!({ "path": "/tmp/a/b/f", "offset": 0 }), part("hehello", 7)),
+        ("files.read", json!({ "path": "/tmp/a/b/f", "offset": 1, "length": 3 }), part("ehe", 7)),
+        ("files.read", json!({ "path": "/tmp/a/b/f", "length": 2 }), part("he", 7)),
+        ("files.read", json!({ "path": "/tmp/a/b/f", "offset": 7, "length": 3 }), part("", 7)),
+        ("files.read", json!({ "path": "/tmp/a/b/f", "offset": 1u64 << 62 }), part("", 7)),
+        (
+            "files.write",
+            write(json!({ "offset": 8 })),
+            errno("EINVAL", "EINVAL: invalid argument: /tmp/a/b/f"),
+        ),
+        (
+            "files.write",
+            write(json!({ "mode": 0o10000 })),
+            error(-32602, "mode must be permission bits, at most 4095 (octal 7777)"),
+        ),
+        ("run", json!({ "command": "cd /tmp/a; ln -s b/f l; mkdir e" }), json!({ "result": "*" })),
+        // Relative paths start where the shell is.
+        (
+            "files.list",
+            json!({ "path": ".", "recursive": true }),
+            result(json!({ "entries": [
+                { "name": "b", "type": "dir", "size": "*" },
+                { "name": "b/f", "type": "file", "size": 7 },
+                { "name": "e", "type": "dir", "size": "*" },
+                { "name": "l", "type": "symlink", "size": 3 },
+            ] })),
+        ),
+        ("files.write", json!({ "path": "here", "data": "" }), ok()),
+        ("files.rm", json!({ "path": "/tmp/a/here" }), ok()),
+        (
+            "mount",
+            json!({ "path": "/m", "files": {
+                "run": { "data": base64("echo ran"), "mode": 0o755 },
+                "plain": base64("x"),
+                "empty": { "dir": true, "mode": 0o700 },
+                "link": { "link": "run" },
+            } }),
+            ok(),
+        ),
+        (
+            "run",
+            json!({ "command": "cd /m; stat -c '%n %a %F' empty plain; readlink link; ./link" }),
+            result(json!({
+                "exitCode": 0, "stderr": "", "executionTimeMs": "*",
+                "stdout": "empty 700 directory\nplain 644 regular file\nrun\nran\n",
+            })),
+        ),
+        (
+            "mount",
+            json!({ "path": "/n", "files": { "a": { "dir": true, "link": "x" } } }),
+            error(-32602, "files.a must have one of data, dir and link"),
+        ),
+        (
+            "mount",
+            json!({ "path": "/n", "files": { "a": { "dat": "" } } }),
+            error(-32602, "files.a must have one of data, dir and link"),
+        ),
+        (
+            "mount",
+            json!({ "path": "/", "files": {} }),
+            errno(
+                "EBUSY",
+                "EBUSY: device or resource busy: cannot mount at /: it is the sandbox's root (use a directory such as /src)",
+            ),
+        ),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn a_file_longer_than_an_answer_goes_in_parts() {
+    let mut client = Client::created(json!({ "limits": { "memoryBytes": 64 << 20 } })).await;
+    client.stdout("head -c 60000000 /dev/zero > big; printf end >> big").await;
+    let (code, message) = client.failure("files.read", json!({ "path": "big" })).await;
+    assert!(code == 1 && message.starts_with("EFBIG"), "{message}");
+    let tail = client.call("files.read", json!({ "path": "big", "offset": 59_999_999, "length": 100 })).await;
+    assert_eq!(tail, json!({ "data": base64("\0end"), "size": 60_000_003 }));
+    let too_much = json!({ "path": "big", "offset": 0, "length": 60_000_000 });
+    assert_eq!(client.failure("files.read", too_much).await.0, 1, "no more than an answer holds");
+}
+
+#[tokio::test]
 async fn variables_mounts_snapshots_and_history() {
     table(vec![
         ("env.set", json!({ "name": "A", "value": "it's" }), ok()),
@@ -308,7 +425,7 @@ async fn the_options_of_create() {
             json!({ "network": { "allowedHosts": ["a"] } }),
             "network is not supported yet: no host can be reached",
         ),
-        (json!({ "pythonPath": ["/lib"] }), "pythonPath is not supported yet: there is no Python"),
+        (json!({ "pythonPath": ["/lib"] }), "pythonPath is not supported yet: set PYTHONPATH in env instead"),
         (json!({ "pythonPath": "/lib" }), "pythonPath must be an array of strings"),
         (json!({ "timeoutMs": true }), "timeoutMs must be a number of milliseconds"),
         (json!({ "fsLimitBytes": 0.5 }), "fsLimitBytes must be a whole number, not negative"),
@@ -353,7 +470,6 @@ async fn the_options_of_create() {
         "nice": 3,
         "wasmDir": "/anywhere",
         "shellWasmPath": 17,
-        "unheard": { "of": [] },
     }))
     .await;
     assert_eq!(client.stdout("cat /m/f; echo $A").await, "xgiv", "cut at four bytes");
@@ -367,6 +483,131 @@ async fn the_options_of_create() {
         let run = json!({ "command": "cat /m/f; echo $A", "sandboxId": id });
         assert_eq!(client.call("run", run).await["stdout"], "xgiv");
     }
+}
+
+#[tokio::test]
+async fn what_nobody_knows_is_refused_by_name() {
+    let refused = [
+        (json!({ "unheard": { "of": [] } }), "Unknown param: unheard"),
+        (json!({ "timeoutMS": 1 }), "Unknown param: timeoutMS (did you mean timeoutMs?)"),
+        (
+            json!({ "limits": { "memorybytes": 1 } }),
+            "Unknown param: limits.memorybytes (did you mean memoryBytes?)",
+        ),
+        (
+            json!({ "security": { "limits": { "proceses": 1 } } }),
+            "Unknown param: security.limits.proceses (did you mean processes?)",
+        ),
+        (
+            json!({ "security": { "tool_allowlist": [] } }),
+            "Unknown param: security.tool_allowlist (did you mean toolAllowlist?)",
+        ),
+        (
+            json!({ "network": { "allowed_hosts": [] } }),
+            "Unknown param: network.allowed_hosts (did you mean allowedHosts?)",
+        ),
+        (
+            json!({ "mounts": [{ "path": "/m", "files": {}, "writeable": true }] }),
+            "Unknown param: mounts[0].writeable (did you mean writable?)",
+        ),
+        (json!({ "pool": { "min": 1 } }), "Unknown param: pool.min (did you mean minSize?)"),
+        (json!({ "extensions": [{ "name": "a", "help": "" }] }), "Unknown param: extensions[0].help"),
+        (
+            json!({ "persistence": true }),
+            "persistence is not supported: use persistence.export and persistence.import",
+        ),
+        (json!({ "onKill": "undo" }), "onKill must be \"keep\" or \"rollback\""),
+        (json!({ "cwd": "work" }), "cwd is not an absolute path: \"work\""),
+        (
+            json!({ "writablePaths": ["/tmp/../etc"] }),
+            "writablePaths has \"/tmp/../etc\", which is not an absolute path without '.', '..' and '//'",
+        ),
+        (
+            json!({ "limits": { "processes": 9 }, "security": { "limits": { "processes": 9 } } }),
+            "processes is given twice: in limits and in security.limits",
+        ),
+        (
+            json!({ "security": { "toolAllowlist": ["cat", "gerp"] } }),
+            "toolAllowlist: there is no program called \"gerp\" (did you mean grep?)",
+        ),
+        (
+            json!({ "limits": { "memoryBytes": 1000 } }),
+            "memoryBytes is 1000, which is too little for a shell: at least 4194304",
+        ),
+        (
+            json!({ "limits": { "processes": 0 } }),
+            "processes is 0, which is too little for a shell: at least 1",
+        ),
+    ];
+    for (params, message) in refused {
+        let mut client = Client::new(Options::default());
+        assert_eq!(client.failure("create", params.clone()).await, (-32602, message.to_owned()), "{params}");
+    }
+    let least = json!({ "limits": { "memoryBytes": 4_194_304, "openFiles": 8, "processes": 4 } });
+    let mut client = Client::created(least).await;
+    assert_eq!(client.stdout("seq 3 | sort | wc -l").await, "3\n", "the least that is accepted works");
+}
+
+/// Every method of the documentation, so that none is forgotten.
+#[tokio::test]
+async fn every_method_refuses_what_it_does_not_know() {
+    let documented = include_str!("../../../../docs/protocol.md");
+    let table = documented.split_once("## Methods").unwrap().1.split_once("## ").unwrap().0;
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" |"));
+    let methods = rows.flat_map(|(first, _)| first.split(", "));
+    let methods: Vec<String> =
+        methods.map(|name| name.replace('`', "")).filter(|name| name != "create").collect();
+    assert!(methods.len() > 25, "{methods:?}");
+    let mut client = Client::created(json!({ "storage": true })).await;
+    for method in &methods {
+        let params = json!({
+            "command": "echo", "path": "/tmp/x", "data": "", "name": "A", "value": "b", "files": {}, "id": "1",
+            "sandboxId": null, "surprise": 1,
+        });
+        let taken = params_of(method);
+        let mut given = params.as_object().unwrap().clone();
+        given.retain(|name, _| taken.contains(&name.as_str()) || name == "sandboxId" || name == "surprise");
+        if matches!(method.as_str(), "sandbox.destroy" | "sandbox.remove") {
+            given.insert("sandboxId".into(), json!("1"));
+        }
+        let (code, message) = client.failure(method, given.into()).await;
+        assert_eq!((code, message.as_str()), (-32602, "Unknown param: surprise"), "{method}");
+    }
+    assert_eq!(client.stdout("ls /tmp; echo $A").await, "\n", "and nothing was done");
+}
+
+/// The params that a method needs.
+fn params_of(method: &str) -> &'static [&'static str] {
+    match method {
+        "run" => &["command"],
+        "files.write" => &["path", "data"],
+        "env.get" => &["name"],
+        "env.set" => &["name", "value"],
+        "mount" => &["path", "files"],
+        "snapshot.restore" => &["id"],
+        "persistence.import" => &["data"],
+        method if method.starts_with("files.") => &["path"],
+        _ => &[],
+    }
+}
+
+#[tokio::test]
+async fn options_that_have_other_names_too() {
+    let mut client = Client::created(json!({
+        "security": { "limits": { "stdoutBytes": 4 } },
+        "network": { "allowedHosts": [] },
+        "cwd": "/tmp",
+        "writablePaths": ["/tmp/"],
+        "onKill": "rollback",
+    }))
+    .await;
+    assert_eq!(client.stdout("pwd").await, "/tmp");
+    client.call("files.write", json!({ "path": "f", "data": base64("old") })).await;
+    let refused = client.failure("files.write", json!({ "path": "/home/user/f", "data": "" })).await;
+    assert_eq!(refused, (1, "EROFS: read-only file system: /home/user/f".to_owned()));
+    let killed = json!({ "command": "echo new > f; while :; do :; done", "timeoutMs": 300 });
+    assert_eq!(client.call("run", killed).await["errorClass"], "TIMEOUT");
+    assert_eq!(client.stdout("cat f").await, "old", "what a killed command did is undone");
 }
 
 #[tokio::test]
@@ -415,8 +656,8 @@ async fn states() {
 
 #[tokio::test]
 async fn no_more_sandboxes_than_there_may_be() {
-    let mut client = Client::new(Options { max_sandboxes: 3, ..Options::default() });
-    let full = "Maximum of 3 sandboxes reached";
+    let mut client = Client::new(Options { max_sandboxes: 4, ..Options::default() });
+    let full = "Maximum of 4 sandboxes reached";
     let rows = vec![
         ("create", json!({}), ok()),
         ("sandbox.fork", json!({ "count": 4 }), error(-32602, full)),

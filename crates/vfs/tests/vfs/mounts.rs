@@ -268,6 +268,47 @@ fn given_files_are_the_users_and_charged_while_they_are_mounted() {
     assert_eq!((tree.usage(), ls(&mut tree, "/")), (Usage::default(), before));
 }
 
+#[test]
+fn given_entries_keep_modes_links_and_empty_directories() {
+    let mut tree = user_tree(Quota { bytes: 20_000, inodes: 12 });
+    let root = tree.root();
+    let content = |text: &[u8]| Content::Bytes(text.into());
+    let entries = vec![
+        (b"to-etc".to_vec(), NewEntry::Symlink(b"/etc".to_vec())),
+        (b"run.sh".to_vec(), NewEntry::File { content: content(b"true"), mode: 0o755 }),
+        (b"empty".to_vec(), NewEntry::Dir { mode: 0o700 }),
+        (b"sub/a".to_vec(), NewEntry::File { content: content(b"a"), mode: 0o600 }),
+        (b"sub".to_vec(), NewEntry::Dir { mode: 0o711 }),
+    ];
+    let mount = |entries: &Vec<_>| Mount::Entries { entries: entries.clone(), writable: false };
+    tree.mount(b"/m", mount(&entries)).unwrap();
+    assert_eq!(tree.usage(), tree.recount());
+    let mode = |path: &[u8]| tree.stat(&USER, &root, path, false).unwrap().mode & 0o7777;
+    let modes = [&b"/m/run.sh"[..], b"/m/empty", b"/m/sub", b"/m/sub/a"].map(mode);
+    assert_eq!(modes, [0o755, 0o700, 0o711, 0o600]);
+    assert_eq!(tree.read_link(&USER, &root, b"/m/to-etc").unwrap(), b"/etc");
+    assert_eq!(tree.mkdir(&USER, &root, b"/m/empty/x", 0o777), Err(Errno::EROFS));
+    tree.unmount(b"/m").unwrap();
+    assert_eq!(tree.usage(), Usage::default());
+    // Whatever the order, nothing is put where a link leads.
+    for at in 0..2 {
+        let mut through = vec![
+            (b"l".to_vec(), NewEntry::Symlink(b"/etc".to_vec())),
+            (b"l/planted".to_vec(), NewEntry::File { content: content(b"x"), mode: 0o644 }),
+        ];
+        through.rotate_left(at);
+        assert_eq!(tree.mount(b"/m", mount(&through)), Err(Errno::EISDIR));
+        assert!(tree.stat(&USER, &root, b"/etc/planted", false).is_err());
+    }
+    for (target, errno) in
+        [(&b""[..], Errno::ENOENT), (b"a\0b", Errno::EINVAL), (&[b'x'; 5000], Errno::ENAMETOOLONG)]
+    {
+        let entries = vec![(b"l".to_vec(), NewEntry::Symlink(target.to_vec()))];
+        assert_eq!(tree.mount(b"/m", mount(&entries)), Err(errno));
+    }
+    assert_eq!(tree.usage(), Usage::default());
+}
+
 struct Proc;
 
 impl Virtual for Proc {

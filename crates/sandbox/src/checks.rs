@@ -1,0 +1,95 @@
+//! Options that cannot work are refused when a sandbox is built, by name and with what would work.
+
+use wardian_kernel::Allowlist;
+use wardian_vfs::{Caller, Tree};
+
+use crate::error::Error;
+use crate::options::{Limits, check_length};
+use crate::suggest::did_you_mean;
+
+/// Less memory than this is not enough for a shell and a pipeline of two tools.
+const MEMORY_MIN: u64 = 4 << 20;
+/// A shell needs its three streams, and a few more for a pipe and a redirection.
+const OPEN_FILES_MIN: usize = 8;
+/// The most that the names of writable paths take.
+const WRITABLE_PATHS: usize = 64 << 10;
+/// Where programs are found by name.
+const PROGRAMS: [&str; 2] = ["/bin", "/usr/bin"];
+/// Commands of the shell itself: no allowlist is needed for them, but people name them.
+const BUILTINS: &str = ". : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare \
+    dirs disown echo enable eval exec exit export false fc fg getopts hash help history jobs kill let local logout mapfile \
+    popd printf pushd pwd read readarray readonly return set shift shopt source suspend test times trap true type typeset \
+    ulimit umask unalias unset wait";
+
+/// Checks that a shell can work within these limits.
+pub(crate) fn limits(limits: &Limits) -> Result<(), Error> {
+    let least = |name: &str, given: u64, least: u64| {
+        if given >= least {
+            return Ok(());
+        }
+        Err(Error::Option(format!("{name} is {given}, which is too little for a shell: at least {least}")))
+    };
+    least("memoryBytes", limits.memory_bytes, MEMORY_MIN)?;
+    least("processes", limits.processes as u64, 1)?;
+    least("openFiles", limits.open_files as u64, OPEN_FILES_MIN as u64)
+}
+
+/// Checks that paths are absolute and in the form that they are compared in.
+pub(crate) fn paths(cwd: &str, writable: Option<&[String]>) -> Result<(), Error> {
+    if !cwd.starts_with('/') || cwd.contains('\0') {
+        return Err(Error::Option(format!("cwd is not an absolute path: {cwd:?}")));
+    }
+    let Some(writable) = writable else { return Ok(()) };
+    check_length(
+        "writablePaths",
+        writable.iter().map(|path| path.len() + size_of::<String>()).sum(),
+        WRITABLE_PATHS,
+    )?;
+    match writable.iter().find(|path| !is_clean(path)) {
+        None => Ok(()),
+        Some(path) => Err(Error::Option(format!(
+            "writablePaths has {path:?}, which is not an absolute path without '.', '..' and '//'"
+        ))),
+    }
+}
+
+fn is_clean(path: &str) -> bool {
+    let below = path.strip_prefix('/').map(|below| below.strip_suffix('/').unwrap_or(below));
+    below.is_some_and(|below| below.is_empty() || crate::mounts::is_plain(below.as_bytes()))
+}
+
+/// Checks that every name on an allowlist is a program, so that a slip is noticed now and not by what is refused later.
+/// A path outside `/bin` and `/usr/bin` may be for a program that is still to come.
+pub(crate) fn allowlist(list: &Allowlist, tree: &Tree) -> Result<(), Error> {
+    for entry in list.iter() {
+        let name = String::from_utf8_lossy(entry);
+        let exists = |path: &str| tree.stat(&Caller::ROOT, &tree.root(), path.as_bytes(), true).is_ok();
+        let known = match name.rsplit_once('/') {
+            None => {
+                PROGRAMS.iter().any(|directory| exists(&format!("{directory}/{name}")))
+                    || BUILTINS.split_ascii_whitespace().any(|builtin| builtin == name)
+            }
+            Some((directory, _)) => !PROGRAMS.contains(&directory) || exists(&name),
+        };
+        if !known {
+            let programs = tree_programs(tree);
+            let wanted = name.rsplit('/').next().unwrap_or_default();
+            let hint = did_you_mean(wanted, programs.iter().map(String::as_str));
+            return Err(Error::Option(format!("toolAllowlist: there is no program called {name:?}{hint}")));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the names of all programs.
+fn tree_programs(tree: &Tree) -> Vec<String> {
+    let mut tree = tree.clone();
+    let root = tree.root();
+    let mut names = Vec::new();
+    for directory in PROGRAMS {
+        if let Ok(place) = tree.lookup(&Caller::ROOT, &root, directory.as_bytes(), true) {
+            names.extend(crate::files::names_in(&mut tree, &place).unwrap_or_default());
+        }
+    }
+    names.into_iter().filter_map(|name| String::from_utf8(name).ok()).collect()
+}

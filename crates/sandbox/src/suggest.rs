@@ -1,0 +1,45 @@
+//! What somebody may have meant by a misspelt name.
+
+/// How alike two names must be: 0 is not at all, 1 is the same.
+const ALIKE: f64 = 0.8;
+/// Longer names are nobody's slip, and comparing takes the product of both lengths.
+const LONGEST: usize = 64;
+
+/// Returns the name that is most like `word`, if one is like it.
+pub fn suggest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() > LONGEST {
+        return None;
+    }
+    let folded = word.to_lowercase();
+    let alike = |name: &'a str| (strsim::jaro_winkler(&folded, &name.to_lowercase()), name);
+    let near = names.into_iter().filter(|name| name.len() <= LONGEST).map(alike);
+    let best = near.filter(|(alike, _)| *alike >= ALIKE).max_by(|(one, _), (other, _)| one.total_cmp(other));
+    best.map(|(_, name)| name)
+}
+
+/// Returns ` (did you mean X?)`, or nothing.
+pub fn did_you_mean<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    suggest(word, names).map_or_else(String::new, |name| format!(" (did you mean {name}?)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_is_recognized_and_another_word_is_not() {
+        let names = ["memoryBytes", "processes", "openFiles", "grep", "sed"];
+        for (slip, meant) in [
+            ("memorybytes", "memoryBytes"),
+            ("memoryByte", "memoryBytes"),
+            ("proceses", "processes"),
+            ("open_files", "openFiles"),
+            ("gerp", "grep"),
+        ] {
+            assert_eq!(suggest(slip, names), Some(meant), "{slip}");
+        }
+        for other in ["", "network", "awk", &"memoryBytes".repeat(10)] {
+            assert_eq!(suggest(other, names), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Whose states these are.
+//!
+//! A client's states are in a directory that only those find who know its token. The only client of a server, the program
+//! that started it, needs none: the state directory is its own.
+
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::rpc::RpcError;
+
+/// Where tenants have their directories. No state can be called so: a name does not begin with a dot.
+const TENANTS: &str = ".tenants";
+/// Shorter tokens can be guessed; longer ones serve no purpose.
+const TOKEN: std::ops::RangeInclusive<usize> = 16..=256;
+
+/// Whom a connection's states belong to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Tenant {
+    /// Whoever started the server.
+    Owner,
+    /// One of many clients, who has not said which.
+    Nobody,
+    /// Those who know a token, of which this is the hash.
+    Token(String),
+}
+
+impl Tenant {
+    /// Returns the tenant that a token stands for.
+    pub(crate) fn by_token(token: &str) -> Result<Tenant, RpcError> {
+        if !TOKEN.contains(&token.len()) {
+            let (least, most) = (TOKEN.start(), TOKEN.end());
+            return Err(RpcError::params(format!("stateToken must have from {least} to {most} bytes")));
+        }
+        let hash = Sha256::digest(token.as_bytes());
+        Ok(Tenant::Token(hash.iter().map(|byte| format!("{byte:02x}")).collect()))
+    }
+
+    /// Returns the directory of its states.
+    pub(crate) fn directory(&self, states: &Path) -> Result<PathBuf, RpcError> {
+        match self {
+            Tenant::Owner => Ok(states.to_owned()),
+            Tenant::Token(hash) => Ok(states.join(TENANTS).join(hash)),
+            Tenant::Nobody => Err(RpcError::params(
+                "file: this server has many clients: pass a stateToken to create, so that your states stay yours",
+            )),
+        }
+    }
+}
+
+/// Creates a directory that only this user can open, if it does not exist.
+pub(crate) fn create_private(directory: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}

@@ -32,6 +32,17 @@ impl Default for PoolOptions {
     }
 }
 
+impl PoolOptions {
+    /// Checks that it can be.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.min_size <= self.max_size {
+            return Ok(());
+        }
+        let (min, max) = (self.min_size, self.max_size);
+        Err(Error::Option(format!("a pool of at least {min} and at most {max} shells")))
+    }
+}
+
 /// The instances of a process that are not in use.
 pub(crate) struct Pool {
     options: Mutex<PoolOptions>,
@@ -53,12 +64,7 @@ impl Pool {
     }
 
     pub(crate) fn configure(&self, options: PoolOptions) -> Result<(), Error> {
-        if options.min_size > options.max_size {
-            return Err(Error::Option(format!(
-                "a pool of at least {} and at most {} shells",
-                options.min_size, options.max_size
-            )));
-        }
+        options.check()?;
         *self.options.lock() = options;
         self.spares.keep(options.min_size);
         Ok(())

@@ -1,17 +1,19 @@
-//! The memory for answers: what one client may have waiting, and what all clients together may.
+//! The memory for lines: what one client may have waiting, and what all clients together may.
 //!
 //! ```text
-//! own       1 MiB for each client, so that one that reads is always served
-//! client   64 MiB for each client, the longest answer there is
-//! shared  128 MiB for all clients: what an answer takes beyond the first of these
+//!         answers   requests
+//! own       1 MiB      1 MiB   for each client, so that whoever goes on is always served
+//! client   64 MiB    128 MiB   for each client: the longest line there is
+//! shared  128 MiB    256 MiB   for all clients: what a line takes beyond the first of these
 //! ```
-//! Room is reserved before an answer is built and freed once it is written. A client that holds shared room and does
-//! not read is disconnected when others wait for it.
+//! Room for an answer is reserved before it is built and freed once it is written; a request takes its room as it arrives. A
+//! client that holds shared room for longer than its lines need is disconnected when others wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
@@ -24,24 +26,34 @@ pub(crate) const LARGE: usize = 256 << 10;
 const CLIENT_KIB: usize = ANSWER_MAX >> 10;
 const OWN_KIB: usize = 1 << 10;
 const SHARED_KIB: usize = 128 << 10;
-/// How long a client may take to read a line while others wait for the room.
+/// The same for requests.
+const REQUEST_KIB: usize = 128 << 10;
+const SHARED_REQUEST_KIB: usize = 256 << 10;
+/// How long a client may hold shared room while others wait for it.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How many KiB earn as long again: a slow connection is not an idle one.
+const KIB_EACH: u32 = 10 << 10;
 
 /// The room that all clients share.
 pub(crate) struct Shared {
     room: Arc<Semaphore>,
+    client_kib: usize,
     waiting: AtomicUsize,
     patience: Duration,
 }
 
 impl Shared {
-    pub(crate) fn new() -> Arc<Shared> {
-        Shared::with_patience(PATIENCE)
+    pub(crate) fn for_answers() -> Arc<Shared> {
+        Shared::new(CLIENT_KIB, SHARED_KIB, PATIENCE)
     }
 
-    fn with_patience(patience: Duration) -> Arc<Shared> {
-        let room = Arc::new(Semaphore::new(SHARED_KIB));
-        Arc::new(Shared { room, waiting: AtomicUsize::new(0), patience })
+    pub(crate) fn for_requests() -> Arc<Shared> {
+        Shared::new(REQUEST_KIB, SHARED_REQUEST_KIB, PATIENCE)
+    }
+
+    fn new(client_kib: usize, shared_kib: usize, patience: Duration) -> Arc<Shared> {
+        let room = Arc::new(Semaphore::new(shared_kib));
+        Arc::new(Shared { room, client_kib, waiting: AtomicUsize::new(0), patience })
     }
 }
 
@@ -54,16 +66,59 @@ pub(crate) struct Budget {
     holds: Arc<Holds>,
 }
 
-/// Each piece of shared room that a client has holds one more of it.
+/// Since when a client has shared room without a break, and how much it was given since.
 #[derive(Default)]
-struct Holds(Arc<()>);
+struct Holds(Mutex<Held>);
+
+#[derive(Default)]
+struct Held {
+    count: usize,
+    since: Option<Instant>,
+    kib: u32,
+}
+
+impl Held {
+    fn enter(&mut self, now: Instant, kib: u32) {
+        if self.count == 0 {
+            *self = Held { count: 0, since: Some(now), kib: 0 };
+        }
+        self.count += 1;
+        self.kib = self.kib.saturating_add(kib);
+    }
+
+    fn overdue(&self, now: Instant, patience: Duration) -> bool {
+        let allowed = patience + patience * self.kib / KIB_EACH;
+        self.count > 0 && self.since.is_some_and(|since| now > since + allowed)
+    }
+}
+
+impl Holds {
+    fn enter(self: &Arc<Holds>, kib: u32) -> Holding {
+        self.0.lock().enter(Instant::now(), kib);
+        Holding(self.clone())
+    }
+
+    /// Returns whether it has taken longer than it may.
+    fn overdue(&self, patience: Duration) -> bool {
+        self.0.lock().overdue(Instant::now(), patience)
+    }
+}
+
+/// A piece of shared room that a client has.
+struct Holding(Arc<Holds>);
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        self.0.0.lock().count -= 1;
+    }
+}
 
 /// Room for one line.
 pub(crate) struct Room {
     kib: usize,
     client: OwnedSemaphorePermit,
     part: OwnedSemaphorePermit,
-    _holds: Option<Arc<()>>,
+    _holds: Option<Holding>,
 }
 
 /// Counts someone who waits, however that ends.
@@ -85,7 +140,7 @@ impl Drop for Waiting<'_> {
 impl Budget {
     pub(crate) fn new(shared: Arc<Shared>) -> Budget {
         let room = |kib| Arc::new(Semaphore::new(kib));
-        Budget { shared, client: room(CLIENT_KIB), own: room(OWN_KIB), holds: Arc::default() }
+        Budget { client: room(shared.client_kib), own: room(OWN_KIB), holds: Arc::default(), shared }
     }
 
     /// Waits for room. A line that is longer than all the room there is goes when it has all of it.
@@ -97,7 +152,7 @@ impl Budget {
         }
         let _waits = Waiting::new(&self.shared.waiting);
         let part = self.shared.room.clone().acquire_many_owned(kib).await.ok()?;
-        Some(Room { kib: kib as usize, client, part, _holds: Some(self.holds.0.clone()) })
+        Some(Room { kib: kib as usize, client, part, _holds: Some(self.holds.enter(kib)) })
     }
 
     /// Returns room if there is some now.
@@ -108,16 +163,16 @@ impl Budget {
             return Some(Room { kib: kib as usize, client, part, _holds: None });
         }
         let part = self.shared.room.clone().try_acquire_many_owned(kib).ok()?;
-        Some(Room { kib: kib as usize, client, part, _holds: Some(self.holds.0.clone()) })
+        Some(Room { kib: kib as usize, client, part, _holds: Some(self.holds.enter(kib)) })
     }
 
-    /// Ends when the client has taken too long to read and others need the room that it has.
+    /// Ends when the client has taken too long, over all its lines, and others need the room that it has.
     pub(crate) async fn wanted_back(&self) {
-        let (since, patience) = (Instant::now(), self.shared.patience);
+        let patience = self.shared.patience;
         loop {
             tokio::time::sleep(patience / 10).await;
             let others_wait = self.shared.waiting.load(Ordering::SeqCst) > 0;
-            if others_wait && Arc::strong_count(&self.holds.0) > 1 && since.elapsed() > patience {
+            if others_wait && self.holds.overdue(patience) {
                 return;
             }
         }
@@ -157,7 +212,7 @@ mod tests {
 
     #[tokio::test]
     async fn many_clients_have_no_more_room_than_there_is() {
-        let shared = Shared::new();
+        let shared = Shared::for_answers();
         let clients: Vec<Budget> = (0..64).map(|_| Budget::new(shared.clone())).collect();
         let rooms: Vec<Room> = clients.iter().filter_map(|client| client.try_room(8 << 20)).collect();
         assert!((1..=SHARED_KIB >> 13).contains(&rooms.len()), "{} have room", rooms.len());
@@ -169,7 +224,7 @@ mod tests {
 
     #[tokio::test]
     async fn room_that_is_not_needed_is_free() {
-        let shared = Shared::new();
+        let shared = Shared::for_answers();
         let (one, other) = (Budget::new(shared.clone()), Budget::new(shared));
         let mut rooms = [one.try_room(ANSWER_MAX).unwrap(), other.try_room(ANSWER_MAX - 1024).unwrap()];
         assert!(one.try_room(8 << 20).is_none());
@@ -180,7 +235,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_does_not_read_gives_back_what_others_need() {
         let patience = Duration::from_millis(20);
-        let shared = Shared::with_patience(patience);
+        let shared = Shared::new(CLIENT_KIB, SHARED_KIB, patience);
         let [deaf, idle, waits] = [(); 3].map(|()| Budget::new(shared.clone()));
         let room = deaf.room(ANSWER_MAX).await;
         let patient = tokio::time::timeout(patience * 10, deaf.wanted_back());
@@ -195,5 +250,25 @@ mod tests {
         assert!(waiting.await.is_some());
         let innocent = Budget::new(shared);
         assert!(tokio::time::timeout(patience * 10, innocent.wanted_back()).await.is_err(), "it has none");
+    }
+
+    #[test]
+    fn whoever_takes_line_after_line_slowly_is_too_slow_as_well() {
+        let (start, patience) = (Instant::now(), Duration::from_secs(10));
+        // Always one line of two megabytes on its way, the next before the last is gone.
+        for (pause, too_slow) in [(8_000, true), (100, false)] {
+            let mut held = Held::default();
+            let mut now = start;
+            held.enter(now, 2048);
+            let slow = (0..1000).any(|_| {
+                now += Duration::from_millis(pause);
+                held.enter(now, 2048);
+                held.count -= 1;
+                held.overdue(now, patience)
+            });
+            assert_eq!(slow, too_slow, "a line each {pause} ms");
+            held.count = 0;
+            assert!(!held.overdue(now + patience * 100, patience), "it has none");
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! Calls from the server to the client: `cb_1`, `cb_2`, ….
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::budget::{ANSWER_MAX, LARGE};
 use crate::outbox::Outbox;
@@ -17,34 +18,65 @@ type Outcome = Result<Value, String>;
 /// The calls that wait for a response.
 pub(crate) struct Callbacks {
     outbox: Outbox,
+    /// Turns to write long calls.
+    aside: Arc<Semaphore>,
     last: AtomicU64,
     waiting: Mutex<HashMap<String, oneshot::Sender<Outcome>>>,
 }
 
 impl Callbacks {
-    pub(crate) fn new(outbox: Outbox) -> Callbacks {
-        Callbacks { outbox, last: AtomicU64::new(0), waiting: Mutex::default() }
+    pub(crate) fn new(outbox: Outbox, aside: Arc<Semaphore>) -> Callbacks {
+        Callbacks { outbox, aside, last: AtomicU64::new(0), waiting: Mutex::default() }
     }
 
-    /// Calls the client and waits for its response. To stop waiting, drop this: a late response is ignored.
-    pub(crate) async fn call(&self, method: &str, params: Value) -> Outcome {
+    /// Calls the client and waits for its response. To stop waiting, drop this: a late response is ignored. `bytes` is how
+    /// long the params are, about, before they are made.
+    pub(crate) async fn call(
+        &self,
+        method: &'static str,
+        bytes: usize,
+        params: impl FnOnce() -> Value + Send + 'static,
+    ) -> Outcome {
+        if bytes >= ANSWER_MAX {
+            return Err(too_long(method));
+        }
         let id = format!("cb_{}", self.last.fetch_add(1, Ordering::Relaxed) + 1);
         let (sender, receiver) = oneshot::channel();
         self.waiting.lock().insert(id.clone(), sender);
         let waiting = Waiting { callbacks: self, id };
-        let size = rpc::size(&params);
-        if size >= ANSWER_MAX {
-            return Err(format!("{method} would be longer than answerBytes, {ANSWER_MAX}"));
-        }
-        if size <= LARGE {
-            self.outbox.tell(rpc::call(&waiting.id, method, params)).await;
-        } else if let Some(room) = self.outbox.budget.room(size).await {
-            let (id, method) = (waiting.id.clone(), method.to_owned());
-            let writing = tokio::task::spawn_blocking(move || rpc::call(&id, &method, params));
-            let line = writing.await.map_err(|_| "the call could not be written".to_owned())?;
-            self.outbox.put([line, Vec::new()], room);
+        // A byte has at most six of JSON.
+        if bytes <= LARGE / 6 {
+            self.outbox.tell(rpc::call(&waiting.id, method, params())).await;
+        } else {
+            self.call_aside(&waiting.id, method, bytes, params).await?;
         }
         receiver.await.unwrap_or_else(|_| Err("the client is gone".to_owned()))
+    }
+
+    /// Writes a long call where it holds up nobody, when there is room for it.
+    async fn call_aside(
+        &self,
+        id: &str,
+        method: &'static str,
+        bytes: usize,
+        params: impl FnOnce() -> Value + Send + 'static,
+    ) -> Result<(), String> {
+        let gone = || "the client is gone".to_owned();
+        let mut room =
+            self.outbox.budget.room(bytes.saturating_mul(6).min(ANSWER_MAX - 1)).await.ok_or_else(gone)?;
+        let _turn = self.aside.acquire().await;
+        let id = id.to_owned();
+        let writing = tokio::task::spawn_blocking(move || {
+            let params = params();
+            if rpc::size(&params) >= ANSWER_MAX {
+                return Err(too_long(method));
+            }
+            Ok(rpc::call(&id, method, params))
+        });
+        let line = writing.await.map_err(|_| "the call could not be written".to_owned())??;
+        room.shrink(line.len());
+        self.outbox.put([line, Vec::new()], room);
+        Ok(())
     }
 
     /// Accepts a response from the client. One that no one waits for is ignored.
@@ -60,6 +92,10 @@ impl Callbacks {
     pub(crate) fn hang_up(&self) {
         self.waiting.lock().clear();
     }
+}
+
+fn too_long(method: &str) -> String {
+    format!("{method} would be longer than answerBytes, {ANSWER_MAX}")
 }
 
 /// Removes a call when no one waits for it any more.

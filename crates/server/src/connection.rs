@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-use crate::budget::LARGE;
+use crate::budget::{LARGE, check_length};
 use crate::line::{Line, Lines};
 use crate::methods::{self, Answer, Job, Task, Work, Written};
 use crate::outbox::Outbox;
@@ -86,6 +86,7 @@ pub(crate) async fn serve(
     };
     let _ = tokio::time::timeout(FAREWELL, farewell).await;
     writer.abort();
+    connection.session.let_go_of_pool();
     tracing::info!(client, why, ms = since.elapsed().as_millis(), "disconnected");
 }
 
@@ -105,7 +106,8 @@ impl Connection {
 
     /// Handles line after line until there are no more.
     async fn read(&mut self, input: impl AsyncRead + Unpin) -> Option<Kill> {
-        let mut lines = Lines::new(BufReader::with_capacity(64 * 1024, input));
+        let mut lines =
+            Lines::within(BufReader::with_capacity(64 * 1024, input), self.session.shared.requests.clone());
         loop {
             match lines.next(self.session.line_limit()).await {
                 Ok(Some(line)) => {
@@ -125,13 +127,14 @@ impl Connection {
     }
 
     async fn line(&mut self, line: Line) -> Option<Kill> {
-        let (size, session) = (line.len(), self.session.clone());
-        let read = if size > LARGE {
+        let (line_is_long, session) = (line.len() > LARGE, self.session.clone());
+        let work = move || (line.weight(), understand(&session, &line));
+        let (size, read) = if line_is_long {
             // Parsing and decoding take as long as the line is: not on a thread that others wait for.
-            let reading = self.session.aside(move || understand(&session, &line)).await;
-            reading.unwrap_or_else(|error| Some(Read::Answer(Some(Value::Null), Err(error))))
+            let reading = self.session.aside(work).await;
+            reading.unwrap_or_else(|error| (0, Some(Read::Answer(Some(Value::Null), Err(error)))))
         } else {
-            understand(&session, &line)
+            work()
         };
         match read {
             None => None,
@@ -209,8 +212,17 @@ async fn respond(session: &Session, id: Value, outcome: Result<Answer, RpcError>
         Ok(Answer::Value(value)) => Ok(value),
         Err(error) => Err(error),
     };
-    let size = outcome.as_ref().map_or(0, rpc::size);
-    if size <= LARGE {
+    let value = match outcome {
+        // A byte has at most six of JSON.
+        Ok(value) if rpc::length(&value) > LARGE / 6 => value,
+        outcome => return outbox.answer(rpc::response(id, outcome)).await,
+    };
+    let measured = session.aside(move || (rpc::size(&value), value)).await;
+    let (size, outcome) = match measured {
+        Ok((size, value)) => (size, check_length("the result", size).map(|()| value)),
+        Err(error) => (0, Err(error)),
+    };
+    if outcome.is_err() {
         return outbox.answer(rpc::response(id, outcome)).await;
     }
     let Some(mut room) = outbox.budget.room(size).await else { return };

@@ -133,8 +133,10 @@ impl Server {
             max_clients: options.max_clients.min(Semaphore::MAX_PERMITS),
             metrics: Arc::default(),
             clients: session::Clients::default(),
-            answers: budget::Shared::new(),
-            heavy: Arc::new(Semaphore::new(session::heavy_at_once())),
+            answers: budget::Shared::for_answers(),
+            requests: budget::Shared::for_requests(),
+            heavy: Arc::new(Semaphore::new(session::half_of_the_processors())),
+            aside: Arc::new(Semaphore::new(session::half_of_the_processors())),
             waiting_kib: Arc::new(Semaphore::new(session::WAITING_KIB)),
         }))
     }

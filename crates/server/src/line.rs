@@ -1,8 +1,15 @@
 //! Lines from a client, up to a maximum length.
 
 use std::io;
+use std::sync::Arc;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
+
+use crate::budget::{Budget, Room, Shared};
+use crate::rpc;
+
+/// Room for a line is taken in pieces of this size.
+const PIECE: usize = 1 << 20;
 
 /// One line of input.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,26 +25,44 @@ impl Line {
     pub(crate) fn len(&self) -> usize {
         if let Line::Whole(line) = self { line.len() } else { 0 }
     }
+
+    /// Returns how much memory it takes once it is parsed, about.
+    pub(crate) fn weight(&self) -> usize {
+        if let Line::Whole(line) = self { rpc::weight(line) } else { 0 }
+    }
 }
 
-/// Reads lines. A line that is too long is discarded as it arrives, never stored.
+/// Reads lines. A line that is too long is discarded as it arrives, never stored; a long one takes its room as it arrives.
 pub struct Lines<R> {
     input: R,
+    budget: Budget,
+    /// The room of the last line, until the next is wanted.
+    rooms: Vec<Room>,
 }
 
 impl<R: AsyncBufRead + Unpin> Lines<R> {
     /// Reads from `input`.
     pub fn new(input: R) -> Lines<R> {
-        Lines { input }
+        Lines::within(input, Shared::for_requests())
+    }
+
+    /// Does the same, with the memory that all clients share.
+    pub(crate) fn within(input: R, shared: Arc<Shared>) -> Lines<R> {
+        Lines { input, budget: Budget::new(shared), rooms: Vec::new() }
     }
 
     /// Returns the next line of at most `limit` bytes, or nothing at the end. An unterminated last line is incomplete,
     /// and is ignored.
     pub async fn next(&mut self, limit: usize) -> io::Result<Option<Line>> {
+        self.rooms.clear();
         let mut line = Vec::new();
         let mut too_long = false;
         loop {
-            let piece = self.input.fill_buf().await?;
+            let piece = tokio::select! {
+                biased;
+                piece = self.input.fill_buf() => piece?,
+                () = self.budget.wanted_back() => return Err(too_slow()),
+            };
             if piece.is_empty() {
                 return Ok(None);
             }
@@ -46,7 +71,17 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
             too_long |= line.len() + part.len() > limit;
             if too_long {
                 line = Vec::new();
+                self.rooms.clear();
             } else {
+                while self.rooms.len() * PIECE < line.len() + part.len() {
+                    // As long as there is none, nothing more is read. Where all wait for each other, the slowest goes.
+                    let room = tokio::select! {
+                        biased;
+                        room = self.budget.room(PIECE - 1024) => room,
+                        () = self.budget.wanted_back() => None,
+                    };
+                    self.rooms.push(room.ok_or_else(too_slow)?);
+                }
                 line.extend_from_slice(part);
             }
             let taken = part.len() + usize::from(end.is_some());
@@ -56,4 +91,8 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
             }
         }
     }
+}
+
+fn too_slow() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "it does not finish its line, and others need the room")
 }

@@ -18,6 +18,10 @@ const REFUSED: i64 = 1;
 
 /// How many values a request may have, names and nested ones included.
 const VALUES_MAX: usize = 1 << 18;
+/// The longest message of an error: a path is shorter.
+const MESSAGE_MAX: usize = 8 << 10;
+/// What a value takes in memory, about, beyond its text.
+const VALUE_BYTES: usize = 48;
 /// The longest id: it is sent with every piece of output.
 const ID_MAX: usize = 1 << 10;
 
@@ -32,7 +36,7 @@ pub(crate) struct RpcError {
 
 impl RpcError {
     pub(crate) fn new(code: i64, message: impl Into<String>) -> RpcError {
-        RpcError { code, message: message.into(), errno: None }
+        RpcError { code, message: shortened(message.into()), errno: None }
     }
 
     pub(crate) fn params(message: impl Into<String>) -> RpcError {
@@ -45,7 +49,7 @@ impl RpcError {
 
     /// The operation failed; the message starts with the errno's name.
     pub(crate) fn refused(errno: &'static str, message: impl Into<String>) -> RpcError {
-        RpcError { code: REFUSED, message: message.into(), errno: Some(errno) }
+        RpcError { code: REFUSED, message: shortened(message.into()), errno: Some(errno) }
     }
 
     fn object(&self) -> Value {
@@ -55,6 +59,16 @@ impl RpcError {
         }
         object
     }
+}
+
+/// Cuts a message that repeats something long.
+fn shortened(mut message: String) -> String {
+    if message.len() > MESSAGE_MAX {
+        message.truncate(message.floor_char_boundary(MESSAGE_MAX));
+        message.push_str(" [cut]");
+        message.shrink_to_fit();
+    }
+    message
 }
 
 impl From<Error> for RpcError {
@@ -108,7 +122,7 @@ pub(crate) struct Misfit {
 pub(crate) fn parse(line: &[u8]) -> Result<Message, Misfit> {
     let misfit =
         |id: Value, code, message: &str| Misfit { id: Some(id), error: RpcError::new(code, message) };
-    if line.len() > VALUES_MAX && has_too_many_values(line) {
+    if line.len() > VALUES_MAX && values(line) > VALUES_MAX {
         let why = format!("Parse error: more than {VALUES_MAX} values");
         return Err(misfit(Value::Null, PARSE_ERROR, &why));
     }
@@ -189,8 +203,8 @@ fn escapes(text: &str) -> usize {
     text.bytes().filter(|byte| matches!(byte, 0..=0x1f | b'"' | b'\\')).count() * 5
 }
 
-/// Returns whether a line has more values than a request may: as parsed values they take many times its length.
-fn has_too_many_values(line: &[u8]) -> bool {
+/// Returns how many values a line has, names and nested ones included.
+fn values(line: &[u8]) -> usize {
     let (mut count, mut in_string, mut escaped) = (0, false, false);
     for byte in line {
         match byte {
@@ -201,29 +215,51 @@ fn has_too_many_values(line: &[u8]) -> bool {
             _ => {}
         }
     }
-    count > VALUES_MAX
+    count
+}
+
+/// Returns how much memory a line takes once it is parsed, about.
+pub(crate) fn weight(line: &[u8]) -> usize {
+    line.len() + values(line) * VALUE_BYTES
+}
+
+/// Returns how long a value is as JSON, if nothing in it needs an escape. Takes no time for long strings.
+pub(crate) fn length(value: &Value) -> usize {
+    const EACH: usize = 8;
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => EACH,
+        Value::String(text) => EACH + text.len(),
+        Value::Array(values) => EACH + values.iter().map(length).sum::<usize>(),
+        Value::Object(values) => {
+            EACH + values.iter().map(|(name, value)| EACH + name.len() + length(value)).sum::<usize>()
+        }
+    }
 }
 
 /// Returns the line that responds to a request.
 pub(crate) fn response(id: Value, outcome: Result<Value, RpcError>) -> Vec<u8> {
     line(match outcome {
-        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-        Err(error) => json!({ "jsonrpc": "2.0", "id": id, "error": error.object() }),
+        Ok(result) => [("id", id), ("result", result)].into(),
+        Err(error) => [("id", id), ("error", error.object())].into(),
     })
 }
 
 /// Returns the line for a notification to the client.
 pub(crate) fn notification(method: &str, params: Value) -> Vec<u8> {
-    line(json!({ "jsonrpc": "2.0", "method": method, "params": params }))
+    line(vec![("method", method.into()), ("params", params)])
 }
 
 /// Returns the line that calls the client.
 pub(crate) fn call(id: &str, method: &str, params: Value) -> Vec<u8> {
-    line(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+    line(vec![("id", id.into()), ("method", method.into()), ("params", params)])
 }
 
-fn line(message: Value) -> Vec<u8> {
-    let mut line = message.to_string().into_bytes();
+/// Writes a message. Its values are moved: they can be long.
+fn line(members: Vec<(&str, Value)>) -> Vec<u8> {
+    let mut message = Map::new();
+    message.insert("jsonrpc".to_owned(), "2.0".into());
+    message.extend(members.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    let mut line = Value::Object(message).to_string().into_bytes();
     line.push(b'\n');
     line
 }

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use wardian::{Builder, Sandbox, Snapshot, UsageNow};
+use wardian::{Builder, Engine, PoolOptions, Sandbox, Snapshot, UsageNow};
 
 use crate::budget;
 use crate::callback::Callbacks;
@@ -34,8 +34,12 @@ pub(crate) struct Shared {
     pub(crate) clients: Clients,
     /// Memory for answers.
     pub(crate) answers: Arc<budget::Shared>,
+    /// Memory for requests while they arrive.
+    pub(crate) requests: Arc<budget::Shared>,
     /// Turns for work that takes long for its size: see [`Session::heavy`].
     pub(crate) heavy: Arc<Semaphore>,
+    /// Turns for work on a line that takes as long as the line is: see [`Session::aside`].
+    pub(crate) aside: Arc<Semaphore>,
     /// Memory for requests that wait for runs.
     pub(crate) waiting_kib: Arc<Semaphore>,
 }
@@ -47,7 +51,22 @@ pub(crate) struct Clients {
     sessions: Mutex<BTreeMap<u64, Weak<Session>>>,
 }
 
+/// The most shells that a client can have kept ready, and warm.
+const POOL_MIN_MAX: usize = 64;
+const POOL_MAX_MAX: usize = 1024;
+
 impl Clients {
+    /// Returns as many shells as any of them wants.
+    fn pool(&self) -> PoolOptions {
+        let sessions: Vec<Arc<Session>> = self.sessions.lock().values().filter_map(Weak::upgrade).collect();
+        let wanted = sessions.iter().filter_map(|session| *session.pool.lock());
+        let larger = |one: PoolOptions, other: PoolOptions| PoolOptions {
+            min_size: one.min_size.max(other.min_size),
+            max_size: one.max_size.max(other.max_size),
+        };
+        wanted.reduce(larger).unwrap_or_default()
+    }
+
     /// Returns what all their sandboxes use now.
     pub(crate) fn usage(&self) -> UsageNow {
         let sessions: Vec<Arc<Session>> = self.sessions.lock().values().filter_map(Weak::upgrade).collect();
@@ -63,8 +82,8 @@ impl Clients {
 /// How many KiB of requests of all clients may wait for runs, beyond the first of each client.
 pub(crate) const WAITING_KIB: usize = 512 << 10;
 
-/// Returns how many may do heavy work at once: the other half of the processors is for everything else.
-pub(crate) fn heavy_at_once() -> usize {
+/// Returns how many may do work of one kind at once: the other half of the processors is for everything else.
+pub(crate) fn half_of_the_processors() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2))
 }
 
@@ -82,8 +101,11 @@ pub(crate) struct Session {
     pub(crate) callbacks: Arc<Callbacks>,
     /// The longest line it may send.
     line_limit: AtomicUsize,
-    /// One piece of heavy work at a time, so that clients take turns.
+    /// One piece of work of each kind at a time, so that clients take turns.
     heavy: Arc<Semaphore>,
+    aside: Arc<Semaphore>,
+    /// How many shells it wants to be kept ready.
+    pool: Mutex<Option<PoolOptions>>,
     table: Mutex<Table>,
 }
 
@@ -296,6 +318,11 @@ impl Drop for EnteredRun {
     }
 }
 
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, RpcError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| RpcError::internal("the request failed: see the server's log"))
+}
+
 fn unknown(id: &str) -> RpcError {
     RpcError::params(format!("Unknown sandboxId: {id}"))
 }
@@ -304,12 +331,20 @@ impl Session {
     pub(crate) fn new(shared: Arc<Shared>, tenant: Tenant, outbox: Outbox) -> Arc<Session> {
         let client = shared.clients.last.fetch_add(1, Ordering::Relaxed) + 1;
         let tenant = Mutex::new(tenant);
-        let callbacks = Arc::new(Callbacks::new(outbox.clone()));
+        let callbacks = Arc::new(Callbacks::new(outbox.clone(), shared.aside.clone()));
         let line_limit = AtomicUsize::new(LINE_LIMIT);
-        let heavy = Arc::new(Semaphore::new(1));
-        let table = Mutex::default();
-        let session =
-            Arc::new(Session { shared, client, tenant, outbox, callbacks, line_limit, heavy, table });
+        let session = Arc::new(Session {
+            shared,
+            client,
+            tenant,
+            outbox,
+            callbacks,
+            line_limit,
+            heavy: Arc::new(Semaphore::new(1)),
+            aside: Arc::new(Semaphore::new(1)),
+            pool: Mutex::default(),
+            table: Mutex::default(),
+        });
         session.shared.clients.sessions.lock().insert(client, Arc::downgrade(&session));
         session
     }
@@ -343,14 +378,52 @@ impl Session {
         (own, self.shared.heavy.clone().acquire_owned().await.ok())
     }
 
-    /// Does such work on a thread that may block.
+    /// Waits for a turn to read or write a long line or file: that takes as long as it is, so such turns are short, and do
+    /// not wait for the others.
+    pub(crate) async fn line_turn(&self) -> Heavy {
+        let own = self.aside.clone().acquire_owned().await.ok();
+        (own, self.shared.aside.clone().acquire_owned().await.ok())
+    }
+
+    /// Does work on a line on a thread that may block.
     pub(crate) async fn aside<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, RpcError> {
+        let _turn = self.line_turn().await;
+        blocking(work).await
+    }
+
+    /// Does work that takes long for its size.
+    pub(crate) async fn heavily<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, RpcError> {
         let _turn = self.heavy().await;
-        let done = tokio::task::spawn_blocking(work).await;
-        done.map_err(|_| RpcError::internal("the request failed: see the server's log"))
+        blocking(work).await
+    }
+
+    /// Sets how many shells it wants to be kept ready. All sandboxes of the server are of one engine, which keeps as many as
+    /// any of its clients wants.
+    pub(crate) fn set_pool(&self, engine: &Engine, pool: Option<PoolOptions>) -> Result<(), wardian::Error> {
+        if let Some(pool) = pool {
+            pool.check()?;
+        }
+        *self.pool.lock() = pool.map(|pool| PoolOptions {
+            min_size: pool.min_size.min(POOL_MIN_MAX),
+            max_size: pool.max_size.min(POOL_MAX_MAX),
+        });
+        engine.set_pool(self.shared.clients.pool())
+    }
+
+    /// The client is gone, and with it what it wanted to be kept ready.
+    pub(crate) fn let_go_of_pool(&self) {
+        if self.pool.lock().is_some()
+            && let Ok(engine) = Engine::shared()
+            && let Err(error) = self.set_pool(&engine, None)
+        {
+            tracing::warn!(%error, "the pool stays as it is");
+        }
     }
 
     /// Returns the longest line to accept from the client now.
@@ -381,7 +454,9 @@ impl Session {
 
     /// It could not be created: another `create` may follow.
     pub(crate) fn forget_root(&self) {
-        self.table.lock().root = None;
+        let mut table = self.table.lock();
+        // What it was to be made of may be large.
+        (table.root, table.builder) = (None, None);
     }
 
     pub(crate) fn has_storage(&self) -> bool {

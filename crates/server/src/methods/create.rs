@@ -34,7 +34,7 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
         calls.come().await;
         // The pool is the server's: all its sandboxes are of one engine.
         let built = builder.build().await.and_then(|sandbox| match pool {
-            Some(pool) => sandbox.engine().set_pool(pool).map(|()| sandbox),
+            Some(pool) => session.set_pool(&sandbox.engine(), Some(pool)).map(|()| sandbox),
             None => Ok(sandbox),
         });
         match built {

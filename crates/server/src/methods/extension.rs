@@ -45,8 +45,17 @@ fn python_package(mut package: Params) -> Result<PythonPackage, RpcError> {
 /// Calls the client. If the command that called it is killed meanwhile, this is dropped.
 async fn invoke(callbacks: Arc<Callbacks>, name: String, invocation: Invocation) -> Answer {
     let Invocation { args, stdin, env, cwd } = invocation;
-    let params = json!({ "name": name, "args": args, "stdin": text(&stdin), "env": env, "cwd": cwd });
-    let answered = callbacks.call("extension.invoke", params).await;
+    let words = args.iter().map(|arg| arg.len() + 8).sum::<usize>()
+        + env.iter().map(|(name, value)| name.len() + value.len() + 8).sum::<usize>();
+    let (bytes, called) = (stdin.len() + words + cwd.len(), name.clone());
+    let params = move || {
+        // Moved, not copied: it can be long.
+        let input = Value::String(String::from_utf8(stdin).unwrap_or_else(|error| text(error.as_bytes())));
+        let mut params = json!({ "name": called, "args": args, "env": env, "cwd": cwd });
+        params["stdin"] = input;
+        params
+    };
+    let answered = callbacks.call("extension.invoke", bytes, params).await;
     match answered.and_then(read_answer) {
         Ok(answer) => answer,
         Err(message) => Answer::failure(1, format!("{name}: {message}\n")),

@@ -67,7 +67,7 @@ async fn read_into(
     size: u64,
     mut room: Room,
 ) -> Result<Written, Error> {
-    let _turn = if size > LARGE as u64 { Some(session.heavy().await) } else { None };
+    let _turn = if size > LARGE as u64 { Some(session.line_turn().await) } else { None };
     // Only what is there takes memory: a small file has a small answer.
     let mut json = Vec::with_capacity(encoded(sandbox.file_size(path).await?.min(size)));
     json.extend_from_slice(b"{\"data\":\"");
@@ -94,7 +94,7 @@ async fn read_part(
     let Some(mut room) = session.outbox.budget.room(encoded(length)).await else {
         return Err(RpcError::internal("the client is gone"));
     };
-    let _turn = if length > LARGE as u64 { Some(session.heavy().await) } else { None };
+    let _turn = if length > LARGE as u64 { Some(session.line_turn().await) } else { None };
     let encoder = EncoderWriter::new(b"{\"data\":\"".to_vec(), &BASE64);
     let (mut encoder, size) = sandbox.read_range_into(path, offset, length, encoder).await?;
     // Writing to memory does not fail.

@@ -1,6 +1,7 @@
 //! `persistence.export` and `persistence.import`: a whole sandbox as bytes, in a line or in a file on the server.
 
-use std::io::{Error, Write};
+use std::fs::File;
+use std::io::{Error, Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -75,17 +76,26 @@ pub(super) fn import(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let (mut turn, session) = (entry.in_turn(), session.clone());
     Job::in_turn(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
+        // A short archive can unpack to much, and a file is read only when it is its turn.
+        let _turn = session.heavy().await;
         let state = match (data, file) {
             (Some(data), _) => data,
-            (None, Some(file)) => file.read().await?,
+            (None, Some(file)) => file.read(state_max(&sandbox)).await?,
             (None, None) => return Err(RpcError::params("Missing required param: data")),
         };
-        // A short archive can unpack to much.
-        let _turn = session.heavy().await;
         sandbox.import(state).await?;
         ok()
     })
 }
+
+/// How long the file of a state may be that this sandbox could have.
+fn state_max(sandbox: &Sandbox) -> u64 {
+    let limits = sandbox.limits();
+    limits.fs_bytes.saturating_add(limits.memory_bytes).saturating_add(STATE_FRAME)
+}
+
+/// What an archive may take beside files and memory.
+const STATE_FRAME: u64 = 16 << 20;
 
 fn in_line(state: &[u8]) -> Vec<u8> {
     let mut json = String::with_capacity(state.len() / 3 * 4 + 64);
@@ -130,8 +140,18 @@ impl StateFile {
         .await
     }
 
-    async fn read(self) -> Result<Vec<u8>, RpcError> {
-        self.aside(|file| std::fs::read(file.directory.join(&file.name))).await
+    async fn read(self, max: u64) -> Result<Vec<u8>, RpcError> {
+        self.aside(move |file| {
+            let opened = File::open(file.directory.join(&file.name))?;
+            if opened.metadata()?.len() > max {
+                let limits = "what fsLimitBytes and memoryBytes of this sandbox allow";
+                return Err(Error::other(format!("it is longer than {limits}, {max}")));
+            }
+            let mut state = Vec::new();
+            opened.take(max).read_to_end(&mut state)?;
+            Ok(state)
+        })
+        .await
     }
 
     /// Runs disk access where it may block.

@@ -9,6 +9,7 @@ use wardian::{
 };
 
 use super::{Job, Outcome, Prepared, alone, entry};
+use crate::budget::LARGE;
 use crate::outbox::Outbox;
 use crate::params::{Params, encode, text};
 use crate::rpc::{self, RpcError};
@@ -65,7 +66,7 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
         request: id.clone(),
         encoding,
     });
-    let (mut turn, entered) = (entry.in_turn(), entry.enter_run());
+    let (mut turn, entered, session) = (entry.in_turn(), entry.enter_run(), session.clone());
     let run = run.cancelled_by(entered.cancel.clone());
     Job::in_turn(turn.hold(), async move {
         let result = match (turn.sandbox().await, stream) {
@@ -77,6 +78,10 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
         };
         drop(entered);
         match result {
+            // Text is checked byte by byte: not on a thread that others wait for.
+            Ok(result) if result.stdout.len() + result.stderr.len() > LARGE => {
+                session.aside(move || object(&result, shape)).await
+            }
             Ok(result) => Ok(object(&result, shape)),
             Err(Error::Destroyed) => Ok(object(&RunResult::cancelled(), shape)),
             Err(error) => Err(error.into()),
@@ -152,10 +157,10 @@ struct Shape {
 fn object(result: &RunResult, Shape { encoding, output }: Shape) -> Value {
     let mut object = Map::new();
     object.insert("exitCode".into(), json!(result.exit_code));
-    object.insert("stdout".into(), json!(encoding.string(&result.stdout)));
-    object.insert("stderr".into(), json!(encoding.string(&result.stderr)));
+    object.insert("stdout".into(), Value::String(encoding.string(&result.stdout)));
+    object.insert("stderr".into(), Value::String(encoding.string(&result.stderr)));
     if output {
-        object.insert("output".into(), json!(encoding.string(&result.output())));
+        object.insert("output".into(), Value::String(encoding.string(&result.output())));
     }
     object.insert("executionTimeMs".into(), json!(result.duration.as_secs_f64() * 1000.0));
     let truncated = result.truncated;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Job, Prepared, alone, entry, ok};
+use super::{Job, Prepared, Written, alone, entry, ok};
 use crate::params::Params;
 use crate::rpc::{INVALID_REQUEST, RpcError};
 use crate::session::{Entry, Origin, Session};
@@ -20,10 +20,12 @@ pub(super) fn fork(session: &Arc<Session>, params: &mut Params) -> Prepared {
     if count == Some(0) {
         return Err(RpcError::params("count must be at least 1"));
     }
-    let room = session.room(count.unwrap_or(1))?;
     let (mut turn, session) = (entry.in_turn(), session.clone());
     Job::in_turn(turn.hold(), async move {
-        let forks = turn.sandbox().await?.fork_many(room.len()).await?;
+        let sandbox = turn.sandbox().await?;
+        // Not before its turn: whoever waits must not keep others from theirs.
+        let room = session.room(count.unwrap_or(1))?;
+        let forks = sandbox.fork_many(room.len()).await?;
         let add = |(sandbox, room)| session.add(Entry::over(Origin::Fork, sandbox, room));
         let ids = forks.into_iter().zip(room).map(add).collect::<Result<Vec<_>, _>>()?;
         let mut answer = json!({ "sandboxId": ids.first() });
@@ -60,14 +62,14 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
     if label.as_ref().is_some_and(|label| label.len() > LABEL_MAX) {
         return Err(RpcError::params(format!("label must have at most {LABEL_MAX} bytes")));
     }
-    let mut room = session.room(1)?;
     // Not before the root is there: only then are its options known to be good.
     let (mut root, builder) = (session.entry(None)?.at_once(), session.builder());
     let session = session.clone();
     Job::in_turn(None, async move {
         root.come().await;
         drop(root);
-        let (true, Some(builder), Some(room)) = (session.is_created(), builder, room.pop()) else {
+        let (true, Some(builder), Some(room)) = (session.is_created(), builder, session.room(1)?.pop())
+        else {
             return Err(RpcError::new(INVALID_REQUEST, "the sandbox could not be created"));
         };
         let sandbox = builder.build().await?;
@@ -78,14 +80,29 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
 
 pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
     alone(session, params)?;
-    let session = session.clone();
-    Job::at_once(None, async move {
+    let (turn, session) = (session.entry(None)?.at_once(), session.clone());
+    // One at a time, and room comes first.
+    Job::written_at_once(turn.hold(), async move {
+        let mut turn = turn;
+        turn.come().await;
         let named = session.named();
-        let listed = named.iter().filter_map(|(id, entry)| {
-            let Origin::Named { label } = &entry.origin else { return None };
-            Some(json!({ "sandboxId": id, "label": label, "createdAt": date(entry.created) }))
-        });
-        Ok(listed.collect())
+        let length = |entry: &Entry| {
+            if let Origin::Named { label: Some(label) } = &entry.origin { label.len() } else { 4 }
+        };
+        // A byte of a label has at most six of JSON.
+        let need = named.iter().map(|(_, entry)| 128 + 6 * length(entry)).sum();
+        let room = session.outbox.budget.room(need).await;
+        let mut room = room.ok_or_else(|| RpcError::internal("the client is gone"))?;
+        let listed: Value = named
+            .iter()
+            .filter_map(|(id, entry)| {
+                let Origin::Named { label } = &entry.origin else { return None };
+                Some(json!({ "sandboxId": id, "label": label, "createdAt": date(entry.created) }))
+            })
+            .collect();
+        let json = listed.to_string().into_bytes();
+        room.shrink(json.len() + 1024);
+        Ok(Written { json, room })
     })
 }
 

@@ -17,7 +17,7 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
         let limits = sandbox.limits();
         let limit = limits.fs_bytes.saturating_add(limits.memory_bytes);
         let (last, new) = (turn.entry().snapshots.lock().0.clone(), snapshot.clone());
-        let bytes = session.aside(move || new.bytes_beyond(last.as_ref())).await?;
+        let bytes = session.heavily(move || new.bytes_beyond(last.as_ref())).await?;
         Ok(json!({ "id": session.keep_snapshot(turn.entry(), snapshot, bytes, limit)? }))
     })
 }

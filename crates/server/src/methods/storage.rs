@@ -19,8 +19,14 @@ pub(super) fn offload(session: &Arc<Session>, params: &mut Params) -> Prepared {
         let sandbox = turn.sandbox().await?;
         let state = export_for_line(&session, &sandbox).await?;
         let state = session.aside(move || encode(&state)).await?;
-        let params = json!({ "sandbox_id": sandbox.id(), "state": state });
-        callbacks.call("storage.save", params).await.map_err(|message| failed("storage.save", &message))?;
+        let (bytes, id) = (state.len(), sandbox.id().to_owned());
+        let params = move || {
+            let mut params = json!({ "sandbox_id": id });
+            params["state"] = Value::String(state);
+            params
+        };
+        let saved = callbacks.call("storage.save", bytes, params).await;
+        saved.map_err(|message| failed("storage.save", &message))?;
         if let Some(sandbox) = turn.entry().offload() {
             sandbox.destroy().await;
         }
@@ -38,9 +44,9 @@ pub(super) fn rehydrate(session: &Arc<Session>, params: &mut Params) -> Prepared
         let Some(name) = turn.entry().offloaded() else {
             return Err(RpcError::params("the sandbox is not offloaded"));
         };
-        let loaded = session.callbacks.call("storage.load", json!({ "sandbox_id": name })).await;
+        let loaded = session.callbacks.call("storage.load", 0, move || json!({ "sandbox_id": name })).await;
         let state = match loaded.map_err(|message| failed("storage.load", &message))? {
-            Value::String(state) => decode(&state),
+            Value::String(state) => session.aside(move || decode(&state)).await?,
             _ => None,
         };
         let state = state.ok_or_else(|| failed("storage.load", "the answer must be the state, as base64"))?;

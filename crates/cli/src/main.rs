@@ -6,9 +6,13 @@ mod completions;
 mod duration;
 mod mount;
 mod out;
+mod panic;
+mod preparing;
 mod run;
+mod sandbox;
 mod serve;
 mod shell;
+mod size;
 mod state;
 mod streams;
 mod tools;
@@ -19,6 +23,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
+use tracing::level_filters::LevelFilter;
 
 use out::remark;
 
@@ -39,6 +44,8 @@ enum Command {
     Run(run::Arguments),
     /// Open an interactive shell in a new sandbox.
     Shell(shell::Arguments),
+    /// Compile all programs now, so that no command has to wait for it.
+    Prepare(preparing::Arguments),
     /// Serve sandboxes to other programs over JSON-RPC.
     Serve(serve::Arguments),
     /// Run host programs under a policy.
@@ -65,7 +72,10 @@ fn explain(error: &clap::Error) -> Result<u8> {
     let text = error.to_string();
     let first: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
     let message = first.join(" ");
-    remark!("wardian: {} (see --help)", message.trim_start_matches("error: "));
+    // What clap thinks was meant is on a line of its own.
+    let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+    let tip = tip.map_or_else(String::new, |tip| format!("; {tip}"));
+    remark!("wardian: {}{tip} (see --help)", message.trim_start_matches("error: "));
     Ok(USAGE_ERROR)
 }
 
@@ -73,6 +83,7 @@ fn execute(command: Command) -> Result<u8> {
     match command {
         Command::Run(arguments) => run::main(arguments),
         Command::Shell(arguments) => shell::main(arguments),
+        Command::Prepare(arguments) => preparing::main(arguments),
         Command::Serve(arguments) => serve::main(arguments),
         Command::Tools(arguments) => tools::main(arguments),
         Command::Completions(arguments) => completions::main(arguments, Arguments::command()),
@@ -80,13 +91,27 @@ fn execute(command: Command) -> Result<u8> {
     }
 }
 
+/// How much is logged: `WARDIAN_LOG`, by default `warn`.
+fn log_level() -> LevelFilter {
+    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+    let Some(text) = std::env::var_os("WARDIAN_LOG").filter(|text| !text.is_empty()) else {
+        return LevelFilter::WARN;
+    };
+    let text = text.to_string_lossy();
+    text.parse().unwrap_or_else(|_| {
+        let hint = wardian::did_you_mean(&text, LEVELS);
+        remark!("wardian: WARDIAN_LOG={text} is not one of {}{hint}", LEVELS.join(", "));
+        LevelFilter::WARN
+    })
+}
+
 fn main() -> ExitCode {
+    panic::install();
     // First of all: a worker has neither threads nor a log.
     if std::env::args_os().nth(1).is_some_and(|command| command == "__worker") {
         wardian_hosttools::worker::main();
     }
-    let level = std::env::var("WARDIAN_LOG").ok().and_then(|level| level.parse().ok());
-    let level: tracing::Level = level.unwrap_or(tracing::Level::WARN);
+    let level = log_level();
     tracing_subscriber::fmt().with_max_level(level).with_writer(|| out::Remarks).init();
     // Before anything counts descriptors: each client needs one.
     wardian::tune_process();

@@ -25,6 +25,9 @@ pub(crate) fn parse(text: &str) -> Result<Mount, String> {
     if host.is_empty() || !path.starts_with('/') {
         return Err(wrong());
     }
+    if path.bytes().all(|byte| byte == b'/') {
+        return Err("cannot mount at /: it is the sandbox's root (use a directory such as /src)".to_owned());
+    }
     Ok(Mount { host: host.into(), path: path.to_owned(), mode })
 }
 

@@ -1,20 +1,21 @@
 //! `wardian run`: a script in a new sandbox.
 
-use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use wardian::{Builder, FileChanges, Input, Limits, MountMode, Run, Sandbox};
+use wardian::{FileChanges, Input, Limits, Run, Sandbox};
 use wardian_hosttools::git_sync::{FileChange, GitOptions, GitSync};
-use wardian_hosttools::{Mode, PoolConfig, ToolSandbox, WorkerPool};
+use wardian_hosttools::{Mode, PoolConfig, WorkerPool};
 use wardian_server::result_object;
 
 use crate::mount::Mount;
 use crate::out::{remark, say};
+use crate::sandbox::SandboxOptions;
 use crate::streams::{Stdin, copy_output};
-use crate::{duration, mount, out, tools};
+use crate::{duration, preparing};
 
 /// Run a script in a new sandbox and exit with its code.
 #[derive(clap::Args)]
@@ -25,39 +26,32 @@ Examples:
   wardian run --mount .:/src:ro 'ls /src | head -3'
   wardian run --mount .:/src --tool git 'cd /src; git log --oneline | head -3'
   wardian run --json 'echo hi'
+  wardian run 'echo $0: $@' hello a b                    # as with bash -c: hello: a b
+  wardian run --file build.sh debug                      # $0 is build.sh, $1 is debug
+  wardian run --memory 512M --processes 32 --disk 1G 'sort -R /dev/urandom | head -c 1M | wc -c'
   wardian run --mount .:/src:overlay --diff 'sed -i s/colour/color/ /src/*.md'     # a patch; your files stay as they are
   wardian run --mount .:/src:overlay --apply 'cd /src && sh fix.sh'     # all it changed if it succeeds, else nothing
   wardian run --mount .:/src:overlay --commit agent/fix 'cd /src && sh fix.sh'     # the same, as a commit on a branch
   echo 'echo from standard input' | wardian run -")]
 pub(crate) struct Arguments {
-    /// The script, or - to read it from standard input.
-    #[arg(required_unless_present = "file", conflicts_with = "file")]
+    /// The script, or - to read it from standard input; with --file, the first argument.
+    #[arg(required_unless_present = "file")]
     script: Option<String>,
+    /// Arguments of the script: after a script, $0 $1 …, as with bash -c; after --file, $1 $2 …. Put -- before one that
+    /// begins with a dash.
+    #[arg(trailing_var_arg = true, value_name = "ARG")]
+    arguments: Vec<String>,
     /// Read the script from a file.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Timeout (200ms, 1.5s, 2m); 0 for none.
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "30s")]
     timeout: Duration,
-    /// Mount a host directory: HOST:PATH[:ro|rw|overlay].
-    #[arg(long = "mount", value_name = "MOUNT", value_parser = mount::parse)]
-    mounts: Vec<Mount>,
-    /// Expose a host program as a command, working in a mounted directory: NAME, or NAME@PATH if there is more than one
-    /// mount.
-    #[arg(long = "tool", value_name = "TOOL")]
-    tools: Vec<String>,
-    /// Set an environment variable: NAME=VALUE.
-    #[arg(long = "env", value_name = "NAME=VALUE")]
-    env: Vec<String>,
+    #[command(flatten)]
+    sandbox: SandboxOptions,
     /// Print the result as one JSON object instead of passing output through.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "diff")]
     json: bool,
-    /// Print the overlays' changes as a patch afterwards.
-    #[arg(long, conflicts_with = "json")]
-    diff: bool,
-    /// Apply the overlays' changes to the host directories, atomically per mount, only if the script exits with 0.
-    #[arg(long)]
-    apply: bool,
     /// Commit the overlays' changes to this branch of their Git repositories, only if the script exits with 0. The branch
     /// must not be checked out; work tree, index and HEAD do not change.
     #[arg(long, value_name = "BRANCH")]
@@ -75,23 +69,15 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
 
 async fn run(arguments: Arguments) -> Result<u8> {
     let (script, stdin) = script(&arguments)?;
-    let overlays = overlays(&arguments)?;
-    let mut builder = Sandbox::builder()
-        .limits(limits(arguments.json))
-        .timeout((!arguments.timeout.is_zero()).then_some(arguments.timeout))
-        .progress(|step| remark!("wardian: {step}"));
-    for pair in &arguments.env {
-        let (name, value) = pair.split_once('=').with_context(|| format!("not NAME=VALUE: '{pair}'"))?;
-        builder = builder.env(name, value);
-    }
-    builder = with_tools(builder, &arguments.tools, &arguments.mounts)?;
-    for mount in arguments.mounts.iter().cloned() {
-        builder = builder.mount(mount.host, mount.path, mount.mode);
-    }
-    let sandbox = builder.build().await?;
+    let overlays = arguments.sandbox.overlays(arguments.commit.is_some())?;
+    let builder = arguments.sandbox.builder(limits(arguments.json))?;
+    let explaining = preparing::explain();
+    let sandbox =
+        builder.timeout((!arguments.timeout.is_zero()).then_some(arguments.timeout)).build().await?;
     let run = Run::new(script).stdin(stdin).last();
     let code =
         if arguments.json { print_json(&sandbox, run).await? } else { pass_through(&sandbox, run).await? };
+    drop(explaining);
     for Mount { host, path, .. } in &overlays {
         if let Some(branch) = arguments.commit.as_deref().filter(|_| code == 0) {
             let changes = sandbox.file_changes(path).await?;
@@ -99,30 +85,9 @@ async fn run(arguments: Arguments) -> Result<u8> {
                 .await
                 .with_context(|| format!("{path}: nothing was committed"))?;
         }
-        if arguments.diff {
-            out::write(&sandbox.diff_text(path).await?)?;
-        }
-        if arguments.apply && code == 0 {
-            let changes =
-                sandbox.apply(path, false).await.with_context(|| format!("{path}: nothing was applied"))?;
-            let plural = if changes.len() == 1 { "" } else { "s" };
-            remark!("wardian: {path}: {} change{plural} applied", changes.len());
-        }
+        arguments.sandbox.settle(&sandbox, path, code).await?;
     }
     Ok(code)
-}
-
-/// Overlays, if something is to be done with their changes.
-fn overlays(arguments: &Arguments) -> Result<Vec<Mount>> {
-    if !arguments.diff && !arguments.apply && arguments.commit.is_none() {
-        return Ok(Vec::new());
-    }
-    let overlays = arguments.mounts.iter().filter(|mount| mount.mode == MountMode::Overlay);
-    let overlays: Vec<Mount> = overlays.cloned().collect();
-    if overlays.is_empty() {
-        bail!("--diff, --apply and --commit need an overlay: --mount HOST:PATH:overlay");
-    }
-    Ok(overlays)
 }
 
 /// Commits what has changed to a branch of the repository around a host directory.
@@ -142,27 +107,6 @@ async fn commit(host: &Path, found: FileChanges, branch: &str, message: &str) ->
     Ok(())
 }
 
-/// Native programs as commands, each on the directory mounted for it.
-fn with_tools(mut builder: Builder, wanted: &[String], mounts: &[Mount]) -> Result<Builder> {
-    let mut doors: HashMap<&str, ToolSandbox> = HashMap::new();
-    for tool in wanted {
-        let (name, path) = match (tool.split_once('@'), mounts) {
-            (Some((name, path)), _) => (name, path),
-            (None, [only]) => (tool.as_str(), only.path.as_str()),
-            (None, []) => bail!("--tool {tool} needs a --mount to work on"),
-            (None, _) => bail!("--tool {tool}: say on which mount, as in {tool}@{}", mounts[0].path),
-        };
-        let mount = mounts.iter().find(|mount| mount.path == path);
-        let mount = mount.with_context(|| format!("--tool {tool}: nothing is mounted at {path}"))?;
-        let door = match doors.get(path) {
-            Some(door) => door,
-            None => doors.entry(path).or_insert(tools::door_to(&mount.host)?),
-        };
-        builder = builder.host_tool(door, name, path);
-    }
-    Ok(builder)
-}
-
 /// Output that only passes through needs no cap.
 fn limits(kept: bool) -> Limits {
     let limits = Limits { command_bytes: usize::MAX, ..Limits::default() };
@@ -170,20 +114,43 @@ fn limits(kept: bool) -> Limits {
 }
 
 /// The script and what is left for it to read.
-fn script(arguments: &Arguments) -> Result<(Vec<u8>, std::sync::Arc<Input>)> {
+fn script(arguments: &Arguments) -> Result<(Vec<u8>, Arc<Input>)> {
+    let (given, rest) = (arguments.script.as_deref(), &arguments.arguments);
     if let Some(file) = &arguments.file {
         let script = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-        return Ok((script, Input::source(Stdin)));
+        let name = file.to_string_lossy();
+        let words = [name.as_ref()].into_iter().chain(given).chain(rest.iter().map(String::as_str));
+        return Ok((with_arguments(&script, words), Input::source(Stdin)));
     }
-    match arguments.script.as_deref() {
+    let (script, stdin) = match given {
         Some("-") => {
             let mut script = Vec::new();
             std::io::stdin().read_to_end(&mut script).context("cannot read standard input")?;
-            Ok((script, Input::empty()))
+            (script, Input::empty())
         }
-        Some(script) => Ok((script.as_bytes().to_vec(), Input::source(Stdin))),
+        Some(script) => (script.as_bytes().to_vec(), Input::source(Stdin)),
         None => bail!("no script"),
+    };
+    if rest.is_empty() {
+        return Ok((script, stdin));
     }
+    Ok((with_arguments(&script, rest.iter().map(String::as_str)), stdin))
+}
+
+/// A script that runs another with its own `$0` and `$@`, in a shell of its own: `bash -c SCRIPT WORDS…`.
+fn with_arguments<'a>(script: &'a [u8], words: impl Iterator<Item = &'a str>) -> Vec<u8> {
+    let mut command = b"bash -c".to_vec();
+    for word in std::iter::once(script).chain(words.map(str::as_bytes)) {
+        command.extend_from_slice(b" '");
+        for byte in word {
+            match byte {
+                b'\'' => command.extend_from_slice(b"'\\''"),
+                byte => command.push(*byte),
+            }
+        }
+        command.push(b'\'');
+    }
+    command
 }
 
 async fn pass_through(sandbox: &Sandbox, run: Run) -> Result<u8> {

@@ -4,11 +4,11 @@ use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use wardian_server::{Http, Options, Server};
+use wardian_server::{Http, Options, Server, Socket};
 
 use crate::out::{Checked, OutputError, Stdout, remark};
 use crate::tools;
@@ -49,18 +49,17 @@ pub(crate) struct Arguments {
     /// Directory for saved sandbox states.
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
-    /// Maximum number of named sandboxes and forks.
+    /// Maximum number of sandboxes of all clients together.
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sandboxes)]
     max_sandboxes: usize,
+    /// Maximum number of clients of the socket at once; further ones get an error. By default 1024, or a quarter of the
+    /// limit of open files if that is less.
+    #[arg(long, value_name = "N", requires = "socket")]
+    max_clients: Option<usize>,
 }
 
 /// Serves to the end.
 pub(crate) fn main(arguments: Arguments) -> Result<u8> {
-    if let Some(dir) = &arguments.state_dir
-        && !dir.is_dir()
-    {
-        bail!("not a directory: {}", dir.display());
-    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let served = runtime.block_on(serve(arguments));
     // A thread may wait for standard input that never comes.
@@ -68,23 +67,35 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
     served.map(|()| 0)
 }
 
+/// Everything that can be wrong is found before it says that it listens.
 async fn serve(arguments: Arguments) -> Result<()> {
-    let server =
-        Server::new(Options { state_dir: arguments.state_dir, max_sandboxes: arguments.max_sandboxes });
+    let default = Options::default();
+    let options = Options {
+        state_dir: arguments.state_dir,
+        max_sandboxes: arguments.max_sandboxes,
+        max_clients: arguments.max_clients.unwrap_or(default.max_clients),
+    };
+    options.check()?;
+    let server = Server::new(options);
     let end = End::on_signals()?;
     let http = match &arguments.http {
-        Some(place) => Some((listen(place).await?, offered(arguments.token_file, arguments.tools)?)),
+        Some(place) => Some(listen(place, offered(arguments.token_file, arguments.tools)?).await?),
         None => None,
     };
+    let socket = arguments.socket.as_deref().map(Socket::bind).transpose()?;
     let client = arguments.stdio.then(Stdout::asynchronous).transpose()?;
+    if let Some((listener, _)) = &http {
+        // A port of 0 is one that was free.
+        remark!("wardian: listening on http://{}", listener.local_addr()?);
+    }
+    if let Some(path) = &arguments.socket {
+        remark!("wardian: listening on {}", path.display());
+    }
     let (client, failure) = client.map(Checked::new).unzip();
     let lines = async {
-        match (arguments.socket, client) {
-            (Some(path), _) => server.serve_socket(&path, end.comes()).await?,
-            (None, Some(stdout)) => tokio::select! {
-                () = server.serve(tokio::io::stdin(), stdout) => {}
-                () = end.comes() => {}
-            },
+        match (socket, client) {
+            (Some(socket), _) => server.serve_clients(socket, end.comes()).await,
+            (None, Some(stdout)) => server.serve_until(tokio::io::stdin(), stdout, end.comes()).await,
             (None, None) => end.comes().await,
         }
         end.is_here();
@@ -151,12 +162,12 @@ fn read_token(file: &Path) -> Result<String> {
     Ok(text.trim_end().to_owned())
 }
 
-/// Says where it listens: a port of 0 is one that was free.
-async fn listen(place: &str) -> Result<TcpListener> {
+/// Opens a place for HTTP, if that may be served there.
+async fn listen(place: &str, http: Http) -> Result<(TcpListener, Http)> {
     let address = address(place)?;
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen at {address}"))?;
-    remark!("wardian: listening on http://{}", listener.local_addr()?);
-    Ok(listener)
+    http.check(listener.local_addr()?)?;
+    Ok((listener, http))
 }
 
 fn address(place: &str) -> Result<SocketAddr> {

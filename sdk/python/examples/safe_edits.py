@@ -12,9 +12,9 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Optional
+from typing import Callable, List, Mapping, Optional
 
-from wardian import Mount, Sandbox, read_directory
+from wardian import File, Mount, Sandbox, read_directory
 
 WORK = "/work"
 
@@ -36,19 +36,10 @@ class Change:
         return "".join(difflib.unified_diff(old, new, *names))
 
 
-def files_in(sandbox: Sandbox, directory: str) -> Iterator[str]:
-    """The paths of the regular files below a directory of the sandbox."""
-    for entry in sandbox.files.list(directory):
-        path = f"{directory}/{entry.name}"
-        if entry.type == "dir":
-            yield from files_in(sandbox, path)
-        elif entry.type == "file":
-            yield path
-
-
-def changes(sandbox: Sandbox, before: Dict[str, bytes]) -> List[Change]:
+def changes(sandbox: Sandbox, before: Mapping[str, bytes]) -> List[Change]:
     """What the sandbox made of the files it was given."""
-    after = {path[len(WORK) + 1 :]: sandbox.files.read(path) for path in files_in(sandbox, WORK)}
+    entries = sandbox.files.list(WORK, recursive=True)
+    after = {entry.name: sandbox.files.read(f"{WORK}/{entry.name}") for entry in entries if entry.type == "file"}
     paths = sorted(before.keys() | after.keys())
     return [Change(p, before.get(p), after.get(p)) for p in paths if before.get(p) != after.get(p)]
 
@@ -78,10 +69,10 @@ def apply(root: Path, wanted: List[Change]) -> None:
 
 def edit(root: Path, script: str, approve: Callable[[], bool]) -> None:
     """Runs the script on a copy, shows what it did, and does it to the directory if that is approved."""
-    before = read_directory(root, keep=lambda path: path != ".git")
-    with Sandbox(mounts=[Mount(WORK, before, writable=True)]) as sandbox:
+    given = read_directory(root, keep=lambda path: path != ".git")
+    with Sandbox(mounts=[Mount(WORK, given, writable=True)]) as sandbox:
         result = sandbox.run(f"cd {WORK}\n{script}")
-        wanted = changes(sandbox, before)
+        wanted = changes(sandbox, {path: entry for path, entry in given.items() if isinstance(entry, File)})
     print(result.stdout, end="")
     for change in wanted:
         print(change.patch(), end="")

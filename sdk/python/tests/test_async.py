@@ -8,7 +8,15 @@ from typing import Any, Coroutine, List
 
 import pytest
 
-from wardian import AsyncSandbox, CommandError, Sandbox, SandboxClosedError, SandboxError, ServerDiedError
+from wardian import (
+    AsyncSandbox,
+    CommandError,
+    Sandbox,
+    SandboxClosedError,
+    SandboxError,
+    SandboxInUseError,
+    ServerDiedError,
+)
 from wardian._async import AsyncCommands, AsyncFiles
 from wardian._sync import Commands, Files
 
@@ -177,3 +185,23 @@ def test_killed_means_an_exception() -> None:
         await sandbox.close()
 
     run(work())
+
+
+def test_files_in_parts_variables_and_the_end() -> None:
+    async def main() -> None:
+        async with AsyncSandbox(cwd="/tmp") as sandbox:
+            await sandbox.files.write("a/b", b"x" * (5 << 20), mode=0o640)
+            parts = [len(part) async for part in sandbox.files.read_parts("a/b")]
+            assert parts == [4 << 20, 1 << 20]
+            assert len(await sandbox.files.read("/tmp/a/b")) == 5 << 20
+            assert await sandbox.files.exists("a/b") and not await sandbox.files.exists("a/c")
+            assert [entry.name for entry in await sandbox.files.list(recursive=True)] == ["a", "a/b"]
+            await sandbox.files.remove("a")
+            assert (await sandbox.env.all())["HOME"] == "/home/user"
+            assert (await sandbox.run("pwd; echo $X", env={"X": "1"}, cwd="/")).stdout == "/\n1\n"
+            fork = await sandbox.fork()
+            with pytest.raises(SandboxInUseError):
+                await sandbox.destroy()
+            await fork.destroy()
+
+    run(main())

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import threading
 from pathlib import Path
+from typing import Callable, Iterator, List, Tuple
 
 import pytest
 
 from wardian import (
     CommandError,
     CommandTimeoutError,
+    Directory,
     FileEntry,
     InvalidRequestError,
     Limits,
@@ -19,6 +21,8 @@ from wardian import (
     Sandbox,
     SandboxClosedError,
     SandboxError,
+    SandboxInUseError,
+    Symlink,
     read_directory,
 )
 
@@ -137,10 +141,129 @@ def test_a_directory_of_the_hosts_as_files(sandbox: Sandbox, tmp_path: Path) -> 
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "config").write_text("secret")
     (tmp_path / "passwd").symlink_to("/etc/passwd")
+    (tmp_path / "run").write_text("echo ran")
+    (tmp_path / "run").chmod(0o755)
+    (tmp_path / "empty").mkdir(mode=0o700)
     files = read_directory(tmp_path, keep=lambda path: path != ".git")
-    assert files == {"src/main.c": b"int main;\n"}
+    assert files == {
+        "empty": Directory(0o700),
+        "src": Directory((tmp_path / "src").stat().st_mode & 0o777),
+        "passwd": Symlink("/etc/passwd"),
+        "run": b"echo ran",
+        "src/main.c": b"int main;\n",
+    }
     sandbox.mount("/work", files, writable=True)
-    assert sandbox.run("cd /work && find . -type f").stdout == "./src/main.c\n"
+    assert sandbox.run("cd /work && find . -type f | sort").stdout == "./run\n./src/main.c\n"
+    assert sandbox.run("cd /work; ./run; stat -c %a empty; readlink passwd").stdout == "ran\n700\n/etc/passwd\n"
+    assert repr(files["run"]) == "File(b'echo ran', mode=0o755)"
+
+
+def test_writing_creates_parents_and_sets_modes(sandbox: Sandbox) -> None:
+    sandbox.files.write("/tmp/a/b/run", "echo hi", mode=0o755)
+    assert sandbox.files.stat("/tmp/a/b/run").mode == 0o755
+    sandbox.files.write("/tmp/a/b/run", b"echo again")
+    assert sandbox.run("/tmp/a/b/run").stdout == "again\n"
+    assert sandbox.files.stat("/tmp/a/b/run").mode == 0o755, "it stays as it was"
+
+
+def test_a_relative_path_starts_where_the_shell_is(sandbox: Sandbox) -> None:
+    sandbox.run("mkdir -p /tmp/here; cd /tmp/here")
+    sandbox.files.write("f", "x")
+    assert sandbox.run("cat /tmp/here/f; cd /").stdout == "x"
+    assert sandbox.files.exists("tmp/here/f")
+    with sandbox.fork() as fork:
+        assert fork.files.exists("tmp/here/f")
+    assert sandbox.run("pwd; echo $X", cwd="/tmp", env={"X": "for this one"}).stdout == "/tmp\nfor this one\n"
+    assert sandbox.run("pwd; echo $X").stdout == "/\n\n"
+
+
+def test_exists_remove_and_everything_below(sandbox: Sandbox) -> None:
+    sandbox.run("cd /tmp; mkdir -p d/e; echo 1 > d/f; ln -s nowhere d/l")
+    assert [(entry.name, entry.type) for entry in sandbox.files.list("/tmp", recursive=True)] == [
+        ("d", "dir"),
+        ("d/e", "dir"),
+        ("d/f", "file"),
+        ("d/l", "symlink"),
+    ]
+    assert sandbox.files.exists("/tmp/d/l") and not sandbox.files.exists("/tmp/d/f/x")
+    sandbox.files.remove("/tmp/d")
+    assert not sandbox.files.exists("/tmp/d") and sandbox.files.list("/tmp") == []
+
+
+def test_files_longer_than_a_request_or_an_answer() -> None:
+    size = 130 << 20
+    piece = bytes(range(256)) * (4 << 10)
+
+    def pieces() -> Iterator[bytes]:
+        for _ in range(size // len(piece)):
+            yield piece
+
+    with Sandbox(fs_limit_bytes=256 << 20) as sandbox:
+        sandbox.files.write("/tmp/big", pieces(), mode=0o600)
+        assert sandbox.files.stat("/tmp/big").size == size
+        total, longest = 0, 0
+        for part in sandbox.files.read_parts("/tmp/big"):
+            assert part == (piece * (len(part) // len(piece) + 2))[total % len(piece) :][: len(part)]
+            total, longest = total + len(part), max(longest, len(part))
+        assert total == size and longest <= 4 << 20
+        assert len(sandbox.files.read("/tmp/big")) == size
+        # What does not fit is refused by name, and the limit holds for parts as for the whole.
+        with pytest.raises(SandboxError) as refused:
+            sandbox.files.write("/tmp/more", pieces())
+        assert refused.value.errno == "ENOSPC"
+
+
+def test_a_file_of_the_hosts_is_sent_part_by_part(sandbox: Sandbox, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"0123456789" * 1_000_000)
+    with open(tmp_path / "f", "rb") as file:
+        sandbox.files.write("f", file)
+    assert sandbox.files.read("f") == (tmp_path / "f").read_bytes()
+    sandbox.files.write("f", [])
+    assert sandbox.files.read("f") == b""
+    with open(tmp_path / "f", encoding="utf-8") as text, pytest.raises(TypeError):
+        sandbox.files.write("f", text)  # type: ignore[arg-type]
+
+
+def test_all_variables(sandbox: Sandbox) -> None:
+    sandbox.run("export A=1 B='two\nlines'; C=private; false")
+    everything = dict(sandbox.env)
+    assert (everything["A"], everything["B"], everything["PATH"]) == ("1", "two\nlines", "/bin:/usr/bin")
+    assert "C" not in everything and sandbox.env["C"] == "private"
+    assert everything == sandbox.env.all() and len(sandbox.env) == len(everything)
+    assert sandbox.run("echo $?").stdout == "1\n", "the session has not noticed"
+
+
+def test_the_first_sandbox_is_not_destroyed_under_its_forks() -> None:
+    sandbox = Sandbox()
+    try:
+        fork, sibling = sandbox.fork(), sandbox.sibling()
+        with pytest.raises(SandboxInUseError, match="2 forks and siblings are still alive"):
+            sandbox.destroy()
+        assert fork.run("echo alive").ok and sandbox.run("true").ok
+        fork.destroy()
+        with pytest.raises(SandboxInUseError, match="1 fork or sibling is still alive"):
+            sandbox.destroy()
+        sibling.destroy()
+        sandbox.destroy()
+        with pytest.raises(SandboxClosedError):
+            sandbox.run("true")
+    finally:
+        sandbox.close()
+
+
+def test_options_are_honoured_or_refused_by_name() -> None:
+    with Sandbox(cwd="/tmp", writable_paths=["/tmp"], on_kill="rollback") as sandbox:
+        assert sandbox.run("pwd; touch /home/user/f 2>/dev/null || echo no").stdout == "/tmp\nno\n"
+        sandbox.run("echo new > f; while :; do :; done", timeout=0.3)
+        assert not sandbox.files.exists("f")
+    refused: List[Tuple[Callable[[], Sandbox], str]] = [
+        (lambda: Sandbox(tool_allowlist=["gerp"]), r"did you mean grep\?"),
+        (lambda: Sandbox(limits=Limits(memory_bytes=1000)), "memoryBytes is 1000, which is too little"),
+        (lambda: Sandbox(on_kill="undo"), "onKill must be"),
+    ]
+    for wrong, why in refused:
+        with pytest.raises(InvalidRequestError, match=why):
+            wrong()
 
 
 def test_forks_do_not_see_each_other(sandbox: Sandbox) -> None:

@@ -16,11 +16,12 @@ mod screen;
 use std::collections::VecDeque;
 use std::io::IsTerminal;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use wardian::{EnteredLine as Line, Interactive, Limits, Prompt, Sandbox, Terminal};
 
-use crate::mount::{self, Mount};
-use crate::out::remark;
+use crate::mount::Mount;
+use crate::preparing;
+use crate::sandbox::SandboxOptions;
 use editor::{Editor, Typed};
 use history::HistoryFile;
 use screen::Screen;
@@ -34,14 +35,11 @@ afterwards, except in directories mounted with rw.
 Examples:
   wardian shell
   wardian shell --mount .:/src:overlay         # look around and change things; your files stay as they are
-  wardian shell --mount ~/notes:/notes:rw --env EDITOR=ed")]
+  wardian shell --mount ~/notes:/notes:rw --env EDITOR=ed
+  wardian shell --mount .:/src:overlay --diff  # the same, and a patch of what was changed at the end")]
 pub(crate) struct Arguments {
-    /// Mount a host directory: HOST:PATH[:ro|rw|overlay].
-    #[arg(long = "mount", value_name = "MOUNT", value_parser = mount::parse)]
-    mounts: Vec<Mount>,
-    /// Set an environment variable: NAME=VALUE.
-    #[arg(long = "env", value_name = "NAME=VALUE")]
-    env: Vec<String>,
+    #[command(flatten)]
+    sandbox: SandboxOptions,
     /// Neither read nor write the history file.
     #[arg(long)]
     no_history: bool,
@@ -54,31 +52,36 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let history = if arguments.no_history { HistoryFile::none() } else { HistoryFile::open() };
+    let overlays = arguments.sandbox.overlays(false)?;
     let screen = Screen::new(runtime.handle().clone())?;
-    let shell = runtime.block_on(start(&arguments))?;
+    let sandbox = runtime.block_on(start(&arguments))?;
+    let shell = sandbox.clone();
     let (rows, columns) = screen.size();
     let terminal = Terminal::new(rows, columns);
     let past: Vec<Vec<u8>> = history.lines().map(|line| line.as_bytes().to_vec()).collect();
     let starting = Interactive::start(shell, terminal.clone(), &past);
     let shell = screen.attend(&terminal, starting)?;
     let editor = Editor::new(runtime.handle().clone(), &history)?;
-    Repl { shell: std::sync::Arc::new(shell), screen, editor, history, ahead: VecDeque::new() }.run()
+    let explaining = runtime.block_on(async { preparing::explain() });
+    let shell = std::sync::Arc::new(shell);
+    let code = Repl { shell, screen, editor, history, ahead: VecDeque::new() }.run()?;
+    drop(explaining);
+    runtime.block_on(async {
+        for Mount { path, .. } in &overlays {
+            arguments.sandbox.settle(&sandbox, path, code).await?;
+        }
+        Ok(code)
+    })
 }
 
 async fn start(arguments: &Arguments) -> Result<Sandbox> {
-    let mut builder = Sandbox::builder()
-        .limits(Limits { command_bytes: usize::MAX, ..Limits::default() })
-        .timeout(None)
-        .progress(|step| remark!("wardian: {step}"));
-    if let Ok(term) = std::env::var("TERM") {
+    let _explaining = preparing::explain();
+    let limits = Limits { command_bytes: usize::MAX, ..Limits::default() };
+    let mut builder = arguments.sandbox.builder(limits)?.timeout(None);
+    if let Ok(term) = std::env::var("TERM")
+        && !arguments.sandbox.sets("TERM")
+    {
         builder = builder.env("TERM", term);
-    }
-    for pair in &arguments.env {
-        let (name, value) = pair.split_once('=').with_context(|| format!("not NAME=VALUE: '{pair}'"))?;
-        builder = builder.env(name, value);
-    }
-    for mount in arguments.mounts.clone() {
-        builder = builder.mount(mount.host, mount.path, mount.mode);
     }
     Ok(builder.build().await?)
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -181,7 +182,9 @@ fn metrics_are_prometheus_text() {
             let (sample, value) = line.rsplit_once(' ').expect("a value");
             assert!(value.parse::<f64>().is_ok(), "{line}");
             let name = sample.split('{').next().expect("a name");
-            assert_eq!(families.last(), Some(&name), "{line}: not behind its type");
+            let family = families.last().copied().unwrap_or_default();
+            let parts = ["", "_bucket", "_sum", "_count"].map(|part| format!("{family}{part}"));
+            assert!(parts.iter().any(|part| part == name), "{line}: not behind its type");
         }
     }
     assert!(
@@ -191,6 +194,53 @@ fn metrics_are_prometheus_text() {
     );
     assert!(metrics.body.contains("\nwardian_tool_workers{lane=\"interactive\",state=\"idle\"} 1\n"));
     assert!(metrics.body.contains("\nwardian_sandboxes "));
+}
+
+#[test]
+fn metrics_tell_of_clients_runs_and_limits() {
+    let home = home();
+    let socket = home.path().join("socket");
+    let arguments = ["--http", "0", "--max-clients", "1", "--socket", socket.to_str().expect("text")];
+    let server = Server::started(command(home.path(), &arguments), home);
+    let mut client = loop {
+        match UnixStream::connect(&socket) {
+            Ok(client) => break client,
+            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    let mut answers = BufReader::new(client.try_clone().expect("a second handle")).lines();
+    for line in [
+        r#"{"id":1,"method":"create","params":{"limits":{"stdoutBytes":4}}}"#,
+        r#"{"id":2,"method":"run","params":{"command":"true"}}"#,
+        r#"{"id":3,"method":"run","params":{"command":"echo long output; exit 3"}}"#,
+        r#"{"id":4,"method":"run","params":{"command":"sleep 100","timeoutMs":20}}"#,
+        r#"{"id":5,"method":"run","params":{"comand":"true"}}"#,
+    ] {
+        writeln!(client, "{line}").expect("it reads");
+        answers.next().expect("an answer").expect("text");
+    }
+    let surplus = UnixStream::connect(&socket).expect("it listens");
+    let told = BufReader::new(surplus).lines().next().expect("a line").expect("text");
+    assert!(told.contains("too many clients"), "{told}");
+    let metrics = server.get("/metrics").body;
+    for line in [
+        "wardian_clients 1",
+        "wardian_clients_refused_total 1",
+        "wardian_requests_total 5",
+        "wardian_requests_refused_total{code=\"-32602\"} 1",
+        "wardian_runs_total{outcome=\"success\"} 1",
+        "wardian_runs_total{outcome=\"failure\"} 1",
+        "wardian_runs_total{outcome=\"timeout\"} 1",
+        "wardian_runs_total{outcome=\"refused\"} 1",
+        "wardian_limits_hit_total{limit=\"stdoutBytes\"} 1",
+        "wardian_run_seconds_count 3",
+        "wardian_run_seconds_bucket{le=\"+Inf\"} 3",
+        "wardian_run_wait_seconds_count 3",
+        "wardian_sandboxes 1",
+        "wardian_processes 1",
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "{line}\n{metrics}");
+    }
 }
 
 #[test]

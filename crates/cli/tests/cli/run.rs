@@ -44,6 +44,78 @@ fn the_script_can_come_from_standard_input_or_a_file() {
 }
 
 #[test]
+fn a_script_has_arguments_as_with_bash() {
+    let show = r#"echo "$0|$#|$*"; for x in "$@"; do echo "<$x>"; done; exit 3"#;
+    let words = ["hello", "it's", "two words", "-n", ""];
+    let oracle = Command::new("bash").args(["-c", show]).args(words).output().expect("bash");
+    let expected = (3, String::from_utf8(oracle.stdout).unwrap(), String::new());
+    assert_eq!(shown(wardian(&[&["run", show], &words[..]].concat())), expected);
+
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("it's a script.sh");
+    std::fs::write(&file, format!("{show}\nnever")).unwrap();
+    let path = file.to_str().unwrap();
+    let oracle = Command::new("bash").arg(path).args(words).output().expect("bash");
+    let expected = (3, String::from_utf8(oracle.stdout).unwrap(), String::new());
+    assert_eq!(shown(wardian(&[&["run", "--file", path], &words[..]].concat())), expected);
+
+    // What goes through a process substitution is not lost.
+    std::fs::write(&file, "exec > >(sed s/^/+/) 2>&1; echo one; ls /nofile; nosuch; echo last").unwrap();
+    let (code, stdout, _) = shown(wardian(&["run", "--file", path]));
+    let lines: Vec<&str> = stdout.lines().collect();
+    assert_eq!((code, lines.len(), lines[0], lines[3]), (0, 4, "+one", "+last"), "{stdout}");
+    assert!(lines[2].ends_with("script.sh: line 1: nosuch: command not found"), "{stdout}");
+    assert_eq!(shown(wardian(&["run", "echo $0 $1", "--", "-a", "-b"])).1, "-a -b\n");
+}
+
+#[test]
+fn limits_and_the_directory_are_options() {
+    let (_, stdout, stderr) =
+        shown(wardian(&["run", "--cwd", "/tmp", "--disk", "64K", "pwd; head -c 200000 /dev/zero > f"]));
+    assert_eq!(stdout, "/tmp\n");
+    assert!(stderr.to_lowercase().contains("space"), "{stderr}");
+    let (_, stdout, _) = shown(wardian(&[
+        "run",
+        "--json",
+        "--processes",
+        "3",
+        "(sleep 9 & sleep 9 & sleep 9 & sleep 9) 2>&1",
+    ]));
+    assert!(stdout.contains(r#""limit":"processes""#), "{stdout}");
+    let (_, stdout, _) =
+        shown(wardian(&["run", "--json", "--memory", "16M", "x=x; while :; do x=$x$x; done"]));
+    assert!(stdout.contains(r#""limit":"memoryBytes""#), "{stdout}");
+    let (_, stdout, _) = shown(wardian(&["run", "--json", "--files", "2", "touch a b c d"]));
+    assert!(stdout.contains(r#""limit":"fileCount""#), "{stdout}");
+    let refused = [
+        (vec!["--memory", "1K"], "memoryBytes is 1024, which is too little for a shell: at least"),
+        (vec!["--memory", "lots"], "not a size: 'lots'"),
+        (vec!["--cwd", "here"], "cwd is not an absolute path"),
+        (vec!["--mount", ".:/"], "cannot mount at /: it is the sandbox's root"),
+        (vec!["--mount", ".:/src", "--tool", "gti"], "not listed in the policy (did you mean git?)"),
+        (vec!["--timeuot", "1s"], "a similar argument exists: '--timeout'"),
+    ];
+    for (options, why) in refused {
+        let (code, stdout, stderr) = shown(wardian(&[&["run"], &options[..], &["true"]].concat()));
+        assert_eq!((code, stdout.as_str(), stderr.lines().count()), (2, "", 1), "{options:?}: {stderr}");
+        assert!(stderr.contains(why), "{options:?}: {stderr}");
+    }
+    let (code, _, stderr) = shown(wardian(&["rnu", "true"]));
+    assert!(code == 2 && stderr.contains("a similar subcommand exists: 'run'"), "{stderr}");
+}
+
+#[test]
+fn programs_can_be_prepared_beforehand() {
+    for _ in 0..2 {
+        let (code, stdout, stderr) = shown(wardian(&["prepare"]));
+        assert_eq!((code, stdout.as_str()), (0, ""), "{stderr}");
+        assert!(stderr.ends_with("programs are ready\n"), "{stderr}");
+    }
+    // In a file or a pipe there is nothing that only a terminal understands.
+    assert!(!wardian(&["prepare"]).stderr.contains(&b'\r'));
+}
+
+#[test]
 fn json_is_the_result_object() {
     let (code, stdout, _) = shown(wardian(&["run", "--json", "echo hi; echo err >&2; exit 3"]));
     assert_eq!(code, 3);

@@ -134,8 +134,90 @@ fn a_socket_for_this_user_until_the_process_is_told_to_end() {
 }
 
 #[test]
+fn a_signal_answers_what_runs() {
+    let mut server = Server::start();
+    server.send(2, "run", json!({ "command": "while :; do :; done", "timeoutMs": 0 }));
+    server.send(3, "files.list", json!({ "path": "/" }));
+    assert_eq!(server.next()["id"], 3);
+    // The input stays open: the signal alone is the end.
+    let stdin = server.stdin.take();
+    let pid = server.child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    let (messages, code) = server.end();
+    drop(stdin);
+    assert_eq!((messages.len(), code), (1, 0), "{messages:?}");
+    assert_eq!(messages[0]["result"]["errorClass"], "CANCELLED");
+}
+
+#[test]
+fn the_log_has_a_line_for_what_is_created_run_and_refused() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_wardian"))
+        .args(["serve", "--stdio"])
+        .env("WARDIAN_LOG", "info")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut answers = BufReader::new(child.stdout.take().unwrap()).lines();
+    for line in [
+        r#"{"id":1,"method":"create"}"#,
+        r#"{"id":2,"method":"run","params":{"command":"echo secret; exit 3"}}"#,
+        r#"{"id":3,"method":"sandbox.fork"}"#,
+        r#"{"id":4,"method":"sandbox.destroy","params":{"sandboxId":"1"}}"#,
+        r#"{"id":5,"method":"run","params":{"command":"x","sandboxId":"7"}}"#,
+        r#"{"id":6,"method":"files.list","params":{"path":"/"}}"#,
+    ] {
+        writeln!(stdin, "{line}").unwrap();
+        // Each is done before the next is sent: a fork has to be there before it is destroyed.
+        answers.next().unwrap().unwrap();
+    }
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    let log = String::from_utf8(output.stderr).unwrap();
+    let line =
+        |words: &[&str]| log.lines().filter(|line| words.iter().all(|word| line.contains(word))).count();
+    for words in [
+        &["connected", "client=1"][..],
+        &["done", "method=create", "request=1", "ms="],
+        &["done", "method=run", "request=2", "exit_code=3", "outcome=\"failure\"", "waited_ms="],
+        &["done", "method=sandbox.fork", "forks=1"],
+        &["done", "method=sandbox.destroy", "sandbox=1"],
+        &["refused", "method=run", "sandbox=7", "code=-32602"],
+        &["disconnected", "its input ended"],
+    ] {
+        assert_eq!(line(words), 1, "{words:?}\n{log}");
+    }
+    assert_eq!(line(&["files.list"]), 0, "that is for debug\n{log}");
+    assert!(!log.contains("secret"), "commands are nobody's business\n{log}");
+}
+
+#[test]
+fn a_level_that_does_not_exist_is_told() {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_wardian")).args(["run", "true"]).env("WARDIAN_LOG", "inof").output();
+    let (code, _, stderr) = shown(output.unwrap());
+    assert_eq!(code, 0);
+    assert!(
+        stderr.starts_with("wardian: WARDIAN_LOG=inof is not one of") && stderr.contains("info?"),
+        "{stderr}"
+    );
+}
+
+#[test]
 fn bad_flags_are_one_clear_error_and_exit_2() {
-    let cases: [&[&str]; 5] = [
+    let directory = tempfile::tempdir().unwrap();
+    let weak = directory.path().join("token");
+    std::fs::write(&weak, "short").unwrap();
+    let weak = weak.to_str().unwrap();
+    let cases: [&[&str]; 11] = [
+        &["serve", "--stdio", "--max-clients", "9"],
+        &["serve", "--socket", "s", "--max-clients", "0"],
+        &["serve", "--socket", "s", "--max-clients", "999999999"],
+        &["serve", "--stdio", "--state-dir", "/proc"],
+        &["serve", "--http", "0", "--token-file", weak],
+        &["serve", "--http", "0", "--token-file", "/no/such/file"],
         &["serve"],
         &["serve", "--stdio", "--socket", "s"],
         &["serve", "--stdio", "--max-sandboxes", "many"],

@@ -1,13 +1,19 @@
-//! `env.get` and `env.set`: the shell's variables.
+//! `env.get`, `env.set` and `env.list`: the shell's variables.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use wardian::Run;
 
-use super::{Job, Prepared, entry, ok};
+use super::{Job, Prepared, alone, entry, ok};
 use crate::budget::{LARGE, check_length};
 use crate::params::{Params, text};
+use crate::rpc::RpcError;
 use crate::session::Session;
+
+/// How long a shell may take to list its variables: a trap of the session may come in between.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) fn get(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
@@ -29,6 +35,39 @@ pub(super) fn get(session: &Arc<Session>, params: &mut Params) -> Prepared {
         let mut answer = json!({});
         answer["value"] = text;
         Ok(answer)
+    })
+}
+
+/// Prints every exported variable, by means that no function or alias of the session can replace.
+const ALL: &str = r#"IFS=$'\n'
+for __wardian in $(\builtin compgen -e); do
+  \builtin printf '%s=%s\0' "$__wardian" "${!__wardian}"
+done"#;
+
+/// Lists the exported variables. A fork is asked, so that the session does not notice: not in `$?`, nor in its history.
+pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
+    let entry = alone(session, params)?;
+    let mut turn = entry.in_turn();
+    Job::in_turn(turn.hold(), async move {
+        let fork = turn.sandbox().await?.fork().await?;
+        let run = Run::new(ALL).timeout(Some(PATIENCE));
+        let result = fork.run_with(run).await;
+        fork.destroy().await;
+        let result = result?;
+        if let Some(limit) = result.limit {
+            return Err(RpcError::refused(
+                "EFBIG",
+                format!("EFBIG: env.list: {limit} is too little for all variables"),
+            ));
+        }
+        if result.error_class.is_some() {
+            return Err(RpcError::refused("EAGAIN", "EAGAIN: env.list: the shell does not answer"));
+        }
+        let pairs = result.stdout.split(|&byte| byte == 0).filter_map(|pair| {
+            let at = pair.iter().position(|&byte| byte == b'=')?;
+            Some((text(&pair[..at]), Value::String(text(&pair[at + 1..]))))
+        });
+        Ok(json!({ "variables": pairs.collect::<Map<String, Value>>() }))
     })
 }
 

@@ -126,6 +126,7 @@ pub(crate) fn prepare(
         "files.stat" => files::stat(session, params),
         "env.get" => env::get(session, params),
         "env.set" => env::set(session, params),
+        "env.list" => env::list(session, params),
         "mount" => mount::mount(session, params),
         "snapshot.create" => snapshots::create(session, params),
         "snapshot.restore" => snapshots::restore(session, params),

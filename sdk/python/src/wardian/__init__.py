@@ -23,12 +23,13 @@ from .errors import (
     RequestTooLargeError,
     SandboxClosedError,
     SandboxError,
+    SandboxInUseError,
     ServerDiedError,
     ServerFaultError,
     WardianError,
 )
 from .extensions import Extension, ExtensionResult
-from .files import read_directory
+from .files import Directory, File, Symlink, read_directory
 from .options import Limits, Mount, Pool
 from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, SandboxInfo, Truncated
 
@@ -40,8 +41,10 @@ __all__ = [
     "BinaryNotFoundError",
     "CommandError",
     "CommandTimeoutError",
+    "Directory",
     "Extension",
     "ExtensionResult",
+    "File",
     "FileEntry",
     "FileStat",
     "HistoryEntry",
@@ -56,10 +59,12 @@ __all__ = [
     "Sandbox",
     "SandboxClosedError",
     "SandboxError",
+    "SandboxInUseError",
     "SandboxInfo",
     "ServerDiedError",
     "ServerFaultError",
     "Stream",
+    "Symlink",
     "Truncated",
     "WardianError",
     "read_directory",

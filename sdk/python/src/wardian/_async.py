@@ -6,15 +6,15 @@ import asyncio
 import inspect
 import threading
 from types import TracebackType
-from typing import AsyncIterator, Callable, List, Mapping, Optional, Sequence, Type, TypeVar, Union, overload
+from typing import AsyncIterator, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union, overload
 
 from . import _calls
 from ._calls import Call
 from ._handle import ENDINGS, Handle, Origin, PathLike, start
 from ._pieces import Pieces
-from .errors import ProtocolError, SandboxClosedError, ServerDiedError
+from .errors import ProtocolError, SandboxClosedError, SandboxError, ServerDiedError
 from .extensions import ExtensionLike, Extensions
-from .files import Content
+from .files import Content, MountEntry, Source, parts
 from .options import Limits, Mount, Options, Pool
 from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, SandboxInfo
 
@@ -43,10 +43,25 @@ class AsyncSandbox:
         tool_allowlist: Optional[Sequence[str]] = None,
         pool: Optional[Pool] = None,
         nice: Optional[int] = None,
+        cwd: Optional[str] = None,
+        writable_paths: Optional[Sequence[str]] = None,
+        on_kill: Optional[str] = None,
         state_dir: Optional[PathLike] = None,
         binary: Optional[PathLike] = None,
     ) -> None:
-        self._options = Options(timeout, fs_limit_bytes, limits, mounts, env or {}, tool_allowlist, pool, nice)
+        self._options = Options(
+            timeout=timeout,
+            fs_limit_bytes=fs_limit_bytes,
+            limits=limits,
+            mounts=mounts,
+            env=env or {},
+            tool_allowlist=tool_allowlist,
+            pool=pool,
+            nice=nice,
+            cwd=cwd,
+            writable_paths=writable_paths,
+            on_kill=on_kill,
+        )
         self._extensions = Extensions(extensions)
         self._binary = binary
         self._state_dir = state_dir
@@ -70,7 +85,7 @@ class AsyncSandbox:
     def _beside(self, origin: Origin, id: str) -> AsyncSandbox:
         """Returns another sandbox of the same server."""
         sandbox = AsyncSandbox.__new__(AsyncSandbox)
-        sandbox._started = Handle(self._handle.server, origin, id)
+        sandbox._started = self._handle.beside(origin, id)
         return sandbox
 
     async def _do(self, call: Call[T]) -> T:
@@ -112,16 +127,18 @@ class AsyncSandbox:
         *,
         stdin: Optional[Content] = None,
         timeout: Optional[float] = None,
+        env: Optional[Mapping[str, str]] = None,
+        cwd: Optional[str] = None,
         check: bool = False,
         on_stdout: Optional[Callable[[str], object]] = None,
         on_stderr: Optional[Callable[[str], object]] = None,
     ) -> RunResult:
         """Runs a script, like :meth:`Sandbox.run`. Listeners may be ``async`` functions."""
         if on_stdout is None and on_stderr is None:
-            result = await self._run(_calls.run(command, stdin, timeout, stream=False))
+            result = await self._run(_calls.run(command, stdin, timeout, False, env, cwd))
         else:
             listeners = {"stdout": on_stdout, "stderr": on_stderr}
-            async with self.stream(command, stdin=stdin, timeout=timeout) as stream:
+            async with self.stream(command, stdin=stdin, timeout=timeout, env=env, cwd=cwd) as stream:
                 async for piece in stream:
                     listener = listeners[piece.stream]
                     heard = None if listener is None else listener(piece.data)
@@ -138,7 +155,15 @@ class AsyncSandbox:
             self._handle.abandon(request)
             raise
 
-    def stream(self, command: str, *, stdin: Optional[Content] = None, timeout: Optional[float] = None) -> AsyncStream:
+    def stream(
+        self,
+        command: str,
+        *,
+        stdin: Optional[Content] = None,
+        timeout: Optional[float] = None,
+        env: Optional[Mapping[str, str]] = None,
+        cwd: Optional[str] = None,
+    ) -> AsyncStream:
         """Runs a script and returns its output as it arrives::
 
             async with sandbox.stream("make") as stream:
@@ -148,7 +173,7 @@ class AsyncSandbox:
 
         Leaving the block early cancels the command.
         """
-        return AsyncStream(self._handle, _calls.run(command, stdin, timeout, stream=True))
+        return AsyncStream(self._handle, _calls.run(command, stdin, timeout, True, env, cwd))
 
     async def cancel(self) -> bool:
         """Cancels the running command; False if there is none. The command exits with 125."""
@@ -170,7 +195,7 @@ class AsyncSandbox:
         """Clears the history."""
         await self._do(_calls.clear_history())
 
-    async def mount(self, path: str, files: Mapping[str, Content], *, writable: bool = False) -> None:
+    async def mount(self, path: str, files: Mapping[str, MountEntry], *, writable: bool = False) -> None:
         """Mounts these files at ``path``. If they are writable, changes stay in the sandbox."""
         await self._do(_calls.mount(path, files, writable))
 
@@ -232,12 +257,15 @@ class AsyncSandbox:
     # -- the end -------------------------------------------------------------------------------------------------
 
     async def destroy(self) -> None:
-        """Destroys this sandbox. Destroying the first one stops its server, and with it all the others."""
+        """Destroys this sandbox. Destroying the first one stops its server; while its forks or siblings live, that
+        raises :class:`SandboxInUseError`. To stop all of them, call :meth:`close`.
+        """
         if self._handle.origin is Origin.ROOT:
+            self._handle.check_alone()
             return await self.close()
         if not self._handle.gone:
             await self._do(ENDINGS[self._handle.origin]())
-            self._handle.gone = True
+            self._handle.note_end()
 
     async def kill(self) -> None:
         """Stops everything immediately: this sandbox, all others of its server, and the server."""
@@ -254,7 +282,10 @@ class AsyncSandbox:
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
     ) -> None:
         try:
-            await self.destroy()
+            if self._handle.origin is Origin.ROOT:
+                await self.close()
+            else:
+                await self.destroy()
         except (ProtocolError, SandboxClosedError, ServerDiedError):
             # Then it is gone, which is all that was asked for.
             pass
@@ -270,26 +301,63 @@ class AsyncCommands:
 
 
 class AsyncFiles:
-    """A sandbox's files. These calls act immediately, even while a command runs."""
+    """A sandbox's files. These calls act immediately, even while a command runs. Relative paths start from the shell's
+    directory, as the last command left it.
+    """
 
     def __init__(self, sandbox: AsyncSandbox) -> None:
         self._sandbox = sandbox
 
     async def read(self, path: str) -> bytes:
-        """Reads a file."""
-        return await self._sandbox._do(_calls.read_file(path))
+        """Reads a file, however long. One of up to 4 MiB is read at one moment."""
+        data = bytearray()
+        async for part in self.read_parts(path):
+            data += part
+        return bytes(data)
+
+    async def read_parts(self, path: str) -> AsyncIterator[bytes]:
+        """Reads a file part by part, for one that is too long for memory."""
+        offset = 0
+        while True:
+            part = await self._sandbox._do(_calls.read_part(path, offset))
+            offset += len(part.data)
+            if part.data:
+                yield part.data
+            if not part.data or offset >= part.size > 0:
+                return
 
     async def read_text(self, path: str) -> str:
         """Reads a file as text, which must be UTF-8."""
         return (await self.read(path)).decode("utf-8")
 
-    async def write(self, path: str, content: Content) -> None:
-        """Writes a file; text is encoded as UTF-8."""
-        await self._sandbox._do(_calls.write_file(path, content))
+    async def write(self, path: str, content: Source, *, mode: Optional[int] = None) -> None:
+        """Writes a file, and creates missing directories on the way.
 
-    async def list(self, path: str) -> List[FileEntry]:
-        """Lists a directory, sorted by name."""
-        return await self._sandbox._do(_calls.list_files(path))
+        ``content`` is text, which is encoded as UTF-8, or bytes, or an open binary file or pieces of bytes, which are
+        sent part by part. Up to 4 MiB are written at once or not at all. ``mode`` sets the permission bits.
+        """
+        offset = 0
+        for part in parts(content):
+            await self._sandbox._do(_calls.write_part(path, part, offset, mode))
+            offset += len(part)
+
+    async def list(self, path: str = ".", *, recursive: bool = False) -> List[FileEntry]:
+        """Lists a directory, sorted by name; with ``recursive``, everything below it, by its path in it."""
+        return await self._sandbox._do(_calls.list_files(path, recursive))
+
+    async def exists(self, path: str) -> bool:
+        """Returns whether there is something at a path, be it a link that leads nowhere."""
+        try:
+            await self.stat(path)
+        except SandboxError as error:
+            if error.errno in ("ENOENT", "ENOTDIR"):
+                return False
+            raise
+        return True
+
+    async def remove(self, path: str) -> None:
+        """Removes a file, or a directory recursively; the same as :meth:`rm`."""
+        await self.rm(path)
 
     async def mkdir(self, path: str) -> None:
         """Creates a directory and missing parents."""
@@ -318,6 +386,10 @@ class AsyncEnv:
     async def set(self, name: str, value: str) -> None:
         """Sets and exports a variable."""
         await self._sandbox._do(_calls.set_env(name, value))
+
+    async def all(self) -> Dict[str, str]:
+        """Returns all exported variables."""
+        return await self._sandbox._do(_calls.list_env())
 
 
 class AsyncStream(AsyncIterator[Output]):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, Generic, List, Mapping, Optional, Type, TypeVar, Union
 
 from .errors import ProtocolError
-from .files import Content, decode, encode, encode_all
+from .files import PART, Content, MountEntry, decode, encode, encode_all
 from .options import milliseconds
 from .results import FileEntry, FileStat, HistoryEntry, RunResult, SandboxInfo, Truncated
 
@@ -34,13 +34,24 @@ class Call(Generic[T]):
             raise ProtocolError(f"unexpected response to {self.method}: {shown} ({error!r})") from None
 
 
-def run(command: str, stdin: Optional[Content], timeout: Optional[float], stream: bool) -> Call[RunResult]:
+def run(
+    command: str,
+    stdin: Optional[Content],
+    timeout: Optional[float],
+    stream: bool,
+    env: Optional[Mapping[str, str]] = None,
+    cwd: Optional[str] = None,
+) -> Call[RunResult]:
     """Runs a command. Its output is sent as base64, so that bytes that are not text are preserved."""
     params: Dict[str, Any] = {"command": command, "encoding": "base64", "output": True}
     if stdin is not None:
         params["stdin"] = encode(stdin)
     if timeout is not None:
         params["timeoutMs"] = milliseconds(timeout)
+    if env:
+        params["env"] = dict(env)
+    if cwd is not None:
+        params["cwd"] = cwd
     if stream:
         params["stream"] = True
     return Call("run", params, _run_result)
@@ -67,24 +78,42 @@ def cancel() -> Call[bool]:
     return Call("cancel", {}, lambda result: _get(result, "cancelled", bool))
 
 
-def read_file(path: str) -> Call[bytes]:
-    """Reads a file."""
-    return Call("files.read", {"path": path}, lambda result: decode(_get(result, "data", str)))
+@dataclass(frozen=True)
+class Part:
+    """Part of a file, and the size of all of it."""
+
+    data: bytes
+    size: int
 
 
-def write_file(path: str, content: Content) -> Call[None]:
-    """Writes a file."""
-    return _order("files.write", path=path, data=encode(content))
+def read_part(path: str, offset: int, length: int = PART) -> Call[Part]:
+    """Reads part of a file."""
+
+    def read(result: Any) -> Part:
+        return Part(decode(_get(result, "data", str)), _get(result, "size", int))
+
+    return Call("files.read", {"path": path, "offset": offset, "length": length}, read)
 
 
-def list_files(path: str) -> Call[List[FileEntry]]:
+def write_part(path: str, data: bytes, offset: int, mode: Optional[int]) -> Call[None]:
+    """Writes a file, from an offset on."""
+    params: Dict[str, Any] = {"path": path, "data": encode(data), "parents": True}
+    if offset:
+        params["offset"] = offset
+    if mode is not None:
+        params["mode"] = mode
+    return _order("files.write", **params)
+
+
+def list_files(path: str, recursive: bool) -> Call[List[FileEntry]]:
     """Lists a directory."""
 
     def read(result: Any) -> List[FileEntry]:
         entries = _get(result, "entries", list)
         return [FileEntry(_get(e, "name", str), _get(e, "type", str), _get(e, "size", int)) for e in entries]
 
-    return Call("files.list", {"path": path}, read)
+    params = {"path": path, "recursive": True} if recursive else {"path": path}
+    return Call("files.list", params, read)
 
 
 def mkdir(path: str) -> Call[None]:
@@ -124,7 +153,17 @@ def get_env(name: str) -> Call[Optional[str]]:
     )
 
 
-def mount(path: str, files: Mapping[str, Content], writable: bool) -> Call[None]:
+def list_env() -> Call[Dict[str, str]]:
+    """Returns all exported variables."""
+
+    def read(result: Any) -> Dict[str, str]:
+        variables = _get(result, "variables", dict)
+        return {name: _get(variables, name, str) for name in variables}
+
+    return Call("env.list", {}, read)
+
+
+def mount(path: str, files: Mapping[str, MountEntry], writable: bool) -> Call[None]:
     """Mounts files at a path."""
     return _order("mount", path=path, files=encode_all(files), writable=writable)
 

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Union
 from . import _binary
 from ._calls import Call, destroy, remove_sandbox
 from ._protocol import OnOutput, Request, Server
-from .errors import BinaryNotFoundError, SandboxClosedError
+from .errors import BinaryNotFoundError, SandboxClosedError, SandboxInUseError
 from .extensions import Extensions
 from .options import Options
 
@@ -37,6 +37,25 @@ class Handle:
         self.id = id
         #: Set once it was destroyed.
         self.gone = False
+
+    def beside(self, origin: Origin, id: str) -> Handle:
+        """Returns another sandbox of the same server, which has just been created."""
+        self.server.others.add(id)
+        return Handle(self.server, origin, id)
+
+    def note_end(self) -> None:
+        """Takes note that it was destroyed."""
+        self.gone = True
+        self.server.others.discard(self.id or "")
+
+    def check_alone(self) -> None:
+        """Raises an exception if destroying the first sandbox would destroy others, too."""
+        others = len(self.server.others)
+        if others and not self.gone:
+            noun = "fork or sibling is" if others == 1 else "forks and siblings are"
+            raise SandboxInUseError(
+                f"{others} {noun} still alive on this sandbox's server: destroy them first, or end all with close()"
+            )
 
     def send(self, call: Call[Any], on_output: Optional[OnOutput] = None) -> Request:
         """Sends a call that is about this sandbox."""

@@ -31,7 +31,7 @@ import weakref
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from queue import SimpleQueue
-from typing import IO, Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence, Union, cast
+from typing import IO, Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence, Set, Union, cast
 
 from .errors import (
     InvalidRequestError,
@@ -375,11 +375,14 @@ class Server:
 
     def __init__(self, command: Sequence[str], on_call: OnCall) -> None:
         self.connection = Connection(command, on_call)
+        #: The ids of the sandboxes beside the first.
+        self.others: Set[str] = set()
         self._end = weakref.finalize(self, self.connection.end)
 
     def close(self) -> None:
         """Stops the server."""
         self.connection.close()
+        self.others.clear()
         self._end.detach()
 
 

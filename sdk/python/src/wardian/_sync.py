@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import threading
 from types import TracebackType
-from typing import Callable, Iterator, List, Mapping, Optional, Sequence, Type, TypeVar, Union, overload
+from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Type, TypeVar, Union, overload
 
 from . import _calls
 from ._calls import Call
 from ._handle import ENDINGS, Handle, Origin, PathLike, start
 from ._pieces import Pieces
-from .errors import ProtocolError, SandboxClosedError, ServerDiedError
+from .errors import ProtocolError, SandboxClosedError, SandboxError, ServerDiedError
 from .extensions import ExtensionLike, Extensions
-from .files import Content
+from .files import Content, MountEntry, Source, parts
 from .options import Limits, Mount, Options, Pool
 from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, SandboxInfo
 
@@ -38,6 +38,9 @@ class Sandbox:
         tool_allowlist: the only programs it may start.
         pool: how many shells the server keeps warm.
         nice: 0 to 19; a higher value means a smaller share of the CPU.
+        cwd: the directory in which the shell starts.
+        writable_paths: absolute paths; everything outside them is read-only.
+        on_kill: ``"keep"`` or ``"rollback"``: what becomes of the files when a command is killed.
         state_dir: the directory for ``export_state(file=…)`` and ``import_state(file=…)``.
         binary: the program, if not the one bundled with this package.
     """
@@ -54,16 +57,31 @@ class Sandbox:
         tool_allowlist: Optional[Sequence[str]] = None,
         pool: Optional[Pool] = None,
         nice: Optional[int] = None,
+        cwd: Optional[str] = None,
+        writable_paths: Optional[Sequence[str]] = None,
+        on_kill: Optional[str] = None,
         state_dir: Optional[PathLike] = None,
         binary: Optional[PathLike] = None,
     ) -> None:
-        options = Options(timeout, fs_limit_bytes, limits, mounts, env or {}, tool_allowlist, pool, nice)
+        options = Options(
+            timeout=timeout,
+            fs_limit_bytes=fs_limit_bytes,
+            limits=limits,
+            mounts=mounts,
+            env=env or {},
+            tool_allowlist=tool_allowlist,
+            pool=pool,
+            nice=nice,
+            cwd=cwd,
+            writable_paths=writable_paths,
+            on_kill=on_kill,
+        )
         self._handle = start(options, Extensions(extensions), binary, state_dir)
 
     def _beside(self, origin: Origin, id: str) -> Sandbox:
         """Returns another sandbox of the same server."""
         sandbox = Sandbox.__new__(Sandbox)
-        sandbox._handle = Handle(self._handle.server, origin, id)
+        sandbox._handle = self._handle.beside(origin, id)
         return sandbox
 
     def _do(self, call: Call[T]) -> T:
@@ -105,6 +123,8 @@ class Sandbox:
         *,
         stdin: Optional[Content] = None,
         timeout: Optional[float] = None,
+        env: Optional[Mapping[str, str]] = None,
+        cwd: Optional[str] = None,
         check: bool = False,
         on_stdout: Optional[Callable[[str], object]] = None,
         on_stderr: Optional[Callable[[str], object]] = None,
@@ -118,15 +138,17 @@ class Sandbox:
             command: the script, of at most ``Limits.command_bytes``.
             stdin: its standard input.
             timeout: in seconds, for this command only.
+            env: variables for this command only.
+            cwd: the directory for this command only.
             check: raises :class:`CommandError` unless it succeeds.
             on_stdout: called in this thread with each piece of output as it arrives.
             on_stderr: the same for standard error.
         """
         if on_stdout is None and on_stderr is None:
-            result = self._run(_calls.run(command, stdin, timeout, stream=False))
+            result = self._run(_calls.run(command, stdin, timeout, False, env, cwd))
         else:
             listeners = {"stdout": on_stdout, "stderr": on_stderr}
-            with self.stream(command, stdin=stdin, timeout=timeout) as stream:
+            with self.stream(command, stdin=stdin, timeout=timeout, env=env, cwd=cwd) as stream:
                 for piece in stream:
                     listener = listeners[piece.stream]
                     if listener is not None:
@@ -142,7 +164,15 @@ class Sandbox:
             self._handle.abandon(request)
             raise
 
-    def stream(self, command: str, *, stdin: Optional[Content] = None, timeout: Optional[float] = None) -> Stream:
+    def stream(
+        self,
+        command: str,
+        *,
+        stdin: Optional[Content] = None,
+        timeout: Optional[float] = None,
+        env: Optional[Mapping[str, str]] = None,
+        cwd: Optional[str] = None,
+    ) -> Stream:
         """Runs a script and returns its output as it arrives::
 
             with sandbox.stream("make") as stream:
@@ -152,7 +182,7 @@ class Sandbox:
 
         Leaving the block early cancels the command.
         """
-        return Stream(self._handle, _calls.run(command, stdin, timeout, stream=True))
+        return Stream(self._handle, _calls.run(command, stdin, timeout, True, env, cwd))
 
     def cancel(self) -> bool:
         """Cancels the running command, from another thread; False if there is none. The command exits with 125."""
@@ -174,7 +204,7 @@ class Sandbox:
         """Clears the history."""
         self._do(_calls.clear_history())
 
-    def mount(self, path: str, files: Mapping[str, Content], *, writable: bool = False) -> None:
+    def mount(self, path: str, files: Mapping[str, MountEntry], *, writable: bool = False) -> None:
         """Mounts these files at ``path``. If they are writable, changes stay in the sandbox."""
         self._do(_calls.mount(path, files, writable))
 
@@ -232,12 +262,15 @@ class Sandbox:
     # -- the end -------------------------------------------------------------------------------------------------
 
     def destroy(self) -> None:
-        """Destroys this sandbox. Destroying the first one stops its server, and with it all the others."""
+        """Destroys this sandbox. Destroying the first one stops its server; while its forks or siblings live, that
+        raises :class:`SandboxInUseError`. To stop all of them, call :meth:`close`.
+        """
         if self._handle.origin is Origin.ROOT:
+            self._handle.check_alone()
             return self.close()
         if not self._handle.gone:
             self._do(ENDINGS[self._handle.origin]())
-            self._handle.gone = True
+            self._handle.note_end()
 
     def kill(self) -> None:
         """Stops everything immediately: this sandbox, all others of its server, and the server."""
@@ -254,7 +287,10 @@ class Sandbox:
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
     ) -> None:
         try:
-            self.destroy()
+            if self._handle.origin is Origin.ROOT:
+                self.close()
+            else:
+                self.destroy()
         except (ProtocolError, SandboxClosedError, ServerDiedError):
             # Then it is gone, which is all that was asked for.
             pass
@@ -270,26 +306,63 @@ class Commands:
 
 
 class Files:
-    """A sandbox's files. These calls act immediately, even while a command runs."""
+    """A sandbox's files. These calls act immediately, even while a command runs. Relative paths start from the shell's
+    directory, as the last command left it.
+    """
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
 
     def read(self, path: str) -> bytes:
-        """Reads a file."""
-        return self._sandbox._do(_calls.read_file(path))
+        """Reads a file, however long. One of up to 4 MiB is read at one moment."""
+        data = bytearray()
+        for part in self.read_parts(path):
+            data += part
+        return bytes(data)
+
+    def read_parts(self, path: str) -> Iterator[bytes]:
+        """Reads a file part by part, for one that is too long for memory."""
+        offset = 0
+        while True:
+            part = self._sandbox._do(_calls.read_part(path, offset))
+            offset += len(part.data)
+            if part.data:
+                yield part.data
+            if not part.data or offset >= part.size > 0:
+                return
 
     def read_text(self, path: str) -> str:
         """Reads a file as text, which must be UTF-8."""
         return self.read(path).decode("utf-8")
 
-    def write(self, path: str, content: Content) -> None:
-        """Writes a file; text is encoded as UTF-8."""
-        self._sandbox._do(_calls.write_file(path, content))
+    def write(self, path: str, content: Source, *, mode: Optional[int] = None) -> None:
+        """Writes a file, and creates missing directories on the way.
 
-    def list(self, path: str) -> List[FileEntry]:
-        """Lists a directory, sorted by name."""
-        return self._sandbox._do(_calls.list_files(path))
+        ``content`` is text, which is encoded as UTF-8, or bytes, or an open binary file or pieces of bytes, which are
+        sent part by part. Up to 4 MiB are written at once or not at all. ``mode`` sets the permission bits.
+        """
+        offset = 0
+        for part in parts(content):
+            self._sandbox._do(_calls.write_part(path, part, offset, mode))
+            offset += len(part)
+
+    def list(self, path: str = ".", *, recursive: bool = False) -> List[FileEntry]:
+        """Lists a directory, sorted by name; with ``recursive``, everything below it, by its path in it."""
+        return self._sandbox._do(_calls.list_files(path, recursive))
+
+    def exists(self, path: str) -> bool:
+        """Returns whether there is something at a path, be it a link that leads nowhere."""
+        try:
+            self.stat(path)
+        except SandboxError as error:
+            if error.errno in ("ENOENT", "ENOTDIR"):
+                return False
+            raise
+        return True
+
+    def remove(self, path: str) -> None:
+        """Removes a file, or a directory recursively; the same as :meth:`rm`."""
+        self.rm(path)
 
     def mkdir(self, path: str) -> None:
         """Creates a directory and missing parents."""
@@ -304,13 +377,21 @@ class Files:
         return self._sandbox._do(_calls.stat(path))
 
 
-class Env:
-    """The shell's variables: ``env["NAME"] = "value"``. These calls wait for a command in progress."""
+class Env(Mapping[str, str]):
+    """The shell's variables: ``env["NAME"] = "value"``, ``dict(env)``. Listing them lists the exported ones; others
+    can be read by name. These calls wait for a command in progress.
+    """
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
 
-    def get(self, name: str, default: Optional[str] = None) -> Optional[str]:
+    @overload
+    def get(self, name: str) -> Optional[str]: ...
+
+    @overload
+    def get(self, name: str, default: T) -> Union[str, T]: ...
+
+    def get(self, name: str, default: object = None) -> object:
         """Returns a variable's value."""
         value = self._sandbox._do(_calls.get_env(name))
         return default if value is None else value
@@ -318,6 +399,10 @@ class Env:
     def set(self, name: str, value: str) -> None:
         """Sets and exports a variable."""
         self._sandbox._do(_calls.set_env(name, value))
+
+    def all(self) -> Dict[str, str]:
+        """Returns all exported variables."""
+        return self._sandbox._do(_calls.list_env())
 
     def __getitem__(self, name: str) -> str:
         value = self.get(name)
@@ -327,6 +412,12 @@ class Env:
 
     def __setitem__(self, name: str, value: str) -> None:
         self.set(name, value)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.all())
+
+    def __len__(self) -> int:
+        return len(self.all())
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.get(name) is not None

@@ -54,6 +54,10 @@ class SandboxClosedError(WardianError):
     """The sandbox, or the one it was created from, has been closed."""
 
 
+class SandboxInUseError(WardianError):
+    """The first sandbox of a server cannot be destroyed while its forks and siblings live on that server."""
+
+
 class BinaryNotFoundError(WardianError):
     """The ``wardian`` program was not found."""
 

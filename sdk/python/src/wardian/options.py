@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Dict, Mapping, Optional, Sequence
 
-from .files import Content, encode_all
+from .files import MountEntry, encode_all
 
 #: The largest line a server can be told to take, and what the SDK tells it: the client is not the one to guard against.
 _RPC_BYTES = 128 << 20
@@ -45,8 +45,9 @@ class Mount:
     """Files to mount at a path. They are in memory; :func:`~wardian.files.read_directory` reads them from the host."""
 
     path: str
-    #: Contents by name; a name may have directories in it.
-    files: Mapping[str, Content]
+    #: Contents by name; a name may have directories in it. Text and bytes are files that everybody may read;
+    #: :class:`~wardian.File` has a mode, :class:`~wardian.Directory` and :class:`~wardian.Symlink` are what they say.
+    files: Mapping[str, MountEntry]
     #: Whether the sandbox may change what it sees. What it writes stays in the sandbox.
     writable: bool = False
 
@@ -75,6 +76,9 @@ class Options:
     tool_allowlist: Optional[Sequence[str]]
     pool: Optional[Pool]
     nice: Optional[int]
+    cwd: Optional[str] = None
+    writable_paths: Optional[Sequence[str]] = None
+    on_kill: Optional[str] = None
 
     def params(self, extensions: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
         """Returns the params of ``create``."""
@@ -95,6 +99,12 @@ class Options:
             params["pool"] = {"minSize": self.pool.min_size, "maxSize": self.pool.max_size}
         if self.nice is not None:
             params["nice"] = self.nice
+        if self.cwd is not None:
+            params["cwd"] = self.cwd
+        if self.writable_paths is not None:
+            params["writablePaths"] = list(self.writable_paths)
+        if self.on_kill is not None:
+            params["onKill"] = self.on_kill
         return params
 
 

@@ -1,0 +1,94 @@
+//! Compiling the programs: what is said about it, and `wardian prepare`, which does it beforehand.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::out::{self, remark};
+
+/// How long a program may be compiled before somebody at a terminal is told what they wait for.
+const SILENCE: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Tells somebody at a terminal what takes so long, until it is dropped. A file or a pipe gets no such lines.
+pub(crate) struct Explaining(Option<tokio::task::JoinHandle<()>>);
+
+/// Begins to look at what is being compiled.
+pub(crate) fn explain() -> Explaining {
+    Explaining(std::io::stderr().is_terminal().then(|| {
+        tokio::spawn(async {
+            let mut told = String::new();
+            loop {
+                tokio::time::sleep(LOOK).await;
+                if let Some((name, since)) = wardian::preparing()
+                    && name != told
+                    && since.elapsed() > SILENCE
+                {
+                    // At a raw terminal a new line is two characters.
+                    let line =
+                        format!("wardian: preparing {name} for this machine (once; see wardian prepare)\r\n");
+                    out::write_remark(line.as_bytes());
+                    told = name;
+                }
+            }
+        })
+    }))
+}
+
+/// Shows what a new sandbox reports, except what [`explain`] shows when it takes long.
+pub(crate) fn tell(step: &str) {
+    if !step.starts_with("preparing ") {
+        remark!("wardian: {step}");
+    }
+}
+
+impl Drop for Explaining {
+    fn drop(&mut self) {
+        if let Some(task) = &self.0 {
+            task.abort();
+        }
+    }
+}
+
+/// Compile all programs for this machine now, so that no command has to wait for it.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Compiled programs are kept in $WARDIAN_CACHE_DIR, else in wardian in $XDG_CACHE_HOME or ~/.cache. Run this after
+installing or updating, for example when building an image.
+
+Example:
+  wardian prepare && wardian run 'echo ready'")]
+pub(crate) struct Arguments {}
+
+/// How many have been begun.
+static BEGUN: AtomicUsize = AtomicUsize::new(0);
+
+/// Compiles everything; answers the exit code.
+pub(crate) fn main(_: Arguments) -> Result<u8> {
+    let total = wardian::program_names().len();
+    let terminal = std::io::stderr().is_terminal();
+    wardian::prepare(|step| {
+        let number = BEGUN.fetch_add(1, Ordering::Relaxed);
+        if terminal {
+            show_bar(number, total, step);
+        } else {
+            remark!("wardian: {step}");
+        }
+    })?;
+    if terminal && BEGUN.load(Ordering::Relaxed) > 0 {
+        show_bar(total, total, "done");
+        remark!("");
+    }
+    remark!("wardian: all {total} programs are ready");
+    Ok(0)
+}
+
+/// Draws over the last bar.
+fn show_bar(done: usize, total: usize, step: &str) {
+    const WIDTH: usize = 24;
+    let filled = (done.min(total) * WIDTH).checked_div(total).unwrap_or(WIDTH);
+    let (full, empty) = ("#".repeat(filled), "-".repeat(WIDTH - filled));
+    out::write_remark(format!("\r\x1b[K[{full}{empty}] {}/{total} {step}", done.min(total)).as_bytes());
+}

@@ -47,7 +47,7 @@ def describe(value):
                 continue
             if name == "png" and isinstance(made, (bytes, bytearray)):
                 made = base64.b64encode(made).decode()
-            size = len(json.dumps(made)) if name == "json" else len(made.encode(errors="replace"))
+            size = len(json.dumps(made))
         except Exception:
             continue
         if size > State.left:
@@ -154,6 +154,10 @@ def answer(question):
     State.displays = []
     return json.dumps(result).encode()
 
+
+# What need not be taken apart when a process ends.
+image = set(sys.modules.values()) | set(modules.values())
+image.discard(sys.modules["__main__"])
 
 # Everything of the image is as good as for ever: nobody looks for garbage among it.
 gc.collect()

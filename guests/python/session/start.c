@@ -413,6 +413,8 @@ take_options(PyConfig *config, const struct wanted *wanted)
     return 0;
 }
 
+#include "run.c"
+
 __attribute__((export_name("wardian_start"))) void
 wardian_start(void)
 {
@@ -434,5 +436,5 @@ wardian_start(void)
         PyErr_Print();
         exit(1);
     }
-    exit(Py_RunMain());
+    run_and_finish(config, &wanted);
 }

@@ -150,8 +150,13 @@ def system_site():
     # Directories of packages that came with the sandbox and not with the system.
     import os
     import site
-    for path in site.getsitepackages():
-        if path not in sys.path and os.path.isdir(path):
+    places = site.getsitepackages()
+    known = [path for path in sys.path if path in places]
+    sys.path[:] = [path for path in sys.path if path not in places]
+    for path in places:
+        if path in known:
+            sys.path.append(path)
+        elif os.path.isdir(path):
             site.addsitedir(path, set(sys.path))
 
 

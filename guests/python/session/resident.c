@@ -19,7 +19,7 @@ begin(void)
         return -1;
     }
     take_signals();
-    struct wanted wanted = { .executable = "/bin/python3" };
+    struct wanted wanted = { .executable = "/bin/python3", .python_path = getenv("PYTHONPATH") };
     if (take_environment() < 0 || take_streams(config) < 0 || take_paths(config, &wanted) < 0) {
         return -1;
     }

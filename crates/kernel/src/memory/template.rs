@@ -2,7 +2,8 @@
 //!
 //! Mapping costs the same whether the memory is one mebibyte or a hundred; what an instance then writes is its own, and
 //! what it only reads is shared with all instances over the same template. The file has no name and is sealed: nothing
-//! can change what instances see through it.
+//! can change what instances see through it. A start image's file has a name (`kept.rs`), in a directory that only this user
+//! can write.
 //!
 //! Templates are shared by descent only: a process and its forks, a sandbox and its forks. Two that happen to be equal
 //! are kept twice, since searching for equal ones among strangers would reveal to one sandbox what another has in

@@ -466,7 +466,7 @@ async fn python() {
             })),
         ),
         ("python.run", json!({ "code": "x" }), done(0, "", json!({ "value": { "repr": "20" } }))),
-        ("python.run", json!({}), error(-32602, "code is required")),
+        ("python.run", json!({}), error(-32602, "Missing required param: code")),
         ("python.run", json!({ "code": 7 }), error(-32602, "code must be a string")),
         ("python.run", json!({ "code": "1", "context": 7 }), error(-32602, "context must be a string")),
         (

@@ -65,6 +65,7 @@ mod spare;
 mod spawn;
 mod stack;
 mod start;
+mod start_image;
 mod stock;
 mod stream;
 mod strings;

@@ -14,8 +14,9 @@ use crate::proc::{Pid, Process, Seed, Status};
 use crate::program::{Known, Later, Program};
 use crate::room::Berth;
 use crate::signal::SIGKILL;
+use crate::start_image::Started;
 use crate::strings::{MAX_ARGUMENTS, Strings};
-use crate::{foreign, host_program, task, user_program};
+use crate::{foreign, host_program, start_image, task, user_program};
 
 /// The most strings, arguments and environment together, that a host program is given: each becomes several small
 /// allocations there.
@@ -345,6 +346,10 @@ async fn run_once(
         tracing::debug!(%errno, "cannot prepare descriptors");
         return (Ending::Status(Status::Exited(126)), None);
     }
+    let berth = match start_image::start(machine, process, program, &request.env, berth).await {
+        Started::Ended(ending, instance) => return (ending, instance),
+        Started::Not(berth) => berth,
+    };
     let tenant = Tenant::new(machine, process, program, request.env.clone());
     let Ok(mut instance) = Instance::start_at_once(tenant, berth).await else {
         process.run().cut_short();

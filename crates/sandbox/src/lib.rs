@@ -45,6 +45,7 @@ mod mounts;
 mod options;
 mod pool;
 mod programs;
+mod python;
 mod result;
 mod run;
 mod sandbox;
@@ -70,6 +71,7 @@ pub use options::{Builder, Limits, Network, OnKill};
 pub use pool::PoolOptions;
 #[doc(hidden)]
 pub use programs::program_names;
+pub use python::{Python, PythonError, PythonResult, PythonValue};
 pub use result::{ErrorClass, RunResult, Truncated, Usage};
 pub use run::Run;
 pub use sandbox::Sandbox;

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Weak};
 
-use wardian_kernel::AtRest;
+use wardian_kernel::{AtRest, Session};
 use wardian_vfs::Tree;
 
 use crate::audit::Event;
 use crate::error::Error;
 use crate::history::History;
-use crate::sandbox::{Sandbox, SessionGuard, bury};
+use crate::sandbox::{RestOfAll, Sandbox, SessionGuard, bury};
 use crate::system::System;
 
 /// A saved state of a sandbox: its files, its shell, its history. Cloning it is cheap, and so is keeping many: they
@@ -22,7 +22,7 @@ pub struct Snapshot {
 
 pub(crate) struct Value {
     pub(crate) tree: Tree,
-    pub(crate) rest: AtRest,
+    pub(crate) rest: RestOfAll,
     pub(crate) history: History,
 }
 
@@ -40,8 +40,13 @@ impl Snapshot {
             Some(other) => self.value.tree.bytes_beyond(&other.value.tree),
             None => self.value.tree.usage().total(),
         };
-        let shell = self.value.rest.bytes_beyond(other.map(|other| &other.value.rest));
-        files + shell + self.value.history.bytes()
+        let (ours, theirs) = (&self.value.rest, other.map(|other| &other.value.rest));
+        let shell = ours.shell.bytes_beyond(theirs.map(|theirs| &theirs.shell));
+        let interpreter = |(name, rest): (&String, &AtRest)| {
+            rest.bytes_beyond(theirs.and_then(|all| all.interpreters.get(name)))
+        };
+        let interpreters: u64 = ours.interpreters.iter().map(interpreter).sum();
+        files + shell + interpreters + self.value.history.bytes()
     }
 }
 
@@ -102,8 +107,11 @@ impl Sandbox {
     /// Its value between two commands.
     pub(crate) async fn value(&self, session: &SessionGuard) -> Value {
         let mut tree = self.machine().tree().await.clone();
-        let rest = session.at_rest();
-        rest.take_along(&mut tree);
+        let interpreters = self.inner().interpreters.lock();
+        let interpreters =
+            interpreters.iter().map(|(name, each): (&String, &Session)| (name.clone(), each.at_rest()));
+        let rest = RestOfAll { shell: session.at_rest(), interpreters: interpreters.collect() };
+        AtRest::take_along(rest.all(), &mut tree);
         Value { tree, rest, history: self.inner().history.lock().clone() }
     }
 }

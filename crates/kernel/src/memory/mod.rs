@@ -2,6 +2,7 @@
 //! the system afterwards.
 
 pub(crate) mod image;
+pub(crate) mod kept;
 pub(crate) mod pages;
 pub(crate) mod template;
 pub(crate) mod trim;

@@ -13,8 +13,12 @@ use crate::spawn;
 
 /// What a session's program can be asked to do.
 pub(super) enum Job {
-    Script { script: Vec<u8>, around: Option<(Vec<u8>, Vec<u8>)> },
-    Ask(Vec<u8>),
+    Script {
+        script: Vec<u8>,
+        around: Option<(Vec<u8>, Vec<u8>)>,
+    },
+    /// A question, and the most bytes that its answer may have.
+    Ask(Vec<u8>, usize),
     GetEnv(Vec<u8>),
     SetEnv(Vec<u8>),
 }
@@ -63,8 +67,12 @@ pub(super) async fn do_job(
             run_around(&mut instance, before, script, after).await.map(|code| (code, None))
         }
         Job::SetEnv(pair) => pass(&mut instance, "wardian_setenv", pair).await.map(|()| (0, None)),
-        Job::GetEnv(name) => answer(&mut instance, "wardian_getenv", name).await.map(|text| (0, text)),
-        Job::Ask(question) => answer(&mut instance, "wardian_ask", question).await.map(|text| (0, text)),
+        Job::GetEnv(name) => {
+            answer(&mut instance, "wardian_getenv", name, usize::MAX).await.map(|text| (0, text))
+        }
+        Job::Ask(question, most) => {
+            answer(&mut instance, "wardian_ask", question, *most).await.map(|text| (0, text))
+        }
     };
     match done {
         Ok((code, answer)) => {
@@ -99,13 +107,19 @@ async fn run_around(
     Ok(code)
 }
 
-/// Returns the result of an export, at `pointer << 32 | length`; none for -1 or a range outside the program's memory.
-async fn answer(instance: &mut Instance, export: &str, question: &[u8]) -> Result<Option<Vec<u8>>, Ending> {
+/// Returns the result of an export, at `pointer << 32 | length`; none for -1, a range outside the program's memory, or one
+/// that is longer than `most`.
+async fn answer(
+    instance: &mut Instance,
+    export: &str,
+    question: &[u8],
+    most: usize,
+) -> Result<Option<Vec<u8>>, Ending> {
     let place: i64 = pass(instance, export, question).await?;
     let found = || {
         let place = u64::try_from(place).ok()?;
         let (ptr, len) = ((place >> 32) as usize, (place & 0xffff_ffff) as usize);
-        let memory = instance.store.data().memory?;
+        let memory = instance.store.data().memory.filter(|_| len <= most)?;
         Some(memory.data(&instance.store).get(ptr..)?.get(..len)?.to_vec())
     };
     Ok(found())

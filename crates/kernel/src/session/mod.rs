@@ -69,8 +69,13 @@ impl Session {
         };
         let process = add_process(machine, program, cwd.clone())?;
         let env = Strings::given(&env)?;
-        let template = program.template.get_or_try_init(|| take_template(machine, &process, program));
-        let image = template.await?.clone();
+        let image = if program.prepares {
+            let image = machine.kernel().start_image(program).await;
+            image.ok_or(Errno::ENOEXEC)?
+        } else {
+            let template = program.template.get_or_try_init(|| take_template(machine, &process, program));
+            template.await?.clone()
+        };
         let (umask, signals) = (process.umask.load(Ordering::Relaxed), Signals::default());
         let fds = hold_fds(&process.fds.lock());
         let rest = Rest { image, env, umask, signals };
@@ -133,10 +138,10 @@ impl Session {
     }
 
     /// Asks the program a question (`wardian_ask` in docs/abi.md): the command's script is the question. It runs like
-    /// any command, since answering may run the user's code. Returns `None` if there is no answer, or it was not
-    /// reached.
-    pub async fn ask(&mut self, question: Command) -> (Finished, Option<Vec<u8>>) {
-        self.perform(question, |question| Job::Ask(std::mem::take(&mut question.script))).await
+    /// any command, since answering may run the user's code. Returns `None` if there is no answer, it was not reached, or
+    /// it is longer than `most` bytes.
+    pub async fn ask(&mut self, question: Command, most: usize) -> (Finished, Option<Vec<u8>>) {
+        self.perform(question, |question| Job::Ask(std::mem::take(&mut question.script), most)).await
     }
 
     async fn perform(
@@ -416,7 +421,8 @@ pub(crate) fn add_process(
     fds.put(0, Fd::new(OpenFile::Input(Input::empty())))?;
     fds.put(1, Fd::new(OpenFile::Output(Outlet::nowhere(), Standard::Output)))?;
     fds.put(2, Fd::new(OpenFile::Output(Outlet::nowhere(), Standard::Error)))?;
-    let seed = Seed::of_host(Arc::default(), fds, cwd, session_argv(program), b"/bin/bash");
+    let exe: &[u8] = if program.prepares { b"/bin/python3" } else { b"/bin/bash" };
+    let seed = Seed::of_host(Arc::default(), fds, cwd, session_argv(program), exe);
     machine.table().add_resident(seed)
 }
 

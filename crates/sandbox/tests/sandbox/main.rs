@@ -12,6 +12,7 @@ mod engines;
 mod forks;
 mod idle;
 mod inputs;
+mod interpreter;
 mod jobs;
 mod kills;
 mod limits;

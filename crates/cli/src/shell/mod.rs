@@ -34,7 +34,7 @@ afterwards, except in directories mounted with rw.
 Examples:
   wardian shell
   wardian shell --mount .:/src:overlay         # look around and change things; your files stay as they are
-  wardian shell --mount ~/notes:/notes:rw --env EDITOR=ed")]
+  wardian shell --mount ~/notes:/notes:rw --env EDITOR=nano")]
 pub(crate) struct Arguments {
     /// Mount a host directory: HOST:PATH[:ro|rw|overlay].
     #[arg(long = "mount", value_name = "MOUNT", value_parser = mount::parse)]

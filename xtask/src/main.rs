@@ -5,6 +5,7 @@ mod cpython;
 mod fuzz;
 mod guests;
 mod manifest;
+mod pages;
 mod promises;
 mod python;
 mod record;
@@ -27,6 +28,7 @@ cargo xtask CHORE
   guests [NAME…] [--force]   rebuild the guest programs whose sources changed, into guests/dist
   guests --check             fail if guests/dist does not belong to the sources
   cpython [--force|--check]  rebuild CPython for the sandbox, from Debian's source packages, into guests/dist
+  pages [--check]            docs/commands.md and docs/differences.md, from the tables they are made of
   test                       everything that must pass before a change goes in
   wheel                      the Python package with the program in it, into target/wheel
   python                     the Python package's tests, with the wheel in a fresh environment
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
     let outcome = match chore.as_str() {
         "guests" => guests::main(&rest),
         "cpython" => cpython::main(&rest),
+        "pages" => pages::main(&rest),
         "test" => test::main(&rest),
         "wheel" => wheel::main(&rest),
         "python" => python::main(&rest),

@@ -26,6 +26,7 @@ mod tests {
             "guests/jq" => "guests/jq/tests",
             "guests/regex" => "guests/regex/tests",
             "guests/sh" => "guests/sh/tests",
+            "guests/sh/src" => "guests/sh/src",
             "guests/sqlite" => "guests/sqlite/tests",
             "guests/testing" => "guests/testing/tests",
             "guests/toolkit/src" => "guests/toolkit/src",

@@ -32,6 +32,7 @@ const LONGEST_NAME: usize = 64;
 const ANSWER_FRAME: usize = 1 << 20;
 
 /// Code for an interpreter, with everything one can say about it.
+#[derive(Debug)]
 pub struct Python {
     context: String,
     run: Run,

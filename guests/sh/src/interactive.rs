@@ -240,6 +240,8 @@ impl Shell {
     /// After a command was read, before it is run: `PS0`, and the chance to be warned of jobs again.
     fn before_command(&mut self) {
         self.command_number += 1;
+        // The window may have changed while the line was typed.
+        self.note_window_size();
         if let Some(text) = self.text(b"PS0").map(|text| text.to_vec())
             && !text.is_empty()
         {

@@ -267,6 +267,11 @@ impl Shell {
 
     /// A message about text that is no file's, which `within` says.
     fn complain_within(&self, within: &str, line: u32, message: &[u8]) {
+        // Who types knows what the line was.
+        if self.interactive {
+            let _ = abi::write_all(2, &[&self.name, &b": "[..], message, b"\n"].concat());
+            return;
+        }
         let mut text = match self.invocation {
             Invocation::File => self.source.to_vec(),
             // Where bash says that a function given with `-c` comes from.
@@ -378,8 +383,13 @@ impl Shell {
                 Err(error) => error,
             };
             let reading = self.reading;
-            for (line, message) in error.messages() {
-                self.complain_within(reading, line, &message);
+            match self.interactive {
+                true => self.complain_of_typing(&error),
+                false => {
+                    for (line, message) in error.messages() {
+                        self.complain_within(reading, line, &message);
+                    }
+                }
             }
             match error {
                 SyntaxError::InArray(_) => self.status = if self.options.errexit { 2 } else { 1 },
@@ -395,6 +405,20 @@ impl Shell {
             }
             parser.given_up = Some(self.status);
             parser.skip_line();
+        }
+    }
+
+    /// A syntax error in what was typed, which needs no place, or in a file that was sourced.
+    fn complain_of_typing(&self, error: &SyntaxError) {
+        if !self.is_sourcing() {
+            for (line, message) in error.messages().into_iter().take(1) {
+                self.complain_at(line, &message);
+            }
+            return;
+        }
+        for (line, message) in error.messages() {
+            let place = format!(": line {line}: ");
+            self.complain_at(line, &[&self.source, place.as_bytes(), &message].concat());
         }
     }
 

@@ -49,12 +49,20 @@ pub struct Traps {
     children: u32,
     /// Events whose traps are running and do not run inside themselves: the shell's own, and the end of a child.
     running: Vec<i32>,
+    /// How many traps on signals are running, one inside another.
+    nested: u32,
+    /// Signals that the shell sent itself: their traps run at once, however deep.
+    own: u64,
     /// The shell is interactive, and endures what would end others.
     enduring: bool,
 }
 
 /// Signals that end a shell, and that it can say goodbye on: HUP, INT, USR1, USR2, ALRM and TERM.
 const FATAL: [i32; 6] = [1, 2, 10, 12, 14, 15];
+
+/// How deep traps run inside each other on signals from outside. More than that wait: whoever sends signals faster than
+/// their trap runs must not use up the stack.
+const MAX_NESTED: u32 = 8;
 
 /// A signal, or one of the shell's own events, by name or number.
 pub fn signal_number(name: &[u8]) -> Option<i32> {
@@ -90,6 +98,11 @@ pub fn signal_name(number: i32) -> String {
 impl Traps {
     pub fn get(&self, signal: i32) -> Option<&Vec<u8>> {
         self.commands.get(&signal)
+    }
+
+    /// All commands, by signal.
+    pub fn commands(&self) -> BTreeMap<i32, Vec<u8>> {
+        self.commands.clone()
     }
 
     pub fn set(&mut self, signal: i32, command: Vec<u8>) {
@@ -155,6 +168,13 @@ impl Traps {
             || self.commands.iter().any(|(signal, command)| *signal > 0 && !command.is_empty());
         self.on_error = self.commands.get(&ERR).is_some_and(|command| !command.is_empty());
         self.on_step = self.commands.get(&DEBUG).is_some_and(|command| !command.is_empty());
+    }
+
+    /// Notes that the shell sends itself a signal.
+    pub fn sends_itself(&mut self, signal: i32) {
+        if (1..64).contains(&signal) {
+            self.own |= 1 << signal;
+        }
     }
 
     /// Counts a child that ended, if a trap wants to know.
@@ -243,6 +263,7 @@ impl Traps {
         });
         self.shown = shown;
         self.arrived = 0;
+        self.own = 0;
         self.children = 0;
         self.watch();
     }
@@ -257,6 +278,7 @@ impl Shell {
     /// Runs the traps of signals that have arrived; answers one of them.
     pub fn take_pending_traps(&mut self) -> Exec<Option<i32>> {
         let pending = std::mem::take(&mut self.traps.arrived) | arrived();
+        let own = std::mem::take(&mut self.traps.own);
         let mut taken = None;
         if self.interactive && pending >> SIGINT & 1 == 1 && self.traps.get(SIGINT).is_none() {
             self.interrupted = true;
@@ -277,8 +299,15 @@ impl Shell {
             if self.traps.fatal.contains(&signal) {
                 self.die_of(signal);
             }
+            if self.traps.nested >= MAX_NESTED && own >> signal & 1 == 0 {
+                self.traps.arrived |= 1 << signal;
+                continue;
+            }
             if self.traps.get(signal).is_some() {
-                self.run_trap(signal)?;
+                self.traps.nested += 1;
+                let result = self.run_trap(signal);
+                self.traps.nested -= 1;
+                result?;
                 taken = Some(signal);
             }
         }

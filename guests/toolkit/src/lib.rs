@@ -16,6 +16,7 @@ pub mod mode;
 pub mod mounts;
 pub mod names;
 pub mod out;
+pub mod pad;
 pub mod processes;
 pub mod program;
 pub mod quote;

@@ -25,6 +25,15 @@ impl Out {
         }
     }
 
+    /// Writes a byte many times, without having them all in memory.
+    pub fn put_many(&mut self, byte: u8, mut count: usize) {
+        while count > 0 {
+            let some = count.min(ENOUGH);
+            self.put(vec![byte; some]);
+            count -= some;
+        }
+    }
+
     /// What is still to be written, for those who add to it in many small steps and then let it [`settle`](Out::settle).
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer

@@ -1,6 +1,7 @@
 //! Times in a format of `date`'s: every conversion, flag and width that GNU's has.
 
 use super::calendar::{Civil, Zone};
+use super::pad::{self, WIDEST};
 use super::when::When;
 
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
@@ -19,8 +20,25 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// The most a width may add: more is a mistake, and would fill the memory.
-const WIDEST: usize = 1 << 20;
+/// Says what is wrong with a format: a field that is too wide.
+pub fn check(format: &[u8]) -> Result<(), String> {
+    let mut rest = format;
+    while let Some(at) = rest.iter().position(|&byte| byte == b'%') {
+        let flags = rest[at + 1..].iter().take_while(|byte| b"-_0+^#".contains(byte)).count();
+        let digits = &rest[at + 1 + flags..];
+        let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let width = digits[..count]
+            .iter()
+            .fold(0usize, |width, digit| width.saturating_mul(10).saturating_add(usize::from(digit - b'0')));
+        if width > WIDEST {
+            let shown = String::from_utf8_lossy(&rest[at..at + 1 + flags + count]).into_owned();
+            return Err(format!("format '{shown}': field is too wide"));
+        }
+        // `%%` is one sign, and begins nothing.
+        rest = digits.get(count + 1..).unwrap_or_default();
+    }
+    Ok(())
+}
 
 /// A moment by a format, in a zone.
 pub fn format(format: &[u8], when: When, zone: &Zone) -> Vec<u8> {
@@ -289,7 +307,7 @@ fn number(value: i64, digits: usize, usual: u8, spec: Spec, out: &mut Vec<u8>) {
     let width = spec.width.unwrap_or(0).max(digits);
     match spec.pad.unwrap_or(usual) {
         b'-' => out.extend(format!("{sign}{shown}").bytes()),
-        b'_' => out.extend(format!("{:>width$}", format!("{sign}{shown}")).bytes()),
+        b'_' => out.extend(pad::before(format!("{sign}{shown}"), ' ', width).bytes()),
         _ => {
             let zeros = width.saturating_sub(shown.len() + sign.len());
             out.extend(format!("{sign}{}{shown}", "0".repeat(zeros)).bytes());

@@ -153,6 +153,10 @@ impl Options {
     }
 
     fn set_format(&mut self, format: Vec<u8>) -> Result<(), i32> {
+        strftime::check(&format).map_err(|message| {
+            complain("date", message);
+            1
+        })?;
         if self.format.replace(format).is_some() {
             complain("date", "multiple output formats specified");
             return Err(1);

@@ -61,6 +61,7 @@ struct Options {
     conversions: Vec<String>,
     full_blocks: bool,
     append: bool,
+    sync_writes: bool,
     status: String,
 }
 
@@ -181,6 +182,8 @@ impl Options {
                 "count_bytes" => self.bytes[0] = true,
                 "skip_bytes" => self.bytes[1] = true,
                 "seek_bytes" => self.bytes[2] = true,
+                // Each write is then made sure of; that there is one call for all of them shows to nobody.
+                "dsync" | "sync" if name == b"oflag" => self.sync_writes = true,
                 // What they ask of a disk is so here already.
                 "direct" | "dsync" | "sync" | "nonblock" | "nofollow" | "noatime" | "directory"
                 | "noctty" | "nocache" | "binary" | "text" => {}
@@ -218,6 +221,19 @@ impl Options {
                 total
             }
         };
+        if self.sync_writes {
+            // What keeps nothing, as a pipe, has nothing to make sure of.
+            let _ = abi::sync(output);
+        }
+        if code == 0
+            && (self.has("fsync") || self.has("fdatasync"))
+            && let Err(error) = abi::sync(output)
+        {
+            let name = self.output.as_deref().map_or("'standard output'".to_owned(), quote::always);
+            let call = if self.has("fsync") { "fsync" } else { "fdatasync" };
+            complain("dd", format_args!("{call} failed for {name}: {error}"));
+            code = 1;
+        }
         self.report(&read, &written, lines.truncated, total, start.elapsed());
         Ok(code)
     }

@@ -229,7 +229,7 @@ impl Extended {
         if precision == 0 {
             return digits;
         }
-        let digits = format!("{digits:0>width$}", width = precision + 1);
+        let digits = toolkit::pad::before(digits, '0', precision + 1);
         let (whole, fraction) = digits.split_at(digits.len() - precision);
         format!("{whole}.{fraction}")
     }
@@ -305,7 +305,7 @@ impl Extended {
         let digits = format!("{mantissa:016x}");
         let (first, rest) = digits.split_at(1);
         let rest = match precision {
-            Some(precision) => format!("{:0<precision$}", &rest[..precision.min(15)]),
+            Some(precision) => toolkit::pad::after(&rest[..precision.min(15)], '0', precision),
             None => rest.trim_end_matches('0').to_owned(),
         };
         let dot = if rest.is_empty() && !point { "" } else { "." };

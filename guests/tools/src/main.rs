@@ -44,6 +44,7 @@ mod mkdir;
 mod mkfifo;
 mod mktemp;
 mod mv;
+mod nano;
 mod nice;
 mod nohup;
 mod numfmt;
@@ -77,6 +78,7 @@ mod time;
 mod timeout;
 mod touch;
 mod tree;
+mod tty;
 mod uname;
 mod uptime;
 mod uuidgen;
@@ -167,6 +169,7 @@ tools! {
     "dos2unix" => Ours(dos2unix::main),
     "du" => Ours(du::main),
     "echo" => Theirs(uu_echo::uumain),
+    "editor" => Ours(nano::main),
     "egrep" => Ours(grep::egrep),
     "env" => Ours(env::main),
     "envsubst" => Ours(envsubst::main),
@@ -204,6 +207,7 @@ tools! {
     "mktemp" => Ours(mktemp::main),
     "more" => Ours(pager::more),
     "mv" => Ours(mv::main),
+    "nano" => Ours(nano::main),
     "nice" => Ours(nice::main),
     "nl" => Theirs(uu_nl::uumain),
     "nohup" => Ours(nohup::main),

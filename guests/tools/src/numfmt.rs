@@ -258,11 +258,12 @@ impl Numfmt {
             'p' => {
                 let width =
                     std::str::from_utf8(given).ok().and_then(|text| text.trim_start().parse::<i64>().ok());
-                let Some(width) = width.filter(|width| *width != 0) else {
+                let fits = |width: &i64| *width != 0 && width.unsigned_abs() <= WIDEST;
+                let Some(width) = width.filter(fits) else {
                     return Err(refuse(format!("invalid padding value {}", shown())));
                 };
                 self.padding.is_left = width < 0;
-                self.padding.width = width.unsigned_abs().min(WIDEST) as usize;
+                self.padding.width = width.unsigned_abs() as usize;
             }
             'e' => self.fields = Fields::parse(given).map_err(|message| TOOL.wrong(message))?,
             'd' if given.len() > 1 => {
@@ -331,11 +332,14 @@ impl Numfmt {
         let (width, length) =
             signed_number(&text[at..]).ok_or_else(|| format!("invalid format {shown} (width overflow)"))?;
         at += length;
+        if width.unsigned_abs() > WIDEST {
+            return Err(format!("invalid format {shown} (width overflow)"));
+        }
         if width != 0 {
             if self.is_debugging && self.padding.width > 0 && !(zeros && width > 0) {
                 complain("numfmt", "--format padding overriding --padding");
             }
-            let size = width.unsigned_abs().min(WIDEST) as usize;
+            let size = width.unsigned_abs() as usize;
             match (width < 0, zeros) {
                 (true, _) => (self.padding.width, self.padding.is_left) = (size, true),
                 (false, true) => self.padding.zeros = size,
@@ -353,8 +357,8 @@ impl Numfmt {
             self.precision = match precision {
                 _ if is_wrong => return Err(format!("invalid precision in format {shown}")),
                 _ if digits == 0 => Some(0),
-                Ok(precision) => Some(precision.min(WIDEST) as usize),
-                Err(_) => return Err(format!("invalid precision in format {shown}")),
+                Ok(precision) if precision <= WIDEST => Some(precision as usize),
+                _ => return Err(format!("invalid precision in format {shown}")),
             };
             at += digits;
         }
@@ -593,7 +597,7 @@ impl Numfmt {
 }
 
 /// No more than this, whatever is asked for.
-const WIDEST: u64 = 1 << 20;
+const WIDEST: u64 = toolkit::pad::WIDEST as u64;
 
 fn unit(text: &[u8]) -> Result<u64, i32> {
     let refuse = || refuse(format!("invalid unit size: {}", quote::word(text)));

@@ -1,9 +1,10 @@
 //! `less` and `more`: text a screen at a time, where there is a screen; else all of it at once.
 
+use crate::tty::{Key, Tty};
 use toolkit::args::{Parsed, Refusal, Tool, bytes_of};
 use toolkit::{Arguments, complain, files};
 use wardian_abi as abi;
-use wardian_abi::{Dir, Errno, Fd, open_flags};
+use wardian_abi::{Dir, Errno};
 
 const LESS: Tool = Tool {
     name: "less",
@@ -29,11 +30,12 @@ is written at once.
 
   -N  number the lines          -s  several empty lines become one
   -F  leave at once if it fits on one screen
+  -X  leave the text on the screen at the end
   (other options of less are accepted, and ignored)
 
 SPACE or f  the next screen     b  the one before     ENTER or j  a line on
 k  a line back     g, G  the start, the end     /TEXT  search     n  again
-q  leave
+q  leave     The arrow keys, Page Up, Page Down, Home and End work as well.
 
       --help     display this help and exit
       --version  output version information and exit
@@ -92,7 +94,7 @@ pub fn less(arguments: Arguments) -> i32 {
         return 1;
     }
     let reader = Reader { name: "less", squeezes: has('s'), titles: false };
-    reader.show(parsed.operands, has('N'), has('F'))
+    reader.show(parsed.operands, has('N'), has('F'), !has('X'))
 }
 
 pub fn more(arguments: Arguments) -> i32 {
@@ -109,12 +111,8 @@ pub fn more(arguments: Arguments) -> i32 {
     // Without a screen even a single file has its name before it.
     let titles = parsed.operands.len() > usize::from(abi::isatty(1));
     let reader = Reader { name: "more", squeezes, titles };
-    reader.show(parsed.operands, false, true)
+    reader.show(parsed.operands, false, true, false)
 }
-
-/// Bits of a terminal's `c_lflag`: read by lines, show what is typed.
-const ICANON: u32 = 0o2;
-const ECHO: u32 = 0o10;
 
 struct Reader {
     name: &'static str,
@@ -131,7 +129,7 @@ impl Reader {
         }
     }
 
-    fn show(&self, operands: Vec<Vec<u8>>, numbers: bool, leaves: bool) -> i32 {
+    fn show(&self, operands: Vec<Vec<u8>>, numbers: bool, leaves: bool, restores: bool) -> i32 {
         let is_screen = abi::isatty(1);
         let mut text = Vec::new();
         for operand in toolkit::input::or_stdin(operands) {
@@ -153,11 +151,15 @@ impl Reader {
         if self.squeezes && is_screen {
             text = squeezed(&text);
         }
-        let keys =
-            if is_screen { abi::open(Dir::CWD, b"/dev/tty", open_flags::RDONLY, 0).ok() } else { None };
-        match keys {
+        if !is_screen {
+            return self.pass(&text);
+        }
+        if leaves && fits(&text) {
+            return self.pass(&text);
+        }
+        match Tty::open(restores) {
             None => self.pass(&text),
-            Some(keys) => Screen::new(&text, numbers, keys, self.feet()).page(leaves),
+            Some(tty) => Screen::new(&text, numbers, tty, self.feet()).page(leaves && !restores),
         }
     }
 
@@ -204,13 +206,37 @@ fn squeezed(text: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Whether a text is on one screen.
+fn fits(text: &[u8]) -> bool {
+    let (rows, columns) = abi::winsize(1).unwrap_or((24, 80));
+    let lines = text.split_inclusive(|&byte| byte == b'\n');
+    lines.map(|line| height(line, usize::from(columns))).sum::<usize>() < usize::from(rows)
+}
+
+/// How many rows a line takes on a screen.
+fn height(line: &[u8], columns: usize) -> usize {
+    let mut column = 0usize;
+    let mut escape = false;
+    for char in String::from_utf8_lossy(line).trim_end_matches('\n').chars() {
+        // Colours take no room.
+        match char {
+            '\x1b' => escape = true,
+            _ if escape => escape = !char.is_ascii_alphabetic(),
+            '\t' => column += 8 - column % 8,
+            '\x08' => column = column.saturating_sub(1),
+            char => column += unicode_width::UnicodeWidthChar::width(char).unwrap_or(0),
+        }
+    }
+    column.div_ceil(columns.max(1)).max(1)
+}
+
 /// A text on a terminal.
 struct Screen<'a> {
     lines: Vec<&'a [u8]>,
     numbers: bool,
-    keys: Fd,
-    rows: usize,
-    /// The first line that has not been shown.
+    tty: Tty,
+    /// The first line on the screen, and the first below it.
+    top: usize,
     next: usize,
     search: Vec<u8>,
     /// What it says at the foot of the screen while there is more, and at the end.
@@ -220,113 +246,126 @@ struct Screen<'a> {
 }
 
 impl<'a> Screen<'a> {
-    fn new(text: &'a [u8], numbers: bool, keys: Fd, feet: [&'static str; 2]) -> Screen<'a> {
+    fn new(text: &'a [u8], numbers: bool, tty: Tty, feet: [&'static str; 2]) -> Screen<'a> {
         let lines = text.split_inclusive(|&byte| byte == b'\n').collect();
-        let rows = abi::winsize(1).map_or(24, |(rows, _)| usize::from(rows)).max(2) - 1;
-        Screen { lines, numbers, keys, rows, next: 0, search: Vec::new(), feet, notice: None }
+        Screen { lines, numbers, tty, top: 0, next: 0, search: Vec::new(), feet, notice: None }
+    }
+
+    /// Rows for text.
+    fn rows(&self) -> usize {
+        self.tty.size().0.saturating_sub(1).max(1)
     }
 
     fn page(&mut self, leaves: bool) -> i32 {
-        self.forward(self.rows);
-        if leaves && self.next >= self.lines.len() {
-            return 0;
-        }
-        let Ok(usual) = abi::tcgetattr(self.keys) else {
-            self.forward(usize::MAX);
-            return 0;
-        };
-        let mut raw = usual;
-        raw.local &= !(ICANON | ECHO);
-        let _ = abi::tcsetattr(self.keys, &raw, false);
+        self.forward(self.rows());
         loop {
             let foot = self.feet[usize::from(self.next >= self.lines.len())];
             let shown = self.notice.take().unwrap_or(foot);
             self.prompt(shown.as_bytes());
-            let key = self.key();
+            let key = self.tty.key();
             self.prompt(b"");
             match key {
-                None | Some(b'q' | b'Q' | 3) => break,
-                Some(b' ' | b'f') => self.forward(self.rows),
-                Some(b'\n' | b'\r' | b'j') => self.forward(1),
-                Some(b'b') => self.back(self.rows),
-                Some(b'k') => self.back(1),
-                Some(b'g') => self.go(0),
-                Some(b'G') => self.go(self.lines.len().saturating_sub(self.rows)),
-                Some(b'/') => {
+                Key::Gone | Key::Char('q' | 'Q') | Key::Ctrl(b'C') => break,
+                Key::Char(' ' | 'f') | Key::PageDown | Key::Ctrl(b'F' | b'V') => self.forward(self.rows()),
+                Key::Enter | Key::Char('j') | Key::Down => self.forward(1),
+                Key::Char('b') | Key::PageUp | Key::Ctrl(b'B') => self.back(self.rows()),
+                Key::Char('k') | Key::Up => self.back(1),
+                Key::Char('g') | Key::Home => self.go(0),
+                Key::Char('G') | Key::End => self.end(),
+                Key::Resize | Key::Ctrl(b'L') => self.go(self.top),
+                Key::Char('/') => {
                     self.ask();
                     self.find();
                 }
-                Some(b'n') => self.find(),
-                Some(_) => {}
+                Key::Char('n') => self.find(),
+                _ => {}
             }
             if leaves && self.next >= self.lines.len() {
                 break;
             }
         }
-        let _ = abi::tcsetattr(self.keys, &usual, false);
         0
     }
 
-    fn forward(&mut self, count: usize) {
-        let end = self.next.saturating_add(count).min(self.lines.len());
-        let mut out = Vec::new();
-        for (at, line) in self.lines[self.next..end].iter().enumerate() {
-            if self.numbers {
-                out.extend(format!("{:>7} ", self.next + at + 1).bytes());
-            }
-            out.extend_from_slice(line);
+    fn line(&self, at: usize) -> Vec<u8> {
+        let number = if self.numbers { format!("{:>7} ", at + 1) } else { String::new() };
+        let mut line = [number.as_bytes(), self.lines[at]].concat();
+        if !line.ends_with(b"\n") {
+            line.push(b'\n');
         }
-        self.next = end;
-        let _ = abi::write_all(1, &out);
+        line
     }
 
-    fn back(&mut self, count: usize) {
-        self.go(self.next.saturating_sub(self.rows).saturating_sub(count));
+    fn height(&self, at: usize) -> usize {
+        height(&self.line(at), self.tty.size().1)
+    }
+
+    /// Shows as many lines more as fill so many rows, at least one.
+    fn forward(&mut self, rows: usize) {
+        let (mut left, screen) = (rows, self.rows());
+        while left > 0 && self.next < self.lines.len() {
+            let line = self.line(self.next);
+            let height = self.height(self.next);
+            if height > left && left < rows {
+                break;
+            }
+            self.tty.put(&line);
+            left = left.saturating_sub(height);
+            self.next += 1;
+        }
+        self.top = self.first_above(self.next, screen);
+    }
+
+    /// The first of the lines that fill so many rows above a line.
+    fn first_above(&self, below: usize, rows: usize) -> usize {
+        let (mut first, mut left) = (below, rows);
+        while first > 0 && (self.height(first - 1) <= left || first == below) {
+            left = left.saturating_sub(self.height(first - 1));
+            first -= 1;
+        }
+        first
+    }
+
+    fn back(&mut self, rows: usize) {
+        self.go(self.first_above(self.top, rows));
+    }
+
+    fn end(&mut self) {
+        self.go(self.first_above(self.lines.len(), self.rows()));
     }
 
     /// Shows the screen that begins with a line.
     fn go(&mut self, line: usize) {
         self.next = line;
-        let _ = abi::write_all(1, b"\x1b[H\x1b[J");
-        self.forward(self.rows);
+        self.tty.put(b"\x1b[H\x1b[J");
+        self.forward(self.rows());
+        self.top = line;
     }
 
     fn prompt(&self, text: &[u8]) {
-        let _ = abi::write_all(1, &[b"\r\x1b[K", text].concat());
-    }
-
-    fn key(&self) -> Option<u8> {
-        let mut byte = [0];
-        loop {
-            match abi::read(self.keys, &mut byte) {
-                Ok(1) => return Some(byte[0]),
-                Err(Errno::INTR) => {}
-                _ => return None,
-            }
-        }
+        self.tty.put(&[b"\r\x1b[K", text].concat());
     }
 
     fn ask(&mut self) {
-        let mut text = Vec::new();
+        let mut text = String::new();
         loop {
-            self.prompt(&[b"/", text.as_slice()].concat());
-            match self.key() {
-                None | Some(b'\n' | b'\r') => break,
-                Some(8 | 127) => {
-                    text.pop();
-                }
-                Some(byte) => text.push(byte),
+            self.prompt(format!("/{text}").as_bytes());
+            match self.tty.key() {
+                Key::Gone | Key::Enter => break,
+                Key::Escape | Key::Ctrl(b'C') => return,
+                Key::Backspace => drop(text.pop()),
+                Key::Char(char) => text.push(char),
+                _ => {}
             }
         }
         if !text.is_empty() {
-            self.search = text;
+            self.search = text.into_bytes();
         }
     }
 
     fn find(&mut self) {
-        let from = self.next.saturating_sub(self.rows) + 1;
-        let found =
-            (from..self.lines.len()).find(|&at| memchr::memmem::find(self.lines[at], &self.search).is_some());
+        let mut lines = self.top + 1..self.lines.len();
+        let found = lines.find(|&at| memchr::memmem::find(self.lines[at], &self.search).is_some());
         match found.filter(|_| !self.search.is_empty()) {
             Some(line) => self.go(line),
             None => self.notice = Some("\x1b[7mPattern not found\x1b[m"),

@@ -1,5 +1,6 @@
 //! `tail`: the end of files, and what comes after it.
 
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::time::Duration;
 use toolkit::args::{Tool, bytes_of};
@@ -82,10 +83,23 @@ struct Tail {
     last: Option<usize>,
 }
 
+/// What is read at a time.
+const BLOCK: usize = 64 * 1024;
+
+/// Reads once; 0 is the end.
+fn read(file: &mut File, block: &mut [u8]) -> std::io::Result<usize> {
+    loop {
+        match file.read(block) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
 /// A file that is followed.
 struct Followed {
     name: Vec<u8>,
-    file: Option<std::fs::File>,
+    file: Option<File>,
     identity: Option<(u64, u64)>,
     place: u64,
 }
@@ -213,7 +227,7 @@ impl Tail {
     fn show(&mut self, at: usize, operand: &[u8]) -> Followed {
         let mut opened = Followed { name: operand.to_vec(), file: None, identity: None, place: 0 };
         let place: &[u8] = if operand == b"-" { b"/dev/stdin" } else { operand };
-        let mut file = match std::fs::File::open(files::path(place)) {
+        let mut file = match File::open(files::path(place)) {
             Ok(file) => file,
             Err(error) => {
                 let why = Errno::from(error);
@@ -228,67 +242,129 @@ impl Tail {
             return opened;
         }
         let is_file = stat.is_some_and(|stat| stat.is_file()) && operand != b"-";
-        let content = match self.read_part(&mut file, is_file) {
-            Ok(content) => content,
-            Err(error) => {
-                let why = Errno::from(error);
-                self.fail(format_args!("error reading {}: {why}", quote::always(operand)));
-                return opened;
-            }
-        };
-        self.out.put(content);
+        if let Err(error) = self.show_part(&mut file, is_file) {
+            let why = Errno::from(error);
+            self.fail(format_args!("error reading {}: {why}", quote::always(operand)));
+            return opened;
+        }
         opened.place = file.stream_position().unwrap_or(0);
         opened.identity = stat.map(|stat| (stat.dev, stat.ino));
         opened.file = Some(file);
         opened
     }
 
-    /// Only as much of a long file is read as can be wanted of it.
-    fn read_part(&self, file: &mut std::fs::File, is_file: bool) -> std::io::Result<Vec<u8>> {
-        let mut content = Vec::new();
-        if is_file && !self.part.from_start {
-            let length = file.seek(SeekFrom::End(0))?;
-            let mut window = if self.part.in_lines { 64 * 1024 } else { self.part.count.max(1) };
-            loop {
-                let start = length.saturating_sub(window);
-                file.seek(SeekFrom::Start(start))?;
-                content.clear();
-                file.read_to_end(&mut content)?;
-                if start == 0 || !self.part.in_lines || self.lines_in(&content) > self.part.count {
-                    break;
+    /// Prints the part of a file that is wanted. No more is held than may be a part of it.
+    fn show_part(&mut self, file: &mut File, is_file: bool) -> std::io::Result<()> {
+        if self.part.from_start {
+            return self.show_from_start(file);
+        }
+        // What the kernel makes up as it is read has no length beforehand.
+        let length = if is_file { file.seek(SeekFrom::End(0))? } else { 0 };
+        if length > 0 {
+            let start = match self.part.in_lines {
+                true => self.find_lines(file, length)?,
+                false => length.saturating_sub(self.part.count),
+            };
+            file.seek(SeekFrom::Start(start))?;
+            return self.copy_rest(file).map(drop);
+        }
+        let kept = self.read_last(file)?;
+        self.out.put(kept);
+        Ok(())
+    }
+
+    fn show_from_start(&mut self, file: &mut File) -> std::io::Result<()> {
+        let mut left = self.part.count.saturating_sub(1);
+        let mut block = vec![0; BLOCK];
+        while left > 0 {
+            let read = read(file, &mut block)?;
+            if read == 0 {
+                return Ok(());
+            }
+            let here = usize::try_from(left).unwrap_or(usize::MAX);
+            let skipped = match self.part.in_lines {
+                false => here.min(read),
+                true => memchr::memchr_iter(self.end, &block[..read]).nth(here - 1).map_or(read, |at| at + 1),
+            };
+            left -= match self.part.in_lines {
+                false => skipped as u64,
+                true => memchr::memchr_iter(self.end, &block[..skipped]).count() as u64,
+            };
+            self.out.put(&block[skipped..read]);
+        }
+        self.copy_rest(file).map(drop)
+    }
+
+    /// Prints what is left of a file; answers how much that was.
+    fn copy_rest(&mut self, file: &mut File) -> std::io::Result<u64> {
+        let (mut block, mut total) = (vec![0; BLOCK], 0);
+        loop {
+            match read(file, &mut block)? {
+                0 => return Ok(total),
+                n => {
+                    self.out.put(&block[..n]);
+                    total += n as u64;
                 }
-                window = window.saturating_mul(4);
             }
-        } else {
-            file.read_to_end(&mut content)?;
         }
-        let cut = self.start_of_part(&content);
-        Ok(content.split_off(cut))
     }
 
-    fn lines_in(&self, content: &[u8]) -> u64 {
-        content.iter().filter(|byte| **byte == self.end).count() as u64
+    /// Where the last lines of a file begin, looked for from its end.
+    fn find_lines(&self, file: &mut File, length: u64) -> std::io::Result<u64> {
+        let (mut end, mut wanted) = (length, self.part.count);
+        let mut block = vec![0; BLOCK];
+        if wanted == 0 {
+            return Ok(length);
+        }
+        while end > 0 {
+            let start = end.saturating_sub(BLOCK as u64);
+            let part = &mut block[..(end - start) as usize];
+            file.seek(SeekFrom::Start(start))?;
+            file.read_exact(part)?;
+            // The newline that ends the last line begins none.
+            let body = if end == length { &part[..part.len() - 1] } else { &*part };
+            for at in memchr::memrchr_iter(self.end, body) {
+                wanted -= 1;
+                if wanted == 0 {
+                    return Ok(start + at as u64 + 1);
+                }
+            }
+            end = start;
+        }
+        Ok(0)
     }
 
+    /// Reads to the end of what cannot be read backwards, letting go of what cannot be wanted any more.
+    fn read_last(&self, file: &mut File) -> std::io::Result<Vec<u8>> {
+        let (mut kept, mut block) = (Vec::new(), vec![0; BLOCK]);
+        let mut limit = 16 * BLOCK;
+        loop {
+            let n = read(file, &mut block)?;
+            if n > 0 {
+                kept.extend_from_slice(&block[..n]);
+            }
+            if n == 0 || kept.len() > limit {
+                kept.drain(..self.start_of_part(&kept));
+                // What stays is looked through again only when there is twice as much.
+                limit = (kept.len() * 2).max(16 * BLOCK);
+            }
+            if n == 0 {
+                return Ok(kept);
+            }
+        }
+    }
+
+    /// Where the wanted end of a text begins.
     fn start_of_part(&self, content: &[u8]) -> usize {
-        let Part { in_lines, from_start, count } = self.part;
-        let wanted = usize::try_from(count).unwrap_or(usize::MAX);
-        let ends = |byte: &u8| *byte == self.end;
-        match (in_lines, from_start) {
-            (false, false) => content.len().saturating_sub(wanted),
-            (false, true) => content.len().min(wanted.saturating_sub(1)),
-            (true, true) if wanted <= 1 => 0,
-            (true, true) => {
-                let place = content.iter().enumerate().filter(|(_, byte)| ends(byte)).nth(wanted - 2);
-                place.map_or(content.len(), |(at, _)| at + 1)
-            }
-            (true, false) if wanted == 0 => content.len(),
-            (true, false) => {
-                let body = content.strip_suffix(&[self.end]).unwrap_or(content);
-                let place = body.iter().enumerate().rev().filter(|(_, byte)| ends(byte)).nth(wanted - 1);
-                place.map_or(0, |(at, _)| at + 1)
-            }
+        let wanted = usize::try_from(self.part.count).unwrap_or(usize::MAX);
+        if !self.part.in_lines {
+            return content.len().saturating_sub(wanted);
         }
+        if wanted == 0 {
+            return content.len();
+        }
+        let body = content.strip_suffix(&[self.end]).unwrap_or(content);
+        memchr::memrchr_iter(self.end, body).nth(wanted - 1).map_or(0, |at| at + 1)
     }
 
     fn header(&mut self, at: usize, operand: &[u8]) {
@@ -332,7 +408,7 @@ impl Tail {
                     Some(_) => format!("{name} has been replaced;  following new file"),
                     None => format!("{name} has appeared;  following new file"),
                 };
-                followed.file = std::fs::File::open(files::path(&followed.name)).ok();
+                followed.file = File::open(files::path(&followed.name)).ok();
                 (followed.identity, followed.place) = (Some((stat.dev, stat.ino)), 0);
                 self.say(message);
             }
@@ -354,13 +430,14 @@ impl Tail {
             self.out.flush();
             complain("tail", message);
         }
-        let mut content = Vec::new();
+        let mut block = vec![0; BLOCK];
         let Some(file) = &mut followed.file else { return };
-        if file.read_to_end(&mut content).is_ok() && !content.is_empty() {
-            followed.place += content.len() as u64;
-            let name = followed.name.clone();
-            self.header(at, &name);
-            self.out.put(content);
+        while let Ok(n) = read(file, &mut block)
+            && n > 0
+        {
+            followed.place += n as u64;
+            self.header(at, &followed.name);
+            self.out.put(&block[..n]);
         }
     }
 

@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use wardian::Interactive;
 
 use super::history::HistoryFile;
-use crate::out::say;
+use super::screen::Screen;
 
 /// How long a completion may take: it may run the user's own functions.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -60,19 +60,28 @@ impl Editor {
         let _ = self.line.add_history_entry(line);
     }
 
-    /// Edits a line, of which `begun` was typed already.
-    pub(super) fn read(&mut self, prompt: &[u8], begun: &str, shell: &Arc<Interactive>) -> Result<Typed> {
+    /// Reads a line.
+    pub(super) fn read(&mut self, prompt: &[u8], shell: &Arc<Interactive>, screen: &Screen) -> Result<Typed> {
+        if let Some(line) = screen.plain_line(prompt) {
+            let text = |line: Vec<u8>| Typed::Line(String::from_utf8_lossy(&line).into_owned());
+            return Ok(line?.map_or(Typed::End, text));
+        }
         if let Some(helper) = self.line.helper_mut() {
             helper.shell = Some(shell.clone());
         }
         let prompt = String::from_utf8_lossy(prompt);
         // What comes before the last line of a prompt is no part of what the editor redraws.
         let (above, last) = prompt.rsplit_once('\n').map_or(("", &*prompt), |(above, last)| (above, last));
-        if !above.is_empty() || prompt.contains('\n') {
-            say!("{}", above.replace(['\u{1}', '\u{2}'], ""))?;
-        }
+        let above = match prompt.contains('\n') {
+            true => above.replace(['\u{1}', '\u{2}'], "") + "\n",
+            false => String::new(),
+        };
         let prompt = (visible(last), last.replace(['\u{1}', '\u{2}'], ""));
-        match self.line.readline_with_initial(&prompt, (begun, "")) {
+        let line = screen.edit(|| {
+            screen.show(above.as_bytes())?;
+            Ok::<_, anyhow::Error>(self.line.readline(&prompt))
+        })??;
+        match line {
             Ok(line) => Ok(Typed::Line(line)),
             Err(ReadlineError::Interrupted) => Ok(Typed::Interrupt),
             Err(ReadlineError::Eof) => Ok(Typed::End),

@@ -1,9 +1,9 @@
 //! `wardian shell`: a sandbox to type at.
 //!
 //! ```text
-//!   your terminal ── editor (a line at a time) ──► Interactive: prompt, line, complete ─┐
-//!        ▲                                                                              ├─► the sandbox's shell
-//!        └───── screen (bytes, while a command runs) ◄──► Terminal ◄────────────────────┘
+//!   your terminal ── keyboard ─┬─► editor (a line at a time) ──► Interactive: prompt, line, complete ─┐
+//!        ▲                     └─────────────────────┐                                                ├─► the sandbox's shell
+//!        └───── screen (bytes, while a command runs) ◄──► Terminal ◄──────────────────────────────────┘
 //! ```
 //!
 //! Lines are edited here, by the host; what they mean is the sandboxed shell's business. While a command runs, the
@@ -11,9 +11,9 @@
 
 mod editor;
 mod history;
+mod keyboard;
 mod screen;
 
-use std::collections::VecDeque;
 use std::io::IsTerminal;
 
 use anyhow::{Result, bail};
@@ -35,7 +35,7 @@ afterwards, except in directories mounted with rw.
 Examples:
   wardian shell
   wardian shell --mount .:/src:overlay         # look around and change things; your files stay as they are
-  wardian shell --mount ~/notes:/notes:rw --env EDITOR=ed
+  wardian shell --mount ~/notes:/notes:rw --env EDITOR=nano
   wardian shell --mount .:/src:overlay --diff  # the same, and a patch of what was changed at the end")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -64,7 +64,7 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
     let editor = Editor::new(runtime.handle().clone(), &history)?;
     let explaining = runtime.block_on(async { preparing::explain() });
     let shell = std::sync::Arc::new(shell);
-    let code = Repl { shell, screen, editor, history, ahead: VecDeque::new() }.run()?;
+    let code = Repl { shell, screen, editor, history }.run()?;
     drop(explaining);
     runtime.block_on(async {
         for Mount { path, .. } in &overlays {
@@ -92,8 +92,6 @@ struct Repl {
     screen: Screen,
     editor: Editor,
     history: HistoryFile,
-    /// Lines that were typed while a command ran and that it did not read; the last may not be whole.
-    ahead: VecDeque<String>,
 }
 
 impl Repl {
@@ -116,7 +114,7 @@ impl Repl {
         let mut text = Vec::new();
         let mut prompt = prompt.to_vec();
         loop {
-            let line = match self.read_line(&prompt)? {
+            let line = match self.editor.read(&prompt, &self.shell, &self.screen)? {
                 Typed::Line(line) => line,
                 Typed::Interrupt => return Ok(None),
                 Typed::End if text.is_empty() => return Ok(Some(b"exit".to_vec())),
@@ -142,40 +140,12 @@ impl Repl {
         }
     }
 
-    /// A line: one typed ahead, or one edited now.
-    fn read_line(&mut self, prompt: &[u8]) -> Result<Typed> {
-        self.take_typed();
-        if self.ahead.len() > 1 {
-            let line = self.ahead.pop_front().unwrap_or_default();
-            self.screen.show_line(prompt, &line)?;
-            return Ok(Typed::Line(line));
-        }
-        let begun = self.ahead.pop_front().unwrap_or_default();
-        self.editor.read(prompt, &begun, &self.shell)
-    }
-
     fn run_command(&mut self, command: Vec<u8>) -> Result<()> {
         let shell = self.shell.clone();
         let result = self.attend(async move { shell.run(command).await })?;
         // What the sandbox has to say of a command that did not end by itself.
         self.screen.show(&result.stderr)?;
         Ok(())
-    }
-
-    /// What was typed while the sandbox had the terminal, for a command or for its prompt, and nobody read.
-    fn take_typed(&mut self) {
-        let typed = self.shell.terminal().take_typed();
-        if typed.is_empty() {
-            return;
-        }
-        let text = String::from_utf8_lossy(&typed).replace('\r', "\n");
-        // Keys that edit have nothing to edit yet.
-        let text = text.replace(|c: char| c.is_control() && c != '\n', "");
-        let mut lines = text.split('\n').map(str::to_owned);
-        if let Some(unfinished) = self.ahead.back_mut() {
-            unfinished.push_str(&lines.next().unwrap_or_default());
-        }
-        self.ahead.extend(lines);
     }
 
     fn attend<T>(&self, work: impl Future<Output = Result<T, wardian::Error>>) -> Result<T> {

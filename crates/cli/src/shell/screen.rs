@@ -1,17 +1,15 @@
 //! The host's terminal while the sandbox has it: raw, every byte passed on in both directions.
 
-use std::cell::RefCell;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::thread::JoinHandle;
+use std::cell::{Cell, RefCell};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::termios::{self, SetArg, Termios};
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
 use wardian::Terminal;
 
+use super::keyboard::Keyboard;
 use crate::out;
 
 nix::ioctl_read_bad!(
@@ -29,14 +27,36 @@ const USUAL_SIZE: (u16, u16) = (24, 80);
 /// The host's terminal.
 pub(super) struct Screen {
     runtime: Handle,
+    keyboard: Keyboard,
     /// How it was found.
     before: Termios,
+    /// Lines are edited: the terminal can move its cursor.
+    edits: bool,
+    /// The last byte shown: only after a newline is the cursor surely where a line begins.
+    last: Cell<u8>,
+}
+
+/// Who has the terminal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// The sandbox: every byte as it is, in both directions.
+    Raw,
+    /// The line editor: keys come one by one and are not echoed.
+    Editing,
 }
 
 impl Screen {
+    /// Takes the terminal. What is typed from now on is kept for the first prompt.
     pub(super) fn new(runtime: Handle) -> Result<Screen> {
         let before = termios::tcgetattr(std::io::stdin()).context("cannot ask the terminal for its mode")?;
-        Ok(Screen { runtime, before })
+        // Those that the line editor does not know either.
+        let term = std::env::var("TERM").unwrap_or_default();
+        let edits = !["dumb", "cons25", "emacs"].iter().any(|known| term.eq_ignore_ascii_case(known));
+        if edits {
+            set_mode(&before, Mode::Editing)?;
+        }
+        let keyboard = Keyboard::listen(&before, edits)?;
+        Ok(Screen { runtime, keyboard, before, edits, last: Cell::new(b'\n') })
     }
 
     /// Rows and columns.
@@ -62,20 +82,19 @@ impl Screen {
     {
         let (rows, columns) = self.size();
         terminal.resize(rows, columns);
-        let _raw = self.raw()?;
-        let mut keyboard = Keyboard::listen()?;
+        set_mode(&self.before, Mode::Raw)?;
         // What was read and does not fit into the sandbox's terminal yet.
         let ahead = RefCell::new(Vec::new());
         let done = self.runtime.block_on(async {
             let mut work = std::pin::pin!(work);
             // Beside the rest: a command that does not read what is typed must still be seen to write and to end.
             let mut typing = std::pin::pin!(async {
-                while let Some(bytes) = keyboard.bytes.recv().await {
-                    ahead.replace(bytes.clone());
-                    terminal.type_bytes(&bytes).await;
+                loop {
+                    let keys = self.keyboard.next_for(terminal).await;
+                    ahead.replace(keys.clone());
+                    terminal.type_bytes(&keys).await;
                     ahead.take();
                 }
-                std::future::pending::<()>().await;
             });
             let mut size = tokio::time::interval(SIZE_CHECK);
             loop {
@@ -95,110 +114,70 @@ impl Screen {
                 }
             }
         })?;
-        // The keyboard's pieces are typed wholly or not at all.
-        terminal.type_now(&ahead.take());
-        for bytes in keyboard.stop() {
-            terminal.type_now(&bytes);
-        }
         self.show(&terminal.take_shown())?;
+        // What nobody read is for whoever reads next.
+        self.keyboard.put_back([terminal.take_typed(), ahead.take()].concat());
         Ok(done?)
     }
 
-    fn raw(&self) -> Result<RestoreOnDrop<'_>> {
-        let mut raw = self.before.clone();
-        termios::cfmakeraw(&mut raw);
-        termios::tcsetattr(std::io::stdin(), SetArg::TCSADRAIN, &raw)
-            .context("cannot make the terminal raw")?;
-        Ok(RestoreOnDrop(&self.before))
+    /// Lets the line editor read a line.
+    pub(super) fn edit<T>(&self, read: impl FnOnce() -> T) -> Result<T> {
+        set_mode(&self.before, Mode::Editing)?;
+        self.begin_line()?;
+        let line = self.keyboard.edit(read);
+        self.last.set(b'\n');
+        Ok(line)
+    }
+
+    /// Reads a line as it comes, if this terminal is none for the line editor.
+    pub(super) fn plain_line(&self, prompt: &[u8]) -> Option<Result<Option<Vec<u8>>>> {
+        if self.edits {
+            return None;
+        }
+        let prompt: Vec<u8> = prompt.iter().copied().filter(|byte| !matches!(byte, 1 | 2)).collect();
+        Some(restore(&self.before).and_then(|()| self.show(&prompt)).map(|()| {
+            self.last.set(b'\n');
+            self.keyboard.line()
+        }))
+    }
+
+    /// Begins a new line if the cursor is inside one, so that the prompt does not replace what was written there. Where the
+    /// cursor is only the terminal knows: a mark and a line's worth of blanks end on the next line, except from the
+    /// first column, where the prompt then covers the mark.
+    fn begin_line(&self) -> Result<()> {
+        if self.last.get() == b'\n' {
+            return Ok(());
+        }
+        let (_, columns) = self.size();
+        let blanks = " ".repeat(usize::from(columns).saturating_sub(1));
+        self.show(format!("\x1b[7m%\x1b[27m{blanks}\r").as_bytes())
     }
 
     pub(super) fn show(&self, bytes: &[u8]) -> Result<()> {
+        if let Some(&last) = bytes.last() {
+            self.last.set(last);
+        }
         Ok(out::write(bytes)?)
     }
-
-    /// A line that was typed ahead, after its prompt.
-    pub(super) fn show_line(&self, prompt: &[u8], line: &str) -> Result<()> {
-        let prompt: Vec<u8> = prompt.iter().copied().filter(|byte| !matches!(byte, 1 | 2)).collect();
-        self.show(&[&prompt, line.as_bytes(), b"\n"].concat())
-    }
 }
 
-/// Gives the terminal back as it was.
-struct RestoreOnDrop<'a>(&'a Termios);
-
-impl Drop for RestoreOnDrop<'_> {
+impl Drop for Screen {
     fn drop(&mut self) {
         // Nobody is left to be told if that fails.
-        let _ = termios::tcsetattr(std::io::stdin(), SetArg::TCSADRAIN, self.0);
+        let _ = restore(&self.before);
     }
 }
 
-/// A thread that reads what is typed until it is told to stop, and not a byte more.
-struct Keyboard {
-    bytes: mpsc::Receiver<Vec<u8>>,
-    stop: Option<OwnedFd>,
-    thread: Option<JoinHandle<()>>,
+fn restore(before: &Termios) -> Result<()> {
+    termios::tcsetattr(std::io::stdout(), SetArg::TCSADRAIN, before).context("cannot set the terminal's mode")
 }
 
-impl Keyboard {
-    fn listen() -> Result<Keyboard> {
-        let (stopped, stop) = nix::unistd::pipe().context("cannot create a pipe")?;
-        let (sender, bytes) = mpsc::channel(16);
-        let thread = std::thread::spawn(move || read_until(&stopped, &sender));
-        Ok(Keyboard { bytes, stop: Some(stop), thread: Some(thread) })
+/// Sets the terminal's mode through standard output: standard input may be the line editor's.
+fn set_mode(before: &Termios, mode: Mode) -> Result<()> {
+    let mut wanted = before.clone();
+    termios::cfmakeraw(&mut wanted);
+    if mode == Mode::Editing {
+        wanted.output_flags = before.output_flags;
     }
-
-    /// Stops; answers what was read and not passed on yet.
-    fn stop(mut self) -> Vec<Vec<u8>> {
-        self.end();
-        let mut rest = Vec::new();
-        while let Ok(bytes) = self.bytes.try_recv() {
-            rest.push(bytes);
-        }
-        rest
-    }
-
-    fn end(&mut self) {
-        self.stop.take();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-impl Drop for Keyboard {
-    fn drop(&mut self) {
-        self.bytes.close();
-        self.end();
-    }
-}
-
-/// Reads standard input until the other end of `stopped` is closed.
-fn read_until(stopped: &OwnedFd, sender: &mpsc::Sender<Vec<u8>>) {
-    let stdin = std::io::stdin();
-    let mut buf = [0; 4096];
-    loop {
-        let mut fds =
-            [PollFd::new(stopped.as_fd(), PollFlags::POLLIN), PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut fds, PollTimeout::NONE) {
-            Ok(_) => {}
-            Err(nix::errno::Errno::EINTR) => continue,
-            Err(_) => return,
-        }
-        let stop = fds[0].revents().is_some_and(|events| !events.is_empty());
-        if stop {
-            return;
-        }
-        // Past std's own buffer: what is not read here belongs to the line editor.
-        match nix::unistd::read(stdin.as_fd(), &mut buf) {
-            Ok(0) => return,
-            Ok(n) => {
-                if sender.blocking_send(buf[..n].to_vec()).is_err() {
-                    return;
-                }
-            }
-            Err(nix::errno::Errno::EINTR | nix::errno::Errno::EAGAIN) => {}
-            Err(_) => return,
-        }
-    }
+    termios::tcsetattr(std::io::stdout(), SetArg::TCSADRAIN, &wanted).context("cannot make the terminal raw")
 }

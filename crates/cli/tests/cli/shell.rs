@@ -246,6 +246,164 @@ fn several_lines_the_terminal_and_the_window() {
     tmux.wait_for("left with 7");
 }
 
+/// Sends text as a terminal does when it is pasted: all at once.
+fn paste(tmux: &Tmux, text: &str) {
+    tmux.command(&["set-buffer", "--", text]);
+    tmux.command(&["paste-buffer", "-r", "-p"]);
+}
+
+fn send_at_once(tmux: &Tmux, text: &str) {
+    tmux.command(&["set-buffer", "--", text]);
+    tmux.command(&["paste-buffer", "-r"]);
+}
+
+#[test]
+fn several_lines_in_one_write_are_all_run() {
+    let tmux = Tmux::start(state(), "");
+    send_at_once(&tmux, "echo one\recho two\rread -r x\rfor read\recho \"<$x>\"\recho last");
+    tmux.wait_for_last("user@wardian:~$ echo last");
+    let screen = tmux.screen();
+    let shown: Vec<&str> = screen.lines().map(str::trim_end).collect();
+    let wanted = [
+        "user@wardian:~$ echo one",
+        "one",
+        "user@wardian:~$ echo two",
+        "two",
+        "user@wardian:~$ read -r x",
+        "for read",
+        "user@wardian:~$ echo \"<$x>\"",
+        "<for read>",
+        "user@wardian:~$ echo last",
+    ];
+    assert!(shown.ends_with(&wanted), "{screen}");
+    tmux.keys(&["C-u"]);
+    // Marked as pasted, several lines are one text that is edited and then run.
+    paste(&tmux, "echo three\recho four");
+    tmux.wait_until("the text", |screen| screen.contains("echo four"));
+    tmux.keys(&["Enter"]);
+    tmux.wait_for("three");
+    tmux.wait_for("four");
+    tmux.leave();
+}
+
+#[test]
+fn output_without_a_newline_stays() {
+    let tmux = Tmux::start(state(), "");
+    tmux.line("printf 'no newline'");
+    tmux.wait_for("no newline%");
+    tmux.wait_for_last("user@wardian:~$");
+    // A newline and a colour: the cursor is where a line begins, and nothing is marked.
+    tmux.line("printf 'coloured\\n\\033[0m'");
+    tmux.wait_for("coloured");
+    tmux.wait_for_last("user@wardian:~$");
+    let screen = tmux.screen();
+    assert_eq!(screen.matches('%').count(), 1, "{screen}");
+    tmux.leave();
+}
+
+#[test]
+fn errors_at_the_prompt_have_no_line_number() {
+    let tmux = Tmux::start(state(), "");
+    tmux.line("nosuchcommand");
+    tmux.wait_for("bash: nosuchcommand: command not found");
+    tmux.line("cd /nowhere; if )");
+    tmux.wait_for("bash: syntax error near unexpected token `)'");
+    tmux.line("printf 'nosuch\\nif )\\n' > s; . ./s");
+    tmux.wait_for("bash: ./s: line 2: syntax error near unexpected token `)'");
+    tmux.wait_for("bash: nosuch: command not found");
+    tmux.leave();
+}
+
+#[test]
+fn the_size_is_right_for_the_command_after_a_change() {
+    let tmux = Tmux::start(state(), "");
+    tmux.command(&["resize-window", "-x", "90", "-y", "20"]);
+    tmux.line("echo $LINES by $COLUMNS, $(stty size)");
+    tmux.wait_for("20 by 90, 20 90");
+    tmux.leave();
+}
+
+#[test]
+fn a_pager_gives_the_screen_back() {
+    let tmux = Tmux::start(state(), "");
+    tmux.line("echo before; seq 100 | less");
+    tmux.wait_for_last(":");
+    assert!(!tmux.screen().contains("before"), "{}", tmux.screen());
+    tmux.keys(&["Space"]);
+    tmux.wait_for("46");
+    tmux.keys(&["Up"]);
+    tmux.wait_for("23");
+    tmux.keys(&["G"]);
+    tmux.wait_for_last("(END)");
+    tmux.command(&["resize-window", "-x", "60", "-y", "10"]);
+    tmux.keys(&["g"]);
+    tmux.wait_for_last(":");
+    tmux.keys(&["q"]);
+    tmux.wait_for_last("user@wardian:~$");
+    tmux.wait_for("before");
+    assert!(!tmux.screen().contains("100\n"), "{}", tmux.screen());
+    tmux.leave();
+}
+
+#[test]
+fn files_are_edited() {
+    let tmux = Tmux::start(state(), "");
+    tmux.line("printf 'first\\nsecond\\n' > note; chmod 640 note; nano note");
+    tmux.wait_until("the editor", |screen| screen.contains("^X Exit") && screen.contains("second"));
+    tmux.keys(&["Down", "End"]);
+    tmux.command(&["send-keys", "-l", " äöü 漢字"]);
+    tmux.keys(&["Enter"]);
+    tmux.command(&["send-keys", "-l", "third"]);
+    tmux.wait_until("what was typed", |screen| screen.contains("third") && screen.contains("Modified"));
+    tmux.keys(&["C-k", "M-u"]);
+    tmux.command(&["resize-window", "-x", "60", "-y", "12"]);
+    tmux.wait_until("the new size", |screen| screen.lines().count() <= 12 && screen.contains("third"));
+    tmux.keys(&["C-x"]);
+    tmux.wait_until("the question", |screen| screen.contains("Save modified buffer?"));
+    tmux.keys(&["y"]);
+    tmux.wait_until("the name", |screen| screen.contains("File Name to Write: note"));
+    tmux.keys(&["Enter"]);
+    tmux.wait_for_last("user@wardian:~$");
+    tmux.line("cat note; stat -c %a note; ls -A");
+    tmux.wait_for("second äöü 漢字");
+    tmux.wait_for("third");
+    tmux.wait_for("640");
+    tmux.wait_for("note");
+    // What a command edits, it gets.
+    tmux.line("export EDITOR=nano; echo to be edited");
+    tmux.wait_for("to be edited");
+    tmux.line("fc");
+    tmux.wait_until("the command", |screen| screen.contains("^X Exit") && screen.contains("to be edited"));
+    tmux.keys(&["End"]);
+    tmux.command(&["send-keys", "-l", " and run"]);
+    tmux.keys(&["C-s", "C-x"]);
+    tmux.wait_for("to be edited and run");
+    tmux.leave();
+}
+
+#[test]
+fn what_cannot_be_saved_is_not_lost() {
+    let tmux = Tmux::start(state(), "");
+    tmux.line(
+        "echo old > keep; mkdir full; mv keep full; chmod 500 full; chmod 400 full/keep; nano full/keep",
+    );
+    tmux.wait_until("the editor", |screen| screen.contains("^X Exit") && screen.contains("old"));
+    tmux.command(&["send-keys", "-l", "new "]);
+    tmux.keys(&["C-s"]);
+    tmux.wait_until("the error", |screen| screen.contains("Error writing full/keep: Permission denied"));
+    assert!(tmux.screen().contains("new old"), "{}", tmux.screen());
+    tmux.keys(&["C-o", "C-u"]);
+    tmux.command(&["send-keys", "-l", "elsewhere"]);
+    tmux.keys(&["Enter"]);
+    tmux.wait_until("that it is written", |screen| screen.contains("Wrote 1 lines"));
+    tmux.keys(&["C-x"]);
+    tmux.wait_for_last("user@wardian:~$");
+    tmux.line("cat full/keep elsewhere");
+    tmux.wait_for("old");
+    tmux.wait_for("new old");
+    tmux.leave();
+}
+
 #[test]
 fn what_was_typed_is_there_the_next_time() {
     let tmux = Tmux::start(state(), "");

@@ -33,7 +33,7 @@ use crate::signal::{Disposition, SIGHUP, SIGTTIN, SIGTTOU, SIGWINCH, Signal};
 use line::Line;
 pub(crate) use mode::MODE_SIZE;
 pub use mode::Mode;
-use mode::{local, place};
+use mode::{input, local, place};
 
 /// How much output may wait for a slow host before writers wait.
 const SCREEN: usize = 64 * 1024;
@@ -51,6 +51,8 @@ pub struct Terminal {
     room: Notify,
     /// Notified when something was read.
     eaten: Notify,
+    /// Notified when a process found nothing to read.
+    wanted: Notify,
 }
 
 struct State {
@@ -60,6 +62,8 @@ struct State {
     /// What guests wrote and the host has not shown yet.
     screen: Vec<u8>,
     hung_up: bool,
+    /// A process found nothing to read, and nothing was typed since.
+    wanted: bool,
     /// The processes it is attached to, and its foreground group.
     machine: Weak<Machine>,
     foreground: Option<Pid>,
@@ -74,6 +78,7 @@ impl Terminal {
             columns,
             screen: Vec::new(),
             hung_up: false,
+            wanted: false,
             machine: Weak::new(),
             foreground: None,
         };
@@ -83,6 +88,7 @@ impl Terminal {
             drawn: Notify::new(),
             room: Notify::new(),
             eaten: Notify::new(),
+            wanted: Notify::new(),
         })
     }
 
@@ -114,6 +120,7 @@ impl Terminal {
         let mut signals = Vec::new();
         {
             let mut state = self.state.lock();
+            state.wanted = false;
             let mut echo = Vec::new();
             for &byte in bytes {
                 if let Some(signal) = state.line.receive(byte, &mut echo) {
@@ -165,6 +172,36 @@ impl Terminal {
         let typed = self.state.lock().line.take_all();
         self.eaten.notify_waiters();
         typed
+    }
+
+    /// Returns whether a process is waiting for input, or found none when it looked.
+    pub fn wants_input(&self) -> bool {
+        self.state.lock().wanted
+    }
+
+    /// Waits until a process wants input. A host that types no earlier shows nobody's input as a command's output.
+    pub async fn input_wanted(&self) {
+        loop {
+            let mut wanted = std::pin::pin!(self.wanted.notified());
+            wanted.as_mut().enable();
+            if self.wants_input() {
+                return;
+            }
+            wanted.await;
+        }
+    }
+
+    /// Returns whether typing `byte` has an effect before anyone reads it: it sends a signal, or stops or starts output.
+    pub fn acts_at_once(&self, byte: u8) -> bool {
+        let mode = self.mode();
+        let flow = [place::START, place::STOP].into_iter().any(|place| mode.is(byte, place));
+        mode.signal(byte).is_some() || (flow && mode.input(input::IXON))
+    }
+
+    /// Notes that a process found nothing to read.
+    fn note_wanted(&self) {
+        self.state.lock().wanted = true;
+        self.wanted.notify_waiters();
     }
 
     /// Changes the window size.
@@ -231,6 +268,8 @@ impl Terminal {
         let mut state = self.state.lock();
         state.machine = Arc::downgrade(machine);
         state.foreground = Some(foreground);
+        // What an earlier command wanted is nothing to this one.
+        state.wanted = false;
     }
 
     pub(crate) fn foreground(&self) -> Option<Pid> {
@@ -266,6 +305,7 @@ impl Terminal {
             if done || hung_up {
                 return Ok(self.take(buf));
             }
+            self.note_wanted();
             // The timer of raw mode runs from the call where nothing need come, else from the first byte.
             let timed = !lines && !time.is_zero() && (min == 0 || there > 0);
             if !timed {
@@ -338,8 +378,12 @@ impl Terminal {
 
     pub(crate) fn readiness(&self) -> Readiness {
         let state = self.state.lock();
-        let end = state.line.readable() == Some(0);
-        Readiness { bytes: state.line.readable().unwrap_or(0), hangup: state.hung_up || end }
+        let (readable, hung_up) = (state.line.readable(), state.hung_up);
+        drop(state);
+        if readable.is_none() {
+            self.note_wanted();
+        }
+        Readiness { bytes: readable.unwrap_or(0), hangup: hung_up || readable == Some(0) }
     }
 
     pub(crate) fn changed(&self) -> Notified<'_> {

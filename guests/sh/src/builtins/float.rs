@@ -202,7 +202,11 @@ fn hexadecimal_digits(mantissa: u64, exponent: i32, precision: Option<usize>) ->
     }
     let mut digits = format!("{:015x}", value & ((1 << 60) - 1));
     match precision {
-        Some(precision) => digits = format!("{digits:0<precision$}")[..precision].to_string(),
+        Some(precision) => {
+            digits.truncate(precision);
+            let missing = precision - digits.len();
+            digits.push_str(&"0".repeat(missing));
+        }
         None => digits.truncate(digits.trim_end_matches('0').len()),
     }
     let dot = if digits.is_empty() { "" } else { "." };

@@ -308,7 +308,7 @@ fn edit(shell: &mut Shell, chosen: &[usize], editor: Option<Vec<u8>>) -> Exec {
     let editor = editor
         .or_else(|| variable(b"FCEDIT"))
         .or_else(|| variable(b"EDITOR"))
-        .unwrap_or_else(|| b"vi".to_vec());
+        .unwrap_or_else(|| b"editor".to_vec());
     let path = format!("/tmp/bash-fc.{}.{}", abi::getpid(), shell.history.len()).into_bytes();
     let text: Vec<u8> = chosen
         .iter()

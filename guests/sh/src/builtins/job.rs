@@ -350,6 +350,9 @@ fn kill_one(shell: &mut Shell, operand: &[u8], signal: i32) -> i32 {
     }
     let mut status = 0;
     for pid in pids {
+        if pid == abi::getpid() {
+            shell.traps.sends_itself(signal);
+        }
         if let Err(errno) = abi::kill(abi::Who::from_number(pid), signal) {
             status = fail(shell, b"kill", &[b"(", operand, b") - ", errno.message().as_bytes()], 1);
         }

@@ -52,6 +52,9 @@ pub fn printf(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     Ok(status)
 }
 
+/// The widest field.
+const MOST: usize = 1 << 25;
+
 struct Run<'a> {
     shell: &'a mut Shell,
     args: &'a [Vec<u8>],
@@ -122,6 +125,9 @@ impl Run<'_> {
     fn conversion(&mut self, format: &[u8]) -> Option<usize> {
         let mut at = 1;
         let mut spec = self.spec(format, &mut at);
+        if self.stopped {
+            return None;
+        }
         let Some(&kind) = format.get(at) else {
             self.complain(&[b"`", format, b"': missing format character"]);
             return None;
@@ -200,17 +206,30 @@ impl Run<'_> {
         let width = self.count(format, at);
         if let Some(width) = width {
             spec.left |= width < 0;
-            spec.width = usize::try_from(width.unsigned_abs()).unwrap_or(0).min(1 << 24);
+            spec.width = self.limited(width.unsigned_abs());
         }
         if format.get(*at) == Some(&b'.') {
             *at += 1;
             let precision = self.count(format, at).unwrap_or(0);
-            spec.precision = usize::try_from(precision).ok().map(|precision| precision.min(1 << 24));
+            spec.precision = u64::try_from(precision).ok().map(|precision| self.limited(precision));
         }
         while matches!(format.get(*at), Some(b'l' | b'h' | b'L' | b'j' | b'z' | b't')) {
             *at += 1;
         }
         spec
+    }
+
+    /// A width or precision that a field may have. All output is in memory before it is written: one that would fill it is
+    /// refused, and nothing after it is printed.
+    fn limited(&mut self, size: u64) -> usize {
+        match usize::try_from(size) {
+            Ok(size) if size <= MOST => size,
+            _ => {
+                self.complain(&[size.to_string().as_bytes(), b": field is too wide"]);
+                self.stopped = true;
+                0
+            }
+        }
     }
 
     /// A width or precision: digits, or `*` for an argument.
@@ -225,7 +244,7 @@ impl Run<'_> {
         }
         let text = std::str::from_utf8(&format[*at..*at + digits]).unwrap_or("0");
         *at += digits;
-        Some(text.parse().unwrap_or(0))
+        Some(text.parse().unwrap_or(i64::MAX))
     }
 
     fn complain(&mut self, message: &[&[u8]]) {

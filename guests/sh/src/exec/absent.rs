@@ -1,68 +1,64 @@
 //! Well-known programs that a sandbox does not have, and what to do instead: the line after "command not found".
 
-/// Names, apart by blanks, and the advice for all of them.
-const ABSENT: [(&str, &str); 17] = [
+/// Names, separated by blanks, and the advice for all of them. An advice names only what every sandbox has, or what its
+/// host can always do: mount files and add commands.
+const ABSENT: [(&str, &str); 18] = [
     (
         "apt apt-get aptitude dpkg yum dnf rpm apk pacman zypper brew snap flatpak nix port emerge",
-        "nothing can be installed here; a program built for wasm32-wasip1 runs from any file with its x bit set, \
-         and the host can add native ones",
+        "packages cannot be installed; a program built for wasm32-wasip1 can be run from any executable file",
     ),
     (
-        "pip pip3 pipx uv poetry conda mamba npm npx yarn pnpm bun deno gem bundle cargo rustup composer",
-        "packages cannot be fetched here; the host can mount them or add the native program",
+        "pip pip3 pipx uv poetry conda mamba",
+        "packages cannot be downloaded; python3 has its standard library, and finds pure Python packages in mounted \
+         directories through PYTHONPATH",
     ),
+    ("npm npx yarn pnpm bun deno gem bundle cargo rustup composer", "packages cannot be downloaded"),
     (
         "docker podman docker-compose nerdctl kubectl helm minikube vagrant qemu-system-x86_64 virsh lxc",
-        "this is a sandbox itself: it runs commands, not containers or machines",
+        "containers and virtual machines cannot run inside the sandbox",
     ),
-    ("sudo su doas pkexec runuser", "there is one user here, who may do what there is to do: leave it out"),
+    (
+        "sudo su doas pkexec runuser",
+        "there is only one user, who needs no other rights; run the command without it",
+    ),
     (
         "ssh scp sftp ssh-keygen ssh-add rsync ftp telnet mosh",
-        "there is no network to other machines; the host moves files in and out, or mounts them",
+        "there is no network; to copy files here, use cp and tar",
     ),
-    (
-        "curl wget http aria2c nc ncat netcat socat nmap",
-        "there are no sockets here; the host can grant network access or add the native program",
-    ),
+    ("curl wget http aria2c nc ncat netcat socat nmap", "there is no network in this sandbox"),
     (
         "ping traceroute dig nslookup host whois ip ifconfig netstat ss route iptables nft tcpdump arp",
-        "there are no network interfaces here",
+        "there is no network in this sandbox",
     ),
-    ("git hg svn gh", "the host can add the native program; diff and patch are here"),
+    ("git hg svn gh", "the host can provide it as a command; diff and patch are available"),
     (
         "make cmake ninja meson gcc cc g++ c++ clang clang++ ld as gdb lldb valgrind autoconf automake \
          pkg-config rustc go javac java kotlin scala mvn gradle dotnet swift zig ghc",
-        "there are no compilers or build tools here; the host can add native ones",
+        "there are no compilers or build tools; the host can provide one as a command",
     ),
     (
-        "python python3 python2 ipython node nodejs perl ruby php lua luajit Rscript julia tclsh",
-        "use the shell, awk, sed and the other tools, or have the host add the native program",
+        "python2 ipython node nodejs perl ruby php lua luajit Rscript julia tclsh",
+        "python3, awk, sed, jq and the shell are available",
     ),
     (
         "systemctl service journalctl init telinit shutdown reboot halt poweroff crontab at batch loginctl",
-        "no services run here; start a process in the background with &",
+        "there are no services; start a process in the background with &",
     ),
     (
         "mount umount losetup mkfs fdisk parted lsblk blkid fsck swapon chroot unshare nsenter modprobe lsmod \
          insmod dmesg sysctl",
-        "the kernel is the sandbox's own; the host mounts directories",
+        "file systems and the kernel cannot be changed from inside; the host mounts directories",
     ),
-    (
-        "vim vi nvim nano emacs ed ex pico micro code",
-        "write files with cat and a here document, change them with sed -i or patch",
-    ),
-    ("tmux screen byobu zellij", "there is one terminal here; start a process in the background with &"),
-    (
-        "man info apropos whatis tldr",
-        "every tool says what it does with --help, the shell's own with help NAME",
-    ),
+    ("vim vi nvim emacs ed ex pico micro code", "edit files with nano, or change them with sed -i or patch"),
+    ("tmux screen byobu zellij", "there is one terminal; start a process in the background with &"),
+    ("man info apropos whatis tldr", "run COMMAND --help, or help NAME for what the shell has built in"),
     (
         "top htop btop atop iotop vmstat iostat lsof fuser strace ltrace perf pstree",
-        "ps, pgrep, kill, free and df are here",
+        "ps, pgrep, kill, free and df are available",
     ),
     (
         "useradd userdel usermod groupadd passwd adduser chpasswd visudo",
-        "there is one user here, called user, and no others can be made",
+        "there is only one user, and no other can be created",
     ),
 ];
 
@@ -70,7 +66,7 @@ const ABSENT: [(&str, &str); 17] = [
 pub fn advice(name: &[u8]) -> Option<String> {
     let name = std::str::from_utf8(name).ok()?;
     let (_, advice) = ABSENT.iter().find(|(names, _)| names.split_whitespace().any(|known| known == name))?;
-    Some(format!("{name} is not part of this sandbox: {advice}\n"))
+    Some(format!("{name} is not available: {advice}\n"))
 }
 
 #[cfg(test)]
@@ -91,7 +87,7 @@ mod tests {
         assert_eq!(
             advice(b"sudo").as_deref(),
             Some(
-                "sudo is not part of this sandbox: there is one user here, who may do what there is to do: leave it out\n"
+                "sudo is not available: there is only one user, who needs no other rights; run the command without it\n"
             )
         );
         assert_eq!(advice(b"nosuchcommand"), None);

@@ -215,7 +215,10 @@ fn numbers(first: i64, last: i64, step: i64, width: usize) -> Result<Vec<Vec<u8>
             return value.to_string().into_bytes();
         }
         let sign = if value < 0 { "-" } else { "" };
-        format!("{sign}{:0>pad$}", value.unsigned_abs(), pad = width - sign.len()).into_bytes()
+        let digits = value.unsigned_abs().to_string();
+        // As wide as was typed, which may be more than `format!` takes.
+        let zeros = "0".repeat(width.saturating_sub(sign.len() + digits.len()));
+        format!("{sign}{zeros}{digits}").into_bytes()
     };
     Ok(steps(first, last, step)?.into_iter().map(shown).collect())
 }

@@ -280,8 +280,11 @@ impl<'a> Pages<'a> {
         let spare = (self.heading.spare - page.len() as i64).max(0);
         let (left, right) = ((spare / 2).max(1) as usize, (spare - spare / 2).max(1) as usize);
         let Heading { date, title, .. } = &self.heading;
-        let margin = self.layout.margin as usize;
-        self.pen.put_text(format!("{:margin$}{date}{:left$}{title}{:right$}{page}\n\n\n", "", "", ""));
+        for (blanks, text) in [(self.layout.margin as usize, date), (left, title), (right, &page)] {
+            self.pen.put_spaces(blanks);
+            self.pen.put_text(text);
+        }
+        self.pen.put_text("\n\n\n");
         self.heading_due = false;
         self.pen.column = 0;
     }
@@ -386,7 +389,7 @@ impl<'a> Pages<'a> {
 
     fn put_number(&mut self, counts: bool) {
         let (sign, digits) = self.layout.number;
-        let mut text = format!("{:>width$}", self.line_number, width = digits as usize).into_bytes();
+        let mut text = toolkit::pad::before(self.line_number, ' ', digits as usize).into_bytes();
         self.line_number += 1;
         // The last digits say more than the first.
         text.drain(..text.len() - digits as usize);

@@ -51,6 +51,11 @@ impl<'a> Pen<'a> {
         self.out.put(text);
     }
 
+    /// Blanks, as they are.
+    pub fn put_spaces(&mut self, count: usize) {
+        self.out.put_many(b' ', count);
+    }
+
     /// A tab behind the number of a line.
     pub fn skip_to_tab(&mut self) {
         self.column += to_tab(self.tab.1, self.column);

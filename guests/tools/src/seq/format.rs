@@ -16,9 +16,6 @@ pub struct Format {
     conversion: u8,
 }
 
-/// No wider and no more precise than this, whatever is asked for.
-const MOST: usize = 1 << 20;
-
 impl Format {
     /// `%g`.
     pub fn general() -> Format {
@@ -62,10 +59,11 @@ impl Format {
             }
             rest = after;
         }
-        format.width = take_number(&mut rest);
+        let too_wide = || format!("format {shown} has a field that is too wide");
+        format.width = take_number(&mut rest).ok_or_else(too_wide)?;
         if let [b'.', after @ ..] = rest {
             rest = after;
-            format.precision = Some(take_number(&mut rest));
+            format.precision = Some(take_number(&mut rest).ok_or_else(too_wide)?);
         }
         rest = rest.strip_prefix(b"L").unwrap_or(rest);
         match rest {
@@ -135,9 +133,11 @@ fn take_literal(rest: &mut &[u8]) -> Vec<u8> {
     }
 }
 
-fn take_number(rest: &mut &[u8]) -> usize {
+/// A width or precision; none if it is more than a field may have.
+fn take_number(rest: &mut &[u8]) -> Option<usize> {
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (number, after) = rest.split_at(digits);
     *rest = after;
-    number.iter().fold(0, |value, digit| (value * 10 + usize::from(digit - b'0')).min(MOST))
+    let value = |value: usize, digit: &u8| value.saturating_mul(10).saturating_add(usize::from(digit - b'0'));
+    Some(number.iter().fold(0, value)).filter(|value| *value <= toolkit::pad::WIDEST)
 }

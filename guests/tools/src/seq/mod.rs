@@ -12,7 +12,7 @@ use operand::Operand;
 use std::cmp::Ordering;
 use toolkit::args::{Tool, bytes_of};
 use toolkit::out::Out;
-use toolkit::{Arguments, complain, quote};
+use toolkit::{Arguments, complain, pad, quote};
 
 const TOOL: Tool = Tool {
     name: "seq",
@@ -195,8 +195,11 @@ impl Seq {
             };
             let whole = width.saturating_sub(sign.len() + if places > 0 { places + 1 } else { 0 });
             self.out.put(match places {
-                0 => format!("{sign}{size:0whole$}"),
-                _ => format!("{sign}{:0whole$}.{:0places$}", size / unit, size % unit),
+                0 => sign.to_owned() + &pad::before(size, '0', whole),
+                _ => {
+                    let whole = pad::before(size / unit, '0', whole);
+                    format!("{sign}{whole}.{}", pad::before(size % unit, '0', places))
+                }
             });
             match units.checked_add(step) {
                 Some(next) if !is_beyond(next) => units = next,

@@ -7,9 +7,11 @@ mod debug;
 mod key;
 mod lines;
 mod order;
+mod spill;
 
 use key::{How, Key, Letters};
 use lines::{Lines, Rules};
+use spill::{Failure, Room, Sink, Store};
 use toolkit::args::{Tool, bytes_of};
 use toolkit::{Arguments, complain, files, quote};
 use wardian_abi as abi;
@@ -71,7 +73,7 @@ How lines are compared:
   -V, --version-sort           by versions inside the text
 
 Other options:
-      --batch-size=NMERGE      accepted, and ignored
+      --batch-size=NMERGE      merge at most NMERGE temporary files at once
   -c, --check, --check=diagnose-first  check whether the input is sorted
   -C, --check=quiet, --check=silent    the same, without a message
       --compress-program=PROG  accepted, and ignored
@@ -83,9 +85,10 @@ Other options:
   -m, --merge                  merge files that are sorted already
   -o, --output=FILE            write to FILE
   -s, --stable                 keep the order of lines whose keys are equal
-  -S, --buffer-size=SIZE       accepted, and ignored
+  -S, --buffer-size=SIZE       use SIZE for lines in memory; the rest goes to
+                                 temporary files
   -t, --field-separator=SEP    SEP stands between fields, instead of blanks
-  -T, --temporary-directory=DIR  accepted, and ignored
+  -T, --temporary-directory=DIR  put temporary files into DIR, not $TMPDIR or /tmp
       --parallel=N             accepted, and ignored
   -u, --unique                 only the first of lines that are equal
   -z, --zero-terminated        lines end in NUL
@@ -115,6 +118,9 @@ struct Options {
     output: Option<Vec<u8>>,
     names: Option<Vec<u8>>,
     random: Option<Vec<u8>>,
+    memory: Option<usize>,
+    batch: Option<usize>,
+    directory: Option<Vec<u8>>,
 }
 
 pub fn main(arguments: Arguments) -> i32 {
@@ -132,6 +138,10 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
     if let Some(check) = options.check {
         return check_order(&operands[0], check, &rules);
     }
+    if !options.debug && !(options.merge && options.output.is_some()) {
+        return sort(&operands, &options, &rules);
+    }
+    // What is merged may be written to one of the files it comes from: all of it is read first.
     let mut lines = Lines::default();
     for operand in &operands {
         lines.add(read(operand)?, rules.end);
@@ -142,6 +152,37 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
         return write(&options.output, std::iter::once(text.as_slice()), None);
     }
     write(&options.output, order.into_iter(), Some(rules.end))
+}
+
+/// Sorts or merges the files, through temporary ones where memory does not hold them.
+fn sort(operands: &[Vec<u8>], options: &Options, rules: &Rules<'_>) -> Result<i32, i32> {
+    let fail = |operand: &[u8], failure: Failure| match failure {
+        Failure::Input(error) => refuse(format_args!("read failed: {}: {error}", quote::if_needed(operand))),
+        Failure::Output(error) => write_failed(&options.output, error),
+        Failure::Temporary(directory, error) => {
+            refuse(format_args!("cannot create temporary file in {}: {error}", quote::always(&directory)))
+        }
+    };
+    let out = || Ok(Sink::new(open_output(&options.output)?, Some(rules.end)));
+    if options.merge {
+        let inputs = operands.iter().map(|operand| open(operand)).collect::<Result<Vec<_>, i32>>()?;
+        let mut sink = out()?;
+        let merged = spill::merge(&inputs, rules, &mut sink);
+        return merged
+            .and_then(|()| sink.flush().map_err(Failure::Output))
+            .map(|()| 0)
+            .map_err(|failure| fail(b"-", failure));
+    }
+    let mut store = Store::new(rules, options.room());
+    for operand in operands {
+        let fd = open(operand)?;
+        let read = store.read(fd);
+        if fd > 2 {
+            let _ = abi::close(fd);
+        }
+        read.map_err(|failure| fail(operand, failure))?;
+    }
+    store.finish(out)?.map(|()| 0).map_err(|failure| fail(b"-", failure))
 }
 
 /// Keys of old, `+1 -2`, in today's words: they count fields from 0, and the second names the first field left out.
@@ -220,8 +261,11 @@ impl Options {
                 '4' => options.names = argument,
                 '5' => options.random = argument,
                 '6' => options.letters.0.push(order_word(&text)?),
-                '7' | '8' | 'S' => check_size(letter, &text)?,
-                '2' | 'T' | 'y' => {}
+                '7' => options.batch = Some(check_size(letter, &text)?),
+                'S' => options.memory = memory_size(&text, check_size(letter, &text)?),
+                '8' => drop(check_size(letter, &text)?),
+                'T' => options.directory = argument,
+                '2' | 'y' => {}
                 letter => options.letters.0.push(letter as u8),
             }
         }
@@ -239,6 +283,16 @@ impl Options {
             key.inherit(&options.letters);
         }
         Ok(options)
+    }
+
+    /// Where lines go that memory does not hold.
+    fn room(&self) -> Room {
+        let usual = Room::default();
+        Room {
+            directory: self.directory.clone().unwrap_or(usual.directory),
+            memory: self.memory.unwrap_or(usual.memory),
+            batch: self.batch.unwrap_or(usual.batch),
+        }
     }
 
     fn set_separator(&mut self, text: &[u8]) -> Result<(), i32> {
@@ -354,8 +408,23 @@ fn order_word(word: &[u8]) -> Result<u8, i32> {
     }
 }
 
-/// Sizes and counts that change nothing here must be ones nevertheless.
-fn check_size(letter: char, text: &[u8]) -> Result<(), i32> {
+/// The bytes that `-S` names. A share of memory is left to us.
+fn memory_size(text: &[u8], number: usize) -> Option<usize> {
+    let shift = match text.last() {
+        Some(b'%') => return None,
+        Some(b'b') => 0,
+        Some(b'M') => 20,
+        Some(b'G') => 30,
+        Some(last) if last.is_ascii_digit() || matches!(last, b'k' | b'K') => 10,
+        _ => 40,
+    };
+    let bytes = u64::try_from(number).ok()?.checked_mul(1 << shift).unwrap_or(u64::MAX);
+    // Less than a block could not even be read.
+    Some(usize::try_from(bytes).unwrap_or(usize::MAX).max(128 * 1024))
+}
+
+/// Checks a size or count; answers its number without the unit.
+fn check_size(letter: char, text: &[u8]) -> Result<usize, i32> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let option = match letter {
         '7' => "--batch-size",
@@ -376,24 +445,27 @@ fn check_size(letter: char, text: &[u8]) -> Result<(), i32> {
             Err(refuse("minimum --batch-size argument is '2'"))
         }
         () if letter == '8' && number == 0 => Err(refuse("number in parallel must be nonzero")),
-        () => Ok(()),
+        () => Ok(usize::try_from(number).unwrap_or(usize::MAX)),
     }
+}
+
+/// Opens a file; `-` is standard input.
+fn open(operand: &[u8]) -> Result<abi::Fd, i32> {
+    if operand == b"-" {
+        return Ok(0);
+    }
+    abi::open(Dir::CWD, operand, open_flags::RDONLY | open_flags::CLOEXEC, 0)
+        .map_err(|error| refuse(format_args!("cannot read: {}: {error}", quote::if_needed(operand))))
 }
 
 /// Everything in a file; `-` is standard input.
 fn read(operand: &[u8]) -> Result<Vec<u8>, i32> {
-    let shown = quote::if_needed(operand);
-    if operand == b"-" {
-        return files::read_fd(0).map_err(|error| refuse(format_args!("read failed: {shown}: {error}")));
+    let fd = open(operand)?;
+    let content = files::read_fd(fd);
+    if fd > 2 {
+        let _ = abi::close(fd);
     }
-    match abi::open(Dir::CWD, operand, open_flags::RDONLY | open_flags::CLOEXEC, 0) {
-        Err(error) => Err(refuse(format_args!("cannot read: {shown}: {error}"))),
-        Ok(fd) => {
-            let content = files::read_fd(fd);
-            let _ = abi::close(fd);
-            content.map_err(|error| refuse(format_args!("read failed: {shown}: {error}")))
-        }
-    }
+    content.map_err(|error| refuse(format_args!("read failed: {}: {error}", quote::if_needed(operand))))
 }
 
 /// Whether a file is in order; names the first line that is not.
@@ -416,29 +488,21 @@ fn write<'a>(
     texts: impl Iterator<Item = &'a [u8]>,
     end: Option<u8>,
 ) -> Result<i32, i32> {
-    const ENOUGH: usize = 64 * 1024;
-    let fd = match output {
-        None => 1,
-        Some(path) => {
-            let flags = open_flags::WRONLY | open_flags::CREAT | open_flags::TRUNC | open_flags::CLOEXEC;
-            abi::open(Dir::CWD, path, flags, 0o666)
-                .map_err(|error| refuse(format_args!("open failed: {}: {error}", quote::if_needed(path))))?
-        }
-    };
-    let failed = |error: Errno| {
-        let name = output.as_deref().map_or("'standard output'".to_owned(), quote::if_needed);
-        refuse(format_args!("fflush failed: {name}: {error}"));
-        refuse("write error")
-    };
-    let mut buffer = Vec::with_capacity(ENOUGH + 4096);
-    for text in texts {
-        buffer.extend_from_slice(text);
-        buffer.extend(end);
-        if buffer.len() >= ENOUGH {
-            abi::write_all(fd, &buffer).map_err(failed)?;
-            buffer.clear();
-        }
-    }
-    abi::write_all(fd, &buffer).map_err(failed)?;
-    Ok(0)
+    let mut sink = Sink::new(open_output(output)?, end);
+    let written = texts.into_iter().try_for_each(|text| sink.put(text));
+    written.and_then(|()| sink.flush()).map(|()| 0).map_err(|error| write_failed(output, error))
+}
+
+/// Opens the file that is written; without a name it is standard output.
+fn open_output(output: &Option<Vec<u8>>) -> Result<abi::Fd, i32> {
+    let Some(path) = output else { return Ok(1) };
+    let flags = open_flags::WRONLY | open_flags::CREAT | open_flags::TRUNC | open_flags::CLOEXEC;
+    abi::open(Dir::CWD, path, flags, 0o666)
+        .map_err(|error| refuse(format_args!("open failed: {}: {error}", quote::if_needed(path))))
+}
+
+fn write_failed(output: &Option<Vec<u8>>, error: Errno) -> i32 {
+    let name = output.as_deref().map_or("'standard output'".to_owned(), quote::if_needed);
+    refuse(format_args!("fflush failed: {name}: {error}"));
+    refuse("write error")
 }

@@ -165,7 +165,7 @@ const ENDLESS: &[&str] = &[
     "10 ** 10 ** 8",
     "import re; re.match('(a+)+b', 'a' * 40)",
     "import time; time.sleep(1e9)",
-    "class A:\n    def __del__(self):\n        while True: pass\nA()",
+    "class A:\n    def __del__(self):\n        while True: pass\nA()\nNone",
     "import signal, os\ndef f(*a):\n    while True: pass\nsignal.signal(signal.SIGUSR1, f)\nos.kill(os.getpid(), signal.SIGUSR1)",
     "class B:\n    def __repr__(self):\n        while True: pass\nB()",
     "import subprocess; subprocess.run(['sleep', '1000'])",

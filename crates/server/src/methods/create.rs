@@ -51,6 +51,9 @@ fn builder(session: &Session, params: &mut Params, limits: Option<Params>) -> Re
             builder = builder.env(name, value);
         }
     }
+    if let Some(paths) = params.strings("pythonPath")? {
+        builder = builder.python_path(paths);
+    }
     for mut given in params.objects("mounts")? {
         let (path, files, writable) = mount::files(&mut given)?;
         builder = builder.mount_files(path, files, writable);
@@ -77,9 +80,6 @@ fn builder(session: &Session, params: &mut Params, limits: Option<Params>) -> Re
 fn refuse_what_is_missing(params: &mut Params) -> Result<(), RpcError> {
     if params.has("network") {
         return Err(RpcError::params("network is not supported yet: no host can be reached"));
-    }
-    if params.strings("pythonPath")?.is_some_and(|paths| !paths.is_empty()) {
-        return Err(RpcError::params("pythonPath is not supported yet: there is no Python"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-"""Lays out the standard library as it is shipped below /usr: library.py LIB ZONES TO, with a CPython of the same version.
+"""Lays out the standard library as it is shipped below /usr: library.py LIB OURS ZONES TO, with a CPython of the same version.
 
 Each module is there as its source, for tracebacks and readers, and compiled, marked as never to be checked against it.
 """
@@ -8,7 +8,7 @@ import pathlib
 import sys
 
 HOME = '/usr/lib/python{}.{}'.format(*sys.version_info)
-# Tests, what draws on a screen, what fetches pip.
+# Tests, what draws on a screen, what carries pip's wheel.
 WITHOUT = {'test', 'tests', 'idlelib', 'tkinter', 'turtledemo', 'ensurepip', '__pycache__', 'idle_test',
            'turtle.py', '__phello__', '_ios_support.py', '_android_support.py', '_aix_support.py', '_osx_support.py'}
 
@@ -38,22 +38,27 @@ VARIABLES = {
 # Other forms of the same zones, and what only other programs read.
 NO_ZONES = {'right', 'posix', 'posixrules', 'localtime', 'leap-seconds.list', 'leapseconds', 'tzdata.zi'}
 
-def main(lib, zones, to):
-    lib, zones, to = map(pathlib.Path, (lib, zones, to))
+def main(lib, ours, zones, to):
+    lib, ours, zones, to = map(pathlib.Path, (lib, ours, zones, to))
     home = pathlib.Path(HOME).relative_to('/usr')
     for source in sorted(lib.rglob('*')):
         path = source.relative_to(lib)
         if source.is_file() and not WITHOUT.intersection(path.parts) and source.suffix not in ('.ico', '.icns', '.exe'):
             put(to, home / path, source.read_bytes())
+    for source in sorted(ours.rglob('*.py')):
+        put(to, home / source.relative_to(ours), source.read_bytes())
     # Where Python's license() looks.
     put(to, home / 'LICENSE.txt', (lib.parent / 'LICENSE').read_bytes())
     # Without this directory the interpreter complains.
     put(to, home / 'lib-dynload' / 'README', b'All modules in C are part of the program.\n')
     text = f'# The variables of sysconfig that mean something in the sandbox.\nbuild_time_vars = {VARIABLES!r}\n'
     put(to, home / '_sysconfigdata__linux_.py', text.encode())
+    # It must be there when the interpreter looks for places with modules; extensions put theirs into it.
+    put(to, pathlib.Path('lib/python3/site-packages/README'), b'Modules of extensions.\n')
     for zone in sorted(zones.rglob('*')):
         path = zone.relative_to(zones)
         if zone.is_file() and not NO_ZONES.intersection(path.parts):
             put(to, 'share/zoneinfo' / path, zone.read_bytes())
 
-main(*sys.argv[1:])
+if __name__ == '__main__':
+    main(*sys.argv[1:])

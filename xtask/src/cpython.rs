@@ -6,13 +6,15 @@
 //! libraries   zlib, bzip2, xz and SQLite, compiled against it
 //! native      CPython for this machine: it compiles the library, and is what the tests' answers are recorded from
 //! wasm        CPython's own configure and make, with guests/python/patches; guests/python/main.c is linked to it
-//! dist        the program, and its library packed into one file
+//! packages    wheels from the package index, at fixed versions: what is ready in the sandbox
+//! dist        the program, its library packed into one file, the packages into another
 //! ```
-//! docs/python.md says what one needs and how long it takes.
+//! docs/cpython.md says what one needs and how long it takes.
 
 mod interpreter;
 mod libraries;
 mod library;
+mod packages;
 mod sources;
 mod sysroot;
 
@@ -106,6 +108,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("/usr/include/bzlib.h", "libbz2-dev"),
     ("/usr/include/lzma.h", "liblzma-dev"),
     ("/usr/include/sqlite3.h", "libsqlite3-dev"),
+    ("/usr/lib/python3/dist-packages/pip", "python3-pip"),
 ];
 
 /// Builds it if its sources changed; `--check` only says whether they did.
@@ -136,10 +139,11 @@ pub fn main(arguments: &[String]) -> Result<()> {
         bail!("a path of this machine is in the program: {here}");
     }
     let library = library::pack(&place)?;
-    write_dist(&place, hash, &wasm, &library)
+    let packages = packages::pack(&place)?;
+    write_dist(&place, hash, &wasm, [&library, &packages])
 }
 
-fn write_dist(place: &Place, sources: String, wasm: &[u8], library: &[u8]) -> Result<()> {
+fn write_dist(place: &Place, sources: String, wasm: &[u8], [library, packages]: [&[u8]; 2]) -> Result<()> {
     let packed = zstd::encode_all(wasm, 19).context("cannot compress")?;
     let compiler = crate::output(Command::new(CLANG).arg("--version"))?;
     let compiler = String::from_utf8_lossy(&compiler).lines().next().unwrap_or_default().to_owned();
@@ -150,14 +154,33 @@ fn write_dist(place: &Place, sources: String, wasm: &[u8], library: &[u8]) -> Re
         zstd: Artifact::of(&packed),
         links: links(),
         library: Some(Artifact::of(library)),
+        packages: Some(Artifact::of(packages)),
     };
-    println!("cpython: {} bytes, {} compressed, library {}", wasm.len(), packed.len(), library.len());
+    println!(
+        "cpython: {} bytes, {} compressed, library {}, packages {}",
+        wasm.len(),
+        packed.len(),
+        library.len(),
+        packages.len()
+    );
+    check_sizes(packed.len() + library.len(), packages.len())?;
     let dist = place.dist();
     fs::write(dist.join(format!("{NAME}.wasm.zst")), &packed)?;
     fs::write(dist.join(format!("{NAME}.lib")), library)?;
+    fs::write(dist.join(format!("{NAME}-packages.lib")), packages)?;
     let mut manifest = Manifest::read(&dist)?;
     manifest.0.insert(NAME.to_owned(), entry);
     manifest.write(&dist)
+}
+
+/// The most that interpreter and standard library, and the packages, may take: they are part of every binary.
+const SIZES: (usize, usize) = (8 << 20, 6 << 20);
+
+fn check_sizes(interpreter: usize, packages: usize) -> Result<()> {
+    if interpreter > SIZES.0 || packages > SIZES.1 {
+        bail!("too large: {interpreter} and {packages} bytes, of {SIZES:?}");
+    }
+    Ok(())
 }
 
 /// Why what is in `dist` is not what the sources would give, if so.
@@ -174,7 +197,8 @@ pub fn staleness() -> Result<Option<String>> {
         fs::read(place.dist().join(file)).is_ok_and(|bytes| recorded == Some(&Artifact::of(&bytes)))
     };
     let whole = is(&format!("{NAME}.wasm.zst"), Some(&entry.zstd))
-        && is(&format!("{NAME}.lib"), entry.library.as_ref());
+        && is(&format!("{NAME}.lib"), entry.library.as_ref())
+        && is(&format!("{NAME}-packages.lib"), entry.packages.as_ref());
     Ok((!whole).then(|| "a file is not the one MANIFEST describes".into()))
 }
 

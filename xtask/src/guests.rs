@@ -233,6 +233,7 @@ fn build(program: &Program, toolchain: &Toolchain) -> Result<()> {
         zstd: Artifact::of(&packed),
         links: program.links()?,
         library: None,
+        packages: None,
     };
     println!("guests: {}: {} bytes, {} compressed", program.name, entry.wasm.size, entry.zstd.size);
 

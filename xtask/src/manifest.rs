@@ -10,6 +10,7 @@
 //! zstd 301234 90cc…       size and sha256 of the compressed file NAME.wasm.zst
 //! links bash sh           the names under /bin that run it
 //! library 4512345 61aa…   size and sha256 of NAME.lib, the files that it reads, where it has such
+//! packages 512345 0b4c…   size and sha256 of NAME-packages.lib, more of them
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,7 @@ pub struct Entry {
     pub zstd: Artifact,
     pub links: Vec<String>,
     pub library: Option<Artifact>,
+    pub packages: Option<Artifact>,
 }
 
 /// A file's size and hash.
@@ -82,6 +84,7 @@ impl Manifest {
                 "zstd" => entry.zstd = artifact()?,
                 "links" => entry.links = value.split_whitespace().map(str::to_owned).collect(),
                 "library" => entry.library = Some(artifact()?),
+                "packages" => entry.packages = Some(artifact()?),
                 other => bail!("unknown key '{other}'"),
             }
         }
@@ -99,8 +102,10 @@ impl Manifest {
             if !entry.links.is_empty() {
                 text += &format!("links {}\n", entry.links.join(" "));
             }
-            if let Some(library) = &entry.library {
-                text += &format!("library {} {}\n", library.size, library.sha256);
+            for (key, packed) in [("library", &entry.library), ("packages", &entry.packages)] {
+                if let Some(packed) = packed {
+                    text += &format!("{key} {} {}\n", packed.size, packed.sha256);
+                }
             }
         }
         fs::write(dist.join("MANIFEST"), text).with_context(|| format!("cannot write to {}", dist.display()))
@@ -278,6 +283,7 @@ mod tests {
             zstd: Artifact::of(b"packed"),
             links: vec!["[".into(), "test".into()],
             library: Some(Artifact::of(b"files")),
+            packages: Some(Artifact::of(b"more files")),
         };
         let dist = std::env::temp_dir().join(format!("xtask-manifest-{}", std::process::id()));
         fs::create_dir_all(&dist).unwrap();

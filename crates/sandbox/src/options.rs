@@ -108,6 +108,7 @@ pub struct Builder {
     nice: u8,
     audit: Option<AuditLog>,
     engine: Option<Engine>,
+    python_path: Vec<String>,
     unsupported: Option<&'static str>,
     progress: Option<fn(&str)>,
     state: Option<PathBuf>,
@@ -139,6 +140,7 @@ impl Default for Builder {
             nice: 0,
             audit: None,
             engine: None,
+            python_path: Vec::new(),
             unsupported: None,
             progress: None,
             state: wardian_vfs::state_directory(),
@@ -269,11 +271,10 @@ impl Builder {
         self
     }
 
-    /// Sets the directories where Python looks for modules. Not supported yet: [`Builder::build`] returns an error.
+    /// Adds directories where Python looks for modules, before the packages of extensions and those that are ready:
+    /// they stand in `PYTHONPATH`, before what [`Builder::env`] sets it to.
     pub fn python_path<P: Into<String>>(mut self, paths: impl IntoIterator<Item = P>) -> Builder {
-        if paths.into_iter().next().is_some() {
-            self.unsupported = Some("pythonPath");
-        }
+        self.python_path.extend(paths.into_iter().map(Into::into));
         self
     }
 
@@ -384,7 +385,8 @@ impl Builder {
             ("HOME", "/home/user"),
             ("USER", "user"),
             ("LOGNAME", "user"),
-            ("PATH", "/bin:/usr/bin"),
+            // The last is where pip puts commands.
+            ("PATH", "/bin:/usr/bin:/home/user/.local/bin"),
             ("SHELL", "/bin/bash"),
             ("LANG", "C.UTF-8"),
         ];
@@ -398,10 +400,33 @@ impl Builder {
             all.retain(|(other, _)| other != name);
             all.push((name.clone(), value.clone()));
         }
+        self.add_python_path(&mut all)?;
         Ok(all.into_iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect())
     }
 }
 
+impl Builder {
+    fn add_python_path(&self, env: &mut Vec<(String, String)>) -> Result<(), Error> {
+        if self.python_path.is_empty() {
+            return Ok(());
+        }
+        check_length("pythonPath", self.python_path.iter().map(|path| path.len() + 1).sum(), PATHS)?;
+        if let Some(path) = self.python_path.iter().find(|path| path.is_empty() || path.contains([':', '\0']))
+        {
+            return Err(Error::Option(format!("not a directory for pythonPath: {path:?}")));
+        }
+        let mut paths = self.python_path.join(":");
+        if let Some(at) = env.iter().position(|(name, _)| name == "PYTHONPATH") {
+            let (_, given) = env.remove(at);
+            paths = if given.is_empty() { paths } else { format!("{paths}:{given}") };
+        }
+        env.push(("PYTHONPATH".to_owned(), paths));
+        Ok(())
+    }
+}
+
+/// The most that the directories of `pythonPath` take.
+const PATHS: usize = 64 << 10;
 /// The most that the names of an allowlist take.
 const TOOL_NAMES: usize = 64 << 10;
 /// The most that the variables a sandbox, or one run, starts with take.

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread;
 
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
@@ -11,7 +10,7 @@ use wardian_vfs::{Caller, Content, Device, Errno, Quota, Tree};
 
 use crate::error::Error;
 use crate::extension;
-use crate::library::PYTHON;
+use crate::library;
 use crate::pool::Pool;
 use crate::programs::{self, LATER, SHELL, Shipped, TOOLS};
 
@@ -55,14 +54,11 @@ impl System {
     }
 
     pub(crate) fn start(config: KernelConfig, progress: impl Fn(&str)) -> Result<System, Error> {
-        // Some milliseconds of work that need nothing else.
-        let library = thread::spawn(tree_with_library);
         let progress: &dyn Fn(&str) = &progress;
         let kernel = Kernel::new(config)?;
         let shell = kernel.load(&SHELL.source()?, progress)?;
         let tools = kernel.load(&TOOLS.source()?, progress)?;
-        let library = library.join().unwrap_or_else(|_| tree_with_library());
-        let (mut base, python_version) = base_tree(library, &kernel, &shell, &tools)?;
+        let (mut base, python_version) = base_tree(&kernel, &shell, &tools)?;
         let host_programs = Arc::new(extension::install_listing(&mut base)?);
         let programs_hash = SHELL.sha256()?.to_owned();
         kernel.set_shipped_files(base.clone(), &programs::key());
@@ -103,21 +99,10 @@ impl System {
 
 type Installed<T = ()> = Result<T, (Errno, String)>;
 
-fn tree_with_library() -> Installed<Tree> {
+fn base_tree(kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<Program>) -> Result<(Tree, u64), Error> {
     let mut tree = Tree::new(Quota { bytes: u64::MAX, inodes: u64::MAX });
-    install_python_library(&mut tree)?;
-    Ok(tree)
-}
-
-fn base_tree(
-    library: Installed<Tree>,
-    kernel: &Kernel,
-    shell: &Arc<Program>,
-    tools: &Arc<Program>,
-) -> Result<(Tree, u64), Error> {
-    let refused = |(errno, path): (Errno, String)| Error::refused(errno, path.as_bytes());
-    let mut tree = library.map_err(refused)?;
-    let python = install(&mut tree, kernel, shell, tools).map_err(refused)?;
+    let installed = install(&mut tree, kernel, shell, tools);
+    let python = installed.map_err(|(errno, path)| Error::refused(errno, path.as_bytes()))?;
     Ok((tree, python))
 }
 
@@ -137,6 +122,7 @@ fn install(tree: &mut Tree, kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<P
         }
     }
     install_directories(tree)?;
+    install_library(tree)?;
     // Where scripts look for them: `#!/usr/bin/env bash`, `#!/usr/bin/python3`.
     for name in ["env", "python3", "python"] {
         let (path, link) = (format!("/bin/{name}"), format!("/usr/bin/{name}"));
@@ -161,10 +147,15 @@ fn install_program(tree: &mut Tree, shipped: &Shipped) -> Installed<u64> {
     Ok(version)
 }
 
-fn install_python_library(tree: &mut Tree) -> Installed {
-    let broken = |errno| (errno, PYTHON.directory.to_owned());
-    let files = PYTHON.files().ok_or(broken(Errno::EIO))?;
-    tree.install_all(0o644, files).map_err(broken)
+/// Installs what ships for Python: its library, which is unpacked when somebody looks at it, and commands of packages.
+fn install_library(tree: &mut Tree) -> Installed {
+    let broken = |errno| (errno, "/usr".to_owned());
+    tree.install_packed(b"/usr", library::DIRECTORIES, library::files).map_err(broken)?;
+    for (path, content) in library::commands().ok_or(broken(Errno::EIO))? {
+        let path = format!("/usr/{path}");
+        tree.install(path.as_bytes(), 0o755, content).map_err(|errno| (errno, path))?;
+    }
+    Ok(())
 }
 
 fn install_directories(tree: &mut Tree) -> Installed {
@@ -231,6 +222,7 @@ fn install_etc(tree: &mut Tree) -> Installed {
         ("/etc/os-release", "NAME=Wardian\nID=wardian\nPRETTY_NAME=\"Wardian\"\n"),
         ("/etc/shells", "/bin/sh\n/bin/bash\n"),
         ("/etc/bash.bashrc", BASHRC),
+        ("/etc/pip.conf", "[global]\ndisable-pip-version-check = true\n"),
     ];
     for (path, text) in files {
         let content = Content::Bytes(Arc::from(text.as_bytes()));

@@ -10,7 +10,7 @@ impl Tree {
     /// what is wrong; nothing ever should be.
     pub fn fsck(&self) -> std::result::Result<(), String> {
         let mut names: HashMap<Ino, u32> = HashMap::new();
-        for (ino, inode) in &self.inodes {
+        for (ino, inode) in self.all_inodes() {
             let Body::Dir(dir) = &inode.body else { continue };
             let mut subdirs = 0;
             for (name, child) in dir.iter() {
@@ -18,7 +18,7 @@ impl Tree {
                 *names.entry(child).or_default() += 1;
                 if let Some(below) = found.dir() {
                     subdirs += 1;
-                    if below.parent != *ino || *below.name != **name {
+                    if below.parent != ino || *below.name != **name {
                         return Err(format!("directory {child} is {name:?} in {ino} but does not know it"));
                     }
                 }
@@ -39,15 +39,15 @@ impl Tree {
 
     fn check_links(&self, names: &HashMap<Ino, u32>) -> std::result::Result<(), String> {
         let mut extra_links = 0;
-        for (ino, inode) in &self.inodes {
-            let counted = names.get(ino).copied().unwrap_or(0);
-            if *ino == self.root || self.is_mount_root(*ino) {
+        for (ino, inode) in self.all_inodes() {
+            let counted = names.get(&ino).copied().unwrap_or(0);
+            if ino == self.root || self.is_mount_root(ino) {
                 continue;
             }
             if inode.nlink != counted {
                 return Err(format!("inode {ino} has {counted} names and counts {}", inode.nlink));
             }
-            if inode.nlink == 0 && !self.opens.contains_key(ino) {
+            if inode.nlink == 0 && !self.opens.contains_key(&ino) {
                 return Err(format!("inode {ino} has neither name nor handle"));
             }
             if inode.charged {

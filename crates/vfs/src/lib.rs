@@ -59,6 +59,7 @@ mod name;
 mod names;
 mod open;
 mod overlay;
+mod packed;
 mod place;
 #[doc(hidden)]
 pub mod probe;

@@ -157,7 +157,7 @@ impl Tree {
     /// Returns the current usage, recounted from the files themselves: [`Tree::usage`] must always equal it.
     pub fn recount(&self) -> Usage {
         let mut sum = Usage::default();
-        for inode in self.inodes.values() {
+        for (_, inode) in self.all_inodes() {
             sum += inode.cost();
             sum.metadata += inode.dir().map_or(0, |dir| dir.names_cost());
         }

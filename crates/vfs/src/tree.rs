@@ -6,6 +6,7 @@ use crate::inode::{Body, Inode};
 use crate::list::Listings;
 use crate::mount::Mounts;
 use crate::name::Name;
+use crate::packed::Packed;
 use crate::place::{Ino, MountSpot, Spot};
 use crate::quota::{Quota, Usage};
 use crate::{Caller, Errno, Handle, Place, Result};
@@ -33,6 +34,9 @@ pub struct Tree {
     /// Overlays: what was below each name when it was first touched.
     pub(crate) below: OrdMap<MountSpot, Below>,
     pub(crate) listings: Listings,
+    pub(crate) packed: Option<Arc<Packed>>,
+    /// Packed inodes that are not in `inodes` because the tree removed them.
+    pub(crate) unpacked_and_gone: OrdMap<Ino, ()>,
 }
 
 impl Tree {
@@ -55,6 +59,8 @@ impl Tree {
             copied: OrdMap::new(),
             below: OrdMap::new(),
             listings: Listings::default(),
+            packed: None,
+            unpacked_and_gone: OrdMap::new(),
         }
     }
 
@@ -104,10 +110,12 @@ impl Tree {
     }
 
     pub(crate) fn inode(&self, ino: Ino) -> Result<&Inode> {
-        self.inodes.get(&ino).map(|inode| &**inode).ok_or(Errno::ENOENT)
+        let found = self.inodes.get(&ino).or_else(|| self.packed_inode(ino));
+        found.map(|inode| &**inode).ok_or(Errno::ENOENT)
     }
 
     pub(crate) fn inode_mut(&mut self, ino: Ino) -> Result<&mut Inode> {
+        self.take_packed(ino);
         self.inodes.get_mut(&ino).map(Arc::make_mut).ok_or(Errno::ENOENT)
     }
 
@@ -120,6 +128,11 @@ impl Tree {
             Body::Dir(dir) => Ok(dir),
             _ => Err(Errno::ENOTDIR),
         }
+    }
+
+    /// Numbers inodes from `first` on.
+    pub(crate) fn start_numbers_at(&mut self, first: Ino) {
+        self.next_ino = first;
     }
 
     /// Adds a new inode to the table, if the quota allows it. It has no name yet.
@@ -226,6 +239,7 @@ impl Tree {
 
     /// Drops an inode and returns what it was charged.
     pub(crate) fn forget(&mut self, ino: Ino) {
+        self.forget_packed(ino);
         if let Some(inode) = self.inodes.remove(&ino) {
             self.used -= inode.cost();
             // An overlay's directory is empty when all that is in it hides what is below.

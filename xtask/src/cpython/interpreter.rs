@@ -128,7 +128,7 @@ fn stamp(directory: &Path) -> Result<String> {
 fn make(directory: &Path, targets: &[&str]) -> Result<()> {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let mut make = Command::new("nice");
-    make.args(["-n", "10", "make", &format!("-j{jobs}")]).args(targets);
+    make.args(["-n", "5", "make", &format!("-j{jobs}")]).args(targets);
     quietly(&mut make, directory, "make.log")
 }
 

@@ -16,7 +16,7 @@ use anyhow::{Context, Result};
 
 use super::{Place, interpreter, sources};
 
-/// A group is closed when it has this many bytes: unpacking one takes about a millisecond.
+/// A group of the standard library is closed when it has this many bytes: unpacking one takes about a millisecond.
 const GROUP: usize = 768 << 10;
 const LEVEL: i32 = 19;
 
@@ -39,7 +39,8 @@ pub(super) fn pack(place: &Place) -> Result<Vec<u8>> {
     }
     let mut compile = Command::new(interpreter::native(place));
     compile.args(["-I", "-B"]).arg(place.guests.join("python/library.py"));
-    compile.arg(place.patched().join("Lib")).arg(sources::zones(place)).arg(&staged);
+    compile.arg(place.patched().join("Lib")).arg(place.guests.join("python/modules"));
+    compile.arg(sources::zones(place)).arg(&staged);
     compile.env("PYTHONHASHSEED", "0");
     crate::run(&mut compile)?;
 
@@ -49,21 +50,30 @@ pub(super) fn pack(place: &Place) -> Result<Vec<u8>> {
         fs::copy(place.source(package).join(text), to).with_context(|| format!("{package} has no {text}"))?;
     }
 
+    pack_directory(&staged, |_| true, GROUP, |path, next, _| is_first(path) && !is_first(next))
+}
+
+/// Packs the wanted files of a directory, in groups of at least `group` bytes. `parts` tells where one must end before: between
+/// these two files, with this length.
+pub(super) fn pack_directory(
+    staged: &Path,
+    wanted: impl Fn(&Path) -> bool,
+    group: usize,
+    parts: impl Fn(&Path, &Path, usize) -> bool,
+) -> Result<Vec<u8>> {
     let mut files = Vec::new();
-    list(&staged, &staged, &mut files)?;
+    list(staged, staged, &mut files)?;
+    files.retain(|path| wanted(path));
     files.sort_by_key(|path| order(path));
     let mut index = String::new();
     let mut groups = Vec::new();
-    let (mut raw, mut lines, mut first) = (Vec::new(), String::new(), true);
+    let (mut raw, mut lines) = (Vec::new(), String::new());
     for (at, path) in files.iter().enumerate() {
         let bytes = fs::read(staged.join(path)).with_context(|| format!("cannot read {}", path.display()))?;
         writeln!(lines, "{} {}", bytes.len(), path.display())?;
         raw.extend(bytes);
-        let next = files.get(at + 1);
-        // What every start reads is a group of its own.
-        let closes = first && next.is_some_and(|next| !is_first(next));
-        if next.is_none() || raw.len() >= GROUP || closes {
-            first = first && !closes;
+        let closes = files.get(at + 1).is_none_or(|next| parts(path, next, raw.len()));
+        if closes || raw.len() >= group {
             let packed = zstd::encode_all(raw.as_slice(), LEVEL).context("cannot compress")?;
             write!(index, "group {}\n{lines}", packed.len())?;
             groups.extend(packed);

@@ -93,17 +93,42 @@ pub(super) fn fetch(place: &Place) -> Result<()> {
     apply_own(place)
 }
 
-/// Copies CPython's sources and applies the patches of ours, in the order of their names.
+/// Copies CPython's sources and applies the patches of ours, in the order of their names. A file that comes out as it was
+/// stays untouched, so that make need not compile what includes it.
 fn apply_own(place: &Place) -> Result<()> {
-    let patched = place.patched();
-    if patched.exists() {
-        fs::remove_dir_all(&patched)?;
+    let (patched, new) = (place.patched(), place.work.join("patched.new"));
+    if new.exists() {
+        fs::remove_dir_all(&new)?;
     }
-    crate::run(Command::new("cp").arg("-a").arg(place.cpython()).arg(&patched))?;
+    crate::run(Command::new("cp").arg("-a").arg(place.cpython()).arg(&new))?;
+    patch_own(place, &new)?;
+    if !patched.exists() {
+        return fs::rename(&new, &patched).context("cannot rename the patched sources");
+    }
+    update(&new, &patched)?;
+    fs::remove_dir_all(&new).context("cannot remove the patched sources")
+}
+
+/// Makes the files of one directory those of another.
+fn update(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() && !path.is_symlink() {
+            update(&path, &target)?;
+        } else if !path.is_symlink() && fs::read(&target).ok() != fs::read(&path).ok() {
+            fs::copy(&path, &target)?;
+        }
+    }
+    Ok(())
+}
+
+fn patch_own(place: &Place, patched: &Path) -> Result<()> {
     let mut patches: Vec<_> =
         fs::read_dir(place.guests.join("python/patches"))?.flatten().map(|entry| entry.path()).collect();
     patches.sort();
-    patches.iter().try_for_each(|file| apply(file, &patched))
+    patches.iter().try_for_each(|file| apply(file, patched))
 }
 
 fn apply(patch: &Path, directory: &Path) -> Result<()> {

@@ -19,6 +19,7 @@ mod limits;
 mod mounts;
 mod order;
 mod python;
+mod python_packages;
 mod scripts;
 mod session;
 mod soak;

@@ -156,7 +156,7 @@ async fn environment_and_directory_are_what_the_builder_said() {
     let sandbox = Sandbox::builder().env("A", "b c").env("HOME", "/tmp").cwd("/tmp").build().await.unwrap();
     assert_eq!(
         output(&sandbox, "echo \"$A\" $HOME $PATH $USER; pwd").await,
-        "b c /tmp /bin:/usr/bin user\n/tmp\n"
+        "b c /tmp /bin:/usr/bin:/home/user/.local/bin user\n/tmp\n"
     );
     assert!(Sandbox::builder().env("A=B", "c").build().await.is_err());
     assert!(Sandbox::builder().cwd("/nowhere").build().await.is_err());

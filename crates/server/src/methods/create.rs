@@ -80,6 +80,9 @@ fn builder(session: &Session, params: &mut Params) -> Result<(Builder, Option<us
             builder = builder.env(name, value);
         }
     }
+    if let Some(paths) = params.strings("pythonPath")? {
+        builder = builder.python_path(paths);
+    }
     for mut given in params.objects("mounts")? {
         let (path, files, writable) = mount::files(&mut given)?;
         given.done()?;
@@ -126,9 +129,6 @@ fn refuse_what_is_missing(params: &mut Params) -> Result<(), RpcError> {
         if wants_some {
             return Err(RpcError::params("network is not supported yet: no host can be reached"));
         }
-    }
-    if params.strings("pythonPath")?.is_some_and(|paths| !paths.is_empty()) {
-        return Err(RpcError::params("pythonPath is not supported yet: set PYTHONPATH in env instead"));
     }
     params.refuse("persistence", "is not supported: use persistence.export and persistence.import")
 }

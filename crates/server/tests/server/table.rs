@@ -441,7 +441,7 @@ async fn the_options_of_create() {
             json!({ "network": { "allowedHosts": ["a"] } }),
             "network is not supported yet: no host can be reached",
         ),
-        (json!({ "pythonPath": ["/lib"] }), "pythonPath is not supported yet: set PYTHONPATH in env instead"),
+        (json!({ "pythonPath": ["/a:/b"] }), "not a directory for pythonPath: \"/a:/b\""),
         (json!({ "pythonPath": "/lib" }), "pythonPath must be an array of strings"),
         (json!({ "timeoutMs": true }), "timeoutMs must be a number of milliseconds"),
         (json!({ "fsLimitBytes": 0.5 }), "fsLimitBytes must be a whole number, not negative"),

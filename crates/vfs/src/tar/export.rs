@@ -94,6 +94,9 @@ impl<W: Write> Export<W> {
             }
             let place = self.tree.lookup(&root, &level.place, &name.name, false);
             let place = place.map_err(failed(&name.name))?;
+            if self.options.own_only && self.tree.is_untouched(&place) {
+                continue;
+            }
             let stat = self.tree.stat_place(&root, &place).map_err(failed(&name.name))?;
             if stat.dev != dev {
                 continue;

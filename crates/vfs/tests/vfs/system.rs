@@ -157,3 +157,47 @@ fn many_files_are_installed_as_each_alone_would_be() {
     }
     assert_eq!(one_by_one.usage(), together.usage());
 }
+
+#[test]
+fn packed_directories_are_filled_when_looked_at_and_once() {
+    let loads = Arc::new(AtomicUsize::new(0));
+    let counter = loads.clone();
+    let mut tree = user_tree(Quota { bytes: 100_000, inodes: 10 });
+    tree.install(b"/usr/bin/tool", 0o755, bytes("tool")).unwrap();
+    let load = move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        let files = [("lib/a/one", "1"), ("lib/a/two", "22"), ("lib/b/three", "333"), ("share/four", "4444")];
+        Some(files.map(|(path, text)| (path.to_owned(), bytes(text))).to_vec())
+    };
+    tree.install_packed(b"/usr", &["lib", "share"], load).unwrap();
+    write(&mut tree, "/mine", b"x");
+    assert_eq!(read(&mut tree, "/usr/bin/tool"), b"tool");
+    assert_eq!(loads.load(Ordering::Relaxed), 0, "nobody has looked");
+    let mut fork = tree.clone();
+    assert_eq!(read(&mut fork, "/usr/lib/a/two"), b"22");
+    assert_eq!(read(&mut tree, "/usr/share/../lib/b/three"), b"333");
+    assert_eq!(loads.load(Ordering::Relaxed), 1, "for all trees");
+    let root = tree.root();
+    assert_eq!(tree.stat(&USER, &root, b"/usr", true).unwrap().nlink, 5);
+    let at = tree.lookup(&USER, &root, b"/usr/lib/a", true).unwrap();
+    assert_eq!(tree.path_of(&at).unwrap(), b"/usr/lib/a");
+    assert_eq!(tree.unlink(&USER, &root, b"/usr/lib/a/one"), Err(Errno::EACCES));
+    // Changes are the tree's own, and what is removed is gone.
+    let handle = tree.open(&ROOT, &root, b"/usr/lib/a/two", OpenFlags::READ, 0).unwrap();
+    tree.unlink(&ROOT, &root, b"/usr/lib/a/two").unwrap();
+    let gone = tree.lookup(&ROOT, &root, b"/usr/lib/a/one", true).unwrap();
+    tree.unlink(&ROOT, &root, b"/usr/lib/a/one").unwrap();
+    assert_eq!(tree.fsck(), Ok(()));
+    tree.close(handle);
+    assert_eq!(tree.stat(&ROOT, &gone, b".", true), Err(Errno::ENOENT));
+    tree.install(b"/usr/lib/a/new", 0o644, bytes("new")).unwrap();
+    tree.rename(&ROOT, &root, b"/usr/lib/b", &root, b"/usr/lib/c").unwrap();
+    assert_eq!(read(&mut tree, "/usr/lib/c/three"), b"333");
+    assert_eq!(try_read(&mut tree, "/usr/lib/b/three"), Err(Errno::ENOENT));
+    assert_eq!(read(&mut fork, "/usr/lib/a/two"), b"22");
+    assert_eq!(try_read(&mut fork, "/usr/lib/a/new"), Err(Errno::ENOENT));
+    for tree in [&tree, &fork] {
+        assert_eq!(tree.fsck(), Ok(()));
+        assert_eq!(counts(tree), (1, 1));
+    }
+}

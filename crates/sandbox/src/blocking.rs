@@ -60,12 +60,12 @@ impl Sandbox {
 
     /// Runs code in the sandbox's interpreter.
     pub fn python(&self, code: impl Into<Vec<u8>>) -> Result<PythonResult, Error> {
-        wait(self.0.python(code))
+        self.wait(self.0.python(code))
     }
 
     /// Runs code with input, timeout and listeners.
     pub fn python_with(&self, python: Python) -> Result<PythonResult, Error> {
-        wait(self.0.python_with(python))
+        self.wait(self.0.python_with(python))
     }
 
     /// Returns whether a command is running.

@@ -19,7 +19,7 @@ impl Allowlist {
     }
 
     /// Returns what is refused, if anything: the program by its own name, or the name it is called by.
-    pub(crate) fn refuses<'a>(&self, real_path: &'a [u8], called: &'a [u8]) -> Option<&'a [u8]> {
+    pub fn refuses<'a>(&self, real_path: &'a [u8], called: &'a [u8]) -> Option<&'a [u8]> {
         let (directory, name) = split(real_path);
         let named = PROGRAM_DIRECTORIES.contains(&directory) && self.0.contains(name);
         if !named && !self.0.contains(real_path) {

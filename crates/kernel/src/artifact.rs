@@ -15,6 +15,7 @@ use wasmtime::{Engine, Module};
 
 use crate::bulk;
 use crate::kernel::KernelError;
+use crate::memory::kept;
 use crate::program::ProgramSource;
 
 /// The directory of artifacts.
@@ -38,6 +39,12 @@ impl ArtifactCache {
             }
         });
         ArtifactCache { dir, engine_key }
+    }
+
+    /// Where a start image of the program with this hash is kept, made over the files that `files` stands for.
+    pub(crate) fn image_path(&self, sha256: &str, files: &str) -> Option<PathBuf> {
+        let name = format!("{sha256}-{}-{files}.{}.image", self.engine_key, kept::VERSION);
+        Some(self.dir.as_ref()?.join(name))
     }
 
     /// The compiled module, from its artifact or by compiling it now.
@@ -99,11 +106,15 @@ fn private_dir(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether this is a file that only this user can have written.
+pub(crate) fn is_own_file(meta: &fs::Metadata) -> bool {
+    // SAFETY: geteuid has no preconditions.
+    meta.is_file() && meta.uid() == unsafe { libc::geteuid() } && meta.mode() & 0o022 == 0
+}
+
 /// Maps an artifact, if it exists, belongs to this user and is complete.
 fn open_artifact(engine: &Engine, path: &Path) -> Option<Module> {
-    let meta = fs::symlink_metadata(path).ok()?;
-    // SAFETY: geteuid has no preconditions.
-    if !meta.is_file() || meta.uid() != unsafe { libc::geteuid() } || meta.mode() & 0o022 != 0 {
+    if !is_own_file(&fs::symlink_metadata(path).ok()?) {
         return None;
     }
     // SAFETY: the file lies in a directory only this user can write, under a name only `write_artifact` gives, which
@@ -119,11 +130,16 @@ fn open_artifact(engine: &Engine, path: &Path) -> Option<Module> {
 }
 
 fn write_artifact(path: &Path, code: &[u8]) -> io::Result<()> {
+    write_whole(path, |file| file.write_all(code))
+}
+
+/// Writes a file that appears with its name once it is complete.
+pub(crate) fn write_whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
     let written = (|| {
         let mut file =
             fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-        file.write_all(code)?;
+        write(&mut file)?;
         file.sync_all()?;
         fs::rename(&temporary, path)
     })();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use wardian_vfs::{Caller, Errno, FileKind, Handle, OpenFlags, Result, Seek, Tree};
 
-use crate::image::Image;
-use crate::pages::Page;
+use crate::memory::image::Image;
+use crate::memory::pages::Page;
 use crate::signal::Signals;
 use crate::stream::Standard;
 use crate::strings::Strings;
@@ -53,17 +53,22 @@ impl AtRest {
         self.rest.image.bytes_beyond(other.map(|other| &*other.rest.image))
     }
 
-    /// Prepares a clone of its tree for it: closes what only the processes left behind have open.
-    pub fn take_along(&self, tree: &mut Tree) {
+    /// Prepares a clone of a tree for all sessions of its machine: closes what only the processes left behind have open.
+    pub fn take_along<'a>(sessions: impl IntoIterator<Item = &'a AtRest>, tree: &mut Tree) {
+        tree.close_all_but(sessions.into_iter().flat_map(AtRest::handles));
+    }
+
+    /// Everything that it has open, each once.
+    fn handles(&self) -> impl Iterator<Item = &Handle> {
         let mut seen = Vec::new();
-        let handles = self.fds.iter().filter_map(|(_, fd)| match &fd.what {
+        let files = self.fds.iter().filter_map(move |(_, fd)| match &fd.what {
             Resting::File { description, handle, .. } if !seen.contains(description) => {
                 seen.push(*description);
                 Some(handle)
             }
             _ => None,
         });
-        tree.close_all_but(std::iter::once(&self.cwd).chain(handles));
+        std::iter::once(&self.cwd).chain(files)
     }
 }
 

@@ -1,6 +1,6 @@
 //! How many of the host's descriptors guests' memories and programs may use.
 //!
-//! A memory kept in a file (`template.rs`) holds a descriptor as long as a sandbox may need it, even while that sandbox
+//! A memory kept in a file (`memory/template.rs`) holds a descriptor as long as a sandbox may need it, even while that sandbox
 //! is idle; so does the code of a user's own program. Everything else in the process needs descriptors too: connections,
 //! mounted files, helpers. So memories use at most half of the process's descriptors, and beyond that are stored
 //! differently; programs use at most an eighth, and half of that while nobody runs them.

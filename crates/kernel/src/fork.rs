@@ -5,13 +5,12 @@
 //! which that closure is called. References it captured are valid there: they point to the same addresses.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use wardian_vfs::{Errno, Result};
 
-use crate::image::Inheritance;
 use crate::instance::{Ctx, Ending, Instance, Tenant};
 use crate::machine::Machine;
+use crate::memory::image::Inheritance;
 use crate::proc::{Pid, Process, Seed, Status};
 use crate::spawn;
 use crate::task;
@@ -76,15 +75,8 @@ impl Drop for Unborn<'_> {
 }
 
 fn add_child(machine: &Machine, parent: &Process) -> Result<Arc<Process>> {
-    let seed = Seed {
-        run: parent.run(),
-        fds: parent.fds.lock().clone(),
-        cwd: parent.cwd.lock().clone(),
-        umask: parent.umask.load(Ordering::Relaxed),
-        signals: parent.signals.lock().for_fork(),
-        argv: parent.argv.lock().clone(),
-        exe: parent.exe.lock().clone(),
-    };
+    let (fds, cwd) = (parent.fds.lock().clone(), parent.cwd.lock().clone());
+    let seed = Seed::of_parent(parent, fds, cwd);
     let mut table = machine.table();
     let group = table.get(parent.pid).map(|entry| entry.group);
     table.add(parent.pid, group, seed)

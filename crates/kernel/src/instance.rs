@@ -3,21 +3,25 @@
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
 
 use wardian_vfs::Errno;
 use wasmtime::{
-    Global, Memory, Mutability, ResourceLimiter, Store, StoreContextMut, Trap, UpdateDeadline, Val,
+    AsContextMut, Global, Memory, Mutability, ResourceLimiter, Store, StoreContextMut, Trap, UpdateDeadline,
+    Val,
 };
 
 use crate::admit::{TABLE_ELEMENT_BYTES, TABLE_ELEMENTS, TABLE_GROWTH};
 use crate::limits::FLAT_CHARGE;
 use crate::machine::Machine;
+use crate::memory::pages::{self, PAGE};
+use crate::memory::template::{Ground, Shared};
 use crate::proc::{Process, Status};
 use crate::program::Program;
 use crate::room::Berth;
 use crate::signal::{SIGABRT, SIGFPE, SIGKILL, SIGSEGV, Signal};
 use crate::strings::Strings;
-use crate::template::Ground;
 
 /// What host calls find in their store.
 pub(crate) struct Ctx {
@@ -30,6 +34,8 @@ pub(crate) struct Ctx {
     pub(crate) ground: Ground,
     /// Where the program wants to see that a signal waits for it.
     pub(crate) signal_word: Option<u32>,
+    /// What is charged for the pages of its start image that it wrote.
+    image_charge: ImageCharge,
 }
 
 /// The process that an instance runs.
@@ -49,8 +55,12 @@ impl Tenant {
         program: &Arc<Program>,
         env: Strings,
     ) -> Tenant {
-        let gauge =
-            Gauge { machine: machine.clone(), process: process.clone(), shared_start: program.system };
+        let gauge = Gauge {
+            machine: machine.clone(),
+            process: process.clone(),
+            shared_start: program.system,
+            mapped: 0,
+        };
         Tenant { machine: machine.clone(), process: process.clone(), program: program.clone(), env, gauge }
     }
 }
@@ -70,6 +80,8 @@ struct Gauge {
     process: Arc<Process>,
     /// The program's initial memory is shared by all who run it; a flat charge covers it.
     shared_start: bool,
+    /// Bytes of a start image: growing up to here is mapping it.
+    mapped: usize,
 }
 
 impl Gauge {
@@ -100,7 +112,8 @@ impl ResourceLimiter for Gauge {
         desired: usize,
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        Ok((current == 0 && self.shared_start) || self.charge((desired - current) as u64))
+        let more = desired.saturating_sub(current.max(self.mapped)) as u64;
+        Ok((current == 0 && self.shared_start) || more == 0 || self.charge(more))
     }
 
     fn table_growing(
@@ -175,11 +188,14 @@ impl Instance {
             stack_pointer: None,
             ground: Ground::default(),
             signal_word: None,
+            image_charge: ImageCharge::default(),
         };
         let mut store = Store::new(&engine, ctx);
         store.limiter(|ctx| &mut ctx.tenant.as_mut().expect("what grows is somebody's").gauge);
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(|store| {
+            let mut store = store;
+            account(&mut store);
             show_signals(store);
             Ok(UpdateDeadline::Yield(1))
         });
@@ -210,6 +226,7 @@ impl Instance {
         let ctx = self.store.data_mut();
         ctx.tenant = Some(tenant);
         ctx.signal_word = None;
+        ctx.image_charge = ImageCharge::default();
         self.store.set_epoch_deadline(1);
         self.berth = Some(berth);
         Ok(self)
@@ -254,6 +271,11 @@ impl Instance {
         function.call_async(&mut self.store, params).await.map_err(ending)
     }
 
+    /// Sets the stack back to where it begins, after a program has left in the middle.
+    pub(crate) fn unwind_stack(&mut self) -> Result<(), Errno> {
+        self.set_stack_pointer(self.stack_top)
+    }
+
     /// Returns the guest's stack pointer, 0 if the program does not export it.
     pub(crate) fn stack_pointer(&mut self) -> u32 {
         let global = self.store.data().stack_pointer;
@@ -263,6 +285,67 @@ impl Instance {
     pub(crate) fn set_stack_pointer(&mut self, to: u32) -> Result<(), Errno> {
         let global = self.store.data().stack_pointer.ok_or(Errno::ENOSYS)?;
         global.set(&mut self.store, Val::I32(to as i32)).map_err(|_| Errno::ENOSYS)
+    }
+}
+
+/// What is charged for the part of a memory that began as a start image.
+#[derive(Default)]
+struct ImageCharge {
+    pages: usize,
+    /// When the pages were last counted: on which thread, and how many faults that had had.
+    counted: Option<(Instant, ThreadId, i64)>,
+}
+
+/// The pages of a start image that are charged before any is written: what can be written between two counts.
+const WRITTEN_BETWEEN: usize = (2 << 20) / PAGE;
+/// Counting takes some tens of microseconds.
+const BETWEEN_COUNTS: Duration = Duration::from_millis(2);
+
+impl Ctx {
+    /// Notes that the memory is going to be mapped over a start image, or over what became of one.
+    pub(crate) fn share_start(&mut self, shared: Shared) -> Result<(), Errno> {
+        if shared.bytes == 0 {
+            return Ok(());
+        }
+        let Some(tenant) = &mut self.tenant else { return Err(Errno::EIO) };
+        tenant.gauge.mapped = shared.bytes;
+        self.charge_image(shared.own_pages + WRITTEN_BETWEEN).then_some(()).ok_or(Errno::ENOMEM)
+    }
+
+    /// Raises what is charged for it to this number of pages.
+    fn charge_image(&mut self, pages: usize) -> bool {
+        let more = pages.saturating_sub(self.image_charge.pages);
+        let charged = more == 0 || self.gauge.charge((more * PAGE) as u64);
+        if charged {
+            self.image_charge.pages += more;
+        }
+        charged
+    }
+}
+
+/// Charges a process for the pages of its start image that it wrote, now and then: at a tick of its computing and at its
+/// system calls. If there is no memory for them, it is killed: they are written already.
+pub(crate) fn account(store: &mut impl AsContextMut<Data = Ctx>) {
+    let mut store = store.as_context_mut();
+    let Some(memory) = store.data().memory.filter(|_| store.data().ground.shared().bytes > 0) else { return };
+    let (now, thread) = (Instant::now(), std::thread::current().id());
+    if let Some((last, _, _)) = store.data().image_charge.counted
+        && now.duration_since(last) < BETWEEN_COUNTS
+    {
+        return;
+    }
+    let faults = pages::faults();
+    let unchanged = |&(_, then, had): &(Instant, ThreadId, i64)| then == thread && had == faults;
+    if store.data().image_charge.counted.as_ref().is_some_and(unchanged) {
+        return;
+    }
+    let (bytes, ctx) = memory.data_and_store_mut(&mut store);
+    let written = ctx.ground.own_pages(bytes);
+    ctx.image_charge.counted = Some((now, thread, pages::faults()));
+    if !ctx.charge_image(written + WRITTEN_BETWEEN) {
+        ctx.process.run().cut_short();
+        // What is on the stack here is taken down at the end of this call or tick.
+        drop(ctx.machine.signal(&ctx.process.clone(), SIGKILL));
     }
 }
 

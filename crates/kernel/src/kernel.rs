@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
+use wardian_vfs::Tree;
 use wasmtime::{Config, Engine, Linker, Module, WasmFeatures};
 
 use crate::admit::{self, Admitted};
@@ -16,13 +17,14 @@ use crate::descriptors::{Share, Use};
 use crate::family::Family;
 use crate::imports::{Import, Imports};
 use crate::instance::Ctx;
+use crate::memory::trim::Trimmer;
 use crate::program::{Known, Later, Program, ProgramSource};
 use crate::program_cache::ProgramCache;
 use crate::room::Room;
 use crate::stack::StackPool;
+use crate::start_image::Shipped;
 use crate::tick::{Ticker, TickerGuard};
 use crate::tree_lock::TreeLock;
-use crate::trim::Trimmer;
 use crate::turns::Turns;
 use crate::{bulk, descriptors, sys, threads, wasi};
 
@@ -107,6 +109,8 @@ pub(crate) struct KernelInner {
     compiler: Compiler,
     compile_in_process: bool,
     programs: Mutex<ProgramCache>,
+    /// The files that start images are made over.
+    shipped: OnceLock<Shipped>,
 }
 
 impl Kernel {
@@ -147,7 +151,18 @@ impl Kernel {
             compiler: Compiler::new(config.compile_budget.unwrap_or_default()),
             compile_in_process: config.compile_in_process,
             programs,
+            shipped: OnceLock::new(),
         })))
+    }
+
+    pub(crate) fn of(inner: &Arc<KernelInner>) -> Kernel {
+        Kernel(inner.clone())
+    }
+
+    /// Says which files programs are prepared over: those that ship with Wardian, and nothing of a user's. `key` stands for
+    /// all of them. Programs are not prepared without; only the first call counts.
+    pub fn set_shipped_files(&self, tree: Tree, key: &str) {
+        let _ = self.0.shipped.set(Shipped { tree, key: key.to_owned() });
     }
 
     pub(crate) fn inner(&self) -> &Arc<KernelInner> {
@@ -170,10 +185,29 @@ impl Kernel {
         self.0.programs.lock().register(version, Known::Later(Arc::new(Later::new(source))));
     }
 
+    /// Returns the program that was registered for this content version, loading it if necessary, and what its processes
+    /// start from.
+    pub async fn registered(&self, version: u64) -> Result<Arc<Program>, KernelError> {
+        let failed = |why: String| KernelError::Program(format!("of version {version}"), why);
+        let known = self.0.programs.lock().registered(version);
+        let program = match known.ok_or_else(|| failed("it was not registered".to_owned()))? {
+            Known::Ready(program) => program,
+            Known::Later(later) => self.0.load_later(&later).await.map_err(failed)?,
+        };
+        if program.prepares {
+            self.0.start_image(&program).await;
+        }
+        Ok(program)
+    }
+
     /// Loads all of those now. Blocks.
     pub fn load_all(&self, progress: &dyn Fn(&str)) -> Result<(), KernelError> {
         let later = self.0.programs.lock().later();
-        later.into_iter().try_for_each(|later| later.get(|source| self.load(source, progress)).map(drop))
+        later.into_iter().try_for_each(|later| {
+            let program = later.get(|source| self.load(source, progress))?;
+            self.0.prepare(&program, progress);
+            Ok(())
+        })
     }
 
     /// Returns every function that guests can import.
@@ -222,6 +256,14 @@ impl KernelInner {
         &self.turns
     }
 
+    pub(crate) fn artifacts(&self) -> &ArtifactCache {
+        &self.artifacts
+    }
+
+    pub(crate) fn shipped(&self) -> Option<&Shipped> {
+        self.shipped.get()
+    }
+
     pub(crate) fn compiler(&self) -> &Compiler {
         &self.compiler
     }
@@ -264,7 +306,7 @@ impl KernelInner {
 
     fn load(&self, source: &ProgramSource, progress: &dyn Fn(&str)) -> Result<Arc<Program>, KernelError> {
         let module = self.artifacts.load(&self.engine, source, progress)?;
-        Program::new(&source.name, module, &self.linker, None)
+        Program::new(&source.name, module, &self.linker, &source.sha256, None)
     }
 
     /// Compiles a user's own program, which was admitted. `held` is dropped when nothing of the compiler is left.
@@ -308,7 +350,7 @@ impl KernelInner {
         let descriptor = Share::take(Use::Code).map_err(|_| {
             CompileError::Unavailable("too many programs are running; try again later".to_owned())
         })?;
-        Program::new("user program", module, &self.linker, Some((admitted, charge, descriptor)))
+        Program::new("user program", module, &self.linker, "", Some((admitted, charge, descriptor)))
             .map_err(|error| CompileError::Refused(error.to_string()))
     }
 }

@@ -16,7 +16,7 @@
 //!
 //! Reading order: `kernel`, `machine`, `proc`, `task`, `schedule`; then what a process does: `spawn`, `fork`, `wait`,
 //! `signal`, `fd`, `pipe`, `tty`, `open`, `io`; where programs come from: `user_program`, `admit`, `compiler`, `reexec`,
-//! `program_cache`; then `pages`, `template`, `image`, `at_rest` and `session`; `wasi` and `sys` are the system calls
+//! `program_cache`; then `memory`, `at_rest` and `session`; `wasi` and `sys` are the system calls
 //! themselves.
 
 mod admit;
@@ -37,7 +37,6 @@ mod foreign;
 mod fork;
 mod gate;
 mod host_program;
-mod image;
 mod imports;
 mod input;
 mod instance;
@@ -45,10 +44,10 @@ mod io;
 mod kernel;
 mod limits;
 mod machine;
+mod memory;
 mod open;
 mod order;
 mod outlet;
-mod pages;
 mod pause;
 mod pipe;
 mod proc;
@@ -65,16 +64,15 @@ mod spare;
 mod spawn;
 mod stack;
 mod start;
+mod start_image;
 mod stock;
 mod stream;
 mod strings;
 mod sys;
 mod task;
-mod template;
 mod threads;
 mod tick;
 mod tree_lock;
-mod trim;
 mod tty;
 mod turns;
 mod user_program;
@@ -87,14 +85,15 @@ pub use at_rest::{AtRest, Packed, PackedFd, PackedFile, PackedPlace};
 pub use descriptors::raise_limit as raise_descriptor_limit;
 pub use family::Family;
 pub use host_program::{HostCall, HostInput, HostOutput, HostProgram, HostRun};
-pub use image::Image;
 pub use imports::Import;
 pub use input::{Input, Source, SourceRead};
 pub use kernel::{CompileBudget, Kernel, KernelConfig, KernelError};
 pub use limits::Limits;
 pub use machine::{Census, HostPrograms, Machine, Rules};
+pub use memory::image::Image;
+pub use memory::pages::Page;
+pub use memory::trim::tune_allocator;
 pub use order::{Order, Part, Stream};
-pub use pages::Page;
 pub use proc::{Pid, Status};
 pub use program::{Program, ProgramSource};
 pub use run::Usage;
@@ -104,5 +103,4 @@ pub use spare::Spares;
 pub use start::{Start, Started};
 pub use stream::{Ended, Output, Piece, Sink, Standard};
 pub use tree_lock::TreeGuard;
-pub use trim::tune_allocator;
 pub use tty::{Mode, Terminal};

@@ -91,13 +91,38 @@ pub(crate) struct Process {
 
 /// What a new process starts with.
 pub(crate) struct Seed {
-    pub(crate) run: Arc<Run>,
-    pub(crate) fds: FdTable,
-    pub(crate) cwd: Cwd,
-    pub(crate) umask: u32,
-    pub(crate) signals: Signals,
-    pub(crate) argv: Strings,
-    pub(crate) exe: Arc<[u8]>,
+    run: Arc<Run>,
+    fds: FdTable,
+    cwd: Cwd,
+    umask: u32,
+    signals: Signals,
+    argv: Strings,
+    exe: Arc<[u8]>,
+}
+
+impl Seed {
+    /// Describes a process that the host starts.
+    pub(crate) fn of_host(run: Arc<Run>, fds: FdTable, cwd: Cwd, argv: Strings, exe: &[u8]) -> Seed {
+        Seed { run, fds, cwd, umask: 0o022, signals: Signals::default(), argv, exe: Arc::from(exe) }
+    }
+
+    /// Describes a child that continues with its parent's program.
+    pub(crate) fn of_parent(parent: &Process, fds: FdTable, cwd: Cwd) -> Seed {
+        Seed {
+            run: parent.run(),
+            fds,
+            cwd,
+            umask: parent.umask.load(Ordering::Relaxed),
+            signals: parent.signals.lock().for_fork(),
+            argv: parent.argv.lock().clone(),
+            exe: parent.exe.lock().clone(),
+        }
+    }
+
+    /// Describes the same process with a program of its own.
+    pub(crate) fn with_program(self, argv: Strings, exe: Arc<[u8]>) -> Seed {
+        Seed { signals: self.signals.for_new_program(), argv, exe, ..self }
+    }
 }
 
 impl Process {

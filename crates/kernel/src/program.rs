@@ -10,9 +10,9 @@ use wasmtime::{InstancePre, Linker, Module};
 use crate::admit::{Admitted, MAPPINGS};
 use crate::descriptors::Share;
 use crate::family::CodeCharge;
-use crate::image::Image;
 use crate::instance::Ctx;
 use crate::kernel::KernelError;
+use crate::memory::image::Image;
 use crate::stock::Stock;
 
 /// A program that ships with Wardian, before it is compiled.
@@ -39,6 +39,12 @@ pub struct Program {
     mappings: usize,
     /// It has what fork needs.
     pub(crate) forks: bool,
+    /// It has what a start image needs.
+    pub(crate) prepares: bool,
+    /// The hash of its WebAssembly, if it ships with Wardian.
+    pub(crate) hash: String,
+    /// What its processes start from, if it can be prepared.
+    pub(crate) start: OnceCell<Option<Arc<Image>>>,
     /// Its memory after start-up, captured once: every session of it starts from there.
     pub(crate) template: OnceCell<Arc<Image>>,
     /// Instances of it that were used and wiped.
@@ -55,12 +61,14 @@ impl Program {
         name: &str,
         module: Module,
         linker: &Linker<Ctx>,
+        hash: &str,
         user: Option<(Admitted, CodeCharge, Share)>,
     ) -> Result<Arc<Program>, KernelError> {
         let system = user.is_none();
         let native = module.imports().any(|import| import.module() == crate::sys::MODULE);
         let has = |export: &str| module.exports().any(|e| e.name() == export);
         let forks = has("__stack_pointer") && has("__wardian_fork_entry");
+        let prepares = system && ["__stack_pointer", "wardian_prepare", "wardian_start"].into_iter().all(has);
         let pre = linker
             .instantiate_pre(&module)
             .map_err(|e| KernelError::Program(name.to_owned(), format!("{e:#}")))?;
@@ -77,6 +85,9 @@ impl Program {
             instance_bytes,
             mappings,
             forks,
+            prepares,
+            hash: hash.to_owned(),
+            start: OnceCell::new(),
             template: OnceCell::new(),
             stock: Stock::new(system),
             code,

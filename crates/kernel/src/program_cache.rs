@@ -40,6 +40,11 @@ impl ProgramCache {
     }
 
     /// Programs that ship with Wardian and were not loaded when registered.
+    pub(crate) fn registered(&self, version: u64) -> Option<Known> {
+        self.system.get(&version).cloned()
+    }
+
+    /// Those that are loaded when they are first started.
     pub(crate) fn later(&self) -> Vec<Arc<Later>> {
         let later = |known: &Known| if let Known::Later(later) = known { Some(later.clone()) } else { None };
         self.system.values().filter_map(later).collect()

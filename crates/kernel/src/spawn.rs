@@ -14,8 +14,9 @@ use crate::proc::{Pid, Process, Seed, Status};
 use crate::program::{Known, Later, Program};
 use crate::room::Berth;
 use crate::signal::SIGKILL;
+use crate::start_image::Started;
 use crate::strings::{MAX_ARGUMENTS, Strings};
-use crate::{foreign, host_program, task, user_program};
+use crate::{foreign, host_program, start_image, task, user_program};
 
 /// The most strings, arguments and environment together, that a host program is given: each becomes several small
 /// allocations there.
@@ -246,15 +247,7 @@ pub(crate) fn spawn(
     let berth = machine.kernel().room().take(machine.gate().sandbox())?;
     let fds = inherited(&parent.fds.lock(), moves)?;
     let cwd = cwd.unwrap_or_else(|| parent.cwd.lock().clone());
-    let seed = Seed {
-        run: parent.run(),
-        fds,
-        cwd,
-        umask: parent.umask.load(Ordering::Relaxed),
-        signals: parent.signals.lock().for_new_program(),
-        argv: request.argv.clone(),
-        exe: request.exe.clone(),
-    };
+    let seed = Seed::of_parent(parent, fds, cwd).with_program(request.argv.clone(), request.exe.clone());
     let child = {
         let mut table = machine.table();
         let member_of = match group {
@@ -353,6 +346,10 @@ async fn run_once(
         tracing::debug!(%errno, "cannot prepare descriptors");
         return (Ending::Status(Status::Exited(126)), None);
     }
+    let berth = match start_image::start(machine, process, program, &request.env, berth).await {
+        Started::Ended(ending, instance) => return (ending, instance),
+        Started::Not(berth) => berth,
+    };
     let tenant = Tenant::new(machine, process, program, request.env.clone());
     let Ok(mut instance) = Instance::start_at_once(tenant, berth).await else {
         process.run().cut_short();

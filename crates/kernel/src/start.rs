@@ -11,7 +11,7 @@ use crate::machine::Machine;
 use crate::outlet::Outlet;
 use crate::proc::{Pid, Process, Seed, Status};
 use crate::run::{Run, Usage};
-use crate::signal::{SIGKILL, Signal, Signals};
+use crate::signal::{SIGKILL, Signal};
 use crate::stream::{Output, Standard};
 use crate::strings::Strings;
 use crate::tty::Terminal;
@@ -83,15 +83,7 @@ impl Machine {
         }
         let run = Arc::new(Run::at(start.terminal.clone()));
         let (argv, env) = (Strings::given(&start.argv)?, Strings::given(&start.env)?);
-        let seed = Seed {
-            run: run.clone(),
-            fds,
-            cwd,
-            umask: 0o022,
-            signals: Signals::default(),
-            argv: argv.clone(),
-            exe: Arc::from(&start.path[..]),
-        };
+        let seed = Seed::of_host(run.clone(), fds, cwd, argv.clone(), &start.path);
         let process = self.table().add(0, None, seed)?;
         if let Some(terminal) = &start.terminal {
             terminal.attach(self, process.pid);

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 
 use crate::instance::Instance;
-use crate::pages::{self, PAGE, Page, page};
+use crate::memory::pages::{self, PAGE, Page, page};
 
 /// How many idle instances of a program are kept.
 const KEPT: usize = 16;

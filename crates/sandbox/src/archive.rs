@@ -4,12 +4,14 @@
 //! "WARDIAN\0"  version  length  SHA-256 of what follows
 //! zstd ┬ the shell: which programs it belongs to, directory, descriptors, signals, its memory's pages
 //!      ├ the history
+//!      ├ since version 2, the interpreters: each its name, and like the shell
 //!      └ the files, as a tar
 //! ```
 //!
 //! An archive can come from anywhere, so nothing in it is trusted: it is checked, unpacked next to the sandbox within
 //! its limits and a budget (`budget.rs`), and replaces the sandbox's state only once all of it is there.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
@@ -22,11 +24,14 @@ use crate::budget::{Budget, Metered};
 use crate::error::{Error, lost};
 use crate::history::{History, HistoryEntry};
 use crate::options::Limits;
-use crate::sandbox::{Sandbox, bury};
+use crate::python::{MOST_INTERPRETERS, check_name};
+use crate::sandbox::{RestOfAll, Sandbox, bury};
 use crate::snapshot::Value;
 
 const MAGIC: &[u8; 8] = b"WARDIAN\0";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// The oldest that can be read.
+const OLDEST: u32 = 1;
 /// Magic, version, length and hash.
 const HEADER: usize = 8 + 4 + 8 + 32;
 const COMPRESSION: i32 = 3;
@@ -42,7 +47,7 @@ pub enum ArchiveError {
     #[error("not an archive of a sandbox")]
     Foreign,
     /// This library does not know its version.
-    #[error("an archive of version {0}; this library reads version {VERSION}")]
+    #[error("an archive of version {0}; this library reads versions {OLDEST} to {VERSION}")]
     Version(u32),
     /// It is incomplete or damaged.
     #[error("damaged archive: {0}")]
@@ -94,7 +99,7 @@ impl Sandbox {
         self.check_audit()?;
         let value = self.value(&session).await;
         drop(session);
-        let programs = self.inner().system.programs_hash.clone();
+        let programs = self.hashes();
         let packing = self.kernel().spawn_blocking(move || pack(&value, &programs, max));
         let archive = packing.await.map_err(lost)?.map_err(|error| match error.kind() {
             std::io::ErrorKind::FileTooLarge => ArchiveError::TooLong(max),
@@ -113,6 +118,9 @@ impl Sandbox {
         let (fresh, limits, programs) = self.import_base();
         let unpacking = self.kernel().spawn_blocking(move || unpack(&archive, fresh, &limits, &programs));
         let Value { tree, rest, history } = unpacking.await.map_err(lost)??;
+        if !rest.interpreters.is_empty() {
+            self.load_python().await?;
+        }
         let old = self.become_value(session, tree, &rest, history)?;
         bury(&old).await;
         self.inner().record(Event::Import { bytes, shell: true });
@@ -133,10 +141,21 @@ impl Sandbox {
     }
 
     /// The starting point of an import: the files the sandbox was built with.
-    fn import_base(&self) -> (Tree, Limits, String) {
+    fn import_base(&self) -> (Tree, Limits, Hashes) {
         let inner = self.inner();
-        (inner.setup.fresh.clone(), inner.setup.limits, inner.system.programs_hash.clone())
+        (inner.setup.fresh.clone(), inner.setup.limits, self.hashes())
     }
+
+    fn hashes(&self) -> Hashes {
+        let system = &self.inner().system;
+        Hashes { shell: system.programs_hash.clone(), python: system.python_hash.clone() }
+    }
+}
+
+/// Which programs an archive's residents belong to.
+struct Hashes {
+    shell: String,
+    python: String,
 }
 
 /// Bytes in memory, up to a maximum.
@@ -167,11 +186,16 @@ fn innermost(error: TarError) -> std::io::Error {
     }
 }
 
-fn pack(value: &Value, programs: &str, max: usize) -> std::io::Result<Vec<u8>> {
+fn pack(value: &Value, programs: &Hashes, max: usize) -> std::io::Result<Vec<u8>> {
     let mut archive = Capped { bytes: vec![0; HEADER], max };
     let mut out = Encoder(zstd::stream::write::Encoder::new(&mut archive, COMPRESSION)?);
-    out.shell(&value.rest.pack(&value.tree)?, programs)?;
+    out.shell(&value.rest.shell.pack(&value.tree)?, &programs.shell)?;
     out.history(&value.history)?;
+    out.number(value.rest.interpreters.len() as u64)?;
+    for (name, rest) in &value.rest.interpreters {
+        out.bytes(name.as_bytes())?;
+        out.shell(&rest.pack(&value.tree)?, &programs.python)?;
+    }
     let options = TarOptions { format: TarFormat::Pax, own_only: true };
     value.tree.export_tar(b"/", options, &mut out.0).map_err(innermost)?;
     out.0.finish()?;
@@ -184,17 +208,17 @@ fn pack(value: &Value, programs: &str, max: usize) -> std::io::Result<Vec<u8>> {
     Ok(archive)
 }
 
-/// Returns the payload of a complete, undamaged archive.
-fn payload(archive: &[u8]) -> Result<&[u8], ArchiveError> {
+/// Returns the version and the payload of a complete, undamaged archive.
+fn payload(archive: &[u8]) -> Result<(u32, &[u8]), ArchiveError> {
     let rest = archive.strip_prefix(MAGIC).ok_or(ArchiveError::Foreign)?;
     let Some((header, payload)) = rest.split_at_checked(HEADER - MAGIC.len()) else {
         return damaged("it ends in its header");
     };
     let (version, rest) = header.split_at(4);
     let (length, hash) = rest.split_at(8);
-    match u32::from_le_bytes(version.try_into().expect("four bytes")) {
-        VERSION => {}
-        other => return Err(ArchiveError::Version(other)),
+    let version = u32::from_le_bytes(version.try_into().expect("four bytes"));
+    if !(OLDEST..=VERSION).contains(&version) {
+        return Err(ArchiveError::Version(version));
     }
     if u64::from_le_bytes(length.try_into().expect("eight bytes")) != payload.len() as u64 {
         return damaged("it is not as long as it says");
@@ -202,35 +226,56 @@ fn payload(archive: &[u8]) -> Result<&[u8], ArchiveError> {
     if Sha256::digest(payload)[..] != *hash {
         return damaged("its checksum does not match");
     }
-    Ok(payload)
+    Ok((version, payload))
 }
 
-/// Reads an archive up to its files.
-fn open<'a>(archive: &'a [u8], limits: &Limits) -> Result<(Decoder<'a>, Shell, History), ArchiveError> {
-    let mut decoder = zstd::stream::read::Decoder::with_buffer(payload(archive)?)?;
+/// An archive up to its files.
+struct Opened<'a> {
+    input: Decoder<'a>,
+    shell: Shell,
+    history: History,
+    interpreters: Vec<(String, Shell)>,
+}
+
+fn open<'a>(archive: &'a [u8], limits: &Limits) -> Result<Opened<'a>, ArchiveError> {
+    let (version, payload) = payload(archive)?;
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(payload)?;
     decoder.window_log_max(WINDOW_LOG)?;
     let budget = Budget::new(limits);
     let mut input = Decoder { input: Metered::new(decoder, &budget), budget };
     let shell = input.shell(limits)?;
     let history = input.history()?;
-    Ok((input, shell, history))
+    let interpreters = if version >= 2 { input.interpreters(limits)? } else { Vec::new() };
+    Ok(Opened { input, shell, history, interpreters })
 }
 
-fn unpack(archive: &[u8], mut tree: Tree, limits: &Limits, programs: &str) -> Result<Value, ArchiveError> {
-    let (mut input, shell, history) = open(archive, limits)?;
-    if shell.programs != programs {
-        return Err(ArchiveError::OtherPrograms { theirs: shell.programs, ours: programs.to_owned() });
+fn unpack(archive: &[u8], mut tree: Tree, limits: &Limits, programs: &Hashes) -> Result<Value, ArchiveError> {
+    let Opened { mut input, shell, history, interpreters } = open(archive, limits)?;
+    let python = interpreters.iter().map(|(_, each)| (each, &programs.python));
+    for (found, ours) in std::iter::once((&shell, &programs.shell)).chain(python) {
+        if found.programs != *ours {
+            return Err(ArchiveError::OtherPrograms { theirs: found.programs.clone(), ours: ours.clone() });
+        }
     }
     input.files(&mut tree)?;
-    let rest = AtRest::unpack(shell.packed, &mut tree).map_err(|errno| match errno {
+    let mut wake = |packed| AtRest::unpack(packed, &mut tree).map_err(cannot_wake);
+    let shell = wake(shell.packed)?;
+    let mut all = BTreeMap::new();
+    for (name, each) in interpreters {
+        all.insert(name, wake(each.packed)?);
+    }
+    Ok(Value { tree, rest: RestOfAll { shell, interpreters: all }, history })
+}
+
+fn cannot_wake(errno: Errno) -> ArchiveError {
+    match errno {
         Errno::ENOSPC => ArchiveError::TooLarge("there is no space for a file the shell has open".to_owned()),
         errno => ArchiveError::Damaged(format!("its shell cannot be put together: {errno}")),
-    })?;
-    Ok(Value { tree, rest, history })
+    }
 }
 
 fn unpack_files(archive: &[u8], tree: &mut Tree, limits: &Limits) -> Result<(), ArchiveError> {
-    open(archive, limits)?.0.files(tree)
+    open(archive, limits)?.input.files(tree)
 }
 
 /// A shell as stored in an archive.
@@ -368,6 +413,22 @@ impl Decoder<'_> {
         let pages = self.pages(memory_size)?;
         let packed = Packed { env, cwd, umask, signals, fds, memory_size, stack_pointer, pages };
         Ok(Shell { programs, packed })
+    }
+
+    fn interpreters(&mut self, limits: &Limits) -> Result<Vec<(String, Shell)>, ArchiveError> {
+        let count = self.number()?;
+        if count > MOST_INTERPRETERS as u64 {
+            return Err(ArchiveError::TooLarge(format!("it has {count} interpreters")));
+        }
+        let mut all = Vec::new();
+        for _ in 0..count {
+            let name = String::from_utf8(self.bytes()?).or_else(|_| damaged("an interpreter has no name"))?;
+            if check_name(&name).is_err() {
+                return damaged("an interpreter has no name");
+            }
+            all.push((name, self.shell(limits)?));
+        }
+        Ok(all)
     }
 
     fn pages(&mut self, memory_size: u64) -> Result<Vec<(u32, Arc<Page>)>, ArchiveError> {

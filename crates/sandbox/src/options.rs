@@ -46,7 +46,7 @@ impl Default for Limits {
             command_bytes: 64 << 10,
             fs_bytes: 256 << 20,
             file_count: 1_000_000,
-            memory_bytes: 256 << 20,
+            memory_bytes: 1 << 30,
             processes: 64,
             open_files: 256,
         }
@@ -304,7 +304,8 @@ impl Builder {
             }
         };
         let env = self.environment()?;
-        let (setup, tree) = self.set_up(&system).await?;
+        let (mut setup, tree) = self.set_up(&system).await?;
+        setup.environment.clone_from(&env);
         Sandbox::start(system, setup, tree, env).await
     }
 
@@ -346,6 +347,7 @@ impl Builder {
             background_timeout: self.background_timeout,
             on_kill: self.on_kill,
             cwd: self.cwd,
+            environment: Vec::new(),
             rules: Rules {
                 allowed: self.tool_allowlist,
                 host_programs,
@@ -438,6 +440,8 @@ pub(crate) struct Setup {
     pub(crate) background_timeout: Option<Duration>,
     pub(crate) on_kill: OnKill,
     pub(crate) cwd: String,
+    /// The variables that residents start with.
+    pub(crate) environment: Vec<Vec<u8>>,
     pub(crate) rules: Rules,
     pub(crate) audit: Option<AuditLog>,
     /// The directory for journals.

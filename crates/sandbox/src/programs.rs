@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
 use wardian_kernel::{KernelError, ProgramSource};
 use wardian_vfs::{Content, Errno};
 
@@ -27,6 +28,19 @@ pub(crate) const LATER: &[Shipped] = &[
 ];
 
 const MANIFEST: &str = include_str!("../../../guests/dist/MANIFEST");
+
+/// The name of Python's program.
+pub(crate) const PYTHON: &str = "python3";
+
+/// Returns the hash of its WebAssembly.
+pub(crate) fn python_hash() -> Result<&'static str, KernelError> {
+    Shipped { name: PYTHON, compressed: &[] }.sha256()
+}
+
+/// Stands for all that ships: programs and libraries.
+pub(crate) fn key() -> String {
+    Sha256::digest(MANIFEST).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
 
 /// What the manifest says about a program.
 struct Recorded {

@@ -137,7 +137,12 @@ pub(crate) fn judge(finished: &Finished) -> (u8, Option<ErrorClass>) {
 }
 
 /// Wardian's own message about a command, appended to its standard error.
-pub(crate) fn note(finished: &Finished, timeout: Option<Duration>, limits: &Limits) -> Option<String> {
+pub(crate) fn note(
+    finished: &Finished,
+    who: &str,
+    timeout: Option<Duration>,
+    limits: &Limits,
+) -> Option<String> {
     let mut lines: Vec<String> = finished
         .denied
         .iter()
@@ -150,10 +155,10 @@ pub(crate) fn note(finished: &Finished, timeout: Option<Duration>, limits: &Limi
         }
         (Verdict::Cancelled, _) => lines.push("wardian: cancelled".to_owned()),
         (Verdict::Killed(_), Some(limit)) => {
-            lines.push(format!("wardian: the shell was killed: {}", reached(limit)));
+            lines.push(format!("wardian: {who} was killed: {}", reached(limit)));
         }
         (Verdict::Killed(signal), None) => {
-            lines.push(format!("wardian: the shell was killed by signal {signal}"));
+            lines.push(format!("wardian: {who} was killed by signal {signal}"));
         }
         (Verdict::Exited(_), Some(limit)) if finished.cut_short => {
             lines.push(format!("wardian: a process was killed: {}", reached(limit)));

@@ -183,7 +183,12 @@ struct InProgress {
     machine: Arc<Machine>,
     output: Arc<Output>,
     timeout: Option<Duration>,
+    /// Which interpreter runs it, if not the shell.
+    interpreter: Option<String>,
 }
+
+/// The most bytes of an answer of the shell.
+const SHELL_ANSWER: usize = 16 << 20;
 
 impl Sandbox {
     /// Runs a script.
@@ -194,11 +199,20 @@ impl Sandbox {
     /// Runs a script with its input, timeout and listeners. Commands of one sandbox run one after the other, in the
     /// order in which they came; the clock starts when a command does. Dropping the future ends the command.
     pub async fn run_with(&self, run: Run) -> Result<RunResult, Error> {
+        Ok(self.execute(run, None).await?.0)
+    }
+
+    /// Runs a script in the shell or, if one is named, code in an interpreter, whose answer comes with the result.
+    pub(crate) async fn execute(
+        &self,
+        run: Run,
+        interpreter: Option<String>,
+    ) -> Result<(RunResult, Option<Vec<u8>>), Error> {
         let limits = *self.limits();
         if run.command.len() > limits.command_bytes {
             self.live()?;
             self.inner().record(Event::LimitExceeded { limit: "commandBytes" });
-            return Ok(RunResult::too_long(run.command.len(), limits.command_bytes));
+            return Ok((RunResult::too_long(run.command.len(), limits.command_bytes), None));
         }
         for (name, value) in &run.env {
             check_variable(name, value)?;
@@ -208,12 +222,16 @@ impl Sandbox {
             self.check_directory(cwd).await?;
         }
         self.check_audit()?;
+        if let Some(name) = &interpreter {
+            self.start_interpreter(&session, name).await?;
+        }
         let (sinks, pumping) = connect(run.on_stdout, run.on_stderr, run.on_output);
         let progress = InProgress {
             sandbox: self.clone(),
             machine: self.machine(),
             output: Output::new([limits.stdout_bytes, limits.stderr_bytes], sinks),
             timeout: run.timeout.unwrap_or(self.inner().setup.timeout),
+            interpreter,
         };
         let cancel = run.cancel;
         let cwd = run.cwd.map(|cwd| String::from_utf8_lossy(&self.absolute(cwd)).into_owned());
@@ -261,7 +279,7 @@ impl Sandbox {
         let dropped = CancelOnDrop(Some(cancel));
         let task = self.kernel().spawn(async move {
             let _running = running;
-            session.ask(question).await
+            session.ask(question, SHELL_ANSWER).await
         });
         let (_, answer) = task.await.map_err(lost)?;
         dropped.disarm();
@@ -295,12 +313,22 @@ impl Sandbox {
 
 impl InProgress {
     /// On the kernel's runtime, so that it comes to its end also when nobody waits for it any more.
-    async fn run(self, mut session: SessionGuard, command: Command, running: Running) -> RunResult {
+    async fn run(
+        self,
+        mut session: SessionGuard,
+        command: Command,
+        running: Running,
+    ) -> (RunResult, Option<Vec<u8>>) {
         let inner = self.sandbox.inner();
-        inner.history.lock().add(&command.script);
+        if self.interpreter.is_none() {
+            inner.history.lock().add(&command.script);
+        }
         inner.record(Event::CommandStart { command: &command.script });
         let start = Instant::now();
-        let finished = session.run(command).await;
+        let (finished, answer) = match &self.interpreter {
+            None => (session.run(command).await, None),
+            Some(name) => self.sandbox.ask_interpreter(&session, name, command).await,
+        };
         let duration = start.elapsed();
         let peak_memory_bytes = self.machine.peak_memory();
         drop(running);
@@ -308,7 +336,7 @@ impl InProgress {
         drop(session);
         inner.system.pool.note_warm(inner);
         // Only now, since a listener may take its time and the next command need not wait for it.
-        self.report(finished, duration, peak_memory_bytes).await
+        (self.report(finished, duration, peak_memory_bytes).await, answer)
     }
 
     fn record(&self, finished: &Finished, duration: Duration) {
@@ -329,7 +357,8 @@ impl InProgress {
 
     async fn report(&self, finished: Finished, duration: Duration, peak_memory_bytes: u64) -> RunResult {
         let (exit_code, error_class) = judge(&finished);
-        let message = note(&finished, self.timeout, self.sandbox.limits());
+        let who = if self.interpreter.is_some() { "the interpreter" } else { "the shell" };
+        let message = note(&finished, who, self.timeout, self.sandbox.limits());
         let Ended { stdout, stderr, cut, order } = self.output.end(message.as_deref()).await;
         let truncated = Truncated { stdout: cut[0], stderr: cut[1] };
         let cut =

@@ -1,5 +1,6 @@
 //! A sandbox: a current value and, while a command runs, the machine that computes the next one.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,6 +13,7 @@ use crate::audit::{self, Event};
 use crate::error::{Error, lost};
 use crate::history::History;
 use crate::options::{Builder, Limits, Setup};
+use crate::python;
 use crate::system::System;
 
 /// A sandbox. Cloning the handle shares it; [`Sandbox::fork`] creates another. Dropping the last handle destroys it.
@@ -29,7 +31,25 @@ pub(crate) struct Inner {
     /// How to cancel the running command.
     pub(crate) running: Arc<Mutex<Option<Arc<Notify>>>>,
     pub(crate) history: Mutex<History>,
+    /// The interpreters, by name. Whoever has the shell has them, too.
+    pub(crate) interpreters: Mutex<BTreeMap<String, Session>>,
     destroyed: AtomicBool,
+}
+
+/// The resident programs of a sandbox: its shell and its interpreters.
+type Residents = (Session, BTreeMap<String, Session>);
+
+/// All of them between two commands.
+#[derive(Clone)]
+pub(crate) struct RestOfAll {
+    pub(crate) shell: AtRest,
+    pub(crate) interpreters: BTreeMap<String, AtRest>,
+}
+
+impl RestOfAll {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &AtRest> {
+        std::iter::once(&self.shell).chain(self.interpreters.values())
+    }
 }
 
 /// The shell, while no one else has it.
@@ -42,6 +62,7 @@ impl Inner {
             && let Some(session) = session.as_mut()
         {
             session.cool();
+            self.interpreters.lock().values_mut().for_each(Session::cool);
         }
     }
 
@@ -96,7 +117,7 @@ impl Sandbox {
             Ok(session) => session,
             Err(errno) => return Err(Error::refused(errno, &cwd)),
         };
-        let sandbox = Sandbox::over(system, setup, machine, session, History::default());
+        let sandbox = Sandbox::over(system, setup, machine, (session, BTreeMap::new()), History::default());
         sandbox.check_audit()?;
         sandbox.inner().record(Event::Create);
         Ok(sandbox)
@@ -106,7 +127,7 @@ impl Sandbox {
         system: Arc<System>,
         setup: Arc<Setup>,
         machine: Arc<Machine>,
-        session: Session,
+        (session, interpreters): Residents,
         history: History,
     ) -> Sandbox {
         system.alive.fetch_add(1, Ordering::SeqCst);
@@ -118,15 +139,16 @@ impl Sandbox {
             session: Arc::new(AsyncMutex::new(Some(session))),
             running: Arc::default(),
             history: Mutex::new(history),
+            interpreters: Mutex::new(interpreters),
             destroyed: AtomicBool::new(false),
         }))
     }
 
     /// Creates another sandbox of the same system and setup, with this value.
-    pub(crate) fn beside(&self, tree: Tree, rest: &AtRest, history: History) -> Result<Sandbox, Error> {
+    pub(crate) fn beside(&self, tree: Tree, rest: &RestOfAll, history: History) -> Result<Sandbox, Error> {
         let (system, setup) = (self.0.system.clone(), self.0.setup.clone());
-        let (machine, session) = put_in_machine(&system, &setup, tree, rest)?;
-        Ok(Sandbox::over(system, setup, machine, session, history))
+        let (machine, residents) = put_in_machine(&system, &setup, tree, rest)?;
+        Ok(Sandbox::over(system, setup, machine, residents, history))
     }
 
     /// Replaces its value by this one. Kills whatever runs. Returns the old machine, to [`bury`].
@@ -134,13 +156,15 @@ impl Sandbox {
         &self,
         mut session: SessionGuard,
         tree: Tree,
-        rest: &AtRest,
+        rest: &RestOfAll,
         history: History,
     ) -> Result<Arc<Machine>, Error> {
-        let (machine, new) = put_in_machine(&self.0.system, &self.0.setup, tree, rest)?;
+        let (machine, (new, interpreters)) = put_in_machine(&self.0.system, &self.0.setup, tree, rest)?;
         let old = std::mem::replace(&mut *self.0.machine.lock(), machine);
         old.close();
         *session = new;
+        let before = std::mem::replace(&mut *self.0.interpreters.lock(), interpreters);
+        drop(before);
         *self.0.history.lock() = history;
         Ok(old)
     }
@@ -239,7 +263,8 @@ impl Sandbox {
         let machine = self.machine();
         // Those that wait to run find no shell when it is their turn.
         let session = self.0.session.lock().await.take();
-        drop(session);
+        let interpreters = std::mem::take(&mut *self.0.interpreters.lock());
+        drop((session, interpreters));
         machine.close();
         bury(&machine).await;
     }
@@ -269,11 +294,13 @@ fn put_in_machine(
     system: &System,
     setup: &Setup,
     tree: Tree,
-    rest: &AtRest,
-) -> Result<(Arc<Machine>, Session), Error> {
+    rest: &RestOfAll,
+) -> Result<(Arc<Machine>, Residents), Error> {
     let machine = new_machine(system, setup, tree);
-    let session = Session::restore(&machine, &system.shell, rest);
-    Ok((machine, session.map_err(|errno| Error::refused(errno, b"shell"))?))
+    let session = Session::restore(&machine, &system.shell, &rest.shell);
+    let session = session.map_err(|errno| Error::refused(errno, b"shell"))?;
+    let interpreters = python::restore(system, &machine, &rest.interpreters)?;
+    Ok((machine, (session, interpreters)))
 }
 
 /// Returns 64 random bits, in hexadecimal. If there is no randomness, it uses the clock.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use wardian_kernel::AtRest;
+use wardian_kernel::{AtRest, Session};
 use wardian_vfs::Tree;
 
 use crate::audit::Event;
 use crate::error::Error;
 use crate::history::History;
-use crate::sandbox::{Sandbox, SessionGuard, bury};
+use crate::sandbox::{RestOfAll, Sandbox, SessionGuard, bury};
 
 /// A saved state of a sandbox: its files, its shell, its history. Cloning it is cheap, and so is keeping many: they
 /// share what they have in common.
@@ -17,7 +17,7 @@ pub struct Snapshot(Arc<Value>);
 
 pub(crate) struct Value {
     pub(crate) tree: Tree,
-    pub(crate) rest: AtRest,
+    pub(crate) rest: RestOfAll,
     pub(crate) history: History,
 }
 
@@ -29,8 +29,13 @@ impl Snapshot {
             Some(other) => self.0.tree.bytes_beyond(&other.0.tree),
             None => self.0.tree.usage().total(),
         };
-        let shell = self.0.rest.bytes_beyond(other.map(|other| &other.0.rest));
-        files + shell + self.0.history.bytes()
+        let (ours, theirs) = (&self.0.rest, other.map(|other| &other.0.rest));
+        let shell = ours.shell.bytes_beyond(theirs.map(|theirs| &theirs.shell));
+        let interpreter = |(name, rest): (&String, &AtRest)| {
+            rest.bytes_beyond(theirs.and_then(|all| all.interpreters.get(name)))
+        };
+        let interpreters: u64 = ours.interpreters.iter().map(interpreter).sum();
+        files + shell + interpreters + self.0.history.bytes()
     }
 }
 
@@ -87,8 +92,11 @@ impl Sandbox {
     /// Its value between two commands.
     pub(crate) async fn value(&self, session: &SessionGuard) -> Value {
         let mut tree = self.machine().tree().await.clone();
-        let rest = session.at_rest();
-        rest.take_along(&mut tree);
+        let interpreters = self.inner().interpreters.lock();
+        let interpreters =
+            interpreters.iter().map(|(name, each): (&String, &Session)| (name.clone(), each.at_rest()));
+        let rest = RestOfAll { shell: session.at_rest(), interpreters: interpreters.collect() };
+        AtRest::take_along(rest.all(), &mut tree);
         Value { tree, rest, history: self.inner().history.lock().clone() }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use tokio::sync::OnceCell;
 use wardian_kernel::{HostPrograms, Kernel, KernelConfig, Program, Spares};
 use wardian_vfs::{Caller, Content, Device, Errno, Quota, Tree};
 
@@ -11,7 +12,7 @@ use crate::error::Error;
 use crate::extension;
 use crate::library;
 use crate::pool::Pool;
-use crate::programs::{LATER, SHELL, Shipped, TOOLS};
+use crate::programs::{self, LATER, SHELL, Shipped, TOOLS};
 
 /// Shared by all sandboxes of a process.
 pub(crate) struct System {
@@ -19,6 +20,11 @@ pub(crate) struct System {
     pub(crate) shell: Arc<Program>,
     /// Identifies the shell's program: its state means nothing to another program.
     pub(crate) programs_hash: String,
+    /// The same for Python.
+    pub(crate) python_hash: String,
+    /// The version of its file's content.
+    python_version: u64,
+    python: OnceCell<Arc<Program>>,
     pub(crate) pool: Pool,
     /// What every sandbox without extensions has.
     pub(crate) host_programs: Arc<HostPrograms>,
@@ -50,11 +56,35 @@ impl System {
         let kernel = Kernel::new(KernelConfig::default())?;
         let shell = kernel.load(&SHELL.source()?, progress)?;
         let tools = kernel.load(&TOOLS.source()?, progress)?;
-        let mut base = base_tree(&kernel, &shell, &tools)?;
+        let (mut base, python_version) = base_tree(&kernel, &shell, &tools)?;
         let host_programs = Arc::new(extension::install_listing(&mut base)?);
         let programs_hash = SHELL.sha256()?.to_owned();
+        kernel.set_shipped_files(base.clone(), &programs::key());
         let pool = Pool::new(Spares::new(&kernel, &shell));
-        Ok(System { kernel, shell, programs_hash, pool, host_programs, alive: AtomicUsize::new(0), base })
+        let python_hash = programs::python_hash()?.to_owned();
+        let (alive, python) = (AtomicUsize::new(0), OnceCell::new());
+        Ok(System {
+            kernel,
+            shell,
+            programs_hash,
+            python_hash,
+            python_version,
+            python,
+            pool,
+            host_programs,
+            alive,
+            base,
+        })
+    }
+
+    /// Returns Python's program, which is loaded at its first use.
+    pub(crate) async fn python(&self) -> Result<&Arc<Program>, Error> {
+        Ok(self.python.get_or_try_init(|| self.kernel.registered(self.python_version)).await?)
+    }
+
+    /// Returns the same, if it was used before.
+    pub(crate) fn known_python(&self) -> Option<&Arc<Program>> {
+        self.python.get()
     }
 
     /// Returns a fresh tree in which nothing counts against `quota`.
@@ -67,14 +97,16 @@ impl System {
 
 type Installed<T = ()> = Result<T, (Errno, String)>;
 
-fn base_tree(kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<Program>) -> Result<Tree, Error> {
+fn base_tree(kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<Program>) -> Result<(Tree, u64), Error> {
     let mut tree = Tree::new(Quota { bytes: u64::MAX, inodes: u64::MAX });
     let installed = install(&mut tree, kernel, shell, tools);
-    installed.map_err(|(errno, path)| Error::refused(errno, path.as_bytes()))?;
-    Ok(tree)
+    let python = installed.map_err(|(errno, path)| Error::refused(errno, path.as_bytes()))?;
+    Ok((tree, python))
 }
 
-fn install(tree: &mut Tree, kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<Program>) -> Installed {
+/// Installs everything. Returns the version of Python's program.
+fn install(tree: &mut Tree, kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<Program>) -> Installed<u64> {
+    let mut python = 0;
     for (shipped, program) in [(&SHELL, shell), (&TOOLS, tools)] {
         let version = install_program(tree, shipped)?;
         kernel.register(version, program.clone());
@@ -83,6 +115,9 @@ fn install(tree: &mut Tree, kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<P
         let version = install_program(tree, shipped)?;
         let source = shipped.source().map_err(|_| (Errno::EIO, shipped.name.to_owned()))?;
         kernel.register_later(version, source);
+        if shipped.name == programs::PYTHON {
+            python = version;
+        }
     }
     install_directories(tree)?;
     install_library(tree)?;
@@ -92,7 +127,8 @@ fn install(tree: &mut Tree, kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<P
         tree.install_link(path.as_bytes(), link.as_bytes()).map_err(|errno| (errno, link))?;
     }
     install_devices(tree)?;
-    install_etc(tree)
+    install_etc(tree)?;
+    Ok(python)
 }
 
 /// Creates one file in `/bin`, under all the names of the program. Returns the version of its content.

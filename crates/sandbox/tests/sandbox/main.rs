@@ -11,6 +11,7 @@ mod endings;
 mod forks;
 mod idle;
 mod inputs;
+mod interpreter;
 mod jobs;
 mod kills;
 mod limits;

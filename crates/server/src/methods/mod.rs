@@ -10,6 +10,7 @@ mod files;
 mod history;
 mod mount;
 mod persistence;
+mod python;
 mod run;
 mod sandboxes;
 mod snapshots;
@@ -117,6 +118,7 @@ pub(crate) fn prepare(
         "create" => create::create(session, params),
         "kill" => Ok(Job::Kill),
         "run" => run::run(session, id, params),
+        "python.run" => python::run(session, id, params),
         "cancel" => run::cancel(session, params),
         "files.read" => files::read(session, params),
         "files.write" => files::write(session, params),

@@ -1,5 +1,6 @@
 //! `run` and `cancel`.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,13 +19,13 @@ const PIECES: usize = 4;
 
 /// How bytes travel in a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Encoding {
+pub(super) enum Encoding {
     Text,
     Base64,
 }
 
 impl Encoding {
-    fn of(params: &mut Params) -> Result<Encoding, RpcError> {
+    pub(super) fn of(params: &mut Params) -> Result<Encoding, RpcError> {
         match params.string("encoding")?.as_deref() {
             None | Some("utf-8") => Ok(Encoding::Text),
             Some("base64") => Ok(Encoding::Base64),
@@ -46,15 +47,8 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
     if let Some(timeout) = params.timeout("timeoutMs")? {
         run = run.timeout(timeout);
     }
-    let encoding = Encoding::of(params)?;
-    let shape = Shape { encoding, output: params.flag("output")?.unwrap_or(false) };
-    let streams = params.flag("stream")?.unwrap_or(false);
-    // Whoever sent no id cannot be told whose output it is.
-    let stream = id.filter(|_| streams).map(|id| Told {
-        outbox: session.outbox.clone(),
-        request: id.clone(),
-        encoding,
-    });
+    let shape = Shape::of(params)?;
+    let stream = Told::of(session, id, params, shape.encoding)?;
     let (mut turn, entered) = (entry.in_turn(), entry.enter_run());
     let run = run.cancelled_by(entered.cancel.clone());
     Job::in_turn(turn.hold(), async move {
@@ -75,7 +69,7 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
 }
 
 /// The result of a run that never began, and never will.
-fn cancelled() -> RunResult {
+pub(super) fn cancelled() -> RunResult {
     RunResult {
         exit_code: 125,
         stdout: Vec::new(),
@@ -95,18 +89,45 @@ pub(super) fn cancel(session: &Arc<Session>, params: &mut Params) -> Prepared {
 }
 
 /// A run whose output is told as it comes.
-struct Told {
+pub(super) struct Told {
     outbox: Outbox,
     request: Value,
     encoding: Encoding,
 }
 
+/// What a client was told.
+pub(super) type Heard = (Vec<u8>, Vec<u8>, Order);
+
 impl Told {
+    /// Who is to be told, if the client wants to be.
+    pub(super) fn of(
+        session: &Session,
+        id: Option<&Value>,
+        params: &mut Params,
+        encoding: Encoding,
+    ) -> Result<Option<Told>, RpcError> {
+        let streams = params.flag("stream")?.unwrap_or(false);
+        // Whoever sent no id cannot be told whose output it is.
+        let told = |id: &Value| Told { outbox: session.outbox.clone(), request: id.clone(), encoding };
+        Ok(id.filter(|_| streams).map(told))
+    }
+
     async fn run(&self, sandbox: &Sandbox, run: Run) -> Result<RunResult, Error> {
+        let (result, heard) = self.listen(|listener| sandbox.run_with(run.on_output(listener))).await;
+        Ok(self.complete(result?, heard).await)
+    }
+
+    /// Tells the client what is written while something runs.
+    pub(super) async fn listen<T, F: Future<Output = T>>(
+        &self,
+        start: impl FnOnce(mpsc::Sender<Piece>) -> F,
+    ) -> (T, Heard) {
         let (listener, pieces) = mpsc::channel(PIECES);
-        let running = sandbox.run_with(run.on_output(listener));
-        let (result, (stdout, stderr, order)) = tokio::join!(running, self.pass_on(pieces));
-        let mut result = result?;
+        tokio::join!(start(listener), self.pass_on(pieces))
+    }
+
+    /// Puts what the client was told into the result, which has it, too.
+    pub(super) async fn complete(&self, mut result: RunResult, (stdout, stderr, order): Heard) -> RunResult {
         // A command that never ran has told nobody why.
         if stderr.is_empty() && !result.stderr.is_empty() {
             self.tell(Stream::Stderr, &result.stderr).await;
@@ -114,11 +135,11 @@ impl Told {
             result.stderr = stderr;
         }
         (result.stdout, result.order) = (stdout, order);
-        Ok(result)
+        result
     }
 
     /// Tells the client what comes; answers all of it, since the result has it, too.
-    async fn pass_on(&self, mut pieces: mpsc::Receiver<Piece>) -> (Vec<u8>, Vec<u8>, Order) {
+    async fn pass_on(&self, mut pieces: mpsc::Receiver<Piece>) -> Heard {
         let (mut stdout, mut stderr, mut order) = (Vec::new(), Vec::new(), Order::default());
         while let Some(Piece { stream, bytes, cut }) = pieces.recv().await {
             if !bytes.is_empty() {
@@ -148,13 +169,19 @@ pub fn result_object(result: &RunResult) -> Value {
 
 /// What a client wants of a result.
 #[derive(Clone, Copy)]
-struct Shape {
-    encoding: Encoding,
+pub(super) struct Shape {
+    pub(super) encoding: Encoding,
     /// Both streams in one, in order.
     output: bool,
 }
 
-fn object(result: &RunResult, Shape { encoding, output }: Shape) -> Value {
+impl Shape {
+    pub(super) fn of(params: &mut Params) -> Result<Shape, RpcError> {
+        Ok(Shape { encoding: Encoding::of(params)?, output: params.flag("output")?.unwrap_or(false) })
+    }
+}
+
+pub(super) fn object(result: &RunResult, Shape { encoding, output }: Shape) -> Value {
     let mut object = Map::new();
     object.insert("exitCode".into(), json!(result.exit_code));
     object.insert("stdout".into(), json!(encoding.string(&result.stdout)));

@@ -66,6 +66,8 @@ async fn lines_that_are_not_answered() {
         r#"{"method":"no.such.method"}"#,
         r#"{"method":"run","params":{}}"#,
         r#"{"method":"run","params":[]}"#,
+        r#"{"method":"python.run","params":{}}"#,
+        r#"{"method":"python.run","params":{"code":"1","context":""}}"#,
         r#"{"method":"run","params":{"command":"echo told > told","stream":true}}"#,
     ] {
         client.requests.line(line).await;

@@ -59,6 +59,7 @@ async fn before_create_there_is_nothing() {
     let first = "no sandbox yet: call create first";
     let rows = vec![
         ("run", json!({ "command": "echo" }), error(-32600, first)),
+        ("python.run", json!({ "code": "1" }), error(-32600, first)),
         ("files.list", json!({ "path": "/" }), error(-32600, first)),
         ("cancel", json!({}), error(-32600, first)),
         ("kill", json!({}), error(-32600, first)),
@@ -432,4 +433,48 @@ async fn no_more_sandboxes_than_there_may_be() {
         ("sandbox.create", json!({}), error(-32602, full)),
     ];
     check(&mut client, rows).await;
+}
+
+#[tokio::test]
+async fn python() {
+    let done = |code: u8, stdout: &str, more: Value| {
+        let mut answer = json!({ "exitCode": code, "stdout": stdout, "stderr": "", "executionTimeMs": "*" });
+        answer.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        result(answer)
+    };
+    let name_error = json!({ "type": "NameError", "message": "name 'x' is not defined", "traceback": "*" });
+    let shown = "class S:\n  def _repr_html_(s): return '<p>'\n  def _repr_json_(s): return [1]\n  def __repr__(s): return 's'\n\
+                 display(S()); S()";
+    let s = json!({ "repr": "s", "html": "<p>", "json": [1] });
+    table(vec![
+        ("python.run", json!({ "code": "x = 20\nprint('said')" }), done(0, "said\n", json!({}))),
+        ("python.run", json!({ "code": "x + 22" }), done(0, "", json!({ "value": { "repr": "42" } }))),
+        ("python.run", json!({ "code": "x", "context": "b" }), done(1, "", json!({ "error": name_error }))),
+        ("python.run", json!({ "code": shown }), done(0, "", json!({ "value": s, "displays": [s] }))),
+        (
+            "python.run",
+            json!({ "code": "input() * 2", "stdin": base64("ab\n") }),
+            done(0, "", json!({ "value": { "repr": "'abab'" } })),
+        ),
+        ("python.run", json!({ "code": "exit(7)" }), done(7, "", json!({}))),
+        (
+            "python.run",
+            json!({ "code": "while True: pass", "timeoutMs": 100 }),
+            result(json!({
+                "exitCode": 124, "stdout": "", "stderr": "wardian: timed out after 100 ms\n",
+                "executionTimeMs": "*", "errorClass": "TIMEOUT",
+            })),
+        ),
+        ("python.run", json!({ "code": "x" }), done(0, "", json!({ "value": { "repr": "20" } }))),
+        ("python.run", json!({}), error(-32602, "Missing required param: code")),
+        ("python.run", json!({ "code": 7 }), error(-32602, "code must be a string")),
+        ("python.run", json!({ "code": "1", "context": 7 }), error(-32602, "context must be a string")),
+        (
+            "python.run",
+            json!({ "code": "1", "context": "" }),
+            error(-32602, "a context has a name of 1 to 64 bytes"),
+        ),
+        ("python.run", json!({ "code": "1", "sandboxId": "x" }), error(-32602, "Unknown sandboxId: x")),
+    ])
+    .await;
 }

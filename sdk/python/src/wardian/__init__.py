@@ -30,6 +30,7 @@ from .errors import (
 from .extensions import Extension, ExtensionResult
 from .files import read_directory
 from .options import Limits, Mount, Pool
+from .python import PythonError, PythonResult, PythonValue
 from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, SandboxInfo, Truncated
 
 __version__ = "0.1.0"
@@ -51,6 +52,9 @@ __all__ = [
     "Output",
     "Pool",
     "ProtocolError",
+    "PythonError",
+    "PythonResult",
+    "PythonValue",
     "RequestTooLargeError",
     "RunResult",
     "Sandbox",

@@ -16,6 +16,7 @@ from .errors import ProtocolError, SandboxClosedError, ServerDiedError
 from .extensions import ExtensionLike, Extensions
 from .files import Content
 from .options import Limits, Mount, Options, Pool
+from .python import PythonResult, python
 from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, SandboxInfo
 
 T = TypeVar("T")
@@ -130,7 +131,22 @@ class AsyncSandbox:
                 result = await stream.result()
         return result.check() if check else result
 
-    async def _run(self, call: Call[RunResult]) -> RunResult:
+    async def python(
+        self,
+        code: str,
+        *,
+        context: Optional[str] = None,
+        stdin: Optional[Content] = None,
+        timeout: Optional[float] = None,
+        check: bool = False,
+    ) -> PythonResult:
+        """Runs code in the sandbox's own interpreter, like :meth:`Sandbox.python`."""
+        result = await self._run(python(code, context, stdin, timeout, stream=False))
+        if check:
+            result.check()
+        return result
+
+    async def _run(self, call: Call[T]) -> T:
         request = self._handle.send(call)
         try:
             return call.answer(await asyncio.wrap_future(request.answer))

@@ -42,7 +42,7 @@ class Handle:
         """Sends a call that is about this sandbox."""
         if self.gone:
             raise SandboxClosedError("the sandbox has been destroyed")
-        lane = (self.id or "") if call.method == "run" else None
+        lane = (self.id or "") if call.method in ("run", "python.run") else None
         return self.server.connection.request(call.method, {**call.params, **self._named()}, lane, on_output)
 
     def abandon(self, request: Request) -> None:

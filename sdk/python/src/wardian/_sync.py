@@ -14,6 +14,7 @@ from .errors import ProtocolError, SandboxClosedError, ServerDiedError
 from .extensions import ExtensionLike, Extensions
 from .files import Content
 from .options import Limits, Mount, Options, Pool
+from .python import PythonResult, python
 from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, SandboxInfo
 
 T = TypeVar("T")
@@ -134,7 +135,36 @@ class Sandbox:
                 result = stream.result
         return result.check() if check else result
 
-    def _run(self, call: Call[RunResult]) -> RunResult:
+    def python(
+        self,
+        code: str,
+        *,
+        context: Optional[str] = None,
+        stdin: Optional[Content] = None,
+        timeout: Optional[float] = None,
+        check: bool = False,
+    ) -> PythonResult:
+        """Runs code in the sandbox's own interpreter. Variables, imports and open files live from call to call::
+
+            sandbox.python("import math; radius = 2")
+            print(sandbox.python("math.pi * radius ** 2").value)
+
+        Errors are returned, not raised, unless ``check`` is true. A call that is killed leaves the interpreter as it
+        was before.
+
+        Args:
+            code: of at most ``Limits.command_bytes``.
+            context: which interpreter; each has variables of its own.
+            stdin: its standard input.
+            timeout: in seconds, for this call only.
+            check: raises :class:`CommandError` unless it succeeds.
+        """
+        result = self._run(python(code, context, stdin, timeout, stream=False))
+        if check:
+            result.check()
+        return result
+
+    def _run(self, call: Call[T]) -> T:
         request = self._handle.send(call)
         try:
             return call.answer(request.answer.result())

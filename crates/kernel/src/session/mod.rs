@@ -4,97 +4,41 @@
 //! keeps for the process. That is [`AtRest`], the part of a sandbox's value that is not files. A running instance is
 //! only a cache of it: kept warm for the next command, rebuilt from the image if a command had to be killed.
 
+mod command;
+mod descriptors;
+mod job;
+
 use std::sync::Arc;
-use std::sync::Weak;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
-use wardian_vfs::{Caller, Errno, Handle};
+use wardian_vfs::{Caller, Errno};
 
-use crate::at_rest::{AtRest, Rest, Resting, RestingFd};
+pub use command::{Command, Finished, Verdict};
+
+use command::Streams;
+use descriptors::{HeldFd, hold_fds, rest_fds, wake_fds};
+use job::{Ended, Job, Source, do_job};
+
+use crate::at_rest::{AtRest, Rest};
 use crate::cwd::Cwd;
 use crate::fd::{Fd, FdTable, OpenFile};
-use crate::image::Image;
 use crate::input::Input;
-use crate::instance::{Ending, Instance, Tenant};
-use crate::limits::Meter;
+use crate::instance::{Instance, Tenant};
 use crate::machine::Machine;
+use crate::memory::image::Image;
 use crate::outlet::Outlet;
 use crate::proc::{Process, Seed, Status};
 use crate::program::Program;
-use crate::room::Berth;
-use crate::run::{Run, Usage};
+use crate::run::Run;
 use crate::signal::Signals;
-use crate::stream::{Output, Standard};
+use crate::stream::Standard;
 use crate::strings::Strings;
-use crate::tty::Terminal;
-use crate::{drain, spawn, task};
+use crate::{drain, task};
 
 /// How long the program may take to look up or set a variable.
 const ENVIRONMENT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// A command for a session to run.
-pub struct Command {
-    /// The script.
-    pub script: Vec<u8>,
-    /// Scripts of the host to run before and after it. If the one before fails, nothing else is run.
-    pub around: Option<(Vec<u8>, Vec<u8>)>,
-    /// Descriptor 0.
-    pub input: Arc<Input>,
-    /// Descriptors 1 and 2.
-    pub output: Arc<Output>,
-    /// What replaces all three, if it runs on a terminal.
-    pub terminal: Option<Arc<Terminal>>,
-    /// Its timeout.
-    pub timeout: Option<Duration>,
-    /// How long its background processes may outlive it.
-    pub background: Option<Duration>,
-    /// Notify this to cancel it.
-    pub cancel: Arc<Notify>,
-    /// Whether to roll back the files if it is killed.
-    pub rolls_back: bool,
-    /// At its end the shell lets go of the pipes it holds, as one that exits does: what reads from them sees their end.
-    pub lets_go: bool,
-}
-
-/// How a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It ran to its end; the shell's exit code.
-    Exited(u8),
-    /// It timed out.
-    TimedOut,
-    /// It was cancelled.
-    Cancelled,
-    /// The session's own program was ended by a signal or a trap; the session has its state from before the command.
-    Killed(u8),
-}
-
-/// The result of a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finished {
-    /// How it ended.
-    pub verdict: Verdict,
-    /// The first limit it hit.
-    pub limit: Option<&'static str>,
-    /// Whether one of its processes could not continue because of that limit.
-    pub cut_short: bool,
-    /// Programs it was not allowed to start.
-    pub denied: Vec<Vec<u8>>,
-    /// The resources it used.
-    pub usage: Usage,
-}
-
-/// A descriptor between commands, in the machine it was opened in.
-enum HeldFd {
-    /// A file of the tree, at its offset.
-    File { open: Arc<OpenFile>, handle: Handle, cloexec: bool },
-    /// A stream of the next command.
-    Stream(Standard, bool),
-    /// The end of a pipe. A weak reference: a copy kept here must not keep a pipe open that the shell has closed.
-    Pipe { open: Weak<OpenFile>, reads: bool, writes: bool, cloexec: bool },
-}
 
 /// A resident program in a machine.
 pub struct Session {
@@ -107,14 +51,6 @@ pub struct Session {
     /// What descriptors 1 and 2 of its processes lead to.
     outlet: Arc<Outlet>,
     warm: Option<Instance>,
-}
-
-/// What a session's program can be asked to do.
-enum Job {
-    Script { script: Vec<u8>, around: Option<(Vec<u8>, Vec<u8>)> },
-    Ask(Vec<u8>),
-    GetEnv(Vec<u8>),
-    SetEnv(Vec<u8>),
 }
 
 impl Session {
@@ -133,8 +69,13 @@ impl Session {
         };
         let process = add_process(machine, program, cwd.clone())?;
         let env = Strings::given(&env)?;
-        let template = program.template.get_or_try_init(|| take_template(machine, &process, program));
-        let image = template.await?.clone();
+        let image = if program.prepares {
+            let image = machine.kernel().start_image(program).await;
+            image.ok_or(Errno::ENOEXEC)?
+        } else {
+            let template = program.template.get_or_try_init(|| take_template(machine, &process, program));
+            template.await?.clone()
+        };
         let (umask, signals) = (process.umask.load(Ordering::Relaxed), Signals::default());
         let fds = hold_fds(&process.fds.lock());
         let rest = Rest { image, env, umask, signals };
@@ -192,10 +133,10 @@ impl Session {
     }
 
     /// Asks the program a question (`wardian_ask` in docs/abi.md): the command's script is the question. It runs like
-    /// any command, since answering may run the user's code. Returns `None` if there is no answer, or it was not
-    /// reached.
-    pub async fn ask(&mut self, question: Command) -> (Finished, Option<Vec<u8>>) {
-        self.perform(question, |question| Job::Ask(std::mem::take(&mut question.script))).await
+    /// any command, since answering may run the user's code. Returns `None` if there is no answer, it was not reached, or
+    /// it is longer than `most` bytes.
+    pub async fn ask(&mut self, question: Command, most: usize) -> (Finished, Option<Vec<u8>>) {
+        self.perform(question, |question| Job::Ask(std::mem::take(&mut question.script), most)).await
     }
 
     async fn perform(
@@ -426,27 +367,6 @@ impl Session {
     }
 }
 
-/// What a command's instance is.
-enum Source {
-    /// The previous command's.
-    Warm(Box<Instance>),
-    /// One to be created from an image.
-    Cold { tenant: Tenant, berth: Berth, image: Arc<Image> },
-}
-
-impl Source {
-    async fn instance(self) -> Result<Instance, Errno> {
-        match self {
-            Source::Warm(instance) => Ok(*instance),
-            Source::Cold { tenant, berth, image } => {
-                let mut instance = Instance::start_at_once(tenant, berth).await?;
-                image.restore(&mut instance).await?;
-                Ok(instance)
-            }
-        }
-    }
-}
-
 impl Drop for Session {
     fn drop(&mut self) {
         self.machine.end(&self.process, Status::Exited(0));
@@ -484,118 +404,6 @@ async fn sleep(machine: &Machine, run: &Run, timeout: Option<Duration>) {
     }
 }
 
-/// A command's three streams.
-struct Streams {
-    input: Arc<Input>,
-    /// None where nobody is to see what is written.
-    output: Option<Arc<Output>>,
-    /// What replaces all three, if it runs on a terminal.
-    terminal: Option<Arc<Terminal>>,
-    /// Whether the shell lets go of its pipes at the end.
-    lets_go: bool,
-}
-
-impl Streams {
-    /// What stands for one of the three.
-    fn stream(&self, which: Standard, outlet: &Arc<Outlet>) -> OpenFile {
-        match (&self.terminal, which) {
-            (Some(terminal), which) => OpenFile::Terminal(terminal.clone(), which),
-            (None, Standard::Input) => OpenFile::Input(self.input.clone()),
-            (None, which) if self.output.is_some() => OpenFile::Output(outlet.clone(), which),
-            (None, which) => OpenFile::Output(Outlet::nowhere(), which),
-        }
-    }
-}
-
-/// How a job ended that was not killed.
-enum Ended {
-    /// The program returned, and can run the next job.
-    Returned { code: u8, answer: Option<Vec<u8>>, instance: Box<Instance>, image: Arc<Image> },
-    /// It left by `exit`, `exec` or a trap: the command is over, and the session is as it was before it.
-    Left(Status),
-}
-
-async fn do_job(
-    machine: &Arc<Machine>,
-    process: &Arc<Process>,
-    mut instance: Instance,
-    job: Job,
-    before: &Image,
-) -> Ended {
-    let done = match &job {
-        Job::Script { script, around: None } => {
-            run_script(&mut instance, script).await.map(|code| (code, None))
-        }
-        Job::Script { script, around: Some((before, after)) } => {
-            run_around(&mut instance, before, script, after).await.map(|code| (code, None))
-        }
-        Job::SetEnv(pair) => pass(&mut instance, "wardian_setenv", pair).await.map(|()| (0, None)),
-        Job::GetEnv(name) => answer(&mut instance, "wardian_getenv", name).await.map(|text| (0, text)),
-        Job::Ask(question) => answer(&mut instance, "wardian_ask", question).await.map(|text| (0, text)),
-    };
-    match done {
-        Ok((code, answer)) => {
-            let image = Arc::new(Image::capture(&mut instance, Some(before)).await);
-            Ended::Returned { code, answer, instance: Box::new(instance), image }
-        }
-        Err(Ending::Status(status)) => Ended::Left(status),
-        Err(Ending::Exec(request)) => match instance.retire() {
-            Some(berth) => Ended::Left(spawn::run_to_end(machine, process, *request, berth).await.0),
-            None => Ended::Left(Status::Signaled(crate::signal::SIGKILL)),
-        },
-    }
-}
-
-async fn run_script(instance: &mut Instance, script: &[u8]) -> Result<u8, Ending> {
-    Ok(pass::<i32>(instance, "wardian_run", script).await? as u8)
-}
-
-async fn run_around(
-    instance: &mut Instance,
-    before: &[u8],
-    script: &[u8],
-    after: &[u8],
-) -> Result<u8, Ending> {
-    match run_script(instance, before).await? {
-        0 => {}
-        // As if it had exited there: the session goes back to what it was.
-        code => return Err(Ending::Status(Status::Exited(code))),
-    }
-    let code = run_script(instance, script).await?;
-    run_script(instance, after).await?;
-    Ok(code)
-}
-
-/// Returns the result of an export, at `pointer << 32 | length`; none for -1 or a range outside the program's memory.
-async fn answer(instance: &mut Instance, export: &str, question: &[u8]) -> Result<Option<Vec<u8>>, Ending> {
-    let place: i64 = pass(instance, export, question).await?;
-    let found = || {
-        let place = u64::try_from(place).ok()?;
-        let (ptr, len) = ((place >> 32) as usize, (place & 0xffff_ffff) as usize);
-        let memory = instance.store.data().memory?;
-        Some(memory.data(&instance.store).get(ptr..)?.get(..len)?.to_vec())
-    };
-    Ok(found())
-}
-
-/// Passes `argument` to the export and calls it.
-async fn pass<R>(instance: &mut Instance, export: &str, argument: &[u8]) -> Result<R, Ending>
-where
-    R: wasmtime::WasmResults + Sync,
-{
-    let len = argument.len() as u32;
-    let ptr = instance.call::<u32, u32>("wardian_alloc", len).await?;
-    let memory = instance.store.data().memory;
-    let place = memory
-        .map(|memory| memory.data_mut(&mut instance.store))
-        .and_then(|bytes| bytes.get_mut(ptr as usize..)?.get_mut(..argument.len()));
-    let Some(place) = place else {
-        return Err(Ending::Status(Status::Signaled(crate::signal::SIGSEGV)));
-    };
-    place.copy_from_slice(argument);
-    instance.call::<(u32, u32), R>(export, (ptr, len)).await
-}
-
 pub(crate) fn add_process(
     machine: &Arc<Machine>,
     program: &Program,
@@ -605,129 +413,11 @@ pub(crate) fn add_process(
     fds.put(0, Fd::new(OpenFile::Input(Input::empty())))?;
     fds.put(1, Fd::new(OpenFile::Output(Outlet::nowhere(), Standard::Output)))?;
     fds.put(2, Fd::new(OpenFile::Output(Outlet::nowhere(), Standard::Error)))?;
-    let seed = Seed {
-        run: Arc::default(),
-        fds,
-        cwd,
-        umask: 0o022,
-        signals: Signals::default(),
-        argv: session_argv(program),
-        exe: Arc::from(&b"/bin/bash"[..]),
-    };
+    let exe: &[u8] = if program.prepares { b"/bin/python3" } else { b"/bin/bash" };
+    let seed = Seed::of_host(Arc::default(), fds, cwd, session_argv(program), exe);
     machine.table().add_resident(seed)
 }
 
 fn session_argv(program: &Program) -> Strings {
     Strings::one(program.name().as_bytes())
-}
-
-fn hold_fds(table: &FdTable) -> Vec<(u32, HeldFd)> {
-    table.iter().filter_map(|(number, fd)| Some((number, HeldFd::hold(fd)?))).collect()
-}
-
-impl HeldFd {
-    fn hold(fd: &Fd) -> Option<HeldFd> {
-        let (open, cloexec) = (&fd.file, fd.cloexec);
-        let end = |reads, writes| HeldFd::Pipe { open: Arc::downgrade(open), reads, writes, cloexec };
-        Some(match &**open {
-            OpenFile::Tree(file) => {
-                let handle = file.with(|handle| Ok(handle.clone())).ok()?;
-                HeldFd::File { open: open.clone(), handle, cloexec }
-            }
-            OpenFile::Input(_) => HeldFd::Stream(Standard::Input, cloexec),
-            OpenFile::Output(_, which) | OpenFile::Terminal(_, which) => HeldFd::Stream(*which, cloexec),
-            OpenFile::Reader(_) => end(true, false),
-            OpenFile::Writer(_) => end(false, true),
-            OpenFile::Both(..) => end(true, true),
-        })
-    }
-
-    /// Returns the descriptor as it was, in the same machine.
-    fn reopen(&self, meter: &Arc<Meter>) -> Fd {
-        let (file, cloexec) = match self {
-            HeldFd::File { open, handle, cloexec } => {
-                if let OpenFile::Tree(file) = &**open {
-                    let _ = file.with(|live| {
-                        live.clone_from(handle);
-                        Ok(())
-                    });
-                }
-                (open.clone(), *cloexec)
-            }
-            HeldFd::Stream(Standard::Input, cloexec) => (Arc::new(OpenFile::Input(Input::empty())), *cloexec),
-            // Until the next command's are put there.
-            HeldFd::Stream(which, cloexec) => {
-                (Arc::new(OpenFile::Output(Outlet::nowhere(), *which)), *cloexec)
-            }
-            HeldFd::Pipe { open, reads, writes, cloexec } => {
-                let open = open.upgrade().unwrap_or_else(|| Arc::new(ended_pipe(meter, *reads, *writes)));
-                (open, *cloexec)
-            }
-        };
-        Fd { file, cloexec }
-    }
-}
-
-/// An end of a pipe whose other end is gone: it reads as empty, and writing to it is a broken pipe.
-fn ended_pipe(meter: &Arc<Meter>, reads: bool, writes: bool) -> OpenFile {
-    let (reader, writer) = crate::pipe::ended_pipe(meter);
-    match (reads, writes) {
-        (true, true) => OpenFile::Both(reader, writer),
-        (true, false) => OpenFile::Reader(reader),
-        _ => OpenFile::Writer(writer),
-    }
-}
-
-/// Returns the descriptors as a value. Those that share an open file have the same number.
-fn rest_fds(held: &[(u32, HeldFd)]) -> Vec<(u32, RestingFd)> {
-    let mut descriptions: Vec<&Arc<OpenFile>> = Vec::new();
-    let mut resting = Vec::with_capacity(held.len());
-    for (number, fd) in held {
-        let (what, cloexec) = match fd {
-            HeldFd::File { open, handle, cloexec } => {
-                let known = descriptions.iter().position(|other| Arc::ptr_eq(other, open));
-                let description = known.unwrap_or(descriptions.len()) as u32;
-                if known.is_none() {
-                    descriptions.push(open);
-                }
-                let name = match &**open {
-                    OpenFile::Tree(file) => file.name().to_vec(),
-                    _ => Vec::new(),
-                };
-                (Resting::File { description, handle: handle.clone(), name }, *cloexec)
-            }
-            HeldFd::Stream(which, cloexec) => (Resting::Stream(*which), *cloexec),
-            HeldFd::Pipe { reads, writes, cloexec, .. } => {
-                (Resting::Pipe { reads: *reads, writes: *writes }, *cloexec)
-            }
-        };
-        resting.push((*number, RestingFd { what, cloexec }));
-    }
-    resting
-}
-
-/// Opens an idle session's descriptors in a machine.
-fn wake_fds(resting: &[(u32, RestingFd)], machine: &Machine) -> Vec<(u32, HeldFd)> {
-    let mut opened: Vec<(u32, Arc<OpenFile>)> = Vec::new();
-    let mut held = Vec::with_capacity(resting.len());
-    for (number, fd) in resting {
-        let cloexec = fd.cloexec;
-        let woken = match &fd.what {
-            Resting::File { description, handle, name } => {
-                let known = opened.iter().find(|(other, _)| other == description);
-                let open = known.map(|(_, open)| open.clone()).unwrap_or_else(|| {
-                    let open = machine.tree_fd(handle.clone(), name.clone()).file;
-                    opened.push((*description, open.clone()));
-                    open
-                });
-                HeldFd::File { open, handle: handle.clone(), cloexec }
-            }
-            Resting::Stream(which) => HeldFd::Stream(*which, cloexec),
-            Resting::Pipe { reads, writes } => {
-                HeldFd::Pipe { open: Weak::new(), reads: *reads, writes: *writes, cloexec }
-            }
-        };
-        held.push((*number, woken));
-    }
-    held
 }

@@ -37,6 +37,22 @@ pub(crate) fn written(memory: &[u8], start: usize) -> Vec<u32> {
     found.unwrap_or_else(|| (first as u32..end as u32).collect())
 }
 
+/// Returns how many pages of `memory` were written, from the one that holds byte `start` up.
+pub(crate) fn count_written(memory: &[u8], start: usize) -> usize {
+    written(memory, start).len()
+}
+
+/// Returns how many page faults the calling thread has had that needed no disk: writing to a page of a mapping for the first
+/// time is one.
+pub(crate) fn faults() -> i64 {
+    // SAFETY: a structure of numbers, for which zeros are as good as any, that the call fills in.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
+        usage.ru_minflt
+    }
+}
+
 /// Discards what was written to these pages: they are again what is mapped there.
 pub(crate) fn forget(pages: &mut [u8]) -> io::Result<()> {
     // SAFETY: the range is borrowed mutably, so that nothing else looks at it; its private pages become those of the file

@@ -16,9 +16,9 @@ use wardian_vfs::Errno;
 use wasmtime::Memory;
 
 use crate::instance::{Ctx, Instance};
-use crate::pages::{PAGE, Page, page};
+use crate::memory::pages::{PAGE, Page, page};
+use crate::memory::template::{Shared, Template};
 use crate::pause::pause;
-use crate::template::Template;
 
 const WASM_PAGE: usize = 65536;
 /// How many pages are copied in one go: a mebibyte.
@@ -40,6 +40,8 @@ pub struct Image {
     template: Option<Arc<Template>>,
     /// The pages that differ from that: numbers in rising order, with their contents.
     pages: Vec<(u32, Arc<Page>)>,
+    /// How much of it began as a start image.
+    start: Shared,
 }
 
 impl Image {
@@ -50,7 +52,7 @@ impl Image {
         }
         let template = self.template.as_ref().filter(|template| {
             let known = other.and_then(|other| other.template.as_ref());
-            known.is_none_or(|known| !Arc::ptr_eq(known, template))
+            !template.ships() && known.is_none_or(|known| !Arc::ptr_eq(known, template))
         });
         let known = other.map_or(&[][..], |other| &other.pages);
         let mut known = known.iter().peekable();
@@ -67,7 +69,13 @@ impl Image {
     pub(crate) async fn capture(instance: &mut Instance, ancestor: Option<&Image>) -> Image {
         let stack_pointer = instance.stack_pointer();
         let Some(memory) = instance.store.data().memory else {
-            return Image { size: 0, stack_pointer, template: None, pages: Vec::new() };
+            return Image {
+                size: 0,
+                stack_pointer,
+                template: None,
+                pages: Vec::new(),
+                start: Shared::default(),
+            };
         };
         let (bytes, ctx) = memory.data_and_store_mut(&mut instance.store);
         let program = ctx.program.clone();
@@ -80,15 +88,40 @@ impl Image {
             pages.extend(piece.iter().map(copied));
             between_pieces(piece).await;
         }
-        Image { size: bytes.len(), stack_pointer, template, pages }
+        let start = ctx.ground.shared();
+        Image { size: bytes.len(), stack_pointer, template, pages, start }
+    }
+
+    /// Makes a start image of one that a program has prepared: all of it is shared by those that start from it.
+    pub(crate) fn into_start(self) -> Image {
+        let start = Shared { bytes: self.size, own_pages: 0 };
+        Image { start, ..self }
+    }
+
+    /// A start image from its parts.
+    pub(crate) fn of_template(size: usize, stack_pointer: u32, template: Template) -> Image {
+        Image {
+            size,
+            stack_pointer,
+            template: Some(Arc::new(template)),
+            pages: Vec::new(),
+            start: Shared::default(),
+        }
+        .into_start()
+    }
+
+    /// Its template, if that is all of it.
+    pub(crate) fn template_alone(&self) -> Option<&Template> {
+        self.template.as_deref().filter(|_| self.pages.is_empty())
     }
 
     /// Restores the image in a fresh instance of the same program.
     pub(crate) async fn restore(&self, instance: &mut Instance) -> Result<(), Errno> {
         let Some(memory) = instance.store.data().memory else { return Ok(()) };
+        instance.store.data_mut().share_start(self.start)?;
         grow_to(memory, &mut instance.store, self.size).await?;
         let (bytes, ctx) = memory.data_and_store_mut(&mut instance.store);
-        ctx.ground.become_like(&self.template, bytes)?;
+        ctx.ground.become_like(&self.template, self.start, bytes)?;
         for piece in self.pages.chunks(PIECE) {
             for (number, contents) in piece {
                 let start = *number as usize * PAGE;
@@ -124,7 +157,8 @@ impl Image {
         let rising = pages.is_sorted_by(|(a, _), (b, _)| a < b);
         let inside = pages.last().is_none_or(|(number, _)| (*number as usize) < size / PAGE);
         let whole = size.is_multiple_of(WASM_PAGE) && size <= 1 << 32 && stack_pointer as usize <= size;
-        (rising && inside && whole).then_some(Image { size, stack_pointer, template: None, pages })
+        let start = Shared::default();
+        (rising && inside && whole).then_some(Image { size, stack_pointer, template: None, pages, start })
     }
 }
 
@@ -146,6 +180,7 @@ pub(crate) struct Inheritance {
     stack_pointer: u32,
     template: Option<Arc<Template>>,
     written: Vec<u32>,
+    start: Shared,
 }
 
 impl Inheritance {
@@ -158,15 +193,17 @@ impl Inheritance {
         let (bytes, ctx) = memory.data_and_store_mut(&mut *parent);
         let program = ctx.program.clone();
         let written = ctx.ground.settle(bytes, stack_pointer as usize, &program.stock).await;
-        Inheritance { size: bytes.len(), stack_pointer, template: ctx.ground.template(), written }
+        let (template, start) = (ctx.ground.template(), ctx.ground.shared());
+        Inheritance { size: bytes.len(), stack_pointer, template, written, start }
     }
 
     /// Copies it to a fresh instance, `parent` being the memory it comes from.
     pub(crate) async fn give(&self, parent: &[u8], child: &mut Instance) -> Result<(), Errno> {
         let memory = child.store.data().memory.ok_or(Errno::ENOSYS)?;
+        child.store.data_mut().share_start(self.start)?;
         grow_to(memory, &mut child.store, self.size).await?;
         let (bytes, ctx) = memory.data_and_store_mut(&mut child.store);
-        ctx.ground.become_like(&self.template, bytes)?;
+        ctx.ground.become_like(&self.template, self.start, bytes)?;
         for piece in self.written.chunks(PIECE) {
             for number in piece {
                 let start = *number as usize * PAGE;

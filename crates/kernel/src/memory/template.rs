@@ -2,7 +2,8 @@
 //!
 //! Mapping costs the same whether the memory is one mebibyte or a hundred; what an instance then writes is its own, and
 //! what it only reads is shared with all instances over the same template. The file has no name and is sealed: nothing
-//! can change what instances see through it.
+//! can change what instances see through it. A start image's file has a name (`kept.rs`), in a directory that only this user
+//! can write.
 //!
 //! Templates are shared by descent only: a process and its forks, a sandbox and its forks. Two that happen to be equal
 //! are kept twice, since searching for equal ones among strangers would reveal to one sandbox what another has in
@@ -18,8 +19,8 @@ use std::sync::Arc;
 use wardian_vfs::Errno;
 
 use crate::descriptors::{Share, Use};
-use crate::image::{PIECE, between_pieces};
-use crate::pages::{self, PAGE, Page};
+use crate::memory::image::{PIECE, between_pieces};
+use crate::memory::pages::{self, PAGE, Page};
 use crate::stock::Stock;
 
 /// A memory from byte `start` to byte `end`, both multiples of a page.
@@ -29,6 +30,8 @@ pub(crate) struct Template {
     end: usize,
     /// Numbers of the pages in the file; the others are zeros.
     kept: Vec<u32>,
+    /// It is a start image, which belongs to no sandbox.
+    ships: bool,
     _descriptor: Share,
 }
 
@@ -60,7 +63,28 @@ impl Template {
             between_pieces(piece).await;
         }
         seal(&file)?;
-        Ok(Template { file, start, end, kept, _descriptor: descriptor })
+        Ok(Template { file, start, end, kept, ships: false, _descriptor: descriptor })
+    }
+
+    /// One whose contents lie in a file, where a memory would have them.
+    pub(crate) fn in_file(file: File, start: usize, end: usize, kept: Vec<u32>) -> io::Result<Template> {
+        let descriptor = Share::take(Use::Memory)?;
+        Ok(Template { file, start, end, kept, ships: true, _descriptor: descriptor })
+    }
+
+    /// Returns from where to where it reaches.
+    pub(crate) fn range(&self) -> (usize, usize) {
+        (self.start, self.end)
+    }
+
+    /// Returns the numbers of the pages it holds.
+    pub(crate) fn kept(&self) -> &[u32] {
+        &self.kept
+    }
+
+    /// Returns whether it is a start image.
+    pub(crate) fn ships(&self) -> bool {
+        self.ships
     }
 
     /// Returns how many pages it holds.
@@ -117,10 +141,21 @@ fn seal(file: &File) -> io::Result<()> {
     if sealed < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// The part of a memory that began as a start image, which all who start from it share. It is charged where it is
+/// written (`instance.rs`), not where it is mapped.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Shared {
+    /// So many bytes from the beginning of the memory.
+    pub(crate) bytes: usize,
+    /// How many of these pages the process's template has of its own, at most.
+    pub(crate) own_pages: usize,
+}
+
 /// What an instance's memory was when it was last mapped.
 #[derive(Default)]
 pub(crate) struct Ground {
     template: Option<Arc<Template>>,
+    shared: Shared,
     /// Bytes of memory that a fresh instance of the program has.
     fresh: usize,
 }
@@ -131,7 +166,19 @@ const WORTH_MAPPING: usize = 256;
 impl Ground {
     /// The ground of a fresh instance with `bytes` of memory.
     pub(crate) fn fresh(bytes: usize) -> Ground {
-        Ground { template: None, fresh: bytes }
+        Ground { template: None, shared: Shared::default(), fresh: bytes }
+    }
+
+    /// What of it is shared with others that started from the same image.
+    pub(crate) fn shared(&self) -> Shared {
+        self.shared
+    }
+
+    /// Returns how many pages of the shared part the process has of its own by now.
+    pub(crate) fn own_pages(&self, memory: &[u8]) -> usize {
+        let (shared, size) = (&self.shared, memory.len());
+        let start = self.template.as_ref().map_or(0, |template| template.start);
+        shared.own_pages + pages::count_written(&memory[..shared.bytes.min(size)], start)
     }
 
     /// The template it is mapped over, if any.
@@ -143,12 +190,14 @@ impl Ground {
     pub(crate) fn become_like(
         &mut self,
         other: &Option<Arc<Template>>,
+        shared: Shared,
         memory: &mut [u8],
     ) -> Result<(), Errno> {
         if let Some(template) = other {
             template.map_over(memory).map_err(|_| Errno::ENOMEM)?;
         }
         self.template.clone_from(other);
+        self.shared = shared;
         Ok(())
     }
 
@@ -187,6 +236,9 @@ impl Ground {
         let template = Template::new(memory, start, written, self.template.as_deref(), self.fresh).await?;
         template.map_over(memory)?;
         self.template = Some(Arc::new(template));
+        let shared_pages = self.shared.bytes / PAGE;
+        let own = written.partition_point(|&number| (number as usize) < shared_pages);
+        self.shared.own_pages = (self.shared.own_pages + own).min(shared_pages);
         Ok(())
     }
 }

@@ -1,0 +1,134 @@
+//! A session's descriptors between commands.
+
+use std::sync::{Arc, Weak};
+
+use wardian_vfs::Handle;
+
+use crate::at_rest::{Resting, RestingFd};
+use crate::fd::{Fd, FdTable, OpenFile};
+use crate::input::Input;
+use crate::limits::Meter;
+use crate::machine::Machine;
+use crate::outlet::Outlet;
+use crate::stream::Standard;
+
+/// A descriptor between commands, in the machine it was opened in.
+pub(super) enum HeldFd {
+    /// A file of the tree, at its offset.
+    File { open: Arc<OpenFile>, handle: Handle, cloexec: bool },
+    /// A stream of the next command.
+    Stream(Standard, bool),
+    /// The end of a pipe. A weak reference: a copy kept here must not keep a pipe open that the shell has closed.
+    Pipe { open: Weak<OpenFile>, reads: bool, writes: bool, cloexec: bool },
+}
+
+pub(super) fn hold_fds(table: &FdTable) -> Vec<(u32, HeldFd)> {
+    table.iter().filter_map(|(number, fd)| Some((number, HeldFd::hold(fd)?))).collect()
+}
+
+impl HeldFd {
+    fn hold(fd: &Fd) -> Option<HeldFd> {
+        let (open, cloexec) = (&fd.file, fd.cloexec);
+        let end = |reads, writes| HeldFd::Pipe { open: Arc::downgrade(open), reads, writes, cloexec };
+        Some(match &**open {
+            OpenFile::Tree(file) => {
+                let handle = file.with(|handle| Ok(handle.clone())).ok()?;
+                HeldFd::File { open: open.clone(), handle, cloexec }
+            }
+            OpenFile::Input(_) => HeldFd::Stream(Standard::Input, cloexec),
+            OpenFile::Output(_, which) | OpenFile::Terminal(_, which) => HeldFd::Stream(*which, cloexec),
+            OpenFile::Reader(_) => end(true, false),
+            OpenFile::Writer(_) => end(false, true),
+            OpenFile::Both(..) => end(true, true),
+        })
+    }
+
+    /// Returns the descriptor as it was, in the same machine.
+    pub(super) fn reopen(&self, meter: &Arc<Meter>) -> Fd {
+        let (file, cloexec) = match self {
+            HeldFd::File { open, handle, cloexec } => {
+                if let OpenFile::Tree(file) = &**open {
+                    let _ = file.with(|live| {
+                        live.clone_from(handle);
+                        Ok(())
+                    });
+                }
+                (open.clone(), *cloexec)
+            }
+            HeldFd::Stream(Standard::Input, cloexec) => (Arc::new(OpenFile::Input(Input::empty())), *cloexec),
+            // Until the next command's are put there.
+            HeldFd::Stream(which, cloexec) => {
+                (Arc::new(OpenFile::Output(Outlet::nowhere(), *which)), *cloexec)
+            }
+            HeldFd::Pipe { open, reads, writes, cloexec } => {
+                let open = open.upgrade().unwrap_or_else(|| Arc::new(ended_pipe(meter, *reads, *writes)));
+                (open, *cloexec)
+            }
+        };
+        Fd { file, cloexec }
+    }
+}
+
+/// An end of a pipe whose other end is gone: it reads as empty, and writing to it is a broken pipe.
+fn ended_pipe(meter: &Arc<Meter>, reads: bool, writes: bool) -> OpenFile {
+    let (reader, writer) = crate::pipe::ended_pipe(meter);
+    match (reads, writes) {
+        (true, true) => OpenFile::Both(reader, writer),
+        (true, false) => OpenFile::Reader(reader),
+        _ => OpenFile::Writer(writer),
+    }
+}
+
+/// Returns the descriptors as a value. Those that share an open file have the same number.
+pub(super) fn rest_fds(held: &[(u32, HeldFd)]) -> Vec<(u32, RestingFd)> {
+    let mut descriptions: Vec<&Arc<OpenFile>> = Vec::new();
+    let mut resting = Vec::with_capacity(held.len());
+    for (number, fd) in held {
+        let (what, cloexec) = match fd {
+            HeldFd::File { open, handle, cloexec } => {
+                let known = descriptions.iter().position(|other| Arc::ptr_eq(other, open));
+                let description = known.unwrap_or(descriptions.len()) as u32;
+                if known.is_none() {
+                    descriptions.push(open);
+                }
+                let name = match &**open {
+                    OpenFile::Tree(file) => file.name().to_vec(),
+                    _ => Vec::new(),
+                };
+                (Resting::File { description, handle: handle.clone(), name }, *cloexec)
+            }
+            HeldFd::Stream(which, cloexec) => (Resting::Stream(*which), *cloexec),
+            HeldFd::Pipe { reads, writes, cloexec, .. } => {
+                (Resting::Pipe { reads: *reads, writes: *writes }, *cloexec)
+            }
+        };
+        resting.push((*number, RestingFd { what, cloexec }));
+    }
+    resting
+}
+
+/// Opens an idle session's descriptors in a machine.
+pub(super) fn wake_fds(resting: &[(u32, RestingFd)], machine: &Machine) -> Vec<(u32, HeldFd)> {
+    let mut opened: Vec<(u32, Arc<OpenFile>)> = Vec::new();
+    let mut held = Vec::with_capacity(resting.len());
+    for (number, fd) in resting {
+        let cloexec = fd.cloexec;
+        let woken = match &fd.what {
+            Resting::File { description, handle, name } => {
+                let known = opened.iter().find(|(other, _)| other == description);
+                let open = known.map(|(_, open)| open.clone()).unwrap_or_else(|| {
+                    let open = machine.tree_fd(handle.clone(), name.clone()).file;
+                    opened.push((*description, open.clone()));
+                    open
+                });
+                HeldFd::File { open, handle: handle.clone(), cloexec }
+            }
+            Resting::Stream(which) => HeldFd::Stream(*which, cloexec),
+            Resting::Pipe { reads, writes } => {
+                HeldFd::Pipe { open: Weak::new(), reads: *reads, writes: *writes, cloexec }
+            }
+        };
+        held.push((*number, woken));
+    }
+    held
+}

@@ -1,0 +1,230 @@
+//! The interpreter that stays: what it answers, what it keeps, and what cannot harm it.
+
+use std::time::Duration;
+
+use wardian::{Error, ErrorClass, Limits, Python, PythonResult, Sandbox};
+
+async fn sandbox_with(limits: Limits) -> Sandbox {
+    let prepared = tokio::task::spawn_blocking(|| wardian::prepare(|_| ())).await.expect("no panic");
+    prepared.expect("all programs load");
+    let builder = Sandbox::builder().limits(limits).timeout(Some(Duration::from_secs(60)));
+    builder.build().await.expect("a sandbox")
+}
+
+async fn sandbox() -> Sandbox {
+    sandbox_with(Limits::default()).await
+}
+
+async fn python(sandbox: &Sandbox, code: &str) -> PythonResult {
+    sandbox.python(code).await.expect("it runs")
+}
+
+/// The value of the last expression.
+async fn value(sandbox: &Sandbox, code: &str) -> String {
+    let result = python(sandbox, code).await;
+    result.value.clone().unwrap_or_else(|| panic!("{code} has no value: {result:?}")).repr
+}
+
+#[tokio::test]
+async fn state_lives_from_call_to_call() {
+    let sandbox = sandbox().await;
+    let first = python(&sandbox, "import math\nx = 20\ndef f(n): return n * 2\nprint('said')").await;
+    assert_eq!((first.run.stdout.as_slice(), first.run.exit_code, first.value), (&b"said\n"[..], 0, None));
+    assert_eq!(value(&sandbox, "f(x) + math.floor(2.5)").await, "42");
+    assert_eq!(value(&sandbox, "_ + 1").await, "43");
+    python(&sandbox, "file = open('/tmp/a', 'w'); file.write('one ')").await;
+    python(&sandbox, "file.write('two'); file.close()").await;
+    assert_eq!(sandbox.run("cat /tmp/a; cd /tmp; name=shell").await.unwrap().stdout, b"one two");
+    assert_eq!(
+        value(&sandbox, "import os; os.getcwd(), os.environ.get('name')").await,
+        "('/home/user', None)"
+    );
+    assert_eq!(
+        value(&sandbox, "import subprocess; subprocess.check_output('echo $((6*7))', shell=True)").await,
+        "b'42\\n'"
+    );
+    assert_eq!(value(&sandbox, "from __future__ import annotations\n1").await, "1");
+    assert_eq!(value(&sandbox, "def g(a: Nowhere): pass\ng.__annotations__").await, "{'a': 'Nowhere'}");
+}
+
+#[tokio::test]
+async fn values_show_themselves_as_in_a_notebook() {
+    let sandbox = sandbox().await;
+    let code = "
+class Shown:
+    def __repr__(self): return 'shown'
+    def _repr_html_(self): return '<b>shown</b>'
+    def _repr_png_(self): return b'\\x89PNG'
+    def _repr_json_(self): return {'a': [1, None]}
+display(Shown(), 7)
+Shown()
+";
+    let result = python(&sandbox, code).await;
+    let value = result.value.expect("a value");
+    assert_eq!((value.repr.as_str(), value.html.as_deref()), ("shown", Some("<b>shown</b>")));
+    assert_eq!(value.png.as_deref(), Some("iVBORw=="));
+    assert_eq!(value.json.map(|json| json.to_string()).as_deref(), Some("{\"a\":[1,null]}"));
+    let displayed: Vec<&str> = result.displays.iter().map(|shown| shown.repr.as_str()).collect();
+    assert_eq!(displayed, ["shown", "7"]);
+    assert_eq!(python(&sandbox, "None").await.value, None);
+}
+
+#[tokio::test]
+async fn errors_are_cpythons_without_a_frame_of_ours() {
+    let sandbox = sandbox().await;
+    python(&sandbox, "def f(n):\n    return 1 // n").await;
+    let result = python(&sandbox, "print('before')\nf(0)").await;
+    assert_eq!((result.run.exit_code, result.run.stdout.as_slice()), (1, &b"before\n"[..]));
+    let error = result.error.expect("an error");
+    assert_eq!(
+        (error.name.as_str(), error.message.as_str()),
+        ("ZeroDivisionError", "integer division or modulo by zero")
+    );
+    let expected = [
+        "Traceback (most recent call last):",
+        "  File \"<cell 2>\", line 2, in <module>",
+        "    f(0)",
+        "    ~^^^",
+        "  File \"<cell 1>\", line 2, in f",
+        "    return 1 // n",
+        "           ~~^^~~",
+        "ZeroDivisionError: integer division or modulo by zero",
+    ];
+    assert_eq!(error.traceback, expected);
+    let error = python(&sandbox, "1 +").await.error.expect("an error");
+    assert_eq!(error.name, "SyntaxError");
+    assert_eq!(error.traceback[0], "  File \"<cell 3>\", line 1");
+    let error = python(&sandbox, "import json; json.loads('{')").await.error.expect("an error");
+    assert_eq!(error.name, "json.decoder.JSONDecodeError");
+    for code in ["def f(): f()\nf()", "x = []\nfor _ in range(100000): x = [x]\nrepr(x)"] {
+        assert_eq!(python(&sandbox, code).await.error.expect("an error").name, "RecursionError");
+    }
+    assert_eq!(value(&sandbox, "6 * 7").await, "42");
+}
+
+#[tokio::test]
+async fn exit_answers_its_code_and_the_interpreter_lives_on() {
+    let sandbox = sandbox().await;
+    python(&sandbox, "kept = 1").await;
+    for (code, exit) in [
+        ("exit()", 0),
+        ("exit(3)", 3),
+        ("import sys; kept = 2; sys.exit(300)", 44),
+        ("import os; kept = 3; os._exit(5)", 5),
+    ] {
+        let result = python(&sandbox, code).await;
+        assert_eq!((result.run.exit_code, &result.error), (exit, &None), "{code}: {result:?}");
+    }
+    let said = python(&sandbox, "exit('why')").await.run;
+    assert_eq!((said.exit_code, said.stderr.as_slice()), (1, &b"why\n"[..]));
+    // os._exit ends the process: what it did in that call is gone with it.
+    assert_eq!(value(&sandbox, "kept").await, "2");
+}
+
+#[tokio::test]
+async fn contexts_share_files_and_nothing_else() {
+    let sandbox = sandbox().await;
+    let call = |code: &'static str, name: &'static str| sandbox.python_with(Python::new(code).context(name));
+    call("x = 'a'; open('/tmp/shared', 'w').write('yes')", "a").await.unwrap();
+    let other = call("open('/tmp/shared').read(), 'x' in globals()", "b").await.unwrap();
+    assert_eq!(other.value.unwrap().repr, "('yes', False)");
+    for name in ["", &"n".repeat(65)] {
+        assert!(matches!(sandbox.python_with(Python::new("1").context(name)).await, Err(Error::Option(_))));
+    }
+    for number in 2..16 {
+        sandbox.python_with(Python::new("1").context(number.to_string())).await.unwrap();
+    }
+    assert!(matches!(sandbox.python_with(Python::new("1").context("too many")).await, Err(Error::Option(_))));
+}
+
+#[tokio::test]
+async fn forks_snapshots_and_archives_have_the_heap() {
+    let sandbox = sandbox().await;
+    python(&sandbox, "numbers = list(range(100_000)); name = 'original'").await;
+    let snapshot = sandbox.snapshot().await.unwrap();
+    let fork = sandbox.fork().await.unwrap();
+    python(&fork, "name = 'fork'; numbers.append(1)").await;
+    assert_eq!(value(&sandbox, "name, len(numbers)").await, "('original', 100000)");
+    assert_eq!(value(&fork, "name, len(numbers)").await, "('fork', 100001)");
+    python(&sandbox, "name = 'later'").await;
+    sandbox.restore(&snapshot).await.unwrap();
+    assert_eq!(value(&sandbox, "name").await, "'original'");
+    let archive = fork.export().await.unwrap();
+    let elsewhere = self::sandbox().await;
+    python(&elsewhere, "name = 'lost'").await;
+    elsewhere.import(archive).await.unwrap();
+    assert_eq!(
+        value(&elsewhere, "name, sum(numbers), __import__('json').dumps(1)").await,
+        "('fork', 4999950001, '1')"
+    );
+}
+
+/// Each never ends by itself, or never could.
+const ENDLESS: &[&str] = &[
+    "while True: pass",
+    "10 ** 10 ** 8",
+    "import re; re.match('(a+)+b', 'a' * 40)",
+    "import time; time.sleep(1e9)",
+    "class A:\n    def __del__(self):\n        while True: pass\nA()",
+    "import signal, os\ndef f(*a):\n    while True: pass\nsignal.signal(signal.SIGUSR1, f)\nos.kill(os.getpid(), signal.SIGUSR1)",
+    "class B:\n    def __repr__(self):\n        while True: pass\nB()",
+    "import subprocess; subprocess.run(['sleep', '1000'])",
+];
+
+#[tokio::test]
+async fn whatever_code_does_a_deadline_ends_it_and_the_state_before_is_there() {
+    let sandbox = sandbox().await;
+    python(&sandbox, "kept = 'kept'").await;
+    for code in ENDLESS {
+        let code = format!("kept = 'changed'\n{code}");
+        let call = Python::new(code.as_str()).timeout(Some(Duration::from_millis(800)));
+        let result = sandbox.python_with(call).await.expect("it runs");
+        assert_eq!(
+            (result.run.exit_code, result.run.error_class),
+            (124, Some(ErrorClass::Timeout)),
+            "{code}"
+        );
+        assert_eq!(value(&sandbox, "kept").await, "'kept'", "after {code}");
+    }
+}
+
+#[tokio::test]
+async fn memory_that_is_not_there_is_an_error_that_the_session_survives() {
+    let sandbox = sandbox_with(Limits { memory_bytes: 128 << 20, ..Limits::default() }).await;
+    python(&sandbox, "kept = 'kept'").await;
+    for code in [
+        "[0] * 10**12",
+        "bytearray(2**30)",
+        "'x' * 10**9",
+        "x = []\nwhile True: x.append(bytearray(1 << 20))",
+    ] {
+        let result = python(&sandbox, code).await;
+        assert_eq!(
+            result.error.as_ref().map(|error| error.name.as_str()),
+            Some("MemoryError"),
+            "{code}: {result:?}"
+        );
+        assert_eq!(value(&sandbox, "x = None; kept").await, "'kept'", "after {code}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_too_long_is_cut() {
+    let sandbox = sandbox_with(Limits { stdout_bytes: 10_000, ..Limits::default() }).await;
+    let result = python(&sandbox, "'x' * 10**7").await;
+    assert!(result.truncated && result.value.expect("a value").repr.len() < 10_000);
+    let result = python(&sandbox, "raise ValueError('\\u00e9' * 10**6)").await;
+    assert!(result.truncated && result.error.expect("an error").message.len() < 30_000);
+    // An interpreter whose answer is not what it should be hurts nobody.
+    python(&sandbox, "import sys, gc\nfor d in gc.get_objects(): pass").await;
+    assert_eq!(value(&sandbox, "1").await, "1");
+}
+
+#[tokio::test]
+async fn image_pages_are_charged_when_they_are_written() {
+    let sandbox = sandbox_with(Limits { memory_bytes: 64 << 20, ..Limits::default() }).await;
+    // Each has an image of some twenty megabytes, of which it writes few.
+    let four = "for i in 1 2 3 4 5 6; do python3 -c 'import time; time.sleep(0.5); print(1)' & done; wait";
+    let result = sandbox.run(four).await.unwrap();
+    assert_eq!((result.stdout.as_slice(), result.limit), (&b"1\n1\n1\n1\n1\n1\n"[..], None), "{result:?}");
+}

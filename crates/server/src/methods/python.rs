@@ -1,0 +1,87 @@
+//! `python.run`.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use wardian::{Error, Input, Python, PythonResult, PythonValue};
+
+use super::run::{Shape, Told, cancelled, object};
+use super::{Job, Prepared, entry};
+use crate::params::Params;
+use crate::session::Session;
+
+pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Params) -> Prepared {
+    let entry = entry(session, params)?;
+    let mut python = Python::new(params.required_string("code")?);
+    if let Some(context) = params.string("context")? {
+        python = python.context(context);
+    }
+    if let Some(stdin) = params.bytes("stdin")? {
+        python = python.stdin(Input::bytes(stdin));
+    }
+    if let Some(timeout) = params.timeout("timeoutMs")? {
+        python = python.timeout(timeout);
+    }
+    let shape = Shape::of(params)?;
+    let stream = Told::of(session, id, params, shape.encoding)?;
+    let (mut turn, entered) = (entry.in_turn(), entry.enter_run());
+    let python = python.cancelled_by(entered.cancel.clone());
+    Job::in_turn(turn.hold(), async move {
+        let result = match (turn.sandbox().await, stream) {
+            // Whether it had begun when its sandbox was ended makes no difference.
+            (Err(_), _) if turn.entry().is_destroyed() => Err(Error::Destroyed),
+            (Err(error), _) => return Err(error),
+            (Ok(sandbox), Some(told)) => {
+                let start = |listener| sandbox.python_with(python.on_output(listener));
+                match told.listen(start).await {
+                    (Ok(PythonResult { run, value, displays, error, truncated }), heard) => {
+                        let run = told.complete(run, heard).await;
+                        Ok(PythonResult { run, value, displays, error, truncated })
+                    }
+                    (Err(error), _) => Err(error),
+                }
+            }
+            (Ok(sandbox), None) => sandbox.python_with(python).await,
+        };
+        drop(entered);
+        match result {
+            Ok(result) => Ok(answer(&result, shape)),
+            Err(Error::Destroyed) => Ok(object(&cancelled(), shape)),
+            Err(error) => Err(error.into()),
+        }
+    })
+}
+
+/// The result of a run, and what only code in an interpreter has.
+fn answer(result: &PythonResult, shape: Shape) -> Value {
+    let mut answer = object(&result.run, shape);
+    let Some(parts) = answer.as_object_mut() else { return answer };
+    if let Some(shown) = &result.value {
+        parts.insert("value".into(), value(shown));
+    }
+    if !result.displays.is_empty() {
+        parts.insert("displays".into(), result.displays.iter().map(value).collect());
+    }
+    if let Some(error) = &result.error {
+        let error = json!({ "type": error.name, "message": error.message, "traceback": error.traceback });
+        parts.insert("error".into(), error);
+    }
+    if result.truncated {
+        parts.insert("valueTruncated".into(), json!(true));
+    }
+    answer
+}
+
+fn value(value: &PythonValue) -> Value {
+    let mut parts = Map::new();
+    parts.insert("repr".into(), json!(value.repr));
+    for (name, shown) in [("html", &value.html), ("png", &value.png)] {
+        if let Some(shown) = shown {
+            parts.insert(name.into(), json!(shown));
+        }
+    }
+    if let Some(shown) = &value.json {
+        parts.insert("json".into(), shown.clone());
+    }
+    Value::Object(parts)
+}

@@ -18,7 +18,7 @@ use crate::files::{Entry, Metadata};
 use crate::history::HistoryEntry;
 use crate::options::Builder;
 use crate::system::System;
-use crate::{Error, FileChanges, MountMode, Run, RunResult, Snapshot};
+use crate::{Error, FileChanges, MountMode, Python, PythonResult, Run, RunResult, Snapshot};
 
 /// A sandbox with blocking calls. Cloning the handle shares the sandbox.
 #[derive(Clone)]
@@ -52,6 +52,16 @@ impl Sandbox {
     /// Runs a script with input, timeout and listeners.
     pub fn run_with(&self, run: Run) -> Result<RunResult, Error> {
         wait(self.0.run_with(run))
+    }
+
+    /// Runs code in the sandbox's interpreter.
+    pub fn python(&self, code: impl Into<Vec<u8>>) -> Result<PythonResult, Error> {
+        wait(self.0.python(code))
+    }
+
+    /// Runs code with input, timeout and listeners.
+    pub fn python_with(&self, python: Python) -> Result<PythonResult, Error> {
+        wait(self.0.python_with(python))
     }
 
     /// Returns whether a command is running.

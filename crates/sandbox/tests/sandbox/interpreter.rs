@@ -165,7 +165,7 @@ const ENDLESS: &[&str] = &[
     "10 ** 10 ** 8",
     "import re; re.match('(a+)+b', 'a' * 40)",
     "import time; time.sleep(1e9)",
-    "class A:\n    def __del__(self):\n        while True: pass\nA()",
+    "class A:\n    def __del__(self):\n        while True: pass\nA()\nNone",
     "import signal, os\ndef f(*a):\n    while True: pass\nsignal.signal(signal.SIGUSR1, f)\nos.kill(os.getpid(), signal.SIGUSR1)",
     "class B:\n    def __repr__(self):\n        while True: pass\nB()",
     "import subprocess; subprocess.run(['sleep', '1000'])",
@@ -227,4 +227,17 @@ async fn image_pages_are_charged_when_they_are_written() {
     let four = "for i in 1 2 3 4 5 6; do python3 -c 'import time; time.sleep(0.5); print(1)' & done; wait";
     let result = sandbox.run(four).await.unwrap();
     assert_eq!((result.stdout.as_slice(), result.limit), (&b"1\n1\n1\n1\n1\n1\n"[..], None), "{result:?}");
+    // Looking for garbage in the image writes to most of it.
+    let small = sandbox_with(Limits { memory_bytes: 7 << 20, ..Limits::default() }).await;
+    let all = "import gc; gc.unfreeze(); gc.collect(); import time; time.sleep(0.1); print('lives')";
+    let result = python(&small, all).await;
+    assert_eq!(
+        (result.run.stdout.as_slice(), result.run.limit),
+        (&b""[..], Some("memoryBytes")),
+        "{result:?}"
+    );
+    assert_eq!(result.run.error_class, Some(ErrorClass::LimitExceeded));
+    assert_eq!(value(&small, "6 * 7").await, "42");
+    let result = small.run(format!("python3 -c \"{all}\"")).await.unwrap();
+    assert_eq!((result.exit_code, result.limit), (137, Some("memoryBytes")), "{result:?}");
 }

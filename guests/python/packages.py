@@ -24,7 +24,7 @@ WITHOUT = {'tests', 'benchmarks', '__pycache__', 'dateutil-zoneinfo.tar.gz'}
 DOUBLE = 'pip/_vendor/certifi/cacert.pem'
 WITHOUT_ENDINGS = {'.exe', '.pyi', '.c', '.so'}
 # Compiled as well.
-COMPILED = {'yaml', 'requests', 'urllib3', 'idna', 'certifi', 'charset_normalizer', 'jinja2', 'markupsafe', 'six.py'}
+COMPILED = {'yaml', 'jinja2', 'markupsafe', 'six.py'}
 # Without doc strings.
 BARE = ('sympy', 'networkx', 'mpmath', 'pygments', 'openpyxl', '_pytest', 'pip/_vendor')
 # Where the modules of a source package are.

@@ -78,7 +78,7 @@ for call in (os.fork, threading.Thread(target=print).start, socket.socket):
     except (OSError, RuntimeError) as e: print(e)
 with concurrent.futures.ThreadPoolExecutor() as pool: print(list(pool.map(abs, [-1, 2])), pool.submit(int, 'x').exception())
 print(asyncio.run(asyncio.to_thread(pow, 2, 5)))";
-    let expected = "[Errno 38] os.fork() cannot work in WebAssembly; use subprocess or os.posix_spawn()\n\
+    let expected = "[Errno 38] os.fork() cannot work in WebAssembly; use subprocess or multiprocessing\n\
         can't start new thread: a process has one here\n\
         [Errno 97] Address family not supported by protocol\n\
         [1, 2] invalid literal for int() with base 10: 'x'\n32\n";
@@ -114,12 +114,19 @@ async fn a_frame_of_the_library_shows_its_source() {
 
 #[tokio::test]
 async fn random_numbers_differ_from_process_to_process() {
-    let code = "import random, uuid, secrets, os; print(random.random(), uuid.uuid4(), secrets.token_hex(8), hash('a'))";
+    let code = "import random, uuid, secrets, os, tempfile
+print(random.random(), uuid.uuid4(), secrets.token_hex(8), os.urandom(4), next(tempfile._get_candidate_names()))";
     let sandbox = sandbox().await;
     let (one, two) = (python(&sandbox, code).await, python(&sandbox, code).await);
     for (one, two) in one.split_whitespace().zip(two.split_whitespace()) {
         assert_ne!(one, two);
     }
+    // The hash seed belongs to the image, unless one is asked for.
+    let hashes = "h='print(hash(\"a\"))'; python3 -c \"$h\"; python3 -c \"$h\"; PYTHONHASHSEED=0 python3 -c \"$h\"; python3 -I -c \"$h\"";
+    let hashes = sandbox.run(hashes).await.expect("it runs").stdout;
+    let hashes = String::from_utf8_lossy(&hashes).into_owned();
+    let hashes: Vec<&str> = hashes.lines().collect();
+    assert!(hashes[0] == hashes[1] && hashes[2] != hashes[0] && hashes[3] != hashes[0], "{hashes:?}");
 }
 
 /// With the vectors of RFC 6070 and RFC 7914, since CPython without OpenSSL has neither.

@@ -26,7 +26,6 @@ impl std::fmt::Debug for Interactive {
 
 /// What the shell expects next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Prompt {
     /// A line, after this prompt. Zero-width parts are between the bytes 1 and 2.
     Ask {

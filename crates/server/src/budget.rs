@@ -32,7 +32,7 @@ const SHARED_REQUEST_KIB: usize = 256 << 10;
 /// How long a client may hold shared room while others wait for it.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How many KiB earn as long again: a slow connection is not an idle one.
-const KIB_EACH: u32 = 10 << 10;
+const KIB_EACH: u32 = 50 << 10;
 
 /// The room that all clients share.
 pub(crate) struct Shared {
@@ -51,7 +51,7 @@ impl Shared {
         Shared::new(REQUEST_KIB, SHARED_REQUEST_KIB, PATIENCE)
     }
 
-    fn new(client_kib: usize, shared_kib: usize, patience: Duration) -> Arc<Shared> {
+    pub(crate) fn new(client_kib: usize, shared_kib: usize, patience: Duration) -> Arc<Shared> {
         let room = Arc::new(Semaphore::new(shared_kib));
         Arc::new(Shared { room, client_kib, waiting: AtomicUsize::new(0), patience })
     }

@@ -96,3 +96,31 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
 fn too_slow() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "it does not finish its line, and others need the room")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::io::{AsyncWriteExt, BufReader};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_line_that_is_never_finished_gives_its_memory_to_those_who_go_on() {
+        let shared = Shared::new(8 << 10, 8 << 10, Duration::from_millis(20));
+        let reader = |input| Lines::within(BufReader::with_capacity(64 << 10, input), shared.clone());
+        let (mut deaf, input) = tokio::io::duplex(64 << 10);
+        let mut first = reader(input);
+        let never = tokio::spawn(async move { first.next(16 << 20).await });
+        deaf.write_all(&vec![b' '; 7 << 20]).await.expect("it is read");
+        let (mut other, input) = tokio::io::duplex(64 << 10);
+        let mut second = reader(input);
+        let line = [vec![b'x'; 5 << 20], b"\n".to_vec()].concat();
+        let writing = tokio::spawn(async move { other.write_all(&line).await.map(|()| other) });
+        let read = second.next(16 << 20).await.expect("it goes on").expect("a line");
+        assert_eq!(read.len(), 5 << 20);
+        let ended = never.await.expect("no panic").expect_err("it was too slow");
+        assert_eq!(ended.kind(), io::ErrorKind::TimedOut);
+        drop(writing.await);
+    }
+}

@@ -28,7 +28,7 @@ pub(super) fn get(session: &Arc<Session>, params: &mut Params) -> Prepared {
 /// Prints every exported variable, by means that no function or alias of the session can replace.
 const ALL: &str = r#"IFS=$'\n'
 for __wardian in $(\builtin compgen -e); do
-  \builtin printf '%s=%s\0' "$__wardian" "${!__wardian}"
+  [[ ! -v $__wardian ]] || \builtin printf '%s=%s\0' "$__wardian" "${!__wardian}"
 done"#;
 
 /// Lists the exported variables. A fork is asked, so that the session does not notice: not in `$?`, nor in its history.

@@ -21,7 +21,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use tracing::level_filters::LevelFilter;
 
@@ -74,9 +74,20 @@ fn explain(error: &clap::Error) -> Result<u8> {
     let message = first.join(" ");
     // What clap thinks was meant is on a line of its own.
     let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
-    let tip = tip.map_or_else(String::new, |tip| format!("; {tip}"));
+    let tip = tip.map_or_else(|| similar_command(error), |tip| format!("; {tip}"));
     remark!("wardian: {}{tip} (see --help)", message.trim_start_matches("error: "));
     Ok(USAGE_ERROR)
+}
+
+/// The command that may have been meant, where clap has no idea.
+fn similar_command(error: &clap::Error) -> String {
+    match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(given)) => {
+            let command = Arguments::command();
+            wardian::did_you_mean(given, command.get_subcommands().map(clap::Command::get_name))
+        }
+        _ => String::new(),
+    }
 }
 
 fn execute(command: Command) -> Result<u8> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::out::{self, remark};
+use crate::out::{self, remark, say};
 
 /// How long a program may be compiled before somebody at a terminal is told what they wait for.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -81,7 +81,7 @@ pub(crate) fn main(_: Arguments) -> Result<u8> {
         show_bar(total, total, "done");
         remark!("");
     }
-    remark!("wardian: all {total} programs are ready");
+    say!("all {total} programs are ready")?;
     Ok(0)
 }
 

@@ -28,7 +28,7 @@ Examples:
   wardian run --json 'echo hi'
   wardian run 'echo $0: $@' hello a b                    # as with bash -c: hello: a b
   wardian run --file build.sh debug                      # $0 is build.sh, $1 is debug
-  wardian run --memory 512M --processes 32 --disk 1G 'sort -R /dev/urandom | head -c 1M | wc -c'
+  wardian run --memory 512M --processes 32 --disk 1G 'seq 1000000 | sort -R | md5sum'
   wardian run --mount .:/src:overlay --diff 'sed -i s/colour/color/ /src/*.md'     # a patch; your files stay as they are
   wardian run --mount .:/src:overlay --apply 'cd /src && sh fix.sh'     # all it changed if it succeeds, else nothing
   wardian run --mount .:/src:overlay --commit agent/fix 'cd /src && sh fix.sh'     # the same, as a commit on a branch

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     max_sandboxes: usize,
     /// Maximum number of clients of the socket at once; further ones get an error. By default 1024, or a quarter of the
     /// limit of open files if that is less.
-    #[arg(long, value_name = "N", requires = "socket")]
+    #[arg(long, value_name = "N")]
     max_clients: Option<usize>,
 }
 
@@ -69,6 +69,10 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
 
 /// Everything that can be wrong is found before it says that it listens.
 async fn serve(arguments: Arguments) -> Result<()> {
+    // Not by clap, which does not ask for what conflicts with something else.
+    if arguments.max_clients.is_some() && arguments.socket.is_none() {
+        bail!("--max-clients needs --socket");
+    }
     let default = Options::default();
     let options = Options {
         state_dir: arguments.state_dir,

@@ -5,7 +5,7 @@ use std::io::Write;
 use wardian_vfs::{Errno, FileKind, OpenFlags, Place, Stat, Tree};
 
 use crate::error::Error;
-use crate::files::{AT_ONCE, DirectoryListing, LONG_PATH, USER, make_directories, names_in, readable};
+use crate::files::{AT_ONCE, DirectoryListing, LONG_PATH, USER, each_name, make_directories, readable};
 use crate::sandbox::Sandbox;
 
 /// How a file is written.
@@ -146,19 +146,17 @@ fn list_all(tree: &mut Tree, root: &Place, path: &[u8], max: usize) -> wardian_v
     let mut waiting = 0;
     while let Some((dir, prefix)) = to_do.pop() {
         waiting -= prefix.len().min(waiting);
-        for name in names_in(tree, &dir)? {
+        each_name(tree, &dir, |tree, name| {
             // A name may go between being listed and being looked at only on the host.
-            let Ok(stat) = tree.stat(&USER, &dir, &name, false) else { continue };
+            let Ok(stat) = tree.stat(&USER, &dir, &name, false) else { return Ok(()) };
             let below = if prefix.is_empty() { name.clone() } else { [&prefix[..], b"/", &name].concat() };
             listing.push(&below, stat.kind, stat.size);
             if stat.kind == FileKind::Dir {
                 waiting += below.len();
                 to_do.push((tree.lookup(&USER, &dir, &name, false)?, below));
             }
-            if listing.bytes() + waiting > max {
-                return Err(Errno::EFBIG);
-            }
-        }
+            if listing.bytes() + waiting > max { Err(Errno::EFBIG) } else { Ok(()) }
+        })?;
     }
     listing.sort();
     Ok(listing)

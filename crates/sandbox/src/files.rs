@@ -304,7 +304,7 @@ pub(crate) fn names_in(tree: &mut Tree, dir: &Place) -> wardian_vfs::Result<Vec<
 }
 
 /// Calls `each` with every name in a directory, a few of which are in memory at once.
-fn each_name(
+pub(crate) fn each_name(
     tree: &mut Tree,
     dir: &Place,
     mut each: impl FnMut(&Tree, Vec<u8>) -> wardian_vfs::Result<()>,

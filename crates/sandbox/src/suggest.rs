@@ -2,6 +2,8 @@
 
 /// How alike two names must be: 0 is not at all, 1 is the same.
 const ALIKE: f64 = 0.8;
+/// What one slip of the finger leaves alike: a letter too many, too few, wrong, or swapped with the next.
+const SLIP: f64 = 0.9;
 /// Longer names are nobody's slip, and comparing takes the product of both lengths.
 const LONGEST: usize = 64;
 
@@ -11,7 +13,12 @@ pub fn suggest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Opti
         return None;
     }
     let folded = word.to_lowercase();
-    let alike = |name: &'a str| (strsim::jaro_winkler(&folded, &name.to_lowercase()), name);
+    let alike = |name: &'a str| {
+        let other = name.to_lowercase();
+        let alike = strsim::jaro_winkler(&folded, &other);
+        let slip = folded.len() > 1 && strsim::osa_distance(&folded, &other) == 1;
+        (if slip { alike.max(SLIP) } else { alike }, name)
+    };
     let near = names.into_iter().filter(|name| name.len() <= LONGEST).map(alike);
     let best = near.filter(|(alike, _)| *alike >= ALIKE).max_by(|(one, _), (other, _)| one.total_cmp(other));
     best.map(|(_, name)| name)
@@ -35,6 +42,7 @@ mod tests {
             ("proceses", "processes"),
             ("open_files", "openFiles"),
             ("gerp", "grep"),
+            ("esd", "sed"),
         ] {
             assert_eq!(suggest(slip, names), Some(meant), "{slip}");
         }

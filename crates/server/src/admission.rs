@@ -1,6 +1,6 @@
 //! Admitting clients, up to a maximum number at once. Whoever comes beyond that is told so and may try again.
 
-use std::io;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -63,7 +63,7 @@ impl Admission {
             match accept().await {
                 Ok((stream, _)) => match self.room.clone().try_acquire_owned() {
                     Ok(place) => return (stream, place),
-                    Err(_) => self.turn_away(&stream),
+                    Err(_) => self.turn_away(stream),
                 },
                 Err(error) => {
                     // Out of descriptors, most likely: some will be free again.
@@ -75,11 +75,14 @@ impl Admission {
     }
 
     /// Says why and hangs up. One line always fits into a new socket, so nobody has to wait.
-    fn turn_away(&self, stream: &UnixStream) {
+    fn turn_away(&self, stream: UnixStream) {
         let most = self.most;
         let why = format!("EAGAIN: too many clients: this server has at most {most} at once (--max-clients)");
         let line = rpc::response(Value::Null, Err(RpcError::refused("EAGAIN", why)));
-        let _ = stream.try_write(&line);
+        // Past the runtime, which does not know yet whether it can be written.
+        if let Ok(mut stream) = stream.into_std() {
+            let _ = stream.write_all(&line);
+        }
         self.metrics.turned_away();
         let mut told = self.told.lock();
         told.since += 1;

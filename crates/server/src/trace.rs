@@ -54,8 +54,8 @@ impl Trace {
             self.metrics.outcome("refused");
         }
         let Trace { client, request, method, sandbox, .. } = &self;
-        let (ms, code, message) = (self.milliseconds(), error.code, shown(&error.message));
-        tracing::info!(client, %request, %method, %sandbox, ms, code, %message, "refused");
+        let (ms, code, why) = (self.milliseconds(), error.code, shown(&error.message));
+        tracing::info!(client, %request, %method, %sandbox, ms, code, why, "refused");
     }
 
     fn done(self, answer: &Answer) {

@@ -45,7 +45,7 @@ def test_edits_do_not_leave_the_directory_by_a_link(tmp_path: Path) -> None:
     (outside / "file").write_text("untouched")
     (project / "link").symlink_to(outside)
     (project / "file").symlink_to(outside / "file")
-    for script in ("mkdir link; echo x > link/file", "echo x > file"):
+    for script in ("rm link; mkdir link; echo x > link/file", "rm file; echo x > file"):
         done = example("safe_edits.py", str(project), script, input="y\n")
         assert done.returncode != 0, done.stdout
     assert (outside / "file").read_text() == "untouched"

@@ -16,6 +16,7 @@ const COMMANDS: &[&[&str]] = &[
     &["run", "seq 100000"],
     &["run", "--json", "echo hi"],
     &["run", "--mount", "DIR:/src:overlay", "--diff", "echo more >> /src/file"],
+    &["prepare"],
     &["serve", "--stdio"],
     &["tools", "run", "--jail", "DIR", "--", "cat", "file"],
     &["tools", "check", "--jail", "DIR", "--", "cat", "file"],

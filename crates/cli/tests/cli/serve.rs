@@ -179,7 +179,7 @@ fn the_log_has_a_line_for_what_is_created_run_and_refused() {
     let line =
         |words: &[&str]| log.lines().filter(|line| words.iter().all(|word| line.contains(word))).count();
     for words in [
-        &["connected", "client=1"][..],
+        &[": connected", "client=1"][..],
         &["done", "method=create", "request=1", "ms="],
         &["done", "method=run", "request=2", "exit_code=3", "outcome=\"failure\"", "waited_ms="],
         &["done", "method=sandbox.fork", "forks=1"],

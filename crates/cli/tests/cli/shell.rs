@@ -428,6 +428,22 @@ fn what_was_typed_is_there_the_next_time() {
 }
 
 #[test]
+fn what_changed_in_overlays_is_shown_and_applied_on_leaving() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("text");
+    std::fs::write(&file, "colour\n").unwrap();
+    let mount = format!("--mount {}:/src:overlay", directory.path().display());
+    let tmux = Tmux::start(state(), &format!("{mount} --diff --apply --memory 64M --processes 20"));
+    tmux.line("sed -i s/colour/color/ /src/text");
+    tmux.wait_for_last("user@wardian:~$");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "colour\n", "not before the end");
+    tmux.line("exit");
+    tmux.wait_for("left with 0");
+    assert!(tmux.screen().lines().any(|line| line == "+color"), "{}", tmux.screen());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "color\n");
+}
+
+#[test]
 fn without_a_terminal_it_says_what_to_do() {
     let (code, stdout, stderr) = crate::shown(crate::wardian(&["shell"]));
     assert_eq!((code, stdout.as_str()), (2, ""));

@@ -375,7 +375,7 @@ async fn variables_mounts_snapshots_and_history() {
             json!({}),
             result(json!({ "variables": {
                 "A": "it's", "B": "l\n1", "IFS": "x", "LANG": "*", "LOGNAME": "*", "PATH": "*", "PWD": "*",
-                "SHELL": "*", "SHLVL": "*", "USER": "*", "_": "*",
+                "SHELL": "*", "SHLVL": "*", "USER": "*",
             } })),
         ),
         (

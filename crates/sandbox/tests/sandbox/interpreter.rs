@@ -192,8 +192,10 @@ async fn whatever_code_does_a_deadline_ends_it_and_the_state_before_is_there() {
 async fn memory_that_is_not_there_is_an_error_that_the_session_survives() {
     let sandbox = sandbox_with(Limits { memory_bytes: 128 << 20, ..Limits::default() }).await;
     python(&sandbox, "kept = 'kept'").await;
+    // More than 32 bits can count.
+    assert_eq!(python(&sandbox, "[0] * 10**12").await.error.expect("an error").name, "OverflowError");
     for code in [
-        "[0] * 10**12",
+        "[0] * 10**8",
         "bytearray(2**30)",
         "'x' * 10**9",
         "x = []\nwhile True: x.append(bytearray(1 << 20))",

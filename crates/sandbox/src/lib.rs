@@ -68,9 +68,9 @@ pub use sandbox::Sandbox;
 #[doc(hidden)]
 pub use sandbox::drop_aside;
 pub use snapshot::Snapshot;
-pub use system::tune_process;
 #[doc(hidden)]
 pub use system::{guest_tasks, live_sandboxes, prepare};
+pub use system::{return_memory, tune_process};
 pub use wardian_audit::{
     AuditError, AuditLog, AuditRecord, Repaired as AuditRepaired, Rotation as AuditRotation,
     Verified as AuditVerified, VerifyError as AuditVerifyError, repair_audit, verify_audit,

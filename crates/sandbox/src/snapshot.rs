@@ -6,7 +6,7 @@ use wardian_kernel::AtRest;
 use wardian_vfs::Tree;
 
 use crate::audit::Event;
-use crate::error::Error;
+use crate::error::{Error, lost};
 use crate::history::History;
 use crate::sandbox::{Sandbox, SessionGuard, bury};
 use crate::system::System;
@@ -34,7 +34,8 @@ impl std::fmt::Debug for Snapshot {
 
 impl Snapshot {
     /// Returns how many bytes of memory it keeps that `other` does not; without another, all that a sandbox has of its
-    /// own. Takes a while if much differs: not for an async worker.
+    /// own. That includes a flat amount, and files that are mounted as bytes. Takes a while if much differs: not for an
+    /// async worker.
     pub fn bytes_beyond(&self, other: Option<&Snapshot>) -> u64 {
         let files = match other {
             Some(other) => self.value.tree.bytes_beyond(&other.value.tree),
@@ -50,18 +51,18 @@ impl Sandbox {
     /// not copied.
     pub async fn fork(&self) -> Result<Sandbox, Error> {
         let session = self.session().await?;
-        self.fork_at_rest(&self.value(&session).await)
+        self.fork_at_rest(&self.value(&session).await?).await
     }
 
     /// Forks the sandbox `count` times.
     pub async fn fork_many(&self, count: usize) -> Result<Vec<Sandbox>, Error> {
         let value = {
             let session = self.session().await?;
-            self.value(&session).await
+            self.value(&session).await?
         };
         let mut forks = Vec::with_capacity(count);
         for number in 0..count {
-            forks.push(self.fork_at_rest(&value)?);
+            forks.push(self.fork_at_rest(&value).await?);
             if number % 64 == 63 {
                 // Many forks take a while: others on this thread have their turn in between.
                 tokio::task::yield_now().await;
@@ -70,9 +71,9 @@ impl Sandbox {
         Ok(forks)
     }
 
-    fn fork_at_rest(&self, value: &Value) -> Result<Sandbox, Error> {
+    async fn fork_at_rest(&self, value: &Value) -> Result<Sandbox, Error> {
         self.check_audit()?;
-        let fork = self.beside(value.tree.clone(), &value.rest, value.history.clone())?;
+        let fork = self.beside(value.tree.clone(), &value.rest, value.history.clone()).await?;
         self.inner().record(Event::Fork { child: fork.id() });
         Ok(fork)
     }
@@ -80,7 +81,7 @@ impl Sandbox {
     /// Saves the current state. Waits for a command in progress; background processes are not part of it.
     pub async fn snapshot(&self) -> Result<Snapshot, Error> {
         let session = self.session().await?;
-        let (value, system) = (self.value(&session).await, Arc::downgrade(&self.inner().system));
+        let (value, system) = (self.value(&session).await?, Arc::downgrade(&self.inner().system));
         Ok(Snapshot { value: Arc::new(value), system })
     }
 
@@ -94,16 +95,24 @@ impl Sandbox {
         }
         let mut tree = tree.clone();
         tree.set_quota(self.limits().quota());
-        let old = self.become_value(session, tree, rest, history.clone())?;
+        let old = self.become_value(session, tree, rest, history.clone()).await?;
         bury(&old).await;
         Ok(())
     }
 
     /// Its value between two commands.
-    pub(crate) async fn value(&self, session: &SessionGuard) -> Value {
+    pub(crate) async fn value(&self, session: &SessionGuard) -> Result<Value, Error> {
         let mut tree = self.machine().tree().await.clone();
         let rest = session.at_rest();
-        rest.take_along(&mut tree);
-        Value { tree, rest, history: self.inner().history.lock().clone() }
+        let history = self.inner().history.lock().clone();
+        if !rest.is_large() {
+            rest.take_along(&mut tree);
+            return Ok(Value { tree, rest, history });
+        }
+        let taking = self.kernel().spawn_blocking(move || {
+            rest.take_along(&mut tree);
+            Value { tree, rest, history }
+        });
+        taking.await.map_err(lost)
     }
 }

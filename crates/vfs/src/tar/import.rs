@@ -82,7 +82,7 @@ impl Allowance {
 
     /// Takes what an entry needs, before anything is done for it.
     fn take(&mut self, entry: &Entry) -> crate::Result<()> {
-        // Each piece of a sparse file is written by itself, however short it is.
+        // Each further piece of a sparse file is written by itself, however short it is.
         const PIECE: u64 = 64;
         let name = name_cost(entry.name.rsplit(|byte| *byte == b'/').next().unwrap_or_default());
         let stored = entry.pieces.iter().fold(0u64, |sum, (_, len)| sum.saturating_add(*len));
@@ -90,7 +90,7 @@ impl Allowance {
             Kind::HardLink => name,
             Kind::Dir => name + INODE + DIR,
             _ => {
-                let parts = entry.link.len() as u64 + PIECE * entry.pieces.len() as u64;
+                let parts = entry.link.len() as u64 + PIECE * entry.pieces.len().saturating_sub(1) as u64;
                 (name + INODE + parts).saturating_add(stored)
             }
         };

@@ -1,6 +1,6 @@
 //! A session between commands, as a value: what a fork clones, a snapshot keeps, an archive stores.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use wardian_vfs::{Caller, Errno, FileKind, Handle, OpenFlags, Result, Seek, Tree};
@@ -20,13 +20,21 @@ pub(crate) struct Rest {
     pub(crate) signals: Signals,
 }
 
+/// What each value takes by itself, whatever it shares with others: its own parts, and the nodes of its tree that lead to
+/// what differs.
+const FLAT: u64 = 8 << 10;
+/// What a descriptor takes, besides its name: in the list, and in its tree's count of open files.
+const DESCRIPTOR: u64 = size_of::<(u32, RestingFd)>() as u64 + 64;
+/// Values with more descriptors than this are not opened on a worker.
+const DESCRIPTORS_AT_ONCE: usize = 2_000;
+
 /// A session program's state between commands. It belongs to the tree it was captured with, and to clones of that.
 #[derive(Clone)]
 pub struct AtRest {
     pub(crate) rest: Rest,
     pub(crate) cwd: Handle,
     pub(crate) cwd_name: Arc<[u8]>,
-    pub(crate) fds: Vec<(u32, RestingFd)>,
+    pub(crate) fds: Arc<[(u32, RestingFd)]>,
 }
 
 /// A descriptor between commands.
@@ -40,7 +48,7 @@ pub(crate) struct RestingFd {
 #[derive(Clone)]
 pub(crate) enum Resting {
     /// A file of the tree, at its offset. Copies of one open file have the same `description`.
-    File { description: u32, handle: Handle, name: Vec<u8> },
+    File { description: u32, handle: Handle, name: Arc<[u8]> },
     /// A stream of the next command.
     Stream(Standard),
     /// The end of a pipe; its other end stays with the original.
@@ -48,27 +56,47 @@ pub(crate) enum Resting {
 }
 
 impl AtRest {
-    /// Returns the bytes of memory that it keeps and `other` does not: pages that both share count once.
+    /// Returns the bytes of memory that it keeps and `other` does not: pages and names that both share count once.
     pub fn bytes_beyond(&self, other: Option<&AtRest>) -> u64 {
-        self.rest.image.bytes_beyond(other.map(|other| &*other.rest.image))
+        let image = self.rest.image.bytes_beyond(other.map(|other| &*other.rest.image));
+        let env = self.rest.env.block();
+        let env =
+            if other.is_some_and(|other| std::ptr::eq(other.rest.env.block(), env)) { 0 } else { env.len() };
+        let mut known: HashSet<*const u8> =
+            other.into_iter().flat_map(AtRest::names).map(|name| name.as_ptr()).collect();
+        let names = self.names().filter(|name| known.insert(name.as_ptr()));
+        let names: usize = names.map(<[u8]>::len).sum();
+        let held: usize = self.handles().map(Handle::held_bytes).sum();
+        FLAT + image + (env + names + held) as u64 + DESCRIPTOR * self.fds.len() as u64
+    }
+
+    /// The names of its directory and of its open files.
+    fn names(&self) -> impl Iterator<Item = &[u8]> {
+        let files = self.fds.iter().filter_map(|(_, fd)| match &fd.what {
+            Resting::File { name, .. } => Some(&**name),
+            Resting::Stream(_) | Resting::Pipe { .. } => None,
+        });
+        std::iter::once(&*self.cwd_name).chain(files)
+    }
+
+    /// Its open files, each once however many descriptors it has.
+    fn handles(&self) -> impl Iterator<Item = &Handle> {
+        let mut seen = HashSet::new();
+        self.fds.iter().filter_map(move |(_, fd)| match &fd.what {
+            Resting::File { description, handle, .. } => seen.insert(*description).then_some(handle),
+            Resting::Stream(_) | Resting::Pipe { .. } => None,
+        })
+    }
+
+    /// Returns whether it has so many open files that opening them again takes a while: not for an async worker.
+    pub fn is_large(&self) -> bool {
+        self.fds.len() > DESCRIPTORS_AT_ONCE
     }
 
     /// Prepares a clone of a tree for all sessions of its machine: closes what only the processes left behind have open.
     pub fn take_along<'a>(sessions: impl IntoIterator<Item = &'a AtRest>, tree: &mut Tree) {
-        tree.close_all_but(sessions.into_iter().flat_map(AtRest::handles));
-    }
-
-    /// Everything that it has open, each once.
-    fn handles(&self) -> impl Iterator<Item = &Handle> {
-        let mut seen = Vec::new();
-        let files = self.fds.iter().filter_map(move |(_, fd)| match &fd.what {
-            Resting::File { description, handle, .. } if !seen.contains(description) => {
-                seen.push(*description);
-                Some(handle)
-            }
-            _ => None,
-        });
-        std::iter::once(&self.cwd).chain(files)
+        let open = |each: &'a AtRest| std::iter::once(&each.cwd).chain(each.handles());
+        tree.close_all_but(sessions.into_iter().flat_map(open));
     }
 }
 
@@ -177,7 +205,7 @@ impl AtRest {
             umask: packed.umask & 0o777,
             signals: Signals::from_bytes(&packed.signals)?,
         };
-        Ok(AtRest { rest, cwd, cwd_name: packed.cwd.into(), fds })
+        Ok(AtRest { rest, cwd, cwd_name: packed.cwd.into(), fds: fds.into() })
     }
 }
 
@@ -218,7 +246,7 @@ fn pack_place(tree: &Tree, handle: &Handle, name: &[u8]) -> std::io::Result<Pack
 }
 
 impl PackedFile {
-    fn unpack(self, tree: &mut Tree, opened: &mut BTreeMap<u32, (Handle, Vec<u8>)>) -> Result<Resting> {
+    fn unpack(self, tree: &mut Tree, opened: &mut BTreeMap<u32, (Handle, Arc<[u8]>)>) -> Result<Resting> {
         Ok(match self {
             PackedFile::Stream(0) => Resting::Stream(Standard::Input),
             PackedFile::Stream(1) => Resting::Stream(Standard::Output),
@@ -230,7 +258,7 @@ impl PackedFile {
                     let (mut handle, name) = reopen(tree, flags, place)?;
                     // A directory or device need not take it.
                     let _ = tree.seek(&mut handle, Seek::Start(offset));
-                    vacant.insert((handle, name));
+                    vacant.insert((handle, name.into()));
                 }
                 let (handle, name) = opened[&description].clone();
                 Resting::File { description, handle, name }

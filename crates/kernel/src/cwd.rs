@@ -31,7 +31,7 @@ impl Cwd {
     ) -> Result<Cwd> {
         let handle = tree.open(who, at, path, OpenFlags::PATH | OpenFlags::DIRECTORY, 0)?;
         // From here on it is given back whatever happens.
-        let hold = Some(machine.tree_fd(handle.clone(), Vec::new()).file);
+        let hold = Some(machine.tree_fd(handle.clone()).file);
         let place = handle.place();
         tree.access(who, &place, b".", Access::X)?;
         let name = match tree.path_within(&place, MAX_PATH as usize) {
@@ -60,7 +60,7 @@ impl Cwd {
 
     /// The directory that `handle` of the machine's tree has open, called `name`.
     pub(crate) fn held(machine: &Machine, handle: Handle, name: Arc<[u8]>) -> Cwd {
-        let hold = Some(machine.tree_fd(handle.clone(), Vec::new()).file);
+        let hold = Some(machine.tree_fd(handle.clone()).file);
         Cwd { handle, name, hold }
     }
 

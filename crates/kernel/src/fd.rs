@@ -72,8 +72,8 @@ impl OpenFile {
 pub(crate) struct TreeFile {
     handle: Mutex<Option<Handle>>,
     place: Place,
-    /// Its name when it was opened, for `/proc`.
-    name: Vec<u8>,
+    /// Its name when it was opened, for `/proc`. Shared with every fork and snapshot that has it open.
+    name: Arc<[u8]>,
     host: bool,
     released: Arc<ReleaseBin>,
     /// Whether it is a preopened directory of a foreign program, which knows it by that name.
@@ -86,7 +86,7 @@ pub(crate) struct TreeFile {
 const OVERHEAD: usize = 512;
 
 impl TreeFile {
-    pub(crate) fn new(handle: Handle, name: Vec<u8>, released: Arc<ReleaseBin>) -> TreeFile {
+    pub(crate) fn new(handle: Handle, name: Arc<[u8]>, released: Arc<ReleaseBin>) -> TreeFile {
         let (place, host) = (handle.place(), handle.is_host());
         let (handle, charge) = (Mutex::new(Some(handle)), Mutex::new(None));
         TreeFile { handle, place, name, host, released, preopen: false, charge }
@@ -105,7 +105,7 @@ impl TreeFile {
 
     /// Charges the sandbox for what it keeps now. Returns ENOMEM past the limit.
     pub(crate) fn charge(&self, meter: &Arc<Meter>, run: &Run) -> Result<()> {
-        let bytes = OVERHEAD + self.name.capacity() + self.with(|handle| Ok(handle.held_bytes()))?;
+        let bytes = OVERHEAD + self.name.len() + self.with(|handle| Ok(handle.held_bytes()))?;
         let mut charge = self.charge.lock();
         if charge.get_or_insert_with(|| Charge::nothing(meter)).grow_to(bytes) {
             return Ok(());
@@ -121,6 +121,11 @@ impl TreeFile {
 
     pub(crate) fn name(&self) -> &[u8] {
         &self.name
+    }
+
+    /// Its name, for those who keep it.
+    pub(crate) fn shared_name(&self) -> Arc<[u8]> {
+        self.name.clone()
     }
 
     /// Returns whether reading or writing it may block on the host.

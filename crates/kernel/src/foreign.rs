@@ -141,6 +141,6 @@ fn joined(parts: &[Vec<u8>]) -> Vec<u8> {
 
 impl Machine {
     fn preopen_fd(&self, run: &Run, name: Vec<u8>, handle: wardian_vfs::Handle) -> Result<Fd> {
-        self.charged(run, TreeFile::new(handle, name, self.released().clone()).preopened())
+        self.charged(run, TreeFile::new(handle, name.into(), self.released().clone()).preopened())
     }
 }

@@ -61,8 +61,8 @@ struct Descriptor {
 /// Where a host program reads. What it reads to the end is charged to the sandbox until this is dropped.
 pub struct HostInput(Descriptor, Charge);
 
-/// Where a host program writes.
-pub struct HostOutput(Descriptor);
+/// Where a host program writes. What it holds for that is charged to the sandbox until this is dropped.
+pub struct HostOutput(Descriptor, Charge);
 
 impl HostInput {
     /// Returns at most `max` bytes, and at most 64 KiB at once; none at the end.
@@ -102,18 +102,34 @@ impl HostInput {
                 return Err(Errno::EFBIG);
             }
             if all.capacity() - all.len() < more.len() {
-                all.reserve(more.len());
-                if !self.1.grow_to(all.capacity()) {
-                    self.0.process.run().hit("memoryBytes");
-                    return Err(Errno::ENOMEM);
-                }
+                // Charged before it is there.
+                let capacity = (all.len() + more.len()).max(all.capacity() * 2).min(max);
+                self.0.charge(&mut self.1, capacity)?;
+                all.reserve_exact(capacity - all.len());
             }
             all.extend(more);
         }
     }
 }
 
+impl Descriptor {
+    /// Raises a charge to `bytes` in total. Returns ENOMEM past the sandbox's memory limit, and reports the limit.
+    fn charge(&self, charge: &mut Charge, bytes: usize) -> Result<()> {
+        if charge.grow_to(bytes) {
+            return Ok(());
+        }
+        self.process.run().hit("memoryBytes");
+        Err(Errno::ENOMEM)
+    }
+}
+
 impl HostOutput {
+    /// Charges the sandbox for so many bytes that the program has in memory in order to write them: a reader may let it
+    /// wait for as long as it likes. Returns ENOMEM if that exceeds the sandbox's memory limit.
+    pub fn hold(&mut self, bytes: usize) -> Result<()> {
+        self.0.charge(&mut self.1, bytes)
+    }
+
     /// Writes all of it, waiting while the reader is slow. Returns EPIPE if no one reads any more.
     pub async fn write_all(&mut self, mut data: &[u8]) -> Result<()> {
         let Descriptor { machine, process, number } = &self.0;
@@ -143,13 +159,14 @@ pub(crate) async fn run(
         return Status::Signaled(SIGKILL);
     };
     let descriptor = |number| Descriptor { machine: machine.clone(), process: process.clone(), number };
+    let nothing = || Charge::nothing(machine.meter());
     let call = HostCall {
         argv: argv.to_vecs(),
         env: request.env.to_vecs(),
         cwd,
-        stdin: HostInput(descriptor(0), Charge::nothing(machine.meter())),
-        stdout: HostOutput(descriptor(1)),
-        stderr: HostOutput(descriptor(2)),
+        stdin: HostInput(descriptor(0), nothing()),
+        stdout: HostOutput(descriptor(1), nothing()),
+        stderr: HostOutput(descriptor(2), nothing()),
     };
     // A task of its own: a function that blocks or panics does not keep its process from being killed.
     let task = machine.kernel().runtime().spawn(program.run(call));
@@ -167,7 +184,8 @@ fn copied(strings: &Strings) -> usize {
 
 /// Runs a program that cannot be run: it says why and exits, like one whose interpreter refuses it on Linux.
 pub(crate) async fn refuse(machine: &Arc<Machine>, process: &Arc<Process>, name: &[u8], why: &str) -> Status {
-    let mut stderr = HostOutput(Descriptor { machine: machine.clone(), process: process.clone(), number: 2 });
+    let descriptor = Descriptor { machine: machine.clone(), process: process.clone(), number: 2 };
+    let mut stderr = HostOutput(descriptor, Charge::nothing(machine.meter()));
     // Where nobody listens, the exit code is all there is.
     let _ = stderr.write_all(&[name, b": cannot run: ", why.as_bytes(), b"\n"].concat()).await;
     Status::Exited(126)

@@ -230,6 +230,12 @@ impl Kernel {
         self.0.memory.as_ref().map(|meter| meter.used())
     }
 
+    /// Returns free memory of this process to the system, soon and once more some seconds later. For a program to call when
+    /// something large has ended that is not a sandbox. Calls share the work, and none waits for it.
+    pub fn return_memory(&self) {
+        self.0.trimmer.soon_and_again(self.handle());
+    }
+
     /// Returns the runtime that guests run on, for related work (deadlines, host files).
     pub fn handle(&self) -> &tokio::runtime::Handle {
         self.0.runtime().handle()

@@ -1,6 +1,6 @@
 //! A running sandbox: its files, its processes, its limits.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
@@ -209,12 +209,13 @@ impl Machine {
     pub(crate) async fn go_back_to(&self, earlier: Tree) {
         let mut tree = self.tree().await;
         let processes: Vec<_> = self.table().iter().map(|(_, entry)| entry.process.clone()).collect();
+        let mut known = HashSet::new();
         let mut open: Vec<Arc<OpenFile>> = Vec::new();
         for process in processes {
             let cwd = process.cwd.lock().hold().cloned();
             let files: Vec<_> = process.fds.lock().iter().map(|(_, fd)| fd.file.clone()).collect();
             for file in files.into_iter().chain(cwd) {
-                if !open.iter().any(|known| Arc::ptr_eq(known, &file)) {
+                if known.insert(Arc::as_ptr(&file)) {
                     open.push(file);
                 }
             }
@@ -275,7 +276,7 @@ impl Machine {
     }
 
     /// Wraps a handle that a process of `run` opened for its descriptor table, and charges for what it keeps.
-    pub(crate) fn charged_fd(&self, run: &Run, handle: Handle, name: Vec<u8>) -> Result<Fd> {
+    pub(crate) fn charged_fd(&self, run: &Run, handle: Handle, name: Arc<[u8]>) -> Result<Fd> {
         self.charged(run, TreeFile::new(handle, name, self.released.clone()))
     }
 
@@ -284,9 +285,9 @@ impl Machine {
         Ok(Fd::new(OpenFile::Tree(file)))
     }
 
-    /// Wraps a handle that the host opened.
-    pub(crate) fn tree_fd(&self, handle: Handle, name: Vec<u8>) -> Fd {
-        Fd::new(OpenFile::Tree(TreeFile::new(handle, name, self.released.clone())))
+    /// Wraps a handle that the host opened, without a name.
+    pub(crate) fn tree_fd(&self, handle: Handle) -> Fd {
+        Fd::new(OpenFile::Tree(TreeFile::new(handle, Arc::default(), self.released.clone())))
     }
 
     /// Returns the pipe behind the FIFO with this inode; nothing if there is no memory for one.

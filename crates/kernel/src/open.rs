@@ -49,8 +49,8 @@ impl Call<'_> {
     }
 
     /// A handle as an open file, charged for.
-    fn tree_fd(&self, handle: Handle, name: Vec<u8>) -> Result<Fd> {
-        self.machine().charged_fd(&self.process().run(), handle, name)
+    fn tree_fd(&self, handle: Handle, name: impl Into<Arc<[u8]>>) -> Result<Fd> {
+        self.machine().charged_fd(&self.process().run(), handle, name.into())
     }
 
     /// Opening `/dev/fd/N` opens again what N has open, as on Linux; a run's streams are shared.
@@ -63,7 +63,7 @@ impl Call<'_> {
                 let (caller, machine) = (self.process().caller(), self.machine().clone());
                 let again = move |tree: &mut Tree, handle: &mut Handle| tree.reopen(&caller, handle, flags);
                 let handle = machine.on_file(&entry.file, again).await?;
-                self.tree_fd(handle, file.name().to_vec())
+                self.tree_fd(handle, file.shared_name())
             }
             OpenFile::Input(_) | OpenFile::Output(..) | OpenFile::Terminal(..) => {
                 let (_, open) = describe(&entry.file)?;

@@ -145,7 +145,7 @@ async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8], called: &[
             }
             // Held open from here on: what the name leads to later is not what was allowed.
             let handle = tree.open(&caller, &cwd, &known, OpenFlags::READ, 0)?;
-            let file = Arc::new(OpenFile::Tree(TreeFile::new(handle, exe.to_vec(), released)));
+            let file = Arc::new(OpenFile::Tree(TreeFile::new(handle, exe.to_vec().into(), released)));
             Ok((Opened::Unknown(file), exe))
         })
         .await?;

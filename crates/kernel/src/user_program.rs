@@ -80,9 +80,9 @@ async fn find_or_compile(
         if let Some(program) = kernel.program_of(family, hash, version) {
             return Ok(program);
         }
-        let Some(turn) = turn.take().or_else(|| kernel.compiler().turn_now()) else {
+        let Some(turn) = turn.take().or_else(|| kernel.compiler().turn_now(family)) else {
             drop((wasm, charge));
-            turn = Some(kernel.compiler().turn().await?);
+            turn = Some(kernel.compiler().turn(family).await?);
             continue;
         };
         let (admitted, wasm) = aside(machine, process, move || (admit(&wasm), wasm)).await?;

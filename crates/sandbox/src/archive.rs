@@ -12,15 +12,17 @@
 //! its limits and a budget (`budget.rs`), and replaces the sandbox's state only once all of it is there.
 
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
+use tokio::sync::Notify;
 use wardian_kernel::{AtRest, Packed, PackedFd, PackedFile, PackedPlace, Page};
 use wardian_vfs::{Caller, Errno, TarError, TarFormat, TarOptions, Tree};
 
 use crate::audit::Event;
-use crate::budget::{Budget, Metered};
+use crate::budget::{Budget, Stop, StopFlag, Stoppable};
 use crate::error::{Error, lost};
 use crate::history::{History, HistoryEntry};
 use crate::options::Limits;
@@ -37,6 +39,8 @@ const HEADER: usize = 8 + 4 + 8 + 32;
 const COMPRESSION: i32 = 3;
 /// The memory that the decompressor may use: 2 to this power bytes. Archives written by this library need 2 MiB.
 const WINDOW_LOG: u32 = 24;
+/// How much of a path an error shows.
+const SHOWN: usize = 200;
 /// By how much a shell's memory may exceed the sandbox's limit: what its program starts with.
 const PROGRAM_START: u64 = 64 << 20;
 
@@ -97,47 +101,77 @@ impl Sandbox {
     pub async fn export_within(&self, max: usize) -> Result<Vec<u8>, Error> {
         let session = self.session().await?;
         self.check_audit()?;
-        let value = self.value(&session).await;
+        let value = self.value(&session).await?;
         drop(session);
         let programs = self.hashes();
-        let packing = self.kernel().spawn_blocking(move || pack(&value, &programs, max));
-        let archive = packing.await.map_err(lost)?.map_err(|error| match error.kind() {
-            std::io::ErrorKind::FileTooLarge => ArchiveError::TooLong(max),
-            _ => ArchiveError::Write(error),
-        })?;
+        let stop = Stop::default();
+        let flag = stop.flag();
+        let packing = self.kernel().spawn_blocking(move || pack(&value, &programs, max, flag));
+        let archive = packing.await.map_err(lost)?.map_err(|error| cannot_write(error, max))?;
         self.inner().record(Event::Export { bytes: archive.len() });
         Ok(archive)
     }
 
     /// Replaces the sandbox's state by an archive's, within its own options and limits. Waits for a command in progress
-    /// and kills background processes. After an error the sandbox is unchanged.
+    /// and kills background processes. After an error the sandbox is unchanged. [`Sandbox::cancel`] ends it (`ECANCELED`),
+    /// and so does dropping the future.
     pub async fn import(&self, archive: Vec<u8>) -> Result<(), Error> {
         let session = self.session().await?;
         self.check_audit()?;
         let bytes = archive.len();
         let (fresh, limits, programs) = self.import_base();
-        let unpacking = self.kernel().spawn_blocking(move || unpack(&archive, fresh, &limits, &programs));
-        let Value { tree, rest, history } = unpacking.await.map_err(lost)??;
+        let stop = Stop::default();
+        let flag = stop.flag();
+        let unpacking =
+            self.kernel().spawn_blocking(move || unpack(&archive, fresh, &limits, &programs, flag));
+        let unpacking = async { Ok::<_, Error>(unpacking.await.map_err(lost)??) };
+        let Value { tree, rest, history } = self.unless_cancelled(&stop, unpacking).await?;
         if !rest.interpreters.is_empty() {
             self.load_python().await?;
         }
-        let old = self.become_value(session, tree, &rest, history)?;
+        let old = self.become_value(session, tree, &rest, history).await?;
         bury(&old).await;
         self.inner().record(Event::Import { bytes, shell: true });
         Ok(())
     }
 
     /// Imports only the files of an archive, whatever programs it was made with, over the existing files. The shell is
-    /// unchanged. Waits for a command in progress. After an error nothing has changed.
+    /// unchanged. Waits for a command in progress. After an error nothing has changed. Ends like [`Sandbox::import`].
     pub async fn import_files(&self, archive: Vec<u8>) -> Result<(), Error> {
         let _at_rest = self.session().await?;
         self.check_audit()?;
         let bytes = archive.len();
         let (_, limits, _) = self.import_base();
-        let importing = move |tree: &mut Tree| Ok(unpack_files(&archive, tree, &limits));
-        self.on_tree(importing).await.map_err(|errno| Error::refused(errno, b"import"))??;
+        let stop = Stop::default();
+        let flag = stop.flag();
+        let importing = move |tree: &mut Tree| Ok(unpack_files(&archive, tree, &limits, flag));
+        let importing = async {
+            Ok::<_, Error>(self.on_tree(importing).await.map_err(|errno| Error::refused(errno, b"import"))??)
+        };
+        self.unless_cancelled(&stop, importing).await?;
         self.inner().record(Event::Import { bytes, shell: false });
         Ok(())
+    }
+
+    /// Waits for work that `stop` ends. It is told to when it is cancelled or the sandbox destroyed, and still waited for:
+    /// whoever has the session next finds nothing half done.
+    async fn unless_cancelled<T>(
+        &self,
+        stop: &Stop,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let cancel = Arc::new(Notify::new());
+        let _running = self.begin(&cancel);
+        let mut work = std::pin::pin!(work);
+        tokio::select! {
+            biased;
+            done = &mut work => return done,
+            () = cancel.notified() => stop.now(),
+        }
+        match work.await {
+            Ok(done) => Ok(done),
+            Err(_) => Err(self.live().err().unwrap_or_else(|| Error::refused(Errno::ECANCELED, b"import"))),
+        }
     }
 
     /// The starting point of an import: the files the sandbox was built with.
@@ -162,10 +196,12 @@ struct Hashes {
 struct Capped {
     bytes: Vec<u8>,
     max: usize,
+    stop: StopFlag,
 }
 
 impl Write for Capped {
     fn write(&mut self, piece: &[u8]) -> std::io::Result<usize> {
+        self.stop.check()?;
         if piece.len() > self.max.saturating_sub(self.bytes.len()) {
             return Err(std::io::ErrorKind::FileTooLarge.into());
         }
@@ -178,16 +214,23 @@ impl Write for Capped {
     }
 }
 
-/// Returns the error itself, not one that wraps it.
-fn innermost(error: TarError) -> std::io::Error {
+/// Says why an archive was not written: a file that cannot be in one is the sandbox's own fault.
+fn cannot_write(error: TarError, max: usize) -> Error {
     match error {
-        TarError::Io(error) => error,
-        error => std::io::Error::other(error),
+        TarError::File { name, errno } => {
+            let (shown, more) = if name.len() > SHOWN { (&name[..SHOWN], "...") } else { (&name[..], "") };
+            Error::refused(errno, &[&b"/"[..], shown, more.as_bytes()].concat())
+        }
+        TarError::Io(error) if error.kind() == std::io::ErrorKind::FileTooLarge => {
+            ArchiveError::TooLong(max).into()
+        }
+        TarError::Io(error) => ArchiveError::Write(error).into(),
+        error => ArchiveError::Write(std::io::Error::other(error)).into(),
     }
 }
 
-fn pack(value: &Value, programs: &Hashes, max: usize) -> std::io::Result<Vec<u8>> {
-    let mut archive = Capped { bytes: vec![0; HEADER], max };
+fn pack(value: &Value, programs: &Hashes, max: usize, stop: StopFlag) -> Result<Vec<u8>, TarError> {
+    let mut archive = Capped { bytes: vec![0; HEADER], max, stop };
     let mut out = Encoder(zstd::stream::write::Encoder::new(&mut archive, COMPRESSION)?);
     out.shell(&value.rest.shell.pack(&value.tree)?, &programs.shell)?;
     out.history(&value.history)?;
@@ -197,7 +240,7 @@ fn pack(value: &Value, programs: &Hashes, max: usize) -> std::io::Result<Vec<u8>
         out.shell(&rest.pack(&value.tree)?, &programs.python)?;
     }
     let options = TarOptions { format: TarFormat::Pax, own_only: true };
-    value.tree.export_tar(b"/", options, &mut out.0).map_err(innermost)?;
+    value.tree.export_tar(b"/", options, &mut out.0)?;
     out.0.finish()?;
     let mut archive = archive.bytes;
     let payload = &archive[HEADER..];
@@ -237,20 +280,25 @@ struct Opened<'a> {
     interpreters: Vec<(String, Shell)>,
 }
 
-fn open<'a>(archive: &'a [u8], limits: &Limits) -> Result<Opened<'a>, ArchiveError> {
+fn open<'a>(archive: &'a [u8], limits: &Limits, stop: StopFlag) -> Result<Opened<'a>, ArchiveError> {
     let (version, payload) = payload(archive)?;
     let mut decoder = zstd::stream::read::Decoder::with_buffer(payload)?;
     decoder.window_log_max(WINDOW_LOG)?;
-    let budget = Budget::new(limits);
-    let mut input = Decoder { input: Metered::new(decoder, &budget), budget };
+    let mut input = Decoder { input: Stoppable::new(decoder, stop), budget: Budget::new(limits) };
     let shell = input.shell(limits)?;
     let history = input.history()?;
     let interpreters = if version >= 2 { input.interpreters(limits)? } else { Vec::new() };
     Ok(Opened { input, shell, history, interpreters })
 }
 
-fn unpack(archive: &[u8], mut tree: Tree, limits: &Limits, programs: &Hashes) -> Result<Value, ArchiveError> {
-    let Opened { mut input, shell, history, interpreters } = open(archive, limits)?;
+fn unpack(
+    archive: &[u8],
+    mut tree: Tree,
+    limits: &Limits,
+    programs: &Hashes,
+    stop: StopFlag,
+) -> Result<Value, ArchiveError> {
+    let Opened { mut input, shell, history, interpreters } = open(archive, limits, stop)?;
     let python = interpreters.iter().map(|(_, each)| (each, &programs.python));
     for (found, ours) in std::iter::once((&shell, &programs.shell)).chain(python) {
         if found.programs != *ours {
@@ -274,8 +322,13 @@ fn cannot_wake(errno: Errno) -> ArchiveError {
     }
 }
 
-fn unpack_files(archive: &[u8], tree: &mut Tree, limits: &Limits) -> Result<(), ArchiveError> {
-    open(archive, limits)?.input.files(tree)
+fn unpack_files(
+    archive: &[u8],
+    tree: &mut Tree,
+    limits: &Limits,
+    stop: StopFlag,
+) -> Result<(), ArchiveError> {
+    open(archive, limits, stop)?.input.files(tree)
 }
 
 /// A shell as stored in an archive.
@@ -355,7 +408,7 @@ impl<W: Write> Encoder<W> {
 }
 
 struct Decoder<'a> {
-    input: Metered<zstd::stream::read::Decoder<'static, &'a [u8]>>,
+    input: Stoppable<zstd::stream::read::Decoder<'static, &'a [u8]>>,
     budget: Budget,
 }
 

@@ -1,14 +1,18 @@
 //! The budget for reading an archive: nothing is allocated that it does not cover.
 //!
 //! ```text
-//! stream   bytes that come out of the decompressor           bounds the time
 //! shell    memory, environment, descriptors, history         bounds the memory: memoryBytes and a constant
 //! open     contents of removed files that are still open     fsLimitBytes, like all files
 //! ```
 //! The files themselves go into a tree that has the sandbox's quota. So the peak is at most `memoryBytes` +
 //! `fsLimitBytes` (once more for removed files that are open) + [`ALLOWANCE`], whatever an archive claims.
+//!
+//! The time is limited in the same way: every item is charged, however short it is, and so is every entry of the tar, with
+//! what its headers are longer than they need to be (`Tree::import_tar`). And it can be stopped at any time.
 
 use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::archive::ArchiveError;
 use crate::options::Limits;
@@ -17,27 +21,18 @@ use crate::options::Limits;
 pub(crate) const ALLOWANCE: u64 = 128 << 20;
 /// The overhead of an item.
 const ITEM: u64 = 64;
-/// The maximum size of a file's header in a tar: names of the longest kind, records and padding.
-const HEADERS: u64 = 12 << 10;
-/// The minimum the quota charges for a file or a name.
-const LEAST_CHARGE: u64 = 128;
 
 /// The remaining budget.
 pub(crate) struct Budget {
     pub(crate) shell: u64,
     pub(crate) open: u64,
-    stream: u64,
 }
 
 impl Budget {
     pub(crate) fn new(limits: &Limits) -> Budget {
         // Pages have numbers and headers.
         let shell = limits.memory_bytes.saturating_add(limits.memory_bytes / 32).saturating_add(ALLOWANCE);
-        // As many files as there can be names for, each with the longest path there is.
-        let names =
-            (limits.fs_bytes / LEAST_CHARGE).min(limits.file_count.saturating_mul(2)).saturating_add(1024);
-        let files = limits.fs_bytes.saturating_mul(2).saturating_add(names.saturating_mul(HEADERS));
-        Budget { shell, open: limits.fs_bytes, stream: shell.saturating_add(files) }
+        Budget { shell, open: limits.fs_bytes }
     }
 
     /// Charges an item of so many bytes to the shell's part, before it is read.
@@ -59,26 +54,68 @@ fn take(left: &mut u64, bytes: u64, why: &str) -> Result<(), ArchiveError> {
     Ok(())
 }
 
-/// A stream that fails once it has delivered too much.
-pub(crate) struct Metered<R> {
-    inner: R,
-    left: u64,
-}
+/// Tells work on another thread to stop: when it is asked to, and when it is dropped.
+#[derive(Default)]
+pub(crate) struct Stop(Arc<AtomicBool>);
 
-impl<R: Read> Metered<R> {
-    pub(crate) fn new(inner: R, budget: &Budget) -> Metered<R> {
-        Metered { inner, left: budget.stream }
+impl Stop {
+    /// What the work looks at.
+    pub(crate) fn flag(&self) -> StopFlag {
+        StopFlag(self.0.clone())
+    }
+
+    pub(crate) fn now(&self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
-impl<R: Read> Read for Metered<R> {
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.now();
+    }
+}
+
+/// Whether to stop.
+pub(crate) struct StopFlag(Arc<AtomicBool>);
+
+impl StopFlag {
+    pub(crate) fn check(&self) -> std::io::Result<()> {
+        if self.0.load(Ordering::Relaxed) { Err(std::io::Error::other("cancelled")) } else { Ok(()) }
+    }
+}
+
+/// A stream that fails once it should stop.
+pub(crate) struct Stoppable<R> {
+    inner: R,
+    stop: StopFlag,
+}
+
+impl<R: Read> Stoppable<R> {
+    pub(crate) fn new(inner: R, stop: StopFlag) -> Stoppable<R> {
+        Stoppable { inner, stop }
+    }
+}
+
+impl<R: Read> Read for Stoppable<R> {
     fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
-        if self.left == 0 && !buf.is_empty() {
-            return Err(std::io::Error::other("it unpacks to more than this sandbox can hold"));
+        self.stop.check()?;
+        self.inner.read(buf)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_ends_when_it_should_stop_or_nobody_waits() {
+        for end in [(|stop: Stop| stop.now()) as fn(Stop), drop] {
+            let stop = Stop::default();
+            let mut stream = Stoppable::new(std::io::repeat(7), stop.flag());
+            let mut buf = [0; 8];
+            stream.read_exact(&mut buf).unwrap();
+            end(stop);
+            assert_eq!(stream.read(&mut buf).unwrap_err().to_string(), "cancelled");
         }
-        let wanted = usize::try_from(self.left).map_or(buf.len(), |left| left.min(buf.len()));
-        let count = self.inner.read(&mut buf[..wanted])?;
-        self.left -= count as u64;
-        Ok(count)
     }
 }

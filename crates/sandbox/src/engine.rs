@@ -137,6 +137,12 @@ impl Engine {
         self.0.pool.configure(pool)
     }
 
+    /// Returns this program's free memory to the system, soon and once more some seconds later: see
+    /// [`return_memory`](crate::return_memory).
+    pub fn return_memory(&self) {
+        self.0.kernel.return_memory();
+    }
+
     /// Returns what is alive in it.
     pub fn usage(&self) -> EngineUsage {
         EngineUsage {

@@ -1,31 +1,56 @@
 //! Variables: the shell's own, and those set for one command only.
 
-use crate::error::{Error, lost};
-use crate::options::check_variable;
-use crate::sandbox::Sandbox;
+use std::sync::Arc;
+
+use tokio::sync::Notify;
 use wardian_vfs::Errno;
 
+use crate::error::{Error, lost};
+use crate::options::check_variable;
+use crate::run::CancelOnDrop;
+use crate::sandbox::Sandbox;
+
 impl Sandbox {
-    /// Returns the value of a shell variable. Waits for a command in progress.
+    /// Returns the value of a shell variable. Waits for a command in progress. Looking it up may run the user's code, so it
+    /// ends like a command: after the sandbox's timeout, but ten seconds at most (`ETIMEDOUT`), by [`Sandbox::cancel`]
+    /// (`ECANCELED`), or when the future is dropped.
     pub async fn get_env(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         check_variable(name, "")?;
-        let mut session = self.session().await?;
-        let asked = name.as_bytes().to_vec();
-        let task = self.kernel().spawn(async move { session.get_env(&asked).await });
-        task.await.map_err(lost)?.map_err(|errno| Error::refused(errno, name.as_bytes()))
+        self.variable(name, None).await
     }
 
-    /// Sets and exports a shell variable. Waits for a command in progress.
+    /// Sets and exports a shell variable. Waits for a command in progress, and ends like [`Sandbox::get_env`].
     pub async fn set_env(&self, name: &str, value: &str) -> Result<(), Error> {
         check_variable(name, value)?;
+        let now = self.variable(name, Some(value.as_bytes().to_vec())).await?;
+        // A variable may be read-only, or change what it is given.
+        if now.as_deref() == Some(value.as_bytes()) {
+            Ok(())
+        } else {
+            Err(Error::refused(Errno::EPERM, name.as_bytes()))
+        }
+    }
+
+    /// Returns a variable's value, and sets it first if there is a new one.
+    async fn variable(&self, name: &str, new: Option<Vec<u8>>) -> Result<Option<Vec<u8>>, Error> {
         let mut session = self.session().await?;
-        let (asked, value) = (name.as_bytes().to_vec(), value.as_bytes().to_vec());
+        let (asked, timeout) = (name.as_bytes().to_vec(), self.inner().setup.timeout);
+        let cancel = Arc::new(Notify::new());
+        let (running, dropped) = (self.begin(&cancel), CancelOnDrop::new(&cancel));
         let task = self.kernel().spawn(async move {
-            session.set_env(&asked, &value).await?;
-            // A variable may be read-only, or change what it is given.
-            if session.get_env(&asked).await?.as_ref() == Some(&value) { Ok(()) } else { Err(Errno::EPERM) }
+            let value = match &new {
+                Some(new) => session.set_env(&asked, new, timeout, &cancel).await,
+                None => session.get_env(&asked, timeout, &cancel).await,
+            };
+            drop(running);
+            value
         });
-        task.await.map_err(lost)?.map_err(|errno| Error::refused(errno, name.as_bytes()))
+        let value = task.await.map_err(lost)?;
+        dropped.disarm();
+        value.map_err(|errno| match self.live() {
+            Err(destroyed) if errno == Errno::ECANCELED => destroyed,
+            _ => Error::refused(errno, name.as_bytes()),
+        })
     }
 }
 

@@ -200,7 +200,8 @@ impl Extension {
         Extension { spec: Arc::new(spec), handler: Some(handler) }
     }
 
-    /// Creates an extension that takes all of its input at once and returns all of its output.
+    /// Creates an extension that takes all of its input at once and returns all of its output. Both count as the sandbox's
+    /// memory while they wait to be used: an answer for which there is none left is dropped, and the command fails.
     pub fn function<F, R>(spec: ExtensionSpec, run: F) -> Extension
     where
         F: Fn(Invocation) -> R + Send + Sync + 'static,
@@ -216,6 +217,17 @@ impl Extension {
                     }
                     Err(errno) => ExtensionAnswer::failure(1, format!("{name}: standard input: {errno}\n")),
                 };
+                // What it was given is gone.
+                drop(call.stdin);
+                let held = answer.stdout.capacity() + answer.stderr.capacity();
+                if call.stdout.hold(held).is_err() {
+                    drop(answer);
+                    let why = format!(
+                        "{name}: an answer of {held} bytes is more than the sandbox's memory holds\n"
+                    );
+                    let _ = call.stderr.write_all(why.as_bytes()).await;
+                    return 1;
+                }
                 // Nobody reading it is the reader's business.
                 let _ = call.stdout.write_all(&answer.stdout).await;
                 let _ = call.stderr.write_all(&answer.stderr).await;
@@ -258,7 +270,7 @@ fn texts(bytes: &[Vec<u8>]) -> Vec<String> {
 }
 
 async fn print(output: &mut HostOutput, text: &str) -> u8 {
-    u8::from(output.write_all(text.as_bytes()).await.is_err())
+    u8::from(output.hold(text.len()).is_err() || output.write_all(text.as_bytes()).await.is_err())
 }
 
 /// The command `extensions`.

@@ -80,9 +80,9 @@ pub use sandbox::drop_aside;
 pub use snapshot::Snapshot;
 #[doc(hidden)]
 pub use suggest::{did_you_mean, suggest};
-pub use system::tune_process;
 #[doc(hidden)]
 pub use system::{guest_tasks, live_sandboxes, prepare};
+pub use system::{return_memory, tune_process};
 pub use usage::UsageNow;
 pub use wardian_audit::{
     AuditError, AuditLog, AuditRecord, Repaired as AuditRepaired, Rotation as AuditRotation,

@@ -263,7 +263,7 @@ impl Sandbox {
             lets_go: run.last,
         };
         let running = self.begin(&cancel);
-        let dropped = CancelOnDrop(Some(cancel));
+        let dropped = CancelOnDrop::new(&cancel);
         let task = self.kernel().spawn(progress.run(session, command, running));
         let (result, ()) = tokio::join!(task, pumping);
         dropped.disarm();
@@ -291,7 +291,7 @@ impl Sandbox {
             lets_go: false,
         };
         let running = self.begin(&cancel);
-        let dropped = CancelOnDrop(Some(cancel));
+        let dropped = CancelOnDrop::new(&cancel);
         let task = self.kernel().spawn(async move {
             let _running = running;
             session.ask(question, SHELL_ANSWER).await
@@ -303,7 +303,7 @@ impl Sandbox {
 
     /// Says that a command runs that `cancel` ends. Whoever destroys the sandbox says so first and then looks for a command;
     /// here it is the other way round, so that one of the two always sees the other.
-    fn begin(&self, cancel: &Arc<Notify>) -> Running {
+    pub(crate) fn begin(&self, cancel: &Arc<Notify>) -> Running {
         let running = Running::begin(&self.inner().running, cancel);
         if self.live().is_err() {
             cancel.notify_one();
@@ -401,8 +401,9 @@ impl InProgress {
     }
 }
 
-/// Says that a command runs, until it does not: also when nobody waits for it any more.
-struct Running(Arc<Mutex<Option<Arc<Notify>>>>);
+/// Says that a command runs, until it does not: also when nobody waits for it any more. Dropped before the session is, so
+/// that it never speaks of the next command.
+pub(crate) struct Running(Arc<Mutex<Option<Arc<Notify>>>>);
 
 impl Running {
     fn begin(slot: &Arc<Mutex<Option<Arc<Notify>>>>, cancel: &Arc<Notify>) -> Running {
@@ -418,10 +419,14 @@ impl Drop for Running {
 }
 
 /// Ends the command when its caller stops waiting for it.
-struct CancelOnDrop(Option<Arc<Notify>>);
+pub(crate) struct CancelOnDrop(Option<Arc<Notify>>);
 
 impl CancelOnDrop {
-    fn disarm(mut self) {
+    pub(crate) fn new(cancel: &Arc<Notify>) -> CancelOnDrop {
+        CancelOnDrop(Some(cancel.clone()))
+    }
+
+    pub(crate) fn disarm(mut self) {
         self.0 = None;
     }
 }

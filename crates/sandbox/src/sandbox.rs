@@ -157,21 +157,27 @@ impl Sandbox {
     }
 
     /// Creates another sandbox of the same system and setup, with this value.
-    pub(crate) fn beside(&self, tree: Tree, rest: &RestOfAll, history: History) -> Result<Sandbox, Error> {
+    pub(crate) async fn beside(
+        &self,
+        tree: Tree,
+        rest: &RestOfAll,
+        history: History,
+    ) -> Result<Sandbox, Error> {
         let (system, setup) = (self.0.system.clone(), self.0.setup.clone());
-        let (machine, residents) = put_in_machine(&system, &setup, tree, rest)?;
+        let (machine, residents) = put_in_machine(&system, &setup, tree, rest).await?;
         Ok(Sandbox::over(system, setup, machine, residents, history))
     }
 
     /// Replaces its value by this one. Kills whatever runs. Returns the old machine, to [`bury`].
-    pub(crate) fn become_value(
+    pub(crate) async fn become_value(
         &self,
         mut session: SessionGuard,
         tree: Tree,
         rest: &RestOfAll,
         history: History,
     ) -> Result<Arc<Machine>, Error> {
-        let (machine, (new, interpreters)) = put_in_machine(&self.0.system, &self.0.setup, tree, rest)?;
+        let (machine, (new, interpreters)) =
+            put_in_machine(&self.0.system, &self.0.setup, tree, rest).await?;
         let old = std::mem::replace(&mut *self.0.machine.lock(), machine);
         old.close();
         self.0.directory.follow(&new);
@@ -242,7 +248,8 @@ impl Sandbox {
         self.0.running.lock().is_some()
     }
 
-    /// Cancels the running command; returns `false` if there is none.
+    /// Cancels the running command, or whatever else is in progress that may take its time (an import, a variable);
+    /// returns `false` if there is none.
     pub fn cancel(&self) -> bool {
         match &*self.0.running.lock() {
             Some(running) => {
@@ -273,11 +280,12 @@ impl Sandbox {
         }
         let _noted = Ending(&self.0);
         self.cancel();
-        let machine = self.machine();
         // Those that wait to run find no shell when it is their turn.
         let session = self.0.session.lock().await.take();
         let interpreters = std::mem::take(&mut *self.0.interpreters.lock());
         drop((session, interpreters));
+        // Only now: an import or a restore may have replaced it meanwhile.
+        let machine = self.machine();
         machine.close();
         bury(&machine).await;
     }
@@ -303,7 +311,23 @@ fn new_machine(system: &System, setup: &Setup, tree: Tree) -> Arc<Machine> {
     Machine::with_rules(&system.kernel, tree, setup.limits.kernel(), setup.rules.clone())
 }
 
-fn put_in_machine(
+/// Opening thousands of files takes a while: then on a thread that may block.
+async fn put_in_machine(
+    system: &Arc<System>,
+    setup: &Arc<Setup>,
+    tree: Tree,
+    rest: &RestOfAll,
+) -> Result<(Arc<Machine>, Residents), Error> {
+    if !rest.all().any(AtRest::is_large) {
+        return put_in_machine_now(system, setup, tree, rest);
+    }
+    let (system, setup, rest) = (system.clone(), setup.clone(), rest.clone());
+    let kernel = system.kernel.handle().clone();
+    let putting = kernel.spawn_blocking(move || put_in_machine_now(&system, &setup, tree, &rest));
+    putting.await.map_err(lost)?
+}
+
+fn put_in_machine_now(
     system: &System,
     setup: &Setup,
     tree: Tree,

@@ -6,7 +6,7 @@ use wardian_kernel::{AtRest, Session};
 use wardian_vfs::Tree;
 
 use crate::audit::Event;
-use crate::error::Error;
+use crate::error::{Error, lost};
 use crate::history::History;
 use crate::sandbox::{RestOfAll, Sandbox, SessionGuard, bury};
 use crate::system::System;
@@ -34,7 +34,8 @@ impl std::fmt::Debug for Snapshot {
 
 impl Snapshot {
     /// Returns how many bytes of memory it keeps that `other` does not; without another, all that a sandbox has of its
-    /// own. Takes a while if much differs: not for an async worker.
+    /// own. That includes a flat amount, and files that are mounted as bytes. Takes a while if much differs: not for an
+    /// async worker.
     pub fn bytes_beyond(&self, other: Option<&Snapshot>) -> u64 {
         let files = match other {
             Some(other) => self.value.tree.bytes_beyond(&other.value.tree),
@@ -55,18 +56,18 @@ impl Sandbox {
     /// not copied.
     pub async fn fork(&self) -> Result<Sandbox, Error> {
         let session = self.session().await?;
-        self.fork_at_rest(&self.value(&session).await)
+        self.fork_at_rest(&self.value(&session).await?).await
     }
 
     /// Forks the sandbox `count` times.
     pub async fn fork_many(&self, count: usize) -> Result<Vec<Sandbox>, Error> {
         let value = {
             let session = self.session().await?;
-            self.value(&session).await
+            self.value(&session).await?
         };
         let mut forks = Vec::with_capacity(count);
         for number in 0..count {
-            forks.push(self.fork_at_rest(&value)?);
+            forks.push(self.fork_at_rest(&value).await?);
             if number % 64 == 63 {
                 // Many forks take a while: others on this thread have their turn in between.
                 tokio::task::yield_now().await;
@@ -75,9 +76,9 @@ impl Sandbox {
         Ok(forks)
     }
 
-    fn fork_at_rest(&self, value: &Value) -> Result<Sandbox, Error> {
+    async fn fork_at_rest(&self, value: &Value) -> Result<Sandbox, Error> {
         self.check_audit()?;
-        let fork = self.beside(value.tree.clone(), &value.rest, value.history.clone())?;
+        let fork = self.beside(value.tree.clone(), &value.rest, value.history.clone()).await?;
         self.inner().record(Event::Fork { child: fork.id() });
         Ok(fork)
     }
@@ -85,7 +86,7 @@ impl Sandbox {
     /// Saves the current state. Waits for a command in progress; background processes are not part of it.
     pub async fn snapshot(&self) -> Result<Snapshot, Error> {
         let session = self.session().await?;
-        let (value, system) = (self.value(&session).await, Arc::downgrade(&self.inner().system));
+        let (value, system) = (self.value(&session).await?, Arc::downgrade(&self.inner().system));
         Ok(Snapshot { value: Arc::new(value), system })
     }
 
@@ -99,19 +100,29 @@ impl Sandbox {
         }
         let mut tree = tree.clone();
         tree.set_quota(self.limits().quota());
-        let old = self.become_value(session, tree, rest, history.clone())?;
+        let old = self.become_value(session, tree, rest, history.clone()).await?;
         bury(&old).await;
         Ok(())
     }
 
     /// Its value between two commands.
-    pub(crate) async fn value(&self, session: &SessionGuard) -> Value {
+    pub(crate) async fn value(&self, session: &SessionGuard) -> Result<Value, Error> {
         let mut tree = self.machine().tree().await.clone();
-        let interpreters = self.inner().interpreters.lock();
-        let interpreters =
-            interpreters.iter().map(|(name, each): (&String, &Session)| (name.clone(), each.at_rest()));
-        let rest = RestOfAll { shell: session.at_rest(), interpreters: interpreters.collect() };
-        AtRest::take_along(rest.all(), &mut tree);
-        Value { tree, rest, history: self.inner().history.lock().clone() }
+        let rest = {
+            let interpreters = self.inner().interpreters.lock();
+            let interpreters =
+                interpreters.iter().map(|(name, each): (&String, &Session)| (name.clone(), each.at_rest()));
+            RestOfAll { shell: session.at_rest(), interpreters: interpreters.collect() }
+        };
+        let history = self.inner().history.lock().clone();
+        if !rest.all().any(AtRest::is_large) {
+            AtRest::take_along(rest.all(), &mut tree);
+            return Ok(Value { tree, rest, history });
+        }
+        let taking = self.kernel().spawn_blocking(move || {
+            AtRest::take_along(rest.all(), &mut tree);
+            Value { tree, rest, history }
+        });
+        taking.await.map_err(lost)
     }
 }

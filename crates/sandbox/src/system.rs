@@ -254,3 +254,13 @@ pub fn tune_process() {
     wardian_kernel::raise_descriptor_limit();
     wardian_kernel::tune_allocator();
 }
+
+/// Returns this program's free memory to the system, soon and once more some seconds later. The library does so itself when
+/// a sandbox ends; this is for a program to call when something else ends that was large, such as a connection and its
+/// requests. It is cheap: calls share the work, and none waits for it. For the shared engine; one of a program's own has
+/// [`Engine::return_memory`](crate::Engine::return_memory).
+pub fn return_memory() {
+    if let Some(system) = SYSTEM.get() {
+        system.kernel.return_memory();
+    }
+}

@@ -177,6 +177,15 @@ impl FileBody {
                 (changed * CHUNK).min(self.charge())
             }
             (Data::One(ours), Data::One(theirs)) if Arc::ptr_eq(ours, theirs) => 0,
+            (Data::Shared(ours), Data::Shared(theirs)) if Arc::ptr_eq(ours, theirs) => 0,
+            _ => self.kept(),
+        }
+    }
+
+    /// Returns how many bytes of content it keeps in memory, whoever is charged for them.
+    pub(crate) fn kept(&self) -> u64 {
+        match &self.data {
+            Data::Shared(bytes) => bytes.len() as u64,
             _ => self.charge(),
         }
     }

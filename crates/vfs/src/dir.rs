@@ -137,6 +137,11 @@ impl Dir {
         self.entries.values().filter_map(|entry| Some((&entry.name, entry.target.ino()?)))
     }
 
+    /// Returns the memory that all names in it take, whether or not the quota counts them.
+    pub(crate) fn names_memory(&self) -> u64 {
+        self.entries.values().map(|entry| name_cost(&entry.name)).sum()
+    }
+
     /// Returns what the quota counts for all names in it.
     pub(crate) fn names_cost(&self) -> u64 {
         self.entries.values().map(|entry| entry.target.cost(&entry.name)).sum()

@@ -8,6 +8,7 @@ use crate::inode::{Body, Inode};
 use crate::name::INLINE;
 use crate::place::{Ino, MountSpot, Place, Spot};
 use crate::{Errno, Result, Tree};
+use imbl::OrdMap;
 use imbl::ordmap::DiffItem;
 use std::ops::{Add, AddAssign, SubAssign};
 use std::sync::Arc;
@@ -40,6 +41,26 @@ pub(crate) fn spot_cost(spot: &MountSpot) -> u64 {
 pub(crate) fn given_inodes(files: u64, dirs: u64) -> Usage {
     let inodes = files + dirs;
     Usage { bytes: 0, inodes, metadata: inodes * (INODE + NAME) + dirs * DIR }
+}
+
+/// Returns the memory that an inode takes. Files that are given from outside count as a whole, and not each by itself; here
+/// they are told apart from what another tree has.
+fn memory(inode: &Inode) -> u64 {
+    let content = match &inode.body {
+        Body::File(file) => file.kept(),
+        Body::Symlink(target) if inode.charged => target.len() as u64,
+        _ => 0,
+    };
+    content + inode.metadata() + inode.dir().map_or(0, |dir| dir.names_memory())
+}
+
+/// Returns what the notes about lower files cost that `theirs` does not have.
+fn notes_beyond<V: PartialEq>(ours: &OrdMap<MountSpot, V>, theirs: &OrdMap<MountSpot, V>) -> u64 {
+    let costs = theirs.diff(ours).map(|change| match change {
+        DiffItem::Add(spot, _) | DiffItem::Update { new: (spot, _), .. } => spot_cost(spot),
+        DiffItem::Remove(..) => 0,
+    });
+    costs.sum()
 }
 
 /// How much a tree may hold. `u64::MAX` means no limit.
@@ -138,20 +159,21 @@ impl Tree {
     }
 
     /// Returns how many bytes this tree keeps that `other` does not: files that both share count once. Of a file
-    /// that differs the chunks that differ count, of a directory all names.
+    /// that differs the chunks that differ count, of a directory all names. Files that were given from outside (a mount's,
+    /// a package's) count like any other.
     pub fn bytes_beyond(&self, other: &Tree) -> u64 {
-        let cost = |inode: &Inode| inode.cost().total() + inode.dir().map_or(0, |dir| dir.names_cost());
-        let changes = other.inodes.diff(&self.inodes).map(|change| match change {
-            DiffItem::Add(_, inode) => cost(inode),
+        let files = other.inodes.diff(&self.inodes).map(|change| match change {
+            DiffItem::Add(_, inode) => memory(inode),
             DiffItem::Update { old: (_, old), new: (_, new) } if !Arc::ptr_eq(old, new) => {
                 match (&old.body, &new.body) {
                     (Body::File(theirs), Body::File(ours)) => ours.bytes_beyond(theirs) + new.metadata(),
-                    _ => cost(new),
+                    _ => memory(new),
                 }
             }
             DiffItem::Update { .. } | DiffItem::Remove(..) => 0,
         });
-        changes.sum()
+        let notes = notes_beyond(&self.copied, &other.copied) + notes_beyond(&self.below, &other.below);
+        files.sum::<u64>() + notes
     }
 
     /// Returns the current usage, recounted from the files themselves: [`Tree::usage`] must always equal it.

@@ -5,7 +5,7 @@
 //! operating system limits its time and memory, and SIGKILL stops it when the command that needs it ends.
 //!
 //! ```text
-//!  Turns ── one per sandbox, few per kernel, first come, first served
+//!  turns.rs      one per sandbox, few per kernel, families in turn
 //!    │
 //!  process.rs    start /proc/self/exe again ──► helper.rs   seal, say so, wait
 //!    │           put the module into the memory file ─────► compile it, put the code into the same file
@@ -18,6 +18,7 @@
 
 pub(crate) mod helper;
 mod process;
+mod turns;
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -25,12 +26,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::oneshot;
 use wardian_confine::Budget;
 
+use crate::family::Family;
 use crate::kernel::CompileBudget;
 use crate::reexec;
 use process::{Killer, Slot};
+use turns::{Turn, Turns};
 
 /// The name a helper is started under.
 pub(crate) const NAME: &CStr = c"wardian-compiler";
@@ -57,29 +60,26 @@ pub(crate) enum CompileError {
 
 /// The compiler of a kernel.
 pub(crate) struct Compiler {
-    turns: Arc<Semaphore>,
+    turns: Arc<Turns>,
     budget: CompileBudget,
 }
-
-/// The right to compile one module: held until no process of it is left.
-pub(crate) struct Turn(#[allow(dead_code)] OwnedSemaphorePermit);
 
 impl Compiler {
     pub(crate) fn new(budget: CompileBudget) -> Compiler {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         // Two at least: one module that takes its time must not keep all others waiting.
         let turns = (processors / 2).max(2);
-        Compiler { turns: Arc::new(Semaphore::new(turns)), budget }
+        Compiler { turns: Turns::new(turns), budget }
     }
 
-    /// Returns a turn, if one is free now.
-    pub(crate) fn turn_now(&self) -> Option<Turn> {
-        self.turns.clone().try_acquire_owned().ok().map(Turn)
+    /// Returns a turn, if the family may have one now.
+    pub(crate) fn turn_now(&self, family: &Family) -> Option<Turn> {
+        self.turns.now(family.id())
     }
 
-    /// Waits for a turn, first come, first served.
-    pub(crate) async fn turn(&self) -> Result<Turn, CompileError> {
-        self.turns.clone().acquire_owned().await.map(Turn).map_err(|_| shutting_down())
+    /// Waits for the family's next turn.
+    pub(crate) async fn turn(&self, family: &Family) -> Result<Turn, CompileError> {
+        self.turns.wait(family.id()).await.map_err(|_| shutting_down())
     }
 
     /// Returns the module's code, in a memory file. Dropping the future kills the helper; `held` is dropped when no

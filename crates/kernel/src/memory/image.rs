@@ -62,7 +62,8 @@ impl Image {
         };
         let pages =
             self.pages.iter().filter(is_new).count() + template.map_or(0, |template| template.pages());
-        (pages * size_of::<Page>()) as u64
+        // The list of pages is its own, even where all of them are shared.
+        (pages * size_of::<Page>() + self.pages.len() * size_of::<(u32, Arc<Page>)>()) as u64
     }
 
     /// Captures an instance with no frame on its stack. Pages equal to those of `ancestor` are shared with it.

@@ -6,10 +6,12 @@
 //!
 //! The allocator keeps freed memory for reuse, in an arena for each thread, and pieces that are still in use keep
 //! everything below them. After a sandbox with many small files, or many full pipes, that was hundreds of megabytes of
-//! unused memory. So some time after a sandbox is gone the allocator is asked to return whole pages.
+//! unused memory. So some time after a sandbox is gone the allocator is asked to return whole pages. What a program keeps
+//! besides its sandboxes (the requests of a connection, say) may be larger still, and only the program knows when it ends:
+//! it asks, too.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -23,12 +25,23 @@ const GATHERING: Duration = Duration::from_millis(5);
 const MOST_TREES: usize = 64;
 /// How long after a sandbox is gone: others that end at the same time share the work.
 const DELAY: Duration = Duration::from_millis(500);
+/// How long after that once more, where a program asked: for what took longer to end.
+const AGAIN: Duration = Duration::from_secs(4);
 
 /// Files that wait to be freed, and whether memory will be returned soon.
 #[derive(Default)]
 pub(crate) struct Trimmer {
     trees: Arc<Mutex<Vec<TreeLock>>>,
     pending: Arc<AtomicBool>,
+    asked: Arc<Asked>,
+}
+
+/// What a program has asked for.
+#[derive(Default)]
+struct Asked {
+    times: AtomicU64,
+    /// Whether a task does what was asked.
+    busy: AtomicBool,
 }
 
 impl Trimmer {
@@ -66,6 +79,32 @@ impl Trimmer {
             // Whatever ends from here on asks again.
             pending.store(false, Ordering::SeqCst);
             let _ = tokio::task::spawn_blocking(return_free_memory).await;
+        });
+    }
+
+    /// Does the same, and once more later. However often it is asked, one task does it.
+    pub(crate) fn soon_and_again(&self, runtime: &Handle) {
+        self.asked.times.fetch_add(1, Ordering::SeqCst);
+        if self.asked.busy.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let asked = self.asked.clone();
+        runtime.spawn(async move {
+            loop {
+                let before = asked.times.load(Ordering::SeqCst);
+                for delay in [DELAY, AGAIN] {
+                    tokio::time::sleep(delay).await;
+                    let _ = tokio::task::spawn_blocking(return_free_memory).await;
+                }
+                if asked.times.load(Ordering::SeqCst) != before {
+                    continue;
+                }
+                asked.busy.store(false, Ordering::SeqCst);
+                // Who asked in between has seen that it was busy.
+                if asked.times.load(Ordering::SeqCst) == before || asked.busy.swap(true, Ordering::SeqCst) {
+                    return;
+                }
+            }
         });
     }
 }

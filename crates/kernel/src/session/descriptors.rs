@@ -1,8 +1,10 @@
 //! A session's descriptors between commands.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Weak};
 
-use wardian_vfs::Handle;
+use wardian_vfs::{Handle, Result};
 
 use crate::at_rest::{Resting, RestingFd};
 use crate::fd::{Fd, FdTable, OpenFile};
@@ -10,6 +12,7 @@ use crate::input::Input;
 use crate::limits::Meter;
 use crate::machine::Machine;
 use crate::outlet::Outlet;
+use crate::run::Run;
 use crate::stream::Standard;
 
 /// A descriptor between commands, in the machine it was opened in.
@@ -80,20 +83,17 @@ fn ended_pipe(meter: &Arc<Meter>, reads: bool, writes: bool) -> OpenFile {
 }
 
 /// Returns the descriptors as a value. Those that share an open file have the same number.
-pub(super) fn rest_fds(held: &[(u32, HeldFd)]) -> Vec<(u32, RestingFd)> {
-    let mut descriptions: Vec<&Arc<OpenFile>> = Vec::new();
+pub(super) fn rest_fds(held: &[(u32, HeldFd)]) -> Arc<[(u32, RestingFd)]> {
+    let mut descriptions: HashMap<*const OpenFile, u32> = HashMap::new();
     let mut resting = Vec::with_capacity(held.len());
     for (number, fd) in held {
         let (what, cloexec) = match fd {
             HeldFd::File { open, handle, cloexec } => {
-                let known = descriptions.iter().position(|other| Arc::ptr_eq(other, open));
-                let description = known.unwrap_or(descriptions.len()) as u32;
-                if known.is_none() {
-                    descriptions.push(open);
-                }
+                let next = descriptions.len() as u32;
+                let description = *descriptions.entry(Arc::as_ptr(open)).or_insert(next);
                 let name = match &**open {
-                    OpenFile::Tree(file) => file.name().to_vec(),
-                    _ => Vec::new(),
+                    OpenFile::Tree(file) => file.shared_name(),
+                    _ => Arc::default(),
                 };
                 (Resting::File { description, handle: handle.clone(), name }, *cloexec)
             }
@@ -104,23 +104,26 @@ pub(super) fn rest_fds(held: &[(u32, HeldFd)]) -> Vec<(u32, RestingFd)> {
         };
         resting.push((*number, RestingFd { what, cloexec }));
     }
-    resting
+    resting.into()
 }
 
-/// Opens an idle session's descriptors in a machine.
-pub(super) fn wake_fds(resting: &[(u32, RestingFd)], machine: &Machine) -> Vec<(u32, HeldFd)> {
-    let mut opened: Vec<(u32, Arc<OpenFile>)> = Vec::new();
+/// Opens an idle session's descriptors in a machine, and charges for them as if its processes had. Returns ENOMEM past the
+/// limit.
+pub(super) fn wake_fds(resting: &[(u32, RestingFd)], machine: &Machine) -> Result<Vec<(u32, HeldFd)>> {
+    let run = Run::default();
+    let mut opened: HashMap<u32, Arc<OpenFile>> = HashMap::new();
     let mut held = Vec::with_capacity(resting.len());
     for (number, fd) in resting {
         let cloexec = fd.cloexec;
         let woken = match &fd.what {
             Resting::File { description, handle, name } => {
-                let known = opened.iter().find(|(other, _)| other == description);
-                let open = known.map(|(_, open)| open.clone()).unwrap_or_else(|| {
-                    let open = machine.tree_fd(handle.clone(), name.clone()).file;
-                    opened.push((*description, open.clone()));
-                    open
-                });
+                let open = match opened.entry(*description) {
+                    Entry::Occupied(known) => known.get().clone(),
+                    Entry::Vacant(new) => {
+                        let fd = machine.charged_fd(&run, handle.clone(), name.clone())?;
+                        new.insert(fd.file).clone()
+                    }
+                };
                 HeldFd::File { open, handle: handle.clone(), cloexec }
             }
             Resting::Stream(which) => HeldFd::Stream(*which, cloexec),
@@ -130,5 +133,5 @@ pub(super) fn wake_fds(resting: &[(u32, RestingFd)], machine: &Machine) -> Vec<(
         };
         held.push((*number, woken));
     }
-    held
+    Ok(held)
 }

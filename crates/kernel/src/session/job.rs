@@ -20,7 +20,11 @@ pub(super) enum Job {
     /// A question, and the most bytes that its answer may have.
     Ask(Vec<u8>, usize),
     GetEnv(Vec<u8>),
-    SetEnv(Vec<u8>),
+    /// Sets a variable and returns its new value.
+    SetEnv {
+        name: Vec<u8>,
+        value: Vec<u8>,
+    },
 }
 
 /// What a command's instance is.
@@ -66,7 +70,7 @@ pub(super) async fn do_job(
         Job::Script { script, around: Some((before, after)) } => {
             run_around(&mut instance, before, script, after).await.map(|code| (code, None))
         }
-        Job::SetEnv(pair) => pass(&mut instance, "wardian_setenv", pair).await.map(|()| (0, None)),
+        Job::SetEnv { name, value } => set_env(&mut instance, name, value).await.map(|text| (0, text)),
         Job::GetEnv(name) => {
             answer(&mut instance, "wardian_getenv", name, usize::MAX).await.map(|text| (0, text))
         }
@@ -105,6 +109,11 @@ async fn run_around(
     let code = run_script(instance, script).await?;
     run_script(instance, after).await?;
     Ok(code)
+}
+
+async fn set_env(instance: &mut Instance, name: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>, Ending> {
+    pass::<()>(instance, "wardian_setenv", &[name, b"=", value].concat()).await?;
+    answer(instance, "wardian_getenv", name, usize::MAX).await
 }
 
 /// Returns the result of an export, at `pointer << 32 | length`; none for -1, a range outside the program's memory, or one

@@ -37,7 +37,7 @@ use crate::stream::Standard;
 use crate::strings::Strings;
 use crate::{drain, task};
 
-/// How long the program may take to look up or set a variable.
+/// How long the program may take at most to look up or set a variable.
 const ENVIRONMENT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A resident program in a machine.
@@ -93,8 +93,8 @@ impl Session {
     ) -> Result<Session, Errno> {
         let rest = at_rest.rest.clone();
         let cwd = Cwd::held(machine, at_rest.cwd.clone(), at_rest.cwd_name.clone());
+        let fds = wake_fds(&at_rest.fds, machine)?;
         let process = add_process(machine, program, cwd.clone())?;
-        let fds = wake_fds(&at_rest.fds, machine);
         let (machine, program) = (machine.clone(), program.clone());
         let outlet = Outlet::keeping(machine.meter());
         let session = Session { machine, process, program, rest, cwd, fds, outlet, warm: None };
@@ -179,21 +179,43 @@ impl Session {
         (finished, answer)
     }
 
-    /// Returns the value of a variable of the program. Must be called on the kernel's runtime.
-    pub async fn get_env(&mut self, name: &[u8]) -> Result<Option<Vec<u8>>, Errno> {
-        self.inquire(Job::GetEnv(name.to_vec())).await
+    /// Returns the value of a variable of the program. Must be called on the kernel's runtime. Looking it up may run the
+    /// user's code: it ends after `timeout` (ETIMEDOUT), after ten seconds at the latest, or when `cancel` is notified
+    /// (ECANCELED).
+    pub async fn get_env(
+        &mut self,
+        name: &[u8],
+        timeout: Option<Duration>,
+        cancel: &Notify,
+    ) -> Result<Option<Vec<u8>>, Errno> {
+        self.inquire(Job::GetEnv(name.to_vec()), timeout, cancel).await
     }
 
-    /// Sets and exports a variable of the program. Must be called on the kernel's runtime.
-    pub async fn set_env(&mut self, name: &[u8], value: &[u8]) -> Result<(), Errno> {
-        self.inquire(Job::SetEnv([name, b"=", value].concat())).await.map(drop)
+    /// Sets and exports a variable of the program, and returns the value that it now has. Otherwise like
+    /// [`Session::get_env`].
+    pub async fn set_env(
+        &mut self,
+        name: &[u8],
+        value: &[u8],
+        timeout: Option<Duration>,
+        cancel: &Notify,
+    ) -> Result<Option<Vec<u8>>, Errno> {
+        self.inquire(Job::SetEnv { name: name.to_vec(), value: value.to_vec() }, timeout, cancel).await
     }
 
-    async fn inquire(&mut self, job: Job) -> Result<Option<Vec<u8>>, Errno> {
+    async fn inquire(
+        &mut self,
+        job: Job,
+        timeout: Option<Duration>,
+        cancel: &Notify,
+    ) -> Result<Option<Vec<u8>>, Errno> {
         let streams = Streams { input: Input::empty(), output: None, terminal: None, lets_go: false };
-        let (run, never) = (Arc::default(), Notify::new());
-        match self.work(&run, job, &streams, Some(ENVIRONMENT_TIMEOUT), &never).await {
+        let run = Arc::default();
+        let timeout = timeout.map_or(ENVIRONMENT_TIMEOUT, |timeout| timeout.min(ENVIRONMENT_TIMEOUT));
+        match self.work(&run, job, &streams, Some(timeout), cancel).await {
             (Verdict::Exited(_), answer) => Ok(answer),
+            (Verdict::Cancelled, _) => Err(Errno::ECANCELED),
+            (Verdict::TimedOut, _) => Err(Errno::ETIMEDOUT),
             _ if run.limit_hit().is_some() => Err(Errno::ENOMEM),
             _ => Err(Errno::EIO),
         }

@@ -248,6 +248,31 @@ async fn many_bombs_wait_for_each_other() {
 }
 
 #[tokio::test]
+async fn forks_of_one_sandbox_leave_a_turn_to_others() {
+    let _turn = TURN.lock().await;
+    let rig = Rig::new();
+    let most = (std::thread::available_parallelism().map_or(1, usize::from) / 2).max(2);
+    let (family, neighbour) = (Rules::default(), rig.machine());
+    put(&neighbour, b"/tmp/own", &small(20)).await;
+    let mut starts = tokio::task::JoinSet::new();
+    for _ in 0..most + 4 {
+        let machine = rig.relative(&family);
+        put(&machine, b"/tmp/bomb", &large_bomb()).await;
+        starts.spawn(async move { machine.start(Start::new("/tmp/bomb", &[])).await.map(drop) });
+    }
+    until("as many compilers as a family may have", || helpers().len() == most - 1).await;
+    for _ in 0..50 {
+        assert!(helpers().len() < most, "{:?}", helpers());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // None of them ends in the time that this takes.
+    assert_eq!(run_at(&neighbour, "/tmp/own").await.status, Status::Exited(7));
+    assert_eq!(helpers().len(), most - 1);
+    starts.shutdown().await;
+    none_left().await;
+}
+
+#[tokio::test]
 async fn a_sandbox_compiles_one_at_a_time() {
     let _turn = TURN.lock().await;
     let rig = Rig::new();

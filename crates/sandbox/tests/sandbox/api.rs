@@ -108,6 +108,30 @@ async fn environment_of_the_shell() {
     assert!(matches!(sandbox.set_env("A", "nul\0").await, Err(Error::Option(_))));
 }
 
+/// A name that stands for another, which takes forever to find out.
+const ENDLESS_NAME: &str = "declare -n FOO='b[$(while :; do :; done)]'";
+
+#[tokio::test]
+async fn a_variable_takes_no_longer_than_a_command_may() {
+    let short = Sandbox::builder().timeout(Some(Duration::from_millis(300))).build().await.unwrap();
+    run(&short, ENDLESS_NAME).await;
+    assert_eq!(errno(short.set_env("FOO", "1").await), Errno::ETIMEDOUT);
+    assert_eq!(output(&short, "echo alive").await, "alive\n");
+    let sandbox = sandbox().await;
+    run(&sandbox, ENDLESS_NAME).await;
+    let setting = {
+        let sandbox = sandbox.clone();
+        tokio::spawn(async move { sandbox.set_env("FOO", "1").await })
+    };
+    while !sandbox.is_running() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert!(sandbox.cancel());
+    assert_eq!(errno(setting.await.unwrap()), Errno::ECANCELED);
+    assert!(!sandbox.is_running());
+    assert_eq!(output(&sandbox, "echo alive").await, "alive\n");
+}
+
 #[tokio::test]
 async fn variables_and_directory_for_one_command_alone() {
     let sandbox = sandbox().await;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use wardian::internals::Inside;
-use wardian::{Error, Limits, Run, Sandbox};
+use wardian::{Errno, Error, Limits, Run, Sandbox};
+use wardian_vfs::Caller;
 
 use crate::support::{output, random, run, sandbox};
 
@@ -282,6 +283,69 @@ const BOMBS: [Bomb; 9] = [
         }
     }),
 ];
+
+/// An archive whose import goes on until the quota ends it.
+async fn long_to_import(target: &Sandbox) -> Vec<u8> {
+    let good = target.export().await.unwrap();
+    let body = zstd::decode_all(&good[52..]).unwrap();
+    let programs = u64::from_le_bytes(body[..8].try_into().unwrap());
+    sealed(&good, |out| {
+        out.write_all(&body[..8 + programs as usize]).unwrap();
+        put(out, &EMPTY_SHELL);
+        let header = tar_header("tmp/f", b'0', 0);
+        (0..600_000).for_each(|_| out.write_all(&header).unwrap());
+    })
+}
+
+#[tokio::test]
+async fn an_import_can_be_cancelled_and_ends_with_its_sandbox() {
+    let target = sandbox().await;
+    output(&target, "x=mine; echo mine > /tmp/mine").await;
+    let archive = long_to_import(&target).await;
+    for files_alone in [false, true] {
+        let (target, archive) = (target.clone(), archive.clone());
+        let importing = {
+            let target = target.clone();
+            tokio::spawn(async move {
+                if files_alone { target.import_files(archive).await } else { target.import(archive).await }
+            })
+        };
+        while !target.is_running() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert!(target.cancel());
+        assert_eq!(importing.await.unwrap().unwrap_err().errno(), Some(Errno::ECANCELED), "{files_alone}");
+        assert!(!target.is_running());
+        assert_eq!(output(&target, "echo $x; ls /tmp").await, "mine\nmine\n");
+    }
+    let importing = {
+        let target = target.clone();
+        tokio::spawn(async move { target.import(archive).await })
+    };
+    while !target.is_running() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    target.destroy().await;
+    assert!(matches!(importing.await.unwrap(), Err(Error::Destroyed)));
+}
+
+#[tokio::test]
+async fn a_tree_too_deep_for_an_archive_is_an_error_that_says_where() {
+    let sandbox = sandbox().await;
+    {
+        let machine = sandbox.machine();
+        let mut tree = machine.tree().await;
+        let mut place = tree.lookup(&Caller::USER, &tree.root(), b"/tmp", true).unwrap();
+        for _ in 0..5000 {
+            tree.mkdir(&Caller::USER, &place, b"d", 0o755).unwrap();
+            place = tree.lookup(&Caller::USER, &place, b"d", false).unwrap();
+        }
+    }
+    let error = sandbox.export().await.unwrap_err();
+    assert_eq!(error.errno(), Some(Errno::ENAMETOOLONG), "{error}");
+    let text = error.to_string();
+    assert!(text.contains(" /tmp/d/d/d/") && text.len() < 300, "{text}");
+}
 
 fn status(field: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();

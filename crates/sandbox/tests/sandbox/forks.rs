@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use wardian::Run;
 use wardian::internals::Inside;
+use wardian::{Limits, Run, Sandbox};
 
 use crate::support::{output, run, sandbox};
 
@@ -69,4 +69,24 @@ async fn a_shell_with_megabytes_of_variables_forks_and_survives_kills_as_a_small
     let grandchild = child.fork().await.unwrap();
     output(&child, "more=; n=4").await;
     assert_eq!(output(&grandchild, check).await, "4000000 2000000 zy 2 4000000\n");
+}
+
+#[tokio::test]
+async fn a_shell_with_thousands_of_open_files_forks_with_all_of_them() {
+    let limits = Limits { open_files: 10_000, ..Limits::default() };
+    let sandbox = Sandbox::builder().limits(limits).build().await.unwrap();
+    let script = "printf '%s\\n' one two three > /tmp/f; for i in {1..3000}; do exec {fd}</tmp/f; done; \
+                  read -r x <&$fd; exec {copy}<&$fd";
+    output(&sandbox, script).await;
+    let charged = sandbox.usage().await.unwrap().memory_bytes;
+    let (fork, snapshot) = (sandbox.fork().await.unwrap(), sandbox.snapshot().await.unwrap());
+    // They count in the fork as they do in the original.
+    let copied = fork.usage().await.unwrap().memory_bytes;
+    assert!(copied >= 3000 * 512 && copied <= charged, "{copied} and {charged}");
+    // Each has an offset of its own, but for the copy; and the original knows nothing of it.
+    let look = "read -r x <&$fd; read -r y <&$copy; read -r z <&$((fd - 1)); echo $x $y $z";
+    assert_eq!(output(&fork, look).await, "two three one\n");
+    assert_eq!(output(&sandbox, look).await, "two three one\n");
+    sandbox.restore(&snapshot).await.unwrap();
+    assert_eq!(output(&sandbox, look).await, "two three one\n");
 }

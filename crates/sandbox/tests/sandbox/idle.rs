@@ -102,6 +102,30 @@ async fn a_hundred_spinning_sandboxes_leave_a_timer_on_time() {
 }
 
 #[tokio::test]
+#[ignore = "looks at the whole process; cargo xtask test runs it alone"]
+async fn a_program_can_have_its_free_memory_returned() {
+    let sandbox = sandbox().await;
+    output(&sandbox, ":").await;
+    // What the end of another sandbox asked for is done.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let mut pieces: Vec<Option<Box<[u8; 1024]>>> = (0..200_000).map(|_| Some(Box::new([1; 1024]))).collect();
+    // Some pieces stay, up to the end of the heap: the allocator keeps what is below them.
+    for (number, piece) in pieces.iter_mut().enumerate() {
+        piece.take_if(|_| number % 100 != 99);
+    }
+    let before = status("VmRSS:");
+    for _ in 0..1000 {
+        wardian::return_memory();
+    }
+    let patience = Instant::now() + Duration::from_secs(60);
+    while status("VmRSS:") + (100 << 10) > before {
+        assert!(Instant::now() < patience, "{before} KiB, and still {} KiB", status("VmRSS:"));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    std::hint::black_box(&pieces);
+}
+
+#[tokio::test]
 async fn a_pool_must_make_sense() {
     let options = PoolOptions { min_size: 5, max_size: 4 };
     assert!(Engine::builder().pool(options).build().await.is_err());

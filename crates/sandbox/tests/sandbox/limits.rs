@@ -84,6 +84,25 @@ async fn what_a_host_function_is_given_counts_as_memory() {
 }
 
 #[tokio::test]
+async fn what_a_host_function_answers_counts_as_memory_until_it_is_read() {
+    let spec = ExtensionSpec::new("give", "Prints so many bytes");
+    let give = Extension::function(spec, |call| async move {
+        Answer::stdout(vec![b'x'; call.args[0].parse().expect("a number")])
+    });
+    let limits = Limits { memory_bytes: 128 << 20, ..Limits::default() };
+    let sandbox = Sandbox::builder().limits(limits).extension(give).build().await.unwrap();
+    let large = run(&sandbox, "give 200000000 > /dev/null").await;
+    assert_eq!((large.exit_code, large.limit), (1, Some(Limit::MemoryBytes)));
+    assert!(text(large.stderr).contains("give: an answer of 200000000 bytes"));
+    // Each of them fits, but not all while nobody reads.
+    let many = "for i in 1 2 3 4 5 6 7 8; do { give 30000000 || echo no >&2; } | sleep 5 & done; wait";
+    let many = run(&sandbox, many).await;
+    let refused = text(many.stderr).lines().filter(|line| *line == "no").count();
+    assert!((1..8).contains(&refused), "{refused} of 8 refused");
+    assert_eq!(output(&sandbox, "give 60000000 | wc -c").await, "60000000\n", "all of it was given back");
+}
+
+#[tokio::test]
 async fn a_host_function_takes_no_more_arguments_than_it_can_hold() {
     let sandbox = with_function(Limits::default()).await;
     let result = run(&sandbox, "count $(seq 16000)").await;
@@ -152,6 +171,34 @@ async fn a_snapshot_counts_what_differs_from_the_one_before() {
     assert!(touched.bytes_beyond(Some(&same)) < 400_000, "{}", touched.bytes_beyond(Some(&same)));
     assert!(replaced.bytes_beyond(Some(&touched)) > 4_000_000);
     assert_eq!(first.bytes_beyond(Some(&first)), first.bytes_beyond(Some(&first.clone())));
+}
+
+#[tokio::test]
+async fn a_snapshot_counts_open_files_and_what_is_mounted_as_bytes() {
+    let sandbox = Sandbox::builder().build().await.unwrap();
+    let take = async |script: &str| {
+        assert_eq!(sandbox.run(script).await.unwrap().exit_code, 0, "{script}");
+        sandbox.snapshot().await.unwrap()
+    };
+    let deep = "d=/tmp; for i in {1..15}; do d=$d/$(printf 'x%.0s' {1..250}); done; mkdir -p $d; echo > $d/f";
+    let before = take(deep).await;
+    let open = take("for i in {1..200}; do exec {fd}<$d/f; done").await;
+    let names = open.bytes_beyond(Some(&before));
+    assert!(names > 200 * 3700, "{names}");
+    let same = take(":").await.bytes_beyond(Some(&open));
+    assert!((1..400_000).contains(&same), "{same}: names are shared, but no snapshot is free");
+    // The same inode in each, but other bytes.
+    let mut last = open;
+    for byte in 0..3 {
+        sandbox.mount_files("/m", [("a", vec![byte; 3 << 20])], false).await.unwrap();
+        let mounted = sandbox.snapshot().await.unwrap();
+        let bytes = mounted.bytes_beyond(Some(&last));
+        assert!(bytes > 3 << 20, "{bytes}");
+        let same = sandbox.snapshot().await.unwrap().bytes_beyond(Some(&mounted));
+        assert!(same < 200_000, "{same}");
+        sandbox.restore(&before).await.unwrap();
+        last = mounted;
+    }
 }
 
 #[tokio::test]

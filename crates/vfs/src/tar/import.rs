@@ -4,6 +4,7 @@ use super::TarError;
 use super::header::Kind;
 use super::read::{Archive, Entry};
 use crate::name::{NAME_MAX, PATH_MAX};
+use crate::quota::{DIR, INODE, name_cost};
 use crate::{Caller, Errno, FileKind, OpenFlags, Place, Quota, SetTime, Tree};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -20,8 +21,9 @@ pub struct Imported {
 
 impl Tree {
     /// Unpacks a tar archive into the directory `path`, as `who`: with the archive's modes and times, and for root also
-    /// its owners and set-user-id bits. A later entry replaces an earlier one of the same name. Links are created as
-    /// they are but never followed while unpacking. After an error the tree is unchanged.
+    /// its owners and set-user-id bits. A later entry replaces an earlier one of the same name, but all entries together
+    /// may not be much more than the quota allows (`ENOSPC`). Links are created as they are but never followed while
+    /// unpacking. After an error the tree is unchanged.
     pub fn import_tar(
         &mut self,
         who: &Caller,
@@ -33,8 +35,10 @@ impl Tree {
         let refused = |errno| TarError::File { name: path.to_vec(), errno };
         let top = next.lookup(who, &next.root(), path, true).map_err(refused)?;
         next.check_in_memory(&top).map_err(refused)?;
-        let mut import = Import { tree: next, who, top, late: BTreeMap::new() };
-        let imported = import.run(&mut Archive::new(archive))?;
+        let left = Allowance::new(next.quota());
+        let mut archive = Archive::new(archive, left.bytes);
+        let mut import = Import { tree: next, who, top, late: BTreeMap::new(), way: Vec::new(), left };
+        let imported = import.run(&mut archive)?;
         *self = import.tree;
         Ok(imported)
     }
@@ -48,6 +52,57 @@ struct Import<'c> {
     /// by depth, deepest first, since one without permissions cannot be entered; then by device and inode, since paths
     /// could use more memory than the quota counts.
     late: BTreeMap<(Reverse<usize>, u64, u64), Late>,
+    /// The directories that led to the last entry: most others are below one of them. None of them can go away, since
+    /// nothing here removes a directory.
+    way: Vec<(Vec<u8>, Place)>,
+    left: Allowance,
+}
+
+/// What an archive may still ask for. Entries that replace each other, and the way to each, count every time: so the work
+/// is limited by what the tree may hold, whatever the archive repeats.
+struct Allowance {
+    /// Bytes as the quota counts them.
+    bytes: u64,
+    entries: u64,
+    /// Directories to look up on the way.
+    steps: u64,
+}
+
+impl Allowance {
+    /// More than an archive needs that fills the tree: a few may be there twice.
+    fn new(quota: Quota) -> Allowance {
+        const SPARE_BYTES: u64 = 1 << 20;
+        const SPARE_ENTRIES: u64 = 1024;
+        const STEPS: u64 = 16;
+        let bytes = quota.bytes.saturating_add(SPARE_BYTES);
+        let entries = quota.inodes.saturating_mul(2).saturating_add(SPARE_ENTRIES);
+        let steps = entries.min(bytes / INODE).saturating_mul(STEPS);
+        Allowance { bytes, entries, steps }
+    }
+
+    /// Takes what an entry needs, before anything is done for it.
+    fn take(&mut self, entry: &Entry) -> crate::Result<()> {
+        // Each further piece of a sparse file is written by itself, however short it is.
+        const PIECE: u64 = 64;
+        let name = name_cost(entry.name.rsplit(|byte| *byte == b'/').next().unwrap_or_default());
+        let stored = entry.pieces.iter().fold(0u64, |sum, (_, len)| sum.saturating_add(*len));
+        let cost = match entry.kind {
+            Kind::HardLink => name,
+            Kind::Dir => name + INODE + DIR,
+            _ => {
+                let parts = entry.link.len() as u64 + PIECE * entry.pieces.len().saturating_sub(1) as u64;
+                (name + INODE + parts).saturating_add(stored)
+            }
+        };
+        self.bytes = self.bytes.checked_sub(cost).ok_or(Errno::ENOSPC)?;
+        self.entries = self.entries.checked_sub(1).ok_or(Errno::ENOSPC)?;
+        Ok(())
+    }
+
+    fn step(&mut self) -> crate::Result<()> {
+        self.steps = self.steps.checked_sub(1).ok_or(Errno::ENOSPC)?;
+        Ok(())
+    }
 }
 
 struct Late {
@@ -65,13 +120,11 @@ struct Target {
 impl Import<'_> {
     fn run<R: Read>(&mut self, archive: &mut Archive<R>) -> Result<Imported, TarError> {
         let mut imported = Imported::default();
-        let most = most_entries(self.tree.quota());
+        let mut buf = vec![0; 64 << 10];
         while let Some(entry) = archive.next()? {
             imported.entries += 1;
-            if imported.entries > most {
-                return Err(TarError::File { name: entry.name, errno: Errno::ENOSPC });
-            }
-            imported.bytes += self.unpack(archive, &entry)?;
+            self.left.take(&entry).map_err(|errno| TarError::File { name: entry.name.clone(), errno })?;
+            imported.bytes += self.unpack(archive, &entry, &mut buf)?;
         }
         for Late { target, mode, mtime } in std::mem::take(&mut self.late).into_values() {
             let set = self.set_metadata(&target, mode, mtime);
@@ -80,7 +133,12 @@ impl Import<'_> {
         Ok(imported)
     }
 
-    fn unpack<R: Read>(&mut self, archive: &mut Archive<R>, entry: &Entry) -> Result<u64, TarError> {
+    fn unpack<R: Read>(
+        &mut self,
+        archive: &mut Archive<R>,
+        entry: &Entry,
+        buf: &mut [u8],
+    ) -> Result<u64, TarError> {
         let refused = |why| TarError::Refused { name: entry.name.clone(), why };
         let failed = |errno| TarError::File { name: entry.name.clone(), errno };
         let names = names_of(&entry.name).map_err(refused)?;
@@ -95,7 +153,7 @@ impl Import<'_> {
         let target = Target { dir, name: name.to_vec() };
         match entry.kind {
             Kind::Dir => self.dir(target, entry, names.len()).map_err(failed)?,
-            Kind::File | Kind::Sparse => return self.file(archive, &target, entry),
+            Kind::File | Kind::Sparse => return self.file(archive, &target, entry, buf),
             Kind::Symlink => self.symlink(&target, entry).map_err(failed)?,
             Kind::HardLink => self.hard_link(&target, entry)?,
             Kind::Fifo => self.fifo(&target, entry).map_err(failed)?,
@@ -105,10 +163,14 @@ impl Import<'_> {
         Ok(0)
     }
 
-    /// Walks down from the top through directories only, creating missing ones if requested.
+    /// Walks down from the top through directories only, creating missing ones if requested. Starts where the last walk
+    /// was on the same way.
     fn enter(&mut self, names: &[&[u8]], make: bool) -> crate::Result<Place> {
-        let mut place = self.top.clone();
-        for name in names {
+        let known = self.way.iter().zip(names).take_while(|((known, _), name)| known[..] == ***name).count();
+        self.way.truncate(known);
+        for name in &names[known..] {
+            self.left.step()?;
+            let place = self.way.last().map_or(&self.top, |(_, place)| place).clone();
             let below = match self.tree.lookup(self.who, &place, name, false) {
                 Err(Errno::ENOENT) if make => {
                     self.tree.mkdir(self.who, &place, name, 0o755)?;
@@ -120,9 +182,9 @@ impl Import<'_> {
                 return Err(Errno::ENOTDIR);
             }
             self.tree.check_in_memory(&below)?;
-            place = below;
+            self.way.push((name.to_vec(), below));
         }
-        Ok(place)
+        Ok(self.way.last().map_or(&self.top, |(_, place)| place).clone())
     }
 
     /// Removes what is in the way of a new file. Writing into it could write to a file outside, through a hard link.
@@ -155,12 +217,12 @@ impl Import<'_> {
         archive: &mut Archive<R>,
         target: &Target,
         entry: &Entry,
+        buf: &mut [u8],
     ) -> Result<u64, TarError> {
         let failed = |errno| TarError::File { name: entry.name.clone(), errno };
         self.clear(target).map_err(failed)?;
         let flags = OpenFlags::CREATE | OpenFlags::EXCL | OpenFlags::WRITE;
         let file = self.tree.open(self.who, &target.dir, &target.name, flags, 0o600).map_err(failed)?;
-        let mut buf = vec![0; 64 << 10];
         let mut bytes = 0;
         for (mut offset, mut len) in entry.pieces.iter().copied() {
             while len > 0 {
@@ -196,7 +258,10 @@ impl Import<'_> {
         let failed = |errno| TarError::File { name: entry.name.clone(), errno };
         let names = names_of(&entry.link).map_err(|_| refused("is a link to outside"))?;
         let Some((name, dirs)) = names.split_last() else { return Err(refused("is a link to a directory")) };
-        let dir = self.enter(dirs, false).map_err(|_| refused("is a link to nothing in the archive"))?;
+        let dir = self.enter(dirs, false).map_err(|errno| match errno {
+            Errno::ENOSPC => failed(errno),
+            _ => refused("is a link to nothing in the archive"),
+        })?;
         let source = self.tree.stat(self.who, &dir, name, false);
         let source = source.map_err(|_| refused("is a link to nothing in the archive"))?;
         if source.kind == FileKind::Dir {
@@ -237,14 +302,6 @@ impl Import<'_> {
     fn mode(&self, entry: &Entry) -> u32 {
         entry.mode & if self.who.is_root() { 0o7777 } else { 0o1777 }
     }
-}
-
-/// How many entries an archive may have: slightly more than there can be names, so that one that names the same few
-/// files again and again does not waste time.
-fn most_entries(quota: Quota) -> u64 {
-    const NAME: u64 = 128;
-    const SPARE: u64 = 1024;
-    quota.inodes.saturating_mul(2).min(quota.bytes / NAME).saturating_add(SPARE)
 }
 
 /// The names of a path that stays below where it starts.

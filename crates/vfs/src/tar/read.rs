@@ -1,6 +1,6 @@
 //! Reading an archive entry by entry, trusting nothing.
 
-use super::header::{BLOCK, Header, Kind, unsigned};
+use super::header::{BLOCK, Header, Kind, NAME_FIELD, unsigned};
 use super::{TarError, damaged};
 use crate::name::PATH_MAX;
 use std::collections::BTreeMap;
@@ -10,6 +10,12 @@ use std::io::Read;
 const PAX_MAX: u64 = 1 << 20;
 /// The maximum number of pieces of a sparse file.
 const PIECES_MAX: usize = 1 << 20;
+/// The maximum length of a record about all files that follow, of which each gets a copy.
+const GLOBAL_MAX: usize = 256;
+/// What an entry has besides its content: a header, padding, and a header and a block of records.
+const USUAL: u64 = 4 * BLOCK as u64;
+
+const TOO_MUCH: &str = "its headers are much longer than its files need";
 
 /// The records that matter here.
 const KNOWN: [&[u8]; 11] = [
@@ -52,11 +58,16 @@ pub(crate) struct Archive<R> {
     left: u64,
     padding: u64,
     global: Records,
+    /// Bytes read since the last entry that are no content: headers, records, maps, padding.
+    around: u64,
+    /// How many of those there may be beyond what entries need.
+    spare: u64,
 }
 
 impl<R: Read> Archive<R> {
-    pub(crate) fn new(input: R) -> Archive<R> {
-        Archive { input, left: 0, padding: 0, global: Records::new() }
+    /// Reads an archive that has up to `spare` bytes which say nothing about its files.
+    pub(crate) fn new(input: R, spare: u64) -> Archive<R> {
+        Archive { input, left: 0, padding: 0, global: Records::new(), around: 0, spare }
     }
 
     /// Returns the next file, or `None` at the end mark.
@@ -78,9 +89,33 @@ impl<R: Read> Archive<R> {
                     parse_records(&self.all(PAX_MAX)?, &mut self.global, false)?;
                     records.extend(self.global.clone());
                 }
-                _ => return self.entry(header, &block, long_name, long_link, records).map(Some),
+                _ => {
+                    let entry = self.entry(header, &block, long_name, long_link, records)?;
+                    self.settle(&entry)?;
+                    return Ok(Some(entry));
+                }
             }
         }
+    }
+
+    /// Counts bytes that are no content. Whatever they are about, there may not be many more than an entry can need.
+    fn count(&mut self, bytes: u64) -> Result<(), TarError> {
+        const MOST: u64 = 32 * PIECES_MAX as u64;
+        self.around = self.around.saturating_add(bytes);
+        if self.around > self.spare.saturating_add(MOST) { damaged(TOO_MUCH) } else { Ok(()) }
+    }
+
+    /// Takes what the entry did not need from what may be wasted.
+    fn settle(&mut self, entry: &Entry) -> Result<(), TarError> {
+        // A long name has a header of its own, or a record, and is there in part in the header.
+        let long = |text: &[u8]| if text.len() > NAME_FIELD { 2 * (text.len() + BLOCK) as u64 } else { 0 };
+        let map = 32 * entry.pieces.len() as u64;
+        let needed = USUAL + long(&entry.name) + long(&entry.link) + map;
+        match self.spare.checked_sub(std::mem::take(&mut self.around).saturating_sub(needed)) {
+            Some(left) => self.spare = left,
+            None => return damaged(TOO_MUCH),
+        }
+        Ok(())
     }
 
     fn entry(
@@ -139,11 +174,13 @@ impl<R: Read> Archive<R> {
     /// Skips the rest of the current entry.
     fn skip(&mut self) -> Result<(), TarError> {
         let rest = std::mem::take(&mut self.left).saturating_add(std::mem::take(&mut self.padding));
+        self.count(rest)?;
         let skipped = std::io::copy(&mut (&mut self.input).take(rest), &mut std::io::sink())?;
         if skipped < rest { damaged("it ends in the middle of a file") } else { Ok(()) }
     }
 
     fn block(&mut self) -> Result<[u8; BLOCK], TarError> {
+        self.count(BLOCK as u64)?;
         let mut block = [0; BLOCK];
         match self.input.read_exact(&mut block) {
             Ok(()) => Ok(block),
@@ -159,6 +196,7 @@ impl<R: Read> Archive<R> {
         if self.left > max {
             return damaged("a name or record is longer than any real one");
         }
+        self.count(self.left)?;
         let mut content = vec![0; self.left as usize];
         let mut filled = 0;
         while filled < content.len() {
@@ -217,6 +255,7 @@ impl<R: Read> Archive<R> {
         let mut line = Vec::new();
         let mut wanted = None;
         while wanted.is_none_or(|wanted| numbers.len() < wanted) {
+            self.count(BLOCK as u64)?;
             let mut block = [0; BLOCK];
             let mut filled = 0;
             while filled < BLOCK {
@@ -307,7 +346,7 @@ fn parse_records(mut text: &[u8], records: &mut Records, of_one: bool) -> Result
         } else if key == b"GNU.sparse.map" && of_one {
             records.insert(key, value);
         } else if KNOWN.contains(&&key[..]) {
-            if value.len() > PATH_MAX {
+            if value.len() > if of_one { PATH_MAX } else { GLOBAL_MAX } {
                 return damaged("a name or record is longer than any real one");
             }
             records.insert(key, value);

@@ -286,6 +286,62 @@ fn ten_gigabytes_of_zeros_stop_at_the_quota() {
     }
 }
 
+/// The same bytes again and again, as long as anyone reads them.
+struct Endless {
+    bytes: Vec<u8>,
+    read: usize,
+}
+
+impl std::io::Read for &mut Endless {
+    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+        let rest = &self.bytes[self.read % self.bytes.len()..];
+        let count = rest.len().min(buf.len());
+        buf[..count].copy_from_slice(&rest[..count]);
+        self.read += count;
+        Ok(count)
+    }
+}
+
+/// What is repeated costs no quota, so the work itself must have an end.
+#[test]
+fn an_archive_that_repeats_itself_ends_at_about_the_quota() {
+    const QUOTA: usize = 64 << 20;
+    let comment = [b"524288 comment=".to_vec(), vec![b'x'; 524_288 - 16], b"\n".to_vec()].concat();
+    let records = entry(b'x', "", "", comment.len() as u64, &comment);
+    let deep = |name: &str| {
+        let path = [name; 1000].join("/");
+        [entry(b'L', "", "", path.len() as u64 + 1, &[path.as_bytes(), b"\0"].concat()), file("cut", b"")]
+            .concat()
+    };
+    let pieces = {
+        // Four pieces of one byte each.
+        let mut header = entry(b'S', "sparse", "", 4, b"1234");
+        for piece in 0..4 {
+            let numbers = format!("{:011o}\0{:011o}\0", piece * 4096, 1);
+            header[386 + 24 * piece..][..24].copy_from_slice(numbers.as_bytes());
+        }
+        header[483..495].copy_from_slice(format!("{:011o}\0", 16384).as_bytes());
+        header[148..156].fill(b' ');
+        let sum: u32 = header[..512].iter().map(|byte| u32::from(*byte)).sum();
+        header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        header
+    };
+    for (what, bytes, most) in [
+        ("one name", file("same", b""), 2 * QUOTA),
+        ("one directory", entry(b'5', "same/", "", 0, b""), QUOTA),
+        ("records of no file", records.clone(), 3 * QUOTA),
+        ("long records", [records, file("same", b"")].concat(), 3 * QUOTA),
+        ("two deep directories", [deep("a"), deep("b")].concat(), QUOTA),
+        ("short pieces", pieces, 2 * QUOTA),
+    ] {
+        let mut tree = area(Quota { bytes: QUOTA as u64, inodes: 1_000_000 });
+        let mut endless = Endless { bytes, read: 0 };
+        let error = tree.import_tar(&USER, b"/w", &mut endless).expect_err(what);
+        assert!(endless.read < most, "{what}: {} bytes, {error}", endless.read);
+        assert_eq!(tree.usage(), Usage::default(), "{what}");
+    }
+}
+
 #[test]
 fn the_last_of_equal_names_stays_and_is_counted_once() {
     let mut tree = area(Quota { bytes: 3000, inodes: 3 });

@@ -10,6 +10,7 @@ fn main() {
         "__wardian_fork_entry",
         "_initialize",
         "wardian_run",
+        "wardian_run_contained",
         "wardian_alloc",
         "wardian_getenv",
         "wardian_setenv",

@@ -33,6 +33,8 @@ pub fn getgid() -> u32 {
 pub trait Session {
     /// Runs a script and answers its exit code.
     fn run(script: &[u8]) -> i32;
+    /// Runs a script whose settings (options and traps, for a shell) end with it.
+    fn run_contained(script: &[u8]) -> i32;
     /// The value of a variable.
     fn getenv(name: &[u8]) -> Option<Vec<u8>>;
     /// Sets and exports a variable.
@@ -41,8 +43,9 @@ pub trait Session {
     fn ask(question: &[u8]) -> Option<Vec<u8>>;
 }
 
-/// Exports a type that is a [`Session`] to the kernel: `_initialize`, `wardian_run`, `wardian_alloc`,
-/// `wardian_getenv`, `wardian_setenv` and `wardian_ask`. Once in a program, in its binary; nothing on the native backend.
+/// Exports a type that is a [`Session`] to the kernel: `_initialize`, `wardian_run`, `wardian_run_contained`,
+/// `wardian_alloc`, `wardian_getenv`, `wardian_setenv` and `wardian_ask`. Once in a program, in its binary; nothing on
+/// the native backend.
 #[macro_export]
 macro_rules! session {
     ($session:ty) => {
@@ -68,6 +71,11 @@ macro_rules! session {
             #[unsafe(no_mangle)]
             extern "C" fn wardian_run(_pointer: *const u8, len: usize) -> i32 {
                 <$session as $crate::Session>::run(&support::take(len))
+            }
+
+            #[unsafe(no_mangle)]
+            extern "C" fn wardian_run_contained(_pointer: *const u8, len: usize) -> i32 {
+                <$session as $crate::Session>::run_contained(&support::take(len))
             }
 
             #[unsafe(no_mangle)]

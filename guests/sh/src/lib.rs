@@ -18,6 +18,7 @@ mod assign;
 mod ast;
 mod builtins;
 mod completion;
+mod contained;
 mod dynamic;
 mod exec;
 mod expand;

@@ -153,6 +153,13 @@ impl Shopt {
         SHOPT.iter().position(|(known, _)| *known == name).is_some_and(|at| self.values[at])
     }
 
+    /// The level of `shopt -s compatNN` that is on.
+    pub fn compatibility(&self) -> Option<&'static str> {
+        let levels =
+            SHOPT.iter().zip(&self.values).filter(|((name, _), on)| **on && name.starts_with("compat"));
+        levels.map(|((name, _), _)| *name).next()
+    }
+
     /// The names that are on, for `BASHOPTS`.
     pub fn enabled(&self) -> Vec<u8> {
         let on = SHOPT.iter().zip(&self.values).filter(|(_, on)| **on).map(|((name, _), _)| *name);

@@ -163,6 +163,23 @@ impl Shell {
         self.run_exit_trap(status)
     }
 
+    /// One script of a session's; what it leaves unfinished ends with it.
+    fn run_in_session(&mut self, script: &[u8]) -> i32 {
+        if self.interactive {
+            return self.run_at_prompt(script.to_vec());
+        }
+        self.reap_each();
+        self.line = 1;
+        self.depth = 0;
+        self.unchecked = 0;
+        let code = self.run_script(&mut Parser::script(script.to_vec(), 1));
+        self.loops = 0;
+        self.frames.clear();
+        while self.vars.pop_scope().is_some() {}
+        self.status = code;
+        code & 0xff
+    }
+
     /// With `set -o history` a script is taken line by line, each into the history before it is run.
     fn run_recorded(&mut self, text: &[u8], first: u32, mut status: i32) -> Result<i32, i32> {
         let (mut command, mut start) = (Vec::new(), first);
@@ -469,20 +486,15 @@ pub struct ShellSession;
 
 impl abi::Session for ShellSession {
     fn run(script: &[u8]) -> i32 {
+        with_session(|shell| shell.run_in_session(script)).unwrap_or(125)
+    }
+
+    fn run_contained(script: &[u8]) -> i32 {
         let run = |shell: &mut Shell| {
-            if shell.interactive {
-                return shell.run_at_prompt(script.to_vec());
-            }
-            shell.reap_each();
-            shell.line = 1;
-            shell.depth = 0;
-            shell.unchecked = 0;
-            let code = shell.run_script(&mut Parser::script(script.to_vec(), 1));
-            shell.loops = 0;
-            shell.frames.clear();
-            while shell.vars.pop_scope().is_some() {}
-            shell.status = code;
-            code & 0xff
+            let kept = shell.keep_options_and_traps();
+            let code = shell.run_in_session(script);
+            shell.restore_options_and_traps(kept);
+            code
         };
         with_session(run).unwrap_or(125)
     }

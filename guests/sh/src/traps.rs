@@ -92,6 +92,11 @@ impl Traps {
         self.commands.get(&signal)
     }
 
+    /// All commands, by signal.
+    pub fn commands(&self) -> BTreeMap<i32, Vec<u8>> {
+        self.commands.clone()
+    }
+
     pub fn set(&mut self, signal: i32, command: Vec<u8>) {
         self.shown.clear();
         if self.ignored_from_start.contains(&signal) {

@@ -15,13 +15,14 @@ enum Kind {
 use Kind::Function;
 use ValType::{I32, I64};
 
-const KNOWN: [(&str, Kind, &str); 10] = [
+const KNOWN: [(&str, Kind, &str); 11] = [
     ("memory", Kind::Memory, "a memory"),
     ("__stack_pointer", Kind::StackPointer, "a mutable global of type i32"),
     (START, Function(&[], &[]), "a function () -> ()"),
     ("_initialize", Function(&[], &[]), "a function () -> ()"),
     ("__wardian_fork_entry", Function(&[I32, I32], &[I32]), "a function (i32, i32) -> i32"),
     ("wardian_run", Function(&[I32, I32], &[I32]), "a function (i32, i32) -> i32"),
+    ("wardian_run_contained", Function(&[I32, I32], &[I32]), "a function (i32, i32) -> i32"),
     ("wardian_alloc", Function(&[I32], &[I32]), "a function (i32) -> i32"),
     ("wardian_getenv", Function(&[I32, I32], &[I64]), "a function (i32, i32) -> i64"),
     ("wardian_ask", Function(&[I32, I32], &[I64]), "a function (i32, i32) -> i64"),

@@ -266,6 +266,7 @@ fn exports_that_the_kernel_uses_are_of_its_types() {
         ),
         ("__wardian_fork_entry", "(memory (export \"__wardian_fork_entry\") 1)"),
         ("wardian_run", "(func (export \"wardian_run\") (param i32) (result i32) i32.const 0)"),
+        ("wardian_run_contained", "(func (export \"wardian_run_contained\"))"),
         ("wardian_alloc", "(table (export \"wardian_alloc\") 1 funcref)"),
         ("wardian_getenv", "(func (export \"wardian_getenv\") (param i32 i32) (result i32) i32.const 0)"),
         ("wardian_ask", "(func (export \"wardian_ask\"))"),

@@ -70,7 +70,10 @@ pub(crate) struct Arguments {
 /// Runs it; answers the exit code.
 pub(crate) fn main(arguments: Arguments) -> Result<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(run(arguments))
+    let code = runtime.block_on(run(arguments));
+    // What a command in the background began to compile is kept for the next start.
+    wardian::finish_preparing();
+    code
 }
 
 async fn run(arguments: Arguments) -> Result<u8> {
@@ -156,7 +159,9 @@ fn with_tools(mut builder: Builder, wanted: &[String], mounts: &[Mount]) -> Resu
         let mount = mount.with_context(|| format!("--tool {tool}: nothing is mounted at {path}"))?;
         let door = match doors.get(path) {
             Some(door) => door,
-            None => doors.entry(path).or_insert(tools::door_to(&mount.host)?),
+            None => {
+                doors.entry(path).or_insert(tools::door_to(&mount.host, mount.mode == MountMode::Overlay)?)
+            }
         };
         builder = builder.host_tool(door, name, path);
     }

@@ -43,6 +43,7 @@ pub(crate) struct Call<'a> {
 
 impl<'a> Call<'a> {
     pub(crate) fn new(caller: Caller<'a, Ctx>) -> Call<'a> {
+        caller.data().process.footprint.runs_here();
         Call { caller }
     }
 

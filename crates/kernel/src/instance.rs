@@ -2,7 +2,6 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use wardian_vfs::Errno;
 use wasmtime::{
@@ -10,7 +9,6 @@ use wasmtime::{
 };
 
 use crate::admit::{TABLE_ELEMENT_BYTES, TABLE_ELEMENTS, TABLE_GROWTH};
-use crate::limits::FLAT_CHARGE;
 use crate::machine::Machine;
 use crate::memory::template::Ground;
 use crate::proc::{Process, Status};
@@ -49,8 +47,7 @@ impl Tenant {
         program: &Arc<Program>,
         env: Strings,
     ) -> Tenant {
-        let gauge =
-            Gauge { machine: machine.clone(), process: process.clone(), shared_start: program.system };
+        let gauge = Gauge { process: process.clone(), shared_start: program.system };
         Tenant { machine: machine.clone(), process: process.clone(), program: program.clone(), env, gauge }
     }
 }
@@ -66,30 +63,26 @@ impl Deref for Ctx {
 
 /// Charges the growth of a process's memory to its sandbox.
 struct Gauge {
-    machine: Arc<Machine>,
     process: Arc<Process>,
-    /// The program's initial memory is shared by all who run it; a flat charge covers it.
+    /// The program's initial memory is shared by all who run it; what is written of it is counted (`footprint.rs`).
     shared_start: bool,
 }
 
 impl Gauge {
-    /// Returns everything that was charged: the instance is gone because its process has ended or runs another program.
-    fn give_back(&self) {
-        self.machine.meter().release(self.process.charged.swap(0, Ordering::SeqCst));
+    fn charge(&self, bytes: u64) -> bool {
+        self.noted(self.process.footprint.charge(bytes))
     }
 
-    fn charge(&self, bytes: u64) -> bool {
-        let meter = self.machine.meter();
-        if !meter.charge(bytes) {
+    /// Charges for a new instance.
+    fn begin(&self, more: u64) -> bool {
+        self.noted(self.process.footprint.begin(more))
+    }
+
+    fn noted(&self, charged: bool) -> bool {
+        if !charged {
             self.process.run().hit("memoryBytes");
-            return false;
         }
-        self.process.charged.fetch_add(bytes, Ordering::SeqCst);
-        if self.process.has_ended() {
-            // It was killed meanwhile and its charge given back already.
-            self.give_back();
-        }
-        true
+        charged
     }
 }
 
@@ -165,7 +158,7 @@ impl Instance {
 
     /// A fresh one.
     pub(crate) async fn new(tenant: Tenant, berth: Berth) -> Result<Instance, Errno> {
-        if !tenant.gauge.charge(FLAT_CHARGE + tenant.program.instance_bytes) {
+        if !tenant.gauge.begin(tenant.program.instance_bytes) {
             return Err(Errno::ENOMEM);
         }
         let (engine, program) = (tenant.machine.kernel().engine().clone(), tenant.program.clone());
@@ -199,12 +192,31 @@ impl Instance {
         ctx.stack_pointer = stack_pointer;
         let mut instance = Instance { store, instance, berth: Some(berth), stack_top: 0 };
         instance.stack_top = instance.stack_pointer();
+        instance.share_start();
         Ok(instance)
+    }
+
+    /// Has what its process writes to the program's initial memory counted.
+    fn share_start(&self) {
+        let tenant = self.store.data();
+        if let Some(memory) = tenant.memory.filter(|_| tenant.program.system) {
+            tenant.process.footprint.shares(memory.data(&self.store));
+        }
+    }
+
+    /// Charges for the pages it was given to start with. Returns ENOMEM past the limit.
+    pub(crate) fn count_pages(&self) -> Result<(), Errno> {
+        let process = &self.store.data().process;
+        if process.footprint.count() {
+            return Ok(());
+        }
+        process.run().hit("memoryBytes");
+        Err(Errno::ENOMEM)
     }
 
     /// Assigns an idle instance to a process, which is charged as if it had been created for it.
     fn given_to(mut self, tenant: Tenant, berth: Berth) -> Result<Instance, Errno> {
-        if !tenant.gauge.charge(FLAT_CHARGE) {
+        if !tenant.gauge.begin(tenant.program.instance_bytes) {
             return Err(Errno::ENOMEM);
         }
         let ctx = self.store.data_mut();
@@ -212,6 +224,7 @@ impl Instance {
         ctx.signal_word = None;
         self.store.set_epoch_deadline(1);
         self.berth = Some(berth);
+        self.share_start();
         Ok(self)
     }
 
@@ -220,7 +233,7 @@ impl Instance {
     pub(crate) fn retire(mut self) -> Option<Berth> {
         let berth = self.berth.take();
         let program = self.store.data_mut().tenant.take().map(|tenant| {
-            tenant.gauge.give_back();
+            tenant.process.footprint.give_back();
             tenant.program
         });
         if let Some(program) = program
@@ -269,6 +282,7 @@ impl Instance {
 /// Sets the word that a computing program looks at when a signal waits for it.
 fn show_signals(mut store: StoreContextMut<'_, Ctx>) {
     let ctx = store.data();
+    ctx.process.footprint.runs_here();
     let Some((word, memory)) = ctx.signal_word.zip(ctx.memory) else { return };
     if ctx.process.signals.lock().has_pending()
         && let Some(word) = memory.data_mut(&mut store).get_mut(word as usize..).and_then(|m| m.get_mut(..4))

@@ -36,6 +36,7 @@ mod interactive;
 mod library;
 mod mounts;
 mod options;
+mod overlay_copy;
 mod pool;
 mod programs;
 mod result;
@@ -64,7 +65,7 @@ pub use sandbox::drop_aside;
 pub use snapshot::Snapshot;
 pub use system::tune_process;
 #[doc(hidden)]
-pub use system::{guest_tasks, live_sandboxes, prepare};
+pub use system::{finish_preparing, guest_tasks, live_sandboxes, prepare};
 pub use wardian_audit::{
     AuditError, AuditLog, AuditRecord, Repaired, Rotation, Verified, VerifyError, repair_audit, verify_audit,
 };

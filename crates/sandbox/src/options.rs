@@ -47,13 +47,29 @@ impl Default for Limits {
             fs_bytes: 256 << 20,
             file_count: 1_000_000,
             memory_bytes: 256 << 20,
-            processes: 64,
+            processes: 256,
             open_files: 256,
         }
     }
 }
 
 impl Limits {
+    /// Checks that a shell can run at all.
+    fn check(&self) -> Result<(), Error> {
+        let least = [
+            ("memoryBytes", self.memory_bytes, LEAST_MEMORY),
+            ("processes", self.processes as u64, 1),
+            ("openFiles", self.open_files as u64, LEAST_OPEN_FILES),
+        ];
+        for (name, value, least) in least {
+            if value < least {
+                let why = format!("{name}: {value} is too little for a shell, which needs at least {least}");
+                return Err(Error::Option(why));
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn quota(&self) -> Quota {
         Quota { bytes: self.fs_bytes, inodes: self.file_count }
     }
@@ -227,8 +243,10 @@ impl Builder {
     }
 
     /// Exposes a native program as a command through the host-tool gateway, whose policy must list it under this name.
-    /// It works on the host directory mounted at `mount`, which must be the gateway's jail, mounted read-only or
-    /// read-write: a native program would not see the changes of an overlay.
+    /// It works on the host directory mounted at `mount`, which must be the gateway's jail. If that is an overlay, each call
+    /// works on a private copy of what the sandbox sees there, up to 1 GiB and 200,000 files, and what it changes is made in
+    /// the overlay when it exits, all of it or nothing. [`Policy::for_copies`](wardian_hosttools::Policy::for_copies) is a
+    /// policy for that.
     pub fn host_tool(
         mut self,
         door: &ToolSandbox,
@@ -315,6 +333,7 @@ impl Builder {
         if self.nice > 19 {
             return Err(Error::Option(format!("nice is from 0 to 19, not {}", self.nice)));
         }
+        self.limits.check()?;
         check_length("toolAllowlist", self.tool_names, TOOL_NAMES)?;
         if let Some(pool) = self.pool {
             system.pool.configure(pool)?;
@@ -383,6 +402,10 @@ impl Builder {
     }
 }
 
+/// The memory that a shell and a few small tools at once need.
+const LEAST_MEMORY: u64 = 2 << 20;
+/// The descriptors that a shell needs for a redirection: three streams, and those it sets aside from 10 up.
+const LEAST_OPEN_FILES: u64 = 16;
 /// The most that the names of an allowlist take.
 const TOOL_NAMES: usize = 64 << 10;
 /// The most that the variables a sandbox starts with take.

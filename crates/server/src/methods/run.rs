@@ -46,6 +46,7 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
     if let Some(timeout) = params.timeout("timeoutMs")? {
         run = run.timeout(timeout);
     }
+    run = run.contained(params.flag("contained")?.unwrap_or(false));
     let encoding = Encoding::of(params)?;
     let shape = Shape { encoding, output: params.flag("output")?.unwrap_or(false) };
     let streams = params.flag("stream")?.unwrap_or(false);
@@ -82,6 +83,7 @@ fn cancelled() -> RunResult {
         stderr: b"wardian: cancelled\n".to_vec(),
         order: Order::default(),
         duration: Duration::ZERO,
+        waited: Duration::ZERO,
         truncated: Truncated::default(),
         error_class: Some(ErrorClass::Cancelled),
         limit: None,
@@ -163,6 +165,9 @@ fn object(result: &RunResult, Shape { encoding, output }: Shape) -> Value {
         object.insert("output".into(), json!(encoding.string(&result.output())));
     }
     object.insert("executionTimeMs".into(), json!(result.duration.as_secs_f64() * 1000.0));
+    if !result.waited.is_zero() {
+        object.insert("waitedMs".into(), json!(result.waited.as_secs_f64() * 1000.0));
+    }
     let truncated = result.truncated;
     if truncated.stdout || truncated.stderr {
         let which = json!({ "stdout": truncated.stdout, "stderr": truncated.stderr });

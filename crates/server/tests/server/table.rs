@@ -358,7 +358,10 @@ async fn the_options_of_create() {
     .await;
     assert_eq!(client.stdout("cat /m/f; echo $A").await, "xgiv", "cut at four bytes");
     let full = client.failure("files.write", json!({ "path": "f", "data": base64([0; 6000]) })).await;
-    assert_eq!(full, (1, "ENOSPC: no space left on device: /home/user/f".to_owned()));
+    assert_eq!(
+        full,
+        (1, "ENOSPC: no space left on device: /home/user/f: fsLimitBytes limit of 6000 reached".to_owned())
+    );
     let denied = client.call("run", json!({ "command": "ls" })).await;
     assert_eq!((&denied["exitCode"], &denied["errorClass"]), (&json!(126), &json!("CAPABILITY_DENIED")));
     // A named sandbox is made the same way, a fork has the same limits.

@@ -112,16 +112,17 @@ class AsyncSandbox:
         *,
         stdin: Optional[Content] = None,
         timeout: Optional[float] = None,
+        contained: bool = False,
         check: bool = False,
         on_stdout: Optional[Callable[[str], object]] = None,
         on_stderr: Optional[Callable[[str], object]] = None,
     ) -> RunResult:
         """Runs a script, like :meth:`Sandbox.run`. Listeners may be ``async`` functions."""
         if on_stdout is None and on_stderr is None:
-            result = await self._run(_calls.run(command, stdin, timeout, stream=False))
+            result = await self._run(_calls.run(command, stdin, timeout, False, contained))
         else:
             listeners = {"stdout": on_stdout, "stderr": on_stderr}
-            async with self.stream(command, stdin=stdin, timeout=timeout) as stream:
+            async with self.stream(command, stdin=stdin, timeout=timeout, contained=contained) as stream:
                 async for piece in stream:
                     listener = listeners[piece.stream]
                     heard = None if listener is None else listener(piece.data)
@@ -138,7 +139,14 @@ class AsyncSandbox:
             self._handle.abandon(request)
             raise
 
-    def stream(self, command: str, *, stdin: Optional[Content] = None, timeout: Optional[float] = None) -> AsyncStream:
+    def stream(
+        self,
+        command: str,
+        *,
+        stdin: Optional[Content] = None,
+        timeout: Optional[float] = None,
+        contained: bool = False,
+    ) -> AsyncStream:
         """Runs a script and returns its output as it arrives::
 
             async with sandbox.stream("make") as stream:
@@ -148,7 +156,7 @@ class AsyncSandbox:
 
         Leaving the block early cancels the command.
         """
-        return AsyncStream(self._handle, _calls.run(command, stdin, timeout, stream=True))
+        return AsyncStream(self._handle, _calls.run(command, stdin, timeout, True, contained))
 
     async def cancel(self) -> bool:
         """Cancels the running command; False if there is none. The command exits with 125."""

@@ -105,6 +105,7 @@ class Sandbox:
         *,
         stdin: Optional[Content] = None,
         timeout: Optional[float] = None,
+        contained: bool = False,
         check: bool = False,
         on_stdout: Optional[Callable[[str], object]] = None,
         on_stderr: Optional[Callable[[str], object]] = None,
@@ -118,15 +119,17 @@ class Sandbox:
             command: the script, of at most ``Limits.command_bytes``.
             stdin: its standard input.
             timeout: in seconds, for this command only.
+            contained: keeps shell options (``set``, ``shopt``) and traps that it sets from outliving it; variables,
+                functions and the directory stay.
             check: raises :class:`CommandError` unless it succeeds.
             on_stdout: called in this thread with each piece of output as it arrives.
             on_stderr: the same for standard error.
         """
         if on_stdout is None and on_stderr is None:
-            result = self._run(_calls.run(command, stdin, timeout, stream=False))
+            result = self._run(_calls.run(command, stdin, timeout, False, contained))
         else:
             listeners = {"stdout": on_stdout, "stderr": on_stderr}
-            with self.stream(command, stdin=stdin, timeout=timeout) as stream:
+            with self.stream(command, stdin=stdin, timeout=timeout, contained=contained) as stream:
                 for piece in stream:
                     listener = listeners[piece.stream]
                     if listener is not None:
@@ -142,7 +145,14 @@ class Sandbox:
             self._handle.abandon(request)
             raise
 
-    def stream(self, command: str, *, stdin: Optional[Content] = None, timeout: Optional[float] = None) -> Stream:
+    def stream(
+        self,
+        command: str,
+        *,
+        stdin: Optional[Content] = None,
+        timeout: Optional[float] = None,
+        contained: bool = False,
+    ) -> Stream:
         """Runs a script and returns its output as it arrives::
 
             with sandbox.stream("make") as stream:
@@ -152,7 +162,7 @@ class Sandbox:
 
         Leaving the block early cancels the command.
         """
-        return Stream(self._handle, _calls.run(command, stdin, timeout, stream=True))
+        return Stream(self._handle, _calls.run(command, stdin, timeout, True, contained))
 
     def cancel(self) -> bool:
         """Cancels the running command, from another thread; False if there is none. The command exits with 125."""

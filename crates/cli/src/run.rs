@@ -64,7 +64,10 @@ pub(crate) struct Arguments {
 /// Runs it; answers the exit code.
 pub(crate) fn main(arguments: Arguments) -> Result<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(run(arguments))
+    let code = runtime.block_on(run(arguments));
+    // What a command in the background began to compile is kept for the next start.
+    wardian::finish_preparing();
+    code
 }
 
 async fn run(arguments: Arguments) -> Result<u8> {

@@ -93,7 +93,9 @@ impl SandboxOptions {
             let mount = mount.with_context(|| format!("--tool {tool}: nothing is mounted at {path}"))?;
             let door = match doors.get(path) {
                 Some(door) => door,
-                None => doors.entry(path).or_insert(tools::door_to(&mount.host)?),
+                None => doors
+                    .entry(path)
+                    .or_insert(tools::door_to(&mount.host, mount.mode == MountMode::Overlay)?),
             };
             let programs = &door.policy().programs;
             if !programs.contains_key(name) {

@@ -157,7 +157,7 @@ fn offered(token_file: Option<PathBuf>, jail: Option<PathBuf>) -> Result<Http> {
         Some(file) => Some(read_token(&file)?),
         None => std::env::var(TOKEN).ok(),
     };
-    let door = jail.as_deref().map(tools::door_to).transpose()?;
+    let door = jail.as_deref().map(|jail| tools::door_to(jail, false)).transpose()?;
     Ok(Http { token, door })
 }
 

@@ -124,8 +124,8 @@ fn settings(file: Option<&Path>) -> Result<Config> {
     Ok(Config { enabled: true, ..Config::default() }.with_settings(file)?)
 }
 
-/// A door whose jail is this directory, for a sandbox that has it mounted.
-pub(crate) fn door_to(jail: &Path) -> Result<ToolSandbox> {
+/// A door whose jail is this directory, for a sandbox that has it mounted: as an overlay, programs work on copies of it.
+pub(crate) fn door_to(jail: &Path, overlay: bool) -> Result<ToolSandbox> {
     let config = settings(None)?;
     if !config.enabled {
         bail!("host tools are disabled (WARDIAN_TOOLS_ENABLED=false)");
@@ -133,14 +133,19 @@ pub(crate) fn door_to(jail: &Path) -> Result<ToolSandbox> {
     if config.mode == Mode::Disabled {
         bail!("host tools are disabled (WARDIAN_TOOLS_MODE=disabled)");
     }
-    open(Config { jail: Some(jail.to_owned()), ..config })
+    let policy = if overlay { Policy::for_copies } else { Policy::standard };
+    open_or(Config { jail: Some(jail.to_owned()), ..config }, policy)
 }
 
-fn open(mut config: Config) -> Result<ToolSandbox> {
+fn open(config: Config) -> Result<ToolSandbox> {
+    open_or(config, Policy::standard)
+}
+
+fn open_or(mut config: Config, policy: fn() -> Policy) -> Result<ToolSandbox> {
     if config.audit.is_none() {
         config.audit = Some(default_log()?);
     }
-    Ok(ToolSandbox::open(config)?)
+    Ok(ToolSandbox::open_or(config, policy)?)
 }
 
 /// The log in the user's state directory, which is made if need be.

@@ -45,9 +45,14 @@ impl ToolSandbox {
     /// Opens a gateway with the policy and the audit log named in the settings. Must be called inside a tokio runtime,
     /// on which the pool then runs.
     pub fn open(config: Config) -> Result<ToolSandbox, OpenError> {
+        ToolSandbox::open_or(config, Policy::standard)
+    }
+
+    /// Does the same, with this policy if the settings name none.
+    pub fn open_or(config: Config, default: impl FnOnce() -> Policy) -> Result<ToolSandbox, OpenError> {
         let policy = match &config.policy {
             Some(file) => Policy::from_file(file)?,
-            None => Policy::standard(),
+            None => default(),
         };
         let Some(file) = &config.audit else {
             return Err(
@@ -69,6 +74,22 @@ impl ToolSandbox {
             Err(_) => None,
         };
         Ok(ToolSandbox(Arc::new(Door { config, policy, redactor, recorder, passed_env, inside })))
+    }
+
+    /// Returns a gateway with the same settings, policy, log and pool whose jail is another directory. Blocks.
+    pub fn within(&self, jail: &Path) -> Result<ToolSandbox, ToolError> {
+        let door = &self.0;
+        let pool = door.inside()?.pool.clone();
+        let config = Config { jail: Some(jail.to_owned()), ..door.config.clone() };
+        let jail = Jail::open(jail, config.allow_without_openat2)?;
+        Ok(ToolSandbox(Arc::new(Door {
+            config,
+            policy: door.policy.clone(),
+            redactor: door.redactor.clone(),
+            recorder: door.recorder.clone(),
+            passed_env: door.passed_env.clone(),
+            inside: Some(Inside { jail, pool }),
+        })))
     }
 
     /// Returns what would be run: stages 1 to 6, without running or recording anything. It accesses files, so it blocks.
@@ -197,7 +218,13 @@ impl Door {
             program,
             name: name.into(),
             args: args.map(Into::into).collect(),
-            env: environment::environment(&self.passed_env, policy, jail.root().path(), cwd.path()),
+            env: environment::environment(
+                &self.passed_env,
+                policy,
+                &request.env,
+                jail.root().path(),
+                cwd.path(),
+            ),
             timeout: self.timeout(request, policy)?,
             max_output: self.config.max_output,
             confinement: self.confinement(policy, jail.root()),

@@ -28,6 +28,7 @@ const QUIET: [(&str, &str); 14] = [
 pub(crate) fn environment(
     passed: &[(String, OsString)],
     policy: &ProgramPolicy,
+    requested: &[(String, String)],
     jail: &Path,
     cwd: &Path,
 ) -> Vec<(OsString, OsString)> {
@@ -35,6 +36,7 @@ pub(crate) fn environment(
     all.extend(passed.iter().map(|(name, value)| (name.into(), value.clone())));
     all.extend(QUIET.iter().map(|(name, value)| (name.into(), value.into())));
     all.extend(policy.env.iter().map(|(name, value)| (name.into(), value.into())));
+    all.extend(requested.iter().map(|(name, value)| (name.into(), value.into())));
     all.extend([
         ("PATH".into(), PATH.into()),
         ("HOME".into(), jail.into()),

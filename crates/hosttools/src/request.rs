@@ -20,6 +20,7 @@ pub struct Request {
     pub(crate) timeout: Option<Duration>,
     pub(crate) lane: Lane,
     pub(crate) output: Option<OutputSink>,
+    pub(crate) env: Vec<(String, String)>,
 }
 
 #[derive(Clone, Debug)]
@@ -47,6 +48,7 @@ impl Request {
             timeout: None,
             lane: Lane::Interactive,
             output: None,
+            env: Vec::new(),
         }
     }
 
@@ -77,6 +79,12 @@ impl Request {
     /// Sets who receives the output as it arrives, without secrets.
     pub fn output(mut self, sink: OutputSink) -> Request {
         self.output = Some(sink);
+        self
+    }
+
+    /// Adds an environment variable. The gateway does not check it: never pass one that names a program or a file.
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Request {
+        self.env.push((name.into(), value.into()));
         self
     }
 

@@ -6,7 +6,7 @@ use wardian_vfs::{Errno, Place};
 use wasmtime::Caller;
 
 use crate::fd::{Fd, OpenFile};
-use crate::instance::{Ctx, Stop, account};
+use crate::instance::{Ctx, Stop};
 use crate::limits::Charge;
 use crate::machine::Machine;
 use crate::proc::Process;
@@ -42,8 +42,8 @@ pub(crate) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    pub(crate) fn new(mut caller: Caller<'a, Ctx>) -> Call<'a> {
-        account(&mut caller);
+    pub(crate) fn new(caller: Caller<'a, Ctx>) -> Call<'a> {
+        caller.data().process.footprint.runs_here();
         Call { caller }
     }
 

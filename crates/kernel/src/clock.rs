@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -16,15 +17,31 @@ use crate::gate::Gate;
 pub(crate) struct Clock {
     /// How many reasons there are to stop.
     held: Arc<watch::Sender<usize>>,
+    stood: Arc<Mutex<Stood>>,
+}
+
+/// How long a clock has stood still for reasons that count.
+#[derive(Default)]
+struct Stood {
+    total: Duration,
+    until: Option<Instant>,
 }
 
 /// While there is one, the clock stands still.
-pub(crate) struct Held(Arc<watch::Sender<usize>>);
+pub(crate) struct Held {
+    clock: Clock,
+    since: Instant,
+}
 
 impl Clock {
     pub(crate) fn hold(&self) -> Held {
         self.held.send_modify(|held| *held += 1);
-        Held(self.held.clone())
+        Held { clock: self.clone(), since: Instant::now() }
+    }
+
+    /// Returns how long it was held for reasons that count ([`Held::counts`]).
+    pub(crate) fn stood(&self) -> Duration {
+        self.stood.lock().total
     }
 
     /// Sleeps until this much time has passed on this clock.
@@ -47,9 +64,19 @@ impl Clock {
     }
 }
 
+impl Held {
+    /// Lets the clock go on, and counts the time since it was held: once, where there are several.
+    pub(crate) fn counts(self) {
+        let mut stood = self.clock.stood.lock();
+        let (since, now) = (stood.until.map_or(self.since, |until| until.max(self.since)), Instant::now());
+        stood.total += now.saturating_duration_since(since);
+        stood.until = Some(now);
+    }
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
-        self.0.send_modify(|held| *held -= 1);
+        self.clock.held.send_modify(|held| *held -= 1);
     }
 }
 
@@ -76,12 +103,14 @@ mod tests {
         let start = Instant::now();
         let release = async {
             tokio::time::sleep(LONG).await;
-            drop(first);
+            first.counts();
             tokio::time::sleep(LONG).await;
-            drop(second);
+            second.counts();
+            clock.hold();
         };
         tokio::join!(clock.sleep(&gate, SHORT), release);
         assert!(start.elapsed() >= LONG * 2 + SHORT);
+        assert!(clock.stood() >= LONG * 2 && clock.stood() <= start.elapsed());
     }
 
     #[tokio::test]

@@ -33,11 +33,15 @@ pub(crate) async fn fork(caller: &mut wasmtime::Caller<'_, Ctx>, entry: u32, dat
         let mut instance = Instance::start(tenant, berth).await?;
         inheritance.give(memory.data(&*caller), &mut instance).await?;
         instance.store.data_mut().signal_word = signal_word;
+        instance.count_pages()?;
         Ok(instance)
     };
     let instance = match built.await {
         Ok(instance) => instance,
-        Err(Errno::ENOMEM) => return Err(Errno::EAGAIN),
+        Err(Errno::ENOMEM) => {
+            parent.run().refuse("memoryBytes");
+            return Err(Errno::EAGAIN);
+        }
         Err(errno) => return Err(errno),
     };
     let child = unborn.born()?;

@@ -43,6 +43,8 @@ pub struct HostCall {
     pub env: Vec<Vec<u8>>,
     /// Its working directory.
     pub cwd: Vec<u8>,
+    /// The machine it runs in, for its files.
+    pub machine: Arc<Machine>,
     /// Descriptor 0.
     pub stdin: HostInput,
     /// Descriptor 1.
@@ -52,6 +54,7 @@ pub struct HostCall {
 }
 
 /// A descriptor of the program's process.
+#[derive(Clone)]
 struct Descriptor {
     machine: Arc<Machine>,
     process: Arc<Process>,
@@ -164,6 +167,7 @@ pub(crate) async fn run(
         argv: argv.to_vecs(),
         env: request.env.to_vecs(),
         cwd,
+        machine: machine.clone(),
         stdin: HostInput(descriptor(0), nothing()),
         stdout: HostOutput(descriptor(1), nothing()),
         stderr: HostOutput(descriptor(2), nothing()),

@@ -2,9 +2,6 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::thread::ThreadId;
-use std::time::{Duration, Instant};
 
 use wardian_vfs::Errno;
 use wasmtime::{
@@ -13,9 +10,8 @@ use wasmtime::{
 };
 
 use crate::admit::{TABLE_ELEMENT_BYTES, TABLE_ELEMENTS, TABLE_GROWTH};
-use crate::limits::FLAT_CHARGE;
 use crate::machine::Machine;
-use crate::memory::pages::{self, PAGE};
+use crate::memory::pages::PAGE;
 use crate::memory::template::{Ground, Shared};
 use crate::proc::{Process, Status};
 use crate::program::Program;
@@ -34,8 +30,6 @@ pub(crate) struct Ctx {
     pub(crate) ground: Ground,
     /// Where the program wants to see that a signal waits for it.
     pub(crate) signal_word: Option<u32>,
-    /// What is charged for the pages of its start image that it wrote.
-    image_charge: ImageCharge,
 }
 
 /// The process that an instance runs.
@@ -55,12 +49,7 @@ impl Tenant {
         program: &Arc<Program>,
         env: Strings,
     ) -> Tenant {
-        let gauge = Gauge {
-            machine: machine.clone(),
-            process: process.clone(),
-            shared_start: program.system,
-            mapped: 0,
-        };
+        let gauge = Gauge { process: process.clone(), shared_start: program.system, mapped: 0 };
         Tenant { machine: machine.clone(), process: process.clone(), program: program.clone(), env, gauge }
     }
 }
@@ -76,32 +65,28 @@ impl Deref for Ctx {
 
 /// Charges the growth of a process's memory to its sandbox.
 struct Gauge {
-    machine: Arc<Machine>,
     process: Arc<Process>,
-    /// The program's initial memory is shared by all who run it; a flat charge covers it.
+    /// The program's initial memory is shared by all who run it; what is written of it is counted (`footprint.rs`).
     shared_start: bool,
     /// Bytes of a start image: growing up to here is mapping it.
     mapped: usize,
 }
 
 impl Gauge {
-    /// Returns everything that was charged: the instance is gone because its process has ended or runs another program.
-    fn give_back(&self) {
-        self.machine.meter().release(self.process.charged.swap(0, Ordering::SeqCst));
+    fn charge(&self, bytes: u64) -> bool {
+        self.noted(self.process.footprint.charge(bytes))
     }
 
-    fn charge(&self, bytes: u64) -> bool {
-        let meter = self.machine.meter();
-        if !meter.charge(bytes) {
+    /// Charges for a new instance.
+    fn begin(&self, more: u64) -> bool {
+        self.noted(self.process.footprint.begin(more))
+    }
+
+    fn noted(&self, charged: bool) -> bool {
+        if !charged {
             self.process.run().hit("memoryBytes");
-            return false;
         }
-        self.process.charged.fetch_add(bytes, Ordering::SeqCst);
-        if self.process.has_ended() {
-            // It was killed meanwhile and its charge given back already.
-            self.give_back();
-        }
-        true
+        charged
     }
 }
 
@@ -178,7 +163,7 @@ impl Instance {
 
     /// A fresh one.
     pub(crate) async fn new(tenant: Tenant, berth: Berth) -> Result<Instance, Errno> {
-        if !tenant.gauge.charge(FLAT_CHARGE + tenant.program.instance_bytes) {
+        if !tenant.gauge.begin(tenant.program.instance_bytes) {
             return Err(Errno::ENOMEM);
         }
         let (engine, program) = (tenant.machine.kernel().engine().clone(), tenant.program.clone());
@@ -188,14 +173,11 @@ impl Instance {
             stack_pointer: None,
             ground: Ground::default(),
             signal_word: None,
-            image_charge: ImageCharge::default(),
         };
         let mut store = Store::new(&engine, ctx);
         store.limiter(|ctx| &mut ctx.tenant.as_mut().expect("what grows is somebody's").gauge);
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(|store| {
-            let mut store = store;
-            account(&mut store);
             show_signals(store);
             Ok(UpdateDeadline::Yield(1))
         });
@@ -215,20 +197,39 @@ impl Instance {
         ctx.stack_pointer = stack_pointer;
         let mut instance = Instance { store, instance, berth: Some(berth), stack_top: 0 };
         instance.stack_top = instance.stack_pointer();
+        instance.share_start();
         Ok(instance)
+    }
+
+    /// Has what its process writes to the program's initial memory counted.
+    fn share_start(&self) {
+        let tenant = self.store.data();
+        if let Some(memory) = tenant.memory.filter(|_| tenant.program.system) {
+            tenant.process.footprint.shares(memory.data(&self.store));
+        }
+    }
+
+    /// Charges for the pages it was given to start with. Returns ENOMEM past the limit.
+    pub(crate) fn count_pages(&self) -> Result<(), Errno> {
+        let process = &self.store.data().process;
+        if process.footprint.count() {
+            return Ok(());
+        }
+        process.run().hit("memoryBytes");
+        Err(Errno::ENOMEM)
     }
 
     /// Assigns an idle instance to a process, which is charged as if it had been created for it.
     fn given_to(mut self, tenant: Tenant, berth: Berth) -> Result<Instance, Errno> {
-        if !tenant.gauge.charge(FLAT_CHARGE) {
+        if !tenant.gauge.begin(tenant.program.instance_bytes) {
             return Err(Errno::ENOMEM);
         }
         let ctx = self.store.data_mut();
         ctx.tenant = Some(tenant);
         ctx.signal_word = None;
-        ctx.image_charge = ImageCharge::default();
         self.store.set_epoch_deadline(1);
         self.berth = Some(berth);
+        self.share_start();
         Ok(self)
     }
 
@@ -237,7 +238,7 @@ impl Instance {
     pub(crate) fn retire(mut self) -> Option<Berth> {
         let berth = self.berth.take();
         let program = self.store.data_mut().tenant.take().map(|tenant| {
-            tenant.gauge.give_back();
+            tenant.process.footprint.give_back();
             tenant.program
         });
         if let Some(program) = program
@@ -288,70 +289,29 @@ impl Instance {
     }
 }
 
-/// What is charged for the part of a memory that began as a start image.
-#[derive(Default)]
-struct ImageCharge {
-    pages: usize,
-    /// When the pages were last counted: on which thread, and how many faults that had had.
-    counted: Option<(Instant, ThreadId, i64)>,
-}
-
-/// The pages of a start image that are charged before any is written: what can be written between two counts.
-const WRITTEN_BETWEEN: usize = (2 << 20) / PAGE;
-/// Counting takes some tens of microseconds.
-const BETWEEN_COUNTS: Duration = Duration::from_millis(2);
-
 impl Ctx {
-    /// Notes that the memory is going to be mapped over a start image, or over what became of one.
-    pub(crate) fn share_start(&mut self, shared: Shared) -> Result<(), Errno> {
-        if shared.bytes == 0 {
-            return Ok(());
+    /// Notes that the memory is going to be mapped over a start image, or over what became of one: that is not charged as
+    /// growth.
+    pub(crate) fn share_start(&mut self, shared: Shared) {
+        if let Some(tenant) = &mut self.tenant {
+            tenant.gauge.mapped = shared.bytes;
         }
-        let Some(tenant) = &mut self.tenant else { return Err(Errno::EIO) };
-        tenant.gauge.mapped = shared.bytes;
-        self.charge_image(shared.own_pages + WRITTEN_BETWEEN).then_some(()).ok_or(Errno::ENOMEM)
     }
 
-    /// Raises what is charged for it to this number of pages.
-    fn charge_image(&mut self, pages: usize) -> bool {
-        let more = pages.saturating_sub(self.image_charge.pages);
-        let charged = more == 0 || self.gauge.charge((more * PAGE) as u64);
-        if charged {
-            self.image_charge.pages += more;
+    /// Has what its process writes to its start image counted, in addition to what its template has of its own. To be called
+    /// whenever its memory was mapped.
+    pub(crate) fn count_image(&self, memory: &[u8]) {
+        let shared = self.ground.shared();
+        if let Some(image) = memory.get(..shared.bytes).filter(|image| !image.is_empty()) {
+            self.process.footprint.shares_image(image, (shared.own_pages * PAGE) as u64);
         }
-        charged
-    }
-}
-
-/// Charges a process for the pages of its start image that it wrote, now and then: at a tick of its computing and at its
-/// system calls. If there is no memory for them, it is killed: they are written already.
-pub(crate) fn account(store: &mut impl AsContextMut<Data = Ctx>) {
-    let mut store = store.as_context_mut();
-    let Some(memory) = store.data().memory.filter(|_| store.data().ground.shared().bytes > 0) else { return };
-    let (now, thread) = (Instant::now(), std::thread::current().id());
-    if let Some((last, _, _)) = store.data().image_charge.counted
-        && now.duration_since(last) < BETWEEN_COUNTS
-    {
-        return;
-    }
-    let faults = pages::faults();
-    let unchanged = |&(_, then, had): &(Instant, ThreadId, i64)| then == thread && had == faults;
-    if store.data().image_charge.counted.as_ref().is_some_and(unchanged) {
-        return;
-    }
-    let (bytes, ctx) = memory.data_and_store_mut(&mut store);
-    let written = ctx.ground.own_pages(bytes);
-    ctx.image_charge.counted = Some((now, thread, pages::faults()));
-    if !ctx.charge_image(written + WRITTEN_BETWEEN) {
-        ctx.process.run().cut_short();
-        // What is on the stack here is taken down at the end of this call or tick.
-        drop(ctx.machine.signal(&ctx.process.clone(), SIGKILL));
     }
 }
 
 /// Sets the word that a computing program looks at when a signal waits for it.
 fn show_signals(mut store: StoreContextMut<'_, Ctx>) {
     let ctx = store.data();
+    ctx.process.footprint.runs_here();
     let Some((word, memory)) = ctx.signal_word.zip(ctx.memory) else { return };
     if ctx.process.signals.lock().has_pending()
         && let Some(word) = memory.data_mut(&mut store).get_mut(word as usize..).and_then(|m| m.get_mut(..4))

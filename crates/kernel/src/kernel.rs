@@ -22,7 +22,7 @@ use crate::memory::trim::Trimmer;
 use crate::program::{Known, Later, Program, ProgramSource};
 use crate::program_cache::ProgramCache;
 use crate::room::Room;
-use crate::stack::StackPool;
+use crate::stack::{FIBER_STACK, StackPool};
 use crate::start_image::Shipped;
 use crate::tick::{Ticker, TickerGuard};
 use crate::tree_lock::TreeLock;
@@ -31,8 +31,8 @@ use crate::{bulk, descriptors, sys, threads, wasi};
 
 /// Space for deep recursion in a guest; a shell script can nest deeply.
 const WASM_STACK: usize = 8 << 20;
-/// The stack of the fiber a guest runs on: its own and what host calls need on top.
-const FIBER_STACK: usize = WASM_STACK + (1 << 20);
+/// What host calls need on the stack of the fiber, on top of the guest's own.
+const _: () = assert!(FIBER_STACK >= WASM_STACK + (1 << 20));
 
 /// An error of the kernel.
 #[derive(Debug, thiserror::Error)]
@@ -220,6 +220,13 @@ impl Kernel {
         })
     }
 
+    /// Waits until programs are compiled that a command began to use, even if no one waits for them any more: the work is
+    /// kept for the next start. Blocks.
+    pub fn finish_loading(&self) {
+        let later = self.0.programs.lock().later();
+        later.iter().for_each(|later| later.finish());
+    }
+
     /// Returns every function that guests can import.
     pub fn imports(&self) -> &[Import] {
         &self.0.imports
@@ -322,8 +329,13 @@ impl KernelInner {
     /// Loads one of Wardian's own programs that is started for the first time. The result is kept, even if no one waits
     /// for it.
     pub(crate) async fn load_later(self: &Arc<Self>, later: &Arc<Later>) -> Result<Arc<Program>, String> {
-        let kernel = self.clone();
-        let load = move |source: &ProgramSource| kernel.load(source, &|step| tracing::info!("{step}"));
+        let (kernel, noted) = (self.clone(), later.clone());
+        let load = move |source: &ProgramSource| {
+            kernel.load(source, &|step| {
+                noted.is_compiled_now();
+                tracing::info!("{step}");
+            })
+        };
         match later.load(self.runtime(), load).await {
             Some(loaded) => loaded.map_err(|error| error.to_string()),
             None => Err("the kernel is shutting down".to_owned()),

@@ -33,6 +33,7 @@ mod descriptors;
 mod drain;
 mod family;
 mod fd;
+mod footprint;
 mod foreign;
 mod fork;
 mod gate;

@@ -24,12 +24,15 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { memory_bytes: 256 << 20, processes: 64, open_files: 256 }
+        Limits { memory_bytes: 256 << 20, processes: 256, open_files: 256 }
     }
 }
 
-/// Charged for each process in addition to what it grows by.
-pub(crate) const FLAT_CHARGE: u64 = 1 << 20;
+/// Charged for each process in addition to its instance and what it grows by: what the kernel knows of it, one buffer of
+/// a system call, and the first pages that it writes.
+pub(crate) const FLAT_CHARGE: u64 = (64 << 10) + SCRATCH as u64 + FLAT_PAGES;
+/// The written pages that the flat charge covers (`footprint.rs` counts them).
+pub(crate) const FLAT_PAGES: u64 = 64 << 10;
 /// The name of the limit on the memory of all sandboxes together.
 pub(crate) const ENGINE_MEMORY: &str = "engineMemoryBytes";
 /// The largest buffer that a system call uses without a separate charge.

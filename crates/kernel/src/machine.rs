@@ -1,7 +1,6 @@
 //! A running sandbox: its files, its processes, its limits.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -96,12 +95,13 @@ impl Machine {
             }
             let gate = Arc::new(Gate::new(rules.nice, kernel.inner().turns()));
             let membership = Membership::new(&rules.family, kernel.inner());
+            let meter = Arc::new(Meter::within(kernel.inner().memory().cloned(), limits.memory_bytes));
             Machine {
                 kernel: kernel.inner().clone(),
                 tree: TreeLock::new(tree),
                 released: Arc::default(),
-                table: Mutex::new(Table::new(limits.processes, gate.clone())),
-                meter: Arc::new(Meter::within(kernel.inner().memory().cloned(), limits.memory_bytes)),
+                table: Mutex::new(Table::new(limits.processes, gate.clone(), meter.clone())),
+                meter,
                 limits,
                 rules,
                 gate,
@@ -231,7 +231,7 @@ impl Machine {
     }
 
     /// Returns which limit a full disk has hit.
-    pub(crate) async fn which_is_full(&self) -> &'static str {
+    pub async fn which_is_full(&self) -> &'static str {
         if self.tree().await.is_out_of_files() { "fileCount" } else { "fsLimitBytes" }
     }
 
@@ -325,7 +325,7 @@ impl Machine {
         // Of its arguments only the name is left, for `ps`; its timer goes.
         *process.argv.lock() = Strings::one(procfs::command(process).as_bytes());
         process.alarm.stop();
-        self.meter.release(process.charged.swap(0, Ordering::SeqCst));
+        process.footprint.close();
         process.run().count_cpu(process.task().cpu_nanos());
         let parent = self.table().end(process.pid, status);
         process.ended.send_replace(Some(status));

@@ -12,7 +12,9 @@ use wardian_vfs::{Caller, Errno, Place, Result};
 use crate::alarm::Alarm;
 use crate::cwd::Cwd;
 use crate::fd::{Fd, FdTable};
+use crate::footprint::Footprint;
 use crate::gate::Gate;
+use crate::limits::Meter;
 use crate::run::Run;
 use crate::signal::{Disposition, SIGCHLD, Signal, Signals};
 use crate::strings::Strings;
@@ -73,7 +75,7 @@ pub(crate) struct Process {
     /// When SIGALRM is due.
     pub(crate) alarm: Alarm,
     /// What the sandbox's meter is charged for it.
-    pub(crate) charged: AtomicU64,
+    pub(crate) footprint: Arc<Footprint>,
     /// CPU time of children that were waited for.
     pub(crate) children_cpu: AtomicU64,
     /// It runs a program it did not inherit from a fork: now only it may change its group.
@@ -126,10 +128,12 @@ impl Seed {
 }
 
 impl Process {
-    fn new(pid: Pid, seed: Seed, resident: bool, gate: Arc<Gate>) -> Process {
+    fn new(pid: Pid, seed: Seed, resident: bool, gate: Arc<Gate>, meter: Arc<Meter>) -> Process {
+        let footprint = Arc::new(Footprint::new(meter));
         Process {
             pid,
-            task: Mutex::new(Arc::new(Task::new(gate.clone(), seed.run.clone()))),
+            task: Mutex::new(Arc::new(Task::new(gate.clone(), seed.run.clone(), footprint.clone()))),
+            footprint,
             gate,
             run: Mutex::new(seed.run),
             fds: Mutex::new(seed.fds),
@@ -142,7 +146,6 @@ impl Process {
             child_changed: Notify::new(),
             interrupted: Notify::new(),
             alarm: Alarm::default(),
-            charged: AtomicU64::new(0),
             children_cpu: AtomicU64::new(0),
             runs_own_program: AtomicBool::new(false),
             confined: AtomicBool::new(false),
@@ -189,7 +192,7 @@ impl Process {
 
     /// Creates a fresh slot for the next command of a resident process.
     pub(crate) fn new_task(&self) -> Arc<Task> {
-        let task = Arc::new(Task::new(self.gate.clone(), self.run()));
+        let task = Arc::new(Task::new(self.gate.clone(), self.run(), self.footprint.clone()));
         *self.task.lock() = task.clone();
         task
     }
@@ -214,10 +217,6 @@ impl Process {
     /// Returns true once, for the caller that must end it.
     pub(crate) fn claim_end(&self) -> bool {
         !self.finished.swap(true, Ordering::SeqCst)
-    }
-
-    pub(crate) fn has_ended(&self) -> bool {
-        self.finished.load(Ordering::SeqCst)
     }
 }
 
@@ -247,6 +246,7 @@ pub(crate) struct Table {
     next: Pid,
     limit: usize,
     gate: Arc<Gate>,
+    meter: Arc<Meter>,
     /// The sandbox is being destroyed: nothing is added any more.
     closed: bool,
 }
@@ -255,14 +255,14 @@ pub(crate) struct Table {
 const MAX_PID: Pid = 32_767;
 
 impl Table {
-    pub(crate) fn new(limit: usize, gate: Arc<Gate>) -> Table {
-        Table { entries: BTreeMap::new(), next: 1, limit, gate, closed: false }
+    pub(crate) fn new(limit: usize, gate: Arc<Gate>, meter: Arc<Meter>) -> Table {
+        Table { entries: BTreeMap::new(), next: 1, limit, gate, meter, closed: false }
     }
 
     /// Adds a process. Returns EAGAIN if the sandbox has as many as it may, or its run is being killed.
     pub(crate) fn add(&mut self, parent: Pid, group: Option<Pid>, seed: Seed) -> Result<Arc<Process>> {
         if self.entries.len() >= self.limit {
-            seed.run.hit("processes");
+            seed.run.refuse("processes");
             return Err(Errno::EAGAIN);
         }
         if self.closed || seed.run.is_over() {
@@ -287,7 +287,8 @@ impl Table {
 
     fn insert(&mut self, parent: Pid, group: Option<Pid>, seed: Seed, resident: bool) -> Arc<Process> {
         let pid = self.free_pid();
-        let process = Arc::new(Process::new(pid, seed, resident, self.gate.clone()));
+        let (gate, meter) = (self.gate.clone(), self.meter.clone());
+        let process = Arc::new(Process::new(pid, seed, resident, gate, meter));
         let group = group.unwrap_or(pid);
         let entry = Entry { process: process.clone(), parent, group, life: Life::Running };
         self.entries.insert(pid, entry);

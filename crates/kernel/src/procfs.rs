@@ -189,7 +189,7 @@ fn stat_line(pid: Pid, entry: &Entry, boot: Instant) -> String {
     let (name, state) = (command(process), state_letter(entry.life));
     let ticks = process.task().cpu_nanos() / TICK_NANOS;
     let started = process.started.saturating_duration_since(boot).as_millis() / 10;
-    let memory = process.charged.load(std::sync::atomic::Ordering::Relaxed);
+    let memory = process.footprint.charged();
     let (parent, group) = (entry.parent, entry.group);
     format!(
         "{pid} ({name}) {state} {parent} {group} {group} 0 -1 0 0 0 0 0 {ticks} 0 0 0 20 0 1 0 {started} {memory} {}{}\n",
@@ -205,7 +205,7 @@ fn status_lines(pid: Pid, entry: &Entry) -> String {
         Life::Stopped { .. } => "T (stopped)",
         Life::Zombie(_) => "Z (zombie)",
     };
-    let kib = process.charged.load(std::sync::atomic::Ordering::Relaxed) / 1024;
+    let kib = process.footprint.charged() / 1024;
     let umask = process.umask.load(std::sync::atomic::Ordering::Relaxed);
     let mut text = String::new();
     // Writing to a String cannot fail.

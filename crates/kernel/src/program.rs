@@ -1,5 +1,6 @@
 //! A compiled program, ready to be instantiated.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -7,7 +8,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::{OnceCell, watch};
 use wasmtime::{InstancePre, Linker, Module};
 
-use crate::admit::{Admitted, MAPPINGS};
+use crate::admit::{self, Admitted};
 use crate::descriptors::Share;
 use crate::family::CodeCharge;
 use crate::instance::Ctx;
@@ -33,8 +34,7 @@ pub struct Program {
     pub(crate) native: bool,
     /// It ships with Wardian: its initial memory is shared by all who run it.
     pub(crate) system: bool,
-    /// Host memory that an instance uses in addition to its linear memory and its table. Not counted for Wardian's own
-    /// programs: the flat charge covers it.
+    /// Host memory that an instance uses in addition to its linear memory and, if it is a user's, its table.
     pub(crate) instance_bytes: u64,
     mappings: usize,
     /// It has what fork needs.
@@ -45,6 +45,8 @@ pub struct Program {
     pub(crate) hash: String,
     /// What its processes start from, if it can be prepared.
     pub(crate) start: OnceCell<Option<Arc<Image>>>,
+    /// As a session, it can run a script whose options and traps do not outlive it.
+    pub(crate) contains: bool,
     /// Its memory after start-up, captured once: every session of it starts from there.
     pub(crate) template: OnceCell<Arc<Image>>,
     /// Instances of it that were used and wiped.
@@ -74,7 +76,7 @@ impl Program {
             .map_err(|e| KernelError::Program(name.to_owned(), format!("{e:#}")))?;
         let (admitted, code, descriptor) = match user {
             Some((admitted, code, descriptor)) => (admitted, Some(code), Some(descriptor)),
-            None => (Admitted { instance_bytes: 0, mappings: MAPPINGS }, None, None),
+            None => (admit::of_module(&module), None, None),
         };
         let Admitted { instance_bytes, mappings } = admitted;
         Ok(Arc::new(Program {
@@ -88,6 +90,7 @@ impl Program {
             prepares,
             hash: hash.to_owned(),
             start: OnceCell::new(),
+            contains: has(crate::session::CONTAINED),
             template: OnceCell::new(),
             stock: Stock::new(system),
             code,
@@ -132,18 +135,24 @@ pub(crate) enum Known {
 pub(crate) struct Later {
     source: ProgramSource,
     ready: OnceLock<Arc<Program>>,
+    /// It was not found compiled.
+    compiled: AtomicBool,
     /// Locked while it is loaded: others that block for it wait for the same code.
     one: Mutex<()>,
     /// The load in progress, for those who do not block.
     loading: Mutex<Option<watch::Receiver<Option<Loaded>>>>,
 }
 
+/// How often one who blocks looks whether a load is done.
+const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_millis(20);
+
 /// The result of a load, for everyone who waits.
 type Loaded = Result<Arc<Program>, Arc<KernelError>>;
 
 impl Later {
     pub(crate) fn new(source: ProgramSource) -> Later {
-        Later { source, ready: OnceLock::new(), one: Mutex::default(), loading: Mutex::default() }
+        let (ready, compiled) = (OnceLock::new(), AtomicBool::new(false));
+        Later { source, ready, compiled, one: Mutex::default(), loading: Mutex::default() }
     }
 
     /// Returns the program, if it is already loaded.
@@ -177,6 +186,27 @@ impl Later {
             *self.loading.lock() = None;
         }
         loaded
+    }
+
+    /// Notes that loading it means compiling it.
+    pub(crate) fn is_compiled_now(&self) {
+        self.compiled.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether it had to be compiled.
+    pub(crate) fn was_compiled(&self) -> bool {
+        self.compiled.load(Ordering::Relaxed)
+    }
+
+    /// Waits for a load in progress. Blocks.
+    pub(crate) fn finish(&self) {
+        let loading = self.loading.lock().clone();
+        while let Some(loading) = &loading
+            && loading.borrow().is_none()
+            && loading.has_changed().is_ok()
+        {
+            std::thread::sleep(LOOK_AGAIN);
+        }
     }
 
     fn begin(

@@ -20,6 +20,8 @@ pub(crate) struct Run {
     limit: Mutex<Option<&'static str>>,
     /// A process could not continue because of the limit.
     cut_short: AtomicBool,
+    /// A process could not be started because of it.
+    refused: AtomicBool,
     denied: Mutex<Vec<Vec<u8>>>,
     alive: AtomicUsize,
     deserted: Notify,
@@ -69,6 +71,16 @@ impl Run {
 
     pub(crate) fn limit_hit(&self) -> Option<&'static str> {
         *self.limit.lock()
+    }
+
+    /// Notes that a process could not be started because of a limit.
+    pub(crate) fn refuse(&self, limit: &'static str) {
+        self.hit(limit);
+        self.refused.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn was_refused(&self) -> bool {
+        self.refused.load(Ordering::Relaxed)
     }
 
     /// Notes that a process was killed because of a limit.

@@ -153,8 +153,11 @@ async fn load(machine: &Arc<Machine>, process: &Process, path: &[u8], called: &[
         (Opened::Known(program), exe) => Ok(Loaded::Program(program, exe)),
         (Opened::Later(later), exe) => {
             // A command does not pay for what the machine prepares once.
-            let _still = process.run().clock().hold();
+            let still = process.run().clock().hold();
             let loaded = machine.kernel().load_later(&later).await;
+            if later.was_compiled() {
+                still.counts();
+            }
             let refused = |error: String| Executable::Refused(error.into());
             Ok(Loaded::Program(loaded.map_or_else(refused, Executable::Guest), exe))
         }

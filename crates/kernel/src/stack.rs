@@ -13,10 +13,29 @@ use parking_lot::Mutex;
 use wasmtime::{StackCreator, StackMemory};
 
 const PAGE: usize = 4096;
+/// Stacks begin at multiples of this, so that any address in one leads to the whole.
+const SPACING: usize = 16 << 20;
+/// The stack of the fiber a guest runs on.
+pub(crate) const FIBER_STACK: usize = 9 << 20;
+const _: () = assert!(FIBER_STACK + PAGE <= SPACING);
 /// How many idle stacks are kept.
 const KEPT: usize = 64;
 /// How much memory an idle stack keeps: enough for a small program.
 const RESIDENT: usize = 32 * 1024;
+
+/// Returns an address in the stack that the caller runs on.
+#[inline(never)]
+pub(crate) fn here() -> usize {
+    let local = 0u8;
+    std::ptr::from_ref(std::hint::black_box(&local)) as usize
+}
+
+/// Returns the guest's stack that has this address in it; an empty range if it is in none.
+pub(crate) fn around(address: usize) -> Range<usize> {
+    let base = address - address % SPACING;
+    let stack = base + PAGE..base + PAGE + FIBER_STACK;
+    if stack.contains(&address) { stack } else { 0..0 }
+}
 
 /// Idle stacks.
 #[derive(Default)]
@@ -38,15 +57,30 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     fn new(size: usize) -> io::Result<Mapping> {
         let len = size.next_multiple_of(PAGE) + PAGE;
+        if len > SPACING {
+            return Err(io::Error::other("a stack that is too large"));
+        }
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
+        let (all, access) = (len + SPACING, libc::PROT_READ | libc::PROT_WRITE);
         // SAFETY: a new anonymous mapping at an address of the system's choice touches nothing that exists.
-        let base =
-            unsafe { libc::mmap(ptr::null_mut(), len, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
-        if base == libc::MAP_FAILED {
+        let start = unsafe { libc::mmap(ptr::null_mut(), all, access, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at address zero"))?;
+        let start = start.cast::<u8>();
+        let before = (start as usize).next_multiple_of(SPACING) - start as usize;
+        let base = NonNull::new(start.wrapping_add(before))
+            .ok_or_else(|| io::Error::other("mapped at address zero"))?;
         let mapping = Mapping { base, len };
+        // SAFETY: both ranges lie inside the mapping made above, outside of what is kept of it.
+        unsafe {
+            if before > 0 {
+                libc::munmap(start.cast(), before);
+            }
+            libc::munmap(start.add(before + len).cast(), all - before - len);
+            // A deep page must not bring two mebibytes along. A failure only means that it may.
+            libc::madvise(base.as_ptr().cast(), len, libc::MADV_NOHUGEPAGE);
+        }
         // SAFETY: the first page of the mapping made above.
         if unsafe { libc::mprotect(base.as_ptr().cast(), PAGE, libc::PROT_NONE) } != 0 {
             return Err(io::Error::last_os_error());

@@ -40,6 +40,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
+use crate::footprint::Footprint;
 use crate::gate::Gate;
 use crate::kernel::KernelInner;
 use crate::pause::pause;
@@ -60,6 +61,7 @@ pub(crate) struct Task {
     work: Mutex<Option<Work>>,
     gate: Arc<Gate>,
     run: Arc<Run>,
+    footprint: Arc<Footprint>,
     doomed: AtomicBool,
     stopped: AtomicBool,
     phase: AtomicU8,
@@ -78,11 +80,12 @@ struct Work {
 
 impl Task {
     /// An empty slot behind the sandbox's gate, for a process of this run.
-    pub(crate) fn new(gate: Arc<Gate>, run: Arc<Run>) -> Task {
+    pub(crate) fn new(gate: Arc<Gate>, run: Arc<Run>, footprint: Arc<Footprint>) -> Task {
         Task {
             work: Mutex::new(None),
             gate,
             run,
+            footprint,
             doomed: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             phase: AtomicU8::new(IDLE),
@@ -193,6 +196,16 @@ impl Task {
         }
     }
 
+    /// Charges for what the body has written in its turn. Returns false if it must end because that is too much.
+    fn can_pay(&self, spent: u64) -> bool {
+        let can = self.footprint.spend(spent);
+        if !can {
+            self.run.hit("memoryBytes");
+            self.run.cut_short();
+        }
+        can
+    }
+
     /// Gives its slot back after a turn that did not end it.
     fn rest(&self, spent: u64) {
         let turns = self.gate.turns();
@@ -284,6 +297,7 @@ impl Driver {
                 true
             })
         };
+        let ended = ended || !task.can_pay(nanos_since(start));
         let spent = nanos_since(start);
         task.cpu_nanos.fetch_add(spent, Ordering::Relaxed);
         if ended || task.doomed.load(Ordering::SeqCst) {

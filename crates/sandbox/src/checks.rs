@@ -7,10 +7,10 @@ use crate::error::Error;
 use crate::options::{Limits, check_length};
 use crate::suggest::did_you_mean;
 
-/// Less memory than this is not enough for a shell and a pipeline of two tools.
-const MEMORY_MIN: u64 = 4 << 20;
-/// A shell needs its three streams, and a few more for a pipe and a redirection.
-const OPEN_FILES_MIN: usize = 8;
+/// The memory that a shell and a few small tools at once need.
+const MEMORY_MIN: u64 = 2 << 20;
+/// The descriptors that a shell needs for a redirection: three streams, and those it sets aside from 10 up.
+const OPEN_FILES_MIN: usize = 16;
 /// The most that the names of writable paths take.
 const WRITABLE_PATHS: usize = 64 << 10;
 /// Where programs are found by name.

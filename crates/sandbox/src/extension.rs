@@ -119,6 +119,8 @@ pub struct ExtensionCall {
     pub env: BTreeMap<String, String>,
     /// The directory it was called in.
     pub cwd: String,
+    /// The machine it runs in.
+    pub(crate) machine: Arc<wardian_kernel::Machine>,
     /// Standard input, read as it arrives.
     pub stdin: HostInput,
     /// Standard output, passed on as it is written.
@@ -258,6 +260,7 @@ impl HostProgram for Extension {
             args,
             env: env.collect(),
             cwd: String::from_utf8_lossy(&call.cwd).into_owned(),
+            machine: call.machine,
             stdin: call.stdin,
             stdout: call.stdout,
             stderr: call.stderr,

@@ -202,7 +202,10 @@ impl Sandbox {
             tree.rename(&USER, &root, &old, &root, &new)
         };
         let done = machine.at_paths(&[(&root, &from), (&root, &to)], renaming).await;
-        done.map_err(|errno| Error::refused(errno, &from))
+        match done {
+            Ok(()) => Ok(()),
+            Err(errno) => Err(self.refusal(errno, &from).await),
+        }
     }
 
     /// Sets permission bits.
@@ -233,8 +236,37 @@ impl Sandbox {
         };
         let done =
             if large { machine.aside(working).await } else { machine.at_path(&root, &path, working).await };
-        done.map_err(|errno| Error::refused(errno, &path))
+        match done {
+            Ok(done) => Ok(done),
+            Err(errno) => Err(self.refusal(errno, &path).await),
+        }
     }
+
+    /// Returns the error for a path; where it is one of the sandbox's own limits, with its name and value.
+    pub(crate) async fn refusal(&self, errno: Errno, path: &[u8]) -> Error {
+        if errno != Errno::ENOSPC {
+            return Error::refused(errno, path);
+        }
+        let machine = self.machine();
+        let is_quota = {
+            let tree = machine.tree().await;
+            is_quota(&tree, path)
+        };
+        if !is_quota {
+            return Error::refused(errno, path);
+        }
+        let limit = machine.which_is_full().await;
+        let reached = format!(": {limit} limit of {} reached", self.limits().value(limit));
+        Error::refused(errno, &[path, reached.as_bytes()].concat())
+    }
+}
+
+/// Returns whether a lack of space at a path is the sandbox's own. A host directory may be full as well: there it is the
+/// sandbox's only if little is left.
+fn is_quota(tree: &Tree, path: &[u8]) -> bool {
+    const LITTLE: u64 = 64 << 10;
+    let left = tree.quota().bytes.saturating_sub(tree.usage().total());
+    !tree.touches_host(&tree.root(), path) || tree.is_out_of_files() || left < LITTLE
 }
 
 /// Creates a directory and its parents.

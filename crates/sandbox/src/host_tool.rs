@@ -10,15 +10,19 @@
 //!  standard output, standard error, exit code
 //! ```
 //!
+//! With an overlay, the host's directory is a private copy of what the sandbox sees (`overlay_copy.rs`), and what the
+//! program changes there is taken back.
+//!
 //! A path is mapped if it is a whole argument or follows a `=`; the gateway checks everything else. Standard input is
 //! empty.
 
 use tokio::sync::mpsc;
-use wardian_hosttools::{Finished, Request, Stream, ToolError, ToolSandbox};
+use wardian_hosttools::{Ended, Finished, Request, Stream, ToolError, ToolSandbox};
 
 use crate::error::Error;
 use crate::extension::{Extension, ExtensionCall, ExtensionSpec};
 use crate::mounts::{HostMount, MountMode, NewMount};
+use crate::overlay_copy::{OverlayCopy, Wanted};
 use crate::sandbox::new_id;
 
 /// The exit code when the gateway refuses a call: a shell's code for a file that may not be run.
@@ -41,7 +45,7 @@ impl HostTool {
 
     /// Returns the command, if the sandbox and the program see the same files.
     pub(crate) fn into_extension(self, mounts: &[NewMount]) -> Result<Extension, Error> {
-        let about =
+        let (about, overlay) =
             self.checked(mounts).map_err(|why| Error::Option(format!("host tool '{}': {why}", self.name)))?;
         let spec = ExtensionSpec {
             category: "host tool".to_owned(),
@@ -50,12 +54,21 @@ impl HostTool {
         let session = new_id();
         let names = Names::new(&self)?;
         Ok(Extension::new(spec, move |call| {
-            run(self.door.clone(), self.name.clone(), session.clone(), names.clone(), call)
+            let tool = Tool { door: self.door.clone(), name: self.name.clone(), session: session.clone() };
+            let names = names.clone();
+            async move {
+                if overlay {
+                    tool.run_on_copy(names, call).await
+                } else {
+                    tool.run(&names, call, &[]).await.0
+                }
+            }
         }))
     }
 
-    /// Checks that the program can be a command here, and returns its one-line description.
-    fn checked(&self, mounts: &[NewMount]) -> Result<String, String> {
+    /// Checks that the program can be a command here. Returns its one-line description, and whether it works on an
+    /// overlay.
+    fn checked(&self, mounts: &[NewMount]) -> Result<(String, bool), String> {
         let Some(policy) = self.door.policy().programs.get(&self.name) else {
             return Err("not listed in the policy".to_owned());
         };
@@ -66,12 +79,11 @@ impl HostTool {
         if mount.host.canonicalize().ok().as_deref() != Some(jail) {
             return Err(format!("what is mounted at {} is not the gateway's jail", self.mount));
         }
-        match mount.mode {
-            MountMode::Overlay => Err("it could not see what an overlay keeps in the sandbox".to_owned()),
-            MountMode::ReadOnly if policy.write => Err("it may write, but its mount is read-only".to_owned()),
-            _ if policy.about.is_empty() => Ok(self.name.clone()),
-            _ => Ok(policy.about.clone()),
+        if mount.mode == MountMode::ReadOnly && policy.write {
+            return Err("it may write, but its mount is read-only".to_owned());
         }
+        let about = if policy.about.is_empty() { &self.name } else { &policy.about };
+        Ok((about.clone(), mount.mode == MountMode::Overlay))
     }
 
     fn host_mount<'a>(&self, mount: &'a NewMount) -> Option<&'a HostMount> {
@@ -116,19 +128,108 @@ impl Names {
     }
 }
 
-/// One call, from the sandbox to the host and back.
-async fn run(door: ToolSandbox, name: String, session: String, names: Names, call: ExtensionCall) -> u8 {
+/// What a sandbox's user may tell git about an author: text that names no file and no program.
+const AUTHOR: [&str; 6] = [
+    "GIT_AUTHOR_NAME",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_AUTHOR_DATE",
+    "GIT_COMMITTER_NAME",
+    "GIT_COMMITTER_EMAIL",
+    "GIT_COMMITTER_DATE",
+];
+
+/// A program that is called.
+struct Tool {
+    door: ToolSandbox,
+    name: String,
+    session: String,
+}
+
+impl Tool {
+    /// One call on a copy of an overlay, whose changes are taken back if the program ended by itself.
+    async fn run_on_copy(self, names: Names, mut call: ExtensionCall) -> u8 {
+        let Names { mount, .. } = names;
+        let (machine, wanted) = (call.machine.clone(), Wanted::default());
+        let _wanting = wanted.hold();
+        let (door, at) = (self.door.clone(), mount.clone());
+        let copying = machine.aside(move |tree| {
+            let copy = OverlayCopy::of(tree, &at, &wanted);
+            Ok(copy.and_then(|copy| {
+                let door = door.within(&copy.path()).map_err(|error| error.to_string())?;
+                Ok((copy, door))
+            }))
+        });
+        let (copy, door) = match copying.await.map_err(|errno| errno.to_string()).and_then(|copied| copied) {
+            Ok(copied) => copied,
+            Err(why) => return self.fail(&mut call, &format!("cannot copy {mount}: {why}")).await,
+        };
+        let Some(jail) = door.jail().and_then(|jail| jail.to_str()).map(str::to_owned) else {
+            return self.fail(&mut call, "the copy's name is not UTF-8").await;
+        };
+        let names = Names { jail, mount: mount.clone() };
+        let env = author(&call, &copy);
+        let tool = Tool { door, name: self.name.clone(), session: self.session.clone() };
+        let mut stderr = call.stderr.clone();
+        let (code, ended) = tool.run(&names, call, &env).await;
+        if !ended {
+            return code;
+        }
+        let taking = machine.aside(move |tree| Ok(copy.take_back(tree, &mount)));
+        match taking.await.map_err(|errno| errno.to_string()).and_then(|taken| taken) {
+            Ok(()) => code,
+            Err(why) => {
+                let text = format!("{}: what it changed was dropped: {why}\n", self.name);
+                let _ = stderr.write_all(text.as_bytes()).await;
+                REFUSED
+            }
+        }
+    }
+
+    async fn fail(&self, call: &mut ExtensionCall, why: &str) -> u8 {
+        let _ = call.stderr.write_all(format!("{}: {why}\n", self.name).as_bytes()).await;
+        REFUSED
+    }
+
+    /// One call, from the sandbox to the host and back. Returns the exit code, and whether the program ended by itself.
+    async fn run(&self, names: &Names, call: ExtensionCall, env: &[(String, String)]) -> (u8, bool) {
+        let request = |words: Vec<String>, cwd: String| {
+            let request = Request::words(words).cwd(cwd).session(&self.session);
+            env.iter().fold(request, |request, (name, value)| request.env(name, value))
+        };
+        run(&self.door, &self.name, names, call, request).await
+    }
+}
+
+/// Who git says has made a commit: whom the sandbox names, or somebody if neither it nor the repository does.
+fn author(call: &ExtensionCall, copy: &OverlayCopy) -> Vec<(String, String)> {
+    let named = AUTHOR.iter().filter_map(|name| Some(((*name).to_owned(), call.env.get(*name)?.clone())));
+    let mut all: Vec<(String, String)> = named.collect();
+    for name in ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"] {
+        if !call.env.contains_key(name) && !copy.has(".git/config", "[user") {
+            all.push((name.to_owned(), "user".to_owned()));
+        }
+    }
+    all
+}
+
+async fn run(
+    door: &ToolSandbox,
+    name: &str,
+    names: &Names,
+    call: ExtensionCall,
+    request: impl FnOnce(Vec<String>, String) -> Request,
+) -> (u8, bool) {
     let ExtensionCall { args, cwd, mut stdout, mut stderr, .. } = call;
     let Some(cwd) = names.on_host(&cwd) else {
         let text = format!("{name}: works on the files in {} only, and {cwd} is elsewhere\n", names.mount);
         let _ = stderr.write_all(text.as_bytes()).await;
-        return REFUSED;
+        return (REFUSED, false);
     };
-    let words = std::iter::once(name.clone()).chain(args.into_iter().map(|word| names.argument(word)));
+    let words = std::iter::once(name.to_owned()).chain(args.into_iter().map(|word| names.argument(word)));
     let (sink, mut chunks) = mpsc::unbounded_channel();
-    let running = door.run(Request::words(words).cwd(cwd).session(session).output(sink));
+    let running = door.run(request(words.collect(), cwd).output(sink));
     let passing_on = async {
-        let mut renaming = [Renaming::new(&names), Renaming::new(&names)];
+        let mut renaming = [Renaming::new(names), Renaming::new(names)];
         while let Some(chunk) = chunks.recv().await {
             // Nobody reading it is the reader's business.
             let _ = match chunk.stream {
@@ -141,9 +242,11 @@ async fn run(door: ToolSandbox, name: String, session: String, names: Names, cal
         let _ = stderr.write_all(&err).await;
     };
     let (ran, ()) = tokio::join!(running, passing_on);
-    let (code, word) = ending(&name, &names, ran);
+    let exited = |finished: &Finished| !finished.timed_out && matches!(finished.status, Ended::Exit(_));
+    let ended = ran.as_ref().is_ok_and(exited);
+    let (code, word) = ending(name, names, ran);
     let _ = stderr.write_all(word.as_bytes()).await;
-    code
+    (code, ended)
 }
 
 /// The exit code, and a message if there is one.

@@ -49,7 +49,7 @@ impl Default for Limits {
             fs_bytes: 256 << 20,
             file_count: 1_000_000,
             memory_bytes: 1 << 30,
-            processes: 64,
+            processes: 256,
             open_files: 256,
         }
     }
@@ -235,8 +235,10 @@ impl Builder {
     }
 
     /// Exposes a native program as a command through the host-tool gateway, whose policy must list it under this name.
-    /// It works on the host directory mounted at `mount`, which must be the gateway's jail, mounted read-only or
-    /// read-write: a native program would not see the changes of an overlay.
+    /// It works on the host directory mounted at `mount`, which must be the gateway's jail. If that is an overlay, each call
+    /// works on a private copy of what the sandbox sees there, up to 1 GiB and 200,000 files, and what it changes is made in
+    /// the overlay when it exits, all of it or nothing. [`Policy::for_copies`](wardian_hosttools::Policy::for_copies) is a
+    /// policy for that.
     pub fn host_tool(
         mut self,
         door: &ToolSandbox,

@@ -21,6 +21,9 @@ pub struct RunResult {
     pub order: Order,
     /// How long it took.
     pub duration: Duration,
+    /// How long of that it waited for programs that ship with Wardian to be compiled, because it was the first on this
+    /// machine to use them. Not part of its timeout.
+    pub waited: Duration,
     /// Which outputs are longer than what was kept or passed on.
     pub truncated: Truncated,
     /// Why it did not run normally, if it did not.
@@ -126,6 +129,7 @@ impl RunResult {
             stderr: message.into_bytes(),
             order: Order::default(),
             duration: Duration::ZERO,
+            waited: Duration::ZERO,
             truncated: Truncated::default(),
             error_class: Some(class),
             limit: None,
@@ -180,6 +184,9 @@ pub(crate) fn note(
         }
         (Verdict::Exited(_), Some(limit)) if finished.cut_short => {
             lines.push(format!("wardian: a process was killed: {}", reached(limit)));
+        }
+        (Verdict::Exited(_), Some(limit)) if finished.refused => {
+            lines.push(format!("wardian: a process could not be started: {}", reached(limit)));
         }
         (Verdict::Exited(_), _) => {}
     }

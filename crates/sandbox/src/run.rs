@@ -31,6 +31,7 @@ pub struct Run {
     on_stderr: Option<Listener<Vec<u8>>>,
     on_output: Option<Listener<Piece>>,
     last: bool,
+    contained: bool,
     env: Vec<(String, String)>,
     cwd: Option<String>,
     cancel: Arc<Notify>,
@@ -67,6 +68,7 @@ impl Run {
             on_stderr: None,
             on_output: None,
             last: false,
+            contained: false,
             env: Vec::new(),
             cwd: None,
             cancel: Arc::default(),
@@ -143,6 +145,13 @@ impl Run {
     /// that what reads from them (`exec > >(sort)`) comes to its end and is waited for.
     pub fn last(mut self) -> Run {
         self.last = true;
+        self
+    }
+
+    /// Keeps the shell options (`set`, `shopt`) and traps that it sets from outliving it. Variables, functions, aliases and
+    /// the directory stay, as without this; so does an option that an uncontained command has set.
+    pub fn contained(mut self, contained: bool) -> Run {
+        self.contained = contained;
         self
     }
 
@@ -233,6 +242,9 @@ impl Sandbox {
             check_variable(name, value)?;
         }
         let session = self.session().await?;
+        if run.contained && !session.can_contain() {
+            return Err(Error::Unsupported("contained: the shell of this build cannot"));
+        }
         if let Some(cwd) = &run.cwd {
             self.check_directory(cwd).await?;
         }
@@ -261,6 +273,7 @@ impl Sandbox {
             cancel: cancel.clone(),
             rolls_back: self.inner().setup.on_kill == OnKill::Rollback,
             lets_go: run.last,
+            contained: run.contained,
         };
         let running = self.begin(&cancel);
         let dropped = CancelOnDrop::new(&cancel);
@@ -289,6 +302,7 @@ impl Sandbox {
             cancel: cancel.clone(),
             rolls_back: false,
             lets_go: false,
+            contained: false,
         };
         let running = self.begin(&cancel);
         let dropped = CancelOnDrop::new(&cancel);
@@ -387,6 +401,7 @@ impl InProgress {
             stderr,
             order,
             duration,
+            waited: finished.waited,
             truncated,
             error_class,
             limit: finished.limit.and_then(Limit::named).or(cut),

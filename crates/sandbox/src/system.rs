@@ -237,6 +237,14 @@ pub fn prepare(progress: impl Fn(&str)) -> Result<(), Error> {
     Ok(System::shared(&progress)?.kernel.load_all(&progress)?)
 }
 
+/// Waits for programs that are being compiled because a command was the first to use them, also if it was cancelled
+/// meanwhile: what is done is kept for the next start. Blocks; returns immediately if there are none.
+pub fn finish_preparing() {
+    if let Some(system) = SYSTEM.get() {
+        system.kernel.finish_loading();
+    }
+}
+
 /// Returns the number of sandboxes in this process.
 pub fn live_sandboxes() -> usize {
     SYSTEM.get().map_or(0, |system| system.alive.load(Ordering::SeqCst))

@@ -53,6 +53,18 @@ def test_objects_of_the_vendors_packages_are_understood(sandbox: Sandbox) -> Non
     assert tool.openai_result(call)["content"] == "hi\n[exit code 0]"
 
 
+def test_what_one_command_sets_does_not_break_the_next(sandbox: Sandbox) -> None:
+    tool = ShellTool(sandbox)
+    poison = "x=1; cd /tmp; set -eu; trap 'echo bye' EXIT; false"
+    assert tool.anthropic_result(use(command=poison))["is_error"]
+    after = tool.anthropic_result(use(command="false; echo $x $PWD ${none-unset}; trap"))
+    assert after["content"] == "1 /tmp unset\n[exit code 0]"
+    kept = ShellTool(sandbox, contained=False)
+    kept.anthropic_result(use(command="set -o pipefail"))
+    assert kept.anthropic_result(use(command="false | true"))["content"] == "[exit code 1]"
+    assert sandbox.run("set -f; false | true", contained=True).exit_code == 1
+
+
 def test_the_model_is_told_what_went_wrong(sandbox: Sandbox) -> None:
     failed = ShellTool(sandbox).anthropic_result(use(command="echo out; echo err >&2; exit 3"))
     assert failed["content"] == "out\nerr\n[exit code 3]" and failed["is_error"]

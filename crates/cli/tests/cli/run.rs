@@ -169,3 +169,20 @@ fn bad_flags_are_one_clear_error_and_exit_2() {
         assert!(stderr.starts_with("wardian: "), "{words:?}: {stderr}");
     }
 }
+
+/// On a machine that has compiled nothing yet.
+#[test]
+fn a_result_says_that_it_waited_for_a_program_to_be_compiled() {
+    let cache = tempfile::tempdir().expect("a directory");
+    let run = || {
+        let mut wardian = std::process::Command::new(env!("CARGO_BIN_EXE_wardian"));
+        wardian.args(["run", "--json", "--timeout", "20s", "jq -n '1 + 1'"]);
+        let output = wardian.env("WARDIAN_CACHE_DIR", cache.path()).output().expect("it starts");
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON")
+    };
+    let first = run();
+    assert_eq!((&first["exitCode"], &first["stdout"]), (&0.into(), &"2\n".into()), "{first}");
+    assert!(first["waitedMs"].as_f64().is_some_and(|waited| waited > 0.0), "{first}");
+    let second = run();
+    assert_eq!((&second["stdout"], second.get("waitedMs")), (&"2\n".into(), None), "{second}");
+}

@@ -139,8 +139,7 @@ fn a_tool_is_a_command_of_the_sandbox_on_the_files_it_has_mounted() {
 fn a_tool_that_would_see_other_files_than_the_sandbox_is_refused() {
     let (_root, project) = project();
     for (words, what) in [
-        (&["--mount", ".:/src:overlay", "--tool", "git"][..], "overlay"),
-        (&["--tool", "git"], "--mount"),
+        (&["--tool", "git"][..], "--mount"),
         (&["--mount", ".:/a", "--mount", ".:/b", "--tool", "git"], "git@/a"),
         (&["--mount", ".:/src", "--tool", "git@/other"], "/other"),
         (&["--mount", ".:/src", "--tool", "sh"], "not listed in the policy"),
@@ -151,6 +150,64 @@ fn a_tool_that_would_see_other_files_than_the_sandbox_is_refused() {
     }
     let two = ["run", "--mount", ".:/a", "--mount", ".:/b", "--tool", "git@/a", "cd /a; git log --format=%s"];
     assert_eq!(shown(wardian_in(&project, &two)).1, "first\n");
+}
+
+/// Everything below a directory: names, modes, contents.
+fn everything(directory: &Path) -> String {
+    let mut found = Command::new("sh");
+    found.args(["-c", "find . -printf '%p %y %m %l\\n' | sort; find . -type f | sort | xargs -d '\\n' cat"]);
+    let output = found.current_dir(directory).output().expect("sh");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn git_works_on_an_overlay_and_the_host_stays_as_it_was() {
+    let (_root, project) = project();
+    let before = everything(&project);
+    let run = |words: &[&str], script: &str| {
+        let mount = ["run", "--mount", ".:/repo:overlay", "--tool", "git"];
+        shown(wardian_in(&project, &[&mount[..], words, &[script]].concat()))
+    };
+    let script = "cd /repo && echo x > f && git add f && git commit -q -m second && git log --format=%s && git status -s";
+    assert_eq!(run(&[], script), (0, "second\nfirst\n".to_owned(), String::new()));
+    let (exit, out, _) = run(&["--diff"], "cd /repo && echo x > f && git add f && git commit -q -m second");
+    assert_eq!(exit, 0);
+    assert!(out.contains("+++ b/f\n") && out.contains(".git/refs/heads/main"), "{out}");
+    let script = "cd /repo/sub && git rev-parse --show-toplevel && git checkout -q -b side && echo 2 > inner && \
+                  git commit -q -a -m side && git checkout -q main && cat inner && git merge -q side && cat inner && \
+                  git rm -q inner && ls; git mv ../file ../moved && ls ..; git log --format='%an %s' -1";
+    let expected = "/repo\ntwo\n2\nmoved\nuser side\n";
+    assert_eq!(run(&[], script), (0, expected.to_owned(), String::new()));
+    let named =
+        "cd /repo; export GIT_AUTHOR_NAME=Ann; echo 3 > file; git commit -q -a -m x; git log -1 --format=%an";
+    assert_eq!(run(&[], named).1, "Ann\n");
+    let (exit, _, err) = run(&[], "cd /repo; git push");
+    assert!(exit == 126 && err.contains("SUBCOMMAND_DENIED"), "{err}");
+    assert_eq!(everything(&project), before);
+    // And what it has done can be applied.
+    let (exit, _, err) = run(&["--apply"], "cd /repo && echo x > f && git add f && git commit -q -m second");
+    assert_eq!(exit, 0, "{err}");
+    assert_eq!(git(&project, &["log", "--format=%s"]), "second\nfirst\n");
+    assert_eq!(git(&project, &["status", "--porcelain"]), "");
+    assert_eq!(git(&project, &["fsck", "--strict"]), "");
+}
+
+#[test]
+fn a_tool_whose_changes_cannot_be_kept_leaves_the_overlay_as_it_was() {
+    let (root, project) = project();
+    let policy = root.path().join("policy.toml");
+    std::fs::write(&policy, "[programs.truncate]\nwrite = true\nflags.values = [\"-s\"]\n").expect("a file");
+    let before = everything(&project);
+    // Within what the program may write, but more than the sandbox may have.
+    let script =
+        "cd /src; truncate -s 1 small && wc -c < small; truncate -s 200M sub/a sub/b; echo $?; ls sub";
+    let mut wardian = Command::new(env!("CARGO_BIN_EXE_wardian"));
+    wardian.args(["run", "--mount", ".:/src:overlay", "--tool", "truncate", script]).current_dir(&project);
+    wardian.env("XDG_STATE_HOME", root.path().join("state")).env("WARDIAN_TOOLS_POLICY", &policy);
+    let (_, out, err) = shown(wardian.output().expect("it starts"));
+    assert_eq!(out, "1\n126\ninner\n", "{err}");
+    assert!(err.starts_with("truncate: what it changed was dropped: "), "{err}");
+    assert_eq!(everything(&project), before);
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub(crate) use program::{PATH, locate};
 
 /// The default policy.
 const STANDARD: &str = include_str!("default.toml");
+/// What it allows in addition on a copy of an overlay.
+const COPIES: &str = include_str!("copies.toml");
 
 /// Which programs an agent may use, and how.
 #[derive(Clone, Debug, Deserialize)]
@@ -30,6 +32,23 @@ impl Policy {
     /// Returns the default policy: read-only programs.
     pub fn standard() -> Policy {
         Policy::parse(STANDARD).expect("the policy that comes with us is tested")
+    }
+
+    /// Returns the default policy for programs that work on a copy of a sandbox's overlay: what [`Policy::standard`]
+    /// allows, and the commands of git that change a repository.
+    pub fn for_copies() -> Policy {
+        let more = Policy::parse(COPIES).expect("the policy that comes with us is tested");
+        let mut policy = Policy::standard();
+        for (name, more) in more.programs {
+            let program = policy.programs.entry(name).or_default();
+            program.about = more.about;
+            program.write = more.write;
+            program.env.extend(more.env);
+            program.subcommands.extend(more.subcommands);
+        }
+        policy.text.push('\n');
+        policy.text.push_str(COPIES);
+        policy
     }
 
     /// Parses a policy from TOML.
@@ -75,6 +94,26 @@ mod tests {
         assert!(policy.programs.values().all(|program| !program.write && !program.network));
         let git: Vec<&str> = policy.programs["git"].subcommands.keys().map(String::as_str).collect();
         assert_eq!(git, ["blame", "branch", "diff", "log", "ls-files", "rev-parse", "show", "status"]);
+    }
+
+    #[test]
+    fn on_copies_git_may_write_and_still_start_nothing() {
+        let policy = Policy::for_copies();
+        let git = &policy.programs["git"];
+        assert!(git.write && !git.children && !git.network && !git.attributes);
+        assert!(
+            Policy::standard().programs["git"]
+                .subcommands
+                .keys()
+                .all(|name| git.subcommands.contains_key(name))
+        );
+        assert!(git.subcommands.contains_key("commit") && !git.subcommands.contains_key("push"));
+        assert!(policy.programs.iter().all(|(name, program)| program.write == (name == "git")));
+        let count: usize = git.env["GIT_CONFIG_COUNT"].parse().expect("a number");
+        for number in 0..count {
+            assert!(git.env.contains_key(&format!("GIT_CONFIG_KEY_{number}")), "{number}");
+            assert!(git.env.contains_key(&format!("GIT_CONFIG_VALUE_{number}")), "{number}");
+        }
     }
 
     #[test]

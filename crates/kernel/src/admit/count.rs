@@ -326,14 +326,27 @@ impl Count {
 
     /// All of it was valid.
     pub(super) fn admitted(&self) -> Admitted {
-        // What the engine keeps for each thing in the record of an instance, generously; a function has an entry only if
-        // something can refer to it.
-        const RECORD: u64 = 4_096;
+        // A function has an entry only if something can refer to it.
         let referred = (self.elements + self.exports + self.globals).min(self.functions.len() as u64);
         let kept = self.kept_elements + self.element_segments + self.data_segments;
-        let instance_bytes = RECORD + 64 * self.imports + 48 * referred + 16 * (self.globals + kept);
+        let instance_bytes = record_bytes(self.imports, referred, self.globals + kept);
         Admitted { instance_bytes, mappings: caps::MAPPINGS }
     }
+}
+
+/// What the engine keeps in the record of an instance, generously: for its imports, the functions that something can refer
+/// to, and globals and segments.
+fn record_bytes(imports: u64, referred: u64, others: u64) -> u64 {
+    const RECORD: u64 = 4_096;
+    RECORD + 64 * imports + 48 * referred + 16 * others
+}
+
+/// Returns what is known about a compiled program that ships with Wardian: its record and its table. Its memory is shared.
+pub(crate) fn of_module(module: &wasmtime::Module) -> Admitted {
+    let table = module.resources_required().max_initial_table_size.unwrap_or(0);
+    let (imports, exports) = (module.imports().len() as u64, module.exports().len() as u64);
+    let instance_bytes = record_bytes(imports, table + exports, exports) + caps::TABLE_ELEMENT_BYTES * table;
+    Admitted { instance_bytes, mappings: caps::MAPPINGS }
 }
 
 fn imported_function(ty: TypeRef) -> Result<u32, Refused> {

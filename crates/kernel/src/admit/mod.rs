@@ -21,6 +21,7 @@ use engine_wasmparser::{
 
 pub(crate) use caps::{BYTES, IMAGE_BYTES, MAPPINGS, TABLE_ELEMENT_BYTES, TABLE_ELEMENTS, TABLE_GROWTH};
 use count::Count;
+pub(crate) use count::of_module;
 
 /// The WebAssembly features that programs may use: the engine is configured from this list, and has nothing else
 /// enabled.

@@ -81,6 +81,7 @@ impl Image {
         let (bytes, ctx) = memory.data_and_store_mut(&mut instance.store);
         let program = ctx.program.clone();
         let written = ctx.ground.settle(bytes, stack_pointer as usize, &program.stock).await;
+        ctx.count_image(bytes);
         let template = ctx.ground.template();
         let ancestor = ancestor.filter(|image| same(&image.template, &template));
         let mut pages = Vec::with_capacity(written.len());
@@ -119,10 +120,11 @@ impl Image {
     /// Restores the image in a fresh instance of the same program.
     pub(crate) async fn restore(&self, instance: &mut Instance) -> Result<(), Errno> {
         let Some(memory) = instance.store.data().memory else { return Ok(()) };
-        instance.store.data_mut().share_start(self.start)?;
+        instance.store.data_mut().share_start(self.start);
         grow_to(memory, &mut instance.store, self.size).await?;
         let (bytes, ctx) = memory.data_and_store_mut(&mut instance.store);
         ctx.ground.become_like(&self.template, self.start, bytes)?;
+        ctx.count_image(bytes);
         for piece in self.pages.chunks(PIECE) {
             for (number, contents) in piece {
                 let start = *number as usize * PAGE;
@@ -194,6 +196,7 @@ impl Inheritance {
         let (bytes, ctx) = memory.data_and_store_mut(&mut *parent);
         let program = ctx.program.clone();
         let written = ctx.ground.settle(bytes, stack_pointer as usize, &program.stock).await;
+        ctx.count_image(bytes);
         let (template, start) = (ctx.ground.template(), ctx.ground.shared());
         Inheritance { size: bytes.len(), stack_pointer, template, written, start }
     }
@@ -201,10 +204,11 @@ impl Inheritance {
     /// Copies it to a fresh instance, `parent` being the memory it comes from.
     pub(crate) async fn give(&self, parent: &[u8], child: &mut Instance) -> Result<(), Errno> {
         let memory = child.store.data().memory.ok_or(Errno::ENOSYS)?;
-        child.store.data_mut().share_start(self.start)?;
+        child.store.data_mut().share_start(self.start);
         grow_to(memory, &mut child.store, self.size).await?;
         let (bytes, ctx) = memory.data_and_store_mut(&mut child.store);
         ctx.ground.become_like(&self.template, self.start, bytes)?;
+        ctx.count_image(bytes);
         for piece in self.written.chunks(PIECE) {
             for number in piece {
                 let start = *number as usize * PAGE;

@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
@@ -30,27 +31,32 @@ pub(crate) fn written(memory: &[u8], start: usize) -> Vec<u32> {
     }
     let base = memory.as_ptr() as usize;
     let found = pagemap().and_then(|pagemap| {
-        scan(pagemap, base + first * PAGE, base + end * PAGE, base)
-            .or_else(|| read(pagemap, base / PAGE, first, end))
+        let mut found = Vec::new();
+        let number = |address: usize| ((address - base) / PAGE) as u32;
+        let add = |range: Range<usize>| found.extend(number(range.start)..number(range.end));
+        match scan(pagemap, base + first * PAGE..base + end * PAGE, add) {
+            Some(()) => Some(found),
+            None => read(pagemap, base / PAGE, first, end),
+        }
     });
     // Where the system does not say, every page counts as written.
     found.unwrap_or_else(|| (first as u32..end as u32).collect())
 }
 
-/// Returns how many pages of `memory` were written, from the one that holds byte `start` up.
-pub(crate) fn count_written(memory: &[u8], start: usize) -> usize {
-    written(memory, start).len()
-}
-
-/// Returns how many page faults the calling thread has had that needed no disk: writing to a page of a mapping for the first
-/// time is one.
-pub(crate) fn faults() -> i64 {
-    // SAFETY: a structure of numbers, for which zeros are as good as any, that the call fills in.
-    unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
-        usage.ru_minflt
+/// Returns how many bytes of the pages in this range of addresses were written since it was mapped; nothing if the system
+/// does not say. The range need not be mapped.
+pub(crate) fn bytes_written(range: Range<usize>) -> Option<u64> {
+    if range.is_empty() {
+        return Some(0);
     }
+    let pagemap = pagemap()?;
+    let mut bytes = 0;
+    let whole = range.start - range.start % PAGE..range.end.next_multiple_of(PAGE);
+    if scan(pagemap, whole.clone(), |found| bytes += found.len() as u64).is_some() {
+        return Some(bytes);
+    }
+    let pages = read(pagemap, whole.start / PAGE, 0, whole.len() / PAGE)?;
+    Some((pages.len() * PAGE) as u64)
 }
 
 /// Discards what was written to these pages: they are again what is mapped there.
@@ -93,17 +99,16 @@ struct ScanRange {
     categories: u64,
 }
 
-/// Asks for ranges; returns `None` if this Linux does not support it.
-fn scan(pagemap: &File, start: usize, end: usize, base: usize) -> Option<Vec<u32>> {
+/// Asks for ranges of addresses; returns `None` if this Linux does not support it.
+fn scan(pagemap: &File, among: Range<usize>, mut found: impl FnMut(Range<usize>)) -> Option<()> {
     const PAGEMAP_SCAN: libc::Ioctl = 0xc060_6610_u32 as libc::Ioctl;
     const IS_FILE: u64 = 1 << 2;
     const IS_PRESENT: u64 = 1 << 3;
     const IS_SWAPPED: u64 = 1 << 4;
     const IS_ZERO_PAGE: u64 = 1 << 5;
     const RANGES: usize = 128;
-    let mut found = Vec::new();
     let mut ranges = [ScanRange::default(); RANGES];
-    let mut from = start;
+    let Range { start: mut from, end } = among;
     while from < end {
         let mut request = ScanRequest {
             size: size_of::<ScanRequest>() as u64,
@@ -121,15 +126,14 @@ fn scan(pagemap: &File, start: usize, end: usize, base: usize) -> Option<Vec<u32
         let answered = unsafe { libc::ioctl(pagemap.as_raw_fd(), PAGEMAP_SCAN, &mut request) };
         let answered = usize::try_from(answered).ok().filter(|&n| n <= RANGES)?;
         for range in &ranges[..answered] {
-            let number = |address: u64| ((address as usize - base) / PAGE) as u32;
-            found.extend(number(range.start)..number(range.end));
+            found(range.start as usize..range.end as usize);
         }
         if request.walk_end as usize <= from {
             return None;
         }
         from = request.walk_end as usize;
     }
-    Some(found)
+    Some(())
 }
 
 /// Reads the entry of each page.

@@ -142,7 +142,7 @@ fn seal(file: &File) -> io::Result<()> {
 }
 
 /// The part of a memory that began as a start image, which all who start from it share. It is charged where it is
-/// written (`instance.rs`), not where it is mapped.
+/// written (`footprint.rs`), not where it is mapped.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Shared {
     /// So many bytes from the beginning of the memory.
@@ -172,13 +172,6 @@ impl Ground {
     /// What of it is shared with others that started from the same image.
     pub(crate) fn shared(&self) -> Shared {
         self.shared
-    }
-
-    /// Returns how many pages of the shared part the process has of its own by now.
-    pub(crate) fn own_pages(&self, memory: &[u8]) -> usize {
-        let (shared, size) = (&self.shared, memory.len());
-        let start = self.template.as_ref().map_or(0, |template| template.start);
-        shared.own_pages + pages::count_written(&memory[..shared.bytes.min(size)], start)
     }
 
     /// The template it is mapped over, if any.

@@ -34,6 +34,10 @@ pub struct Command {
     pub rolls_back: bool,
     /// At its end the shell lets go of the pipes it holds, as one that exits does: what reads from them sees their end.
     pub lets_go: bool,
+    /// Shell options and traps that it sets do not outlive it. The program must be able to ([`Session::can_contain`]).
+    ///
+    /// [`Session::can_contain`]: crate::Session::can_contain
+    pub contained: bool,
 }
 
 /// How a command ended.
@@ -58,8 +62,12 @@ pub struct Finished {
     pub limit: Option<&'static str>,
     /// Whether one of its processes could not continue because of that limit.
     pub cut_short: bool,
+    /// Whether a process could not be started because of it.
+    pub refused: bool,
     /// Programs it was not allowed to start.
     pub denied: Vec<Vec<u8>>,
+    /// How long it waited for programs that ship with Wardian to be compiled, which is not part of its timeout.
+    pub waited: Duration,
     /// The resources it used.
     pub usage: Usage,
 }

@@ -11,11 +11,15 @@ use crate::proc::{Process, Status};
 use crate::room::Berth;
 use crate::spawn;
 
+/// The export that runs a script whose options and traps do not outlive it.
+pub(crate) const CONTAINED: &str = "wardian_run_contained";
+
 /// What a session's program can be asked to do.
 pub(super) enum Job {
     Script {
         script: Vec<u8>,
         around: Option<(Vec<u8>, Vec<u8>)>,
+        contained: bool,
     },
     /// A question, and the most bytes that its answer may have.
     Ask(Vec<u8>, usize),
@@ -64,11 +68,8 @@ pub(super) async fn do_job(
     before: &Image,
 ) -> Ended {
     let done = match &job {
-        Job::Script { script, around: None } => {
-            run_script(&mut instance, script).await.map(|code| (code, None))
-        }
-        Job::Script { script, around: Some((before, after)) } => {
-            run_around(&mut instance, before, script, after).await.map(|code| (code, None))
+        Job::Script { script, around, contained } => {
+            run_around(&mut instance, around.as_ref(), script, *contained).await.map(|code| (code, None))
         }
         Job::SetEnv { name, value } => set_env(&mut instance, name, value).await.map(|text| (0, text)),
         Job::GetEnv(name) => {
@@ -97,16 +98,21 @@ async fn run_script(instance: &mut Instance, script: &[u8]) -> Result<u8, Ending
 
 async fn run_around(
     instance: &mut Instance,
-    before: &[u8],
+    around: Option<&(Vec<u8>, Vec<u8>)>,
     script: &[u8],
-    after: &[u8],
+    contained: bool,
 ) -> Result<u8, Ending> {
+    // A program without this export is ended: what was to be contained is never run otherwise.
+    let export = if contained { CONTAINED } else { "wardian_run" };
+    let Some((before, after)) = around else {
+        return Ok(pass::<i32>(instance, export, script).await? as u8);
+    };
     match run_script(instance, before).await? {
         0 => {}
         // As if it had exited there: the session goes back to what it was.
         code => return Err(Ending::Status(Status::Exited(code))),
     }
-    let code = run_script(instance, script).await?;
+    let code = pass::<i32>(instance, export, script).await? as u8;
     run_script(instance, after).await?;
     Ok(code)
 }

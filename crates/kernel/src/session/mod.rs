@@ -16,6 +16,7 @@ use tokio::sync::{Notify, oneshot};
 use wardian_vfs::{Caller, Errno};
 
 pub use command::{Command, Finished, Verdict};
+pub(crate) use job::CONTAINED;
 
 use command::Streams;
 use descriptors::{HeldFd, hold_fds, rest_fds, wake_fds};
@@ -117,6 +118,11 @@ impl Session {
         }
     }
 
+    /// Returns whether its program can keep a command's options and traps from outliving it.
+    pub fn can_contain(&self) -> bool {
+        self.program.contains
+    }
+
     /// Returns whether an instance is kept for the next command.
     pub fn is_warm(&self) -> bool {
         self.warm.is_some()
@@ -125,7 +131,7 @@ impl Session {
     /// Drops the running instance; the next command starts from the image.
     pub fn cool(&mut self) {
         self.warm = None;
-        self.machine.meter().release(self.process.charged.swap(0, Ordering::SeqCst));
+        self.process.footprint.give_back();
     }
 
     /// Runs a command until it ends, times out or is cancelled. Must be called on the kernel's runtime.
@@ -133,6 +139,7 @@ impl Session {
         let job = |command: &mut Command| Job::Script {
             script: std::mem::take(&mut command.script),
             around: command.around.take(),
+            contained: command.contained,
         };
         self.perform(command, job).await.0
     }
@@ -173,6 +180,8 @@ impl Session {
                 limit => limit,
             }),
             cut_short: run.was_cut_short(),
+            refused: run.was_refused(),
+            waited: run.clock().stood(),
             denied: run.denied(),
             usage: run.usage(),
         };
@@ -423,7 +432,7 @@ async fn take_template(
         Instance::new(Tenant::new(machine, process, program, Strings::default()), berth).await?;
     let started = instance.call::<(), ()>("_initialize", ()).await;
     let image = Image::capture(&mut instance, None).await;
-    machine.meter().release(process.charged.swap(0, Ordering::SeqCst));
+    process.footprint.give_back();
     started.map(|()| Arc::new(image)).map_err(|_| Errno::ENOEXEC)
 }
 

@@ -3,6 +3,7 @@
 mod compile;
 mod counts;
 mod fairness;
+mod footprint;
 mod hostile;
 mod interface;
 mod kill;

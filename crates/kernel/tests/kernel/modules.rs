@@ -147,23 +147,25 @@ async fn a_table_grows_by_little_at_once_and_to_an_end() {
     }
 }
 
+/// What an instance of this program is charged for once it runs.
+async fn charged(wasm: Vec<u8>) -> u64 {
+    let machine = machine();
+    let started = start(&machine, &wasm).await.expect("it starts");
+    // It is charged before its first instruction.
+    while started.usage().cpu_nanos == 0 && machine.census().memory_charged == 0 {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let charged = machine.census().memory_charged;
+    started.kill();
+    settled(&machine).await;
+    charged
+}
+
 #[tokio::test]
 async fn all_that_an_instance_takes_is_charged() {
-    let charged = async |wasm: Vec<u8>| {
-        let machine = machine();
-        let started = start(&machine, &wasm).await.expect("it starts");
-        // It is charged before its first instruction.
-        while started.usage().cpu_nanos == 0 && machine.census().memory_charged == 0 {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        let charged = machine.census().memory_charged;
-        started.kill();
-        settled(&machine).await;
-        charged
-    };
     let plain = charged(endless("")).await;
-    assert!(plain >= 1 << 20, "a program without a memory costs something, too: {plain}");
+    assert!(plain >= 128 << 10, "a program without a memory costs something, too: {plain}");
     let globals = charged(endless(&"(global i32 (i32.const 0))".repeat(32_000))).await;
     assert!(globals >= plain + 32_000 * 16, "{globals} {plain}");
     let table = charged(endless("(table 1000000 funcref)")).await;
@@ -177,8 +179,9 @@ async fn all_that_an_instance_takes_is_charged() {
 
 #[tokio::test]
 async fn instances_that_do_not_fit_are_not_made() {
-    let machine = machine_with(Limits { memory_bytes: 3 << 20, ..Limits::default() });
     let large = endless(&"(global i32 (i32.const 0))".repeat(32_768));
+    let one = charged(large.clone()).await;
+    let machine = machine_with(Limits { memory_bytes: one + one / 4 * 3, ..Limits::default() });
     let first = start(&machine, &large).await.expect("it starts");
     let second = machine.start(Start::new("/tmp/program", &[])).await.expect("it is found");
     assert_eq!(second.wait().await, Status::Signaled(9));

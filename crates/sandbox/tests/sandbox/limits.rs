@@ -216,3 +216,65 @@ async fn what_is_mounted_as_bytes_is_charged_in_every_fork() {
     sandbox.unmount("/m").await.unwrap();
     sandbox.write_file("f", vec![0; 2 << 20]).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_parallel_script_works_by_default() {
+    let sandbox = limited(Limits::default()).await;
+    let result =
+        run(&sandbox, "for i in {1..250}; do sleep 1000 & done; jobs -r | wc -l; kill $(jobs -p)").await;
+    assert_eq!((text(result.stdout), result.limit), ("250\n".to_owned(), None), "{}", text(result.stderr));
+    let script = "for i in {1..60}; do echo $i | sort | (cat) & done | wc -l; wait; \
+                  for i in {1..200}; do (exit $((i % 7))) & done; wait; echo end";
+    let result = run(&sandbox, script).await;
+    assert_eq!(
+        (text(result.stdout), result.limit),
+        ("60\nend\n".to_owned(), None),
+        "{}",
+        text(result.stderr)
+    );
+}
+
+#[tokio::test]
+async fn whoever_cannot_start_a_process_is_told_which_limit_it_was() {
+    let sandbox = limited(Limits { processes: 8, ..Limits::default() }).await;
+    let result = run(&sandbox, "for i in {1..20}; do sleep 1000 & done").await;
+    let stderr = text(result.stderr);
+    let told = "wardian: a process could not be started: processes limit of 8 reached\n";
+    assert!(stderr.ends_with(told) && stderr.matches("limit of").count() == 1, "{stderr}");
+    assert_eq!((result.limit, result.error_class), (Some("processes"), None));
+}
+
+#[tokio::test]
+async fn a_full_disk_names_the_limit_to_the_caller() {
+    let said = |result: Result<(), Error>| result.expect_err("it is full").to_string();
+    let sandbox = limited(Limits { fs_bytes: 50_000, ..Limits::default() }).await;
+    let reached = "ENOSPC: no space left on device: /tmp/f: fsLimitBytes limit of 50000 reached";
+    assert_eq!(said(sandbox.write_file("/tmp/f", vec![b'x'; 60_000]).await), reached);
+    let sandbox = limited(Limits { file_count: 2, ..Limits::default() }).await;
+    sandbox.mkdir("/tmp/a").await.expect("there is room");
+    sandbox.write_file("/tmp/b", "").await.expect("there is room");
+    let reached = |path| format!("ENOSPC: no space left on device: {path}: fileCount limit of 2 reached");
+    assert_eq!(said(sandbox.write_file("/tmp/c", "").await), reached("/tmp/c"));
+    assert_eq!(said(sandbox.mkdir("/tmp/d").await), reached("/tmp/d"));
+    assert_eq!(said(sandbox.symlink("/tmp", "/tmp/e").await), reached("/tmp/e"));
+}
+
+#[tokio::test]
+async fn limits_that_no_shell_can_live_with_are_refused_by_name() {
+    let refused = |limits: Limits| async move {
+        match Sandbox::builder().limits(limits).build().await {
+            Err(Error::Option(why)) => why,
+            other => panic!("{:?}", other.map(|_| ())),
+        }
+    };
+    let memory = refused(Limits { memory_bytes: 65_536, ..Limits::default() }).await;
+    assert_eq!(memory, "memoryBytes is 65536, which is too little for a shell: at least 2097152");
+    let processes = refused(Limits { processes: 0, ..Limits::default() }).await;
+    assert_eq!(processes, "processes is 0, which is too little for a shell: at least 1");
+    let files = refused(Limits { open_files: 3, ..Limits::default() }).await;
+    assert_eq!(files, "openFiles is 3, which is too little for a shell: at least 16");
+    let least =
+        limited(Limits { memory_bytes: 2 << 20, processes: 4, open_files: 16, ..Limits::default() }).await;
+    let result = run(&least, "ls /usr | wc -l; x=$(echo a); echo $x > /tmp/x; cat /tmp/x").await;
+    assert_eq!((text(result.stdout), result.limit), ("1\na\n".to_owned(), None), "{}", text(result.stderr));
+}

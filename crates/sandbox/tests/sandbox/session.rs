@@ -182,3 +182,26 @@ async fn a_removed_directory_stays_for_whoever_is_in_it() {
     let left = "cd .. 2>/dev/null; pwd; ls -A /tmp | wc -l";
     assert_eq!(output(&sandbox, left).await, "/tmp\n0\n");
 }
+
+/// What one command sets must not decide how the next one runs, where the caller wants that.
+#[tokio::test]
+async fn options_and_traps_of_a_contained_command_end_with_it() {
+    let sandbox = Sandbox::builder().build().await.expect("a sandbox");
+    let contained = |script: &'static str| {
+        let sandbox = sandbox.clone();
+        async move {
+            let run = wardian::Run::new(script).contained(true);
+            let result = sandbox.run_with(run).await.expect("it runs");
+            (result.exit_code, String::from_utf8(result.stdout).expect("text"))
+        }
+    };
+    let first = contained(
+        "x=1; f() { echo f; }; cd /tmp; set -eu; shopt -s nullglob; trap 'echo bye' EXIT; false; x=2",
+    );
+    assert_eq!(first.await.0, 1);
+    let second = "false; echo $x $(f) $PWD [${none-unset}] none* ; trap; shopt -q nullglob || echo off";
+    assert_eq!(contained(second).await, (0, "1 f /tmp [unset] none*\noff\n".to_owned()));
+    // Without it they stay, as in any shell.
+    assert_eq!(sandbox.run("set -o pipefail").await.expect("it runs").exit_code, 0);
+    assert_eq!(contained("false | true").await.0, 1);
+}

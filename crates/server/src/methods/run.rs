@@ -49,6 +49,7 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
     if let Some(timeout) = params.timeout("timeoutMs")? {
         run = run.timeout(timeout);
     }
+    run = run.contained(params.flag("contained")?.unwrap_or(false));
     if let Some(env) = params.object("env")? {
         for (name, value) in env.all_strings()? {
             run = run.env(name, value);
@@ -190,6 +191,9 @@ pub(super) fn object(result: &RunResult, Shape { encoding, output }: Shape) -> V
         object.insert("output".into(), Value::String(encoding.string(&result.output())));
     }
     object.insert("executionTimeMs".into(), json!(result.duration.as_secs_f64() * 1000.0));
+    if !result.waited.is_zero() {
+        object.insert("waitedMs".into(), json!(result.waited.as_secs_f64() * 1000.0));
+    }
     let truncated = result.truncated;
     if truncated.stdout || truncated.stderr {
         let which = json!({ "stdout": truncated.stdout, "stderr": truncated.stderr });

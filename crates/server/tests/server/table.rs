@@ -490,7 +490,10 @@ async fn the_options_of_create() {
     .await;
     assert_eq!(client.stdout("cat /m/f; echo $A").await, "xgiv", "cut at four bytes");
     let full = client.failure("files.write", json!({ "path": "f", "data": base64([0; 6000]) })).await;
-    assert_eq!(full, (1, "ENOSPC: no space left on device: /home/user/f".to_owned()));
+    assert_eq!(
+        full,
+        (1, "ENOSPC: no space left on device: /home/user/f: fsLimitBytes limit of 6000 reached".to_owned())
+    );
     let denied = client.call("run", json!({ "command": "ls" })).await;
     assert_eq!((&denied["exitCode"], &denied["errorClass"]), (&json!(126), &json!("CAPABILITY_DENIED")));
     // A named sandbox is made the same way, a fork has the same limits.
@@ -548,7 +551,7 @@ async fn what_nobody_knows_is_refused_by_name() {
         ),
         (
             json!({ "limits": { "memoryBytes": 1000 } }),
-            "memoryBytes is 1000, which is too little for a shell: at least 4194304",
+            "memoryBytes is 1000, which is too little for a shell: at least 2097152",
         ),
         (
             json!({ "limits": { "processes": 0 } }),
@@ -559,7 +562,7 @@ async fn what_nobody_knows_is_refused_by_name() {
         let mut client = Client::new(Options::default());
         assert_eq!(client.failure("create", params.clone()).await, (-32602, message.to_owned()), "{params}");
     }
-    let least = json!({ "limits": { "memoryBytes": 4_194_304, "openFiles": 8, "processes": 4 } });
+    let least = json!({ "limits": { "memoryBytes": 2_097_152, "openFiles": 16, "processes": 4 } });
     let mut client = Client::created(least).await;
     assert_eq!(client.stdout("seq 3 | sort | wc -l").await, "3\n", "the least that is accepted works");
 }

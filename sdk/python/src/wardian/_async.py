@@ -130,16 +130,17 @@ class AsyncSandbox:
         timeout: Optional[float] = None,
         env: Optional[Mapping[str, str]] = None,
         cwd: Optional[str] = None,
+        contained: bool = False,
         check: bool = False,
         on_stdout: Optional[Callable[[str], object]] = None,
         on_stderr: Optional[Callable[[str], object]] = None,
     ) -> RunResult:
         """Runs a script, like :meth:`Sandbox.run`. Listeners may be ``async`` functions."""
         if on_stdout is None and on_stderr is None:
-            result = await self._run(_calls.run(command, stdin, timeout, False, env, cwd))
+            result = await self._run(_calls.run(command, stdin, timeout, False, env, cwd, contained))
         else:
             listeners = {"stdout": on_stdout, "stderr": on_stderr}
-            async with self.stream(command, stdin=stdin, timeout=timeout, env=env, cwd=cwd) as stream:
+            async with self.stream(command, stdin=stdin, timeout=timeout, env=env, cwd=cwd, contained=contained) as stream:
                 async for piece in stream:
                     listener = listeners[piece.stream]
                     heard = None if listener is None else listener(piece.data)
@@ -179,6 +180,7 @@ class AsyncSandbox:
         timeout: Optional[float] = None,
         env: Optional[Mapping[str, str]] = None,
         cwd: Optional[str] = None,
+        contained: bool = False,
     ) -> AsyncStream:
         """Runs a script and returns its output as it arrives::
 
@@ -189,7 +191,7 @@ class AsyncSandbox:
 
         Leaving the block early cancels the command.
         """
-        return AsyncStream(self._handle, _calls.run(command, stdin, timeout, True, env, cwd))
+        return AsyncStream(self._handle, _calls.run(command, stdin, timeout, True, env, cwd, contained))
 
     async def cancel(self) -> bool:
         """Cancels the running command; False if there is none. The command exits with 125."""

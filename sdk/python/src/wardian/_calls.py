@@ -41,6 +41,7 @@ def run(
     stream: bool,
     env: Optional[Mapping[str, str]] = None,
     cwd: Optional[str] = None,
+    contained: bool = False,
 ) -> Call[RunResult]:
     """Runs a command. Its output is sent as base64, so that bytes that are not text are preserved."""
     params: Dict[str, Any] = {"command": command, "encoding": "base64", "output": True}
@@ -54,6 +55,8 @@ def run(
         params["cwd"] = cwd
     if stream:
         params["stream"] = True
+    if contained:
+        params["contained"] = True
     return Call("run", params, _run_result)
 
 
@@ -68,6 +71,7 @@ def _run_result(result: Any) -> RunResult:
         truncated=Truncated(bool(truncated.get("stdout")), bool(truncated.get("stderr"))),
         error_class=_get(result, "errorClass", str) if result.get("errorClass") is not None else None,
         limit=_get(result, "limit", str) if result.get("limit") is not None else None,
+        waited_ms=_number(result, "waitedMs") if result.get("waitedMs") is not None else 0.0,
         # Servers of other makes do not know it.
         output_bytes=decode(_get(result, "output", str)) if "output" in result else stdout + stderr,
     )

@@ -126,6 +126,7 @@ class Sandbox:
         timeout: Optional[float] = None,
         env: Optional[Mapping[str, str]] = None,
         cwd: Optional[str] = None,
+        contained: bool = False,
         check: bool = False,
         on_stdout: Optional[Callable[[str], object]] = None,
         on_stderr: Optional[Callable[[str], object]] = None,
@@ -141,15 +142,17 @@ class Sandbox:
             timeout: in seconds, for this command only.
             env: variables for this command only.
             cwd: the directory for this command only.
+            contained: keeps shell options (``set``, ``shopt``) and traps that it sets from outliving it; variables,
+                functions and the directory stay.
             check: raises :class:`CommandError` unless it succeeds.
             on_stdout: called in this thread with each piece of output as it arrives.
             on_stderr: the same for standard error.
         """
         if on_stdout is None and on_stderr is None:
-            result = self._run(_calls.run(command, stdin, timeout, False, env, cwd))
+            result = self._run(_calls.run(command, stdin, timeout, False, env, cwd, contained))
         else:
             listeners = {"stdout": on_stdout, "stderr": on_stderr}
-            with self.stream(command, stdin=stdin, timeout=timeout, env=env, cwd=cwd) as stream:
+            with self.stream(command, stdin=stdin, timeout=timeout, env=env, cwd=cwd, contained=contained) as stream:
                 for piece in stream:
                     listener = listeners[piece.stream]
                     if listener is not None:
@@ -202,6 +205,7 @@ class Sandbox:
         timeout: Optional[float] = None,
         env: Optional[Mapping[str, str]] = None,
         cwd: Optional[str] = None,
+        contained: bool = False,
     ) -> Stream:
         """Runs a script and returns its output as it arrives::
 
@@ -212,7 +216,7 @@ class Sandbox:
 
         Leaving the block early cancels the command.
         """
-        return Stream(self._handle, _calls.run(command, stdin, timeout, True, env, cwd))
+        return Stream(self._handle, _calls.run(command, stdin, timeout, True, env, cwd, contained))
 
     def cancel(self) -> bool:
         """Cancels the running command, from another thread; False if there is none. The command exits with 125."""

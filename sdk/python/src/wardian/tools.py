@@ -152,6 +152,8 @@ class ShellTool(_Tool):
         description: the tool's description for the model.
         max_timeout: the longest timeout in seconds, whatever the model asks for.
         max_output: the maximum characters of output shown to the model.
+        contained: whether shell options and traps end with the command that set them, so that one ``set -e`` does not
+            break all that follow. Variables, functions and the directory stay.
     """
 
     def __init__(
@@ -162,8 +164,10 @@ class ShellTool(_Tool):
         description: Optional[str] = None,
         max_timeout: float = 30.0,
         max_output: int = _SHOWN,
+        contained: bool = True,
     ) -> None:
         super().__init__(name, description, max_timeout, max_output)
+        self.contained = contained
         self.sandbox = sandbox
 
     def anthropic_result(self, block: Any) -> Dict[str, Any]:
@@ -179,7 +183,7 @@ class ShellTool(_Tool):
     def _answer(self, name: Any, arguments: Any) -> Tuple[str, bool]:
         try:
             command, timeout = self._command(name, arguments)
-            result = self.sandbox.run(command, timeout=timeout)
+            result = self.sandbox.run(command, timeout=timeout, contained=self.contained)
         except _REFUSALS as error:
             return f"error: {error}", True
         return self.describe(result), not result.ok
@@ -196,8 +200,10 @@ class AsyncShellTool(_Tool):
         description: Optional[str] = None,
         max_timeout: float = 30.0,
         max_output: int = _SHOWN,
+        contained: bool = True,
     ) -> None:
         super().__init__(name, description, max_timeout, max_output)
+        self.contained = contained
         self.sandbox = sandbox
 
     async def anthropic_result(self, block: Any) -> Dict[str, Any]:
@@ -211,7 +217,7 @@ class AsyncShellTool(_Tool):
     async def _answer(self, name: Any, arguments: Any) -> Tuple[str, bool]:
         try:
             command, timeout = self._command(name, arguments)
-            result = await self.sandbox.run(command, timeout=timeout)
+            result = await self.sandbox.run(command, timeout=timeout, contained=self.contained)
         except _REFUSALS as error:
             return f"error: {error}", True
         return self.describe(result), not result.ok

@@ -4,6 +4,7 @@ mod callbacks;
 mod garbage;
 mod lines;
 mod load;
+mod options;
 mod order;
 mod outcomes;
 mod sizes;

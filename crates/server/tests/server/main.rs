@@ -5,6 +5,7 @@ mod fair;
 mod garbage;
 mod lines;
 mod load;
+mod options;
 mod order;
 mod outcomes;
 mod sizes;

@@ -140,7 +140,8 @@ class AsyncSandbox:
             result = await self._run(_calls.run(command, stdin, timeout, False, env, cwd, contained))
         else:
             listeners = {"stdout": on_stdout, "stderr": on_stderr}
-            async with self.stream(command, stdin=stdin, timeout=timeout, env=env, cwd=cwd, contained=contained) as stream:
+            stream = self.stream(command, stdin=stdin, timeout=timeout, env=env, cwd=cwd, contained=contained)
+            async with stream:
                 async for piece in stream:
                     listener = listeners[piece.stream]
                     heard = None if listener is None else listener(piece.data)

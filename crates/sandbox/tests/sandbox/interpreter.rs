@@ -194,12 +194,9 @@ async fn memory_that_is_not_there_is_an_error_that_the_session_survives() {
     python(&sandbox, "kept = 'kept'").await;
     // More than 32 bits can count.
     assert_eq!(python(&sandbox, "[0] * 10**12").await.error.expect("an error").name, "OverflowError");
-    for code in [
-        "[0] * 10**8",
-        "bytearray(2**30)",
-        "'x' * 10**9",
-        "x = []\nwhile True: x.append(bytearray(1 << 20))",
-    ] {
+    for code in
+        ["[0] * 10**8", "bytearray(2**30)", "'x' * 10**9", "x = []\nwhile True: x.append(bytearray(1 << 20))"]
+    {
         let result = python(&sandbox, code).await;
         assert_eq!(
             result.error.as_ref().map(|error| error.name.as_str()),

@@ -95,3 +95,50 @@ fn read(mut file: File) -> io::Result<Option<Image>> {
     let template = Template::in_file(file, start, end, kept)?;
     Ok(Some(Image::of_template(size, stack_pointer as u32, template)))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// An image of a memory that begins at 64 KiB.
+    fn image() -> Image {
+        let mut memory = vec![0; 4 << 16];
+        memory[70_000] = 7;
+        memory[200_000] = 8;
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let template =
+            runtime.block_on(Template::new(&memory, 1 << 16, &[17, 48], None, 0)).expect("a template");
+        Image::of_template(memory.len(), 1 << 16, template)
+    }
+
+    #[test]
+    fn an_image_is_read_as_it_was_written_or_not_at_all() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("a.image");
+        let image = image();
+        write(&image, &path).expect("written");
+        let read = open(&path).expect("an image");
+        assert_eq!(read.shape(), image.shape());
+        assert_eq!(read.flatten().expect("pages"), image.flatten().expect("pages"));
+
+        let whole = fs::read(&path).expect("bytes");
+        let broken = [
+            whole[..whole.len() - 1].to_vec(),
+            whole[..20].to_vec(),
+            [&b"OTHERS\0\0"[..], &whole[8..]].concat(),
+            // More pages than it can have, and one that lies outside.
+            [&whole[..40], &[0xff; 8], &whole[48..]].concat(),
+            [&whole[..48], &[0xff; 4], &whole[52..]].concat(),
+        ];
+        for bytes in broken {
+            fs::write(&path, bytes).expect("written");
+            assert!(open(&path).is_none());
+            assert!(!path.exists(), "what cannot be used is removed");
+        }
+        write(&image, &path).expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).expect("changed");
+        assert!(open(&path).is_none(), "others could have written it");
+    }
+}

@@ -152,7 +152,7 @@ async fn the_packages_that_are_ready_work() {
 import yaml, jinja2, markupsafe, markdown, bs4, tabulate, requests, urllib3, idna, certifi, charset_normalizer, packaging.version, attrs
 import click, rich.progress, rich.console, pygments.lexers, pygments.formatters, openpyxl, networkx, dateutil.parser, six, tzdata, mpmath, pytest
 print(yaml.safe_load('a: [1, {b: c}]'), jinja2.Template('{% for x in y %}<{{ x }}>{% endfor %}').render(y='ab'), markdown.markdown('# *t*'))
-print(bs4.BeautifulSoup('<p class=x>one<p>two', 'html.parser').select_one('p.x').get_text(), tabulate.tabulate([[1, 2]], tablefmt='plain'))
+print(bs4.BeautifulSoup('<p class=x>one</p><p>two', 'html.parser').select_one('p.x').get_text(), tabulate.tabulate([[1, 2]], tablefmt='plain'))
 print(dateutil.parser.parse('3 May 2024 10:00').isoformat(), packaging.version.Version('2.10') > packaging.version.Version('2.9'), attrs.asdict(attrs.make_class('C', ['x'])(1)))
 book = openpyxl.Workbook(); book.active['A1'] = 5; book.save('/tmp/b.xlsx'); print(openpyxl.load_workbook('/tmp/b.xlsx').active['A1'].value)
 print(networkx.shortest_path(networkx.path_graph(4), 0, 3), mpmath.mp.pi)

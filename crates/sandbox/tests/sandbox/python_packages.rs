@@ -105,7 +105,7 @@ async fn pip_installs_lists_and_removes_wheels_from_files() {
         alpha\nbeta==1.0\nalpha==1.0\nbeta==1.0\nName: beta\nVersion: 1.0\nRequires: alpha\n\
         Successfully installed alpha-2.0\nSuccessfully installed epsilon-1.0\nbin\nepsilon-1.0.dist-info\nepsilon.py\n\
         \x20 Successfully uninstalled alpha-2.0\n  Successfully uninstalled beta-1.0\n\
-        bash: type: alpha: not found\nJinja2\npip\nPyYAML\n";
+        bash: line 7: type: alpha: not found\nJinja2\npip\nPyYAML\n";
     let got = output(&sandbox, script).await;
     assert_eq!(got.replace("__pycache__\n", ""), expected);
 }

@@ -127,6 +127,12 @@ impl Descriptor {
 }
 
 impl HostOutput {
+    /// Returns another handle for the same descriptor, which holds nothing yet.
+    pub fn another(&self) -> HostOutput {
+        let HostOutput(descriptor, _) = self;
+        HostOutput(descriptor.clone(), Charge::nothing(descriptor.machine.meter()))
+    }
+
     /// Charges the sandbox for so many bytes that the program has in memory in order to write them: a reader may let it
     /// wait for as long as it likes. Returns ENOMEM if that exceeds the sandbox's memory limit.
     pub fn hold(&mut self, bytes: usize) -> Result<()> {

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use wardian_vfs::Errno;
 use wasmtime::{
-    AsContextMut, Global, Memory, Mutability, ResourceLimiter, Store, StoreContextMut, Trap, UpdateDeadline,
-    Val,
+    Global, Memory, Mutability, ResourceLimiter, Store, StoreContextMut, Trap, UpdateDeadline, Val,
 };
 
 use crate::admit::{TABLE_ELEMENT_BYTES, TABLE_ELEMENTS, TABLE_GROWTH};

@@ -9,6 +9,7 @@ use wardian_vfs::{Caller, Errno, FileKind, OpenFlags, Place, Stat, Tree};
 
 use crate::error::Error;
 use crate::file_parts::WriteOptions;
+use crate::limit::Limit;
 use crate::sandbox::Sandbox;
 
 pub(crate) const USER: Caller = Caller::USER;
@@ -256,7 +257,8 @@ impl Sandbox {
             return Error::refused(errno, path);
         }
         let limit = machine.which_is_full().await;
-        let reached = format!(": {limit} limit of {} reached", self.limits().value(limit));
+        let value = Limit::named(limit).and_then(|limit| self.limits().value(limit)).unwrap_or_default();
+        let reached = format!(": {limit} limit of {value} reached");
         Error::refused(errno, &[path, reached.as_bytes()].concat())
     }
 }

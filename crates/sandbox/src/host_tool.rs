@@ -169,7 +169,7 @@ impl Tool {
         let names = Names { jail, mount: mount.clone() };
         let env = author(&call, &copy);
         let tool = Tool { door, name: self.name.clone(), session: self.session.clone() };
-        let mut stderr = call.stderr.clone();
+        let mut stderr = call.stderr.another();
         let (code, ended) = tool.run(&names, call, &env).await;
         if !ended {
             return code;

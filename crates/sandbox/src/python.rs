@@ -207,7 +207,15 @@ impl Sandbox {
         let Some(mut interpreter) = interpreter else {
             // It was just started, or found, by who holds the shell's lock.
             let (verdict, usage) = (Verdict::Killed(SIGKILL), Usage::default());
-            let finished = Finished { verdict, limit: None, cut_short: false, denied: Vec::new(), usage };
+            let finished = Finished {
+                verdict,
+                limit: None,
+                cut_short: false,
+                refused: false,
+                denied: Vec::new(),
+                waited: Duration::ZERO,
+                usage,
+            };
             return (finished, None);
         };
         let done = interpreter.ask(command, most.saturating_mul(2).saturating_add(ANSWER_FRAME)).await;

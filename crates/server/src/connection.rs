@@ -87,6 +87,7 @@ pub(crate) async fn serve(
     let _ = tokio::time::timeout(FAREWELL, farewell).await;
     writer.abort();
     connection.session.let_go_of_pool();
+    wardian::return_memory();
     tracing::info!(client, why, ms = since.elapsed().as_millis(), "disconnected");
 }
 

@@ -78,10 +78,10 @@ async fn a_shell_with_thousands_of_open_files_forks_with_all_of_them() {
     let script = "printf '%s\\n' one two three > /tmp/f; for i in {1..3000}; do exec {fd}</tmp/f; done; \
                   read -r x <&$fd; exec {copy}<&$fd";
     output(&sandbox, script).await;
-    let charged = sandbox.usage().await.unwrap().memory_bytes;
+    let charged = sandbox.usage_now().memory_bytes;
     let (fork, snapshot) = (sandbox.fork().await.unwrap(), sandbox.snapshot().await.unwrap());
     // They count in the fork as they do in the original.
-    let copied = fork.usage().await.unwrap().memory_bytes;
+    let copied = fork.usage_now().memory_bytes;
     assert!(copied >= 3000 * 512 && copied <= charged, "{copied} and {charged}");
     // Each has an offset of its own, but for the copy; and the original knows nothing of it.
     let look = "read -r x <&$fd; read -r y <&$copy; read -r z <&$((fd - 1)); echo $x $y $z";

@@ -232,11 +232,11 @@ async fn image_pages_are_charged_when_they_are_written() {
     let result = python(&small, all).await;
     assert_eq!(
         (result.run.stdout.as_slice(), result.run.limit),
-        (&b""[..], Some("memoryBytes")),
+        (&b""[..], Some(wardian::Limit::MemoryBytes)),
         "{result:?}"
     );
     assert_eq!(result.run.error_class, Some(ErrorClass::LimitExceeded));
     assert_eq!(value(&small, "6 * 7").await, "42");
     let result = small.run(format!("python3 -c \"{all}\"")).await.unwrap();
-    assert_eq!((result.exit_code, result.limit), (137, Some("memoryBytes")), "{result:?}");
+    assert_eq!((result.exit_code, result.limit), (137, Some(wardian::Limit::MemoryBytes)), "{result:?}");
 }

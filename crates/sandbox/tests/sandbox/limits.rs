@@ -241,7 +241,7 @@ async fn whoever_cannot_start_a_process_is_told_which_limit_it_was() {
     let stderr = text(result.stderr);
     let told = "wardian: a process could not be started: processes limit of 8 reached\n";
     assert!(stderr.ends_with(told) && stderr.matches("limit of").count() == 1, "{stderr}");
-    assert_eq!((result.limit, result.error_class), (Some("processes"), None));
+    assert_eq!((result.limit, result.error_class), (Some(Limit::Processes), None));
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use wardian::{Answer, Builder, Extension, ExtensionSpec, PythonPackage, Sandbox};
+use wardian::{Builder, Extension, ExtensionAnswer as Answer, ExtensionSpec, PythonPackage, Sandbox};
 
 async fn built(builder: Builder) -> Sandbox {
     tokio::task::spawn_blocking(|| wardian::prepare(|_| ()))

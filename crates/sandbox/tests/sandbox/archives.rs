@@ -218,7 +218,7 @@ fn zeros(out: &mut dyn std::io::Write, mib: u64) {
 type Bomb = (&'static str, fn(&mut dyn std::io::Write));
 
 /// What stands between the programs and the files of an archive that has nothing in it.
-const EMPTY_SHELL: [u64; 10] = [0, 0, 0o22, 0, 0, 0, 0, 0, 0, 0];
+const EMPTY_SHELL: [u64; 11] = [0, 0, 0o22, 0, 0, 0, 0, 0, 0, 0, 0];
 
 fn tar_header(name: &str, kind: u8, size: u64) -> Vec<u8> {
     let mut header = tar::Header::new_gnu();
@@ -310,7 +310,7 @@ async fn an_import_can_be_cancelled_and_ends_with_its_sandbox() {
                 if files_alone { target.import_files(archive).await } else { target.import(archive).await }
             })
         };
-        while !target.is_running() {
+        while !target.is_running() && !importing.is_finished() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         assert!(target.cancel());
@@ -322,7 +322,7 @@ async fn an_import_can_be_cancelled_and_ends_with_its_sandbox() {
         let target = target.clone();
         tokio::spawn(async move { target.import(archive).await })
     };
-    while !target.is_running() {
+    while !target.is_running() && !importing.is_finished() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     target.destroy().await;

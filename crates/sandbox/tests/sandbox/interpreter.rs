@@ -227,7 +227,7 @@ async fn image_pages_are_charged_when_they_are_written() {
     let result = sandbox.run(four).await.unwrap();
     assert_eq!((result.stdout.as_slice(), result.limit), (&b"1\n1\n1\n1\n1\n1\n"[..], None), "{result:?}");
     // Looking for garbage in the image writes to most of it.
-    let small = sandbox_with(Limits { memory_bytes: 7 << 20, ..Limits::default() }).await;
+    let small = sandbox_with(Limits { memory_bytes: 4 << 20, ..Limits::default() }).await;
     let all = "import gc; gc.unfreeze(); gc.collect(); import time; time.sleep(0.1); print('lives')";
     let result = python(&small, all).await;
     assert_eq!(

@@ -91,7 +91,11 @@ impl KernelInner {
         if !program.prepares || program.start.initialized() {
             return;
         }
-        progress(&format!("starting {} once", program.name()));
+        let path =
+            self.shipped().and_then(|shipped| self.artifacts().image_path(&program.hash, &shipped.key));
+        if !path.is_some_and(|path| path.exists()) {
+            progress(&format!("starting {} once", program.name()));
+        }
         let (done, wait) = std::sync::mpsc::channel();
         let (kernel, program) = (self.clone(), program.clone());
         self.runtime().spawn(async move {

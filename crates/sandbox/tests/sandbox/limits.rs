@@ -275,6 +275,7 @@ async fn limits_that_no_shell_can_live_with_are_refused_by_name() {
     assert_eq!(files, "openFiles is 3, which is too little for a shell: at least 16");
     let least =
         limited(Limits { memory_bytes: 2 << 20, processes: 4, open_files: 16, ..Limits::default() }).await;
-    let result = run(&least, "ls / > /dev/null; echo b | wc -l; x=$(echo a); echo $x > /tmp/x; cat /tmp/x").await;
+    let result =
+        run(&least, "ls / > /dev/null; echo b | wc -l; x=$(echo a); echo $x > /tmp/x; cat /tmp/x").await;
     assert_eq!((text(result.stdout), result.limit), ("1\na\n".to_owned(), None), "{}", text(result.stderr));
 }

@@ -139,7 +139,7 @@ fn start(mut words: Vec<Vec<u8>>) -> Result<Editor, i32> {
 
 /// `+LINE[,COLUMN]`, both counted from 1.
 fn parse_place(word: &[u8]) -> Result<Place, i32> {
-    let mut numbers = word[1..].splitn(2, |&byte| byte == b',').map(|part| input::number::<usize>(part));
+    let mut numbers = word[1..].splitn(2, |&byte| byte == b',').map(input::number::<usize>);
     match (numbers.next().flatten(), numbers.next()) {
         (Some(row), None) => Ok(Place { row: row.saturating_sub(1), at: 0 }),
         (Some(row), Some(Some(at))) => Ok(Place { row: row.saturating_sub(1), at: at.saturating_sub(1) }),

@@ -138,7 +138,7 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
     if let Some(check) = options.check {
         return check_order(&operands[0], check, &rules);
     }
-    if !options.debug && !(options.merge && options.output.is_some()) {
+    if !(options.debug || options.merge && options.output.is_some()) {
         return sort(&operands, &options, &rules);
     }
     // What is merged may be written to one of the files it comes from: all of it is read first.
@@ -418,7 +418,7 @@ fn memory_size(text: &[u8], number: usize) -> Option<usize> {
         Some(last) if last.is_ascii_digit() || matches!(last, b'k' | b'K') => 10,
         _ => 40,
     };
-    let bytes = u64::try_from(number).ok()?.checked_mul(1 << shift).unwrap_or(u64::MAX);
+    let bytes = u64::try_from(number).ok()?.saturating_mul(1 << shift);
     // Less than a block could not even be read.
     Some(usize::try_from(bytes).unwrap_or(usize::MAX).max(128 * 1024))
 }

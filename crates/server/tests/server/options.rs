@@ -81,7 +81,7 @@ async fn every_method_refuses_what_it_does_not_know() {
     let mut client = Client::created(json!({ "storage": true })).await;
     for method in &methods {
         let params = json!({
-            "command": "echo", "path": "/tmp/x", "data": "", "name": "A", "value": "b", "files": {}, "id": "1",
+            "command": "echo", "code": "1", "path": "/tmp/x", "data": "", "name": "A", "value": "b", "files": {}, "id": "1",
             "sandboxId": null, "surprise": 1,
         });
         let taken = params_of(method);
@@ -100,6 +100,7 @@ async fn every_method_refuses_what_it_does_not_know() {
 fn params_of(method: &str) -> &'static [&'static str] {
     match method {
         "run" => &["command"],
+        "python.run" => &["code"],
         "files.write" => &["path", "data"],
         "env.get" => &["name"],
         "env.set" => &["name", "value"],

@@ -98,8 +98,8 @@ fn endings() -> Vec<Ending> {
             json!({ "limit": "fileCount" }),
         ),
         ending(
-            json!({ "limits": { "openFiles": 8 } }),
-            json!({ "command": "(for i in 1 2 3 4 5 6 7 8 9; do exec {fd}< /dev/null; done) 2> /dev/null; echo on" }),
+            json!({ "limits": { "openFiles": 16 } }),
+            json!({ "command": "(for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do exec {fd}< /dev/null; done) 2> /dev/null; echo on" }),
             0,
             "on\n",
             "",

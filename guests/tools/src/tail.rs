@@ -242,7 +242,7 @@ impl Tail {
             return opened;
         }
         // Files of /proc say that they are empty: those are read like a pipe.
-        let is_file = stat.is_some_and(|stat| stat.is_file() && stat.len() > 0) && operand != b"-";
+        let is_file = stat.is_some_and(|stat| stat.is_file() && stat.size > 0) && operand != b"-";
         if let Err(error) = self.show_part(&mut file, is_file) {
             let why = Errno::from(error);
             self.fail(format_args!("error reading {}: {why}", quote::always(operand)));

@@ -241,7 +241,8 @@ impl Tail {
             self.fail(format_args!("error reading {}: Is a directory", quote::always(operand)));
             return opened;
         }
-        let is_file = stat.is_some_and(|stat| stat.is_file()) && operand != b"-";
+        // Files of /proc say that they are empty: those are read like a pipe.
+        let is_file = stat.is_some_and(|stat| stat.is_file() && stat.size > 0) && operand != b"-";
         if let Err(error) = self.show_part(&mut file, is_file) {
             let why = Errno::from(error);
             self.fail(format_args!("error reading {}: {why}", quote::always(operand)));

@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(line("short", 0, 10), "short");
         assert_eq!(line("exactly10!", 0, 10), "exactly10!");
         assert_eq!(line("more than ten", 0, 10), "more than>");
-        assert_eq!(line("more than ten", 5, 10), "<than ten");
+        assert_eq!(line("more than ten", 5, 10), "<han ten");
         assert_eq!(line("a\tb\x1b[2J\u{9b}1m", 0, 30), "a       b^[[2J^[1m");
         // A wide character is not cut in half.
         assert_eq!(line("漢字漢字漢字", 0, 5), "漢字>");

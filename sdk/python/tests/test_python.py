@@ -24,7 +24,9 @@ def test_an_error_has_its_traceback(sandbox: Sandbox) -> None:
 
 
 def test_what_values_show(sandbox: Sandbox) -> None:
-    code = "class P:\n  def _repr_png_(self): return b'png'\n  def _repr_json_(self): return {'a': 1}\ndisplay(P())\nP()"
+    code = (
+        "class P:\n  def _repr_png_(self): return b'png'\n  def _repr_json_(self): return {'a': 1}\ndisplay(P())\nP()"
+    )
     result = sandbox.python(code)
     assert result.value is not None and (result.value.png, result.value.json) == (b"png", {"a": 1})
     assert [each.png for each in result.displays] == [b"png"]

@@ -40,8 +40,8 @@ class RunResult:
     error_class: Optional[str] = None
     #: The first limit it ran into, such as ``"stdoutBytes"``: where this is None, no limit changed the result.
     limit: Optional[str] = None
-    #: How long of that it waited for programs that ship with Wardian to be compiled, once per machine. It does not count
-    #: against the timeout.
+    #: How long of that it waited for programs that ship with Wardian to be compiled, once per machine. It does not
+    #: count against the timeout.
     waited_ms: float = 0.0
     #: Both streams, in the order in which they were written, each up to its limit. Where one was cut, a line says so.
     output_bytes: bytes = b""

@@ -227,7 +227,11 @@ def test_a_file_of_the_hosts_is_sent_part_by_part(sandbox: Sandbox, tmp_path: Pa
 def test_all_variables(sandbox: Sandbox) -> None:
     sandbox.run("export A=1 B='two\nlines'; C=private; false")
     everything = dict(sandbox.env)
-    assert (everything["A"], everything["B"], everything["PATH"]) == ("1", "two\nlines", "/bin:/usr/bin")
+    assert (everything["A"], everything["B"], everything["PATH"]) == (
+        "1",
+        "two\nlines",
+        "/bin:/usr/bin:/home/user/.local/bin",
+    )
     assert "C" not in everything and sandbox.env["C"] == "private"
     assert everything == sandbox.env.all() and len(sandbox.env) == len(everything)
     assert sandbox.run("echo $?").stdout == "1\n", "the session has not noticed"

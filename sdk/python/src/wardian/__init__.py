@@ -31,7 +31,7 @@ from .errors import (
 from .extensions import Extension, ExtensionResult
 from .files import Directory, File, Symlink, read_directory
 from .options import Limits, Mount, Pool
-from .python import PythonError, PythonResult, PythonValue
+from .python import PythonFailure, PythonResult, PythonValue
 from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, SandboxInfo, Truncated
 
 __version__ = "0.1.0"
@@ -55,7 +55,7 @@ __all__ = [
     "Output",
     "Pool",
     "ProtocolError",
-    "PythonError",
+    "PythonFailure",
     "PythonResult",
     "PythonValue",
     "RequestTooLargeError",

@@ -30,7 +30,7 @@ class PythonValue:
 
 
 @dataclass(frozen=True)
-class PythonError:
+class PythonFailure:
     """An exception that nobody caught."""
 
     #: ``ValueError``, ``json.decoder.JSONDecodeError``.
@@ -52,7 +52,7 @@ class PythonResult(RunResult):
     #: What was given to ``display()``.
     displays: List[PythonValue] = field(default_factory=list)
     #: What was raised and not caught; then the exit code is 1.
-    error: Optional[PythonError] = None
+    error: Optional[PythonFailure] = None
     #: Whether a value or a traceback was longer than ``Limits.stdout_bytes``.
     value_truncated: bool = False
 
@@ -98,5 +98,5 @@ def _value(value: Any) -> PythonValue:
     )
 
 
-def _error(error: Any) -> PythonError:
-    return PythonError(_get(error, "type", str), _get(error, "message", str), list(_get(error, "traceback", list)))
+def _error(error: Any) -> PythonFailure:
+    return PythonFailure(_get(error, "type", str), _get(error, "message", str), list(_get(error, "traceback", list)))

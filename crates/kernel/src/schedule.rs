@@ -21,6 +21,8 @@ pub(crate) type SeatId = u64;
 /// Charged for each turn besides its length: the work of switching. A process that keeps waking without doing anything
 /// uses the processors all the same.
 const TURN_COST: u64 = 2_000;
+/// Charged for making others yield early: what that costs them.
+const PREEMPTION_COST: u64 = 5_000;
 /// How far a sandbox can be behind the others, in nanoseconds of virtual time: a few turns. Less, and one that sleeps
 /// often would wait for a turn of everybody else each time it wakes, though it uses little. More, and one that idles, or
 /// has fewer processes than there are slots, would save up time and then keep the others waiting.
@@ -147,7 +149,19 @@ impl<T: Clone> Scheduler<T> {
         // For those who come after the first, the others have been asked to yield already.
         let (first, time) = (sandbox.queue.is_empty(), sandbox.time);
         self.enqueue(id);
-        Answer::Wait { preempt: first && self.runs_ahead(name, time) }
+        let preempt = first && self.runs_ahead(name, time);
+        if preempt {
+            self.charge_preemption(name);
+        }
+        Answer::Wait { preempt }
+    }
+
+    /// Charges a sandbox for making the others yield: who wakes very often uses up its share by that alone.
+    fn charge_preemption(&mut self, name: SandboxId) {
+        if let Some(sandbox) = self.sandboxes.get_mut(&name) {
+            let time = sandbox.time.saturating_add(PREEMPTION_COST.saturating_mul(sandbox.cost));
+            sandbox.move_to(name, time, &mut self.waiting);
+        }
     }
 
     /// One that had a slot used it for `spent` and waits for an event. Answers who has the slot now.

@@ -14,10 +14,12 @@ use parking_lot::Mutex;
 const TICK: Duration = Duration::from_millis(1);
 /// How many idle ticks pass before the thread parks: long enough that a busy shell never wakes it.
 const IDLE_TICKS: u32 = 64;
-/// How often guests can be made to yield between two ticks. Each time costs them a few microseconds.
-const HURRIES: u32 = 64;
-/// How often one sandbox can do so: none can exhaust what the others may need.
-const HURRIES_EACH: u64 = 16;
+/// How often guests can be made to yield between two ticks. Each time costs them a few microseconds, which the scheduler
+/// charges to the sandbox that wanted it.
+const HURRIES: u32 = 256;
+/// How often one sandbox can do so: none can exhaust what the others may need. Enough for a pipeline whose processes hand
+/// each other the processor, several times over.
+const HURRIES_EACH: u64 = 64;
 
 /// Counts the guests that are on a worker thread right now and keeps the epoch moving while there are any.
 pub(crate) struct Ticker {

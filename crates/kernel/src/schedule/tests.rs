@@ -225,6 +225,32 @@ fn idling_or_using_little_saves_nothing_up() {
     }
 }
 
+/// A sandbox whose process only wakes and sleeps costs the others no more than its share.
+#[test]
+fn one_that_keeps_making_others_yield_pays_for_it() {
+    let mut scheduler = Scheduler::new(1);
+    let sandboxes = [scheduler.add_sandbox(1), scheduler.add_sandbox(1)];
+    let (spins, wakes) = (scheduler.add_seat(sandboxes[0], 0), scheduler.add_seat(sandboxes[1], 1));
+    assert_eq!(scheduler.ask(spins), Answer::Go);
+    let (mut spun, mut preempted) = (0u64, 0u64);
+    // The spinner gets to do little between two interruptions; otherwise its turn is a millisecond.
+    while spun < 200 * MS {
+        let ran = match scheduler.ask(wakes) {
+            Answer::Wait { preempt: true } => {
+                preempted += 1;
+                MS / 1000
+            }
+            _ => MS,
+        };
+        spun += ran;
+        if scheduler.again(spins, ran) == Some(1) {
+            assert_eq!(scheduler.release(wakes, 0), Some(0));
+        }
+        check(&scheduler);
+    }
+    assert!(preempted * PREEMPTION_COST <= 210 * MS, "{preempted} times in 200 ms");
+}
+
 /// Whatever its neighbours do, one that wants a slot has it after a bounded time.
 #[test]
 fn nobody_starves_in_random_company() {

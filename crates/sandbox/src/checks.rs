@@ -15,11 +15,9 @@ const OPEN_FILES_MIN: usize = 16;
 const WRITABLE_PATHS: usize = 64 << 10;
 /// Where programs are found by name.
 const PROGRAMS: [&str; 2] = ["/bin", "/usr/bin"];
-/// Commands of the shell itself: no allowlist is needed for them, but people name them.
-const BUILTINS: &str = ". : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare \
-    dirs disown echo enable eval exec exit export false fc fg getopts hash help history jobs kill let local logout mapfile \
-    popd printf pushd pwd read readarray readonly return set shift shopt source suspend test times trap true type typeset \
-    ulimit umask unalias unset wait";
+/// How the commands of the shell itself are written, a name and a colon first: no allowlist is needed for them, but people
+/// name them.
+const SYNOPSES: &str = include_str!("../../../guests/sh/src/builtins/synopses.txt");
 
 /// Checks that a shell can work within these limits.
 pub(crate) fn limits(limits: &Limits) -> Result<(), Error> {
@@ -67,7 +65,9 @@ pub(crate) fn allowlist(list: &Allowlist, tree: &Tree) -> Result<(), Error> {
         let known = match name.rsplit_once('/') {
             None => {
                 PROGRAMS.iter().any(|directory| exists(&format!("{directory}/{name}")))
-                    || BUILTINS.split_ascii_whitespace().any(|builtin| builtin == name)
+                    || SYNOPSES
+                        .lines()
+                        .any(|line| line.strip_prefix(&*name).is_some_and(|rest| rest.starts_with(": ")))
             }
             Some((directory, _)) => !PROGRAMS.contains(&directory) || exists(&name),
         };

@@ -52,6 +52,12 @@ impl Error {
         Error::Refused { errno, path: String::from_utf8_lossy(path).into_owned() }
     }
 
+    /// Returns the error for a path where there is no space, because of a limit of the sandbox.
+    pub(crate) fn limit_reached(path: &[u8], limit: &str, value: u64) -> Error {
+        let reached = format!(": {limit} limit of {value} reached");
+        Error::refused(Errno::ENOSPC, &[path, reached.as_bytes()].concat())
+    }
+
     /// Returns the errno, if an operation in the sandbox failed.
     pub fn errno(&self) -> Option<Errno> {
         match self {

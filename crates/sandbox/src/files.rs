@@ -258,8 +258,7 @@ impl Sandbox {
         }
         let limit = machine.which_is_full().await;
         let value = Limit::named(limit).and_then(|limit| self.limits().value(limit)).unwrap_or_default();
-        let reached = format!(": {limit} limit of {value} reached");
-        Error::refused(errno, &[path, reached.as_bytes()].concat())
+        Error::limit_reached(path, limit, value)
     }
 }
 

@@ -82,7 +82,7 @@ pub use snapshot::Snapshot;
 #[doc(hidden)]
 pub use suggest::{did_you_mean, suggest};
 #[doc(hidden)]
-pub use system::{finish_preparing, guest_tasks, live_sandboxes, prepare};
+pub use system::{finish_preparing, live_sandboxes, prepare};
 pub use system::{return_memory, tune_process};
 pub use usage::UsageNow;
 pub use wardian_audit::{

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use wardian_vfs::{Change, Content, Errno, HostAccess, Mount, NewEntry, Recovery, Tree};
 
 use crate::error::Error;
+use crate::limit::Limit;
 use crate::sandbox::Sandbox;
 
 /// How a host directory is mounted.
@@ -130,8 +131,20 @@ impl NewMount {
                 errno,
                 format!("cannot mount at {path}: it is already a mount point").as_bytes(),
             ),
+            Errno::ENOSPC => self.full(tree, path),
             errno => Error::refused(errno, path.as_bytes()),
         })
+    }
+
+    /// Returns the error for files for which there is no space.
+    fn full(&self, tree: &Tree, path: &str) -> Error {
+        let (used, quota) = (tree.usage(), tree.quota());
+        let new = if let NewMount::Files { entries, .. } = self { entries.len() as u64 } else { 0 };
+        let (limit, value) = match used.inodes.saturating_add(new) > quota.inodes {
+            true => (Limit::FileCount, quota.inodes),
+            false => (Limit::FsBytes, quota.bytes),
+        };
+        Error::limit_reached(path.as_bytes(), limit.name(), value)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What all sandboxes of an engine share: the kernel, the compiled programs, and the tree that holds them.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -8,6 +8,7 @@ use tokio::sync::OnceCell;
 use wardian_kernel::{HostPrograms, Kernel, KernelConfig, Program, Spares};
 use wardian_vfs::{Caller, Content, Device, Errno, Quota, Tree};
 
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::extension;
 use crate::library;
@@ -234,7 +235,7 @@ fn install_etc(tree: &mut Tree) -> Installed {
 /// Prepares everything that the first sandbox, and the first use of each program, would otherwise wait for: compiling
 /// takes several seconds, once per machine. Calls `progress` for each step. Blocks.
 pub fn prepare(progress: impl Fn(&str)) -> Result<(), Error> {
-    Ok(System::shared(&progress)?.kernel.load_all(&progress)?)
+    Engine::of(&System::shared(&progress)?).prepare(progress)
 }
 
 /// Waits for programs that are being compiled because a command was the first to use them, also if it was cancelled
@@ -245,15 +246,9 @@ pub fn finish_preparing() {
     }
 }
 
-/// Returns the number of sandboxes in this process.
+/// Returns the number of sandboxes of the shared engine, without starting it.
 pub fn live_sandboxes() -> usize {
-    SYSTEM.get().map_or(0, |system| system.alive.load(Ordering::SeqCst))
-}
-
-/// Returns the number of guest tasks in this process, to find leaks.
-#[doc(hidden)]
-pub fn guest_tasks() -> usize {
-    SYSTEM.get().map_or(0, |system| system.kernel.handle().metrics().num_alive_tasks())
+    SYSTEM.get().map_or(0, |system| Engine::of(system).usage().sandboxes)
 }
 
 /// Prepares this program for many sandboxes: raises its limit of open files (`ulimit -Sn`) and makes its allocator return

@@ -250,7 +250,11 @@ async fn a_full_disk_names_the_limit_to_the_caller() {
     let sandbox = limited(Limits { fs_bytes: 50_000, ..Limits::default() }).await;
     let reached = "ENOSPC: no space left on device: /tmp/f: fsLimitBytes limit of 50000 reached";
     assert_eq!(said(sandbox.write_file("/tmp/f", vec![b'x'; 60_000]).await), reached);
+    let mounted = sandbox.mount_files("/m", [("f", vec![b'x'; 60_000])], false).await;
+    assert_eq!(said(mounted), reached.replace("/tmp/f", "/m"));
     let sandbox = limited(Limits { file_count: 2, ..Limits::default() }).await;
+    let mounted = sandbox.mount_files("/m", [("a", ""), ("b", ""), ("c", "")], false).await;
+    assert_eq!(said(mounted), "ENOSPC: no space left on device: /m: fileCount limit of 2 reached");
     sandbox.mkdir("/tmp/a").await.expect("there is room");
     sandbox.write_file("/tmp/b", "").await.expect("there is room");
     let reached = |path| format!("ENOSPC: no space left on device: {path}: fileCount limit of 2 reached");

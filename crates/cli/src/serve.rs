@@ -49,6 +49,9 @@ pub(crate) struct Arguments {
     /// Directory for saved sandbox states.
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
+    /// Maximum size of all states in it together, in bytes.
+    #[arg(long, value_name = "BYTES", requires = "state_dir", default_value_t = Options::default().state_bytes)]
+    state_bytes: u64,
     /// Maximum number of sandboxes of all clients together.
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sandboxes)]
     max_sandboxes: usize,
@@ -76,6 +79,7 @@ async fn serve(arguments: Arguments) -> Result<()> {
     let default = Options::default();
     let options = Options {
         state_dir: arguments.state_dir,
+        state_bytes: arguments.state_bytes,
         max_sandboxes: arguments.max_sandboxes,
         max_clients: arguments.max_clients.unwrap_or(default.max_clients),
     };

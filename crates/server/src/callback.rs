@@ -1,16 +1,16 @@
 //! Calls from the server to the client: `cb_1`, `cb_2`, ….
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 use crate::budget::{ANSWER_MAX, LARGE};
 use crate::outbox::Outbox;
 use crate::rpc;
+use crate::turns::Turns;
 
 /// The client's response; `Err` has its message.
 type Outcome = Result<Value, String>;
@@ -19,13 +19,13 @@ type Outcome = Result<Value, String>;
 pub(crate) struct Callbacks {
     outbox: Outbox,
     /// Turns to write long calls.
-    aside: Arc<Semaphore>,
+    aside: Turns,
     last: AtomicU64,
     waiting: Mutex<HashMap<String, oneshot::Sender<Outcome>>>,
 }
 
 impl Callbacks {
-    pub(crate) fn new(outbox: Outbox, aside: Arc<Semaphore>) -> Callbacks {
+    pub(crate) fn new(outbox: Outbox, aside: Turns) -> Callbacks {
         Callbacks { outbox, aside, last: AtomicU64::new(0), waiting: Mutex::default() }
     }
 
@@ -64,9 +64,8 @@ impl Callbacks {
         let gone = || "the client is gone".to_owned();
         let mut room =
             self.outbox.budget.room(bytes.saturating_mul(6).min(ANSWER_MAX - 1)).await.ok_or_else(gone)?;
-        let _turn = self.aside.acquire().await;
         let id = id.to_owned();
-        let writing = tokio::task::spawn_blocking(move || {
+        let writing = self.aside.run(move || {
             let params = params();
             if rpc::size(&params) >= ANSWER_MAX {
                 return Err(too_long(method));

@@ -37,6 +37,7 @@ mod admission;
 mod budget;
 mod callback;
 mod connection;
+mod entry;
 mod http;
 mod lane;
 #[doc(hidden)]
@@ -48,8 +49,10 @@ mod params;
 mod rpc;
 mod session;
 mod socket;
+mod states;
 mod tenant;
 mod trace;
+mod turns;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -63,13 +66,17 @@ pub use methods::result_object;
 pub use socket::{Socket, SocketError};
 
 use session::Shared;
+use states::StateDirectory;
 use tenant::Tenant;
+use turns::Turns;
 
 /// A server's options.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The directory for `persistence.export` and `persistence.import`; without it they have no files.
     pub state_dir: Option<PathBuf>,
+    /// How many bytes the files in that directory may have together.
+    pub state_bytes: u64,
     /// The maximum number of sandboxes of all clients together.
     pub max_sandboxes: usize,
     /// The maximum number of clients of a socket at once; further ones are turned away. By default 1,024, or
@@ -114,7 +121,12 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { state_dir: None, max_sandboxes: 4096, max_clients: admission::clients() }
+        Options {
+            state_dir: None,
+            state_bytes: 16 << 30,
+            max_sandboxes: 4096,
+            max_clients: admission::clients(),
+        }
     }
 }
 
@@ -127,7 +139,7 @@ impl Server {
     pub fn new(options: Options) -> Server {
         let max_sandboxes = options.max_sandboxes.min(Semaphore::MAX_PERMITS);
         Server(Arc::new(Shared {
-            state_dir: options.state_dir,
+            states: options.state_dir.map(|path| Arc::new(StateDirectory::new(path, options.state_bytes))),
             room: Arc::new(Semaphore::new(max_sandboxes)),
             max_sandboxes,
             max_clients: options.max_clients.min(Semaphore::MAX_PERMITS),
@@ -135,8 +147,8 @@ impl Server {
             clients: session::Clients::default(),
             answers: budget::Shared::for_answers(),
             requests: budget::Shared::for_requests(),
-            heavy: Arc::new(Semaphore::new(session::half_of_the_processors())),
-            aside: Arc::new(Semaphore::new(session::half_of_the_processors())),
+            heavy: Turns::of_server(),
+            aside: Turns::of_server(),
             waiting_kib: Arc::new(Semaphore::new(session::WAITING_KIB)),
         }))
     }

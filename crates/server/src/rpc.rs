@@ -187,13 +187,22 @@ pub(crate) fn response_head(id: &Value) -> Vec<u8> {
 
 /// Returns how many bytes of JSON a value has, about.
 pub(crate) fn size(value: &Value) -> usize {
+    sum(value, &|text| text.len() + escapes(text))
+}
+
+/// Does the same as if nothing in it needed an escape. Takes no time for long strings.
+pub(crate) fn length(value: &Value) -> usize {
+    sum(value, &str::len)
+}
+
+fn sum(value: &Value, string: &dyn Fn(&str) -> usize) -> usize {
     const EACH: usize = 8;
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => EACH,
-        Value::String(text) => EACH + text.len() + escapes(text),
-        Value::Array(values) => EACH + values.iter().map(size).sum::<usize>(),
+        Value::String(text) => EACH + string(text),
+        Value::Array(values) => EACH + values.iter().map(|value| sum(value, string)).sum::<usize>(),
         Value::Object(values) => {
-            EACH + values.iter().map(|(name, value)| EACH + name.len() + size(value)).sum::<usize>()
+            EACH + values.iter().map(|(name, value)| EACH + name.len() + sum(value, string)).sum::<usize>()
         }
     }
 }
@@ -221,19 +230,6 @@ fn values(line: &[u8]) -> usize {
 /// Returns how much memory a line takes once it is parsed, about.
 pub(crate) fn weight(line: &[u8]) -> usize {
     line.len() + values(line) * VALUE_BYTES
-}
-
-/// Returns how long a value is as JSON, if nothing in it needs an escape. Takes no time for long strings.
-pub(crate) fn length(value: &Value) -> usize {
-    const EACH: usize = 8;
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => EACH,
-        Value::String(text) => EACH + text.len(),
-        Value::Array(values) => EACH + values.iter().map(length).sum::<usize>(),
-        Value::Object(values) => {
-            EACH + values.iter().map(|(name, value)| EACH + name.len() + length(value)).sum::<usize>()
-        }
-    }
 }
 
 /// Returns the line that responds to a request.

@@ -1,23 +1,23 @@
 //! A client's sandboxes: one table, one namespace of ids.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::SystemTime;
 
 use parking_lot::Mutex;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use wardian::{Builder, Engine, PoolOptions, Sandbox, Snapshot, UsageNow};
+use wardian::{Builder, Engine, PoolOptions, Snapshot, UsageNow};
 
 use crate::budget;
 use crate::callback::Callbacks;
-use crate::lane::{Hold, Lane, Turn};
+use crate::entry::{Entry, Origin};
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
-use crate::rpc::{INVALID_REQUEST, RpcError};
+use crate::rpc::RpcError;
+use crate::states::StateDirectory;
 use crate::tenant::Tenant;
+use crate::turns::{Held, Turns};
 
 /// The maximum number of snapshots per client: no call drops one.
 const SNAPSHOTS: usize = 4096;
@@ -25,7 +25,7 @@ const SNAPSHOTS: usize = 4096;
 /// What all clients of a server share.
 pub(crate) struct Shared {
     /// Where states are written that are too long for a line.
-    pub(crate) state_dir: Option<PathBuf>,
+    pub(crate) states: Option<Arc<StateDirectory>>,
     /// Capacity for sandboxes.
     pub(crate) room: Arc<Semaphore>,
     pub(crate) max_sandboxes: usize,
@@ -37,9 +37,9 @@ pub(crate) struct Shared {
     /// Memory for requests while they arrive.
     pub(crate) requests: Arc<budget::Shared>,
     /// Turns for work that takes long for its size: see [`Session::heavy`].
-    pub(crate) heavy: Arc<Semaphore>,
+    pub(crate) heavy: Turns,
     /// Turns for work on a line that takes as long as the line is: see [`Session::aside`].
-    pub(crate) aside: Arc<Semaphore>,
+    pub(crate) aside: Turns,
     /// Memory for requests that wait for runs.
     pub(crate) waiting_kib: Arc<Semaphore>,
 }
@@ -82,14 +82,6 @@ impl Clients {
 /// How many KiB of requests of all clients may wait for runs, beyond the first of each client.
 pub(crate) const WAITING_KIB: usize = 512 << 10;
 
-/// Returns how many may do work of one kind at once: the other half of the processors is for everything else.
-pub(crate) fn half_of_the_processors() -> usize {
-    std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2))
-}
-
-/// A turn for heavy work.
-pub(crate) type Heavy = (Option<OwnedSemaphorePermit>, Option<OwnedSemaphorePermit>);
-
 /// What a client has.
 pub(crate) struct Session {
     pub(crate) shared: Arc<Shared>,
@@ -101,9 +93,8 @@ pub(crate) struct Session {
     pub(crate) callbacks: Arc<Callbacks>,
     /// The longest line it may send.
     line_limit: AtomicUsize,
-    /// One piece of work of each kind at a time, so that clients take turns.
-    heavy: Arc<Semaphore>,
-    aside: Arc<Semaphore>,
+    heavy: Turns,
+    aside: Turns,
     /// How many shells it wants to be kept ready.
     pool: Mutex<Option<PoolOptions>>,
     table: Mutex<Table>,
@@ -126,203 +117,6 @@ struct Table {
     closed: bool,
 }
 
-/// How a sandbox was created.
-pub(crate) enum Origin {
-    Root,
-    Named { label: Option<String> },
-    Fork,
-}
-
-/// The state of a sandbox.
-enum Slot {
-    /// It is being created, or could not be.
-    Empty,
-    Live(Sandbox),
-    /// The client stores its state, under this name.
-    Offloaded(String),
-    Destroyed,
-}
-
-/// One sandbox, and the order of its calls.
-pub(crate) struct Entry {
-    slot: Mutex<Slot>,
-    pub(crate) origin: Origin,
-    pub(crate) created: SystemTime,
-    /// Runs and the calls that wait for them.
-    commands: Lane,
-    /// File calls and the like, which never wait for a run.
-    calls: Lane,
-    /// How to cancel each unfinished run, in the order of their lines.
-    runs: Mutex<VecDeque<Arc<Notify>>>,
-    /// The last of its snapshots, and how many bytes all of them keep.
-    pub(crate) snapshots: Mutex<(Option<Snapshot>, u64)>,
-    /// Snapshots to free together with it.
-    buried: Mutex<Vec<Snapshot>>,
-    _room: Option<OwnedSemaphorePermit>,
-}
-
-impl Entry {
-    pub(crate) fn new(origin: Origin, room: Option<OwnedSemaphorePermit>) -> Arc<Entry> {
-        Arc::new(Entry {
-            slot: Mutex::new(Slot::Empty),
-            origin,
-            created: SystemTime::now(),
-            commands: Lane::default(),
-            calls: Lane::default(),
-            runs: Mutex::default(),
-            snapshots: Mutex::default(),
-            buried: Mutex::default(),
-            _room: room,
-        })
-    }
-
-    pub(crate) fn over(origin: Origin, sandbox: Sandbox, room: OwnedSemaphorePermit) -> Arc<Entry> {
-        let entry = Entry::new(origin, Some(room));
-        entry.fill(sandbox);
-        entry
-    }
-
-    pub(crate) fn fill(&self, sandbox: Sandbox) {
-        *self.slot.lock() = Slot::Live(sandbox);
-    }
-
-    /// Drops the sandbox, whose state the client now stores under its id.
-    pub(crate) fn offload(&self) -> Option<Sandbox> {
-        let mut slot = self.slot.lock();
-        let Slot::Live(sandbox) = &*slot else { return None };
-        let sandbox = sandbox.clone();
-        *slot = Slot::Offloaded(sandbox.id().to_owned());
-        Some(sandbox)
-    }
-
-    /// Returns the name under which the client stores its state, if it is offloaded.
-    pub(crate) fn offloaded(&self) -> Option<String> {
-        if let Slot::Offloaded(name) = &*self.slot.lock() { Some(name.clone()) } else { None }
-    }
-
-    pub(crate) fn is_destroyed(&self) -> bool {
-        matches!(*self.slot.lock(), Slot::Destroyed)
-    }
-
-    /// Destroys it, whatever runs.
-    pub(crate) async fn end(&self) {
-        let slot = std::mem::replace(&mut *self.slot.lock(), Slot::Destroyed);
-        if let Slot::Live(sandbox) = slot {
-            sandbox.destroy().await;
-        }
-        let snapshots =
-            (std::mem::take(&mut *self.snapshots.lock()), std::mem::take(&mut *self.buried.lock()));
-        if snapshots.0.0.is_some() || !snapshots.1.is_empty() {
-            wardian::drop_aside(snapshots).await;
-        }
-    }
-
-    /// Returns the sandbox; the caller has waited for its turn, so a missing one will not appear by itself.
-    fn sandbox(&self) -> Result<Sandbox, RpcError> {
-        match &*self.slot.lock() {
-            Slot::Live(sandbox) => Ok(sandbox.clone()),
-            Slot::Empty => Err(RpcError::new(INVALID_REQUEST, "the sandbox could not be created")),
-            Slot::Destroyed => Err(wardian::Error::Destroyed.into()),
-            Slot::Offloaded(_) => {
-                Err(RpcError::refused("EBUSY", "EBUSY: the sandbox is offloaded: call rehydrate first"))
-            }
-        }
-    }
-
-    /// Takes a turn for a call that does not wait for runs.
-    pub(crate) fn at_once(self: &Arc<Entry>) -> AtOnce {
-        AtOnce { entry: self.clone(), turn: self.calls.turn() }
-    }
-
-    /// Takes a turn among the runs, after all earlier ones.
-    pub(crate) fn in_turn(self: &Arc<Entry>) -> InTurn {
-        InTurn { entry: self.clone(), calls: Some(self.calls.turn()), turn: self.commands.turn() }
-    }
-
-    /// Adds a run to those that [`Entry::cancel`] can cancel.
-    pub(crate) fn enter_run(self: &Arc<Entry>) -> EnteredRun {
-        let cancel = Arc::new(Notify::new());
-        self.runs.lock().push_back(cancel.clone());
-        EnteredRun { entry: self.clone(), cancel }
-    }
-
-    /// Cancels the first unfinished run; returns `false` if there is none.
-    pub(crate) fn cancel(&self) -> bool {
-        let runs = self.runs.lock();
-        runs.front().inspect(|run| run.notify_one()).is_some()
-    }
-}
-
-/// A call that does not wait for runs, but is still in the order of the lines.
-pub(crate) struct AtOnce {
-    entry: Arc<Entry>,
-    turn: Turn,
-}
-
-impl AtOnce {
-    pub(crate) fn hold(&self) -> Hold {
-        self.turn.hold()
-    }
-
-    /// Waits for its turn.
-    pub(crate) async fn come(&mut self) {
-        self.turn.come().await;
-    }
-
-    pub(crate) async fn sandbox(&mut self) -> Result<Sandbox, RpcError> {
-        self.come().await;
-        self.entry.sandbox()
-    }
-}
-
-/// A run, or a call that waits for runs.
-pub(crate) struct InTurn {
-    entry: Arc<Entry>,
-    /// Earlier file calls are done first; later ones need not wait for this.
-    calls: Option<Turn>,
-    turn: Turn,
-}
-
-impl InTurn {
-    pub(crate) fn hold(&self) -> Hold {
-        self.turn.hold()
-    }
-
-    /// Waits for its turn.
-    pub(crate) async fn come(&mut self) {
-        if let Some(mut calls) = self.calls.take() {
-            calls.come().await;
-        }
-        self.turn.come().await;
-    }
-
-    pub(crate) async fn sandbox(&mut self) -> Result<Sandbox, RpcError> {
-        self.come().await;
-        self.entry.sandbox()
-    }
-
-    pub(crate) fn entry(&self) -> &Arc<Entry> {
-        &self.entry
-    }
-}
-
-/// An unfinished run. Dropping it marks it as finished.
-pub(crate) struct EnteredRun {
-    entry: Arc<Entry>,
-    pub(crate) cancel: Arc<Notify>,
-}
-
-impl Drop for EnteredRun {
-    fn drop(&mut self) {
-        self.entry.runs.lock().retain(|other| !Arc::ptr_eq(other, &self.cancel));
-    }
-}
-
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, RpcError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| RpcError::internal("the request failed: see the server's log"))
-}
-
 fn unknown(id: &str) -> RpcError {
     RpcError::params(format!("Unknown sandboxId: {id}"))
 }
@@ -331,6 +125,7 @@ impl Session {
     pub(crate) fn new(shared: Arc<Shared>, tenant: Tenant, outbox: Outbox) -> Arc<Session> {
         let client = shared.clients.last.fetch_add(1, Ordering::Relaxed) + 1;
         let tenant = Mutex::new(tenant);
+        let (heavy, aside) = (shared.heavy.of_client(), shared.aside.of_client());
         let callbacks = Arc::new(Callbacks::new(outbox.clone(), shared.aside.clone()));
         let line_limit = AtomicUsize::new(LINE_LIMIT);
         let session = Arc::new(Session {
@@ -340,8 +135,8 @@ impl Session {
             outbox,
             callbacks,
             line_limit,
-            heavy: Arc::new(Semaphore::new(1)),
-            aside: Arc::new(Semaphore::new(1)),
+            heavy,
+            aside,
             pool: Mutex::default(),
             table: Mutex::default(),
         });
@@ -363,44 +158,38 @@ impl Session {
         let table = self.table.lock();
         let mut sum = UsageNow::default();
         for entry in table.others.values().chain(&table.root) {
-            if let Slot::Live(sandbox) = &*entry.slot.lock() {
-                let used = sandbox.usage_now();
-                sum.processes += used.processes;
-                sum.memory_bytes += used.memory_bytes;
-            }
+            let used = entry.usage();
+            sum.processes += used.processes;
+            sum.memory_bytes += used.memory_bytes;
         }
         sum
     }
 
     /// Waits for a turn for work that takes long for its size. Whoever has one must not wait for a client.
-    pub(crate) async fn heavy(&self) -> Heavy {
-        let own = self.heavy.clone().acquire_owned().await.ok();
-        (own, self.shared.heavy.clone().acquire_owned().await.ok())
+    pub(crate) async fn heavy(&self) -> Held {
+        self.heavy.take().await
     }
 
-    /// Waits for a turn to read or write a long line or file: that takes as long as it is, so such turns are short, and do
-    /// not wait for the others.
-    pub(crate) async fn line_turn(&self) -> Heavy {
-        let own = self.aside.clone().acquire_owned().await.ok();
-        (own, self.shared.aside.clone().acquire_owned().await.ok())
-    }
-
-    /// Does work on a line on a thread that may block.
-    pub(crate) async fn aside<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, RpcError> {
-        let _turn = self.line_turn().await;
-        blocking(work).await
-    }
-
-    /// Does work that takes long for its size.
+    /// Does such work on a thread that may block.
     pub(crate) async fn heavily<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, RpcError> {
-        let _turn = self.heavy().await;
-        blocking(work).await
+        self.heavy.run(work).await
+    }
+
+    /// Waits for a turn to read or write a long line or file: that takes as long as it is, so such turns are short, and do
+    /// not wait for the others.
+    pub(crate) async fn line_turn(&self) -> Held {
+        self.aside.take().await
+    }
+
+    /// Does such work on a thread that may block.
+    pub(crate) async fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, RpcError> {
+        self.aside.run(work).await
     }
 
     /// Sets how many shells it wants to be kept ready. All sandboxes of the server are of one engine, which keeps as many as

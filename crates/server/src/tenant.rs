@@ -50,6 +50,14 @@ impl Tenant {
     }
 }
 
+/// Returns the directories that tenants have there.
+pub(crate) fn tenants(states: &Path) -> io::Result<Vec<PathBuf>> {
+    match std::fs::read_dir(states.join(TENANTS)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries?.map(|entry| Ok(entry?.path())).collect(),
+    }
+}
+
 /// Creates a directory that only this user can open, if it does not exist.
 pub(crate) fn create_private(directory: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)

@@ -24,10 +24,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::budget::Room;
+use crate::entry::Entry;
 use crate::lane::Hold;
 use crate::params::Params;
 use crate::rpc::{INVALID_REQUEST, METHOD_NOT_FOUND, RpcError};
-use crate::session::{Entry, Session};
+use crate::session::Session;
 
 pub use run::result_object;
 
@@ -141,6 +142,8 @@ pub(crate) fn prepare(
         "sandbox.resume" => suspend::resume(session, params),
         "persistence.export" => persistence::export(session, params),
         "persistence.import" => persistence::import(session, params),
+        "persistence.list" => persistence::list(session, params),
+        "persistence.remove" => persistence::remove(session, params),
         "offload" => storage::offload(session, params),
         "rehydrate" => storage::rehydrate(session, params),
         "shell.history.list" => history::list(session, params),

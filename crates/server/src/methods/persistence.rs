@@ -1,12 +1,9 @@
-//! `persistence.export` and `persistence.import`: a whole sandbox as bytes, in a line or in a file on the server.
+//! `persistence.…`: a whole sandbox as bytes, in a line or in a file on the server.
 
-use std::fs::File;
-use std::io::{Error, Read, Write};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use base64::Engine;
-use tempfile::NamedTempFile;
+use serde_json::json;
 use wardian::{ArchiveError, Error as SandboxError, Sandbox};
 
 use super::{Answer, Job, Prepared, Written, entry, ok};
@@ -14,7 +11,7 @@ use crate::budget::{ANSWER_MAX, LARGE};
 use crate::params::{BASE64, Params};
 use crate::rpc::RpcError;
 use crate::session::Session;
-use crate::tenant::create_private;
+use crate::states::{KeptState, StateFile, States};
 
 pub(super) fn export(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let entry = entry(session, params)?;
@@ -105,68 +102,37 @@ fn in_line(state: &[u8]) -> Vec<u8> {
     json.into_bytes()
 }
 
-/// A file in the server's state directory.
-struct StateFile {
-    directory: PathBuf,
-    name: String,
-}
-
-/// The file that `file` names, if any.
-fn state_file(session: &Session, params: &mut Params) -> Result<Option<StateFile>, RpcError> {
-    let Some(name) = params.string("file")? else { return Ok(None) };
-    let Some(directory) = &session.shared.state_dir else {
+/// Returns the directory of the client's states.
+fn states(session: &Session) -> Result<States, RpcError> {
+    let Some(directory) = &session.shared.states else {
         return Err(RpcError::params("file: the server was started without --state-dir"));
     };
-    let directory = session.tenant().directory(directory)?;
-    // One name, and not a hidden one: those are for files being written.
-    if name.is_empty() || name.starts_with('.') || name.len() > 255 || name.contains(['/', '\0']) {
-        return Err(RpcError::params("file must be a plain file name"));
-    }
-    Ok(Some(StateFile { directory, name }))
+    directory.of(&session.tenant())
 }
 
-impl StateFile {
-    /// Writes all of it or nothing; only this user can read it.
-    async fn write(self, state: Vec<u8>) -> Result<(), RpcError> {
-        self.aside(move |file| {
-            create_private(&file.directory)?;
-            let mut written = NamedTempFile::new_in(&file.directory)?;
-            written.write_all(&state)?;
-            // Before it has its name: a power failure leaves the old state or the new one.
-            written.as_file().sync_all()?;
-            written.persist(file.directory.join(&file.name))?;
-            Ok(())
-        })
-        .await
-    }
+/// Returns the state that `file` names, if any.
+fn state_file(session: &Session, params: &mut Params) -> Result<Option<StateFile>, RpcError> {
+    let Some(name) = params.string("file")? else { return Ok(None) };
+    states(session)?.file(name).map(Some)
+}
 
-    async fn read(self, max: u64) -> Result<Vec<u8>, RpcError> {
-        self.aside(move |file| {
-            let opened = File::open(file.directory.join(&file.name))?;
-            if opened.metadata()?.len() > max {
-                let limits = "what fsLimitBytes and memoryBytes of this sandbox allow";
-                return Err(Error::other(format!("it is longer than {limits}, {max}")));
-            }
-            let mut state = Vec::new();
-            opened.take(max).read_to_end(&mut state)?;
-            Ok(state)
-        })
-        .await
-    }
+/// `persistence.list`: the client's states.
+pub(super) fn list(session: &Session, params: &mut Params) -> Prepared {
+    params.done()?;
+    let states = states(session)?;
+    Job::at_once(None, async move {
+        let describe = |state: KeptState| json!({ "file": state.name, "bytes": state.bytes, "modifiedMs": state.modified_ms });
+        Ok(json!({ "states": states.list().await?.into_iter().map(describe).collect::<Vec<_>>() }))
+    })
+}
 
-    /// Runs disk access where it may block.
-    async fn aside<T: Send + 'static>(
-        self,
-        work: impl FnOnce(&StateFile) -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, RpcError> {
-        let name = self.name.clone();
-        let done = tokio::task::spawn_blocking(move || work(&self)).await;
-        match done.map_err(Error::other).flatten() {
-            Ok(done) => Ok(done),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Err(RpcError::params(format!("file: state {name} not found")))
-            }
-            Err(error) => Err(RpcError::internal(format!("the state {name}: {error}"))),
-        }
-    }
+/// `persistence.remove`: one of them is deleted.
+pub(super) fn remove(session: &Session, params: &mut Params) -> Prepared {
+    let name = params.required_string("file")?;
+    params.done()?;
+    let file = states(session)?.file(name)?;
+    Job::at_once(None, async move {
+        file.remove().await?;
+        ok()
+    })
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use wardian::{Error, Input, Python, PythonResult, PythonValue, RunResult};
+use wardian::{Input, Python, PythonResult, PythonValue};
 
-use super::run::{Shape, Told, object};
-use super::{Job, Prepared, entry};
+use super::run::{Shape, Told, in_turn, object};
+use super::{Prepared, entry};
 use crate::params::Params;
 use crate::session::Session;
 
@@ -25,32 +25,22 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
     let shape = Shape::of(params)?;
     let stream = Told::of(session, id, params, shape.encoding)?;
     params.done()?;
-    let (mut turn, entered, session) = (entry.in_turn(), entry.enter_run(), session.clone());
-    let python = python.cancelled_by(entered.cancel.clone());
-    Job::in_turn(turn.hold(), async move {
-        let result = match (turn.sandbox().await, stream) {
-            // Whether it had begun when its sandbox was ended makes no difference.
-            (Err(_), _) if turn.entry().is_destroyed() => Err(Error::Destroyed),
-            (Err(error), _) => return Err(error),
-            (Ok(sandbox), Some(told)) => {
-                let start = |listener| sandbox.python_with(python.on_output(listener));
-                match told.listen(start).await {
-                    (Ok(PythonResult { run, value, displays, error, truncated }), heard) => {
-                        let run = told.complete(run, heard).await;
-                        Ok(PythonResult { run, value, displays, error, truncated })
-                    }
-                    (Err(error), _) => Err(error),
-                }
+    let session = session.clone();
+    in_turn(&entry, shape, move |sandbox, entered| async move {
+        let python = python.cancelled_by(entered.cancel.clone());
+        let result = match stream {
+            Some(told) => {
+                let (result, heard) =
+                    told.listen(|listener| sandbox.python_with(python.on_output(listener))).await;
+                let PythonResult { run, value, displays, error, truncated } = result?;
+                let run = told.complete(run, heard).await;
+                PythonResult { run, value, displays, error, truncated }
             }
-            (Ok(sandbox), None) => sandbox.python_with(python).await,
+            None => sandbox.python_with(python).await?,
         };
         drop(entered);
-        match result {
-            // What is shown can be as long as the output: not on a thread that others wait for.
-            Ok(result) => session.aside(move || answer(&result, shape)).await,
-            Err(Error::Destroyed) => Ok(object(&RunResult::cancelled(), shape)),
-            Err(error) => Err(error.into()),
-        }
+        // What is shown can be as long as the output: not on a thread that others wait for.
+        Ok(session.aside(move || answer(&result, shape)).await)
     })
 }
 

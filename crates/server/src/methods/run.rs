@@ -11,6 +11,7 @@ use wardian::{
 
 use super::{Job, Outcome, Prepared, alone, entry};
 use crate::budget::LARGE;
+use crate::entry::{EnteredRun, Entry};
 use crate::outbox::Outbox;
 use crate::params::{Params, encode, text};
 use crate::rpc::{self, RpcError};
@@ -61,23 +62,41 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
     let shape = Shape::of(params)?;
     let stream = Told::of(session, id, params, shape.encoding)?;
     params.done()?;
-    let (mut turn, entered, session) = (entry.in_turn(), entry.enter_run(), session.clone());
-    let run = run.cancelled_by(entered.cancel.clone());
-    Job::in_turn(turn.hold(), async move {
-        let result = match (turn.sandbox().await, stream) {
-            // Whether it had begun when its sandbox was ended makes no difference.
-            (Err(_), _) if turn.entry().is_destroyed() => Err(Error::Destroyed),
-            (Err(error), _) => return Err(error),
-            (Ok(sandbox), Some(stream)) => stream.run(&sandbox, run).await,
-            (Ok(sandbox), None) => sandbox.run_with(run).await,
+    let session = session.clone();
+    in_turn(&entry, shape, move |sandbox, entered| async move {
+        let run = run.cancelled_by(entered.cancel.clone());
+        let result = match stream {
+            Some(stream) => stream.run(&sandbox, run).await?,
+            None => sandbox.run_with(run).await?,
         };
         drop(entered);
-        match result {
-            // Text is checked byte by byte: not on a thread that others wait for.
-            Ok(result) if result.stdout.len() + result.stderr.len() > LARGE => {
-                session.aside(move || object(&result, shape)).await
-            }
-            Ok(result) => Ok(object(&result, shape)),
+        // Text is checked byte by byte: not on a thread that others wait for.
+        let long = result.stdout.len() + result.stderr.len() > LARGE;
+        Ok(if long {
+            session.aside(move || object(&result, shape)).await
+        } else {
+            Ok(object(&result, shape))
+        })
+    })
+}
+
+/// Runs something when it is its turn among the runs of a sandbox, and answers its result. Until `work` drops the second
+/// of its arguments, the run can be cancelled.
+pub(super) fn in_turn<F: Future<Output = Result<Outcome, Error>> + Send>(
+    entry: &Arc<Entry>,
+    shape: Shape,
+    work: impl FnOnce(Sandbox, EnteredRun) -> F + Send + 'static,
+) -> Prepared {
+    let (mut turn, entered) = (entry.in_turn(), entry.enter_run());
+    Job::in_turn(turn.hold(), async move {
+        let done = match turn.sandbox().await {
+            Ok(sandbox) => work(sandbox, entered).await,
+            // Whether it had begun when its sandbox was ended makes no difference.
+            Err(_) if turn.entry().is_destroyed() => Err(Error::Destroyed),
+            Err(error) => return Err(error),
+        };
+        match done {
+            Ok(answer) => answer,
             Err(Error::Destroyed) => Ok(object(&RunResult::cancelled(), shape)),
             Err(error) => Err(error.into()),
         }

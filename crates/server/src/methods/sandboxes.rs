@@ -6,9 +6,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use super::{Job, Prepared, Written, alone, entry, ok};
+use crate::entry::{Entry, Origin};
 use crate::params::Params;
 use crate::rpc::{INVALID_REQUEST, RpcError};
-use crate::session::{Entry, Origin, Session};
+use crate::session::Session;
 
 /// The longest label: it is kept for as long as its sandbox is.
 const LABEL_MAX: usize = 256;

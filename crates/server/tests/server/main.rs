@@ -10,5 +10,6 @@ mod order;
 mod outcomes;
 mod sizes;
 mod socket;
+mod states;
 mod support;
 mod table;

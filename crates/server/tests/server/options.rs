@@ -82,13 +82,16 @@ async fn every_method_refuses_what_it_does_not_know() {
     for method in &methods {
         let params = json!({
             "command": "echo", "code": "1", "path": "/tmp/x", "data": "", "name": "A", "value": "b", "files": {}, "id": "1",
-            "sandboxId": null, "surprise": 1,
+            "file": "f", "sandboxId": null, "surprise": 1,
         });
         let taken = params_of(method);
         let mut given = params.as_object().unwrap().clone();
         given.retain(|name, _| taken.contains(&name.as_str()) || name == "sandboxId" || name == "surprise");
         if matches!(method.as_str(), "sandbox.destroy" | "sandbox.remove") {
             given.insert("sandboxId".into(), json!("1"));
+        }
+        if matches!(method.as_str(), "persistence.list" | "persistence.remove") {
+            given.remove("sandboxId");
         }
         let (code, message) = client.failure(method, given.into()).await;
         assert_eq!((code, message.as_str()), (-32602, "Unknown param: surprise"), "{method}");
@@ -107,6 +110,7 @@ fn params_of(method: &str) -> &'static [&'static str] {
         "mount" => &["path", "files"],
         "snapshot.restore" => &["id"],
         "persistence.import" => &["data"],
+        "persistence.remove" => &["file"],
         method if method.starts_with("files.") => &["path"],
         _ => &[],
     }

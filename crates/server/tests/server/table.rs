@@ -10,7 +10,7 @@ use crate::support::{Client, base64};
 /// A request's method and params, and the answer's `result` or `error`.
 type Row = (&'static str, Value, Value);
 
-fn ok() -> Value {
+pub(crate) fn ok() -> Value {
     json!({ "result": { "ok": true } })
 }
 
@@ -18,7 +18,7 @@ fn result(result: Value) -> Value {
     json!({ "result": result })
 }
 
-fn error(code: i64, message: &str) -> Value {
+pub(crate) fn error(code: i64, message: &str) -> Value {
     json!({ "error": { "code": code, "message": message } })
 }
 
@@ -40,7 +40,7 @@ fn matches(found: &Value, expected: &Value) -> bool {
     }
 }
 
-async fn check(client: &mut Client, rows: Vec<Row>) {
+pub(crate) async fn check(client: &mut Client, rows: Vec<Row>) {
     for (method, params, expected) in rows {
         let mut answer = client.ask(method, params.clone()).await;
         let members = answer.as_object_mut().expect("an object");
@@ -502,50 +502,6 @@ async fn the_options_of_create() {
         let run = json!({ "command": "cat /m/f; echo $A", "sandboxId": id });
         assert_eq!(client.call("run", run).await["stdout"], "xgiv");
     }
-}
-
-#[tokio::test]
-async fn states() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut client =
-        Client::new(Options { state_dir: Some(directory.path().to_owned()), ..Options::default() });
-    client.call("create", json!({})).await;
-    client.stdout("x=exported; echo data > f").await;
-    let data = client.call("persistence.export", json!({})).await["data"].clone();
-    assert_eq!(
-        client.call("persistence.export", json!({ "file": "one.state" })).await,
-        json!({ "ok": true })
-    );
-    for params in [json!({ "data": data }), json!({ "file": "one.state" })] {
-        client.stdout("x=changed; rm -f f").await;
-        assert_eq!(client.call("persistence.import", params).await, json!({ "ok": true }));
-        assert_eq!(client.stdout("echo $x; cat f").await, "exported\ndata\n");
-    }
-    // Into another server, and nothing of a damaged one.
-    let mut other = Client::created(json!({})).await;
-    other.call("persistence.import", json!({ "data": data })).await;
-    assert_eq!(other.stdout("echo $x; cat f").await, "exported\ndata\n");
-    let rows = vec![
-        ("persistence.import", json!({}), error(-32602, "Missing required param: data")),
-        ("persistence.import", json!({ "data": base64("no") }), error(-32602, "not an archive of a sandbox")),
-        (
-            "persistence.import",
-            json!({ "data": "", "file": "one.state" }),
-            error(-32602, "data and file cannot both be given"),
-        ),
-        ("persistence.import", json!({ "file": "two" }), error(-32602, "file: state two not found")),
-        ("persistence.export", json!({ "file": "../one" }), error(-32602, "file must be a plain file name")),
-        ("persistence.export", json!({ "file": ".." }), error(-32602, "file must be a plain file name")),
-        ("persistence.export", json!({ "file": "" }), error(-32602, "file must be a plain file name")),
-        ("persistence.export", json!({ "file": 1 }), error(-32602, "file must be a string")),
-    ];
-    check(&mut client, rows).await;
-    assert_eq!(client.stdout("echo $x").await, "exported\n");
-    let without = "file: the server was started without --state-dir";
-    check(&mut other, vec![("persistence.export", json!({ "file": "one" }), error(-32602, without))]).await;
-    let names: Vec<_> =
-        std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(names, ["one.state"]);
 }
 
 #[tokio::test]

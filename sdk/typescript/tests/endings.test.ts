@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process";
 import { execPath, kill } from "node:process";
 import { test } from "node:test";
 
-import { Sandbox, SandboxClosedError, ServerDiedError } from "../src/index.js";
+import { Sandbox, SandboxClosedError, ServerDiedError } from "wardian";
 import { fakeServer, until } from "./shared.js";
 
 function lives(pid: number): boolean {
@@ -104,7 +104,7 @@ test("a program that cannot be started", async () => {
 });
 
 test("an idle sandbox does not keep Node alive, and its server ends with it", () => {
-  const index = new URL("../src/index.js", import.meta.url).href;
+  const index = import.meta.resolve("wardian");
   const code = `
     import { Sandbox } from ${JSON.stringify(index)};
     const sandbox = await Sandbox.create();

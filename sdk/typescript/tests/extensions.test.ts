@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Sandbox } from "../src/index.js";
+import { Sandbox } from "wardian";
 
 test("functions are commands", async () => {
   const sandbox: Sandbox = await Sandbox.create({

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { env } from "node:process";
 import { after, before, test } from "node:test";
 
-import { InvalidRequestError, readDirectory, RequestTooLargeError, Sandbox, SandboxError } from "../src/index.js";
+import { InvalidRequestError, readDirectory, RequestTooLargeError, Sandbox, SandboxError } from "wardian";
 import { directory, until } from "./shared.js";
 
 let sandbox: Sandbox;

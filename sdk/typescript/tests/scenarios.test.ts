@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { Sandbox, SandboxError, type MountEntry, type PythonResult, type RunResult } from "../src/index.js";
+import { Sandbox, SandboxError, type MountEntry, type PythonResult, type RunResult } from "wardian";
 import { ROOT } from "./shared.js";
 
 const SCENARIOS = join(ROOT, "sdk/scenarios");

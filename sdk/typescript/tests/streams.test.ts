@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { Sandbox, type Piece } from "../src/index.js";
+import { Sandbox, type Piece } from "wardian";
 import { fakeServer } from "./shared.js";
 
 let sandbox: Sandbox;

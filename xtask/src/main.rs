@@ -5,6 +5,7 @@ mod cpython;
 mod fuzz;
 mod guests;
 mod manifest;
+mod npm;
 mod pages;
 mod promises;
 mod python;
@@ -32,6 +33,8 @@ cargo xtask CHORE
   test                       everything that must pass before a change goes in
   wheel                      the Python package with the program in it, into target/wheel
   python                     the Python package's tests, with the wheel in a fresh environment
+  npm                        the TypeScript package, and one with the program in it, into target/npm
+  node                       the TypeScript package's types, tests and examples
   bench [core|shell|sandbox|tools|userland|vfs]
                              measure, against native in the same run, into bench/results
   soak [vfs|apply|kernel|sandbox]
@@ -60,6 +63,8 @@ fn main() -> ExitCode {
         "test" => test::main(&rest),
         "wheel" => wheel::main(&rest),
         "python" => python::main(&rest),
+        "npm" => npm::main(&rest),
+        "node" => npm::test(&rest),
         "bench" => bench::main(&rest),
         "soak" => soak::main(&rest),
         "fuzz" => fuzz::main(&rest),

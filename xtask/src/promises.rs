@@ -32,6 +32,7 @@ mod tests {
             "guests/toolkit/src" => "guests/toolkit/src",
             "guests/tools" => "guests/tools/tests",
             "sdk/python" => "sdk/python/tests",
+            "sdk/typescript" => "sdk/typescript/tests",
             other => panic!("SPECIFICATION.md speaks of tests in '{other}'"),
         }
     }
@@ -40,10 +41,15 @@ mod tests {
     fn exists(directory: &Path, test: &str) -> bool {
         let (module, name) = test.rsplit_once("::").unwrap_or((test, "*"));
         let file = directory.join(module.replace("::", "/"));
-        // Rust's tests, or Python's.
-        [("rs", "fn"), ("py", "def")].iter().any(|(extension, keyword)| {
+        // Rust's tests, Python's, or TypeScript's, which are named by a sentence.
+        let written = [
+            ("rs", format!("fn {name}(")),
+            ("py", format!("def {name}(")),
+            ("test.ts", format!("test(\"{name}\"")),
+        ];
+        written.iter().any(|(extension, test)| {
             let source = fs::read_to_string(file.with_extension(extension));
-            source.is_ok_and(|source| name == "*" || source.contains(&format!("{keyword} {name}(")))
+            source.is_ok_and(|source| name == "*" || source.contains(test))
         })
     }
 

@@ -28,6 +28,7 @@ pub fn main(arguments: &[String]) -> Result<()> {
     crate::torture::main(&["--minutes".to_owned(), "2".to_owned()])?;
     // The tests above have built the program.
     crate::python::check()?;
+    crate::npm::check()?;
     println!("==> all passed");
     Ok(())
 }

@@ -49,12 +49,13 @@ pub fn pack() -> Result<PathBuf> {
     Ok(path)
 }
 
-fn target() -> PathBuf {
+/// Where cargo puts what it builds.
+pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::root().join("target"), PathBuf::from)
 }
 
 /// The program without its symbols, which are more than half of it.
-fn stripped(program: &Path, copy: &Path) -> Result<Vec<u8>> {
+pub fn stripped(program: &Path, copy: &Path) -> Result<Vec<u8>> {
     crate::run(Command::new("strip").arg("-o").arg(copy).arg(program))?;
     let bytes = fs::read(copy)?;
     fs::remove_file(copy)?;

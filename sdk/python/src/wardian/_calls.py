@@ -210,7 +210,10 @@ def list_sandboxes() -> Call[List[SandboxInfo]]:
     """Lists the sandboxes."""
 
     def read(result: Any) -> List[SandboxInfo]:
-        return [SandboxInfo(_get(one, "sandboxId", str), one.get("label") or "", one["createdAt"]) for one in result]
+        return [
+            SandboxInfo(_get(one, "sandboxId", str), one.get("label") or "", _get(one, "createdAt", str))
+            for one in result
+        ]
 
     return Call("sandbox.list", {}, read)
 

@@ -147,5 +147,5 @@ class SandboxInfo:
 
     id: str
     label: str
-    #: When it was made, as the server tells it.
-    created_at: float
+    #: When it was made, in ISO 8601, as the server tells it.
+    created_at: str

@@ -1,0 +1,117 @@
+/** The options of a new sandbox. Anything left out has the server's default. */
+
+import { checkKeys, milliseconds } from "./check.js";
+import { encodeMount, type MountFiles } from "./content.js";
+import type { Extensions } from "./extensions.js";
+import type { Storage } from "./storage.js";
+
+/** The largest line a server can be told to accept, and what it is told: the client is not the one to guard against. */
+const RPC_BYTES = 128 << 20;
+
+/** The limits of a sandbox. */
+export interface Limits {
+  readonly stdoutBytes?: number;
+  readonly stderrBytes?: number;
+  readonly commandBytes?: number;
+  readonly fileCount?: number;
+  readonly rpcBytes?: number;
+  readonly memoryBytes?: number;
+  readonly processes?: number;
+  readonly openFiles?: number;
+}
+
+/** Files to mount at a path. They are in memory; `readDirectory` reads them from the host. */
+export interface Mount {
+  readonly path: string;
+  readonly files: MountFiles;
+  /** Whether the sandbox may change what it sees. What it writes stays in the sandbox. */
+  readonly writable?: boolean;
+}
+
+/** What `Sandbox.create` takes. */
+export interface SandboxOptions {
+  /** How long a command may run, unless it is given a timeout of its own; 0 or `Infinity` for no limit. */
+  readonly timeoutMs?: number;
+  /** How many bytes its files may have. */
+  readonly fsLimitBytes?: number;
+  readonly limits?: Limits;
+  readonly mounts?: readonly Mount[];
+  /** The shell's variables. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Your functions as commands. */
+  readonly extensions?: Extensions;
+  /** The programs and builtins that may run; without it, all. */
+  readonly toolAllowlist?: readonly string[];
+  /** How many shells the server keeps warm. */
+  readonly pool?: { readonly minSize: number; readonly maxSize: number };
+  /** From 0 to 19: a smaller share of the CPU. */
+  readonly nice?: number;
+  /** Where the shell starts. */
+  readonly cwd?: string;
+  /** Absolute paths outside of which everything is read-only. */
+  readonly writablePaths?: readonly string[];
+  /** Whether the files of a command that is killed are kept or restored. */
+  readonly onKill?: "keep" | "rollback";
+  /** Directories where Python looks first. */
+  readonly pythonPath?: readonly string[];
+  /** Where `offload` puts the state. */
+  readonly storage?: Storage;
+  /** The Unix socket of a running `wardian serve --socket`, instead of a server of its own. */
+  readonly socket?: string;
+  /** With `socket`: a secret of 16 to 256 bytes that makes state files this client's own. */
+  readonly stateToken?: string;
+  /** The directory for state files, of a server of its own. */
+  readonly stateDir?: string;
+  /** The `wardian` program. */
+  readonly binary?: string;
+  /** Receives the lines of the server's log. */
+  readonly onLog?: (line: string) => void;
+  /** Gives up the creation. */
+  readonly signal?: AbortSignal;
+}
+
+const LIMITS = ["stdoutBytes", "stderrBytes", "commandBytes", "fileCount", "rpcBytes", "memoryBytes", "processes", "openFiles"];
+const OPTIONS = [
+  ...["timeoutMs", "fsLimitBytes", "limits", "mounts", "env", "extensions", "toolAllowlist", "pool", "nice", "cwd"],
+  ...["writablePaths", "onKill", "pythonPath", "storage", "socket", "stateToken", "stateDir", "binary", "onLog", "signal"],
+];
+
+/** @internal */
+export function checkOptions(options: SandboxOptions): void {
+  checkKeys("Sandbox.create", options, OPTIONS);
+  checkKeys("limits", options.limits, LIMITS);
+  checkKeys("pool", options.pool, ["minSize", "maxSize"]);
+  for (const mount of options.mounts ?? []) checkKeys("mounts", mount, ["path", "files", "writable"]);
+  for (const own of ["stateDir", "binary", "onLog"] as const) {
+    if (options.socket !== undefined && options[own] !== undefined) {
+      throw new TypeError(`'${own}' is for a server of its own and cannot be combined with 'socket'`);
+    }
+  }
+  if (options.stateToken !== undefined && options.socket === undefined) {
+    throw new TypeError("'stateToken' is for a server with many clients: it needs 'socket'");
+  }
+}
+
+/**
+ * Returns the params of `create`. What is undefined is left out of the JSON.
+ * @internal
+ */
+export function createParams(options: SandboxOptions, extensions: object[]): Record<string, unknown> & { limits: { rpcBytes: number } } {
+  return {
+    timeoutMs: milliseconds(options.timeoutMs),
+    fsLimitBytes: options.fsLimitBytes,
+    limits: { ...options.limits, rpcBytes: options.limits?.rpcBytes ?? RPC_BYTES },
+    mounts: options.mounts?.map((mount) => ({ ...mount, files: encodeMount(mount.files) })),
+    env: options.env,
+    extensions: extensions.length === 0 ? undefined : extensions,
+    security: options.toolAllowlist === undefined ? undefined : { toolAllowlist: options.toolAllowlist },
+    pool: options.pool,
+    nice: options.nice,
+    cwd: options.cwd,
+    writablePaths: options.writablePaths,
+    onKill: options.onKill,
+    pythonPath: options.pythonPath,
+    storage: options.storage === undefined ? undefined : true,
+    stateToken: options.stateToken,
+  };
+}

@@ -7,6 +7,7 @@ use wardian_vfs::{Caller, Errno, FileKind, Handle, OpenFlags, Result, Seek, Tree
 
 use crate::memory::image::Image;
 use crate::memory::pages::Page;
+use crate::net::Shape;
 use crate::signal::Signals;
 use crate::stream::Standard;
 use crate::strings::Strings;
@@ -53,6 +54,8 @@ pub(crate) enum Resting {
     Stream(Standard),
     /// The end of a pipe; its other end stays with the original.
     Pipe { reads: bool, writes: bool },
+    /// A socket; its other end stays with the original.
+    Socket(Shape),
 }
 
 impl AtRest {
@@ -74,7 +77,7 @@ impl AtRest {
     fn names(&self) -> impl Iterator<Item = &[u8]> {
         let files = self.fds.iter().filter_map(|(_, fd)| match &fd.what {
             Resting::File { name, .. } => Some(&**name),
-            Resting::Stream(_) | Resting::Pipe { .. } => None,
+            Resting::Stream(_) | Resting::Pipe { .. } | Resting::Socket(_) => None,
         });
         std::iter::once(&*self.cwd_name).chain(files)
     }
@@ -84,7 +87,7 @@ impl AtRest {
         let mut seen = HashSet::new();
         self.fds.iter().filter_map(move |(_, fd)| match &fd.what {
             Resting::File { description, handle, .. } => seen.insert(*description).then_some(handle),
-            Resting::Stream(_) | Resting::Pipe { .. } => None,
+            Resting::Stream(_) | Resting::Pipe { .. } | Resting::Socket(_) => None,
         })
     }
 
@@ -155,6 +158,8 @@ pub enum PackedFile {
         /// Whether it is writable.
         writes: bool,
     },
+    /// A socket, as a number that says what kind it was.
+    Socket(u8),
 }
 
 /// Where an open file is.
@@ -214,6 +219,7 @@ impl RestingFd {
         let what = match &self.what {
             Resting::Stream(which) => PackedFile::Stream(*which as u8),
             Resting::Pipe { reads, writes } => PackedFile::Pipe { reads: *reads, writes: *writes },
+            Resting::Socket(shape) => PackedFile::Socket(shape.to_number()),
             Resting::File { description, handle, name } => PackedFile::File {
                 description: *description,
                 flags: handle.flags().bits(),
@@ -253,6 +259,7 @@ impl PackedFile {
             PackedFile::Stream(2) => Resting::Stream(Standard::Error),
             PackedFile::Stream(_) => return Err(Errno::EINVAL),
             PackedFile::Pipe { reads, writes } => Resting::Pipe { reads, writes },
+            PackedFile::Socket(number) => Resting::Socket(Shape::from_number(number).ok_or(Errno::EINVAL)?),
             PackedFile::File { description, flags, offset, place } => {
                 if let std::collections::btree_map::Entry::Vacant(vacant) = opened.entry(description) {
                     let (mut handle, name) = reopen(tree, flags, place)?;

@@ -7,6 +7,7 @@ use wardian_vfs::{Errno, Handle, Place, Result};
 
 use crate::input::Input;
 use crate::limits::{Charge, Meter};
+use crate::net::{Socket, SocketFd};
 use crate::outlet::Outlet;
 use crate::pipe::{Pipe, PipeReader, PipeWriter};
 use crate::run::Run;
@@ -29,6 +30,8 @@ pub(crate) enum OpenFile {
     Output(Arc<Outlet>, Standard),
     /// A run's terminal, in place of one of its streams.
     Terminal(Arc<Terminal>, Standard),
+    /// A socket.
+    Socket(SocketFd),
 }
 
 impl OpenFile {
@@ -49,6 +52,7 @@ impl OpenFile {
                 reader.set_nonblocking(value);
                 writer.set_nonblocking(value);
             }
+            OpenFile::Socket(socket) => socket.socket().set_nonblocking(value),
             // A program that asks a run's stream not to wait must not believe it got that.
             OpenFile::Input(_) | OpenFile::Output(..) | OpenFile::Terminal(..) if value => {
                 return Err(Errno::ENOTSUP);
@@ -58,12 +62,24 @@ impl OpenFile {
         Ok(())
     }
 
+    /// The socket that it is.
+    pub(crate) fn socket(&self) -> Option<&Arc<Socket>> {
+        match self {
+            OpenFile::Socket(socket) => Some(socket.socket()),
+            _ => None,
+        }
+    }
+
     /// The pipe whose end it is.
     pub(crate) fn pipe(&self) -> Option<&Arc<Pipe>> {
         match self {
             OpenFile::Reader(reader) | OpenFile::Both(reader, _) => Some(reader.pipe()),
             OpenFile::Writer(writer) => Some(writer.pipe()),
-            OpenFile::Tree(_) | OpenFile::Input(_) | OpenFile::Output(..) | OpenFile::Terminal(..) => None,
+            OpenFile::Tree(_)
+            | OpenFile::Input(_)
+            | OpenFile::Output(..)
+            | OpenFile::Terminal(..)
+            | OpenFile::Socket(_) => None,
         }
     }
 }

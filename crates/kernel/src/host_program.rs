@@ -18,6 +18,7 @@ use crate::fd::OpenFile;
 use crate::io::write_file;
 use crate::limits::Charge;
 use crate::machine::Machine;
+use crate::net::Flags;
 use crate::proc::{Process, Status};
 use crate::signal::{SIGABRT, SIGKILL};
 use crate::spawn::Request;
@@ -85,6 +86,9 @@ impl HostInput {
             OpenFile::Reader(pipe) | OpenFile::Both(pipe, _) => pipe.read(&mut data).await?,
             OpenFile::Input(input) => input.read(&mut data).await?,
             OpenFile::Terminal(tty, _) => tty.read(machine, process, &mut data).await?,
+            OpenFile::Socket(socket) => {
+                socket.socket().receive(process, &mut data, Flags::default()).await?.count
+            }
             OpenFile::Writer(_) | OpenFile::Output(..) => return Err(Errno::EBADF),
         };
         process.run().count_read(count);

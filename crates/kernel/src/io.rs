@@ -9,6 +9,7 @@ use crate::fd::{OpenFile, TreeFile};
 use crate::instance::Stop;
 use crate::limits::SCRATCH;
 use crate::machine::Machine;
+use crate::net::{Flags, Kind, SocketFd};
 use crate::pause::pause;
 use crate::pipe::PipeWriter;
 use crate::proc::Process;
@@ -67,6 +68,10 @@ impl Call<'_> {
                 None if pipe.is_nonblocking() || !may_wait => return Err(Errno::EAGAIN),
                 None => process.interruptible(pipe.read(buf)).await?,
             },
+            OpenFile::Socket(socket) => {
+                let flags = Flags { dont_wait: !may_wait, ..Flags::default() };
+                socket.socket().receive(&process, buf, flags).await?.count
+            }
             OpenFile::Input(_) | OpenFile::Terminal(..) if !may_wait => return Err(Errno::EAGAIN),
             OpenFile::Input(input) => {
                 let most = buf.len().min(STREAM_CHUNK);
@@ -88,7 +93,7 @@ impl Call<'_> {
         self.account(written).await
     }
 
-    async fn account(&self, written: Result<usize>) -> Outcome<usize> {
+    pub(crate) async fn account(&self, written: Result<usize>) -> Outcome<usize> {
         match self.noted(written).await {
             Ok(n) => {
                 self.process().run.lock().count_written(n);
@@ -213,6 +218,7 @@ pub(crate) async fn write_file(
             process.interruptible(outlet.write(which.stream(), data)).await
         }
         OpenFile::Terminal(tty, _) => process.interruptible(tty.write(machine, process, data)).await,
+        OpenFile::Socket(socket) => write_socket(process, socket, data).await,
         OpenFile::Reader(_) | OpenFile::Input(_) => Err(Errno::EBADF),
     }
 }
@@ -237,6 +243,18 @@ async fn write_pipe(process: &Process, pipe: &PipeWriter, data: &[u8]) -> Result
         Err(errno) if written == 0 => Err(errno),
         _ => Ok(written),
     }
+}
+
+async fn write_socket(process: &Process, socket: &SocketFd, data: &[u8]) -> Result<usize> {
+    let socket = socket.socket();
+    let sent = match socket.kind() {
+        Kind::Stream => socket.send(process, data, Flags::default(), None).await,
+        Kind::Datagram => socket.send_datagram(process, data, Flags::default(), None, None).await,
+    };
+    if sent == Err(Errno::ENOBUFS) || socket.is_starved() {
+        process.run().hit("memoryBytes");
+    }
+    sent
 }
 
 /// Returns the part of a write that keeps a file within the process's limit; EFBIG if that is nothing.
@@ -343,6 +361,11 @@ pub(crate) fn describe(file: &Arc<OpenFile>) -> Result<(FileKind, OpenFlags)> {
         OpenFile::Both(pipe, _) => (OpenFlags::READ | OpenFlags::WRITE, pipe.is_nonblocking()),
         OpenFile::Input(_) => (OpenFlags::READ, false),
         OpenFile::Output(..) => (OpenFlags::WRITE, false),
+        OpenFile::Socket(socket) => {
+            let mut flags = OpenFlags::READ | OpenFlags::WRITE;
+            flags.set(OpenFlags::NONBLOCK, socket.socket().is_nonblocking());
+            return Ok((FileKind::Socket, flags));
+        }
         OpenFile::Terminal(..) => {
             return Ok((FileKind::Device(Device::Tty), OpenFlags::READ | OpenFlags::WRITE));
         }

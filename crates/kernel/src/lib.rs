@@ -15,7 +15,7 @@
 //! (`docs/abi.md`).
 //!
 //! Reading order: `kernel`, `machine`, `proc`, `task`, `schedule`; then what a process does: `spawn`, `fork`, `wait`,
-//! `signal`, `fd`, `pipe`, `tty`, `open`, `io`; where programs come from: `user_program`, `admit`, `compiler`, `reexec`,
+//! `signal`, `fd`, `pipe`, `net`, `tty`, `open`, `io`; where programs come from: `user_program`, `admit`, `compiler`, `reexec`,
 //! `program_cache`; then `memory`, `at_rest` and `session`; `wasi` and `sys` are the system calls
 //! themselves.
 
@@ -46,6 +46,7 @@ mod kernel;
 mod limits;
 mod machine;
 mod memory;
+mod net;
 mod open;
 mod order;
 mod outlet;
@@ -95,6 +96,7 @@ pub use machine::{Census, HostPrograms, Machine, Rules};
 pub use memory::image::Image;
 pub use memory::pages::Page;
 pub use memory::trim::tune_allocator;
+pub use net::{Destination, HostStream, Outside, OutsideConnection, OutsideHost, Serve};
 pub use order::{Order, Part, Stream};
 pub use preparing::preparing;
 pub use proc::{Pid, Status};

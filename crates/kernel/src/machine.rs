@@ -14,6 +14,7 @@ use crate::gate::Gate;
 use crate::host_program::HostProgram;
 use crate::kernel::{Kernel, KernelInner};
 use crate::limits::{Limits, Meter};
+use crate::net::{HostStream, Network, Outside};
 use crate::pipe::Pipe;
 use crate::proc::{Entry, Life, Pid, Process, Status, Table};
 use crate::procfs::{self, ProcFs};
@@ -41,6 +42,7 @@ pub struct Machine {
     fifos: Mutex<HashMap<u64, Weak<Pipe>>>,
     /// One program is compiled at a time.
     compiling: Arc<Semaphore>,
+    network: Arc<Network>,
     membership: Mutex<Option<Membership>>,
 }
 
@@ -63,6 +65,8 @@ pub struct Rules {
     pub spares: Option<Arc<Spares>>,
     /// The owner of compiled programs: machines built with a clone of these rules share them.
     pub family: Arc<Family>,
+    /// Where connections go that leave the sandbox; without one there are none.
+    pub outside: Option<Arc<dyn Outside>>,
 }
 
 /// What is alive in a machine, for tests and statistics.
@@ -96,6 +100,8 @@ impl Machine {
             let gate = Arc::new(Gate::new(rules.nice, kernel.inner().turns()));
             let membership = Membership::new(&rules.family, kernel.inner());
             let meter = Arc::new(Meter::within(kernel.inner().memory().cloned(), limits.memory_bytes));
+            let runtime = kernel.inner().runtime().handle().clone();
+            let network = Network::new(meter.clone(), rules.outside.clone(), runtime);
             Machine {
                 kernel: kernel.inner().clone(),
                 tree: TreeLock::new(tree),
@@ -107,6 +113,7 @@ impl Machine {
                 gate,
                 fifos: Mutex::default(),
                 compiling: Arc::new(Semaphore::new(1)),
+                network,
                 membership: Mutex::new(Some(membership)),
             }
         })
@@ -154,6 +161,16 @@ impl Machine {
 
     pub(crate) fn meter(&self) -> &Arc<Meter> {
         &self.meter
+    }
+
+    pub(crate) fn network(&self) -> &Arc<Network> {
+        &self.network
+    }
+
+    /// Connects to a TCP port that one of its processes listens at, as a client on its loopback network. Waits while the
+    /// listener has too many connections to accept; returns ECONNREFUSED if no process listens.
+    pub async fn connect(&self, port: u16) -> Result<HostStream> {
+        self.network.connect_host(port).await
     }
 
     pub(crate) fn table(&self) -> parking_lot::MutexGuard<'_, Table> {
@@ -424,6 +441,7 @@ impl Machine {
     pub fn close(&self) {
         self.table().close();
         self.kill_all();
+        self.network.close();
         let membership = self.membership.lock().take();
         drop(membership);
     }
@@ -440,6 +458,7 @@ impl Machine {
 /// Dropping a tree of many files takes long, and freed memory is returned to the system.
 impl Drop for Machine {
     fn drop(&mut self) {
+        self.network.close();
         let many = self.tree.try_lock().is_none_or(|tree| tree.usage().inodes > FILES_AT_ONCE);
         if many {
             self.kernel.take_down(self.tree.clone());

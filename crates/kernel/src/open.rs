@@ -37,6 +37,10 @@ impl Call<'_> {
         let (handle, name) = self.noted(opened).await?;
         let entry = match handle.kind() {
             FileKind::Fifo => self.open_fifo(handle, name).await?,
+            FileKind::Socket => {
+                self.machine().tree().await.close(handle);
+                return Err(Errno::ENXIO);
+            }
             FileKind::Symlink => self.open_descriptor(handle, flags).await?,
             FileKind::Device(Device::Tty) => self.open_terminal(handle).await?,
             _ => {
@@ -70,6 +74,7 @@ impl Call<'_> {
                 let wanted = flags & (OpenFlags::READ | OpenFlags::WRITE);
                 if open.contains(wanted) { Ok(Fd { cloexec: false, ..entry }) } else { Err(Errno::EACCES) }
             }
+            OpenFile::Socket(_) => Err(Errno::ENXIO),
             OpenFile::Reader(_) | OpenFile::Writer(_) | OpenFile::Both(..) => {
                 let pipe = entry.file.pipe().ok_or(Errno::EIO)?.clone();
                 if number >= FIRST_SUBSTITUTION && flags.contains(OpenFlags::WRITE) && pipe.file().is_none() {

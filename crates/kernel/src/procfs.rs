@@ -11,6 +11,7 @@ use wardian_vfs::{Caller, Errno, FileKind, Place, Result, Tree, Virtual, Virtual
 
 use crate::fd::OpenFile;
 use crate::machine::Machine;
+use crate::net::REPORTS;
 use crate::proc::{Entry, Life, Pid, Process, UID};
 
 /// The files of one machine's `/proc`.
@@ -24,6 +25,9 @@ enum Node {
     Root,
     /// A file about the machine.
     About(&'static str),
+    /// The directory of files about sockets, and one of them.
+    Net,
+    Sockets(&'static str),
     /// The link to the caller's own directory.
     Own,
     Process(Pid),
@@ -69,6 +73,8 @@ fn parse(path: &[u8]) -> Option<Node> {
     Some(match parts[..] {
         [] => Node::Root,
         ["self"] => Node::Own,
+        ["net"] => Node::Net,
+        ["net", name] => Node::Sockets(REPORTS.into_iter().find(|n| *n == name)?),
         [name] if ABOUT.contains(&name) => Node::About(ABOUT.into_iter().find(|n| *n == name)?),
         [pid] => Node::Process(number(pid)?),
         [pid, "cwd"] => Node::Cwd(number(pid)?),
@@ -97,7 +103,7 @@ impl ProcFs {
     fn find(&self, path: &[u8]) -> Result<Node> {
         let node = parse(path).ok_or(Errno::ENOENT)?;
         match node {
-            Node::Root | Node::About(_) | Node::Own => {}
+            Node::Root | Node::About(_) | Node::Own | Node::Net | Node::Sockets(_) => {}
             Node::Process(pid)
             | Node::OfProcess(pid, _)
             | Node::Cwd(pid)
@@ -233,6 +239,7 @@ fn link_text(file: &OpenFile) -> Vec<u8> {
             }
         }
         OpenFile::Terminal(..) => b"/dev/tty".to_vec(),
+        OpenFile::Socket(socket) => format!("socket:[{}]", socket.socket().id()).into_bytes(),
     }
 }
 
@@ -245,8 +252,10 @@ impl Virtual for ProcFs {
                 let table = machine.table();
                 let processes = table.iter().map(|(pid, _)| named(&pid.to_string(), FileKind::Dir));
                 let files = ABOUT.into_iter().map(|name| named(name, FileKind::File));
-                processes.chain(files).chain([named("self", FileKind::Symlink)]).collect()
+                let others = [named("self", FileKind::Symlink), named("net", FileKind::Dir)];
+                processes.chain(files).chain(others).collect()
             }
+            Node::Net => REPORTS.into_iter().map(|name| named(name, FileKind::File)).collect(),
             Node::Process(_) => {
                 let files = OF_PROCESS.into_iter().map(|name| named(name, FileKind::File));
                 let links = ["cwd", "exe"].map(|name| named(name, FileKind::Symlink));
@@ -265,7 +274,11 @@ impl Virtual for ProcFs {
         match self.find(path)? {
             Node::About(name) => Ok(self.about(name)?.into_bytes()),
             Node::OfProcess(pid, name) => self.of_process(pid, name),
-            Node::Root | Node::Process(_) | Node::Descriptors(_) => Err(Errno::EISDIR),
+            Node::Sockets(name) => {
+                let text = self.machine()?.network().report(name);
+                text.map(String::into_bytes).ok_or(Errno::ENOENT)
+            }
+            Node::Root | Node::Net | Node::Process(_) | Node::Descriptors(_) => Err(Errno::EISDIR),
             _ => Err(Errno::EINVAL),
         }
     }
@@ -287,8 +300,8 @@ impl Virtual for ProcFs {
     fn stat(&self, _who: &Caller, path: &[u8]) -> Result<VirtualStat> {
         let node = self.find(path)?;
         let (kind, mode, owner) = match node {
-            Node::Root => (FileKind::Dir, 0o555, 0),
-            Node::About(_) => (FileKind::File, 0o444, 0),
+            Node::Root | Node::Net => (FileKind::Dir, 0o555, 0),
+            Node::About(_) | Node::Sockets(_) => (FileKind::File, 0o444, 0),
             Node::Own => (FileKind::Symlink, 0o777, 0),
             Node::Process(_) => (FileKind::Dir, 0o555, UID),
             Node::Descriptors(_) => (FileKind::Dir, 0o500, UID),

@@ -5,6 +5,7 @@
 //! zstd ┬ the shell: which programs it belongs to, directory, descriptors, signals, its memory's pages
 //!      ├ the history
 //!      ├ since version 2, the interpreters: each its name, and like the shell
+//!      │ (since version 3, a descriptor can be a socket)
 //!      └ the files, as a tar
 //! ```
 //!
@@ -31,7 +32,7 @@ use crate::sandbox::{RestOfAll, Sandbox, bury};
 use crate::snapshot::Value;
 
 const MAGIC: &[u8; 8] = b"WARDIAN\0";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// The oldest that can be read.
 const OLDEST: u32 = 1;
 /// Magic, version, length and hash.
@@ -380,6 +381,10 @@ impl<W: Write> Encoder<W> {
                 self.number(1)?;
                 self.number(u64::from(*reads) | u64::from(*writes) << 1)
             }
+            PackedFile::Socket(shape) => {
+                self.number(4)?;
+                self.number(u64::from(*shape))
+            }
             PackedFile::File { description, flags, offset, place } => {
                 let (kind, bytes) = match place {
                     PackedPlace::Path(path) => (2, path),
@@ -519,6 +524,7 @@ impl Decoder<'_> {
                 };
                 PackedFile::File { description, flags, offset, place }
             }
+            4 => PackedFile::Socket(self.small()?.min(255) as u8),
             _ => return damaged("it has a descriptor of an unknown kind"),
         };
         Ok(PackedFd { number, cloexec, what })

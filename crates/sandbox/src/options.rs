@@ -373,6 +373,7 @@ impl Builder {
                 nice: self.nice,
                 spares: Some(system.pool.spares().clone()),
                 family: Arc::default(),
+                outside: None,
             },
             audit: self.audit,
             state: self.state,

@@ -40,7 +40,7 @@ pub(crate) enum Body {
     Symlink(Arc<[u8]>),
     Fifo,
     Device(Device),
-    /// Only ever copied up from a host directory.
+    /// The name of a socket, or what was copied up from a host directory.
     Socket,
 }
 

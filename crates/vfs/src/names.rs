@@ -1,4 +1,4 @@
-//! Creating and removing names: mkdir, rmdir, unlink, link, symlink, mkfifo.
+//! Creating and removing names: mkdir, rmdir, unlink, link, symlink, mkfifo, mksocket.
 
 use crate::dir::{Dir, Target};
 use crate::inode::Body;
@@ -53,11 +53,20 @@ impl Tree {
 
     /// Creates a named pipe. Returns `EPERM` in host directories.
     pub fn mkfifo(&mut self, who: &Caller, at: &Place, path: &[u8], mode: u32) -> Result<()> {
+        self.make_special(who, at, path, mode, Body::Fifo)
+    }
+
+    /// Creates the file that names a socket. Returns `EPERM` in host directories.
+    pub fn mksocket(&mut self, who: &Caller, at: &Place, path: &[u8], mode: u32) -> Result<()> {
+        self.make_special(who, at, path, mode, Body::Socket)
+    }
+
+    fn make_special(&mut self, who: &Caller, at: &Place, path: &[u8], mode: u32, body: Body) -> Result<()> {
         let (dir, name) = self.new_name(who, at, path, false)?;
         self.check_entry_change(who, &dir)?;
         match self.own(&dir)?.0 {
             Spot::Inode(ino) => {
-                self.create(who, ino, name, mode & !who.umask, Body::Fifo)?;
+                self.create(who, ino, name, mode & !who.umask, body)?;
                 Ok(())
             }
             Spot::Mount(_) => Err(Errno::EPERM),

@@ -34,8 +34,10 @@
 mod descriptor;
 mod errno;
 mod file;
+pub mod net;
 mod process;
 mod program;
+pub mod socket;
 mod terminal;
 
 #[cfg(not(target_os = "wasi"))]

@@ -11,6 +11,7 @@ use crate::fd::{Fd, FdTable, OpenFile};
 use crate::input::Input;
 use crate::limits::Meter;
 use crate::machine::Machine;
+use crate::net::Shape;
 use crate::outlet::Outlet;
 use crate::run::Run;
 use crate::stream::Standard;
@@ -23,6 +24,8 @@ pub(super) enum HeldFd {
     Stream(Standard, bool),
     /// The end of a pipe. A weak reference: a copy kept here must not keep a pipe open that the shell has closed.
     Pipe { open: Weak<OpenFile>, reads: bool, writes: bool, cloexec: bool },
+    /// A socket, weakly as well.
+    Socket { open: Weak<OpenFile>, shape: Shape, cloexec: bool },
 }
 
 pub(super) fn hold_fds(table: &FdTable) -> Vec<(u32, HeldFd)> {
@@ -43,11 +46,15 @@ impl HeldFd {
             OpenFile::Reader(_) => end(true, false),
             OpenFile::Writer(_) => end(false, true),
             OpenFile::Both(..) => end(true, true),
+            OpenFile::Socket(socket) => {
+                HeldFd::Socket { open: Arc::downgrade(open), shape: socket.socket().shape(), cloexec }
+            }
         })
     }
 
     /// Returns the descriptor as it was, in the same machine.
-    pub(super) fn reopen(&self, meter: &Arc<Meter>) -> Fd {
+    pub(super) fn reopen(&self, machine: &Machine) -> Fd {
+        let meter = machine.meter();
         let (file, cloexec) = match self {
             HeldFd::File { open, handle, cloexec } => {
                 if let OpenFile::Tree(file) = &**open {
@@ -66,6 +73,10 @@ impl HeldFd {
             HeldFd::Pipe { open, reads, writes, cloexec } => {
                 let open = open.upgrade().unwrap_or_else(|| Arc::new(ended_pipe(meter, *reads, *writes)));
                 (open, *cloexec)
+            }
+            HeldFd::Socket { open, shape, cloexec } => {
+                let lost = || Arc::new(OpenFile::Socket(machine.network().lost_socket(*shape)));
+                (open.upgrade().unwrap_or_else(lost), *cloexec)
             }
         };
         Fd { file, cloexec }
@@ -101,6 +112,7 @@ pub(super) fn rest_fds(held: &[(u32, HeldFd)]) -> Arc<[(u32, RestingFd)]> {
             HeldFd::Pipe { reads, writes, cloexec, .. } => {
                 (Resting::Pipe { reads: *reads, writes: *writes }, *cloexec)
             }
+            HeldFd::Socket { shape, cloexec, .. } => (Resting::Socket(*shape), *cloexec),
         };
         resting.push((*number, RestingFd { what, cloexec }));
     }
@@ -130,6 +142,7 @@ pub(super) fn wake_fds(resting: &[(u32, RestingFd)], machine: &Machine) -> Resul
             Resting::Pipe { reads, writes } => {
                 HeldFd::Pipe { open: Weak::new(), reads: *reads, writes: *writes, cloexec }
             }
+            Resting::Socket(shape) => HeldFd::Socket { open: Weak::new(), shape: *shape, cloexec },
         };
         held.push((*number, woken));
     }

@@ -364,7 +364,7 @@ impl Session {
         let mut table = FdTable::new(self.machine.limits().open_files);
         for (number, held) in &self.fds {
             // The number was in the table before, so it is within the limit.
-            let _ = table.put(*number, held.reopen(self.machine.meter()));
+            let _ = table.put(*number, held.reopen(&self.machine));
         }
         let before = std::mem::replace(&mut *process.fds.lock(), table);
         drop(before);

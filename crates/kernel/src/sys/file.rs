@@ -113,7 +113,13 @@ impl Call<'_> {
                 self.machine().on_file(&file, work).await
             }
             None if matches!(&**file, OpenFile::Terminal(..)) => Ok(crate::tty::stat()),
-            None => Ok(pipe_stat(file.pipe().map_or(0, |pipe| pipe.id()))),
+            None => Ok(match &**file {
+                OpenFile::Socket(socket) => {
+                    let ino = socket.socket().id();
+                    Stat { kind: FileKind::Socket, mode: 0o777, ..pipe_stat(ino) }
+                }
+                _ => pipe_stat(file.pipe().map_or(0, |pipe| pipe.id())),
+            }),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod descriptor;
 mod file;
 mod process;
+mod socket;
 
 use crate::imports::Imports;
 
@@ -13,5 +14,6 @@ pub(crate) const MODULE: &str = "wardian";
 pub(crate) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
     process::add_to_linker(imports)?;
     descriptor::add_to_linker(imports)?;
-    file::add_to_linker(imports)
+    file::add_to_linker(imports)?;
+    socket::add_to_linker(imports)
 }

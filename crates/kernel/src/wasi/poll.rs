@@ -13,6 +13,7 @@ use crate::call::{Call, Outcome, waiting_calls};
 use crate::fd::OpenFile;
 use crate::imports::Imports;
 use crate::limits::SCRATCH;
+use crate::net::Ready;
 use crate::pipe::Readiness;
 
 pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
@@ -55,7 +56,8 @@ struct Event {
     kind: u8,
     error: u16,
     bytes: u64,
-    hangup: bool,
+    /// 1: hang-up. Of sockets also 2: it is ready, whatever `bytes` says; 4: an error; 8 always.
+    flags: u16,
 }
 
 async fn poll_oneoff(call: &mut Call<'_>, subscriptions: u32, events: u32, count: u32, out: u32) -> Outcome {
@@ -101,12 +103,24 @@ fn subscription(call: &Call<'_>, raw: &[u8]) -> Result<Subscription> {
 
 /// The events that are there when `passed` has gone by since the call.
 fn ready(wanted: &[Subscription], passed: Duration) -> Vec<Event> {
+    let told = |s: &Subscription, error: u16, bytes: u64, flags: u16| {
+        Some(Event { userdata: s.userdata, kind: s.kind, error, bytes, flags })
+    };
     let event = |s: &Subscription, error: u16, bytes: u64, hangup: bool| {
-        Some(Event { userdata: s.userdata, kind: s.kind, error, bytes, hangup })
+        told(s, error, bytes, if hangup { HANGUP } else { 0 })
     };
     let check = |s: &Subscription| match &s.wanted {
         Wanted::Clock { left } if *left <= passed => event(s, 0, 0, false),
         Wanted::Clock { .. } => None,
+        Wanted::Descriptor { file: Ok(file), write } if file.socket().is_some() => {
+            let state = file.socket()?.ready(*write);
+            let flags = flags_of(&state);
+            if flags != 0 { told(s, 0, state.bytes as u64, flags | SOCKET) } else { None }
+        }
+        Wanted::HangUp { file: Ok(file) } if file.socket().is_some() => {
+            let flags = flags_of(&file.socket()?.ready(false)) & (HANGUP | ERROR);
+            if flags != 0 { told(s, 0, 0, flags | SOCKET) } else { None }
+        }
         Wanted::HangUp { file: Ok(file) } => match has_hung_up(file) {
             true => event(s, 0, 0, true),
             false => None,
@@ -137,6 +151,17 @@ fn readiness(file: &OpenFile, write: bool) -> Result<Option<Readiness>> {
         (OpenFile::Output(..) | OpenFile::Terminal(..), true) => Ok(None),
         _ => Err(Errno::EBADF),
     }
+}
+
+/// Flags of an event.
+const HANGUP: u16 = 1;
+const READY: u16 = 2;
+const ERROR: u16 = 4;
+const SOCKET: u16 = 8;
+
+fn flags_of(state: &Ready) -> u16 {
+    let flags = [(state.hangup, HANGUP), (state.ready, READY), (state.error, ERROR)];
+    flags.into_iter().filter(|(set, _)| *set).map(|(_, flag)| flag).sum()
 }
 
 fn has_hung_up(file: &OpenFile) -> bool {
@@ -181,6 +206,7 @@ fn change(s: &Subscription) -> Option<tokio::sync::futures::Notified<'_>> {
         (OpenFile::Writer(writer) | OpenFile::Both(_, writer), true) => Some(writer.changed()),
         (OpenFile::Terminal(tty, _), false) => Some(tty.changed()),
         (OpenFile::Input(input), false) => Some(input.changed()),
+        (OpenFile::Socket(socket), _) => Some(socket.socket().next_change()),
         _ => None,
     }
 }
@@ -200,6 +226,6 @@ fn encode(event: &Event) -> [u8; EVENT as usize] {
     out[8..10].copy_from_slice(&event.error.to_le_bytes());
     out[10] = event.kind;
     out[16..24].copy_from_slice(&event.bytes.to_le_bytes());
-    out[24] = u8::from(event.hangup);
+    out[24..26].copy_from_slice(&event.flags.to_le_bytes());
     out
 }

@@ -37,6 +37,6 @@ macro_rules! usertests {
 }
 
 usertests! {
-    processes wait exec descriptors pipes fifos poll signals stopping alarm groups
+    processes wait exec descriptors pipes fifos poll sockets signals stopping alarm groups
     files directories links times limits dev procfs wasi
 }

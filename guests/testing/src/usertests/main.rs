@@ -24,6 +24,7 @@ mod processes;
 mod procfs;
 mod programs;
 mod signals;
+mod sockets;
 mod stopping;
 mod times;
 mod wait;
@@ -45,6 +46,7 @@ const FILES: &[(&str, &[Test])] = &[
     ("pipes", pipes::TESTS),
     ("fifos", fifos::TESTS),
     ("poll", poll::TESTS),
+    ("sockets", sockets::TESTS),
     ("signals", signals::TESTS),
     ("stopping", stopping::TESTS),
     ("alarm", alarm::TESTS),

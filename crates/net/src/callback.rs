@@ -1,0 +1,57 @@
+//! The embedder's own say in each request.
+
+use bytes::Bytes;
+
+use crate::resolve::BoxFuture;
+
+/// A request that the policy allows, as the guest sent it: without secrets and without its body.
+#[derive(Clone, Debug)]
+pub struct RequestInfo {
+    /// `http` or `https`.
+    pub scheme: &'static str,
+    /// The host.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The method.
+    pub method: String,
+    /// The path and query.
+    pub target: String,
+    /// The headers.
+    pub headers: Vec<(String, Vec<u8>)>,
+}
+
+/// What to do with a request.
+#[derive(Clone, Debug)]
+pub enum Decision {
+    /// It goes out.
+    Allow,
+    /// The guest gets a 403 with this reason.
+    Deny(String),
+    /// The guest gets this, and nothing goes out.
+    Answer(Answer),
+}
+
+/// A response by the embedder.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The status, from 200 to 599.
+    pub status: u16,
+    /// Headers. Those about framing are the gateway's own.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Bytes,
+}
+
+/// Decides about requests. An answer must come within `responseTimeoutMs`; if none does, the request is denied.
+pub trait OnRequest: Send + Sync {
+    /// Decides about one.
+    fn on_request<'a>(&'a self, request: &'a RequestInfo) -> BoxFuture<'a, Decision>;
+}
+
+impl<F: Fn(&RequestInfo) -> Decision + Send + Sync> OnRequest for F {
+    fn on_request<'a>(&'a self, request: &'a RequestInfo) -> BoxFuture<'a, Decision> {
+        let decision = self(request);
+        Box::pin(async move { decision })
+    }
+}

@@ -1,0 +1,551 @@
+//! HTTP/1.1 with a guest: one request after the other, each checked, re-emitted, and its response re-emitted.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
+
+use crate::body::Decoder;
+use crate::callback::{Decision, RequestInfo};
+use crate::gateway::{ConnectError, Inner};
+use crate::guest::{Activity, Reader};
+use crate::head::{Framing, RequestHead};
+use crate::local::{self, Local};
+use crate::name::Host;
+use crate::outgoing::{self, Origin};
+use crate::pump::{Pump, swallow};
+use crate::reply::{Failure, Replied, Reply};
+use crate::rules::{Denied, short};
+use crate::upstream::{GuestBody, Upstream, Wire};
+
+/// How long a server may take to say `100 Continue` before the guest is told so anyway.
+const CONTINUE: Duration = Duration::from_secs(1);
+
+/// A guest's connection that is parsed as HTTP.
+pub(crate) struct Http {
+    inner: Arc<Inner>,
+    host: Host,
+    port: u16,
+    rule: String,
+    tls: bool,
+    verified: bool,
+    http2: bool,
+    wire: Option<Result<Box<dyn Wire>, ConnectError>>,
+    upstream: Option<Upstream>,
+    /// Requests that were sent to the server.
+    sent: u64,
+}
+
+/// What a record of a request says.
+pub(crate) struct Log {
+    start: Instant,
+    method: String,
+    path: String,
+    pub(crate) rule: String,
+    pub(crate) status: Option<u16>,
+    pub(crate) to_server: u64,
+    pub(crate) to_guest: u64,
+    pub(crate) error: Option<String>,
+}
+
+impl Http {
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn new(
+        inner: Arc<Inner>,
+        host: Host,
+        port: u16,
+        rule: String,
+        wire: Option<Result<Box<dyn Wire>, ConnectError>>,
+        tls: bool,
+        verified: bool,
+        http2: bool,
+    ) -> Http {
+        Http { inner, host, port, rule, tls, verified, http2, wire, upstream: None, sent: 0 }
+    }
+
+    /// Serves requests until one of the sides is done.
+    pub(crate) async fn serve<R, W>(mut self, reader: &mut Reader<R>, writer: &mut W) -> Result<(), String>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        loop {
+            let Some(bytes) = self.next_head(reader).await? else { return Ok(()) };
+            let head = bytes.and_then(|bytes| {
+                RequestHead::parse(&bytes, &self.host, self.port).map(|head| (head, bytes.len()))
+            });
+            let (head, length) = match head {
+                Ok(head) => head,
+                Err(bad) => {
+                    self.inner.denied(&Denied::new(&self.host, "http", bad.why), Some(self.port));
+                    let refused = Local::refusal(bad.status, "http", bad.why);
+                    return refused.write(writer, false, false).await.map_err(|error| error.to_string());
+                }
+            };
+            let mut log = Log::new(&head, &self.rule);
+            let done = self.exchange(&head, length, reader, writer, &mut log).await;
+            if let Err(error) = &done {
+                log.error.get_or_insert_with(|| error.clone());
+            }
+            self.record(log)?;
+            if !done? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits for the next request. `None`: there is none, or the server has closed.
+    async fn next_head<R: AsyncRead + Unpin>(
+        &mut self,
+        reader: &mut Reader<R>,
+    ) -> Result<Option<Result<bytes::Bytes, crate::head::BadRequest>>, String> {
+        let idle = self.inner.rules.idle_timeout();
+        let ended = async {
+            match &mut self.upstream {
+                Some(upstream) => upstream.driver().ended().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            head = timeout(idle, reader.head()) => match head {
+                Err(_) => Ok(None),
+                Ok(Err(error)) => Err(error.to_string()),
+                Ok(Ok(Err(bad))) => Ok(Some(Err(bad))),
+                Ok(Ok(Ok(head))) => Ok(head.map(Ok)),
+            },
+            () = ended => Ok(None),
+        }
+    }
+
+    /// Serves one request. False: the connection is not used again.
+    async fn exchange<R, W>(
+        &mut self,
+        head: &RequestHead,
+        length: usize,
+        reader: &mut Reader<R>,
+        writer: &mut W,
+        log: &mut Log,
+    ) -> Result<bool, String>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        self.inner.limits.take_request().await;
+        if self.inner.limits.take(length, || ()).await.is_err() {
+            return self
+                .refuse(
+                    Denied::new(&self.host, "totalBytes", "totalBytes is used up"),
+                    head,
+                    reader,
+                    writer,
+                    log,
+                )
+                .await;
+        }
+        match self.inner.rules.allow_request(&self.host, head.method.as_str(), &head.target) {
+            Ok(Some(rule)) => log.rule = format!("{} httpRules[{rule}]", self.rule),
+            Ok(None) => {}
+            Err(denied) => return self.refuse(denied, head, reader, writer, log).await,
+        }
+        if let Framing::Length(length) = head.framing
+            && length > self.inner.rules.policy.request_bytes
+        {
+            let denied = Denied::new(&self.host, "requestBytes", "the request is larger than requestBytes");
+            return self.refuse_as(413, denied, head, reader, writer, log).await;
+        }
+        match self.ask_embedder(head).await {
+            Decision::Allow => {}
+            Decision::Deny(why) => {
+                return self
+                    .refuse(Denied::new(&self.host, "onRequest", short(&why)), head, reader, writer, log)
+                    .await;
+            }
+            Decision::Answer(answer) => {
+                log.rule = format!("{} onRequest", self.rule);
+                return self.answer(Local::from(answer), head, reader, writer, log).await;
+            }
+        }
+        if self.inner.cassette.as_ref().is_some_and(|cassette| cassette.replays()) {
+            return self.replay(head, reader, writer, log).await;
+        }
+        if let Err(why) = self.ensure_upstream().await {
+            return self.answer(Local::refusal(502, "upstream", &why), head, reader, writer, log).await;
+        }
+        self.forward(head, reader, writer, log).await
+    }
+
+    async fn ask_embedder(&self, head: &RequestHead) -> Decision {
+        let Some(callback) = &self.inner.options.on_request else { return Decision::Allow };
+        let info = RequestInfo {
+            scheme: if self.tls { "https" } else { "http" },
+            host: self.host.to_string(),
+            port: self.port,
+            method: head.method.to_string(),
+            target: head.target.clone(),
+            headers: head
+                .headers
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()))
+                .collect(),
+        };
+        let decided = timeout(self.inner.rules.response_timeout(), callback.on_request(&info)).await;
+        decided.unwrap_or_else(|_| Decision::Deny("onRequest did not answer in time".into()))
+    }
+
+    async fn refuse<R, W>(
+        &mut self,
+        denied: Denied,
+        head: &RequestHead,
+        reader: &mut Reader<R>,
+        writer: &mut W,
+        log: &mut Log,
+    ) -> Result<bool, String>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        self.refuse_as(403, denied, head, reader, writer, log).await
+    }
+
+    async fn refuse_as<R, W>(
+        &mut self,
+        status: u16,
+        denied: Denied,
+        head: &RequestHead,
+        reader: &mut Reader<R>,
+        writer: &mut W,
+        log: &mut Log,
+    ) -> Result<bool, String>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        self.inner.denied(&denied, Some(self.port));
+        log.rule = denied.rule.to_owned();
+        let why = self.inner.masked(&denied.to_string());
+        self.answer(Local::refusal(status, denied.rule, &why), head, reader, writer, log).await
+    }
+
+    /// Answers a request without the server.
+    async fn answer<R, W>(
+        &mut self,
+        answer: Local,
+        head: &RequestHead,
+        reader: &mut Reader<R>,
+        writer: &mut W,
+        log: &mut Log,
+    ) -> Result<bool, String>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        log.status = Some(answer.status);
+        log.to_guest = answer.body.len() as u64;
+        let keep = head.framing == Framing::None && head.keep_alive && !head.old;
+        answer
+            .write(writer, keep, head.method == http::Method::HEAD)
+            .await
+            .map_err(|error| error.to_string())?;
+        if head.framing != Framing::None && !head.expects {
+            // The guest is still sending: what it sends is taken, so that it gets to read the answer.
+            let mut decoder = Decoder::new(head.framing);
+            let _ = swallow(reader, &mut decoder, &self.inner).await;
+        }
+        Ok(keep)
+    }
+
+    async fn replay<R, W>(
+        &mut self,
+        head: &RequestHead,
+        reader: &mut Reader<R>,
+        writer: &mut W,
+        log: &mut Log,
+    ) -> Result<bool, String>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        if head.expects {
+            writer.write_all(local::CONTINUE).await.map_err(|error| error.to_string())?;
+        }
+        let mut decoder = Decoder::new(head.framing);
+        let digest = swallow(reader, &mut decoder, &self.inner).await?;
+        let url = self.url(head);
+        let cassette = self.inner.cassette.clone();
+        let found =
+            cassette.as_ref().and_then(|cassette| cassette.replay(head.method.as_str(), &url, &digest));
+        match found {
+            Some(mut replay) => {
+                local::replay(&mut replay, head, writer, log).await.map_err(|error| error.to_string())
+            }
+            None => {
+                let why = format!("not in the cassette: {} {}", head.method, short(&url));
+                self.inner.denied(&Denied::new(&self.host, "replay", &why), Some(self.port));
+                log.rule = "replay".into();
+                log.status = Some(502);
+                let keep = head.keep_alive && !head.old;
+                let answer = Local::refusal(502, "replay", &why);
+                answer
+                    .write(writer, keep, head.method == http::Method::HEAD)
+                    .await
+                    .map_err(|error| error.to_string())?;
+                Ok(keep)
+            }
+        }
+    }
+
+    fn url(&self, head: &RequestHead) -> String {
+        let scheme = if self.tls { "https" } else { "http" };
+        format!("{scheme}://{}{}", self.origin().authority(), head.target)
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        Origin {
+            host: &self.host,
+            port: self.port,
+            tls: self.tls,
+            verified: self.verified,
+            http2: self.http2,
+        }
+    }
+
+    async fn ensure_upstream(&mut self) -> Result<(), String> {
+        if self.upstream.is_some() {
+            return Ok(());
+        }
+        let wire = match self.wire.take() {
+            Some(Ok(wire)) => wire,
+            Some(Err(error)) => {
+                let why = error.to_string();
+                // Asked again with the next request.
+                self.wire = Some(Err(error));
+                return Err(why);
+            }
+            None => return Err("not connected".into()),
+        };
+        self.upstream = Some(Upstream::new(wire, self.http2).await.map_err(|error| error.to_string())?);
+        Ok(())
+    }
+
+    /// Sends a request to the server and its response to the guest.
+    async fn forward<R, W>(
+        &mut self,
+        head: &RequestHead,
+        reader: &mut Reader<R>,
+        writer: &mut W,
+        log: &mut Log,
+    ) -> Result<bool, String>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        let url = self.url(head);
+        let inner = self.inner.clone();
+        let Some(upstream) = &mut self.upstream else { return Err("not connected".into()) };
+        if head.websocket && upstream.is_http2() {
+            let answer = Local::refusal(501, "http2", "a WebSocket needs HTTP/1.1, and http2 is on");
+            return self.answer(answer, head, reader, writer, log).await;
+        }
+        let reused = self.sent > 0;
+        if !upstream.ready().await {
+            return match reused {
+                // As without a gateway: the server has closed a connection that was kept, and the client tries again.
+                true => Err("the server has closed the connection".into()),
+                false => {
+                    let answer = Local::refusal(502, "upstream", "the server closed the connection");
+                    self.answer(answer, head, reader, writer, log).await
+                }
+            };
+        }
+        let (body, sender) = GuestBody::new(head.framing);
+        let origin = Origin {
+            host: &self.host,
+            port: self.port,
+            tls: self.tls,
+            verified: self.verified,
+            http2: upstream.is_http2(),
+        };
+        let Some(mut request) = outgoing::request(head, &origin, &inner.rules.secrets, body) else {
+            return self
+                .answer(Local::refusal(400, "http", "the target is malformed"), head, reader, writer, log)
+                .await;
+        };
+        let told = Arc::new(Notify::new());
+        if head.expects && !upstream.is_http2() {
+            let told = told.clone();
+            hyper::ext::on_informational(&mut request, move |response| {
+                if response.status() == http::StatusCode::CONTINUE {
+                    told.notify_one();
+                }
+            });
+        } else {
+            told.notify_one();
+        }
+        self.sent += 1;
+        let mut response = upstream.send(request);
+        let driver = upstream.driver();
+        let mut early = None;
+        if head.expects {
+            let wait = async {
+                tokio::select! {
+                    biased;
+                    response = &mut response => Some(response),
+                    () = told.notified() => None,
+                    () = tokio::time::sleep(CONTINUE) => None,
+                }
+            };
+            early = driver.drive(wait).await;
+            if early.is_none() {
+                writer.write_all(local::CONTINUE).await.map_err(|error| error.to_string())?;
+                writer.flush().await.map_err(|error| error.to_string())?;
+            }
+        }
+        let (idle, patience) = (inner.rules.idle_timeout(), inner.rules.response_timeout());
+        let mut decoder = Decoder::new(head.framing);
+        let activity = Activity::new(if decoder.is_done() { patience } else { idle });
+        let answered = AtomicBool::new(false);
+        let host = self.host.clone();
+        let mut pump =
+            Pump { inner: &inner, host: &host, activity: &activity, digest: Sha256::new(), moved: 0 };
+        // An early answer means that the server does not want the body.
+        let mut pumped = decoder.is_done() || early.is_some();
+        let complete = decoder.is_done();
+        let mut reply = Reply::new(&inner, head, &activity, &url);
+        let outcome = {
+            let mut pumping = pin!(pump.run(reader, &mut decoder, sender));
+            let responding = async {
+                let response = match early {
+                    Some(response) => response,
+                    None => response.await,
+                };
+                answered.store(true, Ordering::Relaxed);
+                activity.expect(idle);
+                reply.run(response, writer).await
+            };
+            let mut responding = pin!(responding);
+            let work = async {
+                loop {
+                    tokio::select! {
+                        biased;
+                        replied = &mut responding => break replied,
+                        sent = &mut pumping, if !pumped => {
+                            pumped = true;
+                            if let Err(why) = sent {
+                                break Err(if answered.load(Ordering::Relaxed) { Failure::After(why) } else { Failure::Before(400, "http", why) });
+                            }
+                            if !answered.load(Ordering::Relaxed) {
+                                activity.expect(patience);
+                            }
+                        }
+                        () = activity.silence() => {
+                            let why = "the server did not answer in time".to_owned();
+                            break Err(if answered.load(Ordering::Relaxed) { Failure::After(why) } else { Failure::Before(504, "responseTimeoutMs", why) });
+                        }
+                    }
+                }
+            };
+            driver.drive(work).await
+        };
+        log.to_server = pump.moved;
+        log.to_guest = reply.moved;
+        log.status = reply.status;
+        let recording = reply.recording.take();
+        let trailers = std::mem::take(&mut reply.trailers);
+        drop(reply);
+        let done = decoder.is_done();
+        match outcome {
+            Ok(Replied::Done { keep }) => {
+                if let Some(recording) = recording {
+                    recording
+                        .end(hex(&pump.digest.finalize()), &trailers)
+                        .map_err(|error| format!("record: {error}"))?;
+                }
+                Ok(keep && done && (complete || pumped))
+            }
+            Ok(Replied::Upgrade(upgrade)) => {
+                let upgraded = driver.drive(upgrade).await.map_err(|error| error.to_string())?;
+                let wire = hyper_util::rt::TokioIo::new(upgraded);
+                let moved = crate::relay::relay(
+                    reader,
+                    writer,
+                    wire,
+                    inner.rules.secrets.mask(),
+                    &inner.limits,
+                    idle,
+                )
+                .await;
+                log.to_server += moved.to_server;
+                log.to_guest += moved.to_guest;
+                moved.error.map_or(Ok(false), Err)
+            }
+            Err(Failure::Before(_, "upstream", why)) if reused => Err(why),
+            Err(Failure::Before(status, rule, why)) => {
+                log.status = Some(status);
+                let why = inner.masked(&why);
+                if rule != "upstream" {
+                    inner.denied(&Denied::new(&self.host, rule, &why), Some(self.port));
+                }
+                let answer = Local::refusal(status, rule, &why);
+                answer
+                    .write(writer, false, head.method == http::Method::HEAD)
+                    .await
+                    .map_err(|error| error.to_string())?;
+                log.error = Some(why);
+                Ok(false)
+            }
+            Err(Failure::Limit(rule, why)) => {
+                inner.denied(&Denied::new(&self.host, rule, &why), Some(self.port));
+                Err(why)
+            }
+            Err(Failure::After(why)) => Err(inner.masked(&why)),
+        }
+    }
+
+    /// Writes the record of a request.
+    fn record(&self, log: Log) -> Result<(), String> {
+        self.inner.audit.record(
+            "net.request",
+            [
+                ("host", self.host.to_string().into()),
+                ("port", self.port.into()),
+                ("tls", self.tls.into()),
+                ("method", log.method.into()),
+                ("path", self.inner.masked(&log.path).into()),
+                ("status", log.status.map_or(Value::Null, Value::from)),
+                ("requestBytes", log.to_server.into()),
+                ("responseBytes", log.to_guest.into()),
+                ("durationMs", (log.start.elapsed().as_millis() as u64).into()),
+                ("rule", log.rule.into()),
+                ("error", log.error.map_or(Value::Null, |error| self.inner.masked(&error).into())),
+            ],
+        )
+    }
+}
+
+impl Log {
+    fn new(head: &RequestHead, rule: &str) -> Log {
+        Log {
+            start: Instant::now(),
+            method: head.method.to_string(),
+            // Without the query, which is where people put what is nobody else's business.
+            path: short(head.target.split('?').next().unwrap_or_default()),
+            rule: rule.to_owned(),
+            status: None,
+            to_server: 0,
+            to_guest: 0,
+            error: None,
+        }
+    }
+}
+
+/// In hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

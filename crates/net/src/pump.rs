@@ -1,0 +1,111 @@
+//! Moves the body of a request from the guest to the server.
+
+use http_body::Frame;
+use sha2::{Digest, Sha256};
+use tokio::io::AsyncRead;
+use tokio::time::timeout;
+
+use crate::body::{Decoder, Step};
+use crate::exchange::hex;
+use crate::gateway::Inner;
+use crate::guest::{Activity, Reader};
+use crate::name::Host;
+use crate::upstream::BodySender;
+
+/// What is needed besides the two ends.
+pub(crate) struct Pump<'a> {
+    pub(crate) inner: &'a Inner,
+    pub(crate) host: &'a Host,
+    pub(crate) activity: &'a Activity,
+    pub(crate) digest: Sha256,
+    pub(crate) moved: u64,
+}
+
+impl Pump<'_> {
+    /// Moves a body to its end. The server sees an error, never the end of a body that is not complete.
+    pub(crate) async fn run<R: AsyncRead + Unpin>(
+        &mut self,
+        reader: &mut Reader<R>,
+        decoder: &mut Decoder,
+        sender: Option<BodySender>,
+    ) -> Result<(), String> {
+        let Some(sender) = sender else { return Ok(()) };
+        let moved = self.parts(reader, decoder, &sender).await;
+        if let Err(why) = &moved {
+            let _ = sender.send(Err(std::io::Error::other(why.clone()))).await;
+        }
+        moved
+    }
+
+    async fn parts<R: AsyncRead + Unpin>(
+        &mut self,
+        reader: &mut Reader<R>,
+        decoder: &mut Decoder,
+        sender: &BodySender,
+    ) -> Result<(), String> {
+        loop {
+            let frame = match decoder.next(&mut reader.buffer).map_err(|bad| bad.why.to_owned())? {
+                Step::Done => return Ok(()),
+                Step::More => match reader.more().await.map_err(|error| error.to_string())? {
+                    true => continue,
+                    false => return Err("the request's body is not complete".into()),
+                },
+                Step::Data(data) => {
+                    self.moved += data.len() as u64;
+                    if self.moved > self.inner.rules.policy.request_bytes {
+                        return Err("the request is larger than requestBytes".into());
+                    }
+                    let taken = self.inner.limits.take(data.len(), || self.activity.touch()).await;
+                    taken.map_err(|_| "totalBytes is used up")?;
+                    if self.inner.cassette.is_some() {
+                        self.digest.update(&data);
+                    }
+                    Frame::data(data)
+                }
+                Step::Trailers(mut trailers) => {
+                    let own: Vec<_> = trailers
+                        .keys()
+                        .filter(|name| self.inner.rules.secrets.owns_header(self.host, name.as_str()))
+                        .cloned()
+                        .collect();
+                    for name in own {
+                        trailers.remove(name);
+                    }
+                    Frame::trailers(trailers)
+                }
+            };
+            if sender.send(Ok(frame)).await.is_err() {
+                // The server does not want more of it; its answer says why.
+                std::future::pending::<()>().await;
+            }
+            self.activity.touch();
+        }
+    }
+}
+
+/// Takes a body that goes nowhere, and returns its SHA-256.
+pub(crate) async fn swallow<R: AsyncRead + Unpin>(
+    reader: &mut Reader<R>,
+    decoder: &mut Decoder,
+    inner: &Inner,
+) -> Result<String, String> {
+    let (mut digest, mut length) = (Sha256::new(), 0);
+    loop {
+        match decoder.next(&mut reader.buffer).map_err(|bad| bad.why.to_owned())? {
+            Step::Done => return Ok(hex(&digest.finalize())),
+            Step::Trailers(_) => {}
+            Step::Data(data) => {
+                length += data.len() as u64;
+                if length > inner.rules.policy.request_bytes {
+                    return Err("the request is larger than requestBytes".into());
+                }
+                inner.limits.take(data.len(), || ()).await.map_err(|_| "totalBytes is used up")?;
+                digest.update(&data);
+            }
+            Step::More => match timeout(inner.rules.idle_timeout(), reader.more()).await {
+                Ok(Ok(true)) => {}
+                _ => return Err("the request's body is not complete".into()),
+            },
+        }
+    }
+}

@@ -1,0 +1,475 @@
+//! Values that the gateway puts into requests, and takes out of responses.
+//!
+//! A guest sees a placeholder. On a request to the secret's host, over TLS whose certificate was verified, the placeholder is
+//! replaced in header values and in the query, and the secret is put where the policy says. The guest's own value for that
+//! place is dropped in any case, so that it cannot use other credentials with the host.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue};
+use sha2::{Digest, Sha256};
+
+use crate::name::{Host, Pattern};
+use crate::policy::{Secret, SecretPlace};
+use crate::rules::PolicyError;
+
+/// Most secrets of a policy: every one is looked for in every response.
+const MOST: usize = 64;
+
+/// Lengths of a secret. A shorter one would be found, and masked, all over ordinary text.
+const LENGTH: std::ops::RangeInclusive<usize> = 8..=8_192;
+
+/// The secrets of a policy.
+#[derive(Default)]
+pub(crate) struct Secrets {
+    all: Vec<Known>,
+    /// What must not reach a guest: the values, and the forms in which the gateway itself sends them.
+    forms: Vec<Vec<u8>>,
+}
+
+struct Known {
+    name: String,
+    host: Pattern,
+    value: String,
+    place: SecretPlace,
+    placeholder: String,
+}
+
+impl Secrets {
+    pub(crate) fn new(secrets: &[Secret]) -> Result<Secrets, PolicyError> {
+        let wrong =
+            |secret: &Secret, why: &str| PolicyError::new("secrets", format!("{}: {why}", secret.name));
+        if secrets.len() > MOST {
+            return Err(PolicyError::new("secrets", format!("more than {MOST}")));
+        }
+        let mut all: Vec<Known> = Vec::new();
+        for secret in secrets {
+            let host = Pattern::parse(&secret.host).map_err(|error| wrong(secret, &error.to_string()))?;
+            let variable = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+            if secret.name.is_empty() || secret.name.len() > 128 || !secret.name.bytes().all(variable) {
+                return Err(wrong(secret, "the name must be that of a variable"));
+            }
+            if all.iter().any(|known| known.name == secret.name) {
+                return Err(wrong(secret, "two secrets have this name"));
+            }
+            if !LENGTH.contains(&secret.value.len())
+                || !secret.value.bytes().all(|byte| (0x20..0x7f).contains(&byte))
+            {
+                return Err(wrong(secret, "the value must be 8 to 8,192 printable ASCII characters"));
+            }
+            if let Err(why) = check_place(&secret.place) {
+                return Err(wrong(secret, why));
+            }
+            all.push(Known {
+                placeholder: placeholder(&secret.name, &secret.host),
+                name: secret.name.clone(),
+                host,
+                value: secret.value.clone(),
+                place: secret.place.clone(),
+            });
+        }
+        let mut forms: Vec<Vec<u8>> = all.iter().flat_map(Known::forms).collect();
+        forms.sort();
+        forms.dedup();
+        Ok(Secrets { all, forms })
+    }
+
+    /// Returns the variables for the guest and their values.
+    pub(crate) fn placeholders(&self) -> Vec<(String, String)> {
+        self.all.iter().map(|known| (known.name.clone(), known.placeholder.clone())).collect()
+    }
+
+    pub(crate) fn any_for(&self, host: &Host) -> bool {
+        self.all.iter().any(|known| known.host.matches(host))
+    }
+
+    /// Prepares a request. `target` is a path with a query, or `*`. `verified`: the server is who it claims to be.
+    pub(crate) fn apply(&self, host: &Host, verified: bool, headers: &mut HeaderMap, target: &mut String) {
+        let here: Vec<&Known> = self.all.iter().filter(|known| known.host.matches(host)).collect();
+        for known in &here {
+            known.drop_own(headers, target);
+        }
+        if !verified {
+            return;
+        }
+        for known in &here {
+            known.replace(headers, target);
+        }
+        for known in &here {
+            known.insert(headers, target);
+        }
+    }
+
+    /// Tells whether a header is for the gateway alone to set.
+    pub(crate) fn owns_header(&self, host: &Host, name: &str) -> bool {
+        let same = |known: &&Known| known.header().is_some_and(|own| same_header(&own, name));
+        self.all.iter().filter(|known| known.host.matches(host)).any(|known| same(&known))
+    }
+
+    /// Returns a filter for what comes from a server.
+    pub(crate) fn mask(&self) -> Mask<'_> {
+        Mask { forms: &self.forms, kept: Vec::new(), covered: 0 }
+    }
+
+    /// Masks the secrets in a text that is complete.
+    pub(crate) fn mask_whole(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut mask = self.mask();
+        let mut out = mask.push(bytes).unwrap_or_else(|| bytes.to_vec());
+        out.extend(mask.finish());
+        out
+    }
+}
+
+fn check_place(place: &SecretPlace) -> Result<(), &'static str> {
+    match place {
+        SecretPlace::Header(name) => {
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "not the name of a header")?;
+            let framing = [
+                "host",
+                "content-length",
+                "transfer-encoding",
+                "connection",
+                "upgrade",
+                "te",
+                "trailer",
+                "expect",
+            ];
+            if framing.contains(&name.as_str()) { Err("this header is the gateway's own") } else { Ok(()) }
+        }
+        SecretPlace::Basic(user)
+            if user.contains(':') || !user.bytes().all(|byte| (0x20..0x7f).contains(&byte)) =>
+        {
+            Err("not a user name")
+        }
+        SecretPlace::Query(name) if name.is_empty() || !name.bytes().all(is_unreserved) => {
+            Err("not a plain name of a parameter")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns what stands for a secret in the guest. It depends on the name and the host alone, so that it stays the same for
+/// forks and for a sandbox that comes back from a file.
+fn placeholder(name: &str, host: &str) -> String {
+    let digest = Sha256::digest(format!("wardian placeholder\n{name}\n{host}"));
+    let digits: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+    format!("wardian-secret-{digits}")
+}
+
+impl Known {
+    fn forms(&self) -> Vec<Vec<u8>> {
+        let mut forms = vec![self.value.clone().into_bytes(), percent_encoded(&self.value).into_bytes()];
+        if let SecretPlace::Basic(user) = &self.place {
+            forms.push(STANDARD.encode(format!("{user}:{}", self.value)).into_bytes());
+        }
+        forms
+    }
+
+    fn header(&self) -> Option<HeaderName> {
+        match &self.place {
+            SecretPlace::Bearer | SecretPlace::Basic(_) => Some(AUTHORIZATION),
+            SecretPlace::Header(name) => HeaderName::from_bytes(name.as_bytes()).ok(),
+            SecretPlace::Placeholder | SecretPlace::Query(_) => None,
+        }
+    }
+
+    fn drop_own(&self, headers: &mut HeaderMap, target: &mut String) {
+        if let Some(own) = self.header() {
+            let same: Vec<HeaderName> =
+                headers.keys().filter(|name| same_header(&own, name.as_str())).cloned().collect();
+            for name in same {
+                headers.remove(name);
+            }
+        }
+        if let SecretPlace::Query(own) = &self.place
+            && let Some((path, query)) = target.split_once('?')
+        {
+            let name = |parameter: &str| percent_decoded(parameter.split('=').next().unwrap_or_default());
+            let kept: Vec<&str> =
+                query.split(['&', ';']).filter(|part| name(part) != own.as_bytes()).collect();
+            if kept.len() != query.split(['&', ';']).count() {
+                let sign = if kept.is_empty() { "" } else { "?" };
+                *target = format!("{path}{sign}{}", kept.join("&"));
+            }
+        }
+    }
+
+    fn replace(&self, headers: &mut HeaderMap, target: &mut String) {
+        for (name, value) in headers.iter_mut() {
+            if name == HOST {
+                continue;
+            }
+            if let Some(replaced) = self.replaced(name, value) {
+                *value = replaced;
+            }
+        }
+        if let Some((path, query)) = target.split_once('?')
+            && query.contains(&self.placeholder)
+        {
+            *target = format!("{path}?{}", query.replace(&self.placeholder, &percent_encoded(&self.value)));
+        }
+    }
+
+    fn replaced(&self, name: &HeaderName, value: &HeaderValue) -> Option<HeaderValue> {
+        let text = std::str::from_utf8(value.as_bytes()).ok()?;
+        let replaced = if text.contains(&self.placeholder) {
+            text.replace(&self.placeholder, &self.value)
+        } else if name == AUTHORIZATION {
+            // `curl -u user:$PLACEHOLDER` encodes it.
+            let (scheme, encoded) =
+                text.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("basic"))?;
+            let decoded = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
+            let decoded = decoded
+                .contains(&self.placeholder)
+                .then(|| decoded.replace(&self.placeholder, &self.value))?;
+            format!("{scheme} {}", STANDARD.encode(decoded))
+        } else {
+            return None;
+        };
+        sensitive(&replaced)
+    }
+
+    fn insert(&self, headers: &mut HeaderMap, target: &mut String) {
+        let value = match &self.place {
+            SecretPlace::Placeholder => return,
+            SecretPlace::Bearer => format!("Bearer {}", self.value),
+            SecretPlace::Basic(user) => {
+                format!("Basic {}", STANDARD.encode(format!("{user}:{}", self.value)))
+            }
+            SecretPlace::Header(_) => self.value.clone(),
+            SecretPlace::Query(name) if target.starts_with('/') => {
+                let sign = if target.contains('?') { '&' } else { '?' };
+                *target += &format!("{sign}{name}={}", percent_encoded(&self.value));
+                return;
+            }
+            SecretPlace::Query(_) => return,
+        };
+        if let (Some(name), Some(value)) = (self.header(), sensitive(&value)) {
+            headers.insert(name, value);
+        }
+    }
+}
+
+fn sensitive(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// Some servers read `_` in the name of a header as `-`.
+fn same_header(own: &HeaderName, name: &str) -> bool {
+    own.as_str().replace('_', "-") == name.to_ascii_lowercase().replace('_', "-")
+}
+
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+}
+
+fn percent_encoded(text: &str) -> String {
+    text.bytes()
+        .map(|byte| if is_unreserved(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+fn percent_decoded(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    while at < bytes.len() {
+        let code = bytes.get(at + 1..at + 3).and_then(|pair| std::str::from_utf8(pair).ok());
+        match code.and_then(|pair| u8::from_str_radix(pair, 16).ok()).filter(|_| bytes[at] == b'%') {
+            Some(byte) => {
+                out.push(byte);
+                at += 3;
+            }
+            None => {
+                out.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    out
+}
+
+/// Replaces secrets by as many asterisks, in a stream that comes in pieces of any size.
+pub(crate) struct Mask<'a> {
+    forms: &'a [Vec<u8>],
+    /// The end of what was pushed, while it could be the beginning of a secret.
+    kept: Vec<u8>,
+    /// How many of those bytes belong to a secret that was found already.
+    covered: usize,
+}
+
+impl Mask<'_> {
+    /// Takes a piece. `None`: it can be passed on as it is.
+    pub(crate) fn push(&mut self, piece: &[u8]) -> Option<Vec<u8>> {
+        if self.forms.is_empty() {
+            return None;
+        }
+        if self.kept.is_empty() && self.beginning(piece) == piece.len() && self.find(piece).is_empty() {
+            return None;
+        }
+        let mut all = std::mem::take(&mut self.kept);
+        all.extend_from_slice(piece);
+        let found = self.find(&all);
+        let keep_from = self.beginning(&all);
+        let covered_to = found.iter().map(|range| range.end).max().unwrap_or(0).max(self.covered);
+        self.kept = all[keep_from..].to_vec();
+        let covered = std::mem::replace(&mut self.covered, covered_to.saturating_sub(keep_from));
+        all[..covered].fill(b'*');
+        for range in found {
+            all[range].fill(b'*');
+        }
+        all.truncate(keep_from);
+        Some(all)
+    }
+
+    /// Tells whether something is kept back.
+    pub(crate) fn keeps(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
+    /// Returns what was kept back: the stream is at its end.
+    pub(crate) fn finish(&mut self) -> Vec<u8> {
+        let mut rest = std::mem::take(&mut self.kept);
+        let covered = std::mem::take(&mut self.covered).min(rest.len());
+        rest[..covered].fill(b'*');
+        rest
+    }
+
+    fn find(&self, bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
+        let mut found = Vec::new();
+        for form in self.forms {
+            let finder = memchr::memmem::Finder::new(form);
+            let mut from = 0;
+            while let Some(at) = finder.find(&bytes[from..]) {
+                found.push(from + at..from + at + form.len());
+                from += at + 1;
+            }
+        }
+        found
+    }
+
+    /// Returns where the longest end of `bytes` starts that is the beginning of a secret.
+    fn beginning(&self, bytes: &[u8]) -> usize {
+        let start = |form: &Vec<u8>| {
+            let from = (bytes.len() + 1).saturating_sub(form.len());
+            let starts = memchr::memchr_iter(form[0], &bytes[from..]);
+            starts.map(|at| from + at).find(|at| form.starts_with(&bytes[*at..])).unwrap_or(bytes.len())
+        };
+        self.forms.iter().map(start).min().unwrap_or(bytes.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn secrets(place: SecretPlace) -> Secrets {
+        let secret = Secret { name: "KEY".into(), host: "x.com".into(), value: "s3cret/value".into(), place };
+        Secrets::new(&[secret]).expect("secrets")
+    }
+
+    fn applied(
+        place: SecretPlace,
+        verified: bool,
+        header: (&str, &str),
+        target: &str,
+    ) -> (HeaderMap, String) {
+        let (mut headers, mut target) = (HeaderMap::new(), target.to_owned());
+        let name = HeaderName::from_bytes(header.0.as_bytes()).expect("a name");
+        let known = secrets(place);
+        let text = header.1.replace("KEY", &known.all[0].placeholder);
+        target = target.replace("KEY", &known.all[0].placeholder);
+        headers.insert(name, text.parse().expect("a value"));
+        known.apply(&Host::Name("x.com".into()), verified, &mut headers, &mut target);
+        (headers, target)
+    }
+
+    #[test]
+    fn placeholders_are_replaced_over_verified_tls_alone() {
+        let (headers, target) = applied(SecretPlace::Placeholder, true, ("x-key", "a KEY b"), "/KEY?q=KEY");
+        assert_eq!(headers["x-key"], "a s3cret/value b");
+        assert!(target.ends_with("?q=s3cret%2Fvalue") && target.starts_with("/wardian-secret-"), "{target}");
+        let basic = format!("Basic {}", STANDARD.encode(format!("me:{}", placeholder("KEY", "x.com"))));
+        let (headers, _) = applied(SecretPlace::Placeholder, true, ("authorization", &basic), "/");
+        assert_eq!(headers["authorization"], format!("Basic {}", STANDARD.encode("me:s3cret/value")));
+        let (headers, target) = applied(SecretPlace::Placeholder, false, ("x-key", "KEY"), "/?q=KEY");
+        assert!(
+            headers["x-key"].to_str().expect("text").starts_with("wardian-secret-")
+                && target.contains("wardian-secret-")
+        );
+    }
+
+    #[test]
+    fn a_guests_own_value_is_dropped_verified_or_not() {
+        let (headers, _) = applied(SecretPlace::Bearer, true, ("authorization", "Bearer own"), "/");
+        assert_eq!(headers["authorization"], "Bearer s3cret/value");
+        let (headers, _) = applied(SecretPlace::Bearer, false, ("authorization", "Bearer own"), "/");
+        assert!(headers.is_empty());
+        let (headers, _) = applied(SecretPlace::Header("X-Api-Key".into()), true, ("x_api_key", "own"), "/");
+        assert_eq!(headers.len(), 1);
+        assert_eq!(headers["x-api-key"], "s3cret/value");
+        let (_, target) =
+            applied(SecretPlace::Query("key".into()), true, ("a", "b"), "/p?a=1&k%65y=own;key=x&b=2");
+        assert_eq!(target, "/p?a=1&b=2&key=s3cret%2Fvalue");
+        let (_, target) = applied(SecretPlace::Query("key".into()), false, ("a", "b"), "/p?key=own");
+        assert_eq!(target, "/p");
+    }
+
+    #[test]
+    fn secrets_that_cannot_be_kept_are_refused() {
+        let new = |value: &str, place| {
+            let (name, host) = ("KEY".to_owned(), "x.com".to_owned());
+            Secrets::new(&[Secret { name, host, value: value.to_owned(), place }]).is_ok()
+        };
+        assert!(new("12345678", SecretPlace::Bearer));
+        assert!(!new("short", SecretPlace::Bearer) && !new("with\r\nX: 1", SecretPlace::Bearer));
+        assert!(
+            !new("12345678", SecretPlace::Header("Host".into()))
+                && !new("12345678", SecretPlace::Header("a b".into()))
+        );
+        assert!(
+            !new("12345678", SecretPlace::Query("a&b".into()))
+                && !new("12345678", SecretPlace::Basic("a:b".into()))
+        );
+    }
+
+    proptest! {
+        /// However a stream is cut into pieces, no secret comes through, and nothing else changes.
+        #[test]
+        fn pieces_make_no_difference(
+            parts in prop::collection::vec(prop::sample::select(vec!["s3cret/value", "s3cret", "/value", "s", "s3cret%2Fvalue", "x", " "]), 0..20),
+            cuts in prop::collection::vec(1usize..9, 0..60),
+        ) {
+            let known = secrets(SecretPlace::Placeholder);
+            let text = parts.concat();
+            let (mut mask, mut out, mut rest) = (known.mask(), Vec::new(), text.as_bytes());
+            for cut in cuts {
+                let (piece, after) = rest.split_at(cut.min(rest.len()));
+                out.extend(mask.push(piece).unwrap_or_else(|| piece.to_vec()));
+                rest = after;
+            }
+            out.extend(mask.push(rest).unwrap_or_else(|| rest.to_vec()));
+            out.extend(mask.finish());
+            let expected = text.replace("s3cret/value", "************").replace("s3cret%2Fvalue", "**************");
+            prop_assert_eq!(String::from_utf8_lossy(&out), expected);
+        }
+
+        /// Occurrences that overlap are all covered.
+        #[test]
+        fn overlapping_occurrences_are_covered(text in "[ab]{0,60}", cuts in prop::collection::vec(1usize..9, 0..60)) {
+            let secret = Secret { name: "K".into(), host: "x".into(), value: "abaababa".into(), place: SecretPlace::Bearer };
+            let known = Secrets::new(&[secret]).expect("secrets");
+            let (mut mask, mut out, mut rest) = (known.mask(), Vec::new(), text.as_bytes());
+            for cut in cuts {
+                let (piece, after) = rest.split_at(cut.min(rest.len()));
+                out.extend(mask.push(piece).unwrap_or_else(|| piece.to_vec()));
+                rest = after;
+            }
+            out.extend(mask.push(rest).unwrap_or_else(|| rest.to_vec()));
+            out.extend(mask.finish());
+            prop_assert_eq!(out, known.mask_whole(text.as_bytes()));
+        }
+    }
+}

@@ -5,6 +5,7 @@ mod closed;
 mod completions;
 mod duration;
 mod mount;
+mod network;
 mod out;
 mod panic;
 mod preparing;

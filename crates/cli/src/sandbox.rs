@@ -7,6 +7,7 @@ use wardian::{Builder, Limits, MountMode, Sandbox};
 use wardian_hosttools::ToolSandbox;
 
 use crate::mount::{self, Mount};
+use crate::network::NetworkOptions;
 use crate::out::{self, remark};
 use crate::{preparing, size, tools};
 
@@ -19,13 +20,15 @@ pub(crate) struct SandboxOptions {
     /// mount.
     #[arg(long = "tool", value_name = "TOOL")]
     tools: Vec<String>,
+    #[command(flatten)]
+    network: NetworkOptions,
     /// Set an environment variable: NAME=VALUE.
     #[arg(long = "env", value_name = "NAME=VALUE")]
     env: Vec<String>,
     /// Start in this directory of the sandbox.
     #[arg(long, value_name = "PATH")]
     cwd: Option<String>,
-    /// Memory of all processes together (64M, 1G); 256M by default.
+    /// Memory of all processes together (64M, 2G); 1G by default.
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     memory: Option<u64>,
     /// Maximum number of processes at once.
@@ -55,6 +58,9 @@ impl SandboxOptions {
         }
         if let Some(cwd) = &self.cwd {
             builder = builder.cwd(cwd);
+        }
+        if let Some(policy) = self.network.policy()? {
+            builder = builder.network(policy);
         }
         builder = self.with_tools(builder)?;
         for mount in self.mounts.iter().cloned() {

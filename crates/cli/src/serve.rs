@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use wardian_server::{Http, Options, Server, Socket};
+use wardian_server::{ClientNetwork, Http, Options, Server, Socket};
 
 use crate::out::{Checked, OutputError, Stdout, remark};
 use crate::tools;
@@ -55,10 +55,22 @@ pub(crate) struct Arguments {
     /// Maximum number of sandboxes of all clients together.
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sandboxes)]
     max_sandboxes: usize,
+    /// What clients of the socket may grant their sandboxes: nothing, public hosts, or private networks and files of this
+    /// machine as well. The client of --stdio may grant everything.
+    #[arg(long, value_name = "WHAT", requires = "socket", default_value = "public")]
+    network: GrantableNetwork,
     /// Maximum number of clients of the socket at once; further ones get an error. By default 1024, or a quarter of the
     /// limit of open files if that is less.
     #[arg(long, value_name = "N")]
     max_clients: Option<usize>,
+}
+
+/// What `--network` can be.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum GrantableNetwork {
+    Off,
+    Public,
+    Full,
 }
 
 /// Serves to the end.
@@ -80,6 +92,11 @@ async fn serve(arguments: Arguments) -> Result<()> {
     let options = Options {
         state_dir: arguments.state_dir,
         state_bytes: arguments.state_bytes,
+        network: match arguments.network {
+            GrantableNetwork::Off => ClientNetwork::Off,
+            GrantableNetwork::Public => ClientNetwork::Public,
+            GrantableNetwork::Full => ClientNetwork::Full,
+        },
         max_sandboxes: arguments.max_sandboxes,
         max_clients: arguments.max_clients.unwrap_or(default.max_clients),
     };

@@ -103,11 +103,16 @@ impl Gateway {
 
     /// Creates the gateway of a fork: the same policy, counters of its own that start where these are.
     pub fn fork(&self) -> Gateway {
+        self.fork_recorded_by(self.0.options.audit.clone())
+    }
+
+    /// Does the same, with records that go to `audit`.
+    pub fn fork_recorded_by(&self, audit: Option<Arc<dyn AuditSink>>) -> Gateway {
         let inner = &self.0;
         Gateway(Arc::new(Inner {
             rules: inner.rules.clone(),
-            options: inner.options.clone(),
-            audit: inner.audit.clone(),
+            audit: Audit(audit.clone()),
+            options: Options { audit, ..inner.options.clone() },
             limits: Limits::new(&inner.rules.policy, inner.limits.used()),
             tls: inner.tls.fresh(),
             cassette: inner.cassette.as_ref().map(|cassette| Arc::new(cassette.fork())),

@@ -42,6 +42,7 @@ mod interactive;
 mod library;
 mod limit;
 mod mounts;
+mod network;
 mod options;
 mod overlay_copy;
 mod pool;
@@ -68,7 +69,7 @@ pub use history::HistoryEntry;
 pub use interactive::{Completion, EnteredLine, Interactive, Prompt};
 pub use limit::Limit;
 pub use mounts::{MountEntry, MountMode};
-pub use options::{Builder, Limits, Network, OnKill};
+pub use options::{Builder, Limits, OnKill};
 pub use pool::PoolOptions;
 #[doc(hidden)]
 pub use programs::program_names;
@@ -85,6 +86,15 @@ pub use suggest::{did_you_mean, suggest};
 pub use system::{finish_preparing, live_sandboxes, prepare};
 pub use system::{return_memory, tune_process};
 pub use usage::UsageNow;
+pub use wardian_net::NetworkPolicy;
+/// What a sandbox may reach outside: see [`Builder::network`].
+pub mod net {
+    pub use wardian_net::{
+        Answer, BoxFuture, Decision, HttpRule, Mode, NetworkPolicy, OnRequest, ProxyPolicy, RequestInfo,
+        Resolve, Roots, Secret, SecretPlace,
+    };
+}
+
 pub use wardian_audit::{
     AuditError, AuditLog, AuditRecord, Repaired as AuditRepaired, Rotation as AuditRotation,
     Verified as AuditVerified, VerifyError as AuditVerifyError, repair_audit, verify_audit,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use wardian_audit::AuditLog;
 use wardian_hosttools::ToolSandbox;
 use wardian_kernel::{Allowlist, Rules};
+use wardian_net::{Gateway, NetworkPolicy, OnRequest, Resolve};
 use wardian_vfs::{Quota, Tree};
 
 use crate::checks;
@@ -79,15 +80,6 @@ pub enum OnKill {
     Rollback,
 }
 
-/// Which hosts may be reached. This version has no network access: asking for it is an error.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Network {
-    /// Allows only these hosts.
-    pub allowed_hosts: Vec<String>,
-    /// Allows all hosts except these.
-    pub blocked_hosts: Vec<String>,
-}
-
 /// Builds a sandbox. Every option has a default.
 #[derive(Clone)]
 pub struct Builder {
@@ -108,6 +100,8 @@ pub struct Builder {
     nice: u8,
     audit: Option<AuditLog>,
     engine: Option<Engine>,
+    network: Option<NetworkPolicy>,
+    network_options: wardian_net::Options,
     python_path: Vec<String>,
     unsupported: Option<&'static str>,
     progress: Option<fn(&str)>,
@@ -140,6 +134,8 @@ impl Default for Builder {
             nice: 0,
             audit: None,
             engine: None,
+            network: None,
+            network_options: wardian_net::Options::default(),
             python_path: Vec::new(),
             unsupported: None,
             progress: None,
@@ -267,9 +263,21 @@ impl Builder {
         self
     }
 
-    /// Sets which hosts may be reached; none by default. Not supported yet: [`Builder::build`] returns an error.
-    pub fn network(mut self, _network: Network) -> Builder {
-        self.unsupported = Some("network");
+    /// Sets what the sandbox may reach outside; nothing by default. Its own processes reach each other without it.
+    pub fn network(mut self, policy: NetworkPolicy) -> Builder {
+        self.network = Some(policy);
+        self
+    }
+
+    /// Sets who decides about each HTTP request that the policy allows.
+    pub fn on_request(mut self, decides: impl OnRequest + 'static) -> Builder {
+        self.network_options.on_request = Some(Arc::new(decides));
+        self
+    }
+
+    /// Sets who looks up names outside, instead of the system.
+    pub fn resolver(mut self, resolver: impl Resolve + 'static) -> Builder {
+        self.network_options.resolver = Arc::new(resolver);
         self
     }
 
@@ -312,8 +320,17 @@ impl Builder {
                 tokio::task::spawn_blocking(move || System::shared(&progress)).await.map_err(lost)??
             }
         };
-        let env = self.environment()?;
+        let mut env = self.environment()?;
         let (mut setup, tree) = self.set_up(&system).await?;
+        // Variables that stand for secrets, which only the gateway knows.
+        if let Some(gateway) = &setup.gateway {
+            env.extend(
+                gateway
+                    .placeholders()
+                    .into_iter()
+                    .map(|(name, value)| format!("{name}={value}").into_bytes()),
+            );
+        }
         setup.environment.clone_from(&env);
         Sandbox::start(system, setup, tree, env).await
     }
@@ -340,6 +357,7 @@ impl Builder {
         for tool in std::mem::take(&mut self.host_tools) {
             self.extensions.push(tool.into_extension(&self.mounts)?);
         }
+        let gateway = self.gateway().await?;
         let mut tree = system.tree(self.limits.quota());
         let host_programs = extension::install(&mut tree, system, &self.extensions)?;
         if self.mounts.iter().any(NewMount::is_host) {
@@ -375,11 +393,21 @@ impl Builder {
                 family: Arc::default(),
                 outside: None,
             },
+            gateway,
             audit: self.audit,
             state: self.state,
             fresh: tree.clone(),
         };
         Ok((setup, tree))
+    }
+
+    /// Creates the gateway that the policy asks for. Reading certificates may have to wait for a disk.
+    async fn gateway(&mut self) -> Result<Option<Gateway>, Error> {
+        let Some(policy) = self.network.take() else { return Ok(None) };
+        let options = self.network_options.clone();
+        let creating = tokio::task::spawn_blocking(move || Gateway::new(policy, options));
+        let gateway = creating.await.map_err(lost)?;
+        gateway.map(Some).map_err(|error| Error::Option(format!("network: {error}")))
     }
 
     /// Returns the shell's initial environment.
@@ -463,6 +491,8 @@ pub(crate) struct Setup {
     /// The variables that residents start with.
     pub(crate) environment: Vec<Vec<u8>>,
     pub(crate) rules: Rules,
+    /// What the first sandbox's gateway, and so every other, is made from.
+    pub(crate) gateway: Option<Gateway>,
     pub(crate) audit: Option<AuditLog>,
     /// The directory for journals.
     pub(crate) state: Option<PathBuf>,

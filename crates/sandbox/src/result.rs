@@ -138,13 +138,21 @@ impl RunResult {
     }
 }
 
+/// How a command ended, and what it was refused.
+pub(crate) struct Outcome {
+    pub(crate) finished: Finished,
+    /// Hosts that it was not allowed to reach.
+    pub(crate) unreachable: Vec<Vec<u8>>,
+}
+
 /// The exit code and class for the way a command ended.
-pub(crate) fn judge(finished: &Finished) -> (u8, Option<ErrorClass>) {
+pub(crate) fn judge(Outcome { finished, unreachable }: &Outcome) -> (u8, Option<ErrorClass>) {
     let limited = finished.cut_short && finished.limit.is_some();
     let lesser = if limited {
         Some(ErrorClass::LimitExceeded)
     } else {
-        (!finished.denied.is_empty()).then_some(ErrorClass::CapabilityDenied)
+        let denied = !finished.denied.is_empty() || !unreachable.is_empty();
+        denied.then_some(ErrorClass::CapabilityDenied)
     };
     match finished.verdict {
         Verdict::Exited(code) => (code, lesser),
@@ -157,15 +165,16 @@ pub(crate) fn judge(finished: &Finished) -> (u8, Option<ErrorClass>) {
 
 /// Wardian's own message about a command, appended to its standard error.
 pub(crate) fn note(
-    finished: &Finished,
+    Outcome { finished, unreachable }: &Outcome,
     who: &str,
     timeout: Option<Duration>,
     limits: &Limits,
 ) -> Option<String> {
-    let mut lines: Vec<String> = finished
-        .denied
-        .iter()
-        .map(|tool| format!("wardian: tool not allowed: {}", String::from_utf8_lossy(tool)))
+    let tools = finished.denied.iter().map(|tool| ("tool not allowed", tool));
+    let hosts = unreachable.iter().map(|host| ("host not allowed", host));
+    let mut lines: Vec<String> = tools
+        .chain(hosts)
+        .map(|(what, name)| format!("wardian: {what}: {}", String::from_utf8_lossy(name)))
         .collect();
     let reached = |name| match Limit::named(name).and_then(|limit| limits.value(limit)) {
         Some(value) => format!("{name} limit of {value} reached"),

@@ -15,7 +15,7 @@ use crate::env;
 use crate::error::{Error, lost};
 use crate::limit::Limit;
 use crate::options::{ENVIRONMENT, OnKill, check_length, check_variable};
-use crate::result::{ErrorClass, RunResult, Truncated, Usage, judge, note};
+use crate::result::{ErrorClass, Outcome, RunResult, Truncated, Usage, judge, note};
 use crate::sandbox::{Sandbox, SessionGuard};
 
 /// How many pieces of output may wait for a callback before the guest does.
@@ -362,22 +362,23 @@ impl InProgress {
         let duration = start.elapsed();
         let peak_memory_bytes = self.machine.peak_memory();
         drop(running);
-        self.record(&finished, duration);
+        let outcome = Outcome { finished, unreachable: inner.way.take_denied() };
+        self.record(&outcome, duration);
         drop(session);
         inner.system.pool.note_warm(inner);
         // Only now, since a listener may take its time and the next command need not wait for it.
-        (self.report(finished, duration, peak_memory_bytes).await, answer)
+        (self.report(outcome, duration, peak_memory_bytes).await, answer)
     }
 
-    fn record(&self, finished: &Finished, duration: Duration) {
-        let inner = self.sandbox.inner();
+    fn record(&self, outcome: &Outcome, duration: Duration) {
+        let (inner, finished) = (self.sandbox.inner(), &outcome.finished);
         for tool in &finished.denied {
             inner.record(Event::CapabilityDenied { tool });
         }
         if let Some(limit) = finished.limit {
             inner.record(Event::LimitExceeded { limit });
         }
-        let (exit_code, class) = judge(finished);
+        let (exit_code, class) = judge(outcome);
         inner.record(match class {
             Some(ErrorClass::Timeout) => Event::CommandTimeout { timeout: self.timeout.unwrap_or_default() },
             Some(ErrorClass::Cancelled) => Event::CommandCancelled,
@@ -385,10 +386,11 @@ impl InProgress {
         });
     }
 
-    async fn report(&self, finished: Finished, duration: Duration, peak_memory_bytes: u64) -> RunResult {
-        let (exit_code, error_class) = judge(&finished);
+    async fn report(&self, outcome: Outcome, duration: Duration, peak_memory_bytes: u64) -> RunResult {
+        let (exit_code, error_class) = judge(&outcome);
         let who = if self.interpreter.is_some() { "the interpreter" } else { "the shell" };
-        let message = note(&finished, who, self.timeout, self.sandbox.limits());
+        let message = note(&outcome, who, self.timeout, self.sandbox.limits());
+        let finished = outcome.finished;
         let Ended { stdout, stderr, cut, order } = self.output.end(message.as_deref()).await;
         let truncated = Truncated { stdout: cut[0], stderr: cut[1] };
         let cut = match truncated.stdout {

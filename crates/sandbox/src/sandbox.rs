@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, Notify, OwnedMappedMutexGuard, OwnedMutexGuard, Semaphore};
-use wardian_kernel::{AtRest, Machine, Session};
+use wardian_kernel::{AtRest, Machine, Rules, Session};
 use wardian_vfs::{Quota, Tree};
 
 use crate::audit::{self, Event};
@@ -15,6 +15,7 @@ use crate::directory::Directory;
 use crate::engine::Engine;
 use crate::error::{Error, lost};
 use crate::history::History;
+use crate::network::Way;
 use crate::options::{Builder, Limits, Setup};
 use crate::python;
 use crate::system::System;
@@ -27,6 +28,7 @@ pub(crate) struct Inner {
     id: String,
     pub(crate) system: Arc<System>,
     pub(crate) setup: Arc<Setup>,
+    pub(crate) way: Arc<Way>,
     /// Replaced by [`Sandbox::restore`], which drops the old machine with everything that ran on it.
     machine: Mutex<Arc<Machine>>,
     /// Locked while running or forking: commands queue here, in order. `None` once destroyed.
@@ -122,13 +124,16 @@ impl Sandbox {
         env: Vec<Vec<u8>>,
     ) -> Result<Sandbox, Error> {
         let setup = Arc::new(setup);
-        let machine = new_machine(&system, &setup, tree);
+        let id = new_id();
+        let way = Way::of(&id, setup.gateway.as_ref(), setup.audit.as_ref());
+        let machine = new_machine(&system, &setup, &way, tree);
         let cwd = setup.cwd.clone().into_bytes();
         let session = match system.pool.session(&system, &machine, env, &cwd).await.map_err(lost)? {
             Ok(session) => session,
             Err(errno) => return Err(Error::refused(errno, &cwd)),
         };
-        let sandbox = Sandbox::over(system, setup, machine, (session, BTreeMap::new()), History::default());
+        let sandbox =
+            Sandbox::over(system, setup, (id, way), machine, (session, BTreeMap::new()), History::default());
         sandbox.check_audit()?;
         sandbox.inner().record(Event::Create);
         Ok(sandbox)
@@ -137,15 +142,17 @@ impl Sandbox {
     fn over(
         system: Arc<System>,
         setup: Arc<Setup>,
+        (id, way): (String, Arc<Way>),
         machine: Arc<Machine>,
         (session, interpreters): Residents,
         history: History,
     ) -> Sandbox {
         system.alive.fetch_add(1, Ordering::SeqCst);
         Sandbox(Arc::new(Inner {
-            id: new_id(),
+            id,
             system,
             setup,
+            way,
             machine: Mutex::new(machine),
             directory: Directory::of(&session),
             session: Arc::new(AsyncMutex::new(Some(session))),
@@ -164,8 +171,10 @@ impl Sandbox {
         history: History,
     ) -> Result<Sandbox, Error> {
         let (system, setup) = (self.0.system.clone(), self.0.setup.clone());
-        let (machine, residents) = put_in_machine(&system, &setup, tree, rest).await?;
-        Ok(Sandbox::over(system, setup, machine, residents, history))
+        let id = new_id();
+        let way = Way::of(&id, self.0.way.gateway(), setup.audit.as_ref());
+        let (machine, residents) = put_in_machine(&system, &setup, &way, tree, rest).await?;
+        Ok(Sandbox::over(system, setup, (id, way), machine, residents, history))
     }
 
     /// Replaces its value by this one. Kills whatever runs. Returns the old machine, to [`bury`].
@@ -177,7 +186,7 @@ impl Sandbox {
         history: History,
     ) -> Result<Arc<Machine>, Error> {
         let (machine, (new, interpreters)) =
-            put_in_machine(&self.0.system, &self.0.setup, tree, rest).await?;
+            put_in_machine(&self.0.system, &self.0.setup, &self.0.way, tree, rest).await?;
         let old = std::mem::replace(&mut *self.0.machine.lock(), machine);
         old.close();
         self.0.directory.follow(&new);
@@ -307,33 +316,36 @@ pub async fn drop_aside<T: Send + 'static>(value: T) {
     let _ = tokio::task::spawn_blocking(move || drop(value)).await;
 }
 
-fn new_machine(system: &System, setup: &Setup, tree: Tree) -> Arc<Machine> {
-    Machine::with_rules(&system.kernel, tree, setup.limits.kernel(), setup.rules.clone())
+fn new_machine(system: &System, setup: &Setup, way: &Arc<Way>, tree: Tree) -> Arc<Machine> {
+    let rules = Rules { outside: Some(way.clone()), ..setup.rules.clone() };
+    Machine::with_rules(&system.kernel, tree, setup.limits.kernel(), rules)
 }
 
 /// Opening thousands of files takes a while: then on a thread that may block.
 async fn put_in_machine(
     system: &Arc<System>,
     setup: &Arc<Setup>,
+    way: &Arc<Way>,
     tree: Tree,
     rest: &RestOfAll,
 ) -> Result<(Arc<Machine>, Residents), Error> {
     if !rest.all().any(AtRest::is_large) {
-        return put_in_machine_now(system, setup, tree, rest);
+        return put_in_machine_now(system, setup, way, tree, rest);
     }
-    let (system, setup, rest) = (system.clone(), setup.clone(), rest.clone());
+    let (system, setup, way, rest) = (system.clone(), setup.clone(), way.clone(), rest.clone());
     let kernel = system.kernel.handle().clone();
-    let putting = kernel.spawn_blocking(move || put_in_machine_now(&system, &setup, tree, &rest));
+    let putting = kernel.spawn_blocking(move || put_in_machine_now(&system, &setup, &way, tree, &rest));
     putting.await.map_err(lost)?
 }
 
 fn put_in_machine_now(
     system: &System,
     setup: &Setup,
+    way: &Arc<Way>,
     tree: Tree,
     rest: &RestOfAll,
 ) -> Result<(Arc<Machine>, Residents), Error> {
-    let machine = new_machine(system, setup, tree);
+    let machine = new_machine(system, setup, way, tree);
     let session = Session::restore(&machine, &system.shell, &rest.shell);
     let session = session.map_err(|errno| Error::refused(errno, b"shell"))?;
     let interpreters = python::restore(system, &machine, &rest.interpreters)?;

@@ -79,9 +79,23 @@ pub struct Options {
     pub state_bytes: u64,
     /// The maximum number of sandboxes of all clients together.
     pub max_sandboxes: usize,
+    /// What clients of a socket may grant. The only client of [`Server::serve`] may grant everything.
+    pub network: ClientNetwork,
     /// The maximum number of clients of a socket at once; further ones are turned away. By default 1,024, or
     /// [`max_clients`] if that is less.
     pub max_clients: usize,
+}
+
+/// How much of the network clients may grant their sandboxes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClientNetwork {
+    /// Nothing.
+    Off,
+    /// Public hosts.
+    Public,
+    /// Private networks as well, and files and proxies of this machine.
+    Full,
 }
 
 /// Why a server cannot work with its options.
@@ -142,6 +156,7 @@ impl Server {
             states: options.state_dir.map(|path| Arc::new(StateDirectory::new(path, options.state_bytes))),
             room: Arc::new(Semaphore::new(max_sandboxes)),
             max_sandboxes,
+            network: options.network,
             max_clients: options.max_clients.min(Semaphore::MAX_PERMITS),
             metrics: Arc::default(),
             clients: session::Clients::default(),

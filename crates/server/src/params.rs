@@ -8,6 +8,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use wardian::did_you_mean;
 
@@ -184,6 +185,21 @@ impl Params {
         match self.take(name) {
             None => Ok(None),
             Some(Value::Object(values)) => Ok(Some(Params::within(values, format!("{}.", self.named(name))))),
+            Some(_) => Err(self.ill_typed(name, "an object")),
+        }
+    }
+
+    /// Returns an object as whatever it describes. What is wrong with it is an error that names the param.
+    pub(crate) fn described<T: DeserializeOwned>(
+        &mut self,
+        name: &'static str,
+    ) -> Result<Option<T>, RpcError> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(value @ Value::Object(_)) => {
+                let read = serde_json::from_value(value);
+                read.map(Some).map_err(|error| RpcError::params(format!("{}: {error}", self.named(name))))
+            }
             Some(_) => Err(self.ill_typed(name, "an object")),
         }
     }

@@ -9,6 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use wardian::{Builder, Engine, PoolOptions, Snapshot, UsageNow};
 
+use crate::ClientNetwork;
 use crate::budget;
 use crate::callback::Callbacks;
 use crate::entry::{Entry, Origin};
@@ -29,6 +30,7 @@ pub(crate) struct Shared {
     /// Capacity for sandboxes.
     pub(crate) room: Arc<Semaphore>,
     pub(crate) max_sandboxes: usize,
+    pub(crate) network: ClientNetwork,
     pub(crate) max_clients: usize,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) clients: Clients,
@@ -89,6 +91,8 @@ pub(crate) struct Session {
     pub(crate) client: u64,
     /// Whose states it reads and writes.
     tenant: Mutex<Tenant>,
+    /// What it may grant its sandboxes.
+    network: ClientNetwork,
     pub(crate) outbox: Outbox,
     pub(crate) callbacks: Arc<Callbacks>,
     /// The longest line it may send.
@@ -124,6 +128,7 @@ fn unknown(id: &str) -> RpcError {
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>, tenant: Tenant, outbox: Outbox) -> Arc<Session> {
         let client = shared.clients.last.fetch_add(1, Ordering::Relaxed) + 1;
+        let network = if tenant == Tenant::Owner { ClientNetwork::Full } else { shared.network };
         let tenant = Mutex::new(tenant);
         let (heavy, aside) = (shared.heavy.of_client(), shared.aside.of_client());
         let callbacks = Arc::new(Callbacks::new(outbox.clone(), shared.aside.clone()));
@@ -132,6 +137,7 @@ impl Session {
             shared,
             client,
             tenant,
+            network,
             outbox,
             callbacks,
             line_limit,
@@ -147,6 +153,11 @@ impl Session {
     /// Returns whose states it reads and writes.
     pub(crate) fn tenant(&self) -> Tenant {
         self.tenant.lock().clone()
+    }
+
+    /// Returns what it may grant its sandboxes.
+    pub(crate) fn network(&self) -> ClientNetwork {
+        self.network
     }
 
     pub(crate) fn set_tenant(&self, tenant: Tenant) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use wardian::{Builder, Limits, OnKill, PoolOptions, Sandbox};
 
-use super::{Job, Prepared, extension, mount, ok};
+use super::{Job, Prepared, extension, mount, network, ok};
 use crate::params::Params;
 use crate::rpc::{INVALID_REQUEST, RpcError};
 use crate::session::Session;
@@ -52,7 +52,8 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
 
 /// Reads the options of a sandbox, and the longest line to accept.
 fn builder(session: &Session, params: &mut Params) -> Result<(Builder, Option<usize>), RpcError> {
-    refuse_what_is_missing(params)?;
+    // Refused instead of ignored.
+    params.refuse("persistence", "is not supported: use persistence.export and persistence.import")?;
     let mut builder = Sandbox::builder().progress(tell);
     let mut limits = Limits::default();
     if let Some(bytes) = params.number("fsLimitBytes")? {
@@ -82,6 +83,9 @@ fn builder(session: &Session, params: &mut Params) -> Result<(Builder, Option<us
     }
     if let Some(paths) = params.strings("pythonPath")? {
         builder = builder.python_path(paths);
+    }
+    if let Some(policy) = network::policy(session, params)? {
+        builder = builder.network(policy);
     }
     for mut given in params.objects("mounts")? {
         let (path, files, writable) = mount::files(&mut given)?;
@@ -117,20 +121,6 @@ fn with_files(mut builder: Builder, params: &mut Params) -> Result<Builder, RpcE
         Some("rollback") => Ok(builder.on_kill(OnKill::Rollback)),
         Some(_) => Err(RpcError::params("onKill must be \"keep\" or \"rollback\"")),
     }
-}
-
-/// Refuses options that this version does not support, instead of ignoring them.
-fn refuse_what_is_missing(params: &mut Params) -> Result<(), RpcError> {
-    if let Some(mut network) = params.object("network")? {
-        let (allowed, blocked) = (network.strings("allowedHosts")?, network.strings("blockedHosts")?);
-        network.done()?;
-        // No host is what everybody gets.
-        let wants_some = allowed.is_some_and(|hosts| !hosts.is_empty()) || blocked.is_some();
-        if wants_some {
-            return Err(RpcError::params("network is not supported yet: no host can be reached"));
-        }
-    }
-    params.refuse("persistence", "is not supported: use persistence.export and persistence.import")
 }
 
 /// The limits that were read, which can be given in two places.

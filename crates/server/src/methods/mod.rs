@@ -9,6 +9,7 @@ mod extension;
 mod files;
 mod history;
 mod mount;
+mod network;
 mod persistence;
 mod python;
 mod run;

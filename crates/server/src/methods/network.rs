@@ -1,0 +1,35 @@
+//! `network` of `create`: what a sandbox may reach outside.
+
+use wardian::NetworkPolicy;
+use wardian::net::Roots;
+
+use crate::ClientNetwork;
+use crate::params::Params;
+use crate::rpc::RpcError;
+use crate::session::Session;
+
+/// Reads the policy, if the client may have it.
+pub(super) fn policy(session: &Session, params: &mut Params) -> Result<Option<NetworkPolicy>, RpcError> {
+    let Some(policy) = params.described::<NetworkPolicy>("network")? else { return Ok(None) };
+    let granted = session.network();
+    if granted == ClientNetwork::Full {
+        return Ok(Some(policy));
+    }
+    // A policy that grants nothing is what everybody has.
+    if granted == ClientNetwork::Off && policy != NetworkPolicy::default() {
+        return Err(RpcError::params("network: this server grants its clients no network (serve --network)"));
+    }
+    let of_the_host = [
+        ("allowPrivate", !policy.allow_private.is_empty()),
+        ("caFile", policy.ca_file.is_some() || policy.roots == Roots::CaFile),
+        ("proxy", policy.proxy.is_some()),
+        ("record", policy.record.is_some()),
+        ("replay", policy.replay.is_some()),
+    ];
+    match of_the_host.into_iter().find(|(_, given)| *given) {
+        Some((name, _)) => Err(RpcError::params(format!(
+            "network.{name}: only for clients of a server that grants them the whole network (serve --network full)"
+        ))),
+        None => Ok(Some(policy)),
+    }
+}

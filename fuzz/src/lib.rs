@@ -6,6 +6,7 @@
 //! cargo run --release -- vfs_tar artifacts/vfs_tar-0123abcd    once more what was found
 //! ```
 
+pub mod net;
 pub mod random;
 pub mod shell;
 
@@ -32,7 +33,8 @@ pub struct Target {
 }
 
 /// All there is.
-pub const TARGETS: [Target; 4] = [
+pub const TARGETS: [Target; 5] = [
+    Target { name: "net_http", run: net::net_http, input: net::request },
     Target { name: "shell_parse", run: shell_parse, input: shell::tokens },
     Target { name: "shell_cases", run: shell_parse, input: shell::mutated_case },
     Target { name: "vfs_operations", run: vfs_operations, input: Random::noise },

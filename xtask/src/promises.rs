@@ -19,6 +19,8 @@ mod tests {
             "audit/src" => "crates/audit/src",
             "confine" => "crates/confine/tests",
             "cli" => "crates/cli/tests/cli",
+            "net" => "crates/net/tests/net",
+            "net/src" => "crates/net/src",
             "hosttools" => "crates/hosttools/tests/hosttools",
             "hosttools/src" => "crates/hosttools/src",
             "guests/archive" => "guests/archive/tests",

@@ -181,7 +181,7 @@ impl Http {
         self.forward(head, reader, writer, log).await
     }
 
-    async fn ask_embedder(&self, head: &RequestHead) -> Decision {
+    async fn ask_embedder(&mut self, head: &RequestHead) -> Decision {
         let Some(callback) = &self.inner.options.on_request else { return Decision::Allow };
         let info = RequestInfo {
             scheme: if self.tls { "https" } else { "http" },

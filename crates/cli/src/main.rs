@@ -4,6 +4,7 @@ mod audit;
 mod closed;
 mod completions;
 mod duration;
+mod mcp;
 mod mount;
 mod network;
 mod out;
@@ -49,6 +50,8 @@ enum Command {
     Prepare(preparing::Arguments),
     /// Serve sandboxes to other programs over JSON-RPC.
     Serve(serve::Arguments),
+    /// Offer sandboxes to a language model as MCP tools.
+    Mcp(mcp::Arguments),
     /// Run host programs under a policy.
     Tools(tools::Arguments),
     /// Print a completion script for your shell.
@@ -97,6 +100,7 @@ fn execute(command: Command) -> Result<u8> {
         Command::Shell(arguments) => shell::main(arguments),
         Command::Prepare(arguments) => preparing::main(arguments),
         Command::Serve(arguments) => serve::main(arguments),
+        Command::Mcp(arguments) => mcp::main(arguments),
         Command::Tools(arguments) => tools::main(arguments),
         Command::Completions(arguments) => completions::main(arguments, Arguments::command()),
         Command::Audit(arguments) => audit::main(arguments),

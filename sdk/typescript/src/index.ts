@@ -30,7 +30,7 @@ export {
 } from "./errors.js";
 export type { Extension, ExtensionCall, ExtensionFunction, ExtensionResult, Extensions } from "./extensions.js";
 export { Files, type CallSignal, type ListOptions, type WriteOptions } from "./files.js";
-export type { Limits, Mount, SandboxOptions } from "./options.js";
+export type { Limits, Mount, NetworkPolicy, SandboxOptions } from "./options.js";
 export { PythonResult, type PythonFailure, type PythonValue } from "./python.js";
 export {
   Piece,

@@ -28,6 +28,16 @@ export interface Mount {
   readonly writable?: boolean;
 }
 
+/** What a sandbox may reach outside. Everything that docs/network.md names can be given; these are the most used. */
+export interface NetworkPolicy {
+  /** `x.com`, `*.x.com` for the names below it, `*` for all, or an address. */
+  readonly allowedHosts?: readonly string[];
+  readonly blockedHosts?: readonly string[];
+  /** Ports of those hosts; 80 and 443 by default. */
+  readonly ports?: readonly number[];
+  readonly [option: string]: unknown;
+}
+
 /** What `Sandbox.create` takes. */
 export interface SandboxOptions {
   /** How long a command may run, unless it is given a timeout of its own; 0 or `Infinity` for no limit. */
@@ -54,6 +64,8 @@ export interface SandboxOptions {
   readonly onKill?: "keep" | "rollback";
   /** Directories where Python looks first. */
   readonly pythonPath?: readonly string[];
+  /** What it may reach outside, as docs/network.md describes; nothing by default. The server refuses what it does not know. */
+  readonly network?: NetworkPolicy;
   /** Where `offload` puts the state. */
   readonly storage?: Storage;
   /** The Unix socket of a running `wardian serve --socket`, instead of a server of its own. */
@@ -73,7 +85,7 @@ export interface SandboxOptions {
 const LIMITS = ["stdoutBytes", "stderrBytes", "commandBytes", "fileCount", "rpcBytes", "memoryBytes", "processes", "openFiles"];
 const OPTIONS = [
   ...["timeoutMs", "fsLimitBytes", "limits", "mounts", "env", "extensions", "toolAllowlist", "pool", "nice", "cwd"],
-  ...["writablePaths", "onKill", "pythonPath", "storage", "socket", "stateToken", "stateDir", "binary", "onLog", "signal"],
+  ...["writablePaths", "onKill", "pythonPath", "network", "storage", "socket", "stateToken", "stateDir", "binary", "onLog", "signal"],
 ];
 
 /** @internal */
@@ -111,6 +123,7 @@ export function createParams(options: SandboxOptions, extensions: object[]): Rec
     writablePaths: options.writablePaths,
     onKill: options.onKill,
     pythonPath: options.pythonPath,
+    network: options.network,
     storage: options.storage === undefined ? undefined : true,
     stateToken: options.stateToken,
   };

@@ -17,6 +17,7 @@ mod jobs;
 mod kills;
 mod limits;
 mod mounts;
+mod network;
 mod order;
 mod python;
 mod python_packages;

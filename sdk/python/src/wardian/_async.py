@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import threading
 from types import TracebackType
-from typing import AsyncIterator, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union, overload
+from typing import Any, AsyncIterator, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union, overload
 
 from . import _calls
 from ._calls import Call
@@ -47,6 +47,8 @@ class AsyncSandbox:
         cwd: Optional[str] = None,
         writable_paths: Optional[Sequence[str]] = None,
         on_kill: Optional[str] = None,
+        python_path: Optional[Sequence[str]] = None,
+        network: Optional[Mapping[str, Any]] = None,
         state_dir: Optional[PathLike] = None,
         binary: Optional[PathLike] = None,
     ) -> None:
@@ -62,6 +64,8 @@ class AsyncSandbox:
             cwd=cwd,
             writable_paths=writable_paths,
             on_kill=on_kill,
+            python_path=python_path,
+            network=network,
         )
         self._extensions = Extensions(extensions)
         self._binary = binary

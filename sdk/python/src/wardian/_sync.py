@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from types import TracebackType
-from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Type, TypeVar, Union, overload
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Type, TypeVar, Union, overload
 
 from . import _calls
 from ._calls import Call
@@ -42,6 +42,9 @@ class Sandbox:
         cwd: the directory in which the shell starts.
         writable_paths: absolute paths; everything outside them is read-only.
         on_kill: ``"keep"`` or ``"rollback"``: what becomes of the files when a command is killed.
+        python_path: directories where Python looks for modules first.
+        network: what it may reach outside, as docs/network.md describes: ``{"allowedHosts": ["pypi.org"]}``; nothing by
+            default.
         state_dir: the directory for ``export_state(file=…)`` and ``import_state(file=…)``.
         binary: the program, if not the one bundled with this package.
     """
@@ -61,6 +64,8 @@ class Sandbox:
         cwd: Optional[str] = None,
         writable_paths: Optional[Sequence[str]] = None,
         on_kill: Optional[str] = None,
+        python_path: Optional[Sequence[str]] = None,
+        network: Optional[Mapping[str, Any]] = None,
         state_dir: Optional[PathLike] = None,
         binary: Optional[PathLike] = None,
     ) -> None:
@@ -76,6 +81,8 @@ class Sandbox:
             cwd=cwd,
             writable_paths=writable_paths,
             on_kill=on_kill,
+            python_path=python_path,
+            network=network,
         )
         self._handle = start(options, Extensions(extensions), binary, state_dir)
 

@@ -79,6 +79,8 @@ class Options:
     cwd: Optional[str] = None
     writable_paths: Optional[Sequence[str]] = None
     on_kill: Optional[str] = None
+    python_path: Optional[Sequence[str]] = None
+    network: Optional[Mapping[str, Any]] = None
 
     def params(self, extensions: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
         """Returns the params of ``create``."""
@@ -105,6 +107,10 @@ class Options:
             params["writablePaths"] = list(self.writable_paths)
         if self.on_kill is not None:
             params["onKill"] = self.on_kill
+        if self.python_path is not None:
+            params["pythonPath"] = list(self.python_path)
+        if self.network is not None:
+            params["network"] = dict(self.network)
         return params
 
 

@@ -1,0 +1,25 @@
+//! Wardian as an MCP server: sandboxes as tools for language models.
+//!
+//! A model's mistake (an argument of the wrong type, a sandbox that does not exist, a file that is not there) is answered
+//! with a sentence that says what to do instead, as a result that is an error. Protocol errors are left to clients' mistakes.
+//!
+//! The wire is `rmcp`'s; [`serve`] is all there is to call.
+
+#![deny(missing_debug_implementations)]
+
+mod answer;
+mod arguments;
+mod boxes;
+mod catalog;
+mod changes;
+mod files;
+mod options;
+mod progress;
+mod resources;
+mod run;
+mod server;
+mod states;
+mod values;
+
+pub use options::{Mount, Options};
+pub use server::{ServeError, serve};

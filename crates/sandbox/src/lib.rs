@@ -46,6 +46,7 @@ mod network;
 mod options;
 mod overlay_copy;
 mod pool;
+mod ports;
 mod programs;
 mod python;
 mod result;
@@ -105,8 +106,9 @@ pub use wardian_hosttools as tools;
 #[doc(hidden)]
 pub use wardian_kernel::preparing;
 pub use wardian_kernel::{
-    HostInput, HostOutput, Input, Mode as TerminalMode, Order as OutputOrder, Part as OutputPart,
-    Piece as OutputPiece, Source as InputSource, SourceRead as InputRead, Stream as OutputStream, Terminal,
+    HostInput, HostOutput, HostStream as PortStream, Input, Mode as TerminalMode, Order as OutputOrder,
+    Part as OutputPart, Piece as OutputPiece, Source as InputSource, SourceRead as InputRead,
+    Stream as OutputStream, Terminal,
 };
 pub use wardian_vfs::{Change as OverlayChange, Errno, FileKind, What as OverlayChangeKind, state_directory};
 

@@ -219,7 +219,7 @@ fn install_etc(tree: &mut Tree) -> Installed {
         ("/etc/passwd", "root:x:0:0:root:/root:/bin/bash\nuser:x:1000:1000:user:/home/user:/bin/bash\n"),
         ("/etc/group", "root:x:0:\nuser:x:1000:\n"),
         ("/etc/hostname", "wardian\n"),
-        ("/etc/hosts", "127.0.0.1 localhost wardian\n"),
+        ("/etc/hosts", "127.0.0.1 localhost wardian\n::1 localhost\n"),
         ("/etc/os-release", "NAME=Wardian\nID=wardian\nPRETTY_NAME=\"Wardian\"\n"),
         ("/etc/shells", "/bin/sh\n/bin/bash\n"),
         ("/etc/bash.bashrc", BASHRC),

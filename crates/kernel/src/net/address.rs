@@ -72,12 +72,15 @@ impl Address {
     pub(crate) fn decode(raw: &[u8], domain: Domain) -> Result<Address> {
         let family = raw.get(..2).ok_or(Errno::EINVAL)?;
         let family = u16::from_le_bytes([family[0], family[1]]);
-        let expected = match domain {
-            Domain::Unix => Errno::EINVAL,
-            Domain::V4 | Domain::V6 => Errno::EAFNOSUPPORT,
+        let (shortest, foreign) = match domain {
+            Domain::Unix => (2, Errno::EINVAL),
+            Domain::V4 => (16, Errno::EAFNOSUPPORT),
+            Domain::V6 => (24, Errno::EAFNOSUPPORT),
         };
-        if family != domain.number() {
-            return Err(expected);
+        match () {
+            () if raw.len() < shortest => return Err(Errno::EINVAL),
+            () if family != domain.number() => return Err(foreign),
+            () => {}
         }
         match domain {
             Domain::Unix => Ok(Address::Unix(UnixName::decode(&raw[2..])?)),
@@ -208,7 +211,9 @@ mod tests {
     fn what_is_cut_off_or_of_another_family_is_refused() {
         let four = Domain::V4.nowhere().encode(Domain::V4);
         assert_eq!(Address::decode(&four[..15], Domain::V4), Err(Errno::EINVAL));
-        assert_eq!(Address::decode(&four, Domain::V6), Err(Errno::EAFNOSUPPORT));
+        let six = Domain::V6.nowhere().encode(Domain::V6);
+        assert_eq!(Address::decode(&four, Domain::V6), Err(Errno::EINVAL), "that is looked at first");
+        assert_eq!(Address::decode(&six, Domain::V4), Err(Errno::EAFNOSUPPORT));
         assert_eq!(Address::decode(&four, Domain::Unix), Err(Errno::EINVAL));
         assert_eq!(Address::decode(&[], Domain::V4), Err(Errno::EINVAL));
         assert_eq!(Address::decode(&[1; 200], Domain::Unix), Err(Errno::EINVAL));

@@ -37,8 +37,8 @@ struct State {
     /// It should have grown, but the sandbox has no memory for that.
     starved: bool,
     charge: Charge,
-    /// Descriptors that were sent, each with the number of bytes sent before it.
-    rights: VecDeque<(u64, Rights)>,
+    /// Descriptors that were sent, each with where the bytes that it was sent with begin and end.
+    rights: VecDeque<(std::ops::Range<u64>, Rights)>,
     sent: u64,
     received: u64,
     /// Nothing more is sent.
@@ -91,13 +91,11 @@ impl State {
         self.deaf || self.left() * WRITABLE_PART >= most.max(1)
     }
 
-    /// The number of bytes that can be received before descriptors that belong to later ones.
+    /// The number of bytes that can be received at once: those that descriptors belong to come alone, as on Linux.
     fn before_rights(&self) -> usize {
-        let next = self.rights.iter().map(|(at, _)| *at).find(|at| *at > self.received);
-        match next {
-            Some(at) => usize::try_from(at - self.received).unwrap_or(usize::MAX),
-            None => usize::MAX,
-        }
+        let Some((with, _)) = self.rights.front() else { return usize::MAX };
+        let end = if with.start == self.received { with.end } else { with.start };
+        usize::try_from(end.saturating_sub(self.received)).unwrap_or(usize::MAX)
     }
 }
 
@@ -134,8 +132,8 @@ impl Channel {
             return Ok(0);
         }
         if let Some(rights) = rights.take() {
-            let at = state.sent;
-            state.rights.push_back((at, rights));
+            let with = state.sent..state.sent + n as u64;
+            state.rights.push_back((with, rights));
         }
         let was_empty = state.bytes.is_empty();
         state.bytes.extend(&data[..n]);
@@ -166,7 +164,7 @@ impl Channel {
         let was_writable = state.is_writable();
         state.bytes.drain(..n);
         let here = state.received;
-        let has_rights = state.rights.front().is_some_and(|(at, _)| *at == here);
+        let has_rights = state.rights.front().is_some_and(|(with, _)| with.start == here);
         let rights = if has_rights { state.rights.pop_front().map(|(_, rights)| rights) } else { None };
         state.received += n as u64;
         let wake = !was_writable && state.is_writable();

@@ -117,10 +117,12 @@ impl Socket {
         if let Some(error) = state.error.take() {
             return Err(error);
         }
-        let announced = std::mem::take(&mut state.unannounced);
         match state.phase {
             Phase::Fresh => Ok(false),
-            Phase::Connected(_) if announced => Ok(true),
+            Phase::Connected(_) if state.unannounced => {
+                state.unannounced = false;
+                Ok(true)
+            }
             Phase::Listening(_) if self.domain() == Domain::Unix => Err(Errno::EINVAL),
             Phase::Connected(_) | Phase::Listening(_) => Err(Errno::EISCONN),
             Phase::Connecting(_) => Err(Errno::EALREADY),

@@ -10,6 +10,7 @@ mod kill;
 mod leaks;
 mod memory;
 mod modules;
+mod net;
 mod processes;
 mod room;
 mod signals;

@@ -1,7 +1,10 @@
 //! What a test's child becomes when it is to be another program: `usertests --NAME`.
 
+use std::io::Write;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
+use wardian_abi::net::{self, How, Listener, Stream};
 use wardian_abi::{self as abi, Disposition};
 
 use crate::kit;
@@ -15,8 +18,10 @@ pub fn named(name: &str) -> Option<Program> {
         "--cat" => cat,
         "--code" => code,
         "--cwd" => cwd,
+        "--echo" => echo,
         "--env" => env,
         "--fds" => fds,
+        "--fetch" => fetch,
         "--pid" => pid,
         "--signals" => signals,
         "--sleep" => sleep,
@@ -44,6 +49,42 @@ fn args(_: &[String]) -> ExitCode {
 fn cat(_: &[String]) -> ExitCode {
     abi::write_all(1, &kit::read_all(0)).expect("write");
     ExitCode::SUCCESS
+}
+
+/// A server at a port of the loopback network: returns to each of so many clients what it sends.
+fn echo(words: &[String]) -> ExitCode {
+    let port = words[0].parse::<u16>().expect("a port");
+    let listener = Listener::bind(&SocketAddr::from(([127, 0, 0, 1], port))).expect("bind");
+    println!("ready");
+    for _ in 0..words[1].parse::<u32>().expect("a number") {
+        let (client, _) = listener.accept().expect("accept");
+        std::io::copy(&mut &client, &mut &client).expect("copy");
+    }
+    ExitCode::SUCCESS
+}
+
+/// A client: connects to a host and port, sends a line, and prints what comes back.
+fn fetch(words: &[String]) -> ExitCode {
+    let found = match net::look_up(&words[0]) {
+        Ok(found) => found,
+        Err(error) => {
+            println!("{error:?}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let to = SocketAddr::new(found[0], words[1].parse::<u16>().expect("a port"));
+    match Stream::connect(&to, None) {
+        Ok(mut stream) => {
+            stream.write_all(b"from inside\n").expect("write");
+            stream.shutdown(How::Write).expect("shutdown");
+            std::io::copy(&mut stream, &mut std::io::stdout()).expect("copy");
+            ExitCode::SUCCESS
+        }
+        Err(errno) => {
+            println!("{errno}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn code(words: &[String]) -> ExitCode {

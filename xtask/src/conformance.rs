@@ -36,7 +36,7 @@ const CI: &[&str] = &[
 ];
 
 /// A module that takes longer is ended. Single tests have a limit of their own, in `conformance.py`.
-const TIMEOUT: &str = "400s";
+const TIMEOUT: &str = "900s";
 
 /// How often a module is started again after a test ended the interpreter.
 const RESTARTS: usize = 12;

@@ -18,6 +18,7 @@ import os
 import re
 import signal
 import sys
+import traceback
 import unittest
 
 # A test that takes longer has failed. Some tests use the alarm themselves; the caller's own limit covers those.
@@ -34,6 +35,13 @@ MISSING = {
 DOCUMENTED = {
     "can't start new thread: a process has one here": "a process has one thread",
     "unable to start watchdog thread": "a process has one thread",
+    "cannot join thread before it is started": "a process has one thread",
+    "unable to start the thread": "a process has one thread",
+    "[Errno 97] Address family not supported": "there is no such socket",
+    "could not bind on any address": "there is no such socket",
+    "No module named '_posixshmem'": "processes share no memory",
+    "No module named '_ctypes'": "there is no foreign code, so no `ctypes`",
+    "out of pty devices": "there are no pseudo-terminals",
     "os.fork() cannot work in WebAssembly": "`os.fork` cannot return twice",
     "No module named '_testcapi'": "C modules that exist for tests alone are not built",
     "No module named '_testinternalcapi'": "C modules that exist for tests alone are not built",
@@ -96,7 +104,7 @@ class Result(unittest.TestResult):
         name = name_of(test)
         if name not in self.failed:
             self.failed.add(name)
-            text = self._exc_info_to_string(error, test)[-6000:]
+            text = "".join(traceback.format_exception(*error))[-6000:]
             missing = next((reason for words, reason in DOCUMENTED.items() if words in text[-400:]), None)
             self.report("excluded" if missing else "failed", name, missing or text)
 
@@ -202,6 +210,8 @@ def main():
         suite.run(result)
     except unittest.SkipTest as reason:
         result.addSkip(WholeModule(), str(reason))
+    except Exception:
+        result.fail(WholeModule(), sys.exc_info())
     report("end")
     # What is left over (children, handlers at exit) is no part of the result.
     os._exit(0)

@@ -39,6 +39,7 @@ DOCUMENTED = {
     "unable to start the thread": "a process has one thread",
     "[Errno 97] Address family not supported": "there is no such socket",
     "could not bind on any address": "there is no such socket",
+    "[Errno 37] No locks available": "files cannot be locked",
     "No module named '_posixshmem'": "processes share no memory",
     "No module named '_ctypes'": "there is no foreign code, so no `ctypes`",
     "out of pty devices": "there are no pseudo-terminals",

@@ -31,7 +31,7 @@ VARIABLES = {
     'prefix': '/usr', 'exec_prefix': '/usr', 'BINDIR': '/usr/bin', 'LIBDIR': '/usr/lib', 'LIBDEST': HOME,
     'BINLIBDEST': HOME, 'INCLUDEPY': '/usr/include/python{}.{}'.format(*sys.version_info), 'EXT_SUFFIX': f'.{sys.implementation.cache_tag}-wasm32.so',
     'SOABI': f'{sys.implementation.cache_tag}-wasm32', 'MULTIARCH': '', 'Py_DEBUG': 0, 'Py_ENABLE_SHARED': 0, 'Py_GIL_DISABLED': 0,
-    'WITH_PYMALLOC': 1, 'SIZEOF_VOID_P': 4, 'HAVE_FORK': 0, 'PLATLIBDIR': 'lib', 'TZPATH': '/usr/share/zoneinfo',
+    'WITH_PYMALLOC': 1, 'WITH_DOC_STRINGS': 1, 'SIZEOF_VOID_P': 4, 'HAVE_FORK': 0, 'PLATLIBDIR': 'lib', 'TZPATH': '/usr/share/zoneinfo',
     'VERSION': '{}.{}'.format(*sys.version_info), 'SHLIB_SUFFIX': '.so', 'CC': 'cc', 'AR': 'ar', 'CFLAGS': '', 'LDFLAGS': '',
 }
 

@@ -111,6 +111,13 @@ const PACKAGES: &[(&str, &str)] = &[
     ("/usr/lib/python3/dist-packages/pip", "python3-pip"),
 ];
 
+/// The directory of CPython's test suite, fetched if it is not there.
+pub fn test_suite() -> Result<PathBuf> {
+    let place = Place::new();
+    sources::fetch_cpython(&place)?;
+    Ok(place.cpython().join("Lib/test"))
+}
+
 /// Builds it if its sources changed; `--check` only says whether they did.
 pub fn main(arguments: &[String]) -> Result<()> {
     let place = Place::new();

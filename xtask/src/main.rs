@@ -1,6 +1,7 @@
 //! The project's chores: `cargo xtask CHORE`. One file per chore; this one only picks.
 
 mod bench;
+mod conformance;
 mod cpython;
 mod fuzz;
 mod guests;
@@ -29,6 +30,8 @@ cargo xtask CHORE
   guests [NAME…] [--force]   rebuild the guest programs whose sources changed, into guests/dist
   guests --check             fail if guests/dist does not belong to the sources
   cpython [--force|--check]  rebuild CPython for the sandbox, from Debian's source packages, into guests/dist
+  python-conformance [MODULE…] [--list ci|all] [--without-skips]
+                             run CPython's own test suite in sandboxes; all of it writes docs/cpython-conformance.md
   pages [--check]            docs/commands.md and docs/differences.md, from the tables they are made of
   test                       everything that must pass before a change goes in
   wheel                      the Python package with the program in it, into target/wheel
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
     let outcome = match chore.as_str() {
         "guests" => guests::main(&rest),
         "cpython" => cpython::main(&rest),
+        "python-conformance" => conformance::main(&rest),
         "pages" => pages::main(&rest),
         "test" => test::main(&rest),
         "wheel" => wheel::main(&rest),

@@ -25,8 +25,9 @@ pub fn main(arguments: &[String]) -> Result<()> {
     for step in STEPS {
         crate::step(step, &[])?;
     }
-    crate::torture::main(&["--minutes".to_owned(), "2".to_owned()])?;
     // The tests above have built the program.
+    crate::conformance::check()?;
+    crate::torture::main(&["--minutes".to_owned(), "2".to_owned()])?;
     crate::python::check()?;
     crate::npm::check()?;
     println!("==> all passed");

@@ -134,13 +134,17 @@ static long remove_file(int dir, const char *path, int flags)
 static long of_descriptor(long number, long a, long b, long c)
 {
 	struct fd_path path = __wardian_fd_path(a);
+	struct kernel_stat stat;
+	int error = k_fstat(a, &stat);
+	if (error) return answer(error);
 	switch (number) {
 	case SYS_fchdir:
 		return answer(k_chdir(a, "", 0));
 	case SYS_fchmod:
 		return answer(k_fchmod(a, b));
 	case SYS_fchown:
-		return answer(k_chown(CWD_FD, PATH(path.text), 1, b, c));
+		/* What belongs to the one user stays so. */
+		return stat.uid == USER && (b == -1 || b == USER) && (c == -1 || c == USER) ? 0 : -EPERM;
 	case SYS_fstatfs64:
 		return file_system(CWD_FD, path.text, (struct statfs *)c);
 	}

@@ -17,6 +17,9 @@
 #define ROOT_FD 0x7fffff00
 #define CWD_FD 0x7fffff01
 
+/* The one user of a sandbox. */
+#define USER 1000
+
 struct kernel_stat {
 	uint64_t dev, ino, size, blocks, rdev;
 	int64_t atime, mtime, ctime;
@@ -193,6 +196,9 @@ struct fd_path __wardian_fd_path(int fd);
 typedef long syscalls(long number, long a, long b, long c, long d, long e, long f);
 syscalls __wardian_file_calls, __wardian_fd_calls, __wardian_process_calls, __wardian_signal_calls, __wardian_time_calls,
 	__wardian_memory_calls, __wardian_socket_calls;
+
+/* Writes what was changed in shared mappings of files to the files: 0 or an error of the kernel's. */
+int __wardian_write_mappings(void);
 
 uint64_t __wardian_now(int clock);
 /* Sleeps till a moment of the monotonic clock, or for ever: 0, or -EINTR when a handler ran. */

@@ -18,9 +18,6 @@
 #include <unistd.h>
 #include <wardian.h>
 
-/* The one user of a sandbox. */
-#define USER 1000
-
 /* Strings one after the other, each with its NUL. */
 static char *block(char *const list[], uint32_t *len)
 {
@@ -145,6 +142,9 @@ int posix_spawn(pid_t *restrict pid, const char *restrict path, const posix_spaw
 	struct sigaction kept[32];
 	int flags = attributes ? attributes->__flags : 0, error = 0, group = -1;
 	pid_t unused;
+	/* A process starts with no signal blocked. */
+	if (flags & POSIX_SPAWN_SETSIGMASK)
+		for (int signal = 1; signal < 32; signal++) if (sigismember(&attributes->__mask, signal) == 1) return ENOTSUP;
 	if (flags & POSIX_SPAWN_SETSID) group = 0;
 	if (flags & POSIX_SPAWN_SETPGROUP) group = attributes->__pgrp;
 	/* They are linked last to first. */
@@ -298,8 +298,10 @@ long __wardian_process_calls(long number, long a, long b, long c, long d, long e
 {
 	switch (number) {
 	case SYS_exit: case SYS_exit_group:
+		__wardian_write_mappings();
 		wasi_proc_exit(a & 0xff);
 	case SYS_execve:
+		__wardian_write_mappings();
 		return -start(0, (const char *)a, (char *const *)b, (char *const *)c, 0, 0, 0, -1);
 	case SYS_wait4:
 		return wait_for(a, (int *)b, c, (struct rusage *)d);
@@ -318,6 +320,9 @@ long __wardian_process_calls(long number, long a, long b, long c, long d, long e
 		return sizeof(long);
 	case SYS_getpriority:
 		return 20;
+	case SYS_sched_get_priority_max: case SYS_sched_get_priority_min:
+		if (a == SCHED_FIFO || a == SCHED_RR) return number == SYS_sched_get_priority_max ? 99 : 1;
+		return a == SCHED_OTHER || a == SCHED_BATCH || a == SCHED_IDLE ? 0 : -EINVAL;
 	case SYS_getrandom: {
 		int error = wasi_random_get((void *)a, b);
 		return error ? answer(error) : b;

@@ -171,6 +171,8 @@ def python_path(text):
             front.append(path)
     sys.path[:] = front + [path for path in sys.path if path not in front]
     site.execsitecustomize()
+    if site.ENABLE_USER_SITE:
+        site.execusercustomize()
 
 
 put_aside()

@@ -25,6 +25,8 @@ class State:
 def begin():
     builtins.display = display
     sys.path.insert(0, "")
+    # As at a prompt: whoever listens hears each line when it is written, in order with those of the other stream.
+    sys.stdout.reconfigure(line_buffering=True)
 
 
 def display(*objects):

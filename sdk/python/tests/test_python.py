@@ -45,3 +45,40 @@ def test_the_same_for_asyncio() -> None:
             assert str((await sandbox.python("x")).value) == "1"
 
     asyncio.run(calls())
+
+
+CODE = "import sys\nprint('out')\nprint('err', file=sys.stderr)\nprint('again')\n6 * 7"
+
+
+def test_output_arrives_while_code_runs(sandbox: Sandbox) -> None:
+    heard, out = [], []
+    result = sandbox.python(CODE, on_stdout=heard.append, on_stderr=heard.append)
+    assert "".join(heard) == "out\nerr\nagain\n" == result.output
+    assert (result.stdout, result.stderr, str(result.value)) == ("out\nagain\n", "err\n", "42")
+    result = sandbox.python("print(1); 1 / 0", on_stdout=out.append)
+    assert "".join(out) == "1\n" and result.error is not None and result.error.type == "ZeroDivisionError"
+
+
+def test_a_listener_that_raises_ends_the_call(sandbox: Sandbox) -> None:
+    def listener(text: str) -> None:
+        raise LookupError(text)
+
+    sandbox.python("x = 1")
+    with pytest.raises(LookupError, match="begun"):
+        sandbox.python("x = 2\nprint('begun', flush=True)\nwhile True: pass", on_stdout=listener)
+    assert str(sandbox.python("x").value) == "1"
+
+
+def test_listeners_of_code_may_be_async() -> None:
+    async def calls() -> None:
+        heard = []
+
+        async def listener(text: str) -> None:
+            await asyncio.sleep(0)
+            heard.append(text)
+
+        async with AsyncSandbox() as sandbox:
+            result = await sandbox.python(CODE, on_stdout=listener, on_stderr=heard.append)
+        assert "".join(heard) == "out\nerr\nagain\n" and str(result.value) == "42"
+
+    asyncio.run(calls())

@@ -68,29 +68,36 @@ fn fetch_zones(place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// Fetches, unpacks and patches what is not there yet. The name of a directory that is complete is put down last.
+/// Fetches, unpacks and patches what is not there yet.
 pub(super) fn fetch(place: &Place) -> Result<()> {
-    let mut apt = None;
-    for package in PACKAGES {
-        let done = place.work.join(format!("{}.version", package.name));
-        let wanted = format!("{package:?}");
-        if fs::read_to_string(&done).is_ok_and(|is| is == wanted) {
-            continue;
-        }
-        println!("cpython: fetching {} {}", package.name, package.version);
-        if apt.is_none() {
-            apt = Some(PrivateApt::new(&place.work.join("apt"), SUITE, "deb-src")?);
-        }
-        let downloads = place.work.join("download").join(package.name);
-        fs::create_dir_all(&downloads)?;
-        let exact = format!("{}={}", package.name, package.version);
-        apt.as_ref().expect("just made").run(&downloads, &["source", "--download-only", &exact])?;
-        unpack(package, &downloads, &place.source(package.name))?;
-        patch(package, &place.source(package.name))?;
-        fs::write(done, wanted)?;
-    }
+    PACKAGES.iter().try_for_each(|package| fetch_package(place, package))?;
     fetch_zones(place)?;
     apply_own(place)
+}
+
+/// The same for CPython alone, without the patches of ours.
+pub(super) fn fetch_cpython(place: &Place) -> Result<()> {
+    let cpython = PACKAGES.iter().find(|package| package.name == CPYTHON);
+    fetch_package(place, cpython.context("CPython is among the packages")?)
+}
+
+/// The name of a directory that is complete is put down last.
+fn fetch_package(place: &Place, package: &Package) -> Result<()> {
+    let done = place.work.join(format!("{}.version", package.name));
+    let wanted = format!("{package:?}");
+    if fs::read_to_string(&done).is_ok_and(|is| is == wanted) {
+        return Ok(());
+    }
+    println!("cpython: fetching {} {}", package.name, package.version);
+    let apt = PrivateApt::new(&place.work.join("apt"), SUITE, "deb-src")?;
+    let downloads = place.work.join("download").join(package.name);
+    fs::create_dir_all(&downloads)?;
+    let exact = format!("{}={}", package.name, package.version);
+    apt.run(&downloads, &["source", "--download-only", &exact])?;
+    unpack(package, &downloads, &place.source(package.name))?;
+    patch(package, &place.source(package.name))?;
+    fs::write(done, wanted)?;
+    Ok(())
 }
 
 /// Copies CPython's sources and applies the patches of ours, in the order of their names. A file that comes out as it was

@@ -76,6 +76,95 @@ fn resealed(archive: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     [&archive[..12], &(payload.len() as u64).to_le_bytes(), &Sha256::digest(&payload), &payload].concat()
 }
 
+/// The rest of an archive's body, read piece by piece.
+struct Rest<'a>(&'a [u8]);
+
+impl Rest<'_> {
+    fn number(&mut self) -> u64 {
+        let (number, rest) = self.0.split_at(8);
+        self.0 = rest;
+        u64::from_le_bytes(number.try_into().unwrap())
+    }
+
+    fn bytes(&mut self) {
+        let length = usize::try_from(self.number()).unwrap();
+        self.0 = &self.0[length..];
+    }
+
+    fn shell(&mut self) {
+        // Programs, variables, directory, umask, signals.
+        self.bytes();
+        for _ in 0..self.number() {
+            self.bytes();
+        }
+        self.bytes();
+        self.number();
+        self.bytes();
+        for _ in 0..self.number() {
+            self.descriptor();
+        }
+        // Size of the memory, stack pointer, pages.
+        self.number();
+        self.number();
+        let pages = usize::try_from(self.number()).unwrap();
+        self.0 = &self.0[pages * (4 + 4096)..];
+    }
+
+    fn descriptor(&mut self) {
+        self.number();
+        self.number();
+        if self.number() < 2 {
+            self.number();
+        } else {
+            for _ in 0..3 {
+                self.number();
+            }
+            self.bytes();
+        }
+    }
+
+    fn history(&mut self) {
+        self.number();
+        for _ in 0..self.number() {
+            self.number();
+            self.number();
+            self.bytes();
+        }
+    }
+}
+
+/// An archive as version 1 wrote it: nothing about interpreters between the history and the files.
+fn of_version_1(archive: &[u8]) -> Vec<u8> {
+    let mut old = resealed(archive, |body| {
+        let mut rest = Rest(body);
+        rest.shell();
+        rest.history();
+        let at = body.len() - rest.0.len();
+        assert_eq!(rest.number(), 0, "it has no interpreters");
+        body.drain(at..at + 8);
+    });
+    old[8..12].copy_from_slice(&1u32.to_le_bytes());
+    old
+}
+
+#[tokio::test]
+async fn an_archive_of_version_1_is_read() {
+    let sandbox = original().await;
+    let before = output(&sandbox, LOOK).await;
+    let old = of_version_1(&sandbox.export().await.unwrap());
+    let copy = self::sandbox().await;
+    copy.import(old.clone()).await.unwrap();
+    assert_eq!(output(&copy, LOOK).await, before);
+    assert_eq!(output(&copy, "cat log; cat <&5").await, "one\nsecret\n");
+    // Its number decides how it is read.
+    let mut wrong = old.clone();
+    wrong[8] = 2;
+    assert!(matches!(copy.import(wrong).await, Err(Error::Archive(_))));
+    let files = self::sandbox().await;
+    files.import_files(old).await.unwrap();
+    assert_eq!(output(&files, "cat ~/d/hi").await, "hi\n");
+}
+
 /// Changes a few places of an archive: the same for the same seed.
 fn garble(body: &mut Vec<u8>, seed: usize) {
     for change in 0..=random(seed) % 3 {

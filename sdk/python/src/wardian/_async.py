@@ -140,18 +140,9 @@ class AsyncSandbox:
         on_stderr: Optional[Callable[[str], object]] = None,
     ) -> RunResult:
         """Runs a script, like :meth:`Sandbox.run`. Listeners may be ``async`` functions."""
-        if on_stdout is None and on_stderr is None:
-            result = await self._run(_calls.run(command, stdin, timeout, False, env, cwd, contained))
-        else:
-            listeners = {"stdout": on_stdout, "stderr": on_stderr}
-            stream = self.stream(command, stdin=stdin, timeout=timeout, env=env, cwd=cwd, contained=contained)
-            async with stream:
-                async for piece in stream:
-                    listener = listeners[piece.stream]
-                    heard = None if listener is None else listener(piece.data)
-                    if inspect.isawaitable(heard):
-                        await heard
-                result = await stream.result()
+        streams = on_stdout is not None or on_stderr is not None
+        call = _calls.run(command, stdin, timeout, streams, env, cwd, contained)
+        result = await (self._hear(call, on_stdout, on_stderr) if streams else self._run(call))
         return result.check() if check else result
 
     async def python(
@@ -162,12 +153,34 @@ class AsyncSandbox:
         stdin: Optional[Content] = None,
         timeout: Optional[float] = None,
         check: bool = False,
+        on_stdout: Optional[Callable[[str], object]] = None,
+        on_stderr: Optional[Callable[[str], object]] = None,
     ) -> PythonResult:
-        """Runs code in the sandbox's own interpreter, like :meth:`Sandbox.python`."""
-        result = await self._run(python(code, context, stdin, timeout, stream=False))
+        """Runs code in the sandbox's own interpreter, like :meth:`Sandbox.python`. Listeners may be ``async``
+        functions.
+        """
+        streams = on_stdout is not None or on_stderr is not None
+        call = python(code, context, stdin, timeout, streams)
+        result = await (self._hear(call, on_stdout, on_stderr) if streams else self._run(call))
         if check:
             result.check()
         return result
+
+    async def _hear(
+        self,
+        call: Call[T],
+        on_stdout: Optional[Callable[[str], object]],
+        on_stderr: Optional[Callable[[str], object]],
+    ) -> T:
+        """Runs a call that streams, and passes its output on."""
+        listeners = {"stdout": on_stdout, "stderr": on_stderr}
+        async with AsyncStream(self._handle, call) as stream:
+            async for piece in stream:
+                listener = listeners[piece.stream]
+                heard = None if listener is None else listener(piece.data)
+                if inspect.isawaitable(heard):
+                    await heard
+            return call.answer(stream._request.answer.result())
 
     async def _run(self, call: Call[T]) -> T:
         request = self._handle.send(call)
@@ -418,7 +431,7 @@ class AsyncEnv:
 class AsyncStream(AsyncIterator[Output]):
     """A command's output as it arrives, and then its result."""
 
-    def __init__(self, handle: Handle, call: Call[RunResult]) -> None:
+    def __init__(self, handle: Handle, call: Call[Any]) -> None:
         # The connection must not hold on to this object, or nobody would hear that it was dropped.
         pieces, lock, changed = Pieces(), threading.Lock(), asyncio.Event()
         loop = asyncio.get_running_loop()
@@ -470,7 +483,8 @@ class AsyncStream(AsyncIterator[Output]):
         """The command's result; waits for the command to finish. Drops unread pieces; the result contains them."""
         async for _ in self:
             pass
-        return self._call.answer(self._request.answer.result())
+        result: RunResult = self._call.answer(self._request.answer.result())
+        return result
 
     def close(self) -> None:
         """Cancels the command, unless it has finished."""

@@ -155,16 +155,9 @@ class Sandbox:
             on_stdout: called in this thread with each piece of output as it arrives.
             on_stderr: the same for standard error.
         """
-        if on_stdout is None and on_stderr is None:
-            result = self._run(_calls.run(command, stdin, timeout, False, env, cwd, contained))
-        else:
-            listeners = {"stdout": on_stdout, "stderr": on_stderr}
-            with self.stream(command, stdin=stdin, timeout=timeout, env=env, cwd=cwd, contained=contained) as stream:
-                for piece in stream:
-                    listener = listeners[piece.stream]
-                    if listener is not None:
-                        listener(piece.data)
-                result = stream.result
+        streams = on_stdout is not None or on_stderr is not None
+        call = _calls.run(command, stdin, timeout, streams, env, cwd, contained)
+        result = self._hear(call, on_stdout, on_stderr) if streams else self._run(call)
         return result.check() if check else result
 
     def python(
@@ -175,6 +168,8 @@ class Sandbox:
         stdin: Optional[Content] = None,
         timeout: Optional[float] = None,
         check: bool = False,
+        on_stdout: Optional[Callable[[str], object]] = None,
+        on_stderr: Optional[Callable[[str], object]] = None,
     ) -> PythonResult:
         """Runs code in the sandbox's own interpreter. Variables, imports and open files live from call to call::
 
@@ -190,11 +185,30 @@ class Sandbox:
             stdin: its standard input.
             timeout: in seconds, for this call only.
             check: raises :class:`CommandError` unless it succeeds.
+            on_stdout: called in this thread with each piece of output as it arrives.
+            on_stderr: the same for standard error.
         """
-        result = self._run(python(code, context, stdin, timeout, stream=False))
+        streams = on_stdout is not None or on_stderr is not None
+        call = python(code, context, stdin, timeout, streams)
+        result = self._hear(call, on_stdout, on_stderr) if streams else self._run(call)
         if check:
             result.check()
         return result
+
+    def _hear(
+        self,
+        call: Call[T],
+        on_stdout: Optional[Callable[[str], object]],
+        on_stderr: Optional[Callable[[str], object]],
+    ) -> T:
+        """Runs a call that streams, and passes its output on."""
+        listeners = {"stdout": on_stdout, "stderr": on_stderr}
+        with Stream(self._handle, call) as stream:
+            for piece in stream:
+                listener = listeners[piece.stream]
+                if listener is not None:
+                    listener(piece.data)
+            return call.answer(stream._request.answer.result())
 
     def _run(self, call: Call[T]) -> T:
         request = self._handle.send(call)
@@ -467,7 +481,7 @@ class Env(Mapping[str, str]):
 class Stream(Iterator[Output]):
     """A command's output as it arrives, and then its result. Not thread-safe."""
 
-    def __init__(self, handle: Handle, call: Call[RunResult]) -> None:
+    def __init__(self, handle: Handle, call: Call[Any]) -> None:
         # The connection must not hold on to this object, or nobody would hear that it was dropped.
         pieces, changed = Pieces(), threading.Condition()
 
@@ -508,7 +522,8 @@ class Stream(Iterator[Output]):
         """The command's result; waits for the command to finish. Drops unread pieces; the result contains them."""
         for _ in self:
             pass
-        return self._call.answer(self._request.answer.result())
+        result: RunResult = self._call.answer(self._request.answer.result())
+        return result
 
     def close(self) -> None:
         """Cancels the command, unless it has finished."""

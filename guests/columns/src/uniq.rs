@@ -112,12 +112,14 @@ fn read_options(parsed: &Parsed) -> Result<Job, i32> {
             'D' => {
                 (job.once, job.later) = (false, true);
                 if argument.is_some() {
-                    job.repeated_gap = chosen("--all-repeated", text, &REPEATED_GAPS)?;
+                    job.repeated_gap = TOOL.choose("--all-repeated", text, &REPEATED_GAPS)?;
                 }
             }
             'g' => {
                 job.groups = Some(
-                    argument.as_ref().map_or(Ok(Gap::Between), |_| chosen("--group", text, &GROUP_GAPS))?,
+                    argument
+                        .as_ref()
+                        .map_or(Ok(Gap::Between), |_| TOOL.choose("--group", text, &GROUP_GAPS))?,
                 )
             }
             'u' => job.first = false,
@@ -147,27 +149,16 @@ fn read_options(parsed: &Parsed) -> Result<Job, i32> {
     Ok(job)
 }
 
-fn chosen(option: &str, given: &[u8], gaps: &[(&'static str, Gap)]) -> Result<Gap, i32> {
-    let fitting: Vec<_> = gaps.iter().filter(|(word, _)| word.as_bytes().starts_with(given)).collect();
-    let words: Vec<&str> = gaps.iter().map(|(word, _)| *word).collect();
-    match fitting[..] {
-        [(_, gap)] => Ok(*gap),
-        [] => Err(TOOL.wrong_choice(option, given, &words)),
-        _ => Err(TOOL.ambiguous_choice(option, given, &words)),
-    }
-}
-
 /// A number; one that is too large is as good as the largest.
 fn number(text: &[u8], what: &str) -> Result<usize, i32> {
-    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
+    let Some(number) = toolkit::count::saturating(text) else {
         toolkit::complain(
             "uniq",
             format_args!("{}: invalid number of {what}", String::from_utf8_lossy(text)),
         );
         return Err(1);
-    }
-    let digits = text.iter().map(|digit| usize::from(digit - b'0'));
-    Ok(digits.fold(0_usize, |sum, digit| sum.saturating_mul(10).saturating_add(digit)))
+    };
+    Ok(number)
 }
 
 impl Job {

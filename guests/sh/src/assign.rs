@@ -12,7 +12,8 @@ const SLOW: Attrs = Attrs(
         | Attrs::LOWER.0
         | Attrs::NAMEREF.0
         | Attrs::DYNAMIC.0
-        | Attrs::CAPITAL.0,
+        | Attrs::CAPITAL.0
+        | Attrs::WATCHED.0,
 );
 
 impl Shell {
@@ -90,6 +91,8 @@ impl Shell {
         match name {
             // As in bash, names to leave out mean that all others are wanted, and it stays so.
             b"GLOBIGNORE" => self.shopt.by_name(b"dotglob").into_iter().for_each(|option| *option = on),
+            // Whatever it is set to, the next word is read from its start.
+            b"OPTIND" => self.getopts_at = 0,
             b"IGNOREEOF" | b"ignoreeof" => self.options.ignoreeof = on,
             b"POSIXLY_CORRECT" => drop(crate::builtins::set_named(self, b"posix", on)),
             _ => {}

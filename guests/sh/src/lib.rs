@@ -31,7 +31,6 @@ mod parser;
 mod pattern;
 mod prompt;
 mod redirect;
-mod regex;
 mod session;
 mod shell;
 mod time;

@@ -1,6 +1,9 @@
 //! Shell patterns: `*`, `?`, `[…]` and, where asked for, `@(…)` and its kin.
 
 use std::collections::BTreeSet;
+use wardian_regex::class::Class;
+
+pub use wardian_regex::class::char_at;
 
 /// A compiled pattern.
 #[derive(Debug, Clone)]
@@ -28,24 +31,6 @@ struct Set {
     classes: Vec<Class>,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Class {
-    Alpha,
-    Digit,
-    Alnum,
-    Upper,
-    Lower,
-    Space,
-    Blank,
-    Punct,
-    Print,
-    Graph,
-    Cntrl,
-    Xdigit,
-    Ascii,
-    Word,
-}
-
 /// Places in a text, by byte.
 type Places = BTreeSet<usize>;
 
@@ -55,28 +40,6 @@ pub struct Style {
     pub extended: bool,
     pub fold: bool,
     pub utf8: bool,
-}
-
-/// The character at a position and its length. A byte that is no UTF-8 is a character by itself.
-pub fn char_at(text: &[u8], at: usize, utf8: bool) -> (u32, usize) {
-    let first = text[at];
-    if !utf8 || first < 0x80 {
-        return (u32::from(first), 1);
-    }
-    let len = match first {
-        0xc2..=0xdf => 2,
-        0xe0..=0xef => 3,
-        0xf0..=0xf4 => 4,
-        _ => return (0x11_0000 + u32::from(first), 1),
-    };
-    match text
-        .get(at..at + len)
-        .and_then(|bytes| std::str::from_utf8(bytes).ok())
-        .and_then(|s| s.chars().next())
-    {
-        Some(character) => (character as u32, len),
-        None => (0x11_0000 + u32::from(first), 1),
-    }
 }
 
 /// The length of the character that ends at `end`.
@@ -425,53 +388,6 @@ impl Set {
         };
         (holds(c) || (fold && other_case())) != self.negated
     }
-}
-
-impl Class {
-    fn named(name: &[u8]) -> Option<Class> {
-        Some(match name {
-            b"alpha" => Class::Alpha,
-            b"digit" => Class::Digit,
-            b"alnum" => Class::Alnum,
-            b"upper" => Class::Upper,
-            b"lower" => Class::Lower,
-            b"space" => Class::Space,
-            b"blank" => Class::Blank,
-            b"punct" => Class::Punct,
-            b"print" => Class::Print,
-            b"graph" => Class::Graph,
-            b"cntrl" => Class::Cntrl,
-            b"xdigit" => Class::Xdigit,
-            b"ascii" => Class::Ascii,
-            b"word" => Class::Word,
-            _ => return None,
-        })
-    }
-
-    fn contains(self, c: u32) -> bool {
-        let Some(c) = char::from_u32(c) else { return false };
-        match self {
-            Class::Alpha => c.is_alphabetic(),
-            Class::Digit => c.is_ascii_digit(),
-            Class::Alnum => c.is_alphanumeric(),
-            Class::Upper => c.is_uppercase(),
-            Class::Lower => c.is_lowercase(),
-            Class::Space => c.is_whitespace(),
-            Class::Blank => c == ' ' || c == '\t',
-            Class::Punct => c.is_ascii_punctuation(),
-            Class::Print => !c.is_control(),
-            Class::Graph => !c.is_control() && !c.is_whitespace(),
-            Class::Cntrl => c.is_control(),
-            Class::Xdigit => c.is_ascii_hexdigit(),
-            Class::Ascii => c.is_ascii(),
-            Class::Word => c.is_alphanumeric() || c == '_',
-        }
-    }
-}
-
-/// Whether a character belongs to a class by name, for regular expressions too.
-pub fn class_contains(name: &[u8], c: u32) -> Option<bool> {
-    Class::named(name).map(|class| class.contains(c))
 }
 
 /// Groups nested deeper than this are taken as ordinary characters.

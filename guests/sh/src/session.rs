@@ -34,6 +34,7 @@ impl Shell {
         let ppid = abi::getppid().to_string();
         self.vars.set_raw(b"IFS", b" \t\n");
         self.vars.set_raw(b"OPTIND", b"1");
+        self.vars.entry(b"OPTIND").attrs.set(crate::vars::Attrs::WATCHED, true);
         self.vars.set_raw(b"OPTERR", b"1");
         self.vars.set_raw(b"PS4", b"+ ");
         self.vars.set_raw(b"BASH_VERSION", b"5.2.15(1)-release");
@@ -219,8 +220,12 @@ impl Shell {
     fn after_command(&mut self, result: Exec) -> Result<i32, i32> {
         match result {
             Ok(status) => Ok(status),
-            Err(Flow::Exit(code)) => Err(code & 0xff),
+            Err(Flow::Exit(code)) => {
+                self.leaves_by_error = false;
+                Err(code & 0xff)
+            }
             Err(Flow::Discard(status)) => {
+                self.redirected_calls = 0;
                 self.status = status;
                 self.loops = 0;
                 self.unchecked = 0;

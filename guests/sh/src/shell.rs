@@ -143,6 +143,10 @@ pub struct Shell {
     pub reading: &'static str,
     /// Standard input is this subshell's own, so that its background commands read it too.
     pub own_input: bool,
+    /// The shell is leaving because `set -e` saw a command fail, not because it was told to.
+    pub leaves_by_error: bool,
+    /// How many functions are being called with redirections of their own.
+    pub redirected_calls: usize,
     /// The status before the trap being run: what `exit` and `return` in it mean without a number.
     pub status_before_trap: Option<i32>,
     /// Descriptors that `{name}>` opened for one command, with `varredir_close`.
@@ -226,6 +230,8 @@ impl Shell {
             read_stdin: false,
             reading: "",
             own_input: false,
+            leaves_by_error: false,
+            redirected_calls: 0,
             status_before_trap: None,
             variable_fds: Vec::new(),
             trace_negated: false,

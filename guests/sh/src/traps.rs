@@ -265,6 +265,8 @@ impl Traps {
         self.arrived = 0;
         self.own = 0;
         self.children = 0;
+        // What runs in the parent is no depth of the child's.
+        self.nested = 0;
         self.watch();
     }
 }

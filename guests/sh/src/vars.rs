@@ -46,6 +46,8 @@ impl Attrs {
     pub const CAPITAL: Attrs = Attrs(256);
     /// An array that was declared and never assigned to.
     pub const UNASSIGNED: Attrs = Attrs(512);
+    /// An assignment to it does more than that (`OPTIND`).
+    pub const WATCHED: Attrs = Attrs(1024);
 
     pub fn has(self, other: Attrs) -> bool {
         self.0 & other.0 != 0
@@ -384,6 +386,11 @@ impl Vars {
 
     pub fn is_local(&self, name: &[u8]) -> bool {
         self.scopes.last().is_some_and(|scope| scope.hidden.iter().any(|(hidden, _)| hidden == name))
+    }
+
+    /// Whether a variable is local to some function that is being called.
+    pub fn is_local_anywhere(&self, name: &[u8]) -> bool {
+        self.scopes.iter().any(|scope| scope.hidden.iter().any(|(hidden, _)| hidden == name))
     }
 
     /// Whether a variable is only there for the call of the current function.

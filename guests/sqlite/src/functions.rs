@@ -1,13 +1,13 @@
 //! SQL functions that the shell adds to the library's.
 
 use crate::shell::forbid;
-use regex_lite::Regex;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Error, Result};
 use std::sync::Arc;
 use toolkit::files;
+use wardian_regex::small::{Manner, Regex, Style};
 
 /// Adds them all. In safe mode a statement with one that reaches files ends the program.
 pub fn add(connection: &mut Connection, safe: bool) -> Result<()> {
@@ -57,10 +57,10 @@ fn bytes(context: &Context<'_>, index: usize) -> Option<Vec<u8>> {
 fn regexp(context: &Context<'_>) -> Result<Option<bool>> {
     let (Some(pattern), Some(text)) = (bytes(context, 0), bytes(context, 1)) else { return Ok(None) };
     let regex: Arc<Regex> = context.get_or_create_aux(0, |_| {
-        Regex::new(&String::from_utf8_lossy(&pattern))
-            .map_err(Box::<dyn std::error::Error + Send + Sync>::from)
+        let manner = Manner { style: Style::Sql, fold: false, utf8: true };
+        Regex::new(&pattern, manner).ok_or_else(|| said("invalid regular expression"))
     })?;
-    Ok(Some(regex.is_match(&String::from_utf8_lossy(&text))))
+    Ok(Some(regex.is_match(&text)))
 }
 
 /// The content of a file as a blob; NULL if it cannot be read.

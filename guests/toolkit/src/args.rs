@@ -207,14 +207,40 @@ impl Tool {
         }
     }
 
+    /// The choice that a word makes, or the beginning of one if it fits no other choice. Words that follow each other and
+    /// mean the same are told together.
+    pub fn choose<T: Copy + PartialEq>(
+        &self,
+        option: &str,
+        given: &[u8],
+        choices: &[(&str, T)],
+    ) -> Result<T, i32> {
+        if let Some((_, exact)) = choices.iter().find(|(word, _)| word.as_bytes() == given) {
+            return Ok(*exact);
+        }
+        let mut fitting = choices.iter().filter(|(word, _)| word.as_bytes().starts_with(given));
+        let first = fitting.next();
+        if let Some((_, value)) = first
+            && fitting.all(|(_, other)| other == value)
+        {
+            return Ok(*value);
+        }
+        let mut groups: Vec<String> = Vec::new();
+        let mut last = None;
+        for (word, value) in choices {
+            match groups.last_mut().filter(|_| last == Some(*value)) {
+                Some(group) => *group += &format!(" {word}"),
+                None => groups.push((*word).to_owned()),
+            }
+            last = Some(*value);
+        }
+        let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
+        Err(self.refuse_choice(if first.is_none() { "invalid" } else { "ambiguous" }, option, given, &groups))
+    }
+
     /// Says that a word is none of those an option takes. Words that mean the same stand together, apart by blanks.
     pub fn wrong_choice(&self, option: &str, given: &[u8], choices: &[&str]) -> i32 {
         self.refuse_choice("invalid", option, given, choices)
-    }
-
-    /// Says that a word is the beginning of several of those an option takes.
-    pub fn ambiguous_choice(&self, option: &str, given: &[u8], choices: &[&str]) -> i32 {
-        self.refuse_choice("ambiguous", option, given, choices)
     }
 
     fn refuse_choice(&self, what: &str, option: &str, given: &[u8], choices: &[&str]) -> i32 {

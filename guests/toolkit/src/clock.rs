@@ -1,52 +1,44 @@
 //! Times as the tools print them, in the zone that `TZ` names.
 
-use jiff::{Timestamp, Zoned, tz::TimeZone};
+use super::when;
 use std::time::{SystemTime, UNIX_EPOCH};
+use wardian_clock::{Civil, Dialect, When, Zone};
 
 /// Turns nanoseconds since 1970 into text.
-pub struct Clock(TimeZone);
+pub struct Clock(Zone);
 
 impl Clock {
     pub fn new() -> Clock {
-        let named = std::env::var("TZ").ok().filter(|name| !name.is_empty());
-        let zone = match named {
-            Some(name) => {
-                let name = name.trim_start_matches(':');
-                TimeZone::get(name).or_else(|_| TimeZone::posix(name)).unwrap_or(TimeZone::UTC)
-            }
-            None if cfg!(target_os = "wasi") => TimeZone::UTC,
-            None => TimeZone::system(),
-        };
-        Clock(zone)
+        Clock(Zone::local())
     }
 
     /// Without regard to `TZ`.
     pub fn utc() -> Clock {
-        Clock(TimeZone::UTC)
+        Clock(Zone::utc())
     }
 
-    /// The date and time in this zone; the first moment of 1970 for what no calendar reaches.
-    pub fn at(&self, nanos: i64) -> Zoned {
-        Timestamp::from_nanosecond(i128::from(nanos))
-            .unwrap_or(Timestamp::UNIX_EPOCH)
-            .to_zoned(self.0.clone())
+    /// The date and time in this zone.
+    pub fn at(&self, nanos: i64) -> Civil {
+        self.0.civil(When::from_nanos(nanos).seconds)
     }
 
     /// The first moment of the next day.
     pub fn end_of_day(&self, nanos: i64) -> i64 {
-        let day = self.at(nanos);
-        let next = day.tomorrow().and_then(|next| next.start_of_day());
-        next.map_or(nanos, |next| i64::try_from(next.timestamp().as_nanosecond()).unwrap_or(nanos))
+        let today = self.at(nanos);
+        let next = Civil { day: today.day + 1, hour: 0, minute: 0, second: 0, ..today };
+        let moment = next.normal().and_then(|next| self.0.moment(&next));
+        moment.and_then(|seconds| seconds.checked_mul(1_000_000_000)).unwrap_or(nanos)
     }
 
     /// By a format of `strftime`.
     pub fn format(&self, nanos: i64, format: &str) -> String {
-        self.at(nanos).strftime(format).to_string()
+        let text = wardian_clock::format(format.as_bytes(), When::from_nanos(nanos), &self.0, Dialect::Gnu);
+        String::from_utf8_lossy(&text).into_owned()
     }
 
     /// `2024-01-31 12:00:00.000000000 +0000`, as `stat` prints it.
     pub fn full(&self, nanos: i64) -> String {
-        self.format(nanos, "%Y-%m-%d %H:%M:%S.%9f %z")
+        self.format(nanos, "%Y-%m-%d %H:%M:%S.%N %z")
     }
 
     /// As `ls -l` prints it: the time of day for the last half year, else the year.
@@ -59,28 +51,10 @@ impl Clock {
 /// Up to which age `ls` shows the time of day.
 pub const HALF_YEAR: i64 = 31_556_952 / 2 * 1_000_000_000;
 
-/// A point in time as people write it: `@SECONDS`, `now`, a date, or a date and time.
+/// A point in time as people write it, in nanoseconds since 1970: all that `date -d` takes.
 pub fn parse(text: &str, now: i64) -> Option<i64> {
-    let text = text.trim();
-    if let Some(seconds) = text.strip_prefix('@') {
-        return Some((seconds.parse::<f64>().ok()? * 1e9) as i64);
-    }
-    let clock = Clock::new();
-    let today = clock.at(now).date();
-    let date = match text {
-        "now" => return Some(now),
-        "today" | "yesterday" => {
-            let days = i64::from(text == "yesterday") * 86_400_000_000_000;
-            return Some(now - days);
-        }
-        _ => text.parse::<jiff::civil::DateTime>().ok(),
-    };
-    let time_today = || text.parse::<jiff::civil::Time>().ok().map(|time| today.to_datetime(time));
-    let nanos = match text.parse::<Timestamp>() {
-        Ok(moment) => moment.as_nanosecond(),
-        Err(_) => date.or_else(time_today)?.to_zoned(clock.0).ok()?.timestamp().as_nanosecond(),
-    };
-    i64::try_from(nanos).ok()
+    let found = when::parse(text, When::from_nanos(now), &Zone::local())?;
+    found.seconds.checked_mul(1_000_000_000)?.checked_add(found.nanos)
 }
 
 /// Now, in nanoseconds since 1970.

@@ -50,6 +50,12 @@ pub fn or_complaint(
     })
 }
 
+/// A count of nothing but digits; one that is too large is as good as the largest.
+pub fn saturating(text: &[u8]) -> Option<usize> {
+    let is_count = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    is_count.then(|| decimal(text).map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX)))
+}
+
 fn decimal(digits: &[u8]) -> Option<u128> {
     digits.iter().try_fold(0u128, |value, digit| value.checked_mul(10)?.checked_add(u128::from(digit - b'0')))
 }

@@ -5,10 +5,10 @@
 
 pub mod args;
 pub mod backup;
-pub mod calendar;
 pub mod clock;
 pub mod copy;
 pub mod count;
+pub mod digits;
 pub mod files;
 pub mod glob;
 pub mod input;
@@ -23,7 +23,6 @@ pub mod quote;
 pub mod records;
 pub mod size;
 pub mod source;
-pub mod strftime;
 pub mod table;
 pub mod target;
 pub mod version;

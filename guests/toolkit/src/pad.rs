@@ -1,7 +1,6 @@
 //! Texts filled up to a width that users choose. `format!` panics above 65,535.
 
-/// The widest field that is put together in memory. Wider ones are refused: they are a mistake, and would fill the memory.
-pub const WIDEST: usize = 1 << 24;
+pub use wardian_clock::WIDEST;
 
 /// Fills a text up in front.
 pub fn before(text: impl std::fmt::Display, fill: char, width: usize) -> String {

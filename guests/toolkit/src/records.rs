@@ -1,12 +1,12 @@
 //! The lines of a file, one after the other: of the file no more is held than what was read at once.
 
+use super::source::Source;
 use memchr::memchr;
-use wardian_abi as abi;
-use wardian_abi::{Dir, Errno, Fd, open_flags};
+use wardian_abi::{Errno, Fd};
 
 /// A file, read line by line.
 pub struct Records {
-    fd: Fd,
+    source: Source,
     /// What ends a line.
     end: u8,
     buffer: Vec<u8>,
@@ -17,14 +17,19 @@ pub struct Records {
 const CHUNK: usize = 64 * 1024;
 
 impl Records {
-    /// The lines that a descriptor has to give.
+    /// The lines that a descriptor has to give, which stays open.
     pub fn new(fd: Fd, end: u8) -> Records {
-        Records { fd, end, buffer: Vec::new(), start: 0 }
+        Records::of(Source::borrowed(fd), end)
+    }
+
+    /// The lines of a source.
+    pub fn of(source: Source, end: u8) -> Records {
+        Records { source, end, buffer: Vec::new(), start: 0 }
     }
 
     /// The lines of an operand; `-` is standard input.
     pub fn open(operand: &[u8], end: u8) -> Result<Records, Errno> {
-        Ok(Records::new(open(operand)?, end))
+        Ok(Records::of(Source::open(operand)?, end))
     }
 
     /// Appends the next line, with what ends it if that is there; says whether there was one.
@@ -48,26 +53,8 @@ impl Records {
     fn fill(&mut self) -> Result<(), Errno> {
         self.start = 0;
         self.buffer.resize(CHUNK, 0);
-        let read = read(self.fd, &mut self.buffer);
+        let read = self.source.read(&mut self.buffer);
         self.buffer.truncate(*read.as_ref().unwrap_or(&0));
         read.map(|_| ())
-    }
-}
-
-/// Opens an operand for reading; `-` is standard input.
-pub fn open(operand: &[u8]) -> Result<Fd, Errno> {
-    match operand {
-        b"-" => Ok(0),
-        path => abi::open(Dir::CWD, path, open_flags::RDONLY | open_flags::CLOEXEC, 0),
-    }
-}
-
-/// Reads once, whatever signals come.
-pub fn read(fd: Fd, buffer: &mut [u8]) -> Result<usize, Errno> {
-    loop {
-        match abi::read(fd, buffer) {
-            Err(Errno::INTR) => {}
-            answer => return answer,
-        }
     }
 }

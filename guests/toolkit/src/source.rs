@@ -2,10 +2,10 @@
 //! `records`.
 
 use super::out::Out;
-use super::{quote, records};
+use super::quote;
 use memchr::memrchr;
 use wardian_abi as abi;
-use wardian_abi::{Errno, Fd};
+use wardian_abi::{Dir, Errno, Fd, open_flags};
 
 /// How much is read at a time.
 pub const BLOCK: usize = 128 * 1024;
@@ -13,11 +13,17 @@ pub const BLOCK: usize = 128 * 1024;
 /// An operand, open for reading; `-` is standard input, which stays open.
 pub struct Source {
     fd: Fd,
+    owned: bool,
 }
 
 impl Source {
     pub fn open(operand: &[u8]) -> Result<Source, Errno> {
-        records::open(operand).map(|fd| Source { fd })
+        open(operand).map(|fd| Source { fd, owned: fd != 0 })
+    }
+
+    /// What a descriptor has to give, which stays open.
+    pub fn borrowed(fd: Fd) -> Source {
+        Source { fd, owned: false }
     }
 
     pub fn fd(&self) -> Fd {
@@ -26,7 +32,7 @@ impl Source {
 
     /// Reads what there is, up to the length of the buffer; 0 at the end.
     pub fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
-        records::read(self.fd, buffer)
+        read(self.fd, buffer)
     }
 
     /// Reads until the buffer is full or the end is reached.
@@ -81,7 +87,7 @@ impl Source {
 
 impl Drop for Source {
     fn drop(&mut self) {
-        if self.fd != 0 {
+        if self.owned {
             // It was only read.
             let _ = abi::close(self.fd);
         }
@@ -135,5 +141,23 @@ impl Bytes {
             self.at = 0;
         }
         self.buffer.get(self.at).copied()
+    }
+}
+
+/// Opens an operand for reading; `-` is standard input.
+pub fn open(operand: &[u8]) -> Result<Fd, Errno> {
+    match operand {
+        b"-" => Ok(0),
+        path => abi::open(Dir::CWD, path, open_flags::RDONLY | open_flags::CLOEXEC, 0),
+    }
+}
+
+/// Reads once, whatever signals come.
+pub fn read(fd: Fd, buffer: &mut [u8]) -> Result<usize, Errno> {
+    loop {
+        match abi::read(fd, buffer) {
+            Err(Errno::INTR) => {}
+            answer => return answer,
+        }
     }
 }

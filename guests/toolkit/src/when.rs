@@ -3,14 +3,9 @@
 //! The language is the one GNU's `date -d` takes, with its oddities: after a time of day a signed number is a zone, a
 //! weekday beside a date is ignored, `next` is the number 1.
 
-use super::calendar::{Civil, Zone};
+use wardian_clock::{Civil, Zone};
 
-/// A moment: seconds since 1970 and nanoseconds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct When {
-    pub seconds: i64,
-    pub nanos: i64,
-}
+pub use wardian_clock::When;
 
 /// The moment that a text means, seen from `now` in a zone.
 pub fn parse(text: &str, now: When, zone: &Zone) -> Option<When> {

@@ -4,6 +4,7 @@ use toolkit::args::{Tool, bytes_of};
 use toolkit::clock::{self, Clock};
 use toolkit::out::Out;
 use toolkit::{Arguments, complain, input};
+use wardian_clock::Civil;
 
 const TOOL: Tool = Tool {
     name: "cal",
@@ -30,7 +31,7 @@ type Month = i32;
 
 fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
     let parsed = TOOL.parse(arguments)?;
-    let today = Clock::new().at(clock::now()).date();
+    let today = Clock::new().at(clock::now());
     let (mut before, mut after, mut monday, mut whole_year) = (0, 0, false, false);
     for (letter, text) in &parsed.options {
         let number = text.as_deref().and_then(input::number::<Month>).unwrap_or(1).clamp(0, 1200);
@@ -45,7 +46,7 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
         }
     }
     let (month, year) = match &parsed.operands[..] {
-        [] => (i32::from(today.month()), i32::from(today.year())),
+        [] => (today.month as i32, today.year as i32),
         [year] => {
             whole_year = true;
             (1, year_from(year)?)
@@ -121,18 +122,18 @@ fn block(month: Month, monday: bool, with_year: bool) -> Vec<String> {
     let title = if with_year { format!("{name} {year}") } else { name.to_owned() };
     let week = if monday { "Mo Tu We Th Fr Sa Su" } else { "Su Mo Tu We Th Fr Sa" };
     let mut lines = vec![format!("{title:^20}  "), format!("{week}  ")];
-    let Ok(first) = jiff::civil::Date::new(year as i16, number as i8 + 1, 1) else {
-        return vec![String::new(); 8];
+    let first = |number: i32| Civil {
+        year: i64::from(year),
+        month: i64::from(number) + 1,
+        day: 1,
+        hour: 0,
+        minute: 0,
+        second: 0,
     };
-    let offset = if monday {
-        first.weekday().to_monday_zero_offset()
-    } else {
-        first.weekday().to_sunday_zero_offset()
-    };
-    let cells: Vec<String> = (0..offset)
-        .map(|_| "  ".to_owned())
-        .chain((1..=first.days_in_month()).map(|day| format!("{day:2}")))
-        .collect();
+    let length = first(number).days_until(&first(number + 1));
+    let offset = (first(number).weekday() - i64::from(monday)).rem_euclid(7);
+    let cells: Vec<String> =
+        (0..offset).map(|_| "  ".to_owned()).chain((1..=length).map(|day| format!("{day:2}"))).collect();
     for week in 0..6 {
         let days = cells.iter().skip(week * 7).take(7).cloned().collect::<Vec<_>>().join(" ");
         lines.push(format!("{days:<20}  "));

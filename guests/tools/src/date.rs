@@ -1,12 +1,12 @@
 //! `date`: prints the time, any time, in any form.
 
 use toolkit::args::{Tool, bytes_of};
-use toolkit::calendar::Zone;
 use toolkit::out::Out;
-use toolkit::when::{self, When};
-use toolkit::{Arguments, clock, complain, files, quote, strftime};
+use toolkit::when;
+use toolkit::{Arguments, clock, complain, files, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno};
+use wardian_clock::{Dialect, When, Zone};
 
 const TOOL: Tool = Tool {
     name: "date",
@@ -114,7 +114,7 @@ fn now() -> When {
 }
 
 fn moment(nanos: i64) -> When {
-    When { seconds: nanos.div_euclid(1_000_000_000), nanos: nanos.rem_euclid(1_000_000_000) }
+    When::from_nanos(nanos)
 }
 
 impl Options {
@@ -153,7 +153,7 @@ impl Options {
     }
 
     fn set_format(&mut self, format: Vec<u8>) -> Result<(), i32> {
-        strftime::check(&format).map_err(|message| {
+        wardian_clock::check(&format).map_err(|message| {
             complain("date", message);
             1
         })?;
@@ -212,24 +212,13 @@ const ISO: [(&str, &[u8]); 5] = [
 ];
 
 fn iso_format(word: Option<&[u8]>) -> Result<Vec<u8>, i32> {
-    chosen("--iso-8601", word.unwrap_or(b"date"), &ISO)
+    TOOL.choose("--iso-8601", word.unwrap_or(b"date"), &ISO).map(<[u8]>::to_vec)
 }
 
 fn rfc_format(word: &[u8]) -> Result<Vec<u8>, i32> {
     const RFC: [(&str, &[u8]); 3] =
         [("date", b"%Y-%m-%d"), ("seconds", b"%Y-%m-%d %H:%M:%S%:z"), ("ns", b"%Y-%m-%d %H:%M:%S.%N%:z")];
-    chosen("--rfc-3339", word, &RFC)
-}
-
-fn chosen(option: &str, word: &[u8], formats: &[(&str, &[u8])]) -> Result<Vec<u8>, i32> {
-    let fits = |(name, _): &&(&str, &[u8])| !word.is_empty() && name.as_bytes().starts_with(word);
-    match formats.iter().find(fits) {
-        Some((_, format)) => Ok(format.to_vec()),
-        None => {
-            let names: Vec<&str> = formats.iter().map(|(name, _)| *name).collect();
-            Err(TOOL.wrong_choice(option, word, &names))
-        }
-    }
+    TOOL.choose("--rfc-3339", word, &RFC).map(<[u8]>::to_vec)
 }
 
 struct Printer {
@@ -288,7 +277,7 @@ impl Printer {
     }
 
     fn put(&self, out: &mut Out, when: When) {
-        out.put(strftime::format(&self.format, when, &self.zone));
+        out.put(wardian_clock::format(&self.format, when, &self.zone, Dialect::Gnu));
         out.put("\n");
     }
 }

@@ -51,14 +51,14 @@ pub fn admit(name: &str, arguments: &[Vec<u8>]) -> Result<(), i32> {
 }
 
 fn check_choice(tool: &Tool, option: &str, given: &[u8], choices: &[&str]) -> Result<(), i32> {
-    let mut words = choices.iter().flat_map(|choice| choice.split(' '));
+    let numbered = choices.iter().enumerate();
+    let words: Vec<(&str, usize)> =
+        numbered.flat_map(|(number, choice)| choice.split(' ').map(move |word| (word, number))).collect();
     // An abbreviation will do, but for the name of a digest.
-    let fits =
-        |word: &str| word.as_bytes() == given || tool.name != "cksum" && word.as_bytes().starts_with(given);
-    if !given.is_empty() && words.any(fits) {
-        return Ok(());
+    if tool.name == "cksum" && !words.iter().any(|(word, _)| word.as_bytes() == given) {
+        return Err(tool.wrong_choice(option, given, choices));
     }
-    Err(tool.wrong_choice(option, given, choices))
+    tool.choose(option, given, &words).map(drop)
 }
 
 fn check_count(tool: &Tool, (least, most): (usize, usize), operands: &[Vec<u8>]) -> Result<(), i32> {

@@ -212,6 +212,8 @@ impl Head {
         }
         let sure = self.without_last(&held, count, true);
         self.out.put(&held[..sure]);
+        // What was left out is left to whoever reads next; a pipe cannot be given it back.
+        let _ = abi::seek(fd, sure as i64 - held.len() as i64, Whence::Current);
         Ok(())
     }
 

@@ -21,6 +21,7 @@ mod df;
 mod diff;
 mod dos2unix;
 mod du;
+mod ed;
 mod env;
 mod envsubst;
 mod extended;
@@ -84,6 +85,7 @@ mod uptime;
 mod uuidgen;
 #[cfg(target_os = "wasi")]
 mod uutils;
+mod vi;
 mod wasi;
 mod watch;
 mod wc;
@@ -169,10 +171,12 @@ tools! {
     "dos2unix" => Ours(dos2unix::main),
     "du" => Ours(du::main),
     "echo" => Theirs(uu_echo::uumain),
+    "ed" => Ours(ed::main),
     "editor" => Ours(nano::main),
     "egrep" => Ours(grep::egrep),
     "env" => Ours(env::main),
     "envsubst" => Ours(envsubst::main),
+    "ex" => Ours(ed::ex),
     "expand" => Ours(columns::tabs::expand::main),
     "expr" => Theirs(uu_expr::uumain),
     "factor" => Ours(factor::main),
@@ -271,6 +275,7 @@ tools! {
     "uuidgen" => Ours(uuidgen::main),
     "vdir" => Ours(ls::vdir),
     "wasi" => Ours(wasi::main),
+    "vi" => Ours(vi::main),
     "watch" => Ours(watch::main),
     "wc" => Ours(wc::main),
     "which" => Ours(which::main),

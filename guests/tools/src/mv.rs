@@ -1,5 +1,6 @@
 //! `mv`: renames files, and carries them over where a name alone cannot go.
 
+use std::collections::HashSet;
 use toolkit::args::{Tool, bytes_of};
 use toolkit::copy::{self, Copier, Existing, Follow, Preserve};
 use toolkit::target::Target;
@@ -82,8 +83,14 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
             operand.pop();
         }
     }
+    let mut moved = HashSet::new();
     for (from, to) in target.pairs(operands, &TOOL)? {
-        move_one(&mut copier, &from, &to);
+        if moved.contains(&to) && !copier.backup.is_wanted() && abi::stat(Dir::CWD, &from, false).is_ok() {
+            let (from, to) = (quote::always(&from), quote::always(&to));
+            copier.fail(format_args!("will not overwrite just-created {to} with {from}"));
+        } else if move_one(&mut copier, &from, &to) {
+            moved.insert(to);
+        }
     }
     Ok(copier.code)
 }
@@ -131,13 +138,10 @@ fn move_one(copier: &mut Copier, from: &[u8], to: &[u8]) -> bool {
 
 /// Whether what is there may be replaced; the error is whether that is all right.
 fn permits(copier: &mut Copier, from: &[u8], stat: &Stat, to: &[u8], there: &Stat) -> Result<(), bool> {
-    if (stat.dev, stat.ino) == (there.dev, there.ino) && (from == to || stat.nlink == 1 || stat.is_dir()) {
+    // Two names of one file as well: renaming would do nothing.
+    if (stat.dev, stat.ino) == (there.dev, there.ino) {
         let (from, to) = (quote::always(from), quote::always(to));
         return Err(copier.fail(format_args!("{from} and {to} are the same file")));
-    }
-    if (stat.dev, stat.ino) == (there.dev, there.ino) {
-        // Two names of one file: renaming does nothing, so the old name goes.
-        return Err(std::fs::remove_file(files::path(from)).is_ok());
     }
     if copier.update && there.mtime >= stat.mtime && !stat.is_dir() {
         return Err(true);

@@ -229,31 +229,17 @@ const INVALID: [(&str, Invalid); 4] = [
     ("ignore", Invalid::Ignore),
 ];
 
-/// The choice that a word or the beginning of one makes.
-fn choose<T: Copy>(option: &str, given: &[u8], choices: &[(&str, T)]) -> Result<T, i32> {
-    let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-    if let Some((_, exact)) = choices.iter().find(|(word, _)| word.as_bytes() == given) {
-        return Ok(*exact);
-    }
-    let mut fitting = choices.iter().filter(|(word, _)| word.as_bytes().starts_with(given));
-    match (fitting.next(), fitting.next()) {
-        (None, _) => Err(TOOL.wrong_choice(option, given, &words)),
-        (Some((_, only)), None) => Ok(*only),
-        _ => Err(TOOL.ambiguous_choice(option, given, &words)),
-    }
-}
-
 impl Numfmt {
     fn set(&mut self, letter: char, text: Option<Vec<u8>>) -> Result<(), i32> {
         let given = text.as_deref().unwrap_or_default();
         let shown = || quote::word(given);
         match letter {
-            'f' => self.from = choose("--from", given, &FROM)?,
-            't' => self.to = choose("--to", given, &TO)?,
+            'f' => self.from = TOOL.choose("--from", given, &FROM)?,
+            't' => self.to = TOOL.choose("--to", given, &TO)?,
             'F' => self.from_unit = unit(given)?,
             'T' => self.to_unit = unit(given)?,
-            'r' => self.round = choose("--round", given, &ROUND)?,
-            'i' => self.invalid = choose("--invalid", given, &INVALID)?,
+            'r' => self.round = TOOL.choose("--round", given, &ROUND)?,
+            'i' => self.invalid = TOOL.choose("--invalid", given, &INVALID)?,
             'g' => self.is_grouping = true,
             'p' => {
                 let width =

@@ -345,16 +345,15 @@ enum Entered {
 }
 
 fn when(word: Option<&[u8]>) -> Result<Ask, i32> {
-    const CHOICES: [&str; 3] = ["never no none", "once", "always yes"];
-    let Some(word) = word else { return Ok(Ask::Always) };
-    let fits =
-        |choice: &&&str| choice.split(' ').any(|name| !word.is_empty() && name.as_bytes().starts_with(word));
-    match CHOICES.iter().find(fits) {
-        Some(&"once") => Ok(Ask::Once),
-        Some(choice) if choice.starts_with("never") => Ok(Ask::Never),
-        Some(_) => Ok(Ask::Always),
-        None => Err(TOOL.wrong_choice("--interactive", word, &CHOICES)),
-    }
+    const CHOICES: [(&str, Ask); 6] = [
+        ("never", Ask::Never),
+        ("no", Ask::Never),
+        ("none", Ask::Never),
+        ("once", Ask::Once),
+        ("always", Ask::Always),
+        ("yes", Ask::Always),
+    ];
+    word.map_or(Ok(Ask::Always), |word| TOOL.choose("--interactive", word, &CHOICES))
 }
 
 fn is_root(stat: &Stat) -> bool {

@@ -116,13 +116,9 @@ fn number(what: &str, text: &[u8], most: u64, suffixes: &str) -> Result<u64, i32
 
 fn remove_of(how: Option<&[u8]>) -> Result<Remove, i32> {
     let Some(how) = how else { return Ok(Remove::Wipe) };
-    let words = ["unlink", "wipe", "wipesync"];
-    match how {
-        b"wipe" | b"wipesync" | b"wipes" | b"wipesy" | b"wipesyn" => Ok(Remove::Wipe),
-        [_, ..] if b"unlink".starts_with(how) => Ok(Remove::Unlink),
-        [_, ..] if b"wipe".starts_with(how) => Err(TOOL.ambiguous_choice("--remove", how, &words)),
-        _ => Err(TOOL.wrong_choice("--remove", how, &words)),
-    }
+    let choices = [("unlink", 'u'), ("wipe", 'w'), ("wipesync", 's')];
+    let chosen = TOOL.choose("--remove", how, &choices)?;
+    Ok(if chosen == 'u' { Remove::Unlink } else { Remove::Wipe })
 }
 
 impl Shred {
@@ -198,7 +194,7 @@ impl Shred {
 
     fn fill(&self, mut part: &mut [u8]) -> Result<(), Errno> {
         while !part.is_empty() {
-            let read = toolkit::records::read(self.random, part)?;
+            let read = toolkit::source::read(self.random, part)?;
             if read == 0 {
                 return Err(Errno::IO);
             }

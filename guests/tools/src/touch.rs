@@ -1,11 +1,11 @@
 //! `touch`: sets the times of files, and makes those that are not there.
 
 use toolkit::args::{Tool, bytes_of};
-use toolkit::calendar::{Civil, Zone};
-use toolkit::when::{self, When};
+use toolkit::when;
 use toolkit::{Arguments, clock, complain, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno, open_flags};
+use wardian_clock::{Civil, When, Zone};
 
 const TOOL: Tool = Tool {
     name: "touch",
@@ -174,7 +174,7 @@ fn touch_output(times: Times) -> bool {
 }
 
 fn parse_date(text: &[u8], from: i64) -> Option<i64> {
-    let from = When { seconds: from.div_euclid(1_000_000_000), nanos: from.rem_euclid(1_000_000_000) };
+    let from = When::from_nanos(from);
     let when = when::parse(std::str::from_utf8(text).ok()?, from, &Zone::local())?;
     when.seconds.checked_mul(1_000_000_000)?.checked_add(when.nanos)
 }

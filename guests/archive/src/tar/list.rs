@@ -129,7 +129,7 @@ impl Lister {
         self.width = self.width.max(used);
         let fill = self.width - used + size.len();
         let time = if self.full_time {
-            let whole = self.clock.format(member.mtime, "%Y-%m-%d %H:%M:%S.%9f");
+            let whole = self.clock.format(member.mtime, "%Y-%m-%d %H:%M:%S.%N");
             whole.trim_end_matches('0').trim_end_matches('.').to_owned()
         } else {
             self.clock.format(member.mtime, "%Y-%m-%d %H:%M")

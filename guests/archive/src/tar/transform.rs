@@ -1,6 +1,7 @@
 //! `--transform`: names changed by expressions of sed.
 
-use regex_lite::{Captures, Regex, RegexBuilder};
+use wardian_regex::Groups;
+use wardian_regex::small::{Manner, Regex, Style};
 
 /// What kind of name is changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,14 +72,15 @@ impl Transform {
         if !flags.chars().all(|flag| "gixrRsShH".contains(flag) || flag.is_ascii_digit()) {
             return None;
         }
-        let pattern = if has('x') { extended(&from) } else { basic(&from) };
+        let style = if has('x') { Style::Extended } else { Style::Basic };
+        let manner = Manner { style, fold: has('i'), utf8: true };
         let scope = |on: char, off: char| {
             let chosen = default.chars().chain(flags.chars()).rfind(|flag| *flag == on || *flag == off);
             chosen.is_none_or(|flag| flag == on)
         };
         let number: String = flags.chars().filter(char::is_ascii_digit).collect();
         self.0.push(Rule {
-            from: RegexBuilder::new(&pattern).case_insensitive(has('i')).build().ok()?,
+            from: Regex::new(from.as_bytes(), manner)?,
             to: pieces(&to),
             all: has('g'),
             first: if number.is_empty() { 1 } else { number.parse().ok()? },
@@ -122,23 +124,31 @@ impl Transform {
 impl Rule {
     fn apply(&self, text: &str) -> String {
         let mut result = String::new();
-        let mut end = 0;
-        for (index, captures) in self.from.captures_iter(text).enumerate() {
-            let Some(found) = captures.get(0) else { continue };
-            if index + 1 < self.first {
-                continue;
+        let (mut end, mut from, mut count) = (0, 0, 0);
+        while let Some(groups) = self.from.find_at(text.as_bytes(), from) {
+            let Some((start, stop)) = groups[0] else { break };
+            // Nothing is not found again right behind a match.
+            if (start, stop) != (end, end) || end == 0 {
+                count += 1;
+                if count >= self.first {
+                    result += &text[end..start];
+                    self.replace(text, &groups, &mut result);
+                    end = stop;
+                    if !self.all {
+                        break;
+                    }
+                }
             }
-            result += &text[end..found.start()];
-            self.replace(&captures, &mut result);
-            end = found.end();
-            if !self.all {
+            let step = text[stop..].chars().next().map_or(1, char::len_utf8);
+            from = if stop > start { stop } else { stop + step };
+            if from > text.len() {
                 break;
             }
         }
         result + &text[end..]
     }
 
-    fn replace(&self, captures: &Captures<'_>, result: &mut String) {
+    fn replace(&self, whole: &str, groups: &Groups, result: &mut String) {
         let (mut case, mut once) = (Case::End, None);
         for piece in &self.to {
             let text = match piece {
@@ -151,7 +161,9 @@ impl Rule {
                     continue;
                 }
                 Piece::Text(text) => text.as_str(),
-                Piece::Group(number) => captures.get(*number).map_or("", |group| group.as_str()),
+                Piece::Group(number) => {
+                    groups.get(*number).copied().flatten().map_or("", |(from, to)| &whole[from..to])
+                }
             };
             for char in text.chars() {
                 match once.take().unwrap_or(case) {
@@ -213,91 +225,6 @@ fn pieces(text: &str) -> Vec<Piece> {
         pieces.push(Piece::Text(plain));
     }
     pieces
-}
-
-/// A basic regular expression in the syntax of the crate: what has a backslash there has none here, and back.
-fn basic(pattern: &str) -> String {
-    let mut result = String::new();
-    let mut chars = pattern.chars().peekable();
-    let mut at_start = true;
-    while let Some(char) = chars.next() {
-        let was_at_start = std::mem::replace(&mut at_start, false);
-        match char {
-            '\\' => match chars.next() {
-                Some(mark @ ('(' | '|')) => {
-                    result.push(mark);
-                    at_start = true;
-                }
-                Some(mark @ (')' | '{' | '}' | '+' | '?')) => result.push(mark),
-                Some('<' | '>') => result.push_str("\\b"),
-                Some(other) => push_escaped(&mut result, other),
-                None => result.push_str("\\\\"),
-            },
-            '*' if was_at_start => result.push_str("\\*"),
-            '^' if !was_at_start => result.push_str("\\^"),
-            '^' => {
-                result.push('^');
-                at_start = true;
-            }
-            '$' if chars.peek().is_some_and(|next| *next != '\\') => result.push_str("\\$"),
-            '(' | ')' | '{' | '}' | '+' | '?' | '|' => result.extend(['\\', char]),
-            '[' => push_set(&mut result, &mut chars),
-            char => result.push(char),
-        }
-    }
-    result
-}
-
-fn extended(pattern: &str) -> String {
-    let mut result = String::new();
-    let mut chars = pattern.chars().peekable();
-    while let Some(char) = chars.next() {
-        match char {
-            '\\' => match chars.next() {
-                Some('<' | '>') => result.push_str("\\b"),
-                Some(other) => push_escaped(&mut result, other),
-                None => result.push_str("\\\\"),
-            },
-            '[' => push_set(&mut result, &mut chars),
-            char => result.push(char),
-        }
-    }
-    result
-}
-
-fn push_escaped(result: &mut String, char: char) {
-    match char {
-        'w' | 'W' | 's' | 'S' | 'b' | 'B' | 'n' | 't' => result.extend(['\\', char]),
-        char if char.is_ascii_punctuation() => result.extend(['\\', char]),
-        char => result.push(char),
-    }
-}
-
-/// A set of characters: a backslash in it is only a backslash, and `]` may come first.
-fn push_set(result: &mut String, chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    result.push('[');
-    if chars.peek() == Some(&'^') {
-        result.extend(chars.next());
-    }
-    let mut first = true;
-    while let Some(char) = chars.next() {
-        match char {
-            ']' if !first => break,
-            '[' if chars.peek() == Some(&':') => {
-                result.push('[');
-                for char in chars.by_ref() {
-                    result.push(char);
-                    if char == ']' {
-                        break;
-                    }
-                }
-            }
-            '[' | ']' | '\\' | '&' | '~' => result.extend(['\\', char]),
-            char => result.push(char),
-        }
-        first = false;
-    }
-    result.push(']');
 }
 
 #[cfg(test)]

@@ -233,12 +233,11 @@ fn dos_time(seconds: i64) -> (u16, u16) {
     let clock = toolkit::clock::Clock::new();
     // Odd seconds are rounded up, as zip does.
     let time = clock.at((seconds + seconds.rem_euclid(2)).saturating_mul(1_000_000_000));
-    if time.year() < 1980 {
+    if time.year < 1980 {
         return (0, 0x21);
     }
-    let date =
-        (i32::from(time.year()) - 1980).min(127) << 9 | i32::from(time.month()) << 5 | i32::from(time.day());
-    let clock = i32::from(time.hour()) << 11 | i32::from(time.minute()) << 5 | (i32::from(time.second()) / 2);
+    let date = (time.year - 1980).min(127) << 9 | time.month << 5 | time.day;
+    let clock = time.hour << 11 | time.minute << 5 | time.second / 2;
     (clock as u16, date as u16)
 }
 

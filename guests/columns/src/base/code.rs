@@ -1,6 +1,7 @@
 //! The codes: groups of bytes to groups of characters, and back.
 
 use memchr::{memchr, memchr2};
+use toolkit::digits;
 
 /// A code.
 #[derive(Clone, Copy)]
@@ -17,11 +18,10 @@ const DIGITS85: &[u8; 85] =
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
 
 impl Code {
-    pub const BASE64: Code =
-        Code::Bits { bits: 6, alphabet: b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/" };
+    pub const BASE64: Code = Code::Bits { bits: 6, alphabet: digits::BASE64 };
     pub const BASE64URL: Code =
         Code::Bits { bits: 6, alphabet: b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_" };
-    pub const BASE32: Code = Code::Bits { bits: 5, alphabet: b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567" };
+    pub const BASE32: Code = Code::Bits { bits: 5, alphabet: digits::BASE32 };
     pub const BASE32HEX: Code = Code::Bits { bits: 5, alphabet: b"0123456789ABCDEFGHIJKLMNOPQRSTUV" };
     pub const BASE16: Code = Code::Bits { bits: 4, alphabet: b"0123456789ABCDEF" };
 

@@ -1,10 +1,8 @@
 //! Times: seconds since 1970, and the same taken apart.
 
 mod parse;
-mod print;
 
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use wardian_clock::{Civil, Dialect, Fields, When, Zone};
 
 use crate::run::{Outcome, raise};
 use crate::value::Value;
@@ -14,11 +12,13 @@ use super::Run;
 
 pub const TABLE: &[(&str, usize, Run)] = &[
     ("now", 0, |_, _, _| Ok(Value::Number(toolkit::clock::now() as f64 / 1e9))),
-    ("gmtime", 0, |_, input, _| apart(&input, "gmtime", &TimeZone::UTC)),
-    ("localtime", 0, |_, input, _| apart(&input, "localtime", &local())),
+    ("gmtime", 0, |_, input, _| apart(&input, "gmtime", &Zone::utc())),
+    ("localtime", 0, |_, input, _| apart(&input, "localtime", &Zone::local())),
     ("mktime", 0, together),
-    ("strftime", 1, |_, input, arguments| formatted(&input, &arguments[0], "strftime", &TimeZone::UTC)),
-    ("strflocaltime", 1, |_, input, arguments| formatted(&input, &arguments[0], "strflocaltime", &local())),
+    ("strftime", 1, |_, input, arguments| formatted(&input, &arguments[0], "strftime", &Zone::utc())),
+    ("strflocaltime", 1, |_, input, arguments| {
+        formatted(&input, &arguments[0], "strflocaltime", &Zone::local())
+    }),
     ("strptime", 1, parsed),
 ];
 
@@ -37,66 +37,34 @@ pub struct Parts {
 
 impl Parts {
     fn of(seconds: i64) -> Parts {
-        let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-        let (year, month, day) = date_of(days);
+        let civil = Civil::at(seconds);
         Parts {
-            year,
-            month: month - 1,
-            day,
-            hour: rest / 3600,
-            minute: rest / 60 % 60,
-            second: rest % 60,
-            weekday: (days + 4).rem_euclid(7),
-            yearday: days - days_to(year, 1, 1),
+            year: civil.year,
+            month: civil.month - 1,
+            day: civil.day,
+            hour: civil.hour,
+            minute: civil.minute,
+            second: civil.second,
+            weekday: civil.weekday(),
+            yearday: civil.day_of_year() - 1,
         }
+    }
+
+    fn civil(&self) -> Civil {
+        let Parts { year, month, day, hour, minute, second, .. } = *self;
+        Civil { year, month: month.saturating_add(1), day, hour, minute, second }
     }
 
     /// Seconds since 1970; a month or an hour beyond the last runs over into the next.
     pub fn seconds(&self) -> i64 {
-        let year = self.year + self.month.div_euclid(12);
-        let days = days_to(year, self.month.rem_euclid(12) + 1, 1) + self.day - 1;
-        days * 86_400 + self.hour * 3600 + self.minute * 60 + self.second
+        self.civil().seconds().unwrap_or(0)
     }
-}
-
-/// Days from 1970 to a date of the Gregorian calendar, counted in years that begin in March.
-fn days_to(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
-}
-
-fn date_of(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = (from_march + 2) % 12 + 1;
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
-}
-
-/// The zone that `TZ` names.
-fn local() -> TimeZone {
-    toolkit::clock::Clock::new().at(0).time_zone().clone()
-}
-
-/// The name of a zone at a time, and its seconds east of Greenwich.
-fn zone_at(zone: &TimeZone, seconds: i64) -> (String, i64) {
-    let at = Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH);
-    let info = zone.to_offset_info(at);
-    (info.abbreviation().to_owned(), i64::from(info.offset().seconds()))
 }
 
 /// The furthest a time may be from 1970: beyond, C cannot count its years.
 const FURTHEST: f64 = 6.7e16;
 
-fn apart(input: &Value, name: &str, zone: &TimeZone) -> Outcome {
+fn apart(input: &Value, name: &str, zone: &Zone) -> Outcome {
     let Some(number) = input.as_number() else {
         return raise(format!("{name}() requires numeric inputs"));
     };
@@ -104,7 +72,7 @@ fn apart(input: &Value, name: &str, zone: &TimeZone) -> Outcome {
         return raise("error converting number of seconds since epoch to datetime");
     }
     let whole = number.floor();
-    let (_, east) = zone_at(zone, whole as i64);
+    let east = zone.offset(whole as i64);
     let parts = Parts::of(whole as i64 + east);
     Ok(listed(&parts, parts.second as f64 + (number - whole)))
 }
@@ -144,7 +112,7 @@ fn together(_: &mut World, input: Value, _: &mut [Value]) -> Outcome {
     }
 }
 
-fn formatted(input: &Value, format: &Value, name: &str, zone: &TimeZone) -> Outcome {
+fn formatted(input: &Value, format: &Value, name: &str, zone: &Zone) -> Outcome {
     let taken = match input.as_number() {
         Some(_) => apart(input, name, zone)?,
         None => input.clone(),
@@ -155,8 +123,17 @@ fn formatted(input: &Value, format: &Value, name: &str, zone: &TimeZone) -> Outc
     let Value::String(format) = format else {
         return raise(format!("{name}/1 requires a string format"));
     };
-    let zone = zone_at(zone, parts.seconds());
-    Ok(Value::from(print::print(&parts, format, &zone)))
+    let local = zone.at(parts.seconds());
+    let fields = Fields {
+        when: When::at(parts.seconds().saturating_sub(local.offset)),
+        civil: parts.civil(),
+        weekday: parts.weekday,
+        day_of_year: parts.yearday.saturating_add(1),
+        offset: local.offset,
+        zone: local.name,
+    };
+    let text = fields.format(format.as_bytes(), Dialect::C);
+    Ok(Value::from(String::from_utf8_lossy(&text).into_owned()))
 }
 
 fn parsed(_: &mut World, input: Value, arguments: &mut [Value]) -> Outcome {

@@ -5,6 +5,7 @@ use crate::run::ops::described;
 use crate::run::{Outcome, raise};
 use crate::value::{Str, Value};
 use crate::yaml;
+use toolkit::digits;
 
 use super::Run;
 use super::objects::text_of;
@@ -34,10 +35,10 @@ pub fn format(name: &str, value: &Value) -> Outcome<Str> {
         }),
         "uri" => percent(&text_of(value)),
         "sh" => shell(value)?,
-        "base64" => base64(text_of(value).as_bytes()),
+        "base64" => digits::encode(text_of(value).as_bytes(), digits::BASE64),
         "base64d" => from_base64(value)?,
         "yaml" => yaml(value).trim_end_matches('\n').to_owned(),
-        "base32" => base32(text_of(value).as_bytes()),
+        "base32" => digits::encode(text_of(value).as_bytes(), digits::BASE32),
         "base32d" => from_base32(value)?,
         _ => return raise(format!("{name} is not a valid format")),
     };
@@ -104,58 +105,9 @@ fn shell(value: &Value) -> Outcome<String> {
     Ok(texts.join(" "))
 }
 
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-
-fn base64(bytes: &[u8]) -> String {
-    encode(bytes, BASE64, 6, 4)
-}
-
-fn base32(bytes: &[u8]) -> String {
-    encode(bytes, BASE32, 5, 8)
-}
-
-/// Digits of so many bits, filled up to groups.
-fn encode(bytes: &[u8], digits: &[u8], width: u32, group: usize) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    let (mut bits, mut count) = (0u32, 0);
-    let mut push = |index: u32| text.push(char::from(digits[index as usize & (digits.len() - 1)]));
-    for byte in bytes {
-        bits = bits << 8 | u32::from(*byte);
-        count += 8;
-        while count >= width {
-            count -= width;
-            push(bits >> count);
-        }
-    }
-    if count > 0 {
-        push(bits << (width - count));
-    }
-    while !text.len().is_multiple_of(group) {
-        text.push('=');
-    }
-    text
-}
-
-/// The bytes of digits of so many bits; `None` if one is none.
-fn decode(text: &str, digits: &[u8], width: u32) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let (mut bits, mut count) = (0u32, 0);
-    for byte in text.bytes().take_while(|byte| *byte != b'=') {
-        let digit = digits.iter().position(|digit| *digit == byte)?;
-        bits = bits << width | digit as u32;
-        count += width;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count) as u8);
-        }
-    }
-    Some(bytes)
-}
-
 fn from_base64(value: &Value) -> Outcome<String> {
     let text = text_of(value);
-    match decode(&text, BASE64, 6) {
+    match digits::decode(&text, digits::BASE64) {
         None => raise(format!("{} is not valid base64 data", described(value))),
         // One digit alone says nothing.
         Some(_) if text.trim_end_matches('=').len() % 4 == 1 => {
@@ -166,7 +118,7 @@ fn from_base64(value: &Value) -> Outcome<String> {
 }
 
 fn from_base32(value: &Value) -> Outcome<String> {
-    match decode(&text_of(value), BASE32, 5) {
+    match digits::decode(&text_of(value), digits::BASE32) {
         Some(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         None => raise(format!("{} is not valid base32 data", described(value))),
     }

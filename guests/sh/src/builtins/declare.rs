@@ -273,7 +273,12 @@ fn apply(
     }
     if local {
         let was_local = shell.vars.is_local(parts.name);
-        if !was_local && shell.vars.raw(parts.name).is_some_and(|var| var.attrs.has(Attrs::READONLY)) {
+        // A caller's local may be hidden even if it is read-only; what is outside all functions may not.
+        let is_global = !shell.vars.is_local_anywhere(parts.name);
+        if !was_local
+            && is_global
+            && shell.vars.raw(parts.name).is_some_and(|var| var.attrs.has(Attrs::READONLY))
+        {
             return Ok(fail(shell, command, &[parts.name, b": readonly variable"], 1));
         }
         let hidden = shell.vars.make_local(parts.name);
@@ -282,8 +287,13 @@ fn apply(
             let exported = hidden.as_ref().is_some_and(|var| var.attrs.has(Attrs::EXPORT));
             let var = if inherit { hidden.unwrap_or_default() } else { Var::default() };
             shell.vars.insert(parts.name, var);
-            if exported && let Some(var) = shell.vars.raw_mut(parts.name) {
-                var.attrs.set(Attrs::EXPORT, true);
+            if let Some(var) = shell.vars.raw_mut(parts.name) {
+                var.attrs.set(Attrs::EXPORT, exported || inherit && var.attrs.has(Attrs::EXPORT));
+                var.attrs.set(Attrs::READONLY, false);
+                if parts.name == b"OPTIND" {
+                    var.attrs.set(Attrs::WATCHED, true);
+                    shell.getopts_at = 0;
+                }
             }
         }
     }

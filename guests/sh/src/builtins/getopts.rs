@@ -89,7 +89,10 @@ fn finish(
     status: i32,
 ) -> Exec {
     shell.getopts_index = index as i64 + 1;
+    let at = shell.getopts_at;
     shell.assign(b"OPTIND", (index + 1).to_string().as_bytes())?;
+    // That was no assignment of the script's, which would begin the word anew.
+    shell.getopts_at = at;
     match value {
         Some(value) => shell.assign(b"OPTARG", &value)?,
         None => drop(shell.vars.remove(b"OPTARG")),

@@ -1,7 +1,7 @@
 //! What a name means: `type`, `command -v`, `hash`, `alias`, `enable`.
 
 use super::{Options, fail, invalid_option, output};
-use crate::exec::{lookup, lookup_all};
+use crate::exec::{lookup, lookup_all, lookup_any};
 use crate::expand::quote;
 use crate::shell::{Exec, Shell};
 use std::rc::Rc;
@@ -56,7 +56,7 @@ fn files(shell: &mut Shell, name: &[u8], all: bool) -> Vec<Meaning> {
     {
         return vec![Meaning::Hashed(path.clone())];
     }
-    lookup(&path, name).map(Meaning::File).into_iter().collect()
+    lookup_any(&path, name).map(Meaning::File).into_iter().collect()
 }
 
 pub fn type_(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {

@@ -20,10 +20,18 @@ impl Shell {
             Ok(saved) => saved,
             Err(_) => {
                 self.status = 1;
-                return Ok(1);
+                let trapped = self.traps.on_error;
+                // Those kinds are looked at as a whole, whatever fails in them.
+                return match Self::is_checked_kind(&compound.kind) {
+                    true => Ok(1),
+                    false => self.finish_command(1, trapped),
+                };
             }
         };
+        let own_input = self.own_input;
+        self.own_input |= compound.redirects.iter().any(reads_input);
         let result = self.run_kind(compound);
+        self.own_input = own_input;
         self.restore(saved);
         self.close_process_fds(mark);
         result

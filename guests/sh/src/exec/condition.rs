@@ -2,9 +2,9 @@
 
 use crate::arith::ArithError;
 use crate::ast::{Condition, Word};
-use crate::regex::Regex;
 use crate::shell::{Exec, Flow, Shell};
 use crate::vars::{Indexed, Value};
+use wardian_regex::small::{Manner, Regex, Style};
 
 impl Shell {
     /// The status of a condition: 0 true, 1 false, 2 wrong.
@@ -126,11 +126,12 @@ impl Shell {
         let text = self.expand_regex(right)?;
         self.trace_test(&[subject, b"=~", &text]);
         let fold = self.shopt.get("nocasematch");
-        let Some(regex) = Regex::new(&text, fold, self.utf8()) else {
+        let manner = Manner { style: Style::Shell, fold, utf8: self.utf8() };
+        let Some(regex) = Regex::new(&text, manner) else {
             self.status = 2;
             return Err(Flow::Break(0));
         };
-        let found = regex.find(subject);
+        let found = regex.find_at(subject, 0);
         let groups: Indexed = match &found {
             Some(groups) => groups
                 .iter()

@@ -54,7 +54,13 @@ impl Shell {
             call_line,
         });
         self.vars.push_scope();
+        let getopts = (self.getopts_at, self.getopts_index);
         let result = self.run_function_body(function);
+        let result = self.say_goodbye_inside(result);
+        if self.vars.is_local(b"OPTIND") {
+            // The caller's `getopts` goes on where it was, inside a word too.
+            (self.getopts_at, self.getopts_index) = getopts;
+        }
         if let Some(scope) = self.vars.pop_scope()
             && let Some(options) = scope.saved_options
         {
@@ -70,6 +76,17 @@ impl Shell {
                 Ok(status)
             }
             other => other,
+        }
+    }
+
+    /// The EXIT trap of a shell that leaves from inside a function still sees the function, its locals and where it was
+    /// called. As in bash, not if `set -e` ended it and a call has redirections, which are undone first.
+    fn say_goodbye_inside(&mut self, result: Exec) -> Exec {
+        match result {
+            Err(Flow::Exit(code)) if !(self.leaves_by_error && self.redirected_calls > 0) => {
+                Err(Flow::Exit(self.run_exit_trap(code)))
+            }
+            result => result,
         }
     }
 
@@ -114,6 +131,7 @@ impl Shell {
             result
         };
         self.depth -= 20;
+        let result = self.say_goodbye_inside(result);
         if !matches!(result, Err(Flow::Exit(_))) {
             self.run_trap(crate::traps::RETURN)?;
         }

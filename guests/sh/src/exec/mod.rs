@@ -10,7 +10,7 @@ mod program;
 mod simple;
 
 pub use coproc::Running;
-pub use program::{lookup, lookup_all};
+pub use program::{lookup, lookup_all, lookup_any};
 
 use crate::ast::{AndOr, Command, Compound, CompoundKind, Connector, List};
 use crate::shell::{Exec, Flow, Shell};
@@ -82,7 +82,11 @@ impl Shell {
         if trapped {
             self.run_trap(crate::traps::ERR)?;
         }
-        if self.options.errexit { Err(Flow::Exit(status)) } else { Ok(()) }
+        if self.options.errexit {
+            self.leaves_by_error = true;
+            return Err(Flow::Exit(status));
+        }
+        Ok(())
     }
 
     fn run_command(&mut self, command: &Command) -> Exec {
@@ -112,12 +116,13 @@ impl Shell {
     fn is_checked(command: &Command) -> bool {
         match command {
             Command::Simple(_) => true,
-            Command::Compound(compound) => matches!(
-                compound.kind,
-                CompoundKind::Subshell(_) | CompoundKind::Arith(_) | CompoundKind::Condition(_)
-            ),
+            Command::Compound(compound) => Self::is_checked_kind(&compound.kind),
             Command::Function(_) | Command::Coproc(_) => false,
         }
+    }
+
+    fn is_checked_kind(kind: &CompoundKind) -> bool {
+        matches!(kind, CompoundKind::Subshell(_) | CompoundKind::Arith(_) | CompoundKind::Condition(_))
     }
 
     // --- in a new process ---

@@ -406,6 +406,16 @@ pub fn lookup(path: &[u8], name: &[u8]) -> Result<Vec<u8>, i32> {
     Err(status)
 }
 
+/// The file that a name in `PATH` means to those who only ask: a program, or else the first file that is none.
+pub fn lookup_any(path: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+    if let Ok(program) = lookup(path, name) {
+        return Some(program);
+    }
+    let is_file =
+        |candidate: &Vec<u8>| abi::stat(abi::Dir::CWD, candidate, true).is_ok_and(|stat| !stat.is_dir());
+    path.split(|&byte| byte == b':').map(|directory| join(directory, name)).find(is_file)
+}
+
 /// Every program of that name.
 pub fn lookup_all(path: &[u8], name: &[u8]) -> Vec<Vec<u8>> {
     let runnable = |candidate: &Vec<u8>| {

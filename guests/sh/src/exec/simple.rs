@@ -68,7 +68,10 @@ impl Shell {
             return self.with_setup(simple, args, |shell, undo, mut args| {
                 args.remove(0);
                 shell.vars.temporaries = std::mem::take(undo);
+                let redirected = usize::from(!simple.redirects.is_empty());
+                shell.redirected_calls += redirected;
                 let result = shell.call_function(&function, args);
+                shell.redirected_calls -= redirected;
                 *undo = std::mem::take(&mut shell.vars.temporaries);
                 result
             });

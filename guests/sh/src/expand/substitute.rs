@@ -39,7 +39,8 @@ impl Shell {
             }
         };
         self.finish_substitution(status);
-        Ok(Vec::new())
+        // As in bash, `set -e` looks at it wherever it stands.
+        if self.options.errexit { Err(Flow::Exit(status)) } else { Ok(Vec::new()) }
     }
 
     fn finish_substitution(&mut self, status: i32) {

@@ -162,9 +162,9 @@ fn value(letter: u8, time: u8, file: &File<'_>, finder: &Finder) -> Vec<u8> {
         b'D' => stat.dev.to_string().into(),
         b'F' => b"tmpfs".to_vec(),
         b'S' => format!("{:.6}", (stat.blocks * 512) as f64 / stat.size.max(1) as f64).into(),
-        b't' => finder.clock.format(stat.mtime, "%a %b %e %H:%M:%S.%9f0 %Y").into(),
-        b'a' => finder.clock.format(stat.atime, "%a %b %e %H:%M:%S.%9f0 %Y").into(),
-        b'c' => finder.clock.format(stat.ctime, "%a %b %e %H:%M:%S.%9f0 %Y").into(),
+        b't' => finder.clock.format(stat.mtime, "%a %b %e %H:%M:%S.%N0 %Y").into(),
+        b'a' => finder.clock.format(stat.atime, "%a %b %e %H:%M:%S.%N0 %Y").into(),
+        b'c' => finder.clock.format(stat.ctime, "%a %b %e %H:%M:%S.%N0 %Y").into(),
         b'T' => moment(stat.mtime, time, finder),
         b'A' => moment(stat.atime, time, finder),
         b'C' => moment(stat.ctime, time, finder),
@@ -179,10 +179,10 @@ fn moment(nanos: i64, letter: u8, finder: &Finder) -> Vec<u8> {
             return format!("{}.{:09}0", nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000))
                 .into();
         }
-        b'+' => "%Y-%m-%d+%H:%M:%S.%9f0".to_owned(),
-        b'S' => "%S.%9f0".to_owned(),
-        b'T' | b'X' => "%H:%M:%S.%9f0".to_owned(),
-        b'r' => "%I:%M:%S.%9f0 %p".to_owned(),
+        b'+' => "%Y-%m-%d+%H:%M:%S.%N0".to_owned(),
+        b'S' => "%S.%N0".to_owned(),
+        b'T' | b'X' => "%H:%M:%S.%N0".to_owned(),
+        b'r' => "%I:%M:%S.%N0 %p".to_owned(),
         b'c' => "%a %b %e %H:%M:%S %Y".to_owned(),
         b'x' | b'D' => "%m/%d/%y".to_owned(),
         letter => format!("%{}", char::from(letter)),

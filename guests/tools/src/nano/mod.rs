@@ -3,9 +3,9 @@
 //! `text.rs` is the text and its changes, `screen.rs` draws it, `save.rs` reads and writes files; this file turns keys into
 //! what they do.
 
-mod save;
-mod screen;
-mod text;
+pub mod save;
+pub mod screen;
+pub mod text;
 
 use crate::tty::{Key, Tty};
 use save::Version;

@@ -12,6 +12,8 @@ pub struct View {
     pub left: usize,
     /// Lines have their numbers before them.
     pub numbers: bool,
+    /// There is nothing around the text but a line at the foot.
+    pub plain: bool,
 }
 
 /// What the two lines at the foot say; shown where there is room for them.
@@ -23,7 +25,11 @@ const HELP: [&str; 2] = [
 impl View {
     /// How many lines of text there are.
     pub fn text_rows(&self) -> usize {
-        let around = if self.rows >= 10 { 4 } else { 2 };
+        let around = match self.plain {
+            true => 1,
+            false if self.rows >= 10 => 4,
+            false => 2,
+        };
         self.rows.saturating_sub(around).max(1)
     }
 
@@ -86,6 +92,40 @@ impl View {
         let row = text.cursor.row - self.top;
         out.extend(format!("\x1b[{};{}H\x1b[?25h", row + 2, column + 1).bytes());
         out
+    }
+
+    /// The text and a line at the foot, and the cursor in its place. Lines that are selected stand out.
+    pub fn draw_plain(&mut self, text: &Text, status: &str, selection: Option<(Place, Place)>) -> Vec<u8> {
+        self.follow(text);
+        let mut out = b"\x1b[?25l\x1b[H".to_vec();
+        for row in self.top..self.top + self.text_rows() {
+            let chosen = selection.is_some_and(|(from, to)| (from.row..=to.row).contains(&row));
+            if chosen {
+                out.extend(b"\x1b[7m");
+            }
+            match row < text.lines.len() {
+                true => self.draw_line(text, row, &mut out),
+                false => out.push(b'~'),
+            }
+            if chosen {
+                out.extend(b"\x1b[m");
+            }
+            out.extend(b"\x1b[K\r\n");
+        }
+        let status = clip(status, self.columns.saturating_sub(1));
+        out.extend(format!("{}\x1b[K", status.trim_end()).bytes());
+        let column = text.column(text.cursor) - self.left;
+        let row = text.cursor.row - self.top;
+        out.extend(format!("\x1b[{};{}H\x1b[?25h", row + 1, column + 1).bytes());
+        out
+    }
+
+    /// A question in the line at the foot, of an editor that has nothing else there.
+    pub fn draw_foot(&self, question: &str) -> Vec<u8> {
+        let skip = question.chars().count().saturating_sub(self.columns.saturating_sub(1));
+        let shown: String =
+            question.chars().skip(skip).map(|char| if char.is_control() { '?' } else { char }).collect();
+        format!("\x1b[{};1H{shown}\x1b[K\x1b[?25h", self.text_rows() + 1).into_bytes()
     }
 
     /// The visible part of a line. A mark at an edge says that there is more.
@@ -178,7 +218,7 @@ mod tests {
 
     fn line(content: &str, left: usize, columns: usize) -> String {
         let text = Text::new(content.as_bytes(), 8);
-        let view = View { rows: 24, columns, top: 0, left, numbers: false };
+        let view = View { rows: 24, columns, top: 0, left, numbers: false, plain: false };
         let mut out = Vec::new();
         view.draw_line(&text, 0, &mut out);
         String::from_utf8(out).expect("it is text")

@@ -108,7 +108,7 @@ impl Text {
     }
 
     /// The byte of a line that is at a column, or the last before it.
-    fn at_column(&self, row: usize, wanted: usize) -> usize {
+    pub fn at_column(&self, row: usize, wanted: usize) -> usize {
         let (line, mut at, mut column) = (&self.lines[row], 0, 0);
         while at < line.len() {
             let (length, char) = unit(line, at);
@@ -120,6 +120,29 @@ impl Text {
             at += length;
         }
         at
+    }
+
+    /// The column that moving up and down keeps to, if it is not the cursor's.
+    pub fn wanted(&self) -> Option<usize> {
+        self.wanted
+    }
+
+    pub fn want(&mut self, column: Option<usize>) {
+        self.wanted = column;
+    }
+
+    pub fn wanted_column(&self) -> usize {
+        self.wanted.unwrap_or_else(|| self.column(self.cursor))
+    }
+
+    /// How many changes can be undone.
+    pub fn changes(&self) -> usize {
+        self.undo.len()
+    }
+
+    /// What is typed next is a change of its own.
+    pub fn pause(&mut self) {
+        self.typing = false;
     }
 
     // --- moving ---
@@ -161,7 +184,7 @@ impl Text {
     }
 
     /// Where the character begins that ends at a byte.
-    fn before(&self, row: usize, at: usize) -> usize {
+    pub fn before(&self, row: usize, at: usize) -> usize {
         let line = &self.lines[row];
         let starts = (at.saturating_sub(4)..at).find(|&start| start + unit(line, start).0 == at);
         starts.unwrap_or(at.saturating_sub(1))
@@ -192,6 +215,27 @@ impl Text {
         while total > REMEMBERED && self.undo.len() > 1 {
             total -= size(&self.undo.remove(0));
             self.saved = self.saved.and_then(|saved| saved.checked_sub(1));
+        }
+    }
+
+    /// Puts lines in the place of others, as one change. The text keeps at least one line.
+    pub fn replace_lines(&mut self, row: usize, count: usize, lines: Vec<Vec<u8>>) {
+        self.typing = false;
+        let empties = lines.is_empty() && count == self.lines.len();
+        self.replace(row, count, if empties { vec![Vec::new()] } else { lines });
+        self.go(self.cursor);
+    }
+
+    /// Makes the text what another editor made of it: one change, of the lines that differ.
+    pub fn become_lines(&mut self, lines: Vec<Vec<u8>>) {
+        let lines = if lines.is_empty() { vec![Vec::new()] } else { lines };
+        let same = self.lines.iter().zip(&lines).take_while(|(old, new)| old == new).count();
+        let room = self.lines.len().min(lines.len()) - same;
+        let pairs = self.lines.iter().rev().zip(lines.iter().rev());
+        let behind = pairs.take(room).take_while(|(old, new)| old == new).count();
+        let (count, end) = (self.lines.len() - same - behind, lines.len() - behind);
+        if count > 0 || end > same {
+            self.replace_lines(same, count, lines[same..end].to_vec());
         }
     }
 

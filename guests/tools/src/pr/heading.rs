@@ -1,12 +1,11 @@
 //! What is at the head of each page.
 
 use super::layout::Layout;
-use toolkit::calendar::Zone;
+use toolkit::clock;
 use toolkit::source::Source;
-use toolkit::when::When;
-use toolkit::{clock, strftime};
 use unicode_width::UnicodeWidthStr;
 use wardian_abi as abi;
+use wardian_clock::{Dialect, When, Zone};
 
 /// A date, a title, and how many blanks there are beside the number of the page.
 pub struct Heading {
@@ -20,8 +19,8 @@ impl Heading {
     pub fn new(layout: &Layout, file: Option<(&[u8], &Source)>) -> Heading {
         let changed = file.and_then(|(_, source)| abi::fstat(source.fd()).ok()).map(|stat| stat.mtime);
         let nanos = changed.unwrap_or_else(clock::now);
-        let when = When { seconds: nanos.div_euclid(1_000_000_000), nanos: nanos.rem_euclid(1_000_000_000) };
-        let date = strftime::format(&layout.date_format, when, &Zone::local());
+        let when = When::from_nanos(nanos);
+        let date = wardian_clock::format(&layout.date_format, when, &Zone::local(), Dialect::Gnu);
         let title = match (&layout.header, file) {
             (Some(header), _) => header.as_slice(),
             (None, Some((name, _))) => name,

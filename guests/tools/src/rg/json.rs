@@ -9,7 +9,7 @@ use toolkit::out::Out;
 fn text(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => format!("{{\"text\":{}}}", quoted(text)),
-        Err(_) => format!("{{\"bytes\":\"{}\"}}", base64(bytes)),
+        Err(_) => format!("{{\"bytes\":\"{}\"}}", toolkit::digits::encode(bytes, toolkit::digits::BASE64)),
     }
 }
 
@@ -30,20 +30,6 @@ fn quoted(text: &str) -> String {
     }
     quoted.push('"');
     quoted
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut encoded = String::new();
-    for chunk in bytes.chunks(3) {
-        let bits =
-            chunk.iter().enumerate().fold(0u32, |bits, (at, byte)| bits | u32::from(*byte) << (16 - 8 * at));
-        for digit in 0..4 {
-            let index = bits >> (18 - 6 * digit) & 63;
-            encoded.push(if digit <= chunk.len() { char::from(DIGITS[index as usize]) } else { '=' });
-        }
-    }
-    encoded
 }
 
 fn elapsed(time: Duration) -> String {

@@ -2,7 +2,7 @@
 
 use memchr::memchr;
 use wardian_abi as abi;
-use wardian_abi::{Dir, Errno, Fd, open_flags};
+use wardian_abi::{Dir, Errno, Fd, Whence, open_flags};
 
 /// How much is read at a time.
 const CHUNK: usize = 64 * 1024;
@@ -88,6 +88,11 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
+        let unread = self.buffer.len() - self.at;
+        if unread > 0 && self.fd <= 2 {
+            // After `q`, what was read too far is left to whoever reads next; a pipe cannot be given it back.
+            let _ = abi::seek(self.fd, -(unread as i64), Whence::Current);
+        }
         if self.fd > 2 {
             // What was read has been read.
             let _ = abi::close(self.fd);

@@ -4,6 +4,8 @@ use super::key::{How, Key};
 use super::order::{Order, leading};
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use toolkit::records::Records;
+use wardian_abi::Errno;
 
 /// What decides the order.
 pub struct Rules<'a> {
@@ -123,22 +125,30 @@ impl Lines {
         });
         once(next, rules)
     }
+}
 
-    /// The first line that should have come earlier, with its number.
-    pub fn first_disorder(&self, rules: &Rules<'_>) -> Option<(usize, &[u8])> {
-        let mut previous: Option<&[u8]> = None;
-        for (at, line) in self.inputs.iter().flat_map(Input::lines).enumerate() {
-            let wrong = match previous.map(|previous| rules.compare(previous, line)) {
-                Some(Ordering::Greater) => true,
-                Some(Ordering::Equal) => rules.unique,
-                _ => false,
-            };
-            if wrong {
-                return Some((at + 1, line));
-            }
-            previous = Some(line);
+/// The first line that should have come earlier, with its number. Two lines are held at a time.
+pub fn first_disorder(records: &mut Records, rules: &Rules<'_>) -> Result<Option<(usize, Vec<u8>)>, Errno> {
+    let (mut previous, mut line, mut number) = (Vec::new(), Vec::new(), 0);
+    loop {
+        line.clear();
+        if !records.next_into(&mut line)? {
+            return Ok(None);
         }
-        None
+        if line.last() == Some(&rules.end) {
+            line.pop();
+        }
+        number += 1;
+        let wrong = number > 1
+            && match rules.compare(&previous, &line) {
+                Ordering::Greater => true,
+                Ordering::Equal => rules.unique,
+                Ordering::Less => false,
+            };
+        if wrong {
+            return Ok(Some((number, line)));
+        }
+        std::mem::swap(&mut previous, &mut line);
     }
 }
 

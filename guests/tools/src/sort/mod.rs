@@ -13,6 +13,7 @@ use key::{How, Key, Letters};
 use lines::{Lines, Rules};
 use spill::{Failure, Room, Sink, Store};
 use toolkit::args::{Tool, bytes_of};
+use toolkit::records::Records;
 use toolkit::{Arguments, complain, files, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno, open_flags};
@@ -383,13 +384,9 @@ impl Options {
 }
 
 fn check_word(word: Option<&[u8]>) -> Result<Check, i32> {
-    let fits = |name: &[u8], word: &[u8]| !word.is_empty() && name.starts_with(word);
-    match word {
-        None => Ok(Check::Loud),
-        Some(word) if fits(b"quiet", word) || fits(b"silent", word) => Ok(Check::Quiet),
-        Some(word) if fits(b"diagnose-first", word) => Ok(Check::Loud),
-        Some(word) => Err(TOOL.wrong_choice("--check", word, &["quiet silent", "diagnose-first"])),
-    }
+    const WORDS: [(&str, Check); 3] =
+        [("quiet", Check::Quiet), ("silent", Check::Quiet), ("diagnose-first", Check::Loud)];
+    word.map_or(Ok(Check::Loud), |word| TOOL.choose("--check", word, &WORDS))
 }
 
 fn order_word(word: &[u8]) -> Result<u8, i32> {
@@ -401,11 +398,7 @@ fn order_word(word: &[u8]) -> Result<u8, i32> {
         ("random", b'R'),
         ("version", b'V'),
     ];
-    let fits = |(name, _): &&(&str, u8)| !word.is_empty() && name.as_bytes().starts_with(word);
-    match WORDS.iter().find(fits) {
-        Some((_, letter)) => Ok(*letter),
-        None => Err(TOOL.wrong_choice("--sort", word, &WORDS.map(|(name, _)| name))),
-    }
+    TOOL.choose("--sort", word, &WORDS)
 }
 
 /// The bytes that `-S` names. A share of memory is left to us.
@@ -470,12 +463,18 @@ fn read(operand: &[u8]) -> Result<Vec<u8>, i32> {
 
 /// Whether a file is in order; names the first line that is not.
 fn check_order(operand: &[u8], check: Check, rules: &Rules<'_>) -> Result<i32, i32> {
-    let mut lines = Lines::default();
-    lines.add(read(operand)?, rules.end);
-    let Some((number, line)) = lines.first_disorder(rules) else { return Ok(0) };
+    let fd = open(operand)?;
+    let mut records = Records::new(fd, rules.end);
+    let found = lines::first_disorder(&mut records, rules);
+    if fd > 2 {
+        let _ = abi::close(fd);
+    }
+    let found =
+        found.map_err(|error| refuse(format_args!("read failed: {}: {error}", quote::if_needed(operand))))?;
+    let Some((number, line)) = found else { return Ok(0) };
     if check == Check::Loud {
         let mut message = format!("sort: {}:{number}: disorder: ", quote::if_needed(operand)).into_bytes();
-        message.extend_from_slice(line);
+        message.extend_from_slice(&line);
         message.push(b'\n');
         let _ = abi::write_all(2, &message);
     }

@@ -11,7 +11,8 @@ use memchr::{memchr, memchr_iter, memrchr};
 use options::{Choice, Options, Way};
 use pieces::Pieces;
 use toolkit::args::bytes_of;
-use toolkit::records::{self, Records};
+use toolkit::records::Records;
+use toolkit::source;
 use toolkit::{Arguments, complain, quote};
 use wardian_abi as abi;
 use wardian_abi::{Fd, Whence};
@@ -22,7 +23,7 @@ pub fn main(arguments: Arguments) -> i32 {
 
 fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
     let options = Options::parse(arguments)?;
-    let fd = records::open(&options.input).map_err(|error| {
+    let fd = source::open(&options.input).map_err(|error| {
         let shown = quote::always(&options.input);
         complain("split", format_args!("cannot open {shown} for reading: {error}"));
         1
@@ -51,7 +52,7 @@ const CHUNK: usize = 64 * 1024;
 impl Split {
     /// Reads once; nothing at the end.
     fn read<'a>(&self, buffer: &'a mut [u8]) -> Result<&'a [u8], i32> {
-        match records::read(self.fd, buffer) {
+        match source::read(self.fd, buffer) {
             Ok(count) => Ok(&buffer[..count]),
             Err(error) => {
                 complain("split", format_args!("{}: {error}", quote::if_needed(&self.options.input)));

@@ -1,7 +1,7 @@
 //! `strptime` in the C locale.
 
-use super::print::{DAYS, MONTHS};
-use super::{Parts, days_to};
+use super::Parts;
+use wardian_clock::{Civil, DAYS, MONTHS};
 
 /// The time that a text says in a format, and what is left of the text; `None` if it does not.
 pub fn parse<'a>(text: &'a str, format: &str) -> Option<(Parts, &'a str)> {
@@ -14,8 +14,9 @@ pub fn parse<'a>(text: &'a str, format: &str) -> Option<(Parts, &'a str)> {
         parts.hour = parts.hour % 12 + if afternoon { 12 } else { 0 };
     }
     if has_yearday && !has_date {
-        let days = days_to(parts.year, 1, 1) + parts.yearday;
-        let date = Parts::of(days * 86_400);
+        let date =
+            Civil { year: parts.year, month: 1, day: 1 + parts.yearday, hour: 0, minute: 0, second: 0 };
+        let date = Parts::of(date.seconds().unwrap_or(0));
         (parts.month, parts.day) = (date.month, date.day);
     }
     fill(&mut parts, has_weekday);
@@ -24,11 +25,10 @@ pub fn parse<'a>(text: &'a str, format: &str) -> Option<(Parts, &'a str)> {
 
 /// The day of the week and of the year, by a formula that is also asked about day 0.
 fn fill(parts: &mut Parts, has_weekday: bool) {
-    let real_month = parts.month;
-    let days = days_to(parts.year, real_month + 1, 1) + parts.day - 1;
-    parts.yearday = days - days_to(parts.year, 1, 1);
+    let civil = parts.civil();
+    parts.yearday = civil.day_of_year() - 1;
     if !has_weekday {
-        parts.weekday = (days + 4).rem_euclid(7);
+        parts.weekday = civil.weekday();
     }
 }
 

@@ -1,7 +1,23 @@
-//! Dates and times of day as numbers, over all years that a second count reaches, and what a zone makes of them.
+//! Dates and times of day as numbers, over all years that a second count reaches.
 
-use jiff::Timestamp;
-use jiff::tz::{Dst, TimeZone};
+/// A moment: seconds since 1970 and nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct When {
+    pub seconds: i64,
+    pub nanos: i64,
+}
+
+impl When {
+    /// A whole second.
+    pub fn at(seconds: i64) -> When {
+        When { seconds, nanos: 0 }
+    }
+
+    /// From nanoseconds since 1970.
+    pub fn from_nanos(nanos: i64) -> When {
+        When { seconds: nanos.div_euclid(1_000_000_000), nanos: nanos.rem_euclid(1_000_000_000) }
+    }
+}
 
 /// A date and time of day as it is written, in no zone. Fields may lie outside their ranges until [`normal`] has been
 /// at them.
@@ -19,7 +35,7 @@ pub struct Civil {
     pub second: i64,
 }
 
-const DAY: i64 = 86_400;
+pub(crate) const DAY: i64 = 86_400;
 
 /// The most years that are reckoned with: beyond, a count of seconds would overflow.
 const MOST: i64 = 200_000_000_000;
@@ -52,6 +68,11 @@ impl Civil {
         (days_of(self.year, self.month, 1) + self.day - 1 + 4).rem_euclid(7)
     }
 
+    /// Days from this date to another.
+    pub fn days_until(&self, other: &Civil) -> i64 {
+        days_of(other.year, other.month, other.day) - days_of(self.year, self.month, self.day)
+    }
+
     /// From 1 for the first of January.
     pub fn day_of_year(&self) -> i64 {
         days_of(self.year, self.month, 1) + self.day - days_of(self.year, 1, 1)
@@ -59,7 +80,7 @@ impl Civil {
 }
 
 /// Days from 1970 to a date; the month may be any.
-fn days_of(year: i64, month: i64, day: i64) -> i64 {
+pub(crate) fn days_of(year: i64, month: i64, day: i64) -> i64 {
     let months = year * 12 + month - 1;
     // Years that begin in March have their leap day last.
     let (year, month) = (months.div_euclid(12), months.rem_euclid(12));
@@ -78,81 +99,6 @@ fn date_of(days: i64) -> (i64, i64, i64) {
     let day = of_year - (153 * month + 2) / 5 + 1;
     let year = era * 400 + year_of_era + i64::from(month >= 10);
     (year, if month < 10 { month + 3 } else { month - 9 }, day)
-}
-
-/// A zone, as `TZ` names it.
-#[derive(Clone)]
-pub struct Zone {
-    rules: TimeZone,
-    /// What one that is not known is called: C takes the name and has no offset for it.
-    unknown: Option<String>,
-}
-
-impl Zone {
-    /// The zone that `TZ` names.
-    pub fn local() -> Zone {
-        match std::env::var("TZ") {
-            Ok(name) => Zone::named(&name),
-            Err(_) if cfg!(target_os = "wasi") => Zone::utc(),
-            Err(_) => Zone { rules: TimeZone::system(), unknown: None },
-        }
-    }
-
-    pub fn utc() -> Zone {
-        Zone { rules: TimeZone::UTC, unknown: None }
-    }
-
-    pub fn named(name: &str) -> Zone {
-        let name = name.trim_start_matches(':');
-        if name.is_empty() {
-            return Zone::utc();
-        }
-        match TimeZone::posix(name).or_else(|_| TimeZone::get(name)) {
-            Ok(rules) => Zone { rules, unknown: None },
-            Err(_) => {
-                let letters: String = name.chars().take_while(char::is_ascii_alphabetic).collect();
-                let called = if letters.len() < 3 { "UTC".to_owned() } else { letters };
-                Zone { rules: TimeZone::UTC, unknown: Some(called) }
-            }
-        }
-    }
-
-    /// Seconds east of Greenwich at a moment.
-    pub fn offset(&self, seconds: i64) -> i64 {
-        i64::from(self.rules.to_offset(moment(seconds)).seconds())
-    }
-
-    /// What the zone is called at a moment, and whether that is summer time.
-    pub fn name(&self, seconds: i64) -> (String, bool) {
-        let info = self.rules.to_offset_info(moment(seconds));
-        let name = self.unknown.clone().unwrap_or_else(|| info.abbreviation().to_owned());
-        (name, info.dst() == Dst::Yes)
-    }
-
-    pub fn civil(&self, seconds: i64) -> Civil {
-        Civil::at(seconds.saturating_add(self.offset(seconds)))
-    }
-
-    /// The moment that clocks here show a time; in the hour that is skipped in spring, as much later.
-    pub fn moment(&self, civil: &Civil) -> Option<i64> {
-        let naive = civil.seconds()?;
-        let (before, after) = (self.offset(naive.checked_sub(DAY)?), self.offset(naive.checked_add(DAY)?));
-        let shows = |offset: i64| self.offset(naive - offset) == offset;
-        Some(match (shows(before), shows(after)) {
-            (false, true) => naive - after,
-            _ => naive - before,
-        })
-    }
-
-    /// The names this zone uses at different times of the year, with whether they are summer time's.
-    pub fn names_around(&self, seconds: i64) -> Vec<(String, bool)> {
-        (0..4).map(|quarter| self.name(seconds.saturating_add(quarter * 91 * DAY))).collect()
-    }
-}
-
-/// The nearest that the rules reach to.
-fn moment(seconds: i64) -> Timestamp {
-    Timestamp::from_second(seconds).unwrap_or(if seconds < 0 { Timestamp::MIN } else { Timestamp::MAX })
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
-//! Times in a format of `date`'s: every conversion, flag and width that GNU's has.
+//! Times by a format: every conversion, flag and width that GNU's `date` has, or the C library's.
 
-use super::calendar::{Civil, Zone};
-use super::pad::{self, WIDEST};
-use super::when::When;
+use crate::civil::{Civil, When, days_of};
+use crate::zone::Zone;
 
-const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
-const MONTHS: [&str; 12] = [
+/// The widest field that is put together in memory. Wider ones are refused: they are a mistake, and would fill it.
+pub const WIDEST: usize = 1 << 24;
+
+pub const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+pub const MONTHS: [&str; 12] = [
     "January",
     "February",
     "March",
@@ -40,12 +42,22 @@ pub fn check(format: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
+/// Whose `strftime` it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dialect {
+    /// That of GNU's `date`, `ls` and `stat`: with nanoseconds, offsets with colons, and years of four digits.
+    Gnu,
+    /// That of the C library, which bash, awk and jq hand formats to.
+    C,
+}
+
 /// A moment by a format, in a zone.
-pub fn format(format: &[u8], when: When, zone: &Zone) -> Vec<u8> {
-    let moment = Moment { when, civil: zone.civil(when.seconds), zone };
-    let mut out = Vec::new();
-    moment.write(format, &mut out, false);
-    out
+pub fn format(format: &[u8], when: When, zone: &Zone, dialect: Dialect) -> Vec<u8> {
+    let local = zone.at(when.seconds);
+    let civil = Civil::at(when.seconds.saturating_add(local.offset));
+    let (weekday, day_of_year) = (civil.weekday(), civil.day_of_year());
+    Fields { when, civil, weekday, day_of_year, offset: local.offset, zone: local.name }
+        .format(format, dialect)
 }
 
 /// What stands between `%` and the letter.
@@ -58,13 +70,50 @@ struct Spec {
     colons: usize,
 }
 
-struct Moment<'a> {
-    when: When,
-    civil: Civil,
-    zone: &'a Zone,
+/// A moment taken apart. The parts need not fit each other: who has them from elsewhere gets them as they are.
+#[derive(Clone, Copy, Debug)]
+pub struct Fields<'a> {
+    pub when: When,
+    pub civil: Civil,
+    /// From 0 for Sunday.
+    pub weekday: i64,
+    /// From 1 for the first of January.
+    pub day_of_year: i64,
+    /// Seconds east of Greenwich.
+    pub offset: i64,
+    /// What the zone is called.
+    pub zone: &'a str,
 }
 
-impl Moment<'_> {
+impl Fields<'_> {
+    /// By a format.
+    pub fn format(&self, format: &[u8], dialect: Dialect) -> Vec<u8> {
+        let mut out = Vec::new();
+        Writer { fields: self, dialect }.write(format, &mut out, false);
+        out
+    }
+}
+
+struct Writer<'a> {
+    fields: &'a Fields<'a>,
+    dialect: Dialect,
+}
+
+/// A name of a list; what is none of it shows as a question mark.
+fn named(names: &'static [&'static str], number: i64) -> &'static str {
+    usize::try_from(number).ok().and_then(|number| names.get(number)).copied().unwrap_or("?")
+}
+
+fn short(name: &str) -> &str {
+    name.get(..3).unwrap_or(name)
+}
+
+impl Writer<'_> {
+    /// How many digits of a year are filled up with zeros.
+    fn digits(&self, digits: usize) -> usize {
+        if self.dialect == Dialect::C { 1 } else { digits }
+    }
+
     fn write(&self, format: &[u8], out: &mut Vec<u8>, upper: bool) {
         let mut rest = format;
         while let Some(at) = rest.iter().position(|&byte| byte == b'%') {
@@ -86,6 +135,7 @@ impl Moment<'_> {
         let (mut spec, mut at) = (Spec { upper, ..Spec::default() }, 1);
         while let Some(flag) = text.get(at) {
             match flag {
+                b'+' if self.dialect == Dialect::C => break,
                 b'-' | b'_' | b'0' | b'+' => spec.pad = Some(*flag),
                 b'^' => spec.upper = true,
                 b'#' => spec.swap = true,
@@ -106,7 +156,8 @@ impl Moment<'_> {
             at += 1;
         }
         let letter = *text.get(at)?;
-        if spec.colons > 0 && letter != b'z' {
+        let unknown = self.dialect == Dialect::C && (spec.colons > 0 || matches!(letter, b'N' | b'q'));
+        if unknown || spec.colons > 0 && letter != b'z' {
             return None;
         }
         self.conversion(letter, spec, out)?;
@@ -114,20 +165,20 @@ impl Moment<'_> {
     }
 
     fn conversion(&self, letter: u8, spec: Spec, out: &mut Vec<u8>) -> Option<()> {
-        let civil = &self.civil;
+        let civil = &self.fields.civil;
         let twelve = (civil.hour + 11) % 12 + 1;
         match letter {
             b'%' => text(b"%", spec, out),
             b'n' => text(b"\n", spec, out),
             b't' => text(b"\t", spec, out),
-            b'a' => name(&DAYS[civil.weekday() as usize][..3], spec, out),
-            b'A' => name(DAYS[civil.weekday() as usize], spec, out),
-            b'b' | b'h' => name(&MONTHS[(civil.month - 1) as usize][..3], spec, out),
-            b'B' => name(MONTHS[(civil.month - 1) as usize], spec, out),
+            b'a' => name(short(named(&DAYS, self.fields.weekday)), spec, out),
+            b'A' => name(named(&DAYS, self.fields.weekday), spec, out),
+            b'b' | b'h' => name(short(named(&MONTHS, civil.month - 1)), spec, out),
+            b'B' => name(named(&MONTHS, civil.month - 1), spec, out),
             b'p' => self.meridian(spec, spec.swap, out),
             b'P' => self.meridian(spec, true, out),
             b'Z' => {
-                let name = self.zone.name(self.when.seconds).0;
+                let name = self.fields.zone.to_owned();
                 let name = if spec.swap { name.to_lowercase() } else { name };
                 text(&cased(&name, spec.upper), spec, out);
             }
@@ -137,24 +188,25 @@ impl Moment<'_> {
             b'I' => number(twelve, 2, b'0', spec, out),
             b'k' => number(civil.hour, 2, b'_', spec, out),
             b'l' => number(twelve, 2, b'_', spec, out),
-            b'j' => number(civil.day_of_year(), 3, b'0', spec, out),
+            b'j' => number(self.fields.day_of_year, 3, b'0', spec, out),
             b'm' => number(civil.month, 2, b'0', spec, out),
             b'M' => number(civil.minute, 2, b'0', spec, out),
             b'S' => number(civil.second, 2, b'0', spec, out),
             b'q' => number((civil.month - 1) / 3 + 1, 1, b'0', spec, out),
-            b's' => number(self.when.seconds, 1, b'0', spec, out),
-            b'u' => number((civil.weekday() + 6) % 7 + 1, 1, b'0', spec, out),
-            b'w' => number(civil.weekday(), 1, b'0', spec, out),
+            b's' => number(self.fields.when.seconds, 1, b'0', spec, out),
+            b'u' => number((self.fields.weekday - 1).rem_euclid(7) + 1, 1, b'0', spec, out),
+            b'w' => number(self.fields.weekday, 1, b'0', spec, out),
             b'U' => number(self.week(0), 2, b'0', spec, out),
             b'W' => number(self.week(1), 2, b'0', spec, out),
             b'V' => number(self.iso_week().1, 2, b'0', spec, out),
             b'g' => number(self.iso_week().0.rem_euclid(100), 2, b'0', spec, out),
-            b'G' => year(self.iso_week().0, 4, spec, out),
-            b'Y' => year(civil.year, 4, spec, out),
+            b'G' => year(self.iso_week().0, self.digits(4), spec, out),
+            b'Y' => year(civil.year, self.digits(4), spec, out),
             b'y' => number(civil.year.rem_euclid(100), 2, b'0', spec, out),
-            b'C' => year(civil.year.div_euclid(100), 2, spec, out),
+            b'C' => year(civil.year.div_euclid(100), self.digits(2), spec, out),
             b'N' => self.nanos(spec, out),
             b'z' => self.offset(spec, out)?,
+            b'F' if self.dialect == Dialect::C => self.several("%Y-%m-%d", spec, out),
             b'F' => self.date(spec, out),
             b'c' => self.several("%a %b %e %H:%M:%S %Y", spec, out),
             b'D' | b'x' => self.several("%m/%d/%y", spec, out),
@@ -177,12 +229,12 @@ impl Moment<'_> {
     fn date(&self, spec: Spec, out: &mut Vec<u8>) {
         let pad = spec.pad.or(Some(b'+'));
         let width = spec.width.map_or(if pad == Some(b'+') { 4 } else { 0 }, |width| width.saturating_sub(6));
-        year(self.civil.year, 4, Spec { pad, width: Some(width), ..spec }, out);
+        year(self.fields.civil.year, 4, Spec { pad, width: Some(width), ..spec }, out);
         self.write(b"-%m-%d", out, false);
     }
 
     fn meridian(&self, spec: Spec, lower: bool, out: &mut Vec<u8>) {
-        let name = match (self.civil.hour >= 12, lower) {
+        let name = match (self.fields.civil.hour >= 12, lower) {
             (false, false) => "AM",
             (true, false) => "PM",
             (false, true) => "am",
@@ -193,20 +245,28 @@ impl Moment<'_> {
 
     /// Weeks since the first Sunday (0) or Monday (1) of the year.
     fn week(&self, first: i64) -> i64 {
-        (self.civil.day_of_year() - 1 + 7 - (self.civil.weekday() - first).rem_euclid(7)) / 7
+        let from_first = (self.fields.weekday - first).rem_euclid(7);
+        (self.fields.day_of_year - 1 + 7 - from_first).div_euclid(7)
     }
 
-    /// The year that a week belongs to, and its number there.
+    /// The year that a week belongs to, and its number there: a week begins on Monday, and its Thursday decides.
     fn iso_week(&self) -> (i64, i64) {
-        let from_monday = (self.civil.weekday() + 6).rem_euclid(7);
-        let thursday = Civil { day: self.civil.day + 3 - from_monday, ..self.civil };
-        let thursday = thursday.normal().unwrap_or(self.civil);
-        (thursday.year, (thursday.day_of_year() - 1) / 7 + 1)
+        let from_monday = (self.fields.weekday - 1).rem_euclid(7);
+        let thursday = self.fields.day_of_year - 1 - from_monday + 3;
+        let year = self.fields.civil.year;
+        let length = |year: i64| days_of(year + 1, 1, 1) - days_of(year, 1, 1);
+        if thursday < 0 {
+            (year - 1, (thursday + length(year - 1)) / 7 + 1)
+        } else if thursday >= length(year) {
+            (year + 1, (thursday - length(year)) / 7 + 1)
+        } else {
+            (year, thursday / 7 + 1)
+        }
     }
 
     /// The digits that a width asks for: the first ones.
     fn nanos(&self, spec: Spec, out: &mut Vec<u8>) {
-        let digits = format!("{:09}", self.when.nanos);
+        let digits = format!("{:09}", self.fields.when.nanos);
         let width = spec.width.filter(|width| *width > 0).unwrap_or(9);
         let kept = &digits.as_bytes()[..width.min(9)];
         match spec.pad {
@@ -227,7 +287,7 @@ impl Moment<'_> {
     }
 
     fn offset(&self, spec: Spec, out: &mut Vec<u8>) -> Option<()> {
-        let offset = self.zone.offset(self.when.seconds);
+        let offset = self.fields.offset;
         let sign = if offset < 0 { '-' } else { '+' };
         let (hours, minutes, seconds) = (offset.abs() / 3600, offset.abs() / 60 % 60, offset.abs() % 60);
         let after = match spec.colons {
@@ -307,7 +367,10 @@ fn number(value: i64, digits: usize, usual: u8, spec: Spec, out: &mut Vec<u8>) {
     let width = spec.width.unwrap_or(0).max(digits);
     match spec.pad.unwrap_or(usual) {
         b'-' => out.extend(format!("{sign}{shown}").bytes()),
-        b'_' => out.extend(pad::before(format!("{sign}{shown}"), ' ', width).bytes()),
+        b'_' => {
+            let blanks = width.saturating_sub(shown.len() + sign.len());
+            out.extend(format!("{}{sign}{shown}", " ".repeat(blanks)).bytes());
+        }
         _ => {
             let zeros = width.saturating_sub(shown.len() + sign.len());
             out.extend(format!("{sign}{}{shown}", "0".repeat(zeros)).bytes());

@@ -34,6 +34,8 @@
 mod descriptor;
 mod errno;
 mod file;
+#[cfg(not(target_os = "wasi"))]
+pub mod net;
 mod process;
 mod program;
 mod terminal;

@@ -5,6 +5,7 @@
 
 mod curl;
 mod http;
+mod wget;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -31,6 +32,7 @@ macro_rules! programs {
 
 programs! {
     "curl" => curl::main,
+    "wget" => wget::main,
 }
 
 const fn is_same(left: &str, right: &str) -> bool {

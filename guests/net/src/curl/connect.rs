@@ -55,9 +55,10 @@ impl Session {
         let until = started + operation.connect_timeout.unwrap_or(PATIENCE);
         let until = deadline.map_or(until, |deadline| deadline.min(until));
         let mut wire = match &operation.unix_socket {
-            Some(path) => self.connect_unix(path)?,
-            None => self.connect_tcp(operation, url, started, until, stats)?,
-        };
+            Some(path) => self.connect_unix(path),
+            None => self.connect_tcp(operation, url, started, until, stats),
+        }
+        .inspect_err(|_| self.info(&format!("Closing connection {}", self.connections)))?;
         stats.connected();
         stats.connects += 1;
         let number = self.connections;

@@ -155,9 +155,9 @@ fn set(text: &str, position: usize) -> Result<(Part, usize), Wrong> {
 }
 
 fn range(text: &str, position: usize) -> Result<(Part, usize), Wrong> {
-    let bad = Wrong { message: "bad range", position: position + 1 };
     let specification = Wrong { message: "bad range specification", position: position + 1 };
     let Some(end) = text.find(']') else { return Err(specification) };
+    let bad = Wrong { message: "bad range", position: position + end + 2 };
     let (span, step) = match text[..end].split_once(':') {
         Some((span, step)) => (span, step.parse::<u64>().ok().filter(|step| *step > 0)),
         None => (&text[..end], Some(1)),

@@ -153,7 +153,7 @@ fn warn(text: &str) {
     const WIDTH: usize = 79 - "Warning: ".len();
     let mut rest = text;
     let mut lines = String::new();
-    while rest.len() > WIDTH {
+    while rest.len() >= WIDTH {
         let cut = rest.char_indices().take_while(|(at, _)| *at < WIDTH).filter(|(_, letter)| *letter == ' ').last();
         let cut = cut.map_or_else(|| rest.ceil_char_boundary_at(WIDTH), |(at, _)| at + 1);
         lines += &format!("Warning: {}\n", &rest[..cut]);
@@ -279,7 +279,7 @@ impl Session {
 }
 
 /// Returns the file name of a `Content-Disposition`: its last part, so that no server chooses a directory.
-fn disposition_name(value: &str) -> Option<String> {
+pub fn disposition_name(value: &str) -> Option<String> {
     let at = value.to_ascii_lowercase().find("filename=")?;
     let rest = value[at + "filename=".len()..].trim_start();
     let name: String = match rest.strip_prefix(['"', '\'']) {

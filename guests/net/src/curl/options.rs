@@ -255,10 +255,9 @@ impl Parsed {
             }
             "upload-file" => self.upload(value),
             "next" => {
-                if self.operation().targets.iter().all(|target| target.url.is_none()) {
-                    return Err(Wrong::Option(shown.to_owned(), "missing URL before --next"));
+                if self.operation().targets.iter().any(|target| target.url.is_some()) {
+                    self.operations.push(Operation::default());
                 }
-                self.operations.push(Operation::default());
             }
             "config" => {
                 if self.depth >= DEEPEST {

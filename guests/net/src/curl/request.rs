@@ -76,7 +76,7 @@ impl Request<'_> {
         let mut head = format!("{} {target} HTTP/{version}\r\n", self.method).into_bytes();
         let mut put = |name: &str, value: &[u8]| {
             head.extend_from_slice(name.as_bytes());
-            head.extend_from_slice(b": ");
+            head.extend_from_slice(if value.is_empty() { b":" } else { b": " });
             head.extend_from_slice(value);
             head.extend_from_slice(b"\r\n");
         };
@@ -138,10 +138,7 @@ impl Request<'_> {
             // A body that is gone takes its description along.
             let of_body = name.eq_ignore_ascii_case(b"Content-Length") && self.is_chunked();
             let Some(value) = value.filter(|_| !elsewhere && !of_body && (self.trusted || !secret)) else { continue };
-            match value.is_empty() {
-                true => put(&text(name), b""),
-                false => put(&text(name), value),
-            }
+            put(&text(name), value);
         }
     }
 

@@ -72,7 +72,22 @@ impl Session {
             && name.eq_ignore_ascii_case("Set-Cookie")
             && self.keeps_cookies
         {
-            self.jar.set(value, url);
+            let before = self.jar.cookies.len();
+            match self.jar.set(value, url) {
+                Some(cookie) => {
+                    let replaced = self.jar.cookies.len() == before && cookie.expires != 1;
+                    self.info(&format!(
+                        "{} cookie {}=\"{}\" for domain {}, path {}, expire {}",
+                        if replaced { "Replaced" } else { "Added" },
+                        cookie.name,
+                        cookie.value,
+                        cookie.domain,
+                        cookie.path,
+                        cookie.expires
+                    ));
+                }
+                None => self.info("skipped cookie that the host may not set"),
+            }
         }
         self.trace_line('<', line);
     }

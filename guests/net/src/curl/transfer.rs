@@ -313,7 +313,7 @@ impl<'a> Transfer<'a> {
         self.stats.size_header += lines.len() as u64;
         self.stats.headers = head.headers.len() as u64;
         let failed = operation.fail && head.status >= 400;
-        if !failed {
+        if !failed && head.status != 100 {
             self.session.trace_line('<', b"");
         }
         if operation.include || operation.head {

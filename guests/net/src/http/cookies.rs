@@ -28,11 +28,11 @@ pub struct Jar {
 }
 
 impl Jar {
-    /// Takes a `Set-Cookie` header of a response from a URL.
-    pub fn set(&mut self, header: &str, url: &Url) {
-        if let Some(cookie) = parse(header, url) {
-            self.keep(cookie);
-        }
+    /// Takes a `Set-Cookie` header of a response from a URL; returns the cookie if it is one that the host may set.
+    pub fn set(&mut self, header: &str, url: &Url) -> Option<Cookie> {
+        let cookie = parse(header, url)?;
+        self.keep(cookie.clone());
+        Some(cookie)
     }
 
     fn keep(&mut self, cookie: Cookie) {

@@ -34,10 +34,10 @@
 mod descriptor;
 mod errno;
 mod file;
-#[cfg(not(target_os = "wasi"))]
 pub mod net;
 mod process;
 mod program;
+pub mod socket;
 mod terminal;
 
 #[cfg(not(target_os = "wasi"))]

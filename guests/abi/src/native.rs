@@ -27,6 +27,10 @@ macro_rules! call {
     };
 }
 
+#[path = "native_socket.rs"]
+mod native_socket;
+pub use native_socket::*;
+
 /// A path for libc; one with a NUL names nothing.
 fn cstring(path: &[u8]) -> Result<CString> {
     CString::new(path).map_err(|_| Errno::NOENT)

@@ -1,263 +1,362 @@
-//! Sockets: names, streams, listeners and datagrams, over `std::net`.
+//! Connections, servers and datagrams as types.
+//!
+//! Within a sandbox there is a loopback network; any other host is reached only if the sandbox was granted it. A name is
+//! looked up with [`look_up`], and the address that comes back stands for it in [`Stream::connect`].
 
-use crate::{Errno, Fd, Result};
-use std::io::{self, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net as unix;
-use std::path::Path;
+use crate::socket::{
+    self, AF_INET, AF_INET6, AF_UNIX, DATAGRAM, LONGEST_ADDRESS, MSG_NOSIGNAL, SOL_SOCKET, STREAM,
+};
+use crate::{Errno, Fd, Result, close, poll_write, set_nonblocking};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, SocketAddrV6};
 use std::time::Duration;
 
-/// Why a name has no address.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LookUpError {
-    /// There is no such name.
-    NotFound,
-    /// The policy does not grant the name.
-    Denied,
-    /// The look-up failed and may work later.
-    TryAgain,
-    /// The look-up failed.
-    Failed,
-}
+pub use crate::socket::{LookUpError, look_up};
 
-impl std::fmt::Display for LookUpError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            LookUpError::NotFound => "Name or service not known",
-            LookUpError::Denied | LookUpError::Failed => "Non-recoverable failure in name resolution",
-            LookUpError::TryAgain => "Temporary failure in name resolution",
-        })
-    }
-}
+const SO_REUSEADDR: i32 = 2;
+const SO_ERROR: i32 = 4;
+const SO_RCVTIMEO: i32 = if cfg!(target_os = "wasi") { 66 } else { 20 };
+const SO_SNDTIMEO: i32 = if cfg!(target_os = "wasi") { 67 } else { 21 };
+const BACKLOG: i32 = 128;
 
-impl std::error::Error for LookUpError {}
+/// Which directions of a stream to end.
+pub use std::net::Shutdown as How;
 
-/// Returns the addresses of a name, or the address that the text is.
-pub fn look_up(host: &str) -> std::result::Result<Vec<IpAddr>, LookUpError> {
-    let mut addresses: Vec<IpAddr> = Vec::new();
-    let found = (host, 0).to_socket_addrs().map_err(|error| match error.raw_os_error() {
-        Some(_) => LookUpError::Failed,
-        None => LookUpError::NotFound,
-    })?;
-    for address in found {
-        if !addresses.contains(&address.ip()) {
-            addresses.push(address.ip());
+/// The bytes of a `struct sockaddr`.
+pub fn encode(address: &SocketAddr) -> Vec<u8> {
+    let family = if address.is_ipv4() { AF_INET } else { AF_INET6 };
+    let mut out = (family as u16).to_le_bytes().to_vec();
+    out.extend(address.port().to_be_bytes());
+    match address {
+        SocketAddr::V4(at) => {
+            out.extend(at.ip().octets());
+            out.extend([0; 8]);
+        }
+        SocketAddr::V6(at) => {
+            out.extend([0; 4]);
+            out.extend(at.ip().octets());
+            out.extend(SocketAddrV6::scope_id(at).to_le_bytes());
         }
     }
-    if addresses.is_empty() { Err(LookUpError::NotFound) } else { Ok(addresses) }
+    out
 }
 
-/// Which direction of a stream ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum How {
-    /// Nothing more is read.
-    Read,
-    /// Nothing more is written: the peer reads the end.
-    Write,
-    /// Both.
-    Both,
+/// The address in the bytes of a `struct sockaddr`; nowhere, if it is of another family.
+pub fn decode(raw: &[u8]) -> SocketAddr {
+    let family = raw.first_chunk().map_or(0, |family| i32::from(u16::from_le_bytes(*family)));
+    let port = |raw: &[u8]| u16::from_be_bytes([raw[2], raw[3]]);
+    match family {
+        AF_INET if raw.len() >= 8 => {
+            SocketAddr::new(Ipv4Addr::new(raw[4], raw[5], raw[6], raw[7]).into(), port(raw))
+        }
+        AF_INET6 if raw.len() >= 24 => {
+            let mut ip = [0; 16];
+            ip.copy_from_slice(&raw[8..24]);
+            SocketAddr::new(Ipv6Addr::from(ip).into(), port(raw))
+        }
+        _ => SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+    }
 }
 
-impl From<How> for Shutdown {
-    fn from(how: How) -> Self {
-        match how {
-            How::Read => Shutdown::Read,
-            How::Write => Shutdown::Write,
-            How::Both => Shutdown::Both,
+/// The bytes of the address of a Unix socket.
+pub fn encode_unix(path: &[u8]) -> Vec<u8> {
+    [&(AF_UNIX as u16).to_le_bytes()[..], path].concat()
+}
+
+/// A socket that is closed when it is dropped.
+#[derive(Debug)]
+struct Owned(Fd);
+
+impl Owned {
+    fn new(family: i32, kind: i32) -> Result<Owned> {
+        Ok(Owned(socket::socket(family, kind, 0, true)?))
+    }
+
+    fn for_address(address: &SocketAddr, kind: i32) -> Result<Owned> {
+        Owned::new(if address.is_ipv4() { AF_INET } else { AF_INET6 }, kind)
+    }
+
+    fn local(&self) -> Result<SocketAddr> {
+        let mut raw = [0; LONGEST_ADDRESS];
+        let len = socket::getsockname(self.0, &mut raw)?;
+        Ok(decode(&raw[..len.min(raw.len())]))
+    }
+
+    fn set_timeout(&self, option: i32, time: Option<Duration>) -> Result<()> {
+        // A timeout of nothing at all would be none.
+        let time = time.map_or(Duration::ZERO, |time| time.max(Duration::from_micros(1)));
+        let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+        let value = [seconds.to_le_bytes(), i64::from(time.subsec_micros()).to_le_bytes()].concat();
+        socket::setsockopt(self.0, SOL_SOCKET, option, &value)
+    }
+
+    /// Connects, waiting at most so long.
+    fn connect(&self, address: &[u8], timeout: Option<Duration>) -> Result<()> {
+        let Some(timeout) = timeout else { return retry(|| socket::connect(self.0, address)) };
+        set_nonblocking(self.0, true)?;
+        match socket::connect(self.0, address) {
+            Err(Errno::INPROGRESS) => {
+                if !retry(|| poll_write(self.0, Some(timeout)))? {
+                    return Err(Errno::TIMEDOUT);
+                }
+                let mut error = [0; 4];
+                socket::getsockopt(self.0, SOL_SOCKET, SO_ERROR, &mut error)?;
+                match i32::from_le_bytes(error) {
+                    0 => {}
+                    error => return Err(Errno::from_linux(error)),
+                }
+            }
+            done => done?,
+        }
+        set_nonblocking(self.0, false)
+    }
+
+    fn accept(&self) -> Result<(Owned, Vec<u8>)> {
+        let mut raw = [0; LONGEST_ADDRESS];
+        let (fd, len) = retry(|| socket::accept(self.0, true, &mut raw))?;
+        Ok((Owned(fd), raw[..len.min(raw.len())].to_vec()))
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        let _ = close(self.0);
+    }
+}
+
+fn retry<T>(mut call: impl FnMut() -> Result<T>) -> Result<T> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            done => return done,
         }
     }
 }
 
-/// A timeout on connect has no error number in `std`.
-fn connect_errno(error: io::Error) -> Errno {
-    match error.kind() {
-        io::ErrorKind::TimedOut => Errno::TIMEDOUT,
-        _ => Errno::from(error),
-    }
+/// Reading and writing for everything that is a stream.
+macro_rules! stream {
+    ($name:ident) => {
+        impl $name {
+            /// Its descriptor, which stays its own.
+            pub fn fd(&self) -> Fd {
+                self.0.0
+            }
+
+            /// Gives up its descriptor, which stays open.
+            pub fn into_fd(self) -> Fd {
+                let fd = self.fd();
+                std::mem::forget(self);
+                fd
+            }
+
+            /// Ends one or both directions.
+            pub fn shutdown(&self, how: How) -> Result<()> {
+                let how = match how {
+                    Shutdown::Read => 0,
+                    Shutdown::Write => 1,
+                    Shutdown::Both => 2,
+                };
+                socket::shutdown(self.fd(), how)
+            }
+
+            /// Sets how long reading and writing wait: `EAGAIN` afterwards. `None`: for ever.
+            pub fn set_timeouts(&self, read: Option<Duration>, write: Option<Duration>) -> Result<()> {
+                self.0.set_timeout(SO_RCVTIMEO, read)?;
+                self.0.set_timeout(SO_SNDTIMEO, write)
+            }
+        }
+
+        impl io::Read for $name {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                (&*self).read(buffer)
+            }
+        }
+
+        impl io::Read for &$name {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                Ok(socket::recv(self.fd(), buffer, 0, &mut [], &mut [])?.count)
+            }
+        }
+
+        impl io::Write for $name {
+            fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+                (&*self).write(data)
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+
+        impl io::Write for &$name {
+            fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+                Ok(socket::send(self.fd(), data, MSG_NOSIGNAL, &[], &[])?)
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+    };
 }
 
 /// A TCP connection.
 #[derive(Debug)]
-pub struct Stream(TcpStream);
+pub struct Stream(Owned);
+
+stream!(Stream);
 
 impl Stream {
-    /// Connects to an address, within the given time if there is one.
-    pub fn connect(address: &SocketAddr, timeout: Option<Duration>) -> Result<Stream> {
-        let connected = match timeout {
-            Some(time) => TcpStream::connect_timeout(address, time.max(Duration::from_millis(1))),
-            None => TcpStream::connect(address),
-        };
-        let stream = connected.map_err(connect_errno)?;
-        let _ = stream.set_nodelay(true);
-        Ok(Stream(stream))
+    /// Connects to an address; `ETIMEDOUT` if that takes longer.
+    pub fn connect(to: &SocketAddr, timeout: Option<Duration>) -> Result<Stream> {
+        let owned = Owned::for_address(to, STREAM)?;
+        owned.connect(&encode(to), timeout)?;
+        Ok(Stream(owned))
     }
 
-    /// Returns the descriptor, for `poll`.
-    pub fn fd(&self) -> Fd {
-        self.0.as_raw_fd()
-    }
-
-    /// Ends one direction or both.
-    pub fn shutdown(&self, how: How) -> Result<()> {
-        Ok(self.0.shutdown(how.into())?)
-    }
-
-    /// Sets how long a read and a write may wait (`None`: for ever).
-    pub fn set_timeouts(&self, read: Option<Duration>, write: Option<Duration>) -> Result<()> {
-        self.0.set_read_timeout(read)?;
-        Ok(self.0.set_write_timeout(write)?)
-    }
-
-    /// Returns the address of this end.
+    /// Its own address.
     pub fn local_addr(&self) -> Result<SocketAddr> {
-        Ok(self.0.local_addr()?)
+        self.0.local()
     }
 
-    /// Returns the address of the other end.
+    /// The address at the other end.
     pub fn peer_addr(&self) -> Result<SocketAddr> {
-        Ok(self.0.peer_addr()?)
+        let mut raw = [0; LONGEST_ADDRESS];
+        let len = socket::getpeername(self.fd(), &mut raw)?;
+        Ok(decode(&raw[..len.min(raw.len())]))
     }
 }
 
-impl Read for Stream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer)
-    }
-}
-
-impl Write for Stream {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// A TCP port that is listened on.
+/// A TCP server.
 #[derive(Debug)]
-pub struct Listener(TcpListener);
+pub struct Listener(Owned);
 
 impl Listener {
-    /// Listens on an address; port 0 is any free one.
-    pub fn bind(address: &SocketAddr) -> Result<Listener> {
-        Ok(Listener(TcpListener::bind(address)?))
+    /// Listens at an address; port 0 means any.
+    pub fn bind(at: &SocketAddr) -> Result<Listener> {
+        let owned = Owned::for_address(at, STREAM)?;
+        socket::setsockopt(owned.0, SOL_SOCKET, SO_REUSEADDR, &1i32.to_le_bytes())?;
+        socket::bind(owned.0, &encode(at))?;
+        socket::listen(owned.0, BACKLOG)?;
+        Ok(Listener(owned))
+    }
+
+    /// Its descriptor, which stays its own.
+    pub fn fd(&self) -> Fd {
+        self.0.0
     }
 
     /// Waits for a connection.
     pub fn accept(&self) -> Result<(Stream, SocketAddr)> {
-        let (stream, peer) = self.0.accept()?;
-        Ok((Stream(stream), peer))
+        let (owned, from) = self.0.accept()?;
+        Ok((Stream(owned), decode(&from)))
     }
 
-    /// Returns the address that is listened on.
+    /// Where it listens.
     pub fn local_addr(&self) -> Result<SocketAddr> {
-        Ok(self.0.local_addr()?)
-    }
-
-    /// Returns the descriptor, for `poll`.
-    pub fn fd(&self) -> Fd {
-        self.0.as_raw_fd()
+        self.0.local()
     }
 }
 
 /// A UDP socket.
 #[derive(Debug)]
-pub struct Datagram(UdpSocket);
+pub struct Datagram(Owned);
 
 impl Datagram {
-    /// Binds to an address; port 0 is any free one.
-    pub fn bind(address: &SocketAddr) -> Result<Datagram> {
-        Ok(Datagram(UdpSocket::bind(address)?))
+    /// Has this address; port 0 means any.
+    pub fn bind(at: &SocketAddr) -> Result<Datagram> {
+        let owned = Owned::for_address(at, DATAGRAM)?;
+        socket::bind(owned.0, &encode(at))?;
+        Ok(Datagram(owned))
     }
 
-    /// Sets where datagrams go and come from.
-    pub fn connect(&self, address: &SocketAddr) -> Result<()> {
-        Ok(self.0.connect(address)?)
-    }
-
-    /// Sends one datagram to an address.
-    pub fn send_to(&self, bytes: &[u8], address: &SocketAddr) -> Result<usize> {
-        Ok(self.0.send_to(bytes, address)?)
-    }
-
-    /// Receives one datagram, and who sent it.
-    pub fn recv_from(&self, buffer: &mut [u8]) -> Result<(usize, SocketAddr)> {
-        Ok(self.0.recv_from(buffer)?)
-    }
-
-    /// Returns the address it is bound to.
-    pub fn local_addr(&self) -> Result<SocketAddr> {
-        Ok(self.0.local_addr()?)
-    }
-
-    /// Returns the descriptor, for `poll`.
+    /// Its descriptor, which stays its own.
     pub fn fd(&self) -> Fd {
-        self.0.as_raw_fd()
+        self.0.0
+    }
+
+    /// Gives up its descriptor, which stays open.
+    pub fn into_fd(self) -> Fd {
+        let fd = self.fd();
+        std::mem::forget(self);
+        fd
+    }
+
+    /// Exchanges datagrams with this address alone from here on: `send_to` is not needed.
+    pub fn connect(&self, to: &SocketAddr) -> Result<()> {
+        socket::connect(self.fd(), &encode(to))
+    }
+
+    /// Sends a datagram to an address.
+    pub fn send_to(&self, data: &[u8], to: &SocketAddr) -> Result<usize> {
+        retry(|| socket::send(self.fd(), data, MSG_NOSIGNAL, &encode(to), &[]))
+    }
+
+    /// Sends a datagram to where it is connected.
+    pub fn send(&self, data: &[u8]) -> Result<usize> {
+        retry(|| socket::send(self.fd(), data, MSG_NOSIGNAL, &[], &[]))
+    }
+
+    /// Waits for a datagram; answers how much of it is in the buffer, and who sent it.
+    pub fn recv_from(&self, buffer: &mut [u8]) -> Result<(usize, SocketAddr)> {
+        let mut raw = [0; LONGEST_ADDRESS];
+        let received = retry(|| socket::recv(self.fd(), buffer, 0, &mut raw, &mut []))?;
+        Ok((received.count, decode(&raw[..received.address.min(raw.len())])))
+    }
+
+    /// Its own address.
+    pub fn local_addr(&self) -> Result<SocketAddr> {
+        self.0.local()
+    }
+
+    /// Sets how long receiving and sending wait: `EAGAIN` afterwards. `None`: for ever.
+    pub fn set_timeouts(&self, read: Option<Duration>, write: Option<Duration>) -> Result<()> {
+        self.0.set_timeout(SO_RCVTIMEO, read)?;
+        self.0.set_timeout(SO_SNDTIMEO, write)
     }
 }
 
-fn path_of(path: &[u8]) -> &Path {
-    Path::new(std::ffi::OsStr::from_bytes(path))
-}
-
-/// A connection through a socket in the file system.
+/// A connection between Unix sockets.
 #[derive(Debug)]
-pub struct UnixStream(unix::UnixStream);
+pub struct UnixStream(Owned);
+
+stream!(UnixStream);
 
 impl UnixStream {
-    /// Connects to the socket at a path.
+    /// Connects to the socket with this name.
     pub fn connect(path: &[u8]) -> Result<UnixStream> {
-        Ok(UnixStream(unix::UnixStream::connect(path_of(path))?))
+        let owned = Owned::new(AF_UNIX, STREAM)?;
+        retry(|| socket::connect(owned.0, &encode_unix(path)))?;
+        Ok(UnixStream(owned))
     }
 
-    /// Returns the descriptor, for `poll`.
-    pub fn fd(&self) -> Fd {
-        self.0.as_raw_fd()
-    }
-
-    /// Ends one direction or both.
-    pub fn shutdown(&self, how: How) -> Result<()> {
-        Ok(self.0.shutdown(how.into())?)
+    /// Two that are connected with each other.
+    pub fn pair() -> Result<(UnixStream, UnixStream)> {
+        let (one, other) = socket::socketpair(STREAM, true)?;
+        Ok((UnixStream(Owned(one)), UnixStream(Owned(other))))
     }
 }
 
-impl Read for UnixStream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer)
-    }
-}
-
-impl Write for UnixStream {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// A socket in the file system that is listened on.
+/// A server at a Unix socket.
 #[derive(Debug)]
-pub struct UnixListener(unix::UnixListener);
+pub struct UnixListener(Owned);
 
 impl UnixListener {
-    /// Creates a socket at a path and listens on it.
+    /// Creates the socket with this name and listens at it.
     pub fn bind(path: &[u8]) -> Result<UnixListener> {
-        Ok(UnixListener(unix::UnixListener::bind(path_of(path))?))
+        let owned = Owned::new(AF_UNIX, STREAM)?;
+        socket::bind(owned.0, &encode_unix(path))?;
+        socket::listen(owned.0, BACKLOG)?;
+        Ok(UnixListener(owned))
+    }
+
+    /// Its descriptor, which stays its own.
+    pub fn fd(&self) -> Fd {
+        self.0.0
     }
 
     /// Waits for a connection.
     pub fn accept(&self) -> Result<UnixStream> {
         Ok(UnixStream(self.0.accept()?.0))
-    }
-
-    /// Returns the descriptor, for `poll`.
-    pub fn fd(&self) -> Fd {
-        self.0.as_raw_fd()
     }
 }

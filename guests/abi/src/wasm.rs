@@ -191,6 +191,10 @@ macro_rules! call {
     }};
 }
 
+#[path = "wasm_socket.rs"]
+mod wasm_socket;
+pub use wasm_socket::calls::*;
+
 /// The function a forked child starts in: takes the closure from where its parent left it.
 extern "C" fn enter_child<F: FnOnce() -> i32>(data: *mut u8) -> i32 {
     // SAFETY: `data` is the `&mut Option<F>` that `fork` passed, in this process's copy of the memory.

@@ -4,7 +4,13 @@
 //! links. All of it goes through the sockets of `wardian_abi::net`, and TLS through the sandbox's gateway.
 
 mod curl;
+mod getent;
 mod http;
+mod lookup;
+mod nc;
+mod ping;
+mod services;
+mod sockets;
 mod wget;
 
 use std::ffi::OsString;
@@ -32,6 +38,15 @@ macro_rules! programs {
 
 programs! {
     "curl" => curl::main,
+    "dig" => lookup::dig,
+    "getent" => getent::main,
+    "host" => lookup::host,
+    "nc" => nc::main,
+    "netcat" => nc::main,
+    "netstat" => sockets::netstat,
+    "nslookup" => lookup::nslookup,
+    "ping" => ping::main,
+    "ss" => sockets::ss,
     "wget" => wget::main,
 }
 

@@ -7,9 +7,8 @@ P=$(cat ../state/port); H=127.0.0.1:$P; U=http://$H
 # Hides what differs from run to run.
 hide() {
     sed -E -e "s/\b$P\b/PORT/g" -e 's/after [0-9]+ ms/after N ms/; s/after [0-9]+ milliseconds/after N milliseconds/' \
-        -e 's/-{24}[0-9a-f]{16}/BOUNDARY/' -e 's/^(! )?--[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}--/\1--DATE--/' \
-        -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8} (\([0-9.,]+ [KMG]?B\/s\)|ERROR|-)/DATE \1/; s/\([0-9.,]+ [KMG]?B\/s\)/(SPEED)/' \
-        -e 's/ [0-9.,]+[KMG]?[B ]*\/?s? *=[0-9.]+s$/ RATE/; s/ in [0-9.]+s$/ in TIME/; s/in [0-9.]+s \(/in TIME (/; s/in [0-9.]+s$/in TIME/'  \
+        -e 's/-{24}[0-9a-f]{16}/BOUNDARY/; s/[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}/DATE/g; s/wall clock time: .*/wall clock time: TIME/' \
+        -e 's/\([0-9.]+ [KMG]?B\/s\)/(SPEED)/; s/ in [0-9.m]+s / in TIME /; s/%? *[0-9.]+[KMG]?=[0-9.m]+s$/ RATE/' \
         -e 's/^((! )?> Accept-Encoding: deflate, gzip).*/\1/; s/(understands deflate, gzip), br, zstd/\1/' \
         -e '/Found bundle for host|Can not multiplex/d'
 }

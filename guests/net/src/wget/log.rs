@@ -141,7 +141,7 @@ impl Dots<'_> {
 
     fn percent(&self, position: u64) -> String {
         let part = |total: u64| (position as f64 / (total as f64).max(1.0) * 100.0) as u64;
-        self.total.map(|total| format!("{:4}%", part(total))).unwrap_or_default()
+        self.total.map(|total| format!("{:3}%", part(total))).unwrap_or_default()
     }
 
     /// Ends the progress.

@@ -435,6 +435,16 @@ impl Decoder<'_> {
         self.exactly(length)
     }
 
+    /// Reads the name of a version: a hash, so anything longer is not one.
+    fn name(&mut self) -> Result<String, ArchiveError> {
+        const LONGEST: u64 = 256;
+        let length = self.number()?;
+        if length > LONGEST {
+            return damaged("the name of its programs is too long");
+        }
+        String::from_utf8(self.exactly(length)?).or_else(|_| damaged("the name of its programs is not text"))
+    }
+
     /// Grows as the bytes arrive: a length is only a claim, even if the budget covers it.
     fn exactly(&mut self, length: u64) -> Result<Vec<u8>, ArchiveError> {
         let mut bytes = Vec::new();
@@ -446,7 +456,7 @@ impl Decoder<'_> {
     }
 
     fn shell(&mut self, limits: &Limits) -> Result<Shell, ArchiveError> {
-        let programs = String::from_utf8_lossy(&self.bytes()?).into_owned();
+        let programs = self.name()?;
         let mut env = Vec::new();
         for _ in 0..self.number()? {
             env.push(self.bytes()?);
@@ -532,6 +542,9 @@ impl Decoder<'_> {
 
     fn history(&mut self) -> Result<History, ArchiveError> {
         let last = self.number()?;
+        if last > History::LAST_MAX {
+            return damaged("its history has more commands than anybody could have entered");
+        }
         let mut entries = Vec::new();
         for _ in 0..self.number()? {
             let (index, timestamp) = (self.number()?, self.number()?);

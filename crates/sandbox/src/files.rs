@@ -272,17 +272,19 @@ fn is_quota(tree: &Tree, path: &[u8]) -> bool {
 
 /// Creates a directory and its parents.
 pub(crate) fn make_directories(tree: &mut Tree, root: &Place, path: &[u8]) -> wardian_vfs::Result<()> {
-    let ends = path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
-    for end in ends.chain([path.len()]) {
-        match tree.mkdir(&USER, root, &path[..end], 0o777) {
-            Ok(()) => {}
+    let mut names = path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()).peekable();
+    // Each from the one before: a path can have thousands of names.
+    let mut place = root.clone();
+    while let Some(name) = names.next() {
+        if let Err(errno) = tree.mkdir(&USER, &place, name, 0o777) {
             // Whatever the reason (also a read-only one above ours): all that counts is that it is there.
-            Err(errno) => match tree.stat(&USER, root, &path[..end], true) {
+            match tree.stat(&USER, &place, name, true) {
                 Ok(stat) if stat.kind == FileKind::Dir => {}
-                Ok(_) if end < path.len() => return Err(Errno::ENOTDIR),
+                Ok(_) if names.peek().is_some() => return Err(Errno::ENOTDIR),
                 _ => return Err(errno),
-            },
+            }
         }
+        place = tree.lookup(&USER, &place, name, true)?;
     }
     Ok(())
 }

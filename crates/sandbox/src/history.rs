@@ -31,6 +31,9 @@ pub(crate) struct History {
 }
 
 impl History {
+    /// The highest number that a restored history may have reached.
+    pub(crate) const LAST_MAX: u64 = 1 << 53;
+
     pub(crate) fn add(&mut self, command: &[u8]) {
         self.last += 1;
         let entry = HistoryEntry { index: self.last, command: command.to_vec(), timestamp: now_ms() };

@@ -147,6 +147,5 @@ fn errno(error: &ConnectError) -> Errno {
             ) => errno,
             _ => Errno::ECONNRESET,
         },
-        _ => Errno::ECONNREFUSED,
     }
 }

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
-use wardian_vfs::{Caller, FileKind, OpenFlags, SetTime, Tree};
+use wardian_vfs::{Caller, FileKind, OpenFlags, SetTime, Stat, Tree};
 
 use crate::sandbox::new_id;
 
@@ -42,6 +42,24 @@ pub(crate) struct OverlayCopy {
     _lock: File,
     /// What was copied, by its path in the copy.
     before: BTreeMap<PathBuf, Seen>,
+    /// The same in the sandbox, where others may change it meanwhile.
+    origins: BTreeMap<PathBuf, Origin>,
+}
+
+/// What tells whether a file of the sandbox was changed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Origin {
+    kind: FileKind,
+    version: u64,
+    mtime: i64,
+}
+
+impl Origin {
+    fn of(stat: &Stat) -> Origin {
+        // A directory changes with its entries, which are looked at themselves.
+        let mtime = if stat.kind == FileKind::Dir { 0 } else { stat.mtime };
+        Origin { kind: stat.kind, version: stat.version, mtime }
+    }
 }
 
 /// What tells whether a file was changed.
@@ -105,11 +123,19 @@ impl OverlayCopy {
     pub(crate) fn of(tree: &mut Tree, mount: &str, wanted: &Wanted) -> Result<OverlayCopy, Failed> {
         let (directory, lock) = new_directory().map_err(|error| format!("no private directory: {error}"))?;
         // From here on it is removed, whatever happens.
-        let mut copy = OverlayCopy { directory, _lock: lock, before: BTreeMap::new() };
+        let mut copy =
+            OverlayCopy { directory, _lock: lock, before: BTreeMap::new(), origins: BTreeMap::new() };
         fs::DirBuilder::new().mode(0o700).create(copy.path()).map_err(|error| error.to_string())?;
-        let mut copying =
-            Copying { tree, mount: mount.as_bytes(), to: copy.path(), bytes: 0, files: 0, wanted };
+        let mut copying = Copying {
+            tree,
+            mount: mount.as_bytes(),
+            to: copy.path(),
+            bytes: 0,
+            origins: BTreeMap::new(),
+            wanted,
+        };
         copying.all()?;
+        copy.origins = copying.origins;
         copy.before = scan(&copy.path())?;
         Ok(copy)
     }
@@ -125,11 +151,15 @@ impl OverlayCopy {
         content.windows(text.len()).any(|window| window == text.as_bytes())
     }
 
-    /// Makes what was changed in the copy in the overlay, all of it or nothing. Blocks.
+    /// Makes what was changed in the copy in the overlay, all of it or nothing: nothing if another program has changed one
+    /// of the same files meanwhile, whose work would be lost. Blocks.
     pub(crate) fn take_back(&self, tree: &mut Tree, mount: &str) -> Result<(), Failed> {
         let changes = self.changes()?;
         if changes.is_empty() {
             return Ok(());
+        }
+        if let Some(path) = changes.iter().map(Change::path).find(|path| self.differs(tree, mount, path)) {
+            return Err(format!("{} was changed by another program meanwhile: run it again", path.display()));
         }
         // A clone is free, and nobody else sees the tree meanwhile.
         let before = tree.clone();
@@ -140,6 +170,12 @@ impl OverlayCopy {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether the sandbox has something else at a path than when it was copied.
+    fn differs(&self, tree: &Tree, mount: &str, path: &Path) -> bool {
+        let now = tree.stat(&Caller::ROOT, &tree.root(), &inside(mount.as_bytes(), path), false);
+        now.ok().map(|stat| Origin::of(&stat)) != self.origins.get(path).copied()
     }
 
     /// What was changed: first what is gone, the deepest first, then what is new.
@@ -237,7 +273,7 @@ struct Copying<'a> {
     mount: &'a [u8],
     to: PathBuf,
     bytes: u64,
-    files: usize,
+    origins: BTreeMap<PathBuf, Origin>,
     wanted: &'a Wanted,
 }
 
@@ -255,8 +291,8 @@ impl Copying<'_> {
                 let root = self.tree.root();
                 let stat =
                     self.tree.stat(&Caller::ROOT, &root, &inside, false).map_err(|errno| failed(&errno))?;
-                self.files += 1;
-                if self.files > MOST_FILES {
+                self.origins.insert(path.clone(), Origin::of(&stat));
+                if self.origins.len() > MOST_FILES {
                     return Err(format!("there are more than {MOST_FILES} files to copy"));
                 }
                 let to = self.to.join(&path);
@@ -365,14 +401,18 @@ fn inside(mount: &[u8], path: &Path) -> Vec<u8> {
 }
 
 impl Change {
-    fn make(&self, tree: &mut Tree, mount: &[u8]) -> Result<(), Failed> {
-        let path = match self {
+    fn path(&self) -> &Path {
+        match self {
             Change::Remove(path, _)
             | Change::Directory(path, _)
             | Change::Mode(path, _)
             | Change::File { path, .. }
             | Change::Link(path, _) => path,
-        };
+        }
+    }
+
+    fn make(&self, tree: &mut Tree, mount: &[u8]) -> Result<(), Failed> {
+        let path = self.path();
         self.make_at(tree, &inside(mount, path)).map_err(|errno| format!("{}: {errno}", path.display()))
     }
 

@@ -229,7 +229,18 @@ impl PythonResult {
         let parsed = answer.and_then(|answer| serde_json::from_slice::<Map<String, Value>>(answer).ok());
         let mut result =
             PythonResult { run, value: None, displays: Vec::new(), error: None, truncated: false };
-        let Some(mut parts) = parsed else { return result };
+        let Some(mut parts) = parsed else {
+            // Code can do anything to its interpreter; what cannot be read is not a success.
+            if answer.is_some() && result.run.exit_code == 0 {
+                result.run.exit_code = 1;
+                result.error = Some(PythonError {
+                    name: "RuntimeError".to_owned(),
+                    message: "the interpreter's answer cannot be read".to_owned(),
+                    traceback: Vec::new(),
+                });
+            }
+            return result;
+        };
         run = result.run;
         result.value = parts.remove("value").and_then(PythonValue::read);
         if let Some(Value::Array(displays)) = parts.remove("displays") {

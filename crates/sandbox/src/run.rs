@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
-use wardian_kernel::{Command, Ended, Finished, Input, Machine, Output, Piece, Sink, Stream, Terminal};
+use wardian_kernel::{Command, Ended, Input, Machine, Output, Piece, Sink, Stream, Terminal};
 use wardian_vfs::{Caller, Errno, FileKind};
 
 use crate::audit::Event;

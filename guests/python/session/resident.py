@@ -119,7 +119,8 @@ def exit_code(error):
     if code is None:
         return 0
     if isinstance(code, int):
-        return code & 0xFF
+        # What fits no C long is -1 there.
+        return code & 0xFF if -(2**63) <= code < 2**63 else 0xFF
     print(code, file=sys.stderr)
     return 1
 
@@ -130,6 +131,26 @@ def flush():
             stream.flush()
         except Exception:
             pass
+
+
+def plain(value):
+    # JSON has no halves of characters, and no numbers that are none.
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if isinstance(value, dict):
+        return {plain(str(key)): plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    return value
+
+
+def written(result):
+    try:
+        return json.dumps(result, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:
+        return json.dumps(plain(result), ensure_ascii=False).encode()
 
 
 def answer(question):
@@ -154,7 +175,7 @@ def answer(question):
     if State.truncated:
         result["truncated"] = True
     State.displays = []
-    return json.dumps(result).encode()
+    return written(result)
 
 
 # What need not be taken apart when a process ends.

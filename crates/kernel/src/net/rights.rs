@@ -1,5 +1,6 @@
 //! Descriptors on their way through a Unix socket.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -19,7 +20,10 @@ pub(crate) struct Traffic(AtomicUsize);
 
 /// The descriptors of one message.
 pub(crate) struct Rights {
-    files: Vec<Arc<OpenFile>>,
+    /// A `Vec<Arc<OpenFile>>`, whose type is hidden: a file can be a socket, so its type would contain itself, and compilers
+    /// of programs that move a sandbox between threads would give up before they have found that it can be moved.
+    files: Box<dyn Any + Send + Sync>,
+    count: usize,
     traffic: Arc<Traffic>,
 }
 
@@ -31,20 +35,20 @@ impl Rights {
             now.checked_add(count).filter(|&sum| sum <= ON_THE_WAY)
         });
         match counted {
-            Ok(_) => Ok(Rights { files, traffic: traffic.clone() }),
+            Ok(_) => Ok(Rights { files: Box::new(files), count, traffic: traffic.clone() }),
             Err(_) => Err(Errno::ENOBUFS),
         }
     }
 
     /// Receives them.
     pub(crate) fn take(mut self) -> Vec<Arc<OpenFile>> {
-        self.traffic.0.fetch_sub(self.files.len(), Ordering::SeqCst);
-        std::mem::take(&mut self.files)
+        let files = std::mem::replace(&mut self.files, Box::new(()));
+        files.downcast::<Vec<Arc<OpenFile>>>().map_or_else(|_| Vec::new(), |files| *files)
     }
 }
 
 impl Drop for Rights {
     fn drop(&mut self) {
-        self.traffic.0.fetch_sub(self.files.len(), Ordering::SeqCst);
+        self.traffic.0.fetch_sub(self.count, Ordering::SeqCst);
     }
 }

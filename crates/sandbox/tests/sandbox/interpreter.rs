@@ -47,6 +47,21 @@ async fn state_lives_from_call_to_call() {
     assert_eq!(value(&sandbox, "def g(a: Nowhere): pass\ng.__annotations__").await, "{'a': 'Nowhere'}");
 }
 
+/// Text that is not Unicode, and numbers that are none, are told all the same.
+#[tokio::test]
+async fn what_json_cannot_say_is_no_success() {
+    let sandbox = sandbox().await;
+    let result = python(&sandbox, "raise Exception('half \\ud800')").await;
+    let error = result.error.expect("it was raised");
+    assert_eq!((result.run.exit_code, error.message.as_str()), (1, "half \\ud800"));
+    let half = python(&sandbox, "class Half:\n    def __repr__(self): return '\\udc80'\nHalf()").await;
+    assert_eq!(half.value.expect("it has one").repr, "\\udc80");
+    let code = "class Odd:\n    def _repr_json_(self): return {'a': float('nan')}\nOdd()";
+    let odd = python(&sandbox, code).await.value.expect("it has one");
+    assert_eq!(odd.json, Some(serde_json::json!({ "a": null })));
+    assert_eq!(python(&sandbox, "raise SystemExit(10**30)").await.run.exit_code, 255, "as CPython has it");
+}
+
 #[tokio::test]
 async fn values_show_themselves_as_in_a_notebook() {
     let sandbox = sandbox().await;

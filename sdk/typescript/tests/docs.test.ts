@@ -31,7 +31,9 @@ test("every block has the right types and runs", async (context) => {
   const config = ts.readConfigFile(join(ROOT, "sdk/typescript/tsconfig.json"), (path) => ts.sys.readFile(path));
   const { options } = ts.convertCompilerOptionsFromJson(config.config.compilerOptions, join(ROOT, "sdk/typescript"));
   const files = blocks.map(({ code }, number) => write(number, code));
-  const program = ts.createProgram(files, { ...options, noUnusedLocals: false, noUnusedParameters: false, rootDir: PLACE, outDir: PLACE });
+  const loose = { noUnusedLocals: false, noUnusedParameters: false };
+  const places = { rootDir: PLACE, outDir: PLACE, typeRoots: [join(ROOT, "sdk/typescript/node_modules/@types")] };
+  const program = ts.createProgram(files, { ...options, ...loose, ...places });
   const wrong = ts.getPreEmitDiagnostics(program).map((one) => {
     const name = one.file === undefined ? "" : blocks[files.indexOf(one.file.fileName)]?.name;
     return `${name}: ${ts.flattenDiagnosticMessageText(one.messageText, "\n")}`;

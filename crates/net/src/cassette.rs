@@ -50,7 +50,7 @@ type Exchanges = HashMap<String, VecDeque<Exchange>>;
 
 /// Where an exchange is in the file: its lines, by position and length.
 #[derive(Clone, Default)]
-struct Exchange {
+pub(crate) struct Exchange {
     lines: Vec<(u64, usize)>,
 }
 

@@ -1,45 +1,36 @@
 //! HTTP/1.1 with a guest: one request after the other, each checked, re-emitted, and its response re-emitted.
 
-use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 use crate::body::Decoder;
 use crate::callback::{Decision, RequestInfo};
 use crate::gateway::{ConnectError, Inner};
-use crate::guest::{Activity, Reader};
-use crate::head::{Framing, RequestHead};
+use crate::guest::Reader;
+use crate::head::{BadRequest, Framing, RequestHead};
 use crate::local::{self, Local};
 use crate::name::Host;
-use crate::outgoing::{self, Origin};
-use crate::pump::{Pump, swallow};
-use crate::reply::{Failure, Replied, Reply};
+use crate::outgoing::Origin;
+use crate::pump::swallow;
 use crate::rules::{Denied, short};
-use crate::upstream::{GuestBody, Upstream, Wire};
-
-/// How long a server may take to say `100 Continue` before the guest is told so anyway.
-const CONTINUE: Duration = Duration::from_secs(1);
+use crate::upstream::{Upstream, Wire};
 
 /// A guest's connection that is parsed as HTTP.
 pub(crate) struct Http {
-    inner: Arc<Inner>,
-    host: Host,
-    port: u16,
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) host: Host,
+    pub(crate) port: u16,
     rule: String,
-    tls: bool,
+    pub(crate) tls: bool,
     verified: bool,
     http2: bool,
     wire: Option<Result<Box<dyn Wire>, ConnectError>>,
-    upstream: Option<Upstream>,
+    pub(crate) upstream: Option<Upstream>,
     /// Requests that were sent to the server.
-    sent: u64,
+    pub(crate) sent: u64,
 }
 
 /// What a record of a request says.
@@ -104,7 +95,7 @@ impl Http {
     async fn next_head<R: AsyncRead + Unpin>(
         &mut self,
         reader: &mut Reader<R>,
-    ) -> Result<Option<Result<bytes::Bytes, crate::head::BadRequest>>, String> {
+    ) -> Result<Option<Result<bytes::Bytes, BadRequest>>, String> {
         let idle = self.inner.rules.idle_timeout();
         let ended = async {
             match &mut self.upstream {
@@ -234,7 +225,7 @@ impl Http {
     }
 
     /// Answers a request without the server.
-    async fn answer<R, W>(
+    pub(crate) async fn answer<R, W>(
         &mut self,
         answer: Local,
         head: &RequestHead,
@@ -301,12 +292,12 @@ impl Http {
         }
     }
 
-    fn url(&self, head: &RequestHead) -> String {
+    pub(crate) fn url(&self, head: &RequestHead) -> String {
         let scheme = if self.tls { "https" } else { "http" };
         format!("{scheme}://{}{}", self.origin().authority(), head.target)
     }
 
-    fn origin(&self) -> Origin<'_> {
+    pub(crate) fn origin(&self) -> Origin<'_> {
         Origin {
             host: &self.host,
             port: self.port,
@@ -332,180 +323,6 @@ impl Http {
         };
         self.upstream = Some(Upstream::new(wire, self.http2).await.map_err(|error| error.to_string())?);
         Ok(())
-    }
-
-    /// Sends a request to the server and its response to the guest.
-    async fn forward<R, W>(
-        &mut self,
-        head: &RequestHead,
-        reader: &mut Reader<R>,
-        writer: &mut W,
-        log: &mut Log,
-    ) -> Result<bool, String>
-    where
-        R: AsyncRead + Unpin,
-        W: AsyncWrite + Unpin,
-    {
-        let url = self.url(head);
-        let inner = self.inner.clone();
-        let Some(upstream) = &mut self.upstream else { return Err("not connected".into()) };
-        if head.websocket && upstream.is_http2() {
-            let answer = Local::refusal(501, "http2", "a WebSocket needs HTTP/1.1, and http2 is on");
-            return self.answer(answer, head, reader, writer, log).await;
-        }
-        let reused = self.sent > 0;
-        if !upstream.ready().await {
-            return match reused {
-                // As without a gateway: the server has closed a connection that was kept, and the client tries again.
-                true => Err("the server has closed the connection".into()),
-                false => {
-                    let answer = Local::refusal(502, "upstream", "the server closed the connection");
-                    self.answer(answer, head, reader, writer, log).await
-                }
-            };
-        }
-        let (body, sender) = GuestBody::new(head.framing);
-        let origin = Origin {
-            host: &self.host,
-            port: self.port,
-            tls: self.tls,
-            verified: self.verified,
-            http2: upstream.is_http2(),
-        };
-        let Some(mut request) = outgoing::request(head, &origin, &inner.rules.secrets, body) else {
-            return self
-                .answer(Local::refusal(400, "http", "the target is malformed"), head, reader, writer, log)
-                .await;
-        };
-        let told = Arc::new(Notify::new());
-        if head.expects && !upstream.is_http2() {
-            let told = told.clone();
-            hyper::ext::on_informational(&mut request, move |response| {
-                if response.status() == http::StatusCode::CONTINUE {
-                    told.notify_one();
-                }
-            });
-        } else {
-            told.notify_one();
-        }
-        self.sent += 1;
-        let mut response = upstream.send(request);
-        let driver = upstream.driver();
-        let mut early = None;
-        if head.expects {
-            let wait = async {
-                tokio::select! {
-                    biased;
-                    response = &mut response => Some(response),
-                    () = told.notified() => None,
-                    () = tokio::time::sleep(CONTINUE) => None,
-                }
-            };
-            early = driver.drive(wait).await;
-            if early.is_none() {
-                writer.write_all(local::CONTINUE).await.map_err(|error| error.to_string())?;
-                writer.flush().await.map_err(|error| error.to_string())?;
-            }
-        }
-        let (idle, patience) = (inner.rules.idle_timeout(), inner.rules.response_timeout());
-        let mut decoder = Decoder::new(head.framing);
-        let activity = Activity::new(if decoder.is_done() { patience } else { idle });
-        let answered = AtomicBool::new(false);
-        let host = self.host.clone();
-        let mut pump =
-            Pump { inner: &inner, host: &host, activity: &activity, digest: Sha256::new(), moved: 0 };
-        // An early answer means that the server does not want the body.
-        let mut pumped = decoder.is_done() || early.is_some();
-        let complete = decoder.is_done();
-        let mut reply = Reply::new(&inner, head, &activity, &url);
-        let outcome = {
-            let mut pumping = pin!(pump.run(reader, &mut decoder, sender));
-            let responding = async {
-                let response = match early {
-                    Some(response) => response,
-                    None => response.await,
-                };
-                answered.store(true, Ordering::Relaxed);
-                activity.expect(idle);
-                reply.run(response, writer).await
-            };
-            let mut responding = pin!(responding);
-            let work = async {
-                loop {
-                    tokio::select! {
-                        biased;
-                        replied = &mut responding => break replied,
-                        sent = &mut pumping, if !pumped => {
-                            pumped = true;
-                            if let Err(why) = sent {
-                                break Err(if answered.load(Ordering::Relaxed) { Failure::After(why) } else { Failure::Before(400, "http", why) });
-                            }
-                            if !answered.load(Ordering::Relaxed) {
-                                activity.expect(patience);
-                            }
-                        }
-                        () = activity.silence() => {
-                            let why = "the server did not answer in time".to_owned();
-                            break Err(if answered.load(Ordering::Relaxed) { Failure::After(why) } else { Failure::Before(504, "responseTimeoutMs", why) });
-                        }
-                    }
-                }
-            };
-            driver.drive(work).await
-        };
-        log.to_server = pump.moved;
-        log.to_guest = reply.moved;
-        log.status = reply.status;
-        let recording = reply.recording.take();
-        let trailers = std::mem::take(&mut reply.trailers);
-        drop(reply);
-        let done = decoder.is_done();
-        match outcome {
-            Ok(Replied::Done { keep }) => {
-                if let Some(recording) = recording {
-                    recording
-                        .end(hex(&pump.digest.finalize()), &trailers)
-                        .map_err(|error| format!("record: {error}"))?;
-                }
-                Ok(keep && done && (complete || pumped))
-            }
-            Ok(Replied::Upgrade(upgrade)) => {
-                let upgraded = driver.drive(upgrade).await.map_err(|error| error.to_string())?;
-                let wire = hyper_util::rt::TokioIo::new(upgraded);
-                let moved = crate::relay::relay(
-                    reader,
-                    writer,
-                    wire,
-                    inner.rules.secrets.mask(),
-                    &inner.limits,
-                    idle,
-                )
-                .await;
-                log.to_server += moved.to_server;
-                log.to_guest += moved.to_guest;
-                moved.error.map_or(Ok(false), Err)
-            }
-            Err(Failure::Before(_, "upstream", why)) if reused => Err(why),
-            Err(Failure::Before(status, rule, why)) => {
-                log.status = Some(status);
-                let why = inner.masked(&why);
-                if rule != "upstream" {
-                    inner.denied(&Denied::new(&self.host, rule, &why), Some(self.port));
-                }
-                let answer = Local::refusal(status, rule, &why);
-                answer
-                    .write(writer, false, head.method == http::Method::HEAD)
-                    .await
-                    .map_err(|error| error.to_string())?;
-                log.error = Some(why);
-                Ok(false)
-            }
-            Err(Failure::Limit(rule, why)) => {
-                inner.denied(&Denied::new(&self.host, rule, &why), Some(self.port));
-                Err(why)
-            }
-            Err(Failure::After(why)) => Err(inner.masked(&why)),
-        }
     }
 
     /// Writes the record of a request.

@@ -11,8 +11,8 @@
 //!
 //! The default is to refuse. The crate knows nothing of WebAssembly or of sandboxes: a guest is a byte stream. Read
 //! `policy.rs` for what can be said, `name.rs` and `address.rs` for what a host is, `rules.rs` for the decisions,
-//! `gateway.rs` and `connection.rs` for the way of a connection, `exchange.rs` for the way of a request (`pump.rs` has its body,
-//! `reply.rs` the response), `secrets.rs` for values that guests never see.
+//! `gateway.rs` and `connection.rs` for the way of a connection, `exchange.rs` and `forward.rs` for the way of a request (`pump.rs` has
+//! its body, `reply.rs` the response), `secrets.rs` for values that guests never see.
 //!
 //! ```
 //! use wardian_net::{Gateway, NetworkPolicy, Options};
@@ -31,6 +31,7 @@ mod callback;
 mod cassette;
 mod connection;
 mod exchange;
+mod forward;
 mod gateway;
 mod guest;
 mod head;

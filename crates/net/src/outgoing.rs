@@ -39,6 +39,8 @@ pub(crate) fn request(
 ) -> Option<Request<GuestBody>> {
     let mut headers = head.headers.clone();
     let trailer: Vec<HeaderValue> = headers.get_all(header::TRAILER).iter().cloned().collect();
+    let wants_trailers =
+        headers.get_all(header::TE).iter().any(|value| value.as_bytes().eq_ignore_ascii_case(b"trailers"));
     strip_hop_by_hop(&mut headers);
     for name in [header::HOST, header::CONTENT_LENGTH, header::EXPECT] {
         headers.remove(name);
@@ -49,6 +51,9 @@ pub(crate) fn request(
     }
     let mut target = head.target.clone();
     secrets.apply(origin.host, origin.verified, &mut headers, &mut target);
+    if wants_trailers {
+        headers.insert(header::TE, HeaderValue::from_static("trailers"));
+    }
     if let Framing::Length(length) = head.framing {
         headers.insert(header::CONTENT_LENGTH, length.into());
     }
@@ -90,8 +95,13 @@ fn one_only(
     if head.websocket {
         headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
         headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    } else if !head.keep_alive {
-        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        return Some(());
+    }
+    if !head.keep_alive {
+        headers.append(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    if headers.contains_key(header::TE) {
+        headers.append(header::CONNECTION, HeaderValue::from_static("TE"));
     }
     Some(())
 }

@@ -7,13 +7,13 @@ use crate::world::{World, local};
 
 const TABLE: &str = include_str!("bypass.txt");
 
-struct World3 {
+struct Prepared {
     world: World,
     server: servers::Server,
 }
 
 /// `api.test` accepts GET and POST below /v1; `bad.wild.test` is blocked; `key.test` has a secret; many names lead inside.
-async fn prepare() -> World3 {
+async fn prepare() -> Prepared {
     let server = servers::http().await;
     let text = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
     let policy = NetworkPolicy {
@@ -67,10 +67,10 @@ async fn prepare() -> World3 {
         answers.insert(name.into(), vec![vec![address.parse().expect("an address")]]);
     }
     drop(answers);
-    World3 { world, server }
+    Prepared { world, server }
 }
 
-impl World3 {
+impl Prepared {
     async fn outcome(&self, kind: &str, input: &str) -> String {
         let unescaped = unescape(input).replace("PORT", &self.server.port.to_string());
         match kind {
@@ -89,7 +89,11 @@ impl World3 {
             // To a host, what is on the wire.
             _ => {
                 let answer = self.world.ask(kind, self.server.port, &unescaped).await;
-                let count = answer.matches("HTTP/1.1 ").count();
+                let count = answer
+                    .split("HTTP/1.1 ")
+                    .skip(1)
+                    .filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+                    .count();
                 let status = answer.get(9..12).unwrap_or("none");
                 if count > 1 { format!("{status} and {} more", count - 1) } else { status.to_owned() }
             }

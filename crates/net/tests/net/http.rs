@@ -59,7 +59,7 @@ async fn chunks_and_trailers_go_both_ways() {
     let answer = world.ask("api.test", server.port, upload).await;
     assert!(answer.contains("\nhello world") && answer.contains("trailer x-sum: 7"), "{answer}");
     let answer = world.ask("api.test", server.port, &last("/trailers")).await;
-    assert!(answer.ends_with("4\r\nbody\r\n0\r\nX-Sum: 42\r\n\r\n"), "{answer}");
+    assert!(answer.ends_with("4\r\ndata\r\n0\r\nX-Sum: 42\r\n\r\n"), "{answer}");
 }
 
 #[tokio::test]

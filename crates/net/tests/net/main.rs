@@ -1,11 +1,18 @@
 //! The gateway against real servers on this machine. Names are looked up by a resolver that says what a test wants.
 
+#[path = "../../../../fuzz/src/net.rs"]
+mod fuzzed;
+#[path = "../../../../fuzz/src/random.rs"]
+#[allow(dead_code)]
+mod random;
+
 mod bypass;
 mod cassettes;
 mod hostile;
 mod http;
 mod opaque;
 mod policy;
+mod reader;
 mod secrets;
 mod servers;
 mod tls;

@@ -193,7 +193,7 @@ async fn answer(mut request: Request<Incoming>, seen: Seen) -> Result<Response<P
         "trailers" => {
             let mut trailers = HeaderMap::new();
             trailers.insert("x-sum", "42".parse().expect("a value"));
-            let parts = [Frame::data(Bytes::from("body")), Frame::trailers(trailers)].into();
+            let parts = [Frame::data(Bytes::from("data")), Frame::trailers(trailers)].into();
             let mut response = Response::new(Parts { parts, length: None });
             response.headers_mut().insert("trailer", "x-sum".parse().expect("a value"));
             response

@@ -152,5 +152,5 @@ pub fn get(path: &str) -> String {
 }
 
 pub fn last(path: &str) -> String {
-    format!("GET {path} HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n")
+    format!("GET {path} HTTP/1.1\r\nHost: api.test\r\nTE: trailers\r\nConnection: close, TE\r\n\r\n")
 }

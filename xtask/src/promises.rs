@@ -24,6 +24,7 @@ mod tests {
             "guests/archive" => "guests/archive/tests",
             "guests/awk" => "guests/awk/tests",
             "guests/jq" => "guests/jq/tests",
+            "guests/net" => "guests/net/tests",
             "guests/regex" => "guests/regex/tests",
             "guests/sh" => "guests/sh/tests",
             "guests/sh/src" => "guests/sh/src",

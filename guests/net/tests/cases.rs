@@ -15,7 +15,8 @@ use std::path::Path;
 #[test]
 fn cases_agree_with_the_real_programs() {
     let net = Path::new(env!("CARGO_BIN_EXE_net"));
-    let mut programs: Vec<run::Named<'_>> = include_str!("../NAMES").lines().map(|name| (name, net)).collect();
+    let mut programs: Vec<run::Named<'_>> =
+        include_str!("../NAMES").lines().map(|name| (name, net)).collect();
     programs.push(("web", Path::new(env!("CARGO_BIN_EXE_web"))));
     agree::agree(env!("CARGO_MANIFEST_DIR"), &programs, 250, &[]);
 }

@@ -48,16 +48,53 @@ impl Random {
 }
 
 const PARTS: &[&[u8]] = &[
-    b"HTTP/1.1 200 OK\r\n", b"HTTP/1.0 200\r\n", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/9.9 200 OK\r\n", b"HTTP/1.1 99\r\n",
-    b"HTTP/1.1 302 x\r\n", b"HTTP/1.1 401 x\r\n", b"HTTP/1.1 304 x\r\n", b"Content-Length: 5\r\n", b"Content-Length: 0\r\n",
-    b"Content-Length: 99999999999999999999\r\n", b"Content-Length: 9223372036854775807\r\n", b"Content-Length: -1\r\n",
-    b"Content-Length: 5\r\nContent-Length: 6\r\n", b"Transfer-Encoding: chunked\r\n", b"Content-Encoding: gzip\r\n",
-    b"Content-Encoding: deflate\r\n", b"Content-Encoding: br\r\n", b"Location: //\r\n", b"Location: http://[\r\n",
-    b"Location: \xff\r\n", b"Set-Cookie: a=\x01\r\n", b"Set-Cookie: ;;;=\r\n", b"Set-Cookie: a=b; Max-Age=99999999999999999999\r\n",
-    b"Set-Cookie: a=b; Expires=Nov 99 99:99:99 99999\r\n", b" folded\r\n", b": none\r\n", b"\xc3\xa9: \xff\r\n", b"\r\n", b"\n",
-    b"5\r\nhello\r\n", b"ffffffffffffffff\r\n", b"7fffffffffffffff\r\nx", b"0\r\n\r\n", b"0\r\nX: y\r\n", b"g\r\n", b"\x1f\x8b\x08\x00", b"\0\0\0",
-    b"hello", b"Content-Disposition: attachment; filename=\"/\"\r\n", b"WWW-Authenticate: Basic\r\n", b"Connection: close\r\n",
-    b"Content-Range: bytes -1-\r\n", b"Last-Modified: x\r\n", b"Content-Type: text/html\r\n", b"<a href=\"", b"<!--",
+    b"HTTP/1.1 200 OK\r\n",
+    b"HTTP/1.0 200\r\n",
+    b"HTTP/1.1 100 Continue\r\n\r\n",
+    b"HTTP/9.9 200 OK\r\n",
+    b"HTTP/1.1 99\r\n",
+    b"HTTP/1.1 302 x\r\n",
+    b"HTTP/1.1 401 x\r\n",
+    b"HTTP/1.1 304 x\r\n",
+    b"Content-Length: 5\r\n",
+    b"Content-Length: 0\r\n",
+    b"Content-Length: 99999999999999999999\r\n",
+    b"Content-Length: 9223372036854775807\r\n",
+    b"Content-Length: -1\r\n",
+    b"Content-Length: 5\r\nContent-Length: 6\r\n",
+    b"Transfer-Encoding: chunked\r\n",
+    b"Content-Encoding: gzip\r\n",
+    b"Content-Encoding: deflate\r\n",
+    b"Content-Encoding: br\r\n",
+    b"Location: //\r\n",
+    b"Location: http://[\r\n",
+    b"Location: \xff\r\n",
+    b"Set-Cookie: a=\x01\r\n",
+    b"Set-Cookie: ;;;=\r\n",
+    b"Set-Cookie: a=b; Max-Age=99999999999999999999\r\n",
+    b"Set-Cookie: a=b; Expires=Nov 99 99:99:99 99999\r\n",
+    b" folded\r\n",
+    b": none\r\n",
+    b"\xc3\xa9: \xff\r\n",
+    b"\r\n",
+    b"\n",
+    b"5\r\nhello\r\n",
+    b"ffffffffffffffff\r\n",
+    b"7fffffffffffffff\r\nx",
+    b"0\r\n\r\n",
+    b"0\r\nX: y\r\n",
+    b"g\r\n",
+    b"\x1f\x8b\x08\x00",
+    b"\0\0\0",
+    b"hello",
+    b"Content-Disposition: attachment; filename=\"/\"\r\n",
+    b"WWW-Authenticate: Basic\r\n",
+    b"Connection: close\r\n",
+    b"Content-Range: bytes -1-\r\n",
+    b"Last-Modified: x\r\n",
+    b"Content-Type: text/html\r\n",
+    b"<a href=\"",
+    b"<!--",
 ];
 
 #[test]
@@ -68,7 +105,8 @@ fn random_responses_give_an_exit_code() {
     let url = format!("http://127.0.0.1:{port}/x");
     let curl = [0, 1, 3, 6, 7, 8, 18, 22, 23, 27, 28, 33, 47, 52, 55, 56, 61, 63];
     let wget = [0, 1, 3, 4, 6, 7, 8];
-    let rounds: usize = std::env::var("WARDIAN_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(250);
+    let rounds: usize =
+        std::env::var("WARDIAN_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(250);
     for seed in 0..rounds {
         let mut random = Random(seed as u64);
         let mut bytes = if seed % 4 == 0 { Vec::new() } else { b"HTTP/1.1 200 OK\r\n".to_vec() };
@@ -81,7 +119,20 @@ fn random_responses_give_an_exit_code() {
         }
         reply.lock().expect("not poisoned").clone_from(&bytes);
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        let code = run(&["curl", "-sS", "-L", "--max-redirs", "2", "-m", "10", "--compressed", "-b", "", "-i", &url]);
+        let code = run(&[
+            "curl",
+            "-sS",
+            "-L",
+            "--max-redirs",
+            "2",
+            "-m",
+            "10",
+            "--compressed",
+            "-b",
+            "",
+            "-i",
+            &url,
+        ]);
         assert!(code.is_ok_and(|code| curl.contains(&code)), "seed {seed}: curl: {code:?}: {text:?}");
         if seed % 5 == 0 {
             let code = run(&["wget", "-q", "-t", "1", "-T", "10", "--max-redirect=2", "-O", "-", &url]);
@@ -101,7 +152,9 @@ fn a_bomb_goes_through_in_pieces() {
         encoder.write_all(&zeros).expect("it is memory");
     }
     let body = encoder.finish().expect("it is memory");
-    let mut bytes = format!("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
+    let mut bytes =
+        format!("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", body.len())
+            .into_bytes();
     bytes.extend_from_slice(&body);
     let port = serve(Arc::new(Mutex::new(bytes)), Arc::new(AtomicBool::new(false)));
     let url = format!("http://127.0.0.1:{port}/x");

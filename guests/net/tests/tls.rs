@@ -36,7 +36,11 @@ fn gateway(answer: Vec<u8>) -> (u16, std::thread::JoinHandle<(String, String)>) 
 }
 
 fn run(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_net")).args(arguments).env("HOME", "/nonexistent").output().expect("it runs")
+    Command::new(env!("CARGO_BIN_EXE_net"))
+        .args(arguments)
+        .env("HOME", "/nonexistent")
+        .output()
+        .expect("it runs")
 }
 
 const OK: &str = "ok\nversion TLSv1.3\ncipher TLS_AES_256_GCM_SHA384\nalpn http/1.1\ncertificate AAAA\n";
@@ -61,7 +65,8 @@ fn what_is_not_to_be_verified_is_said() {
     assert_eq!(thread.join().expect("it ends").0, "server-name localhost\nverify no\n");
     assert_eq!(done.status.code(), Some(0));
     let (port, thread) = gateway(record(OK));
-    let done = run(&["wget", "-q", "-O", "-", "--no-check-certificate", &format!("https://localhost:{port}/x")]);
+    let done =
+        run(&["wget", "-q", "-O", "-", "--no-check-certificate", &format!("https://localhost:{port}/x")]);
     assert_eq!(thread.join().expect("it ends").0, "server-name localhost\nverify no\nalpn http/1.1\n");
     assert_eq!(String::from_utf8_lossy(&done.stdout), "secret\n");
 }
@@ -89,7 +94,12 @@ fn what_the_gateway_refuses_has_the_codes_of_curl_and_wget() {
 
 #[test]
 fn what_is_no_gateway_is_refused() {
-    for answer in [b"HTTP/1.1 400 Bad\r\n\r\n".to_vec(), b"\0WTLS\x01\xff\xff\xff\xff".to_vec(), b"\0".to_vec(), record("\u{1}")] {
+    for answer in [
+        b"HTTP/1.1 400 Bad\r\n\r\n".to_vec(),
+        b"\0WTLS\x01\xff\xff\xff\xff".to_vec(),
+        b"\0".to_vec(),
+        record("\u{1}"),
+    ] {
         let (port, thread) = gateway(answer);
         let done = run(&["curl", "-sS", "--connect-timeout", "2", &format!("https://localhost:{port}/")]);
         assert!(matches!(done.status.code(), Some(35 | 28)), "{done:?}");

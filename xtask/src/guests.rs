@@ -84,6 +84,14 @@ const PROGRAMS: &[Program] = &[
         links: Links::InFile("archive/NAMES"),
     },
     Program {
+        name: "net",
+        package: "net",
+        dist: "dist",
+        stack: MIB,
+        link_args: &["--strip-all"],
+        links: Links::InFile("net/NAMES"),
+    },
+    Program {
         name: "testing",
         package: "testing",
         dist: "testing/dist",

@@ -27,6 +27,7 @@ mod tests {
             "guests/awk" => "guests/awk/tests",
             "guests/clock/src" => "guests/clock/src",
             "guests/jq" => "guests/jq/tests",
+            "guests/net" => "guests/net/tests",
             "guests/regex" => "guests/regex/tests",
             "guests/sh" => "guests/sh/tests",
             "guests/sh/src" => "guests/sh/src",

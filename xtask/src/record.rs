@@ -27,8 +27,9 @@ pub fn tools(arguments: &[String]) -> Result<()> {
     record_all(arguments, || {
         let guests = fs::read_dir(crate::root().join("guests"))?;
         let mut paths: Vec<PathBuf> = guests.map(|guest| Ok(guest?.path())).collect::<Result<_>>()?;
-        // jq's come from a later Debian: they are recorded by their path, and `--with` that jq.
-        paths.retain(|guest| !guest.ends_with("sh") && !guest.ends_with("jq"));
+        // jq's come from a later Debian, and those of the network tools need their server: they are recorded by their
+        // paths, and `--with` that jq or server.
+        paths.retain(|guest| !["sh", "jq", "net"].iter().any(|name| guest.ends_with(name)));
         paths.iter_mut().for_each(|guest| guest.push("tests/cases"));
         paths.retain(|cases| cases.is_dir());
         paths.sort();

@@ -19,7 +19,7 @@ Print entries of a database: passwd, group, hosts, ahosts, ahostsv4, ahostsv6, s
 const NOT_FOUND: i32 = 2;
 
 fn advise() -> i32 {
-    let _ = abi::write_all(2, b"Try `getent --help' or `getent --usage' for more information.\n");
+    let _ = abi::write_all(1, b"Try `getent --help' or `getent --usage' for more information.\n");
     1
 }
 
@@ -28,7 +28,8 @@ pub fn main(arguments: toolkit::Arguments) -> i32 {
         Ok(parsed) => parsed,
         Err(code) => return code,
     };
-    let words: Vec<String> = parsed.operands.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    let words: Vec<String> =
+        parsed.operands.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     let Some((database, keys)) = words.split_first() else {
         toolkit::complain("getent", "wrong number of arguments");
         return advise();
@@ -41,7 +42,8 @@ pub fn main(arguments: toolkit::Arguments) -> i32 {
         "ahostsv4" => all_hosts(keys, |address| address.is_ipv4()),
         "ahostsv6" => all_hosts(keys, |address| address.is_ipv6()),
         "services" => services(keys),
-        "aliases" | "ethers" | "gshadow" | "initgroups" | "netgroup" | "networks" | "protocols" | "rpc" | "shadow" => {
+        "aliases" | "ethers" | "gshadow" | "initgroups" | "netgroup" | "networks" | "protocols" | "rpc"
+        | "shadow" => {
             toolkit::complain("getent", format_args!("database {database} is not available in this sandbox"));
             return 1;
         }
@@ -69,7 +71,8 @@ fn file(path: &str, keys: &[String]) -> Vec<Option<String>> {
     }
     let find = |key: &String| {
         let mut lines = text.lines().map(|line| (line, line.split(':').collect::<Vec<&str>>()));
-        lines.find(|(_, fields)| fields.first() == Some(&key.as_str()) || fields.get(2) == Some(&key.as_str()))
+        lines
+            .find(|(_, fields)| fields.first() == Some(&key.as_str()) || fields.get(2) == Some(&key.as_str()))
     };
     keys.iter().map(|key| find(key).map(|(line, _)| line.to_owned())).collect()
 }
@@ -142,7 +145,8 @@ fn services(keys: &[String]) -> Vec<Option<String>> {
         return all.iter().map(|service| Some(show(service))).collect();
     }
     let find = |key: &String| {
-        let (name, protocol) = key.split_once('/').map_or((key.as_str(), None), |(name, kind)| (name, Some(kind)));
+        let (name, protocol) =
+            key.split_once('/').map_or((key.as_str(), None), |(name, kind)| (name, Some(kind)));
         all.iter().find(|service| {
             let named = service.name == name || service.aliases.iter().any(|alias| alias == name);
             let numbered = name.parse() == Ok(service.port);

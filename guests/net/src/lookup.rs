@@ -110,7 +110,8 @@ struct Show {
 }
 
 pub fn dig(arguments: toolkit::Arguments) -> i32 {
-    const HELP: &str = "Usage: dig [+short] [+noall +answer] [-t TYPE] NAME [TYPE]\nPrint the addresses of a name.\n";
+    const HELP: &str =
+        "Usage: dig [+short] [+noall +answer] [-t TYPE] NAME [TYPE]\nPrint the addresses of a name.\n";
     let mut show = Show { short: false, all: true, answer: true };
     let (mut names, mut wanted) = (Vec::new(), Kind::A);
     let refuse = |what: &str| {
@@ -132,8 +133,8 @@ pub fn dig(arguments: toolkit::Arguments) -> i32 {
             },
             "A" | "a" | "AAAA" | "aaaa" | "ANY" | "any" => wanted = kind(&word).unwrap_or(Kind::A),
             "IN" | "in" => {}
-            "MX" | "NS" | "TXT" | "SOA" | "CNAME" | "PTR" | "SRV" | "CAA" | "mx" | "ns" | "txt" | "soa" | "cname"
-            | "ptr" | "srv" | "caa" => return refuse(ONLY),
+            "MX" | "NS" | "TXT" | "SOA" | "CNAME" | "PTR" | "SRV" | "CAA" | "mx" | "ns" | "txt" | "soa"
+            | "cname" | "ptr" | "srv" | "caa" => return refuse(ONLY),
             "-x" => return refuse("names of addresses cannot be looked up in this sandbox"),
             word if word.starts_with('@') => return refuse("name servers cannot be chosen in this sandbox"),
             word if word.starts_with(['+', '-']) => {
@@ -184,7 +185,8 @@ pub fn nslookup(arguments: toolkit::Arguments) -> i32 {
     const HELP: &str = "Usage: nslookup [-type=TYPE] NAME\nPrint the addresses of a name.\n";
     let (mut names, mut wanted) = (Vec::new(), Kind::Both);
     for word in words(arguments) {
-        let kind_word = ["-type=", "-query=", "-q=", "-querytype="].iter().find_map(|prefix| word.strip_prefix(prefix));
+        let kind_word =
+            ["-type=", "-query=", "-q=", "-querytype="].iter().find_map(|prefix| word.strip_prefix(prefix));
         match (word.as_str(), kind_word) {
             ("--help" | "-h", _) => return print(HELP),
             ("--version" | "-version", _) => return print("nslookup (Wardian) 0.1.0\n"),
@@ -203,7 +205,11 @@ pub fn nslookup(arguments: toolkit::Arguments) -> i32 {
         }
     }
     let [name] = &names[..] else {
-        let what = if names.is_empty() { "a name is needed" } else { "name servers cannot be chosen in this sandbox" };
+        let what = if names.is_empty() {
+            "a name is needed"
+        } else {
+            "name servers cannot be chosen in this sandbox"
+        };
         toolkit::complain("nslookup", what);
         return 1;
     };

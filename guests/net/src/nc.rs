@@ -197,7 +197,11 @@ fn connect(options: &Options, host: &str, port_word: &str) -> Result<i32, String
             match opened {
                 Err(errno) => {
                     if options.verbose {
-                        let errno = if errno == abi::Errno::TIMEDOUT { "Operation timed out".to_owned() } else { errno.to_string() };
+                        let errno = if errno == abi::Errno::TIMEDOUT {
+                            "Operation timed out".to_owned()
+                        } else {
+                            errno.to_string()
+                        };
                         say(format_args!("connect to {host} port {port} ({kind}) failed: {errno}"));
                     }
                     continue;
@@ -223,7 +227,8 @@ fn connect(options: &Options, host: &str, port_word: &str) -> Result<i32, String
 }
 
 fn datagram(target: &SocketAddr) -> abi::Result<Datagram> {
-    let any: IpAddr = if target.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let any: IpAddr =
+        if target.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = Datagram::bind(&SocketAddr::new(any, 0))?;
     socket.connect(target)?;
     Ok(socket)

@@ -2,10 +2,22 @@
 
 /// A few that everyone knows, for systems without `/etc/services`.
 const KNOWN: &[(&str, u16, &str)] = &[
-    ("ftp", 21, "tcp"), ("ssh", 22, "tcp"), ("telnet", 23, "tcp"), ("smtp", 25, "tcp"), ("domain", 53, "tcp"),
-    ("domain", 53, "udp"), ("http", 80, "tcp"), ("pop3", 110, "tcp"), ("ntp", 123, "udp"), ("imap2", 143, "tcp"),
-    ("https", 443, "tcp"), ("https", 443, "udp"), ("mysql", 3306, "tcp"), ("postgresql", 5432, "tcp"),
-    ("redis", 6379, "tcp"), ("http-alt", 8080, "tcp"),
+    ("ftp", 21, "tcp"),
+    ("ssh", 22, "tcp"),
+    ("telnet", 23, "tcp"),
+    ("smtp", 25, "tcp"),
+    ("domain", 53, "tcp"),
+    ("domain", 53, "udp"),
+    ("http", 80, "tcp"),
+    ("pop3", 110, "tcp"),
+    ("ntp", 123, "udp"),
+    ("imap2", 143, "tcp"),
+    ("https", 443, "tcp"),
+    ("https", 443, "udp"),
+    ("mysql", 3306, "tcp"),
+    ("postgresql", 5432, "tcp"),
+    ("redis", 6379, "tcp"),
+    ("http-alt", 8080, "tcp"),
 ];
 
 /// An entry: name, port, protocol, other names.
@@ -44,5 +56,8 @@ pub fn port(name: &str) -> Option<u16> {
 
 /// The name of a port.
 pub fn name(port: u16, protocol: &str) -> Option<String> {
-    all().into_iter().find(|service| service.port == port && service.protocol == protocol).map(|service| service.name)
+    all()
+        .into_iter()
+        .find(|service| service.port == port && service.protocol == protocol)
+        .map(|service| service.name)
 }

@@ -16,9 +16,18 @@ struct Socket {
 
 /// States by number, as `ss` and as `netstat` call them.
 const STATES: [(&str, &str); 12] = [
-    ("UNKNOWN", "UNKNOWN"), ("ESTAB", "ESTABLISHED"), ("SYN-SENT", "SYN_SENT"), ("SYN-RECV", "SYN_RECV"),
-    ("FIN-WAIT-1", "FIN_WAIT1"), ("FIN-WAIT-2", "FIN_WAIT2"), ("TIME-WAIT", "TIME_WAIT"), ("UNCONN", ""),
-    ("CLOSE-WAIT", "CLOSE_WAIT"), ("LAST-ACK", "LAST_ACK"), ("LISTEN", "LISTEN"), ("CLOSING", "CLOSING"),
+    ("UNKNOWN", "UNKNOWN"),
+    ("ESTAB", "ESTABLISHED"),
+    ("SYN-SENT", "SYN_SENT"),
+    ("SYN-RECV", "SYN_RECV"),
+    ("FIN-WAIT-1", "FIN_WAIT1"),
+    ("FIN-WAIT-2", "FIN_WAIT2"),
+    ("TIME-WAIT", "TIME_WAIT"),
+    ("UNCONN", ""),
+    ("CLOSE-WAIT", "CLOSE_WAIT"),
+    ("LAST-ACK", "LAST_ACK"),
+    ("LISTEN", "LISTEN"),
+    ("CLOSING", "CLOSING"),
 ];
 
 const LISTENING: u8 = 10;
@@ -90,7 +99,8 @@ impl Wanted {
             found.extend(table("/proc/net/tcp6", "tcp6"));
         }
         found.retain(|socket| {
-            let waits = socket.state == LISTENING || socket.protocol.starts_with("udp") && socket.state == UNCONNECTED;
+            let waits = socket.state == LISTENING
+                || socket.protocol.starts_with("udp") && socket.state == UNCONNECTED;
             let fits = self.all || waits == self.listening;
             let ended = !self.all && socket.state == 6;
             let family = !(self.four && socket.local.is_ipv6() || self.six && socket.local.is_ipv4());
@@ -143,8 +153,17 @@ const SS: Tool = Tool {
     name: "ss",
     short: "tuxlan46Hspeomi",
     long: &[
-        ("tcp", 't'), ("udp", 'u'), ("unix", 'x'), ("listening", 'l'), ("all", 'a'), ("numeric", 'n'), ("ipv4", '4'),
-        ("ipv6", '6'), ("no-header", 'H'), ("summary", 's'), ("processes", 'p'),
+        ("tcp", 't'),
+        ("udp", 'u'),
+        ("unix", 'x'),
+        ("listening", 'l'),
+        ("all", 'a'),
+        ("numeric", 'n'),
+        ("ipv4", '4'),
+        ("ipv6", '6'),
+        ("no-header", 'H'),
+        ("summary", 's'),
+        ("processes", 'p'),
     ],
     help: "Usage: ss [-tulan46H]\nList sockets.\n",
     misuse: 255,
@@ -169,7 +188,8 @@ pub fn ss(arguments: toolkit::Arguments) -> i32 {
     let both = !(wanted.tcp ^ wanted.udp);
     let mut rows: Vec<Vec<String>> = Vec::new();
     if !wanted.no_header {
-        let heading = ["Netid", "State", "Recv-Q", "Send-Q", "Local Address:Port", "Peer Address:Port", "Process"];
+        let heading =
+            ["Netid", "State", "Recv-Q", "Send-Q", "Local Address:Port", "Peer Address:Port", "Process"];
         rows.push(heading.iter().map(|word| (*word).to_owned()).collect());
     }
     for socket in &sockets {
@@ -194,7 +214,8 @@ pub fn ss(arguments: toolkit::Arguments) -> i32 {
     let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..7).map(width).collect();
     for row in &rows {
-        let cells: Vec<String> = row.iter().zip(&widths).skip(skip).map(|(cell, width)| after(cell, ' ', *width)).collect();
+        let cells: Vec<String> =
+            row.iter().zip(&widths).skip(skip).map(|(cell, width)| after(cell, ' ', *width)).collect();
         out.put(format!("{}\n", cells.join(" ").trim_end()));
     }
     0
@@ -204,7 +225,13 @@ const NETSTAT: Tool = Tool {
     name: "netstat",
     short: "tuxlan46pres",
     long: &[
-        ("tcp", 't'), ("udp", 'u'), ("unix", 'x'), ("listening", 'l'), ("all", 'a'), ("numeric", 'n'), ("programs", 'p'),
+        ("tcp", 't'),
+        ("udp", 'u'),
+        ("unix", 'x'),
+        ("listening", 'l'),
+        ("all", 'a'),
+        ("numeric", 'n'),
+        ("programs", 'p'),
     ],
     help: "Usage: netstat [-tulan46]\nList sockets.\n",
     misuse: 1,

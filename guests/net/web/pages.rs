@@ -18,7 +18,8 @@ pub(crate) struct Reply {
 }
 
 fn plain(status: &str, headers: &str, body: &[u8], request: &Request) -> Reply {
-    let mut bytes = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n", body.len()).into_bytes();
+    let mut bytes =
+        format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n", body.len()).into_bytes();
     if request.method != "HEAD" {
         bytes.extend_from_slice(body);
     }
@@ -69,9 +70,7 @@ pub(crate) fn answer(request: &Request, port: u16) -> Reply {
         ["echo"] => page("200 OK", TEXT, &request.body),
         ["no-continue"] => page("200 OK", TEXT, b"did not wait\n"),
         ["status", code] => page(&format!("{code} Reason"), TEXT, format!("status {code}\n").as_bytes()),
-        ["redirect", code] => {
-            page(&format!("{code} Moved"), &format!("Location: {query}\r\n"), b"moved\n")
-        }
+        ["redirect", code] => page(&format!("{code} Moved"), &format!("Location: {query}\r\n"), b"moved\n"),
         ["redirect-host", host] => {
             page("302 Moved", &format!("Location: http://{host}:{port}{query}\r\n"), b"moved\n")
         }

@@ -42,7 +42,11 @@ fn option_line(parsed: &mut Parsed, option: &str, value: &str, place: &str) -> R
     };
     if let Some(letters) = option.strip_prefix('-').filter(|letters| !letters.starts_with('-')) {
         let mut words = vec![format!("-{letters}").into_bytes()];
-        let takes = letters.chars().next().and_then(table::by_letter).is_some_and(|known| known.takes == Takes::Value);
+        let takes = letters
+            .chars()
+            .next()
+            .and_then(table::by_letter)
+            .is_some_and(|known| known.takes == Takes::Value);
         if takes && !value.is_empty() {
             words.push(value.as_bytes().to_vec());
         }

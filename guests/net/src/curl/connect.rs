@@ -3,10 +3,10 @@
 use super::{Failure, Session};
 use crate::curl::options::Operation;
 use crate::curl::report::Stats;
+use crate::http::Error;
 use crate::http::tls::{self, Refused};
 use crate::http::url::Url;
 use crate::http::wire::{self, Wire};
-use crate::http::Error;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 use wardian_abi::Errno;
@@ -76,7 +76,11 @@ impl Session {
 
     /// Keeps a connection for later.
     pub fn keep(&mut self, connection: Connection) {
-        self.info(&format!("Connection #{} to host {} left intact", connection.number, host_of(&connection.key)));
+        self.info(&format!(
+            "Connection #{} to host {} left intact",
+            connection.number,
+            host_of(&connection.key)
+        ));
         if self.pool.len() >= MOST {
             self.pool.remove(0);
         }
@@ -86,8 +90,12 @@ impl Session {
     fn connect_unix(&self, path: &[u8]) -> Result<Wire, Failure> {
         let name = String::from_utf8_lossy(path);
         self.info(&format!("  Trying {name}:0..."));
-        Wire::connect_unix(path)
-            .map_err(|_| Failure::new(7, &format!("Failed to connect to {name} port 0 after 0 ms: Couldn't connect to server")))
+        Wire::connect_unix(path).map_err(|_| {
+            Failure::new(
+                7,
+                &format!("Failed to connect to {name} port 0 after 0 ms: Couldn't connect to server"),
+            )
+        })
     }
 
     fn connect_tcp(
@@ -98,7 +106,9 @@ impl Session {
         until: Instant,
         stats: &mut Stats,
     ) -> Result<Wire, Failure> {
-        let wanted = |address: &IpAddr| (!operation.ipv4 || address.is_ipv4()) && (!operation.ipv6 || address.is_ipv6());
+        let wanted = |address: &IpAddr| {
+            (!operation.ipv4 || address.is_ipv4()) && (!operation.ipv6 || address.is_ipv6())
+        };
         let mut addresses = wire::addresses(&url.host);
         addresses.retain(wanted);
         stats.looked_up();
@@ -125,10 +135,19 @@ impl Session {
         }
         let words = "Couldn't connect to server";
         self.info(&format!("Failed to connect to {} port {port} after {spent} ms: {words}", url.host));
-        Err(Failure::refused(&format!("Failed to connect to {} port {port} after {spent} ms: {words}", url.host)))
+        Err(Failure::refused(&format!(
+            "Failed to connect to {} port {port} after {spent} ms: {words}",
+            url.host
+        )))
     }
 
-    fn start_tls(&self, wire: &mut Wire, operation: &Operation, url: &Url, started: Instant) -> Result<(), Failure> {
+    fn start_tls(
+        &self,
+        wire: &mut Wire,
+        operation: &Operation,
+        url: &Url,
+        started: Instant,
+    ) -> Result<(), Failure> {
         let asked = tls::start(wire, &url.host, !operation.insecure, !operation.alpn_off);
         asked.map_err(|refused| tls_failure(refused, url, started))?;
         let Some(agreed) = &wire.tls else { return Ok(()) };
@@ -138,7 +157,10 @@ impl Session {
         }
         self.info(&format!("The gateway reports {} certificates", agreed.certificates.len()));
         if operation.tls13 && agreed.version != "TLSv1.3" {
-            return Err(Failure::new(35, &format!("the server speaks {}, and TLSv1.3 was asked for", agreed.version)));
+            return Err(Failure::new(
+                35,
+                &format!("the server speaks {}, and TLSv1.3 was asked for", agreed.version),
+            ));
         }
         Ok(())
     }
@@ -157,10 +179,15 @@ const ADVICE: &str = "\nMore details here: https://curl.se/docs/sslcerts.html\n\
 fn tls_failure(refused: Refused, url: &Url, started: Instant) -> Failure {
     let spent = started.elapsed().as_millis();
     match refused {
-        Refused::Wire(Error::Timeout) => Failure::new(28, &format!("SSL connection timeout after {spent} ms")),
+        Refused::Wire(Error::Timeout) => {
+            Failure::new(28, &format!("SSL connection timeout after {spent} ms"))
+        }
         Refused::Wire(_) | Refused::NoGateway => Failure::new(
             35,
-            &format!("{} did not answer as the sandbox's gateway does; TLS works only through the gateway", url.host),
+            &format!(
+                "{} did not answer as the sandbox's gateway does; TLS works only through the gateway",
+                url.host
+            ),
         ),
         Refused::Answer(code, message) => match code.as_str() {
             "certificate" => Failure::new(60, &format!("SSL certificate problem: {message}{ADVICE}")),
@@ -168,7 +195,9 @@ fn tls_failure(refused: Refused, url: &Url, started: Instant) -> Failure {
                 let words = "SSL: no alternative certificate subject name matches target host name";
                 Failure::new(60, &format!("{words} '{}'{ADVICE}", url.host))
             }
-            "denied" => Failure::new(7, &format!("the sandbox's network policy denies {}: {message}", url.host)),
+            "denied" => {
+                Failure::new(7, &format!("the sandbox's network policy denies {}: {message}", url.host))
+            }
             _ => Failure::new(35, &message),
         },
     }

@@ -18,7 +18,7 @@ pub fn read(option: &str, value: &[u8], reads_input: &mut bool) -> Result<Vec<u8
         "data-urlencode" => urlencode(value, reads_input),
         "url-query" => match value.strip_prefix(b"+") {
             Some(plain) => Ok(plain.to_vec()),
-            None => urlencode(value, reads_input).map(|text| replace_plus(&text)),
+            None => urlencode(value, reads_input),
         },
         _ => match value.strip_prefix(b"@") {
             Some(file) => {
@@ -36,14 +36,7 @@ pub fn read(option: &str, value: &[u8], reads_input: &mut bool) -> Result<Vec<u8
 fn content_of(file: &[u8], reads_input: &mut bool) -> Result<Vec<u8>, String> {
     *reads_input |= file == b"-";
     let name = String::from_utf8_lossy(file);
-    read_file(file).map_err(|_| {
-        format!("Couldn't read data from file \"{name}\", this makes an empty POST.")
-    })
-}
-
-/// In a query a blank is `%20` even where a form has `+`.
-fn replace_plus(text: &[u8]) -> Vec<u8> {
-    String::from_utf8_lossy(text).replace('+', "%20").into_bytes()
+    read_file(file).map_err(|_| format!("Couldn't read data from file \"{name}\", this makes an empty POST."))
 }
 
 /// `content`, `=content`, `name=content`, `@file`, `name@file`, with the content encoded.

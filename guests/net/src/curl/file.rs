@@ -8,14 +8,21 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 /// Copies a file, or the part of it that is asked for.
-pub fn copy(path: &str, operation: &Operation, sink: &mut Sink, meter: &mut Meter, resume: u64) -> Result<u64, Failure> {
+pub fn copy(
+    path: &str,
+    operation: &Operation,
+    sink: &mut Sink,
+    meter: &mut Meter,
+    resume: u64,
+) -> Result<u64, Failure> {
     let path = url::decode(path);
     let missing = || Failure::new(37, &format!("Couldn't open file {path}"));
     let mut file = File::open(&path).map_err(|_| missing())?;
     let metadata = file.metadata().map_err(|_| missing())?;
     let size = metadata.len();
     if operation.include || operation.head {
-        let modified = metadata.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+        let modified =
+            metadata.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
         let modified = modified.map_or(0, |time| i64::try_from(time.as_secs()).unwrap_or(0));
         let mut head = format!(
             "Content-Length: {size}\r\nAccept-ranges: bytes\r\nLast-Modified: {}\r\n",

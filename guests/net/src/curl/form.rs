@@ -130,7 +130,13 @@ pub fn upload(fields: &[Field], boundary: &str) -> std::io::Result<Upload> {
     let mut pieces = Vec::new();
     for field in fields {
         match &field.contents[..] {
-            [content] => part(&mut pieces, boundary, &disposition(Some(&field.name), content), content, &field.headers)?,
+            [content] => part(
+                &mut pieces,
+                boundary,
+                &disposition(Some(&field.name), content),
+                content,
+                &field.headers,
+            )?,
             several => {
                 // Many files of one name are parts of a part.
                 let inner = format!("{boundary}x");

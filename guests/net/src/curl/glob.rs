@@ -22,9 +22,7 @@ impl Part {
         match self {
             Part::Fixed(text) => text.clone(),
             Part::Set(words) => words[index as usize].clone(),
-            Part::Numbers { from, step, width, .. } => {
-                toolkit::pad::before(from + index * step, '0', *width)
-            }
+            Part::Numbers { from, step, width, .. } => toolkit::pad::before(from + index * step, '0', *width),
             Part::Letters { from, step, .. } => char::from(from + index as u8 * step).to_string(),
         }
     }
@@ -75,7 +73,9 @@ impl Glob {
                     parts.push(part);
                     at += 1 + length;
                 }
-                b'}' | b']' => return Err(Wrong { message: "unmatched close brace/bracket", position: at + 1 }),
+                b'}' | b']' => {
+                    return Err(Wrong { message: "unmatched close brace/bracket", position: at + 1 });
+                }
                 byte => {
                     fixed.push(byte);
                     at += 1;
@@ -139,7 +139,8 @@ fn flush(parts: &mut Vec<Part>, fixed: &mut Vec<u8>) {
 /// Whether a bracket begins an IPv6 address.
 fn is_address(text: &str) -> bool {
     let inner = text[1..].split(']').next().unwrap_or_default();
-    text.contains(']') && inner.split('%').next().is_some_and(|host| host.parse::<std::net::Ipv6Addr>().is_ok())
+    text.contains(']')
+        && inner.split('%').next().is_some_and(|host| host.parse::<std::net::Ipv6Addr>().is_ok())
 }
 
 fn set(text: &str, position: usize) -> Result<(Part, usize), Wrong> {
@@ -175,7 +176,9 @@ fn range(text: &str, position: usize) -> Result<(Part, usize), Wrong> {
     }
     let width = if from.starts_with('0') { from.len() } else { 0 };
     match (from.parse::<u64>(), to.parse::<u64>()) {
-        (Ok(from), Ok(to)) if from <= to && width <= 64 => Ok((Part::Numbers { from, to, step, width }, end + 1)),
+        (Ok(from), Ok(to)) if from <= to && width <= 64 => {
+            Ok((Part::Numbers { from, to, step, width }, end + 1))
+        }
         (Ok(_), Ok(_)) => Err(bad),
         _ => Err(specification),
     }

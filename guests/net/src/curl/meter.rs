@@ -25,7 +25,8 @@ fn put(text: &str) {
 impl Meter {
     pub fn new(shown: bool, bar: bool, heading: bool) -> Meter {
         let now = Instant::now();
-        let meter = Meter { shown, bar, start: now, last: now, expected: None, down: 0, up: 0, up_expected: 0 };
+        let meter =
+            Meter { shown, bar, start: now, last: now, expected: None, down: 0, up: 0, up_expected: 0 };
         if shown && !bar {
             if heading {
                 put(HEADING);
@@ -57,8 +58,10 @@ impl Meter {
 
     fn draw(&self) {
         let total = self.expected.unwrap_or(0) + self.up_expected;
-        let done = self.down + self.up;
-        let part = if total == 0 { 1.0 } else { (done as f64 / total as f64).min(1.0) };
+        if total == 0 {
+            return;
+        }
+        let part = ((self.down + self.up) as f64 / total as f64).min(1.0);
         let width = 72;
         let filled = "#".repeat((part * f64::from(width)) as usize);
         put(&format!("\r{} {:5.1}%", toolkit::pad::after(filled, ' ', 72), part * 100.0));
@@ -66,7 +69,8 @@ impl Meter {
 
     fn line(&self) {
         let spent = self.start.elapsed().as_secs_f64().max(0.000_001);
-        let percent = |done: u64, all: u64| if all == 0 { 0 } else { (done as f64 / all as f64 * 100.0) as u64 };
+        let percent =
+            |done: u64, all: u64| if all == 0 { 0 } else { (done as f64 / all as f64 * 100.0) as u64 };
         let down_expected = self.expected.unwrap_or(0);
         let total = down_expected.max(self.down) + self.up_expected.max(self.up);
         let (down_speed, up_speed) = ((self.down as f64 / spent) as u64, (self.up as f64 / spent) as u64);

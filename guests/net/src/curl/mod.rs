@@ -131,7 +131,10 @@ fn refuse(wrong: Wrong) -> i32 {
     match wrong {
         Wrong::Option(option, words) => toolkit::complain("curl", format_args!("option {option}: {words}")),
         Wrong::Refused(option, reason) => {
-            toolkit::complain("curl", format_args!("option {option}: not available in this sandbox: {reason}"));
+            toolkit::complain(
+                "curl",
+                format_args!("option {option}: not available in this sandbox: {reason}"),
+            );
         }
         Wrong::Said(words, code) => {
             toolkit::complain("curl", words);
@@ -154,7 +157,8 @@ fn warn(text: &str) {
     let mut rest = text;
     let mut lines = String::new();
     while rest.len() >= WIDTH {
-        let cut = rest.char_indices().take_while(|(at, _)| *at < WIDTH).filter(|(_, letter)| *letter == ' ').last();
+        let cut =
+            rest.char_indices().take_while(|(at, _)| *at < WIDTH).filter(|(_, letter)| *letter == ' ').last();
         let cut = cut.map_or_else(|| rest.ceil_char_boundary_at(WIDTH), |(at, _)| at + 1);
         lines += &format!("Warning: {}\n", &rest[..cut]);
         rest = &rest[cut..];
@@ -226,7 +230,8 @@ impl Session {
     }
 
     fn cookies(&self, operation: &Operation, url: &Url, trusted: bool) -> Option<String> {
-        let mut all: Vec<String> = self.jar.header(url).into_iter().filter(|_| self.keeps_cookies).collect();
+        let mut all: Vec<String> =
+            self.jar.header(url, true).into_iter().filter(|_| self.keeps_cookies).collect();
         if trusted && !operation.cookies.is_empty() {
             let given: Vec<String> = operation.cookies.iter().map(|cookie| text(cookie)).collect();
             all.push(given.join(";"));
@@ -239,7 +244,10 @@ impl Session {
         self.boundaries += 1;
         let mut seed = [0; 8];
         // Where there is no randomness, time and a number do.
-        if std::fs::File::open("/dev/urandom").and_then(|mut file| std::io::Read::read_exact(&mut file, &mut seed)).is_err() {
+        if std::fs::File::open("/dev/urandom")
+            .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut seed))
+            .is_err()
+        {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
             seed = (now.as_nanos() as u64 ^ self.boundaries << 32 ^ abi::getpid() as u64).to_ne_bytes();
         }
@@ -290,7 +298,8 @@ pub fn disposition_name(value: &str) -> Option<String> {
         None => rest.split(';').next()?.trim().to_owned(),
     };
     let name = name.rsplit(['/', '\\']).next()?.to_owned();
-    let bad = name.is_empty() || name == "." || name == ".." || name.contains(|letter: char| letter.is_control());
+    let bad =
+        name.is_empty() || name == "." || name == ".." || name.contains(|letter: char| letter.is_control());
     (!bad).then_some(name)
 }
 

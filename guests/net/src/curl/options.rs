@@ -164,7 +164,12 @@ impl Parsed {
         Ok(())
     }
 
-    fn letters(&mut self, word: &str, bytes: &[u8], words: &mut std::vec::IntoIter<Vec<u8>>) -> Result<(), Wrong> {
+    fn letters(
+        &mut self,
+        word: &str,
+        bytes: &[u8],
+        words: &mut std::vec::IntoIter<Vec<u8>>,
+    ) -> Result<(), Wrong> {
         for (at, letter) in word.char_indices().skip(1) {
             let shown = format!("-{letter}");
             let known = table::by_letter(letter).ok_or(Wrong::Option(shown.clone(), UNKNOWN))?;
@@ -277,8 +282,21 @@ impl Parsed {
             "stderr" => self.global.stderr = Some(value),
             "styled-output" if on => return Err(Wrong::Refused(shown.to_owned(), "not supported")),
             // As things are anyway: nothing is buffered, no keepalive probes, no old TLS, no proxy to go around.
-            "buffer" | "keepalive" | "npn" | "sessionid" | "tcp-nodelay" | "noproxy" | "disable" | "styled-output"
-            | "basic" | "http1.1" | "tlsv1" | "tlsv1.0" | "tlsv1.1" | "tlsv1.2" | "parallel-immediate"
+            "buffer"
+            | "keepalive"
+            | "npn"
+            | "sessionid"
+            | "tcp-nodelay"
+            | "noproxy"
+            | "disable"
+            | "styled-output"
+            | "basic"
+            | "http1.1"
+            | "tlsv1"
+            | "tlsv1.0"
+            | "tlsv1.1"
+            | "tlsv1.2"
+            | "parallel-immediate"
             | "suppress-connect-headers" => {}
             "parallel-max" => drop(number(&value).ok_or(Wrong::Option(shown.to_owned(), NUMBER))?),
             "data" | "data-ascii" | "data-binary" | "data-raw" | "data-urlencode" | "json" | "url-query" => {
@@ -387,7 +405,9 @@ impl Operation {
             "create-dirs" => self.create_dirs = on,
             "output-dir" => self.output_dir = Some(value),
             "max-filesize" => self.max_size = Some(size(&value).ok_or(wrong(MISUSED))?),
-            "limit-rate" => self.limit_rate = Some(size(&value).ok_or(wrong(MISUSED))?).filter(|rate| *rate > 0),
+            "limit-rate" => {
+                self.limit_rate = Some(size(&value).ok_or(wrong(MISUSED))?).filter(|rate| *rate > 0)
+            }
             "speed-limit" => self.speed_limit = Some(count(&value)?),
             "speed-time" => self.speed_time = Some(count(&value)?),
             "time-cond" => self.time_cond = data::time_condition(&value),
@@ -413,7 +433,8 @@ impl Operation {
                     let name = String::from_utf8_lossy(file);
                     Wrong::Said(format!("Failed to open {name}!\ncurl: option {shown}: error encountered when reading a file"), 26)
                 })?;
-                let lines = lines.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+                let lines =
+                    lines.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
                 self.headers.extend(lines.filter(|line| !line.is_empty()).map(<[u8]>::to_vec));
             }
             None => self.headers.push(value),
@@ -426,7 +447,12 @@ impl Operation {
         let Some(file) = value.strip_prefix(b"@") else { return Ok(text(value)) };
         let read = data::read_file(file).map_err(|_| {
             let name = String::from_utf8_lossy(file);
-            Wrong::Said(format!("Failed to open {name}!\ncurl: option {shown}: error encountered when reading a file"), 26)
+            Wrong::Said(
+                format!(
+                    "Failed to open {name}!\ncurl: option {shown}: error encountered when reading a file"
+                ),
+                26,
+            )
         })?;
         Ok(text(&read).replace(['\r', '\n'], ""))
     }

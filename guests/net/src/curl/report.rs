@@ -115,17 +115,52 @@ enum Value {
 }
 
 const VARIABLES: &[&str] = &[
-    "certs", "content_type", "errormsg", "exitcode", "filename_effective", "ftp_entry_path", "http_code",
-    "http_connect", "http_version", "local_ip", "local_port", "method", "num_certs", "num_connects", "num_headers",
-    "num_redirects", "proxy_ssl_verify_result", "redirect_url", "referer", "remote_ip", "remote_port",
-    "response_code", "scheme", "size_download", "size_header", "size_request", "size_upload", "speed_download",
-    "speed_upload", "ssl_verify_result", "time_appconnect", "time_connect", "time_namelookup", "time_pretransfer",
-    "time_redirect", "time_starttransfer", "time_total", "url", "url_effective", "urlnum",
+    "certs",
+    "content_type",
+    "errormsg",
+    "exitcode",
+    "filename_effective",
+    "ftp_entry_path",
+    "http_code",
+    "http_connect",
+    "http_version",
+    "local_ip",
+    "local_port",
+    "method",
+    "num_certs",
+    "num_connects",
+    "num_headers",
+    "num_redirects",
+    "proxy_ssl_verify_result",
+    "redirect_url",
+    "referer",
+    "remote_ip",
+    "remote_port",
+    "response_code",
+    "scheme",
+    "size_download",
+    "size_header",
+    "size_request",
+    "size_upload",
+    "speed_download",
+    "speed_upload",
+    "ssl_verify_result",
+    "time_appconnect",
+    "time_connect",
+    "time_namelookup",
+    "time_pretransfer",
+    "time_redirect",
+    "time_starttransfer",
+    "time_total",
+    "url",
+    "url_effective",
+    "urlnum",
 ];
 
 fn value(stats: &Stats, name: &str) -> Option<Value> {
     let ip = |address: Option<SocketAddr>| Value::Text(address.map(|address| address.ip().to_string()));
-    let port = |address: Option<SocketAddr>| Value::Number(address.map_or(0, |address| u64::from(address.port())));
+    let port =
+        |address: Option<SocketAddr>| Value::Number(address.map_or(0, |address| u64::from(address.port())));
     Some(match name {
         "certs" => Value::Text(Some(String::new())),
         "content_type" => Value::Text(stats.head.header("Content-Type").map(str::to_owned)),

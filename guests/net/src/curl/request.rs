@@ -50,7 +50,8 @@ impl Request<'_> {
     pub fn is_chunked(&self) -> bool {
         let asked = self.custom("Transfer-Encoding").flatten();
         let asked = asked.is_some_and(|value| value.eq_ignore_ascii_case(b"chunked"));
-        asked || self.upload.is_some_and(|upload| upload.length.is_none()) && !self.overrides("Content-Length")
+        asked
+            || self.upload.is_some_and(|upload| upload.length.is_none()) && !self.overrides("Content-Length")
     }
 
     /// Whether to wait for the server's consent before the body.
@@ -125,20 +126,22 @@ impl Request<'_> {
     }
 
     fn put_custom(&self, put: &mut dyn FnMut(&str, &[u8])) {
+        for (name, value) in self.operation.headers.iter().filter_map(|header| custom(header)) {
+            let secret = name.eq_ignore_ascii_case(b"Authorization") || name.eq_ignore_ascii_case(b"Cookie");
+            let elsewhere = name.eq_ignore_ascii_case(b"Host");
+            // A body that is gone takes its description along.
+            let of_body = name.eq_ignore_ascii_case(b"Content-Length") && self.is_chunked();
+            let Some(value) = value.filter(|_| !elsewhere && !of_body && (self.trusted || !secret)) else {
+                continue;
+            };
+            put(&text(name), value);
+        }
         if self.operation.json {
             for (name, value) in [("Content-Type", "application/json"), ("Accept", "application/json")] {
                 if !self.overrides(name) {
                     put(name, value.as_bytes());
                 }
             }
-        }
-        for (name, value) in self.operation.headers.iter().filter_map(|header| custom(header)) {
-            let secret = name.eq_ignore_ascii_case(b"Authorization") || name.eq_ignore_ascii_case(b"Cookie");
-            let elsewhere = name.eq_ignore_ascii_case(b"Host");
-            // A body that is gone takes its description along.
-            let of_body = name.eq_ignore_ascii_case(b"Content-Length") && self.is_chunked();
-            let Some(value) = value.filter(|_| !elsewhere && !of_body && (self.trusted || !secret)) else { continue };
-            put(&text(name), value);
         }
     }
 
@@ -166,7 +169,9 @@ impl Request<'_> {
             return Some(format!("Bearer {bearer}"));
         }
         let login = match (&self.operation.user, &self.url.user) {
-            (_, Some(user)) => format!("{user}:{}", self.url.password.as_deref().unwrap_or_default()).into_bytes(),
+            (_, Some(user)) => {
+                format!("{user}:{}", self.url.password.as_deref().unwrap_or_default()).into_bytes()
+            }
             (Some(login), None) => login.clone(),
             (None, None) => return None,
         };

@@ -102,7 +102,8 @@ fn run(operation: &Operation, global: &Global, session: &mut Session, number: &m
                 Ok(glob) => glob,
                 Err(wrong) => {
                     let mark = " ".repeat(wrong.position.saturating_sub(1));
-                    let place = format!("{} in URL position {}:\n{given}\n{mark}^", wrong.message, wrong.position);
+                    let place =
+                        format!("{} in URL position {}:\n{given}\n{mark}^", wrong.message, wrong.position);
                     say(global, &Failure::new(3, &place));
                     return Err(3);
                 }
@@ -172,11 +173,14 @@ impl Job<'_> {
             stats.finish();
             stats.file = sink.path.as_deref().map(text);
             let failure = done.err();
-            (stats.code, stats.error) =
-                (failure.as_ref().map_or(0, |failure| failure.code), failure.as_ref().map(|f| f.message.clone()));
+            (stats.code, stats.error) = (
+                failure.as_ref().map_or(0, |failure| failure.code),
+                failure.as_ref().map(|f| f.message.clone()),
+            );
             let reason = self.retry_reason(failure.as_ref(), &stats);
             let pause = self.operation.retry_delay.filter(|delay| *delay > 0).unwrap_or(wait);
-            let in_time = self.operation.retry_max.is_none_or(|max| started.elapsed().as_secs() + pause <= max);
+            let in_time =
+                self.operation.retry_max.is_none_or(|max| started.elapsed().as_secs() + pause <= max);
             match reason.filter(|_| left > 0 && in_time) {
                 Some(reason) => {
                     if let Some(failure) = &failure {
@@ -204,7 +208,9 @@ impl Job<'_> {
     fn retry_reason(&self, failure: Option<&Failure>, stats: &Stats) -> Option<&'static str> {
         let transient = [408, 429, 500, 502, 503, 504].contains(&stats.head.status);
         match failure {
-            Some(failure) if failure.code == 28 || failure.code == 6 => Some("timeout").filter(|_| failure.code == 28).or(Some("(retrying all errors)").filter(|_| self.operation.retry_all)),
+            Some(failure) if failure.code == 28 || failure.code == 6 => Some("timeout")
+                .filter(|_| failure.code == 28)
+                .or(Some("(retrying all errors)").filter(|_| self.operation.retry_all)),
             Some(failure) if failure.refused && self.operation.retry_refused => Some("connection refused"),
             Some(failure) if failure.code == 22 && transient => Some("HTTP error"),
             Some(_) if self.operation.retry_all => Some("(retrying all errors)"),
@@ -221,7 +227,8 @@ impl Job<'_> {
             report::print(self.operation, stats);
             return 0;
         };
-        if let Some(path) = sink.path.as_ref().filter(|_| self.operation.remove_on_error && sink.written > 0) {
+        if let Some(path) = sink.path.as_ref().filter(|_| self.operation.remove_on_error && sink.written > 0)
+        {
             // What is left of it is of no use, but no worse for staying.
             let _ = std::fs::remove_file(toolkit::files::path(path));
         }
@@ -236,7 +243,7 @@ impl Job<'_> {
         let default = operation.default_protocol.as_deref().unwrap_or("http");
         let mut url = Url::parse(self.url, default).map_err(|_| Failure::malformed())?;
         if operation.no_user_in_url && url.user.is_some() {
-            return Err(Failure::new(67, "URL using username and password is not allowed"));
+            return Err(Failure::new(67, "Login denied"));
         }
         if !operation.path_as_is && url.scheme != "file" {
             url.normalize();

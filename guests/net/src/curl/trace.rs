@@ -58,7 +58,8 @@ impl Session {
         let shown = String::from_utf8_lossy(line);
         let shown = shown.trim_end_matches(['\r', '\n']);
         if shown.is_empty() {
-            let framed = head.header("Content-Length").is_some() || head.header("Transfer-Encoding").is_some();
+            let framed =
+                head.header("Content-Length").is_some() || head.header("Transfer-Encoding").is_some();
             let has_body = !(operation.head || head.status / 100 == 1 || [204, 304].contains(&head.status));
             if head.version == 11 && has_body && !framed && !head.lists("Connection", "close") {
                 self.info("no chunk, no close, no size. Assume close to signal end");

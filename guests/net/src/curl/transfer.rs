@@ -164,8 +164,7 @@ impl<'a> Transfer<'a> {
     fn exchange(&mut self, url: &Url, trusted: bool) -> Result<Next, Failure> {
         let mut fresh = false;
         loop {
-            let found =
-                self.session.connection(self.operation, url, self.deadline, self.stats, fresh);
+            let found = self.session.connection(self.operation, url, self.deadline, self.stats, fresh);
             let mut connection = found.map_err(|failure| self.in_time(failure))?;
             self.stats.local = connection.wire.local;
             self.stats.remote = connection.wire.peer;
@@ -199,7 +198,12 @@ impl<'a> Transfer<'a> {
         if failure.code == 28 && over { self.timed_out(None) } else { failure }
     }
 
-    fn ask(&mut self, connection: &mut Connection, url: &Url, trusted: bool) -> Result<(Next, bool), Failure> {
+    fn ask(
+        &mut self,
+        connection: &mut Connection,
+        url: &Url,
+        trusted: bool,
+    ) -> Result<(Next, bool), Failure> {
         let method = self.method();
         let mut upload = self.upload()?;
         let range = match (&self.operation.range, self.resume) {
@@ -248,7 +252,12 @@ impl<'a> Transfer<'a> {
         Ok((next, keep && !refused && !self.operation.http10))
     }
 
-    fn send_body(&mut self, connection: &mut Connection, upload: &mut Upload, chunked: bool) -> Result<(), Failure> {
+    fn send_body(
+        &mut self,
+        connection: &mut Connection,
+        upload: &mut Upload,
+        chunked: bool,
+    ) -> Result<(), Failure> {
         self.meter.up_expected = upload.length.unwrap_or(0);
         let mut buffer = vec![0; 16 * 1024];
         loop {
@@ -271,6 +280,7 @@ impl<'a> Transfer<'a> {
                 Err(error) => return Err(self.failure(error, true)),
             }
             self.stats.size_upload += count as u64;
+            self.stats.size_request += count as u64;
             self.meter.up += count as u64;
             self.session.trace_data('}', count);
             if count == 0 {
@@ -282,7 +292,12 @@ impl<'a> Transfer<'a> {
     }
 
     /// Reads heads until one is not provisional.
-    fn final_head(&mut self, connection: &mut Connection, url: &Url, spent: &mut usize) -> Result<Head, Failure> {
+    fn final_head(
+        &mut self,
+        connection: &mut Connection,
+        url: &Url,
+        spent: &mut usize,
+    ) -> Result<Head, Failure> {
         loop {
             let head = self.read_head(connection, url, spent, true)?;
             if head.status / 100 != 1 {
@@ -390,7 +405,8 @@ impl<'a> Transfer<'a> {
 
     /// Whether a response is older than what was asked for.
     fn is_old(&self, head: &Head) -> bool {
-        let Some((newer, moment)) = self.operation.time_cond.filter(|_| self.operation.range.is_none()) else {
+        let Some((newer, moment)) = self.operation.time_cond.filter(|_| self.operation.range.is_none())
+        else {
             return false;
         };
         let modified = head.header("Last-Modified").and_then(date::parse);
@@ -416,7 +432,9 @@ impl<'a> Transfer<'a> {
     }
 
     fn name_by_header(&mut self, head: &Head) -> Result<(), Failure> {
-        let Some(name) = head.header("Content-Disposition").and_then(super::disposition_name) else { return Ok(()) };
+        let Some(name) = head.header("Content-Disposition").and_then(super::disposition_name) else {
+            return Ok(());
+        };
         let path = self.session.in_output_dir(self.operation, name.as_bytes());
         if wardian_abi::stat(wardian_abi::Dir::CWD, &path, false).is_ok() && !self.operation.no_clobber {
             return Err(Failure::new(23, "Failed writing header"));
@@ -436,7 +454,8 @@ impl<'a> Transfer<'a> {
             let count = body.next(&mut connection.wire).map_err(|error| self.failure(error, false))?;
             self.session.trace_data('{', count);
             if count == 0 {
-                return Ok(true);
+                // What comes after a response's end belongs to no request.
+                return Ok(connection.wire.buffered().is_empty());
             }
             connection.wire.consume(count);
         }
@@ -469,13 +488,17 @@ impl<'a> Transfer<'a> {
         if !body.trailers.is_empty() && self.operation.include {
             self.sink.write(&body.trailers)?;
         }
-        Ok(!body.ends_connection())
+        Ok(!body.ends_connection() && connection.wire.buffered().is_empty())
     }
 
     /// Reads on, no longer than the slowest speed allows.
     fn next_piece(&mut self, connection: &mut Connection, body: &mut Body) -> Result<usize, Failure> {
         loop {
-            let limit = self.operation.speed_limit.or(self.operation.speed_time.map(|_| 1)).filter(|limit| *limit > 0);
+            let limit = self
+                .operation
+                .speed_limit
+                .or(self.operation.speed_time.map(|_| 1))
+                .filter(|limit| *limit > 0);
             let Some(limit) = limit else {
                 return body.next(&mut connection.wire).map_err(|error| self.failure(error, false));
             };
@@ -505,7 +528,8 @@ impl<'a> Transfer<'a> {
     fn limit_rate(&self, bytes: u64) {
         let Some(rate) = self.operation.limit_rate else { return };
         let due = Duration::from_secs_f64((bytes as f64 / rate as f64).min(86_400.0));
-        let due = self.deadline.map_or(due, |deadline| due.min(deadline.saturating_duration_since(self.started)));
+        let due =
+            self.deadline.map_or(due, |deadline| due.min(deadline.saturating_duration_since(self.started)));
         crate::http::wire::pause(due.saturating_sub(self.started.elapsed()));
     }
 
@@ -513,7 +537,10 @@ impl<'a> Transfer<'a> {
         let spent = self.started.elapsed().as_millis();
         let got = self.stats.size_download;
         let of = expected.map(|expected| format!(" out of {expected}")).unwrap_or_default();
-        Failure::new(28, &format!("Operation timed out after {spent} milliseconds with {got}{of} bytes received"))
+        Failure::new(
+            28,
+            &format!("Operation timed out after {spent} milliseconds with {got}{of} bytes received"),
+        )
     }
 
     /// Says what an error means. One before any byte of a response may be due to a connection that was kept too long.

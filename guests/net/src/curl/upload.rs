@@ -60,7 +60,8 @@ impl Upload {
         while let Some(piece) = self.pieces.get_mut(self.at) {
             let count = match piece {
                 Piece::Text(text) => {
-                    let rest = usize::try_from(self.sent).ok().and_then(|sent| text.get(sent..)).unwrap_or_default();
+                    let rest =
+                        usize::try_from(self.sent).ok().and_then(|sent| text.get(sent..)).unwrap_or_default();
                     let count = rest.len().min(buffer.len());
                     buffer[..count].copy_from_slice(&rest[..count]);
                     count

@@ -22,7 +22,9 @@ pub fn encode(bytes: &[u8]) -> String {
 mod tests {
     #[test]
     fn padding_is_as_the_standard_has_it() {
-        for (plain, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("user:pass", "dXNlcjpwYXNz")] {
+        for (plain, text) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("user:pass", "dXNlcjpwYXNz")]
+        {
             assert_eq!(super::encode(plain.as_bytes()), text);
         }
     }

@@ -51,19 +51,23 @@ impl Jar {
         }
     }
 
-    /// Returns the value of the `Cookie` header for a URL, if there is any.
-    pub fn header(&self, url: &Url) -> Option<String> {
+    /// Returns the value of the `Cookie` header for a URL, if there is any. As curl has it, this machine is as safe as
+    /// TLS and newer cookies come first; wget sees neither so.
+    pub fn header(&self, url: &Url, as_curl: bool) -> Option<String> {
         let now = date::now();
         let mut fitting: Vec<&Cookie> = self
             .cookies
             .iter()
             .filter(|cookie| {
                 (cookie.expires == 0 || cookie.expires > now)
-                    && (!cookie.secure || url.scheme == "https" || is_local(&url.host))
+                    && (!cookie.secure || url.scheme == "https" || as_curl && is_local(&url.host))
                     && domain_fits(cookie, &url.host)
                     && path_fits(&cookie.path, &url.path)
             })
             .collect();
+        if as_curl {
+            fitting.reverse();
+        }
         // The longest path first, then the longest domain, then the longest name, as curl has them.
         fitting.sort_by_key(|cookie| {
             std::cmp::Reverse((cookie.path.len(), cookie.domain.len(), cookie.name.len()))
@@ -126,7 +130,9 @@ fn path_fits(cookie: &str, path: &str) -> bool {
 }
 
 fn parse(header: &str, url: &Url) -> Option<Cookie> {
-    if header.len() > LONGEST * 2 || header.contains(|letter: char| letter.is_ascii_control() && letter != '\t') {
+    if header.len() > LONGEST * 2
+        || header.contains(|letter: char| letter.is_ascii_control() && letter != '\t')
+    {
         return None;
     }
     let mut parts = header.split(';').map(|part| {
@@ -197,7 +203,9 @@ fn parse_line(line: &str) -> Option<Cookie> {
     };
     let fields: Vec<&str> = line.trim_end_matches(['\r', '\n']).split('\t').collect();
     let (domain, tail, path, secure, expires, name, value) = match fields[..] {
-        [domain, tail, path, secure, expires, name, value] => (domain, tail, path, secure, expires, name, value),
+        [domain, tail, path, secure, expires, name, value] => {
+            (domain, tail, path, secure, expires, name, value)
+        }
         [domain, tail, path, secure, expires, name] => (domain, tail, path, secure, expires, name, ""),
         _ => return None,
     };

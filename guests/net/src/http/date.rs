@@ -12,7 +12,8 @@ pub fn parse(text: &str) -> Option<i64> {
     for word in text.split([' ', ',', '-', '\t']).filter(|word| !word.is_empty()) {
         let lower = word.to_ascii_lowercase();
         if word.contains(':') {
-            let mut fields = word.split(':').map(|field| field.parse::<i64>().ok().filter(|n| (0..=60).contains(n)));
+            let mut fields =
+                word.split(':').map(|field| field.parse::<i64>().ok().filter(|n| (0..=60).contains(n)));
             civil.hour = fields.next()??;
             civil.minute = fields.next()??;
             civil.second = fields.next().unwrap_or(Some(0))?;

@@ -26,7 +26,10 @@ impl Head {
 
     /// Returns the values of all headers of a name.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.headers.iter().filter(move |(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .filter(move |(key, _)| key.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 
     /// Whether a header with a list has a word in it.
@@ -36,7 +39,11 @@ impl Head {
 
     /// Whether the connection can be used for another request.
     pub fn keeps_alive(&self) -> bool {
-        if self.version == 10 { self.lists("Connection", "keep-alive") } else { !self.lists("Connection", "close") }
+        if self.version == 10 {
+            self.lists("Connection", "keep-alive")
+        } else {
+            !self.lists("Connection", "close")
+        }
     }
 }
 
@@ -65,7 +72,11 @@ pub fn read(wire: &mut Wire, spent: &mut usize, mut each: impl FnMut(&Head, &[u8
         }
         if !wire.read_line(&mut line, LONGEST_LINE)? {
             // Headers that just end are those that came; a response cut within a line ends with the connection.
-            return if line.is_empty() { Ok(head) } else { Err(Error::Receive(wardian_abi::Errno::CONNRESET)) };
+            return if line.is_empty() {
+                Ok(head)
+            } else {
+                Err(Error::Receive(wardian_abi::Errno::CONNRESET))
+            };
         }
         take_header(&line, &mut head);
     }

@@ -31,7 +31,12 @@ pub enum Refused {
 }
 
 /// Asks for TLS and reads the answer.
-pub fn start(wire: &mut Wire, server_name: &str, verify: bool, alpn: bool) -> std::result::Result<(), Refused> {
+pub fn start(
+    wire: &mut Wire,
+    server_name: &str,
+    verify: bool,
+    alpn: bool,
+) -> std::result::Result<(), Refused> {
     let mut text = format!("server-name {server_name}\n");
     if !verify {
         text += "verify no\n";

@@ -21,7 +21,8 @@ pub struct Malformed;
 impl Url {
     /// Reads a URL; one without a scheme has the given one.
     pub fn parse(text: &str, default_scheme: &str) -> Result<Url, Malformed> {
-        if text.is_empty() || text.bytes().any(|byte| byte <= b' ' || byte == 0x7f) || text.len() > 8_000_000 {
+        if text.is_empty() || text.bytes().any(|byte| byte <= b' ' || byte == 0x7f) || text.len() > 8_000_000
+        {
             return Err(Malformed);
         }
         let text = text.split('#').next().unwrap_or_default();
@@ -67,7 +68,15 @@ impl Url {
         };
         let path = path.split('?').next().unwrap_or_default().to_owned();
         let none = String::new;
-        Ok(Url { scheme: "file".to_owned(), user: None, password: None, host: none(), port: None, path, query: None })
+        Ok(Url {
+            scheme: "file".to_owned(),
+            user: None,
+            password: None,
+            host: none(),
+            port: None,
+            path,
+            query: None,
+        })
     }
 
     /// Returns the port to connect to.
@@ -110,7 +119,8 @@ impl Url {
 
     /// Returns where a link on this page leads.
     pub fn join(&self, link: &str) -> Result<Url, Malformed> {
-        let link = encode_blanks(link.trim_matches(|letter: char| letter.is_ascii_control() || letter == ' '));
+        let link =
+            encode_blanks(link.trim_matches(|letter: char| letter.is_ascii_control() || letter == ' '));
         let link = link.split('#').next().unwrap_or_default();
         if let Some((scheme, rest)) = link.split_once(':')
             && is_scheme(scheme)
@@ -120,7 +130,15 @@ impl Url {
                 let none = String::new;
                 let scheme = scheme.to_ascii_lowercase();
                 let path = rest.to_owned();
-                return Ok(Url { scheme, user: None, password: None, host: none(), port: None, path, query: None });
+                return Ok(Url {
+                    scheme,
+                    user: None,
+                    password: None,
+                    host: none(),
+                    port: None,
+                    path,
+                    query: None,
+                });
             }
             let mut url = Url::parse(link, "http")?;
             url.normalize();
@@ -239,7 +257,9 @@ pub fn encode(bytes: &[u8]) -> String {
     let mut text = String::new();
     for &byte in bytes {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => text.push(char::from(byte)),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                text.push(char::from(byte))
+            }
             _ => text += &format!("%{byte:02X}"),
         }
     }
@@ -321,7 +341,10 @@ mod tests {
     #[test]
     fn nothing_that_can_be_written_is_a_panic() {
         let base = Url::parse("http://h/", "http").expect("a URL");
-        let words = ["http", ":", "/", "//", "@", "[", "]", "%", "%é", "é", "..", ".", "?", "#", "0x", "1", "99999", ""];
+        let words = [
+            "http", ":", "/", "//", "@", "[", "]", "%", "%é", "é", "..", ".", "?", "#", "0x", "1", "99999",
+            "",
+        ];
         let mut seed = 1_u64;
         for _ in 0..20_000 {
             let mut text = String::new();

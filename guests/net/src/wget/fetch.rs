@@ -83,7 +83,7 @@ impl<'a> Session<'a> {
             }
             Err(error) => {
                 let errno = abi::Errno::from(error);
-                self.log.always(&format!("{}: {errno}\n", String::from_utf8_lossy(name)));
+                self.log.raw(&format!("{}: {errno}\n", String::from_utf8_lossy(name)));
                 false
             }
         }
@@ -94,7 +94,8 @@ impl<'a> Session<'a> {
         let Ok(url) = start.join("/robots.txt") else { return Rules::default() };
         let quiet = Options { recursive: false, output: None, spider: false, ..self.options.clone() };
         let prefix = toolkit::files::join(b"/tmp", format!("wget-robots-{}", abi::getpid()).as_bytes());
-        let options = Options { prefix: prefix.clone(), force_directories: false, requisites: false, ..quiet };
+        let options =
+            Options { prefix: prefix.clone(), force_directories: false, requisites: false, ..quiet };
         let mut session = Session::new(&options, self.log);
         session.kept = self.kept.take();
         let fetched = session.fetch(&url, None);
@@ -193,10 +194,12 @@ impl<'a> Session<'a> {
         self.log.verbose("HTTP request sent, awaiting response... ");
         let sent = wire.send(&bytes).and_then(|()| self.send_body(&mut wire, request));
         let mut spent = 0;
-        let read = sent.and_then(|()| loop {
-            let head = head::read(&mut wire, &mut spent, |_, _| {})?;
-            if head.status / 100 != 1 {
-                break Ok(head);
+        let read = sent.and_then(|()| {
+            loop {
+                let head = head::read(&mut wire, &mut spent, |_, _| {})?;
+                if head.status / 100 != 1 {
+                    break Ok(head);
+                }
             }
         });
         let head = match read {
@@ -236,7 +239,9 @@ impl<'a> Session<'a> {
             self.log.verbose(&format!("Resolving {0} ({0})... ", url.host));
         }
         let mut addresses = wire::addresses(&url.host);
-        addresses.retain(|address| !(self.options.ipv4 && address.is_ipv6() || self.options.ipv6 && address.is_ipv4()));
+        addresses.retain(|address| {
+            !(self.options.ipv4 && address.is_ipv6() || self.options.ipv6 && address.is_ipv4())
+        });
         if addresses.is_empty() {
             self.log.verbose("failed: Name or service not known.\n");
             self.log.always(&format!("wget: unable to resolve host address ‘{}’\n", url.host));
@@ -307,7 +312,12 @@ impl<'a> Session<'a> {
         abi::stat(abi::Dir::CWD, &path, true).map_or(0, |stat| stat.size)
     }
 
-    fn request(&mut self, request: &Request<'_>, logged_in: bool, resume: u64) -> Result<(String, Vec<u8>), End> {
+    fn request(
+        &mut self,
+        request: &Request<'_>,
+        logged_in: bool,
+        resume: u64,
+    ) -> Result<(String, Vec<u8>), End> {
         let (url, options) = (request.url, self.options);
         let own = match (request.body.is_some(), options.spider) {
             (true, _) => "POST",
@@ -321,6 +331,10 @@ impl<'a> Session<'a> {
         if let Some(referer) = options.referer.as_deref().or(request.referer.map(str::as_bytes)) {
             put("Referer", referer);
         }
+        if options.no_cache {
+            put("Cache-Control", b"no-cache");
+            put("Pragma", b"no-cache");
+        }
         if resume > 0 {
             put("Range", format!("bytes={resume}-").as_bytes());
         }
@@ -331,16 +345,13 @@ impl<'a> Session<'a> {
         }
         put("Accept", b"*/*");
         put("Accept-Encoding", b"identity");
-        if options.no_cache {
-            put("Cache-Control", b"no-cache");
-            put("Pragma", b"no-cache");
-        }
-        let login = options.auth_at_once || logged_in || self.challenged.as_deref() == Some(url.authority().as_str());
+        let login =
+            options.auth_at_once || logged_in || self.challenged.as_deref() == Some(url.authority().as_str());
         if let Some(login) = self.login(url).filter(|_| login) {
             put("Authorization", format!("Basic {}", base64::encode(login.as_bytes())).as_bytes());
         }
         put("Connection", if options.no_keep_alive { b"Close" } else { b"Keep-Alive" });
-        if let Some(cookies) = self.jar.header(url).filter(|_| !options.no_cookies) {
+        if let Some(cookies) = self.jar.header(url, false).filter(|_| !options.no_cookies) {
             put("Cookie", cookies.as_bytes());
         }
         if let Some(length) = self.body_length(request)? {
@@ -349,14 +360,15 @@ impl<'a> Session<'a> {
         }
         for header in &options.headers {
             let at = header.iter().position(|&byte| byte == b':').unwrap_or(header.len());
-            let (name, value) = (String::from_utf8_lossy(&header[..at]), header.get(at + 1..).unwrap_or_default());
+            let (name, value) =
+                (String::from_utf8_lossy(&header[..at]), header.get(at + 1..).unwrap_or_default());
             match headers.iter_mut().find(|(key, _)| key.eq_ignore_ascii_case(&name)) {
                 Some((_, old)) => *old = value.trim_ascii().to_vec(),
                 None => headers.push((name.into_owned(), value.trim_ascii().to_vec())),
             }
         }
-        // A login goes last, as wget has it.
-        headers.sort_by_key(|(name, _)| name == "Authorization");
+        // A login that a server asked for goes last, as wget has it.
+        headers.sort_by_key(|(name, _)| name == "Authorization" && !options.auth_at_once);
         let mut bytes = format!("{method} {} HTTP/1.1\r\n", url.target()).into_bytes();
         for (name, value) in headers {
             bytes.extend_from_slice(format!("{name}: ").as_bytes());
@@ -381,7 +393,8 @@ impl<'a> Session<'a> {
                 Ok(metadata) => Ok(Some(metadata.len())),
                 Err(error) => {
                     let name = String::from_utf8_lossy(file);
-                    self.log.always(&format!("BODY data file ‘{name}’ missing: {}\n", abi::Errno::from(error)));
+                    self.log
+                        .always(&format!("BODY data file ‘{name}’ missing: {}\n", abi::Errno::from(error)));
                     Err(End::Failed(code::FILE))
                 }
             },
@@ -444,7 +457,8 @@ impl<'a> Session<'a> {
                 return End::Failed(code::PROTOCOL);
             }
         };
-        let location = head.header("Location").filter(|_| [300, 301, 302, 303, 307, 308].contains(&head.status));
+        let location =
+            head.header("Location").filter(|_| [300, 301, 302, 303, 307, 308].contains(&head.status));
         if let Some(location) = location {
             let next = url.join(location).ok().filter(|url| ["http", "https"].contains(&url.scheme.as_str()));
             let Some(next) = next else {
@@ -465,8 +479,8 @@ impl<'a> Session<'a> {
         if self.options.spider {
             return self.spider(url, head);
         }
-        let complete = resume > 0
-            && (head.status == 416 || head.status == 200 && framing == Framing::Length(resume));
+        let complete =
+            resume > 0 && (head.status == 416 || head.status == 200 && framing == Framing::Length(resume));
         if complete {
             self.log.verbose("\n    The file is already fully retrieved; nothing to do.\n\n");
             return End::Done(Fetched { code: 0, url: url.clone(), file: None, is_page: false });
@@ -518,7 +532,8 @@ impl<'a> Session<'a> {
 
     /// Reads a body that nobody wants, if it is short; else the connection goes with it.
     fn skip(&mut self, mut wire: Wire, key: &str, head: &Head, framing: Framing) {
-        let short = !matches!(framing, Framing::Close) && !matches!(framing, Framing::Length(length) if length > 65_536);
+        let short = !matches!(framing, Framing::Close)
+            && !matches!(framing, Framing::Length(length) if length > 65_536);
         let mut body = Body::new(framing);
         let mut left = 65_536_usize;
         while short && head.keeps_alive() && left > 0 {
@@ -592,7 +607,8 @@ impl<'a> Session<'a> {
         }
         self.files += 1;
         self.bytes += got;
-        let sizes = total.map_or(format!("[{}]", offset + got), |total| format!("[{}/{total}]", offset + got));
+        let sizes =
+            total.map_or(format!("[{}]", offset + got), |total| format!("[{}/{total}]", offset + got));
         match &path {
             None => self.log.verbose(&format!("{} ({speed}) - written to stdout {sizes}\n\n", log::now())),
             Some(_) => self.log.verbose(&format!("{} ({speed}) - ‘{shown}’ saved {sizes}\n\n", log::now())),
@@ -619,7 +635,12 @@ impl<'a> Session<'a> {
     }
 
     /// Opens what a document is written to.
-    fn target(&self, url: &Url, given: Option<&str>, offset: u64) -> Result<(Option<Vec<u8>>, Out), (String, abi::Errno)> {
+    fn target(
+        &self,
+        url: &Url,
+        given: Option<&str>,
+        offset: u64,
+    ) -> Result<(Option<Vec<u8>>, Out), (String, abi::Errno)> {
         if let Some(name) = &self.options.output {
             return match &self.output {
                 Some(file) => {
@@ -649,10 +670,12 @@ impl<'a> Session<'a> {
     }
 
     fn set_time(&self, path: &[u8], head: &Head) {
-        let moment = head.header("Last-Modified").and_then(date::parse).filter(|_| !self.options.no_timestamps);
+        let moment =
+            head.header("Last-Modified").and_then(date::parse).filter(|_| !self.options.no_timestamps);
         if let Some(moment) = moment {
             // The content is there; a time that cannot be set is no failure.
-            let _ = abi::set_times(abi::Dir::CWD, path, true, None, Some(moment.saturating_mul(1_000_000_000)));
+            let _ =
+                abi::set_times(abi::Dir::CWD, path, true, None, Some(moment.saturating_mul(1_000_000_000)));
         }
     }
 }

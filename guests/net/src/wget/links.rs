@@ -5,9 +5,23 @@ const MOST: usize = 10_000;
 
 /// Tags and the attributes that hold links.
 const LINKS: &[(&str, &str)] = &[
-    ("a", "href"), ("applet", "code"), ("area", "href"), ("audio", "src"), ("base", "href"), ("body", "background"),
-    ("embed", "src"), ("frame", "src"), ("iframe", "src"), ("img", "src"), ("input", "src"), ("link", "href"),
-    ("object", "data"), ("script", "src"), ("source", "src"), ("td", "background"), ("video", "src"),
+    ("a", "href"),
+    ("applet", "code"),
+    ("area", "href"),
+    ("audio", "src"),
+    ("base", "href"),
+    ("body", "background"),
+    ("embed", "src"),
+    ("frame", "src"),
+    ("iframe", "src"),
+    ("img", "src"),
+    ("input", "src"),
+    ("link", "href"),
+    ("object", "data"),
+    ("script", "src"),
+    ("source", "src"),
+    ("td", "background"),
+    ("video", "src"),
 ];
 
 /// A link as it is written, and whether the page needs it to be shown.
@@ -45,7 +59,8 @@ pub fn find(page: &str) -> Vec<Link> {
 /// Takes an attribute off the front of a tag's inside; `None` at its end.
 fn attribute(text: &str) -> Option<(String, &str, &str)> {
     let text = text.trim_start_matches(|letter: char| letter.is_whitespace() || letter == '/');
-    let end = text.find(|letter: char| letter.is_whitespace() || "=></".contains(letter)).unwrap_or(text.len());
+    let end =
+        text.find(|letter: char| letter.is_whitespace() || "=></".contains(letter)).unwrap_or(text.len());
     if end == 0 {
         return None;
     }
@@ -65,7 +80,11 @@ fn attribute(text: &str) -> Option<(String, &str, &str)> {
 }
 
 fn unescape(text: &str) -> String {
-    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&#39;", "'").replace("&amp;", "&")
+    text.replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&quot;", "\"")
+        .replace("&#39;", "'")
+        .replace("&amp;", "&")
 }
 
 #[cfg(test)]

@@ -52,7 +52,8 @@ impl Log {
 
     pub fn progress(&self, start: u64, total: Option<u64>) -> Dots<'_> {
         let shown = self.talk == Talk::Much || self.show_progress;
-        let mut dots = Dots { log: self, shown, total, at: start - start % ROW, begun: Instant::now(), count: 0 };
+        let mut dots =
+            Dots { log: self, shown, total, at: start - start % ROW, begun: Instant::now(), count: 0 };
         if shown && start > 0 {
             self.raw(&format!("\n{:6}K", dots.at / 1024));
         }
@@ -79,7 +80,13 @@ pub fn speed(bytes: u64, seconds: f64) -> String {
         rate if rate < 1024.0 * 1024.0 * 1024.0 => (rate / 1024.0 / 1024.0, "MB/s"),
         rate => (rate / 1024.0 / 1024.0 / 1024.0, "GB/s"),
     };
-    let digits = if value >= 99.95 { 0 } else if value >= 9.995 { 1 } else { 2 };
+    let digits = if value >= 99.95 {
+        0
+    } else if value >= 9.995 {
+        1
+    } else {
+        2
+    };
     format!("{value:.digits$} {unit}")
 }
 

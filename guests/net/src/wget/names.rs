@@ -6,7 +6,8 @@ use crate::http::url::{Url, decode};
 /// Returns the path of a URL's file, below the prefix.
 pub fn path_for(url: &Url, options: &Options, given: Option<&str>) -> Vec<u8> {
     let mut parts: Vec<String> = Vec::new();
-    let tree = (options.recursive || options.requisites || options.force_directories) && !options.no_directories;
+    let tree =
+        (options.recursive || options.requisites || options.force_directories) && !options.no_directories;
     if tree {
         if !options.no_host_directories {
             let standard = if url.scheme == "https" { 443 } else { 80 };

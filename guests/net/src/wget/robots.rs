@@ -31,6 +31,9 @@ impl Rules {
     }
 
     pub fn allow(&self, path: &str) -> bool {
-        self.denied.iter().find(|(_, prefix)| path.starts_with(prefix.as_str())).is_none_or(|(allowed, _)| *allowed)
+        self.denied
+            .iter()
+            .find(|(_, prefix)| path.starts_with(prefix.as_str()))
+            .is_none_or(|(allowed, _)| *allowed)
     }
 }

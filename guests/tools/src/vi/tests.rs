@@ -54,7 +54,7 @@ fn operators_take_motions_counts_and_things() {
     becomes("abc def\n", "$x", "abc de\n");
     becomes("abc def\n", "fcdT ", "abc def\n");
     becomes("abc,def\n", "dt,", ",def\n");
-    becomes("a(b)c\n", "fbd%", "a(\n");
+    becomes("a(b)c\n", "fbd%", "a)c\n");
     becomes("word\n", "gUiw", "WORD\n");
     becomes("last\nnext\n", "dw", "\nnext\n");
 }

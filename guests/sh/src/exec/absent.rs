@@ -49,7 +49,7 @@ const ABSENT: [(&str, &str); 18] = [
          insmod dmesg sysctl",
         "file systems and the kernel cannot be changed from inside; the host mounts directories",
     ),
-    ("vim vi nvim emacs ed ex pico micro code", "edit files with nano, or change them with sed -i or patch"),
+    ("vim nvim emacs pico micro code", "edit files with vi or nano, or change them with ed, sed -i or patch"),
     ("tmux screen byobu zellij", "there is one terminal; start a process in the background with &"),
     ("man info apropos whatis tldr", "run COMMAND --help, or help NAME for what the shell has built in"),
     (

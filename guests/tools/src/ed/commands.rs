@@ -473,9 +473,7 @@ impl Editor {
 
     /// Options of ex: what scripts set first, and what changes nothing here.
     fn settings(&mut self, line: &mut Line<'_>) -> Result<(), Wrong> {
-        let text = String::from_utf8_lossy(line.rest).into_owned();
-        line.rest = b"";
-        const HARMLESS: [&str; 14] = [
+        const HARMLESS: [&str; 13] = [
             "nu",
             "number",
             "nonu",
@@ -489,9 +487,10 @@ impl Editor {
             "ai",
             "autoindent",
             "showmode",
-            "nomagic",
         ];
-        match text.split_whitespace().find(|word| !HARMLESS[..13].contains(word)) {
+        let text = String::from_utf8_lossy(line.rest).into_owned();
+        line.rest = b"";
+        match text.split_whitespace().find(|word| !HARMLESS.contains(word)) {
             None => Ok(()),
             Some(word) => Err(format!("Unknown option: {word}")),
         }

@@ -107,7 +107,6 @@ pub struct Editor {
     input: Option<Records>,
     /// The lines of a command list that are still to be run, inside `g`.
     list: Option<VecDeque<Vec<u8>>>,
-    /// How many commands of a list ran: so that one that adds lines to itself ends.
     pattern: Option<Rc<Regex>>,
     substitution: Option<Substitution>,
     undo: Option<Snapshot>,

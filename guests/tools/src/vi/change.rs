@@ -343,7 +343,7 @@ impl<K: Keys> Vi<K> {
             let lines: Vec<Vec<u8>> =
                 register.text.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
             let row = here.row + usize::from(behind);
-            self.text.replace_lines(row, 0, lines.repeat(times));
+            self.text.replace_lines(row, 0, std::iter::repeat_n(lines, times).flatten().collect());
             self.text.go(self.first_of(row));
             return;
         }

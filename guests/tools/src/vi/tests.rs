@@ -50,11 +50,11 @@ fn operators_take_motions_counts_and_things() {
     becomes("a\nb\nc\nd\n", "2dd", "c\nd\n");
     becomes("a\nb\nc\nd\n", "dG", "");
     becomes("a\nb\nc\nd\n", "jdj", "a\nd\n");
-    becomes("abc def\n", "d$", "\n");
+    becomes("abc def\nx\n", "d$", "\nx\n");
     becomes("abc def\n", "$x", "abc de\n");
     becomes("abc def\n", "fcdT ", "abc def\n");
     becomes("abc,def\n", "dt,", ",def\n");
-    becomes("a(b)c\n", "fbd%", "a(\n");
+    becomes("a(b)c\n", "fbd%", "a)c\n");
     becomes("word\n", "gUiw", "WORD\n");
     becomes("last\nnext\n", "dw", "\nnext\n");
 }

@@ -92,6 +92,7 @@ class Result(unittest.TestResult):
 
     def startTest(self, test):
         self.report("begin", name_of(test))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
         signal.signal(signal.SIGALRM, too_long)
         signal.alarm(SECONDS)
         super().startTest(test)

@@ -1,6 +1,7 @@
 """Code in a sandbox's own interpreter."""
 
 import asyncio
+from typing import List
 
 import pytest
 
@@ -51,7 +52,8 @@ CODE = "import sys\nprint('out')\nprint('err', file=sys.stderr)\nprint('again')\
 
 
 def test_output_arrives_while_code_runs(sandbox: Sandbox) -> None:
-    heard, out = [], []
+    heard: List[str] = []
+    out: List[str] = []
     result = sandbox.python(CODE, on_stdout=heard.append, on_stderr=heard.append)
     assert "".join(heard) == "out\nerr\nagain\n" == result.output
     assert (result.stdout, result.stderr, str(result.value)) == ("out\nagain\n", "err\n", "42")
@@ -71,7 +73,7 @@ def test_a_listener_that_raises_ends_the_call(sandbox: Sandbox) -> None:
 
 def test_listeners_of_code_may_be_async() -> None:
     async def calls() -> None:
-        heard = []
+        heard: List[str] = []
 
         async def listener(text: str) -> None:
             await asyncio.sleep(0)

@@ -8,6 +8,7 @@ mod kill;
 mod language;
 mod peer;
 mod processes;
+mod python;
 mod sandbox;
 mod shell;
 mod start;
@@ -26,6 +27,7 @@ fn main() -> Result<()> {
     }
     let table = match suite.as_deref() {
         None | Some("core") => runtime.block_on(core())?,
+        Some("python") => runtime.block_on(python::measure())?,
         Some("fair") => runtime.block_on(fair())?,
         Some("shell") => runtime.block_on(language::measure())?,
         Some("sandbox") => runtime.block_on(sandbox::measure())?,

@@ -9,6 +9,7 @@ const SUITES: &[(&str, &str, &str)] = &[
     ("core", "bench/results/core.md", "target/release/wardian-bench"),
     ("shell", "bench/results/shell.md", "target/release/wardian-bench shell"),
     ("sandbox", "bench/results/sandbox.md", "target/release/wardian-bench sandbox"),
+    ("python", "bench/results/python.md", "target/release/wardian-bench python"),
     ("userland", "bench/results/userland.md", "target/release/wardian-bench userland"),
     ("tools", "bench/results/tools.md", "cargo bench --quiet --profile release --workspace --bench tools"),
     ("vfs", "bench/results/vfs.txt", "cargo bench --quiet --profile release --workspace --bench files"),
@@ -17,6 +18,12 @@ const SUITES: &[(&str, &str, &str)] = &[
 /// Other shells to compare with have a workspace and a directory of their own: nothing else waits for them to be built.
 const PEERS: &str =
     "cargo build --release --quiet --manifest-path bench/peers/Cargo.toml --target-dir target/peers";
+
+/// Other Pythons are installed where they can be; without them, their columns are empty.
+const PYTHON_PEERS: &[&str] = &[
+    "python3.13 -m venv target/peers/python",
+    "target/peers/python/bin/python3 -m pip install --quiet pyeryx pydantic-monty",
+];
 
 /// Runs all suites, or those named.
 pub fn main(arguments: &[String]) -> Result<()> {
@@ -30,6 +37,13 @@ pub fn main(arguments: &[String]) -> Result<()> {
         if arguments.is_empty() || arguments.iter().any(|wanted| wanted == name) {
             if matches!(*name, "shell" | "sandbox") {
                 crate::step(PEERS, &[])?;
+            }
+            if *name == "python" && !crate::root().join("target/peers/python/bin/python3").exists() {
+                for line in PYTHON_PEERS {
+                    if let Err(error) = crate::step(line, &[]) {
+                        println!("{line}: {error:#}");
+                    }
+                }
             }
             measure(file, line)?;
         }

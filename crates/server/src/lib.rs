@@ -139,6 +139,7 @@ impl Default for Options {
             state_dir: None,
             state_bytes: 16 << 30,
             max_sandboxes: 4096,
+            network: ClientNetwork::Public,
             max_clients: admission::clients(),
         }
     }

@@ -19,7 +19,9 @@ pub(crate) struct Traffic(AtomicUsize);
 
 /// The descriptors of one message.
 pub(crate) struct Rights {
-    files: Vec<Arc<OpenFile>>,
+    /// Gives them up. Behind a trait object, since an open file can be a socket that holds others.
+    files: Option<Box<dyn FnOnce() -> Vec<Arc<OpenFile>> + Send + Sync>>,
+    count: usize,
     traffic: Arc<Traffic>,
 }
 
@@ -31,20 +33,22 @@ impl Rights {
             now.checked_add(count).filter(|&sum| sum <= ON_THE_WAY)
         });
         match counted {
-            Ok(_) => Ok(Rights { files, traffic: traffic.clone() }),
+            Ok(_) => {
+                let files: Box<dyn FnOnce() -> Vec<Arc<OpenFile>> + Send + Sync> = Box::new(move || files);
+                Ok(Rights { files: Some(files), count, traffic: traffic.clone() })
+            }
             Err(_) => Err(Errno::ENOBUFS),
         }
     }
 
     /// Receives them.
     pub(crate) fn take(mut self) -> Vec<Arc<OpenFile>> {
-        self.traffic.0.fetch_sub(self.files.len(), Ordering::SeqCst);
-        std::mem::take(&mut self.files)
+        self.files.take().map(|files| files()).unwrap_or_default()
     }
 }
 
 impl Drop for Rights {
     fn drop(&mut self) {
-        self.traffic.0.fetch_sub(self.files.len(), Ordering::SeqCst);
+        self.traffic.0.fetch_sub(self.count, Ordering::SeqCst);
     }
 }

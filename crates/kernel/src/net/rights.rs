@@ -1,6 +1,5 @@
 //! Descriptors on their way through a Unix socket.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -20,9 +19,8 @@ pub(crate) struct Traffic(AtomicUsize);
 
 /// The descriptors of one message.
 pub(crate) struct Rights {
-    /// A `Vec<Arc<OpenFile>>`, whose type is hidden: a file can be a socket, so its type would contain itself, and compilers
-    /// of programs that move a sandbox between threads would give up before they have found that it can be moved.
-    files: Box<dyn Any + Send + Sync>,
+    /// Gives them up. Behind a trait object, since an open file can be a socket that holds others.
+    files: Option<Box<dyn FnOnce() -> Vec<Arc<OpenFile>> + Send + Sync>>,
     count: usize,
     traffic: Arc<Traffic>,
 }
@@ -35,15 +33,17 @@ impl Rights {
             now.checked_add(count).filter(|&sum| sum <= ON_THE_WAY)
         });
         match counted {
-            Ok(_) => Ok(Rights { files: Box::new(files), count, traffic: traffic.clone() }),
+            Ok(_) => {
+                let files: Box<dyn FnOnce() -> Vec<Arc<OpenFile>> + Send + Sync> = Box::new(move || files);
+                Ok(Rights { files: Some(files), count, traffic: traffic.clone() })
+            }
             Err(_) => Err(Errno::ENOBUFS),
         }
     }
 
     /// Receives them.
     pub(crate) fn take(mut self) -> Vec<Arc<OpenFile>> {
-        let files = std::mem::replace(&mut self.files, Box::new(()));
-        files.downcast::<Vec<Arc<OpenFile>>>().map_or_else(|_| Vec::new(), |files| *files)
+        self.files.take().map(|files| files()).unwrap_or_default()
     }
 }
 

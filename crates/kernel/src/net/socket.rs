@@ -128,17 +128,33 @@ pub(crate) struct Peer {
 }
 
 /// A socket in an open file: closed when this is dropped.
-pub(crate) struct SocketFd(Arc<Socket>);
+pub(crate) struct SocketFd(Box<dyn Held>);
+
+/// A socket behind a trait object: sockets hold open files and open files sockets, and a compiler that has to see through all
+/// of it to know that a sandbox can be sent to another thread gives up.
+trait Held: Send + Sync {
+    fn socket(&self) -> &Arc<Socket>;
+}
+
+impl Held for Arc<Socket> {
+    fn socket(&self) -> &Arc<Socket> {
+        self
+    }
+}
 
 impl SocketFd {
+    fn new(socket: Arc<Socket>) -> SocketFd {
+        SocketFd(Box::new(socket))
+    }
+
     pub(crate) fn socket(&self) -> &Arc<Socket> {
-        &self.0
+        self.0.socket()
     }
 }
 
 impl Drop for SocketFd {
     fn drop(&mut self) {
-        self.0.close();
+        self.socket().close();
     }
 }
 
@@ -150,14 +166,14 @@ impl Network {
             Kind::Stream => Phase::Fresh,
             Kind::Datagram => Phase::Datagram(None),
         };
-        Ok(SocketFd(self.new_socket(domain, kind, pid, phase, charge)))
+        Ok(SocketFd::new(self.new_socket(domain, kind, pid, phase, charge)))
     }
 
     /// A socket whose other end was left behind: the first call says so. It keeps nothing, and is not charged.
     pub(crate) fn lost_socket(self: &Arc<Self>, shape: Shape) -> SocketFd {
         let socket = self.new_socket(shape.domain, shape.kind, 0, Phase::Lost, Charge::nothing(&self.meter));
         socket.set_nonblocking(shape.nonblocking);
-        SocketFd(socket)
+        SocketFd::new(socket)
     }
 
     fn new_socket(
@@ -201,17 +217,17 @@ impl Network {
         let nowhere = Domain::Unix.nowhere();
         match kind {
             Kind::Stream => {
-                let there = Channel::new(&self.meter, &a.0.changed, &b.0.changed);
-                let back = Channel::new(&self.meter, &b.0.changed, &a.0.changed);
+                let there = Channel::new(&self.meter, &a.socket().changed, &b.socket().changed);
+                let back = Channel::new(&self.meter, &b.socket().changed, &a.socket().changed);
                 let peer = nowhere;
                 let one = Connection { incoming: back.clone(), outgoing: there.clone(), peer: peer.clone() };
-                a.0.set_connected(one, pid);
-                b.0.set_connected(Connection { incoming: there, outgoing: back, peer }, pid);
+                a.socket().set_connected(one, pid);
+                b.socket().set_connected(Connection { incoming: there, outgoing: back, peer }, pid);
             }
             Kind::Datagram => {
                 for (one, other) in [(&a, &b), (&b, &a)] {
-                    let socket = Some(Arc::downgrade(&other.0));
-                    let mut state = one.0.state.lock();
+                    let socket = Some(Arc::downgrade(other.socket()));
+                    let mut state = one.socket().state.lock();
                     state.phase = Phase::Datagram(Some(Peer { address: nowhere.clone(), socket }));
                     state.peer_pid = pid;
                 }
@@ -545,7 +561,7 @@ fn end_phase(socket: &Socket, phase: Phase) {
         Phase::Listening(pending) => {
             // Nobody accepted them: their clients are told.
             for queued in pending.queue {
-                let taken = std::mem::replace(&mut queued.0.state.lock().phase, Phase::Fresh);
+                let taken = std::mem::replace(&mut queued.socket().state.lock().phase, Phase::Fresh);
                 if let Phase::Connected(connection) = taken {
                     connection.incoming.stop_receiving(false);
                     connection.outgoing.reset();

@@ -27,7 +27,6 @@ impl Resolve for Here {
 /// `/` is two bytes, anything else the download.
 async fn serve(mut stream: TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let piece = vec![b'x'; 1 << 20];
     let mut head = Vec::new();
     loop {
         while !head.ends_with(b"\r\n\r\n") {
@@ -38,6 +37,7 @@ async fn serve(mut stream: TcpStream) -> io::Result<()> {
         if head.starts_with(b"GET / ") {
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await?;
         } else {
+            let piece = vec![b'x'; 1 << 20];
             stream
                 .write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: {DOWNLOAD}\r\n\r\n").as_bytes())
                 .await?;

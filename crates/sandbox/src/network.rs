@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use wardian_audit::AuditLog;
 use wardian_kernel::{self as kernel, HostStream, Outside, OutsideConnection, OutsideHost};
-use wardian_net::{AuditSink, ConnectError, Destination, Gateway, Host};
+use wardian_net::{AuditSink, ConnectError, Destination, Ending, Gateway, Host};
 use wardian_vfs::Errno;
 
 /// How many refused hosts a run keeps: enough to see what it wanted.
@@ -116,9 +116,12 @@ impl Outside for Way {
                 }
                 errno(&error)
             })?;
-            let serve: kernel::Serve = Box::new(|guest: HostStream| {
+            let serve: kernel::Serve = Box::new(|mut guest: HostStream| {
                 Box::pin(async move {
-                    connection.serve(guest).await;
+                    // What the guest has received may be incomplete: it must not take this for the end.
+                    if let Ending::Reset(_) = connection.serve(&mut guest).await {
+                        guest.reset();
+                    }
                 })
             });
             Ok(serve)

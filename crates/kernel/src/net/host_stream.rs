@@ -31,6 +31,11 @@ impl HostStream {
     pub(super) fn new(incoming: Arc<Channel>, outgoing: Arc<Channel>, changed: Arc<Notify>) -> HostStream {
         HostStream { incoming, outgoing, changed, reading: None, writing: None }
     }
+
+    /// Ends it so that the guest reads ECONNRESET after what it was sent, instead of the end.
+    pub fn reset(self) {
+        self.outgoing.reset();
+    }
 }
 
 /// Tries until there is an answer, and is woken by the next change.

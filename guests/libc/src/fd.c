@@ -12,8 +12,10 @@
 #include <termios.h>
 #include <wardian.h>
 
-/* A subscription that is the kernel's own: the other side of a pipe is gone. */
+/* A subscription that is the kernel's own: the other side of a pipe or socket is gone. */
 #define TAG_HANGUP 3
+/* What an event says, beside WASI's hang-up. */
+enum { HUNG_UP = 1, IS_READY = 2, HAS_ERROR = 4, OF_SOCKET = 8 };
 
 /* How far each directory was read: the kernel keeps no position for them. */
 static uint64_t *positions;
@@ -258,6 +260,13 @@ static int is_readable(int fd)
 	return !wasi_fd_fdstat_get(fd, &stat) && stat.rights & RIGHT_READ;
 }
 
+static int socket_events(const struct wasi_event *event, int wanted)
+{
+	int moves = event->kind == TAG_WRITE ? POLLOUT | POLLWRNORM : POLLIN | POLLRDNORM;
+	return (event->flags & IS_READY ? wanted & moves : 0) | (event->flags & HUNG_UP ? POLLHUP : 0)
+		| (event->flags & HAS_ERROR ? POLLERR : 0);
+}
+
 /* Waits once. A descriptor that may only be written and is asked for input waits for its readers to go, as on Linux. */
 static long poll_once(struct pollfd *fds, size_t count, uint64_t deadline, struct wasi_subscription *wanted, struct wasi_event *events)
 {
@@ -270,10 +279,8 @@ static long poll_once(struct pollfd *fds, size_t count, uint64_t deadline, struc
 		if (events_wanted & (POLLIN | POLLRDNORM))
 			wanted[n++] = (struct wasi_subscription){ i, is_readable(fds[i].fd) ? TAG_READ : TAG_HANGUP, { .fd = fds[i].fd } };
 		if (events_wanted & (POLLOUT | POLLWRNORM)) wanted[n++] = (struct wasi_subscription){ i, TAG_WRITE, { .fd = fds[i].fd } };
-		struct wasi_fdstat stat;
-		if (!events_wanted && wasi_fd_fdstat_get(fds[i].fd, &stat)) fds[i].revents = POLLNVAL, ready++;
+		if (!events_wanted) wanted[n++] = (struct wasi_subscription){ i, TAG_HANGUP, { .fd = fds[i].fd } };
 	}
-	if (ready) deadline = 0;
 	if (deadline != FOR_EVER || !n) {
 		wanted[n] = (struct wasi_subscription){ count, TAG_CLOCK };
 		wanted[n].u.clock.id = CLOCK_WASI_MONOTONIC;
@@ -285,12 +292,13 @@ static long poll_once(struct pollfd *fds, size_t count, uint64_t deadline, struc
 	for (size_t j = 0; j < happened; j++) {
 		if (events[j].userdata >= count) continue;
 		struct pollfd *fd = &fds[events[j].userdata];
-		int writes = events[j].kind == TAG_WRITE, hung_up = events[j].flags & 1;
+		int writes = events[j].kind == TAG_WRITE, hung_up = events[j].flags & HUNG_UP;
 		if (!fd->revents) ready++;
-		if (events[j].error) fd->revents |= __wardian_errno(events[j].error) == EBADF ? POLLNVAL : POLLERR;
+		if (events[j].flags & OF_SOCKET) fd->revents |= socket_events(&events[j], fd->events);
+		else if (events[j].error) fd->revents |= __wardian_errno(events[j].error) == EBADF ? POLLNVAL : POLLERR;
 		else if (writes) fd->revents |= (fd->events & (POLLOUT | POLLWRNORM)) | (hung_up ? POLLERR : 0);
 		else fd->revents |= (events[j].bytes || !hung_up ? fd->events & (POLLIN | POLLRDNORM) : 0)
-			| (!hung_up ? 0 : events[j].kind == TAG_HANGUP ? POLLERR : POLLHUP);
+			| (!hung_up ? 0 : events[j].kind == TAG_HANGUP && !is_readable(fd->fd) ? POLLERR : POLLHUP);
 	}
 	return ready;
 }

@@ -37,6 +37,12 @@ struct kernel_terminal {
 	unsigned char cc[19], zero;
 };
 
+/* As in struct iovec. */
+struct wasi_part {
+	void *start;
+	size_t len;
+};
+
 KERNEL(fork, int (*entry)(void *), void *data, int *pid);
 KERNEL(spawn, const uint32_t *request, int *pid);
 KERNEL(exec, const uint32_t *request);
@@ -76,12 +82,22 @@ KERNEL(umask, unsigned mask);
 KERNEL(statfs, int dir, const char *path, size_t len, struct kernel_statfs *out);
 KERNEL(getcwd, char *buffer, size_t len, size_t *need);
 KERNEL(chdir, int dir, const char *path, size_t len);
-
-/* As in struct iovec. */
-struct wasi_part {
-	void *start;
-	size_t len;
-};
+KERNEL(socket, int family, int kind, int protocol, int flags, int *fd);
+KERNEL(socketpair, int family, int kind, int protocol, int flags, int *fds);
+KERNEL(bind, int fd, const void *address, size_t len);
+KERNEL(listen, int fd, int backlog);
+KERNEL(accept, int fd, int flags, int *new, void *address, size_t room, uint32_t *need);
+KERNEL(connect, int fd, const void *address, size_t len);
+KERNEL(send, int fd, const struct wasi_part *parts, size_t count, int flags, const void *address, size_t len,
+	const int *rights, size_t rights_count, size_t *out);
+KERNEL(recv, int fd, const struct wasi_part *parts, size_t count, int flags, void *address, size_t room, int *rights,
+	size_t rights_room, uint32_t *out);
+KERNEL(shutdown, int fd, int how);
+KERNEL(getsockname, int fd, void *address, size_t room, uint32_t *need);
+KERNEL(getpeername, int fd, void *address, size_t room, uint32_t *need);
+KERNEL(getsockopt, int fd, int level, int option, void *value, size_t room, uint32_t *need);
+KERNEL(setsockopt, int fd, int level, int option, const void *value, size_t len);
+KERNEL(look_up, const char *name, size_t len, void *out, size_t room, uint32_t *need);
 
 struct wasi_fdstat {
 	uint8_t kind;

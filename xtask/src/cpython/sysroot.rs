@@ -23,6 +23,8 @@ const SKIPPED: &[&str] = &[
     "ldso/__dlsym",
     "ldso/tlsdesc",
     "linux/clone",
+    "network/lookup_name",
+    "network/res_msend",
     "process/_Fork",
     "process/fork",
     "process/posix_spawn",
@@ -73,6 +75,7 @@ pub(super) fn build(place: &Place) -> Result<()> {
         ours.join("src"),
         musl.join("src/include"),
         musl.join("src/internal"),
+        musl.join("src/network"),
         musl.join("src/process"),
         sysroot.join("include"),
     ];

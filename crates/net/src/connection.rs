@@ -61,10 +61,12 @@ impl Connection {
     pub async fn serve(self, guest: impl AsyncRead + AsyncWrite + Send + Unpin) -> Ending {
         let (reader, writer) = tokio::io::split(guest);
         let mut guest = (Reader::new(reader), writer);
-        let ended = self.run(&mut guest).await;
-        let _ = guest.1.shutdown().await;
-        match ended {
-            Ok(()) => Ending::Closed,
+        match self.run(&mut guest).await {
+            Ok(()) => {
+                let _ = guest.1.shutdown().await;
+                Ending::Closed
+            }
+            // Not the end of what was sent.
             Err(why) => Ending::Reset(why),
         }
     }

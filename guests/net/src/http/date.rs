@@ -1,6 +1,6 @@
 //! Dates as HTTP writes them.
 
-use toolkit::calendar::Civil;
+use wardian_clock::Civil;
 
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];

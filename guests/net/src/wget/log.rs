@@ -3,8 +3,8 @@
 use super::options::{Options, Talk};
 use crate::http::date;
 use std::time::Instant;
-use toolkit::calendar::Civil;
 use wardian_abi as abi;
+use wardian_clock::Civil;
 
 /// Where messages go.
 pub struct Log {

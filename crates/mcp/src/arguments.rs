@@ -83,7 +83,7 @@ impl Arguments {
         // Some clients send every number as a fraction.
         let whole = value.as_u64().or_else(|| {
             let number = value.as_f64()?;
-            (number.fract() == 0.0 && number >= 0.0 && number < 1e15).then_some(number as u64)
+            (number.fract() == 0.0 && (0.0..1e15).contains(&number)).then_some(number as u64)
         });
         match whole {
             Some(number) if (least..=most).contains(&number) => Ok(Some(number)),

@@ -237,7 +237,7 @@ fn dos_time(seconds: i64) -> (u16, u16) {
         return (0, 0x21);
     }
     let date = (time.year - 1980).min(127) << 9 | time.month << 5 | time.day;
-    let clock = time.hour << 11 | time.minute << 5 | time.second / 2;
+    let clock = (time.hour << 11) | (time.minute << 5) | (time.second / 2);
     (clock as u16, date as u16)
 }
 

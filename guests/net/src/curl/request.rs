@@ -151,10 +151,10 @@ impl Request<'_> {
             let length = upload.length.unwrap_or(0);
             put("Content-Length", length.to_string().as_bytes());
         }
-        if let Some(kind) = upload.content_type.as_ref().filter(|_| !self.operation.json) {
-            if !self.overrides("Content-Type") {
-                put("Content-Type", kind.as_bytes());
-            }
+        if let Some(kind) = upload.content_type.as_ref().filter(|_| !self.operation.json)
+            && !self.overrides("Content-Type")
+        {
+            put("Content-Type", kind.as_bytes());
         }
         if self.adds_expect() {
             put("Expect", b"100-continue");

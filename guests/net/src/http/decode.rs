@@ -49,7 +49,7 @@ impl Decoder {
         out: &mut dyn FnMut(&[u8]) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         match self {
-            Decoder::Plain => return out(piece),
+            Decoder::Plain => out(piece),
             Decoder::Gzip(decoder) => {
                 write(decoder.as_mut(), piece)?;
                 give(decoder.get_mut(), out)
@@ -71,7 +71,7 @@ impl Decoder {
                     true => Decoder::Zlib(Box::new(ZlibDecoder::new(Vec::new()))),
                     false => Decoder::Raw(Box::new(DeflateDecoder::new(Vec::new()))),
                 };
-                return self.piece(&whole, out);
+                self.piece(&whole, out)
             }
         }
     }

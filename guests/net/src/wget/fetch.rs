@@ -1,5 +1,8 @@
 //! One URL: attempts, redirects, logins, and the file it becomes.
 
+// An `End` is what a try leads to, not an error that is passed far.
+#![allow(clippy::result_large_err)]
+
 use super::code;
 use super::log::{self, Log};
 use super::names;
@@ -635,12 +638,7 @@ impl<'a> Session<'a> {
     }
 
     /// Opens what a document is written to.
-    fn target(
-        &self,
-        url: &Url,
-        given: Option<&str>,
-        offset: u64,
-    ) -> Result<(Option<Vec<u8>>, Out), (String, abi::Errno)> {
+    fn target(&self, url: &Url, given: Option<&str>, offset: u64) -> Result<Opened, (String, abi::Errno)> {
         if let Some(name) = &self.options.output {
             return match &self.output {
                 Some(file) => {
@@ -654,7 +652,7 @@ impl<'a> Session<'a> {
         }
         let mut path = names::path_for(url, self.options, given);
         let tree = self.options.recursive || self.options.requisites;
-        if offset == 0 && !(tree && !self.options.no_directories) && !self.options.resume {
+        if offset == 0 && (self.options.no_directories || !tree) && !self.options.resume {
             path = names::unused(path);
         }
         let shown = String::from_utf8_lossy(&path).into_owned();
@@ -719,3 +717,6 @@ fn length_line(total: Option<u64>, offset: u64, head: &Head) -> String {
         None => format!("Length: unspecified{kind}\n"),
     }
 }
+
+/// What is there already of a file, if it is needed, and where the rest goes.
+type Opened = (Option<Vec<u8>>, Out);

@@ -44,8 +44,7 @@ pub fn find(page: &str) -> Vec<Link> {
         let length = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
         let tag = rest[..length].to_ascii_lowercase();
         rest = &rest[length..];
-        loop {
-            let Some((name, value, after)) = attribute(rest) else { break };
+        while let Some((name, value, after)) = attribute(rest) {
             rest = after;
             if LINKS.contains(&(tag.as_str(), name.as_str())) && links.len() < MOST {
                 let inline = !matches!(tag.as_str(), "a" | "area" | "base");

@@ -130,10 +130,10 @@ impl Dots<'_> {
     pub fn reach(&mut self, position: u64, more: u64) {
         self.count += more;
         while self.shown && self.at + 1024 <= position {
-            let blank = if self.at % (10 * 1024) == 0 { " " } else { "" };
+            let blank = if self.at.is_multiple_of(10 * 1024) { " " } else { "" };
             self.at += 1024;
             self.log.raw(&format!("{blank}."));
-            if self.at % ROW == 0 {
+            if self.at.is_multiple_of(ROW) {
                 let text = format!("{} {}", self.percent(self.at), self.rate());
                 self.log.raw(&text);
                 self.begin();

@@ -199,7 +199,7 @@ impl Run<'_> {
             self.failed(fetched.code);
             let deeper = self.options.level == 0 || task.depth < self.options.level;
             let requisites = self.options.requisites && !task.inline;
-            if !(deeper && self.options.recursive) && !requisites {
+            if !(requisites || deeper && self.options.recursive) {
                 continue;
             }
             let Some(page) = page_of(&fetched) else { continue };

@@ -8,6 +8,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use wardian::did_you_mean;
@@ -190,18 +191,24 @@ impl Params {
     }
 
     /// Returns an object as whatever it describes. What is wrong with it is an error that names the param.
-    pub(crate) fn described<T: DeserializeOwned>(
-        &mut self,
-        name: &'static str,
-    ) -> Result<Option<T>, RpcError> {
-        match self.take(name) {
-            None => Ok(None),
-            Some(value @ Value::Object(_)) => {
-                let read = serde_json::from_value(value);
-                read.map(Some).map_err(|error| RpcError::params(format!("{}: {error}", self.named(name))))
-            }
-            Some(_) => Err(self.ill_typed(name, "an object")),
+    pub(crate) fn described<T>(&mut self, name: &'static str) -> Result<Option<T>, RpcError>
+    where
+        T: Default + Serialize + DeserializeOwned,
+    {
+        let given = match self.take(name) {
+            None => return Ok(None),
+            Some(Value::Object(given)) => given,
+            Some(_) => return Err(self.ill_typed(name, "an object")),
+        };
+        let known = serde_json::to_value(T::default()).unwrap_or_default();
+        let known = || known.as_object().into_iter().flat_map(Map::keys).map(String::as_str);
+        if let Some(unknown) = given.keys().find(|key| !known().any(|known| known == *key)) {
+            let hint = did_you_mean(unknown, known());
+            let shown: String = self.named(&format!("{name}.{unknown}")).chars().take(NAME_SHOWN).collect();
+            return Err(RpcError::params(format!("Unknown param: {shown}{hint}")));
         }
+        let read = serde_json::from_value(Value::Object(given));
+        read.map(Some).map_err(|error| RpcError::params(format!("{}: {error}", self.named(name))))
     }
 
     /// Returns an array of nested objects.

@@ -33,7 +33,7 @@ async fn a_snapshot_of_another_engine_is_refused() {
 
 #[tokio::test]
 async fn the_memory_of_all_sandboxes_together_is_limited() {
-    let engine = Engine::builder().threads(1).instances(40).memory_bytes(48 << 20).build().await.unwrap();
+    let engine = Engine::builder().threads(1).instances(40).memory_bytes(52 << 20).build().await.unwrap();
     let limits = Limits { memory_bytes: 64 << 20, ..Limits::default() };
     let script = "s=$(printf %16000000s x); echo ${#s}";
     let one = engine.sandbox().limits(limits).build().await.unwrap();

@@ -438,8 +438,8 @@ async fn variables_mounts_snapshots_and_history() {
 async fn the_options_of_create() {
     let refused = [
         (
-            json!({ "network": { "allowedHosts": ["a"] } }),
-            "network is not supported yet: no host can be reached",
+            json!({ "network": { "allowedHosts": ["http://a/"] } }),
+            "network: network policy: allowedHosts: 'http://a/': invalid host name: not a network",
         ),
         (json!({ "pythonPath": ["/a:/b"] }), "not a directory for pythonPath: \"/a:/b\""),
         (json!({ "pythonPath": "/lib" }), "pythonPath must be an array of strings"),

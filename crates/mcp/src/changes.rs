@@ -64,10 +64,11 @@ pub(crate) async fn apply(call: &Call<'_>, mut arguments: Arguments) -> Result<O
         }
     }
     let applied = sandbox.apply(&path, dry_run).await?.len();
+    let noun = if applied == 1 { "change" } else { "changes" };
     let what = if dry_run { "would be applied" } else { "applied to the host" };
     let shown = shown(call, &sandbox, diff).await;
     let data = json!({"sandbox": name, "path": path, "applied": if dry_run { 0 } else { applied }, "dry_run": dry_run});
-    Ok(Outcome::Answer(Answer::new(format!("{applied} changes {what}\n{}", shown.text), data)))
+    Ok(Outcome::Answer(Answer::new(format!("{applied} {noun} {what}\n{}", shown.text), data)))
 }
 
 async fn difference(sandbox: &Sandbox, path: &str) -> Result<String, Mistake> {

@@ -140,6 +140,7 @@ fn replaced(path: &str, text: &str, old: &str, new: &str, all: bool) -> Result<(
 /// A unified diff.
 fn difference(path: &str, before: &str, after: &str) -> String {
     let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(before, after);
+    let path = path.trim_start_matches('/');
     diff.unified_diff().context_radius(3).header(&format!("a/{path}"), &format!("b/{path}")).to_string()
 }
 
@@ -255,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_difference_shows_what_changed() {
-        let text = difference("tmp/f", "a\nb\nc\n", "a\nB\nc\n");
+        let text = difference("/tmp/f", "a\nb\nc\n", "a\nB\nc\n");
         assert_eq!(text, "--- a/tmp/f\n+++ b/tmp/f\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n");
     }
 }

@@ -45,8 +45,7 @@ pub(crate) async fn command(call: &Call<'_>, mut arguments: Arguments) -> Result
         run = run.env(variable, value);
     }
     let result = watched(call, sandbox.run_with(run)).await?;
-    let output = String::from_utf8_lossy(&result.output()).into_owned();
-    let shown = shown(call, &sandbox, output).await;
+    let shown = shown(call, &sandbox, call.progress.output(&result)).await;
     Ok(answer(&name, &result, shown, String::new()))
 }
 
@@ -64,7 +63,7 @@ pub(crate) async fn python(call: &Call<'_>, mut arguments: Arguments) -> Result<
         python = python.context(context);
     }
     let result = watched(call, sandbox.python_with(python)).await?;
-    let shown = shown(call, &sandbox, whole(&result)).await;
+    let shown = shown(call, &sandbox, whole(call.progress.output(&result.run), &result)).await;
     let mut answer = answer(&name, &result.run, shown, String::new());
     answer.data["value"] = json!(
         result.value.as_ref().map(|value| &value.repr).filter(|repr| repr.len() <= call.options.max_output)
@@ -77,8 +76,8 @@ pub(crate) async fn python(call: &Call<'_>, mut arguments: Arguments) -> Result<
 }
 
 /// What a notebook would show: the output, then the values, then the traceback.
-fn whole(result: &PythonResult) -> String {
-    let mut text = String::from_utf8_lossy(&result.run.output()).into_owned();
+fn whole(output: String, result: &PythonResult) -> String {
+    let mut text = output;
     let mut add = |more: &str| {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');

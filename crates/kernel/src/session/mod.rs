@@ -249,12 +249,16 @@ impl Session {
             Ok(None) => (Verdict::Cancelled, None),
             Err(_) => (Verdict::Killed(crate::signal::SIGKILL), None),
         };
+        let killed = !matches!(done.0, Verdict::Exited(_));
+        if killed {
+            // First, so that what its processes are about to write is not kept for the next command.
+            self.machine.kill_run(run, Some(self.process.pid));
+        }
         if let Some(output) = &streams.output {
             self.outlet.detach(self.machine.meter());
             output.close();
         }
-        if !matches!(done.0, Verdict::Exited(_)) {
-            self.machine.kill_run(run, Some(self.process.pid));
+        if killed {
             self.return_to_rest();
         }
         done

@@ -215,7 +215,7 @@ pub(crate) async fn write_file(
         OpenFile::Writer(pipe) | OpenFile::Both(_, pipe) => write_pipe(process, pipe, data).await,
         OpenFile::Output(outlet, which) => {
             let data = &data[..data.len().min(STREAM_CHUNK)];
-            process.interruptible(outlet.write(which.stream(), data)).await
+            process.interruptible(outlet.write(which.stream(), data, || process.is_doomed())).await
         }
         OpenFile::Terminal(tty, _) => process.interruptible(tty.write(machine, process, data)).await,
         OpenFile::Socket(socket) => write_socket(process, socket, data).await,

@@ -92,7 +92,14 @@ impl Outlet {
     }
 
     /// Writes to wherever it leads.
-    pub(crate) async fn write(&self, stream: Stream, data: &[u8]) -> Result<usize, Errno> {
+    ///
+    /// What one that is about to be killed writes after its command is over is lost: it would come as a surprise in the next.
+    pub(crate) async fn write(
+        &self,
+        stream: Stream,
+        data: &[u8],
+        is_doomed: impl Fn() -> bool,
+    ) -> Result<usize, Errno> {
         loop {
             let mut filled = std::pin::pin!(self.filled.notified());
             filled.as_mut().enable();
@@ -100,6 +107,8 @@ impl Outlet {
                 let state = &mut *self.state.lock();
                 match &state.leads {
                     Leads::Nowhere => return Ok(data.len()),
+                    // Looked at under the lock: who is killed with its command is doomed before this leads here.
+                    Leads::Kept(_) if is_doomed() => return Ok(data.len()),
                     Leads::Kept(meter) => {
                         let meter = meter.clone();
                         state.keep(&meter, stream, data);
@@ -170,16 +179,16 @@ mod tests {
         let outlet = Outlet::keeping(&meter);
         let first = Output::kept(100);
         outlet.attach(&first).await;
-        outlet.write(Stdout, b"one\n").await.unwrap();
+        outlet.write(Stdout, b"one\n", || false).await.unwrap();
         outlet.detach(&meter);
         first.close();
-        outlet.write(Stderr, b"late\n").await.unwrap();
-        outlet.write(Stdout, b"too\n").await.unwrap();
+        outlet.write(Stderr, b"late\n", || false).await.unwrap();
+        outlet.write(Stdout, b"too\n", || false).await.unwrap();
         assert_eq!(meter.used(), LATE_CHARGE as u64);
         let second = Output::kept(100);
         outlet.attach(&second).await;
         assert_eq!(meter.used(), 0, "and is charged only while it is kept");
-        outlet.write(Stdout, b"two\n").await.unwrap();
+        outlet.write(Stdout, b"two\n", || false).await.unwrap();
         assert_eq!(first.end(None).await.stdout, b"one\n");
         let ended = second.end(None).await;
         let parts: Vec<_> = ended.order.parts(&ended.stdout, &ended.stderr).collect();
@@ -192,7 +201,7 @@ mod tests {
             let meter = Arc::new(Meter::new(limit));
             let outlet = Outlet::keeping(&meter);
             for _ in 0..100 {
-                outlet.write(Stdout, &[b'x'; 1000]).await.unwrap();
+                outlet.write(Stdout, &[b'x'; 1000], || false).await.unwrap();
             }
             let next = Output::kept(usize::MAX);
             outlet.attach(&next).await;
@@ -214,9 +223,9 @@ mod tests {
         let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
         let first = Output::new([100; 2], [crate::stream::Sink::Own(sender), crate::stream::Sink::Keep]);
         outlet.attach(&first).await;
-        outlet.write(Stdout, b"taken\n").await.unwrap();
+        outlet.write(Stdout, b"taken\n", || false).await.unwrap();
         let writing = outlet.clone();
-        let waiting = tokio::spawn(async move { writing.write(Stdout, b"waits\n").await });
+        let waiting = tokio::spawn(async move { writing.write(Stdout, b"waits\n", || false).await });
         tokio::task::yield_now().await;
         outlet.detach(&meter);
         first.close();

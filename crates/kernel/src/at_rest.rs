@@ -7,6 +7,7 @@ use wardian_vfs::{Caller, Errno, FileKind, Handle, OpenFlags, Result, Seek, Tree
 
 use crate::memory::image::Image;
 use crate::memory::pages::Page;
+use crate::memory::stored::StoredTemplate;
 use crate::net::Shape;
 use crate::signal::Signals;
 use crate::stream::Standard;
@@ -174,6 +175,11 @@ pub enum PackedPlace {
 impl AtRest {
     /// Packs it, given the tree it belongs to.
     pub fn pack(&self, tree: &Tree) -> std::io::Result<Packed> {
+        Ok(Packed { pages: self.rest.image.flatten()?, ..self.pack_without_memory(tree)? })
+    }
+
+    /// Does the same without its pages: see [`AtRest::memory`].
+    pub fn pack_without_memory(&self, tree: &Tree) -> std::io::Result<Packed> {
         let rest = &self.rest;
         let (size, stack_pointer) = rest.image.shape();
         Ok(Packed {
@@ -188,14 +194,28 @@ impl AtRest {
                 .collect::<std::io::Result<_>>()?,
             memory_size: size as u64,
             stack_pointer,
-            pages: rest.image.flatten()?,
+            pages: Vec::new(),
         })
     }
 
     /// Unpacks it onto a tree, whose files it opens. Returns EINVAL if the parts cannot belong together.
     pub fn unpack(packed: Packed, tree: &mut Tree) -> Result<AtRest> {
+        AtRest::unpack_over(packed, None, tree)
+    }
+
+    /// Does the same if it was packed without its memory's template; its pages are those that differ from that.
+    pub fn unpack_over(
+        mut packed: Packed,
+        ground: Option<StoredTemplate>,
+        tree: &mut Tree,
+    ) -> Result<AtRest> {
         let size = usize::try_from(packed.memory_size).map_err(|_| Errno::EINVAL)?;
-        let image = Image::rebuild(size, packed.stack_pointer, packed.pages).ok_or(Errno::EINVAL)?;
+        let pages = std::mem::take(&mut packed.pages);
+        let image = match ground {
+            None => Image::rebuild(size, packed.stack_pointer, pages),
+            Some(ground) => ground.image((size, packed.stack_pointer), pages)?,
+        };
+        let image = image.ok_or(Errno::EINVAL)?;
         let (root, directory) = (tree.root(), OpenFlags::PATH | OpenFlags::DIRECTORY);
         let cwd = tree.open(&Caller::USER, &root, &packed.cwd, directory, 0)?;
         let mut opened = BTreeMap::new();

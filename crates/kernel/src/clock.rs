@@ -93,7 +93,7 @@ mod tests {
 
     fn gate() -> Gate {
         let ticker = Ticker::start(wasmtime::Engine::default()).expect("a thread");
-        Gate::new(0, &Arc::new(Turns::new(1, ticker.ticker())))
+        Gate::new(0, 0, &Arc::new(Turns::new(1, ticker.ticker())))
     }
 
     #[tokio::test]

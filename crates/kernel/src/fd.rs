@@ -1,12 +1,13 @@
 //! Descriptors: a table of small numbers, each referring to an open file description that copies may share.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use wardian_vfs::{Errno, Handle, Place, Result};
 
 use crate::input::Input;
 use crate::limits::{Charge, Meter};
+use crate::locks::{Locks, Owner};
 use crate::net::{Socket, SocketFd};
 use crate::outlet::Outlet;
 use crate::pipe::{Pipe, PipeReader, PipeWriter};
@@ -96,6 +97,8 @@ pub(crate) struct TreeFile {
     preopen: bool,
     /// What the sandbox is charged for it; nothing for what the host opened.
     charge: Mutex<Option<Charge>>,
+    /// What it is as an owner of locks, and where they are, if it has set some.
+    locks: OnceLock<(Arc<Locks>, Owner)>,
 }
 
 /// What an open file costs in addition to its name.
@@ -105,7 +108,8 @@ impl TreeFile {
     pub(crate) fn new(handle: Handle, name: Arc<[u8]>, released: Arc<ReleaseBin>) -> TreeFile {
         let (place, host) = (handle.place(), handle.is_host());
         let (handle, charge) = (Mutex::new(Some(handle)), Mutex::new(None));
-        TreeFile { handle, place, name, host, released, preopen: false, charge }
+        let locks = OnceLock::new();
+        TreeFile { handle, place, name, host, released, preopen: false, charge, locks }
     }
 
     /// One that a foreign program starts with.
@@ -128,6 +132,11 @@ impl TreeFile {
         }
         run.hit("memoryBytes");
         Err(Errno::ENOMEM)
+    }
+
+    /// What it is as an owner of locks, which go with it.
+    pub(crate) fn owner(&self, locks: &Arc<Locks>) -> Owner {
+        self.locks.get_or_init(|| (locks.clone(), Locks::new_description())).1
     }
 
     /// Where the file is.
@@ -159,6 +168,9 @@ impl Drop for TreeFile {
     fn drop(&mut self) {
         if let Some(handle) = self.handle.get_mut().take() {
             self.released.0.lock().push(handle);
+        }
+        if let Some((locks, owner)) = self.locks.get() {
+            locks.release(&self.place, *owner);
         }
     }
 }

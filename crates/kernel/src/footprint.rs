@@ -19,7 +19,7 @@ use crate::stack;
 /// How much processor time a process may use before its pages are counted again: time to write a few dozen pages.
 const COUNT_AFTER_NANOS: u64 = 50_000;
 /// The same for a large start image, where counting takes tens of microseconds.
-const COUNT_LARGE_AFTER_NANOS: u64 = 250_000;
+const COUNT_LARGE_AFTER_NANOS: u64 = 500_000;
 const LARGE: usize = 4 << 20;
 /// What a process with a large start image is charged for before it writes it.
 const RESERVE: u64 = 2 << 20;

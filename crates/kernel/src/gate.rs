@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::watch;
 
-use crate::schedule::SandboxId;
+use crate::schedule::{FamilyId, SandboxId};
 use crate::tick::Haste;
 use crate::turns::Turns;
 
@@ -20,9 +20,9 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// Creates the gate of a new sandbox. Its share is divided by 1 + `nice`.
-    pub(crate) fn new(nice: u8, turns: &Arc<Turns>) -> Gate {
-        let sandbox = turns.add_sandbox(1 + u64::from(nice));
+    /// Creates the gate of a new sandbox of this family. Its share is divided by 1 + `nice`.
+    pub(crate) fn new(family: FamilyId, nice: u8, turns: &Arc<Turns>) -> Gate {
+        let sandbox = turns.add_sandbox(family, 1 + u64::from(nice));
         let (closed, changed) = (AtomicBool::new(false), watch::Sender::new(false));
         Gate { closed, changed, turns: turns.clone(), sandbox, haste: Haste::default() }
     }

@@ -11,7 +11,7 @@ use wasmtime::{
 use crate::admit::{TABLE_ELEMENT_BYTES, TABLE_ELEMENTS, TABLE_GROWTH};
 use crate::machine::Machine;
 use crate::memory::pages::PAGE;
-use crate::memory::template::{Ground, Shared};
+use crate::memory::template::{Ground, Shared, Template};
 use crate::proc::{Process, Status};
 use crate::program::Program;
 use crate::room::Berth;
@@ -204,7 +204,10 @@ impl Instance {
     fn share_start(&self) {
         let tenant = self.store.data();
         if let Some(memory) = tenant.memory.filter(|_| tenant.program.system) {
-            tenant.process.footprint.shares(memory.data(&self.store));
+            let memory = memory.data(&self.store);
+            // What an instance over a template has beyond is charged like growth.
+            let fresh = tenant.ground.fresh_bytes().min(memory.len());
+            tenant.process.footprint.shares(&memory[..fresh]);
         }
     }
 
@@ -219,7 +222,7 @@ impl Instance {
     }
 
     /// Assigns an idle instance to a process, which is charged as if it had been created for it.
-    fn given_to(mut self, tenant: Tenant, berth: Berth) -> Result<Instance, Errno> {
+    pub(crate) fn given_to(mut self, tenant: Tenant, berth: Berth) -> Result<Instance, Errno> {
         if !tenant.gauge.begin(tenant.program.instance_bytes) {
             return Err(Errno::ENOMEM);
         }
@@ -240,13 +243,23 @@ impl Instance {
             tenant.process.footprint.give_back();
             tenant.program
         });
-        if let Some(program) = program
-            && program.stock.has_room()
-            && self.wipe(&program).is_some()
-        {
-            program.stock.put(self);
+        if let Some(program) = program.filter(|program| program.stock.keeps()) {
+            if program.stock.has_room() && self.wipe(&program).is_some() {
+                program.stock.put(self);
+            } else if let Some(template) = self.rewind() {
+                template.keep(self);
+            }
         }
         berth
+    }
+
+    /// Resets one that is mapped over a template to that.
+    fn rewind(&mut self) -> Option<Arc<Template>> {
+        let (memory, _) = self.store.data().memory.zip(self.store.data().stack_pointer)?;
+        let (bytes, ctx) = memory.data_and_store_mut(&mut self.store);
+        let template = ctx.ground.rewind(bytes)?;
+        self.set_stack_pointer(self.stack_top).ok()?;
+        Some(template)
     }
 
     /// Resets it to its initial state; returns `None` if that is not possible or not worth it.
@@ -295,6 +308,14 @@ impl Ctx {
         if let Some(tenant) = &mut self.tenant {
             tenant.gauge.mapped = shared.bytes;
         }
+    }
+
+    /// Charges for the memory of an instance that was mapped over a template for another, as if it had grown. Returns
+    /// ENOMEM past the limit.
+    pub(crate) fn charge_mapped(&self, bytes: usize) -> Result<(), Errno> {
+        let Some(tenant) = &self.tenant else { return Ok(()) };
+        let more = bytes.saturating_sub(self.ground.fresh_bytes().max(tenant.gauge.mapped));
+        if more == 0 || tenant.gauge.charge(more as u64) { Ok(()) } else { Err(Errno::ENOMEM) }
     }
 
     /// Has what its process writes to its start image counted, in addition to what its template has of its own. To be called

@@ -12,7 +12,7 @@ use wasmtime::{Config, Engine, Linker, Module, WasmFeatures};
 
 use crate::admit::{self, Admitted};
 use crate::artifact::{self, ArtifactCache};
-use crate::compiler::{CompileError, Compiler};
+use crate::compiler::{CompileError, Compiler, Turn};
 use crate::descriptors::{Share, Use};
 use crate::family::Family;
 use crate::imports::{Import, Imports};
@@ -21,9 +21,11 @@ use crate::limits::Meter;
 use crate::memory::trim::Trimmer;
 use crate::program::{Known, Later, Program, ProgramSource};
 use crate::program_cache::ProgramCache;
+use crate::reap::Reaper;
 use crate::room::Room;
 use crate::stack::{FIBER_STACK, StackPool};
 use crate::start_image::Shipped;
+use crate::task::Doomed;
 use crate::tick::{Ticker, TickerGuard};
 use crate::tree_lock::TreeLock;
 use crate::turns::Turns;
@@ -112,6 +114,7 @@ pub(crate) struct KernelInner {
     room: Room,
     memory: Option<Arc<Meter>>,
     trimmer: Trimmer,
+    reaper: Reaper,
     /// Held while destroying an instance that no process runs any more.
     tidying: Semaphore,
     compiler: Compiler,
@@ -157,6 +160,7 @@ impl Kernel {
             room,
             memory: config.memory_bytes.map(|limit| Arc::new(Meter::new(limit))),
             trimmer: Trimmer::default(),
+            reaper: Reaper::default(),
             tidying: Semaphore::new(1),
             compiler: Compiler::new(config.compile_budget.unwrap_or_default()),
             compile_in_process: config.compile_in_process,
@@ -274,6 +278,14 @@ impl KernelInner {
         }
     }
 
+    /// Drops what is left of killed processes, aside.
+    pub(crate) fn reap(&self, bodies: Vec<Doomed>) {
+        match &self.runtime {
+            Some(runtime) => self.reaper.take(bodies, runtime.handle()),
+            None => drop(bodies),
+        }
+    }
+
     /// Notes that a sandbox is gone, and perhaps much memory with it.
     pub(crate) fn a_machine_is_gone(&self) {
         if let Some(runtime) = &self.runtime {
@@ -347,31 +359,35 @@ impl KernelInner {
         Program::new(&source.name, module, &self.linker, &source.sha256, None)
     }
 
-    /// Compiles a user's own program, which was admitted. `held` is dropped when nothing of the compiler is left.
+    /// Compiles a user's own program, which was admitted; returns nothing if it had to make room for others. `turn` and
+    /// `held` are dropped when nothing of the compiler is left.
     pub(crate) async fn compile_user(
         self: &Arc<Self>,
         family: &Arc<Family>,
         wasm: Vec<u8>,
         admitted: Admitted,
+        turn: Turn,
         held: impl Send + 'static,
-    ) -> Result<Arc<Program>, CompileError> {
+    ) -> Result<Option<Arc<Program>>, CompileError> {
         let (kernel, family) = (self.clone(), family.clone());
-        let finish: Box<dyn FnOnce() -> Result<Arc<Program>, CompileError> + Send> =
-            if self.compile_in_process {
-                Box::new(move || {
-                    let module = Module::new(&kernel.engine, bulk::in_pieces(&wasm)).map_err(refused)?;
-                    drop(held);
-                    kernel.user_program(&family, module, admitted)
-                })
-            } else {
-                let code: File = self.compiler.compile(self.runtime(), wasm, held).await?;
-                Box::new(move || {
-                    let module = artifact::from_compiler(&kernel.engine, code).map_err(refused)?;
-                    kernel.user_program(&family, module, admitted)
-                })
-            };
+        let finish: Box<dyn FnOnce() -> Result<Arc<Program>, CompileError> + Send> = if self
+            .compile_in_process
+        {
+            Box::new(move || {
+                let module = Module::new(&kernel.engine, bulk::in_pieces(&wasm)).map_err(refused)?;
+                drop((turn, held));
+                kernel.user_program(&family, module, admitted)
+            })
+        } else {
+            let code: Option<File> = self.compiler.compile(self.runtime(), &family, wasm, turn, held).await?;
+            let Some(code) = code else { return Ok(None) };
+            Box::new(move || {
+                let module = artifact::from_compiler(&kernel.engine, code).map_err(refused)?;
+                kernel.user_program(&family, module, admitted)
+            })
+        };
         let shutting_down = |_| CompileError::Unavailable("the kernel is shutting down".to_owned());
-        self.runtime().spawn_blocking(finish).await.map_err(shutting_down)?
+        self.runtime().spawn_blocking(finish).await.map_err(shutting_down)?.map(Some)
     }
 
     fn user_program(

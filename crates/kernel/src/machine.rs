@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -14,6 +15,7 @@ use crate::gate::Gate;
 use crate::host_program::HostProgram;
 use crate::kernel::{Kernel, KernelInner};
 use crate::limits::{Limits, Meter};
+use crate::locks::{Locks, Owner};
 use crate::net::{HostStream, Network, Outside};
 use crate::pipe::Pipe;
 use crate::proc::{Entry, Life, Pid, Process, Status, Table};
@@ -43,9 +45,14 @@ pub struct Machine {
     /// One program is compiled at a time.
     compiling: Arc<Semaphore>,
     network: Arc<Network>,
+    locks: Arc<Locks>,
     membership: Mutex<Option<Membership>>,
+    /// Runs that were killed and may not be gone yet.
+    dying: Mutex<Vec<Arc<Run>>>,
 }
 
+/// For so long whoever kills processes takes them down; the rest is done aside.
+const TAKING_DOWN: Duration = Duration::from_millis(2);
 /// Trees with more files than this are not dropped on a worker.
 const FILES_AT_ONCE: u64 = 2_000;
 
@@ -97,7 +104,7 @@ impl Machine {
             if let Err(error) = tree.mount(b"/proc", proc) {
                 tracing::warn!(%error, "there will be no /proc");
             }
-            let gate = Arc::new(Gate::new(rules.nice, kernel.inner().turns()));
+            let gate = Arc::new(Gate::new(rules.family.id(), rules.nice, kernel.inner().turns()));
             let membership = Membership::new(&rules.family, kernel.inner());
             let meter = Arc::new(Meter::within(kernel.inner().memory().cloned(), limits.memory_bytes));
             let runtime = kernel.inner().runtime().handle().clone();
@@ -114,7 +121,9 @@ impl Machine {
                 fifos: Mutex::default(),
                 compiling: Arc::new(Semaphore::new(1)),
                 network,
+                locks: Arc::default(),
                 membership: Mutex::new(Some(membership)),
+                dying: Mutex::default(),
             }
         })
     }
@@ -131,6 +140,18 @@ impl Machine {
     /// Returns its rules.
     pub fn rules(&self) -> &Rules {
         &self.rules
+    }
+
+    /// The locks on its files.
+    pub(crate) fn locks(&self) -> &Arc<Locks> {
+        &self.locks
+    }
+
+    /// A process has closed a descriptor: its locks on the file go, whichever descriptor they were set with.
+    pub(crate) fn closed(&self, process: &Process, file: &OpenFile) {
+        if let OpenFile::Tree(file) = file {
+            self.locks.release(file.place(), Owner::Process(process.pid));
+        }
     }
 
     pub(crate) fn gate(&self) -> &Gate {
@@ -338,6 +359,7 @@ impl Machine {
         }
         let fds = std::mem::take(&mut *process.fds.lock());
         drop(fds);
+        self.locks.release_process(process.pid);
         process.cwd.lock().let_go();
         // Of its arguments only the name is left, for `ps`; its timer goes.
         *process.argv.lock() = Strings::one(procfs::command(process).as_bytes());
@@ -427,9 +449,33 @@ impl Machine {
     /// accepts no more of it.
     pub(crate) fn kill_run(&self, run: &Arc<Run>, spare: Option<Pid>) {
         run.set_over();
+        {
+            let mut dying = self.dying.lock();
+            dying.retain(|run| !run.is_deserted());
+            dying.push(run.clone());
+        }
         self.kill_where(|process| Arc::ptr_eq(&process.run(), run) && Some(process.pid) != spare);
         // Whoever would wait for them is gone, or back at a time before they were.
         self.table().forget_ended(run);
+    }
+
+    /// Sets a separate deadline for what a command left running.
+    pub(crate) fn limit_background(self: &Arc<Self>, run: &Arc<Run>, after: Option<Duration>) {
+        let Some(after) = after else { return };
+        if run.is_deserted() {
+            return;
+        }
+        let (machine, run) = (Arc::downgrade(self), run.clone());
+        self.kernel.runtime().spawn(async move {
+            tokio::select! {
+                () = run.deserted() => {}
+                () = tokio::time::sleep(after) => {
+                    if let Some(machine) = machine.upgrade() {
+                        machine.kill_run(&run, None);
+                    }
+                }
+            }
+        });
     }
 
     /// Kills every process there is now.
@@ -449,8 +495,26 @@ impl Machine {
     fn kill_where(&self, condemned: impl Fn(&Process) -> bool) {
         let victims: Vec<Arc<Process>> =
             self.table().iter().map(|(_, e)| e.process.clone()).filter(|p| condemned(p)).collect();
+        self.network.cut_off(|pid| victims.iter().any(|victim| victim.pid == pid));
+        let start = Instant::now();
+        let mut left = Vec::new();
         for process in victims {
-            drop(self.signal(&process, SIGKILL));
+            let body = self.signal(&process, SIGKILL);
+            // Whoever kills a resident waits for it.
+            if process.resident || start.elapsed() < TAKING_DOWN {
+                drop(body);
+            } else {
+                left.extend(body);
+            }
+        }
+        self.kernel.reap(left);
+    }
+
+    /// Waits until nothing is left of the runs that were killed: their memory is free again.
+    pub(crate) async fn reaped(&self) {
+        let dying = std::mem::take(&mut *self.dying.lock());
+        for run in dying {
+            run.deserted().await;
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::task::Task;
 /// A process id.
 pub type Pid = u32;
 
-/// The user that every guest runs as.
+/// The user that guests run as, unless the host starts them as another.
 pub(crate) const UID: u32 = 1000;
 
 /// How a process ended.
@@ -56,6 +56,8 @@ impl Status {
 /// One process: what the kernel keeps for it in addition to its memory.
 pub(crate) struct Process {
     pub(crate) pid: Pid,
+    /// The user whose rights it has, and its group.
+    pub(crate) uid: u32,
     pub(crate) run: Mutex<Arc<Run>>,
     pub(crate) fds: Mutex<FdTable>,
     pub(crate) cwd: Mutex<Cwd>,
@@ -93,6 +95,7 @@ pub(crate) struct Process {
 
 /// What a new process starts with.
 pub(crate) struct Seed {
+    uid: u32,
     run: Arc<Run>,
     fds: FdTable,
     cwd: Cwd,
@@ -105,12 +108,19 @@ pub(crate) struct Seed {
 impl Seed {
     /// Describes a process that the host starts.
     pub(crate) fn of_host(run: Arc<Run>, fds: FdTable, cwd: Cwd, argv: Strings, exe: &[u8]) -> Seed {
-        Seed { run, fds, cwd, umask: 0o022, signals: Signals::default(), argv, exe: Arc::from(exe) }
+        let signals = Signals::default();
+        Seed { uid: UID, run, fds, cwd, umask: 0o022, signals, argv, exe: Arc::from(exe) }
+    }
+
+    /// Describes the same process with the rights of this user.
+    pub(crate) fn for_user(self, uid: u32) -> Seed {
+        Seed { uid, ..self }
     }
 
     /// Describes a child that continues with its parent's program.
     pub(crate) fn of_parent(parent: &Process, fds: FdTable, cwd: Cwd) -> Seed {
         Seed {
+            uid: parent.uid,
             run: parent.run(),
             fds,
             cwd,
@@ -132,6 +142,7 @@ impl Process {
         let footprint = Arc::new(Footprint::new(meter));
         Process {
             pid,
+            uid: seed.uid,
             task: Mutex::new(Arc::new(Task::new(gate.clone(), seed.run.clone(), footprint.clone()))),
             footprint,
             gate,
@@ -163,7 +174,7 @@ impl Process {
 
     /// Returns the user it accesses files as.
     pub(crate) fn caller(&self) -> Caller {
-        Caller { uid: UID, gid: UID, umask: self.umask.load(Ordering::Relaxed), pid: self.pid }
+        Caller { uid: self.uid, gid: self.uid, umask: self.umask.load(Ordering::Relaxed), pid: self.pid }
     }
 
     pub(crate) fn run(&self) -> Arc<Run> {
@@ -237,6 +248,7 @@ pub(crate) struct Entry {
     pub(crate) process: Arc<Process>,
     pub(crate) parent: Pid,
     pub(crate) group: Pid,
+    pub(crate) session: Pid,
     pub(crate) life: Life,
 }
 
@@ -290,7 +302,8 @@ impl Table {
         let (gate, meter) = (self.gate.clone(), self.meter.clone());
         let process = Arc::new(Process::new(pid, seed, resident, gate, meter));
         let group = group.unwrap_or(pid);
-        let entry = Entry { process: process.clone(), parent, group, life: Life::Running };
+        let session = self.entries.get(&parent).map_or(pid, |parent| parent.session);
+        let entry = Entry { process: process.clone(), parent, group, session, life: Life::Running };
         self.entries.insert(pid, entry);
         process
     }

@@ -213,12 +213,13 @@ fn status_lines(pid: Pid, entry: &Entry) -> String {
     };
     let kib = process.footprint.charged() / 1024;
     let umask = process.umask.load(std::sync::atomic::Ordering::Relaxed);
+    let uid = process.uid;
     let mut text = String::new();
     // Writing to a String cannot fail.
     let _ = write!(
         text,
         "Name:\t{}\nUmask:\t{umask:04o}\nState:\t{state}\nTgid:\t{pid}\nPid:\t{pid}\nPPid:\t{}\n\
-         Uid:\t{UID}\t{UID}\t{UID}\t{UID}\nGid:\t{UID}\t{UID}\t{UID}\t{UID}\n\
+         Uid:\t{uid}\t{uid}\t{uid}\t{uid}\nGid:\t{uid}\t{uid}\t{uid}\t{uid}\n\
          FDSize:\t{}\nVmSize:\t{kib:8} kB\nVmRSS:\t{kib:8} kB\nThreads:\t1\n",
         command(process),
         entry.parent,

@@ -71,6 +71,8 @@ pub(crate) enum Group {
     /// Its own group, which is the terminal's foreground group from the start: before it could read.
     Foreground,
     Existing(Pid),
+    /// Its own, in a session of its own.
+    Session,
 }
 
 /// A change to the descriptors a child inherits: `to` becomes the parent's `from`, or is closed.
@@ -255,10 +257,14 @@ pub(crate) fn spawn(
         let mut table = machine.table();
         let member_of = match group {
             Group::Parents => table.get(parent.pid).map(|entry| entry.group),
-            Group::Own | Group::Foreground => None,
+            Group::Own | Group::Foreground | Group::Session => None,
             Group::Existing(pid) => Some(pid),
         };
-        table.add(parent.pid, member_of, seed)?
+        let child = table.add(parent.pid, member_of, seed)?;
+        if let (Group::Session, Some(entry)) = (group, table.get_mut(child.pid)) {
+            entry.session = child.pid;
+        }
+        child
     };
     child.runs_own_program.store(true, Ordering::Relaxed);
     if matches!(group, Group::Foreground)

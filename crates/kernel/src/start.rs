@@ -1,6 +1,7 @@
 //! A program started from outside, without a shell.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use wardian_vfs::{Caller, Errno};
 
@@ -9,13 +10,13 @@ use crate::fd::{Fd, FdTable, OpenFile};
 use crate::input::Input;
 use crate::machine::Machine;
 use crate::outlet::Outlet;
-use crate::proc::{Pid, Process, Seed, Status};
+use crate::proc::{Pid, Process, Seed, Status, UID};
 use crate::run::{Run, Usage};
 use crate::signal::{SIGKILL, Signal};
 use crate::stream::{Output, Standard};
 use crate::strings::Strings;
 use crate::tty::Terminal;
-use crate::{spawn, task};
+use crate::{drain, spawn, task};
 
 /// A program to start, and its parameters.
 pub struct Start {
@@ -33,6 +34,8 @@ pub struct Start {
     pub output: Arc<Output>,
     /// What replaces all three, if it runs on a terminal.
     pub terminal: Option<Arc<Terminal>>,
+    /// The user whose rights it has; 0 may write and read every file.
+    pub uid: u32,
 }
 
 impl Start {
@@ -47,6 +50,7 @@ impl Start {
             input: Input::empty(),
             output: Output::kept(1 << 20),
             terminal: None,
+            uid: UID,
         }
     }
 }
@@ -65,7 +69,8 @@ impl Machine {
         let cwd = {
             let mut tree = self.tree().await;
             let root = tree.root();
-            Cwd::enter(self, &mut tree, &Caller::USER, &root, &start.cwd)?
+            let caller = Caller { uid: start.uid, gid: start.uid, ..Caller::USER };
+            Cwd::enter(self, &mut tree, &caller, &root, &start.cwd)?
         };
         let mut fds = FdTable::new(self.limits().open_files);
         let outlet = Outlet::to(start.output);
@@ -83,7 +88,7 @@ impl Machine {
         }
         let run = Arc::new(Run::at(start.terminal.clone()));
         let (argv, env) = (Strings::given(&start.argv)?, Strings::given(&start.env)?);
-        let seed = Seed::of_host(run.clone(), fds, cwd, argv.clone(), &start.path);
+        let seed = Seed::of_host(run.clone(), fds, cwd, argv.clone(), &start.path).for_user(start.uid);
         let process = self.table().add(0, None, seed)?;
         if let Some(terminal) = &start.terminal {
             terminal.attach(self, process.pid);
@@ -116,14 +121,45 @@ impl Started {
         }
     }
 
+    /// Waits until everything it wrote to `>(…)` has come through. To be called when it has ended.
+    pub async fn drained(&self) {
+        drain::drained(&self.machine, &self.run, self.process.pid).await;
+    }
+
+    /// Waits for so long, by the clock of its timeout: that stands while the machine is suspended, and while programs that
+    /// ship with Wardian are compiled.
+    pub async fn sleep(&self, timeout: Duration) {
+        self.run.clock().sleep(self.machine.gate(), timeout).await;
+    }
+
     /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
         drop(self.machine.signal(&self.process, signal));
     }
 
+    /// Sends a signal to it and to those it started that are in its group, as a terminal does.
+    pub fn signal_group(&self, signal: Signal) {
+        self.machine.signal_group(self.process.pid, signal);
+    }
+
+    /// Sets a deadline for what it has left running.
+    pub fn limit_background(&self, after: Option<Duration>) {
+        self.machine.limit_background(&self.run, after);
+    }
+
     /// Kills it and everything it started.
     pub fn kill(&self) {
         self.machine.kill_run(&self.run, None);
+    }
+
+    /// Returns whether one of its processes could not continue because of a limit.
+    pub fn was_cut_short(&self) -> bool {
+        self.run.was_cut_short()
+    }
+
+    /// Returns programs that it was not allowed to start.
+    pub fn denied(&self) -> Vec<Vec<u8>> {
+        self.run.denied()
     }
 
     /// Returns the first limit it hit.

@@ -58,12 +58,7 @@ pub(crate) async fn start(
     let Some(image) = image else { return Started::Not(berth) };
     let tenant = Tenant::new(machine, process, program, env.clone());
     let killed = || Started::Ended(Ending::Status(Status::Signaled(SIGKILL)), None);
-    let started = async {
-        let mut instance = Instance::start_at_once(tenant, berth).await?;
-        image.restore(&mut instance).await?;
-        Ok::<Instance, Errno>(instance)
-    };
-    let Ok(mut instance) = started.await else {
+    let Ok(mut instance) = image.start(tenant, berth, false).await else {
         process.run().cut_short();
         return killed();
     };

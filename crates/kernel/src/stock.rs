@@ -41,6 +41,11 @@ impl Stock {
         self.idle.lock().len()
     }
 
+    /// Whether instances of this program have no state besides what can be reset.
+    pub(crate) fn keeps(&self) -> bool {
+        self.keeps
+    }
+
     pub(crate) fn has_room(&self) -> bool {
         self.keeps && self.idle.lock().len() < KEPT
     }
@@ -77,11 +82,12 @@ impl Stock {
         Some(())
     }
 
-    /// Removes from `written` the pages of `memory` that are as in a fresh instance: they count as written because an
-    /// earlier process wrote them.
-    pub(crate) fn leave_out_fresh(&self, written: &mut Vec<u32>, memory: &[u8]) {
+    /// Splits `written` into the pages of `memory` that differ from a fresh instance's, and those that do not: they count as
+    /// written because an earlier process wrote them.
+    pub(crate) fn leave_out_fresh(&self, written: Vec<u32>, memory: &[u8]) -> (Vec<u32>, Vec<u32>) {
         let fresh = self.fresh.lock();
-        written
-            .retain(|&number| fresh.get(&number).is_none_or(|contents| **contents != *page(memory, number)));
+        written.into_iter().partition(|&number| {
+            fresh.get(&number).is_none_or(|contents| **contents != *page(memory, number))
+        })
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::schedule::{Answer, SandboxId, Scheduler, SeatId};
+use crate::schedule::{Answer, FamilyId, SandboxId, Scheduler, SeatId};
 use crate::task::Task;
 use crate::tick::Ticker;
 
@@ -25,8 +25,8 @@ impl Turns {
         &self.ticker
     }
 
-    pub(crate) fn add_sandbox(&self, cost: u64) -> SandboxId {
-        self.scheduler.lock().add_sandbox(cost)
+    pub(crate) fn add_sandbox(&self, family: FamilyId, cost: u64) -> SandboxId {
+        self.scheduler.lock().add_sandbox(family, cost)
     }
 
     pub(crate) fn remove_sandbox(&self, sandbox: SandboxId) {

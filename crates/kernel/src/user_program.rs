@@ -71,7 +71,7 @@ async fn find_or_compile(
     file: &Arc<OpenFile>,
 ) -> std::result::Result<Arc<Program>, Trouble> {
     let (kernel, family) = (machine.kernel(), &machine.rules().family);
-    let alone = machine.compiling().await?;
+    let alone = Arc::new(machine.compiling().await?);
     let mut turn = None;
     loop {
         let Bytes { version, wasm, charge } = read(machine, process, file).await?;
@@ -87,7 +87,11 @@ async fn find_or_compile(
         };
         let (admitted, wasm) = aside(machine, process, move || (admit(&wasm), wasm)).await?;
         let admitted: Admitted = admitted?;
-        let program = kernel.compile_user(family, wasm, admitted, (turn, alone, charge)).await?;
+        let held = (alone.clone(), charge);
+        let Some(program) = kernel.compile_user(family, wasm, admitted, turn, held).await? else {
+            // It had to make room for others.
+            continue;
+        };
         kernel.keep_program(family, hash, version, program.clone());
         return Ok(program);
     }

@@ -9,6 +9,8 @@ use crate::mount::Source;
 use crate::name::{join, split};
 use crate::place::{Ino, MountId, MountSpot};
 use crate::quota::spot_cost;
+use crate::record::RecordError;
+use crate::record_bytes::{Reader, Writer};
 use crate::stat::{Stat, now};
 use crate::{Caller, Errno, FileKind, Result, Tree};
 
@@ -28,6 +30,37 @@ struct Seen {
     size: u64,
     mtime: i64,
     ino: u64,
+}
+
+impl Below {
+    pub(crate) fn write(&self, out: &mut Writer) {
+        out.fixed(self.at);
+        match &self.found {
+            None => out.number(0),
+            Some(seen) => {
+                out.number(1 + seen.kind.number());
+                out.number(u64::from(seen.mode));
+                out.number(seen.size);
+                out.fixed(seen.mtime);
+                out.number(seen.ino);
+            }
+        }
+    }
+
+    pub(crate) fn read(input: &mut Reader<'_>) -> std::result::Result<Below, RecordError> {
+        let at = input.fixed()?;
+        let found = match input.number()?.checked_sub(1) {
+            None => None,
+            Some(kind) => Some(Seen {
+                kind: FileKind::of(kind).ok_or(RecordError::Damaged("a lower file of an unknown kind"))?,
+                mode: input.small()?,
+                size: input.number()?,
+                mtime: input.fixed()?,
+                ino: input.number()?,
+            }),
+        };
+        Ok(Below { found, at })
+    }
 }
 
 impl Seen {

@@ -9,8 +9,10 @@
 //! The quota charges a chunk up to its own end or the end of the file, whichever comes first: a file without holes is
 //! charged its size, a hole of whole chunks nothing.
 
+use crate::chunk::Chunk;
 use crate::place::MountSpot;
 use crate::quota::CHUNK_MAP;
+use crate::record_bytes::Writer;
 use crate::{Errno, Result};
 use imbl::OrdMap;
 use imbl::ordmap::DiffItem;
@@ -25,7 +27,6 @@ const FILLED: u64 = 8;
 /// The largest file: Linux's own limit.
 pub(crate) const SIZE_MAX: u64 = i64::MAX as u64;
 
-type Chunk = Arc<Vec<u8>>;
 type Load = Arc<dyn Fn() -> Result<Arc<[u8]>> + Send + Sync>;
 
 /// The bytes passed to [`Tree::install`](crate::Tree::install).
@@ -98,6 +99,16 @@ enum Data {
     Lower(MountSpot),
 }
 
+/// The content of a file, as it was recorded.
+pub(crate) enum Recorded {
+    /// The tree's own: chunks by number, the rest a hole.
+    Chunks(Vec<(u64, Chunk)>),
+    /// Given from outside, all of it.
+    Given(Vec<Chunk>),
+    /// On the host.
+    Lower(MountSpot),
+}
+
 /// The content of a regular file.
 #[derive(Clone)]
 pub(crate) struct FileBody {
@@ -119,6 +130,77 @@ impl FileBody {
             }
         };
         FileBody { size, version: new_version(), data }
+    }
+
+    /// A file as it was recorded.
+    pub(crate) fn recorded(size: u64, recorded: Recorded) -> FileBody {
+        let data = match recorded {
+            Recorded::Lower(spot) => return FileBody::lower(spot, size),
+            Recorded::Given(chunks) => Data::Lazy(Arc::new(Lazy {
+                load: Arc::new(move || {
+                    let mut bytes = Vec::new();
+                    chunks.iter().try_for_each(|chunk| chunk.bytes().map(|piece| bytes.extend(piece)))?;
+                    Ok(bytes.into())
+                }),
+                loaded: OnceLock::new(),
+            })),
+            Recorded::Chunks(mut chunks) => match chunks.pop() {
+                None => Data::Hole,
+                Some((0, chunk)) if chunks.is_empty() && size <= CHUNK => Data::One(chunk),
+                Some(last) => Data::Many(chunks.into_iter().chain([last]).collect()),
+            },
+        };
+        FileBody { size, version: new_version(), data }
+    }
+
+    /// Writes all of it but the bytes. Content that `of_base` has as well is only named.
+    pub(crate) fn write(&self, out: &mut Writer, of_base: Option<&FileBody>) {
+        out.number(self.size);
+        match &self.data {
+            Data::Shared(_) | Data::Lazy(_) if of_base.is_some_and(|base| base.version == self.version) => {
+                out.number(2);
+            }
+            Data::Hole => out.number(0),
+            Data::One(_) => [1, 1, 0].iter().for_each(|number| out.number(*number)),
+            Data::Many(chunks) => {
+                out.number(1);
+                out.number(chunks.len() as u64);
+                let mut next = 0;
+                for number in chunks.keys() {
+                    out.number(number - next);
+                    next = number + 1;
+                }
+            }
+            Data::Shared(_) | Data::Lazy(_) => out.number(3),
+            Data::Lower(spot) => {
+                out.number(4);
+                out.number(u64::from(spot.mount));
+                out.bytes(&spot.path);
+            }
+        }
+    }
+
+    /// Calls `each` with the chunks that [`FileBody::write`] leaves out, unless `of_base` has them.
+    pub(crate) fn each_chunk(
+        &self,
+        of_base: Option<&FileBody>,
+        mut each: impl FnMut(u64, &Chunk) -> Result<()>,
+    ) -> Result<()> {
+        match &self.data {
+            Data::One(chunk) => each(0, chunk),
+            Data::Many(chunks) => chunks.iter().try_for_each(|(number, chunk)| each(*number, chunk)),
+            Data::Shared(_) | Data::Lazy(_) if of_base.is_none_or(|base| base.version != self.version) => {
+                let all = self.flat()?.unwrap_or_default();
+                let pieces = all.chunks(CHUNK as usize).enumerate();
+                pieces.into_iter().try_for_each(|(number, piece)| each(number as u64, &Chunk::of(piece)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns whether it has this chunk at this place.
+    pub(crate) fn has_chunk(&self, number: u64, chunk: &Chunk) -> bool {
+        self.chunk(number).is_some_and(|known| known.is(chunk))
     }
 
     /// A file of an overlay whose metadata is in the tree but whose bytes are still below.
@@ -170,13 +252,13 @@ impl FileBody {
             (Data::Many(ours), Data::Many(theirs)) => {
                 let is_new = |change: &DiffItem<'_, '_, u64, Chunk>| match change {
                     DiffItem::Add(..) => true,
-                    DiffItem::Update { old: (_, old), new: (_, new) } => !Arc::ptr_eq(old, new),
+                    DiffItem::Update { old: (_, old), new: (_, new) } => !old.is(new),
                     DiffItem::Remove(..) => false,
                 };
                 let changed = theirs.diff(ours).filter(is_new).count() as u64;
                 (changed * CHUNK).min(self.charge())
             }
-            (Data::One(ours), Data::One(theirs)) if Arc::ptr_eq(ours, theirs) => 0,
+            (Data::One(ours), Data::One(theirs)) if ours.is(theirs) => 0,
             (Data::Shared(ours), Data::Shared(theirs)) if Arc::ptr_eq(ours, theirs) => 0,
             _ => self.kept(),
         }
@@ -241,27 +323,30 @@ impl FileBody {
             Data::Shared(bytes) => copy_flat(bytes, buf, offset),
             Data::Lazy(lazy) => copy_flat(lazy.bytes(self.size)?, buf, offset),
             Data::Lower(_) => return Err(Errno::EIO), // the caller goes to the host instead
-            Data::Hole | Data::One(_) | Data::Many(_) => self.read_chunks(buf, offset),
+            Data::Hole | Data::One(_) | Data::Many(_) => self.read_chunks(buf, offset)?,
         }
         Ok(wanted)
     }
 
-    fn read_chunks(&self, mut buf: &mut [u8], mut offset: u64) {
+    fn read_chunks(&self, mut buf: &mut [u8], mut offset: u64) -> Result<()> {
         while !buf.is_empty() {
             let within = (offset % CHUNK) as usize;
             let take = buf.len().min(CHUNK as usize - within);
             let (piece, rest) = buf.split_at_mut(take);
-            let stored = self.chunk(offset / CHUNK).and_then(|chunk| chunk.get(within..)).unwrap_or(&[]);
+            let chunk = self.chunk(offset / CHUNK).map_or(Ok(&[][..]), Chunk::bytes)?;
+            let stored = chunk.get(within..).unwrap_or(&[]);
             let have = stored.len().min(take);
             piece[..have].copy_from_slice(&stored[..have]);
             piece[have..].fill(0);
             buf = rest;
             offset += take as u64;
         }
+        Ok(())
     }
 
-    /// Writes as much of `data` at `offset` as `room` more bytes of charge allow, and returns how much.
-    pub(crate) fn write_at(&mut self, mut data: &[u8], mut offset: u64, mut room: u64) -> usize {
+    /// Writes as much of `data` at `offset` as `room` more bytes of charge allow, and returns how much. `EIO` if what is
+    /// there cannot be fetched.
+    pub(crate) fn write_at(&mut self, mut data: &[u8], mut offset: u64, mut room: u64) -> Result<usize> {
         let mut written = 0;
         match room.checked_sub(self.map_cost(offset.saturating_add(data.len() as u64))) {
             Some(left) => room = left,
@@ -277,7 +362,7 @@ impl FileBody {
                 break;
             }
             let (piece, rest) = data.split_at(fits as usize);
-            self.write_piece(piece, offset);
+            self.write_piece(piece, offset)?;
             room -= self.charge() - before;
             written += piece.len();
             offset += fits;
@@ -289,7 +374,7 @@ impl FileBody {
         if written > 0 {
             self.version = new_version();
         }
-        written
+        Ok(written)
     }
 
     /// Returns how many of `len` bytes at `offset` (within one chunk) may be written for `room` more charge.
@@ -306,12 +391,12 @@ impl FileBody {
         }
     }
 
-    fn write_piece(&mut self, piece: &[u8], offset: u64) {
+    fn write_piece(&mut self, piece: &[u8], offset: u64) -> Result<()> {
         let within = (offset % CHUNK) as usize;
         let number = offset / CHUNK;
         let end = within + piece.len();
         let others = self.chunk_count();
-        let chunk = Arc::make_mut(self.chunk_mut(number));
+        let chunk = self.chunk_mut(number).make_mut()?;
         if chunk.len() < within {
             grow(chunk, others, within);
             chunk.resize(within, 0);
@@ -323,6 +408,7 @@ impl FileBody {
             chunk.extend_from_slice(&piece[overlap..]);
         }
         self.size = self.size.max(offset + piece.len() as u64);
+        Ok(())
     }
 
     fn chunk_mut(&mut self, number: u64) -> &mut Chunk {
@@ -342,30 +428,29 @@ impl FileBody {
     }
 
     /// Sets the size; new bytes are a hole. The caller has checked that the charge allows it.
-    pub(crate) fn set_size(&mut self, size: u64) {
+    pub(crate) fn set_size(&mut self, size: u64) -> Result<()> {
         if size < self.size {
-            self.cut(size);
+            self.cut(size)?;
         }
         self.size = size;
         self.version = new_version();
+        Ok(())
     }
 
-    fn cut(&mut self, size: u64) {
+    fn cut(&mut self, size: u64) -> Result<()> {
         let keep = (size % CHUNK) as usize;
         match &mut self.data {
             Data::One(chunk) if size < CHUNK => {
                 if size == 0 {
                     self.data = Data::Hole;
-                } else if chunk.len() > keep {
-                    shorten(chunk, keep);
+                } else {
+                    shorten(chunk, keep)?;
                 }
             }
             Data::Many(chunks) => {
                 *chunks = chunks.split(&size.div_ceil(CHUNK)).0;
-                if let Some(chunk) = chunks.get_mut(&(size / CHUNK))
-                    && chunk.len() > keep
-                {
-                    shorten(chunk, keep);
+                if let Some(chunk) = chunks.get_mut(&(size / CHUNK)) {
+                    shorten(chunk, keep)?;
                 }
                 if chunks.is_empty() {
                     self.data = Data::Hole;
@@ -373,6 +458,7 @@ impl FileBody {
             }
             _ => {}
         }
+        Ok(())
     }
 
     /// Returns all of it in one piece, if the tree does not own it: the starting point of a first write.
@@ -443,12 +529,16 @@ fn grow(chunk: &mut Vec<u8>, others: u64, len: usize) {
     chunk.reserve_exact(more.clamp(len, CHUNK as usize) - chunk.len());
 }
 
-fn shorten(chunk: &mut Chunk, len: usize) {
-    let chunk = Arc::make_mut(chunk);
+fn shorten(chunk: &mut Chunk, len: usize) -> Result<()> {
+    if chunk.bytes()?.len() <= len {
+        return Ok(());
+    }
+    let chunk = chunk.make_mut()?;
     chunk.truncate(len);
     if len < chunk.capacity() / 2 {
         chunk.shrink_to_fit();
     }
+    Ok(())
 }
 
 fn copy_flat(bytes: &[u8], buf: &mut [u8], offset: u64) {

@@ -71,6 +71,7 @@ errnos! {
     EPIPE = 32, "broken pipe";
     EDOM = 33, "numerical argument out of domain";
     ERANGE = 34, "numerical result out of range";
+    EDEADLK = 35, "resource deadlock avoided";
     ENAMETOOLONG = 36, "file name too long";
     ENOSYS = 38, "function not implemented";
     ENOLCK = 37, "no locks available";

@@ -32,6 +32,8 @@ pub(crate) struct HostDir {
     holding: Holding,
     /// Where journals of changes to it are kept.
     state: Option<PathBuf>,
+    /// Where it was when it was opened, to describe it.
+    path: PathBuf,
 }
 
 /// The prefix of the directories in which an apply stages contents. Guests can neither see nor create such names.
@@ -64,7 +66,8 @@ fn makeable(path: &[u8]) -> Result<&Path> {
 impl HostDir {
     pub(crate) fn open(path: &Path, state: Option<PathBuf>) -> Result<HostDir> {
         let root = Dir::open_ambient_dir(path, ambient_authority())?;
-        Ok(HostDir { root, holding: Holding::default(), state })
+        let path = std::path::absolute(path)?;
+        Ok(HostDir { root, holding: Holding::default(), state, path })
     }
 
     /// Opens something to keep it open.
@@ -74,6 +77,10 @@ impl HostDir {
 
     pub(crate) fn root(&self) -> &Dir {
         &self.root
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(crate) fn state(&self) -> Option<&Path> {

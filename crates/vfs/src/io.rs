@@ -139,7 +139,7 @@ impl Tree {
         let room = self.room();
         let count = self.update(ino, |inode| {
             let Body::File(file) = &mut inode.body else { return Err(Errno::EIO) };
-            let count = file.write_at(data, offset, room);
+            let count = file.write_at(data, offset, room)?;
             if count == 0 {
                 return Err(Errno::ENOSPC);
             }
@@ -233,14 +233,22 @@ impl Tree {
         if !self.inode(ino)?.file().ok_or(Errno::EINVAL)?.is_own() {
             self.start_charging(ino, 0)?;
         }
-        self.change_file(ino, by_root, |file| *file = FileBody::empty())
+        self.change_file(ino, by_root, |file| {
+            *file = FileBody::empty();
+            Ok(())
+        })
     }
 
     /// Changes a charged file's content and updates the counters.
-    fn change_file(&mut self, ino: Ino, by_root: bool, change: impl FnOnce(&mut FileBody)) -> Result<()> {
+    fn change_file(
+        &mut self,
+        ino: Ino,
+        by_root: bool,
+        change: impl FnOnce(&mut FileBody) -> Result<()>,
+    ) -> Result<()> {
         let changed = self.update(ino, |inode| {
             let Body::File(file) = &mut inode.body else { return Err(Errno::EINVAL) };
-            change(file);
+            change(file)?;
             inode.touch();
             if !by_root {
                 drop_set_ids(inode);
@@ -278,8 +286,9 @@ impl Tree {
         self.check_room(more.saturating_add(file.map_cost(end)), 0)?;
         let len = file.size().max(end);
         self.change_file(ino, by_root, |file| {
-            file.set_size(len);
+            file.set_size(len)?;
             file.fill_holes(offset, end);
+            Ok(())
         })
     }
 
@@ -320,7 +329,7 @@ impl Tree {
         let room = self.room() - cost;
         let mut own = FileBody::empty();
         match (flat, lower) {
-            (Some(bytes), _) if own.write_at(&bytes, 0, room) < bytes.len() => return Err(Errno::ENOSPC),
+            (Some(bytes), _) if own.write_at(&bytes, 0, room)? < bytes.len() => return Err(Errno::ENOSPC),
             (None, Some(spot)) => self.copy_lower(&spot, &mut own, room)?,
             _ => {}
         }

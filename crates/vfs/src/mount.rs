@@ -193,6 +193,21 @@ impl Source {
 }
 
 impl Mounts {
+    /// Puts mounts together again.
+    pub(crate) fn of(points: Vec<(MountId, MountPoint)>, last_id: MountId) -> Mounts {
+        let host = points.iter().filter(|(_, point)| point.source.host_dir().is_some()).count();
+        let frozen = points.iter().filter(|(_, point)| point.source.is_frozen()).count();
+        Mounts { by_id: points.into_iter().collect(), last_id, host, frozen }
+    }
+
+    pub(crate) fn points(&self) -> impl Iterator<Item = (MountId, &MountPoint)> {
+        self.by_id.iter().map(|(id, point)| (*id, point))
+    }
+
+    pub(crate) fn last_id(&self) -> MountId {
+        self.last_id
+    }
+
     /// Returns what the quota counts for files given as bytes.
     pub(crate) fn charge(&self) -> Usage {
         self.by_id.values().fold(Usage::default(), |sum, point| sum + point.charge)

@@ -161,7 +161,7 @@ impl Tree {
                 return Ok(());
             }
             let left = room.saturating_sub(own.charge() + own.metadata());
-            if own.write_at(&buf[..count], offset, left) < count {
+            if own.write_at(&buf[..count], offset, left)? < count {
                 return Err(Errno::ENOSPC);
             }
             offset += count as u64;

@@ -106,6 +106,44 @@ impl SetTime {
     }
 }
 
+/// In the order of their numbers in records.
+const DEVICES: [Device; 6] =
+    [Device::Null, Device::Zero, Device::Full, Device::Random, Device::Urandom, Device::Tty];
+
+impl Device {
+    pub(crate) fn number(self) -> u64 {
+        DEVICES.iter().position(|device| *device == self).unwrap_or(0) as u64
+    }
+
+    pub(crate) fn of(number: u64) -> Option<Device> {
+        DEVICES.get(usize::try_from(number).ok()?).copied()
+    }
+}
+
+impl FileKind {
+    pub(crate) fn number(self) -> u64 {
+        match self {
+            FileKind::File => 0,
+            FileKind::Dir => 1,
+            FileKind::Symlink => 2,
+            FileKind::Fifo => 3,
+            FileKind::Socket => 4,
+            FileKind::Device(device) => 5 + device.number(),
+        }
+    }
+
+    pub(crate) fn of(number: u64) -> Option<FileKind> {
+        Some(match number {
+            0 => FileKind::File,
+            1 => FileKind::Dir,
+            2 => FileKind::Symlink,
+            3 => FileKind::Fifo,
+            4 => FileKind::Socket,
+            number => FileKind::Device(Device::of(number - 5)?),
+        })
+    }
+}
+
 /// Returns the current time, in nanoseconds since 1970.
 pub(crate) fn now() -> i64 {
     match SystemTime::now().duration_since(UNIX_EPOCH) {

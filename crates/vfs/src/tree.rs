@@ -130,6 +130,11 @@ impl Tree {
         }
     }
 
+    /// Returns the number of the next inode.
+    pub(crate) fn next_number(&self) -> Ino {
+        self.next_ino
+    }
+
     /// Numbers inodes from `first` on.
     pub(crate) fn start_numbers_at(&mut self, first: Ino) {
         self.next_ino = first;

@@ -126,3 +126,47 @@ pub fn allocate(fd: Fd, offset: u64, len: u64) -> Result<()> {
 pub fn sync(fd: Fd) -> Result<()> {
     sys::sync(fd)
 }
+
+/// Who shares a lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lock {
+    /// All who want to share it.
+    Shared,
+    /// Nobody.
+    Exclusive,
+}
+
+/// Bytes of a file, to be locked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LockRange {
+    /// Where they begin.
+    pub start: i64,
+    /// How many they are; 0 for all that follow.
+    pub length: i64,
+}
+
+/// A lock that is in the way of another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LockHeld {
+    /// Its kind.
+    pub lock: Lock,
+    /// The process that holds it.
+    pub pid: crate::Pid,
+    /// What it holds.
+    pub range: LockRange,
+}
+
+/// Locks a file as a whole for all copies of the descriptor, or unlocks it. Without `wait`, `EAGAIN` if it is locked.
+pub fn flock(fd: Fd, lock: Option<Lock>, wait: bool) -> Result<()> {
+    sys::flock(fd, lock, wait)
+}
+
+/// Locks bytes of a file for this process, or unlocks them. Without `wait`, `EAGAIN` if some are locked.
+pub fn lock(fd: Fd, lock: Option<Lock>, range: LockRange, wait: bool) -> Result<()> {
+    sys::lock(fd, lock, range, wait)
+}
+
+/// A lock of another process that keeps these bytes from being locked.
+pub fn lock_in_the_way(fd: Fd, lock: Lock, range: LockRange) -> Result<Option<LockHeld>> {
+    sys::lock_in_the_way(fd, lock, range)
+}

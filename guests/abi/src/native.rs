@@ -1,8 +1,8 @@
 //! The backend on Linux: libc. It makes the shell an ordinary program for debuggers, profilers and fuzzers.
 
 use crate::{
-    Dir, Disposition, Errno, Fd, Group, Limit, Pid, Pipe, Preopen, Resource, Result, Spawn, Stat, StatFs,
-    Status, TerminalMode, Times, WaitFlags, Whence,
+    Dir, Disposition, Errno, Fd, Group, Limit, Lock, LockHeld, LockRange, Pid, Pipe, Preopen, Resource,
+    Result, Spawn, Stat, StatFs, Status, TerminalMode, Times, WaitFlags, Whence,
 };
 use std::ffi::{CString, c_int};
 use std::os::unix::ffi::OsStringExt;
@@ -209,6 +209,50 @@ pub fn getpgid(pid: Pid) -> Result<Pid> {
 
 pub fn setpgid(pid: Pid, group: Pid) -> Result<()> {
     call!(libc::setpgid(pid, group)).map(drop)
+}
+
+pub fn getsid(pid: Pid) -> Result<Pid> {
+    call!(libc::getsid(pid))
+}
+
+pub fn setsid() -> Result<()> {
+    call!(libc::setsid()).map(drop)
+}
+
+pub fn flock(fd: Fd, lock: Option<Lock>, wait: bool) -> Result<()> {
+    let operation = match lock {
+        None => libc::LOCK_UN,
+        Some(Lock::Shared) => libc::LOCK_SH,
+        Some(Lock::Exclusive) => libc::LOCK_EX,
+    };
+    call!(libc::flock(fd, operation | if wait { 0 } else { libc::LOCK_NB })).map(drop)
+}
+
+fn lock_words(lock: Option<Lock>, range: LockRange) -> libc::flock {
+    let kind = match lock {
+        None => libc::F_UNLCK,
+        Some(Lock::Shared) => libc::F_RDLCK,
+        Some(Lock::Exclusive) => libc::F_WRLCK,
+    };
+    let whence = libc::SEEK_SET as i16;
+    libc::flock { l_type: kind as i16, l_whence: whence, l_start: range.start, l_len: range.length, l_pid: 0 }
+}
+
+pub fn lock(fd: Fd, lock: Option<Lock>, range: LockRange, wait: bool) -> Result<()> {
+    let words = lock_words(lock, range);
+    call!(libc::fcntl(fd, if wait { libc::F_SETLKW } else { libc::F_SETLK }, &words)).map(drop)
+}
+
+pub fn lock_in_the_way(fd: Fd, lock: Lock, range: LockRange) -> Result<Option<LockHeld>> {
+    let mut words = lock_words(Some(lock), range);
+    call!(libc::fcntl(fd, libc::F_GETLK, &mut words))?;
+    let lock = match i32::from(words.l_type) {
+        libc::F_UNLCK => return Ok(None),
+        libc::F_WRLCK => Lock::Exclusive,
+        _ => Lock::Shared,
+    };
+    let range = LockRange { start: words.l_start, length: words.l_len };
+    Ok(Some(LockHeld { lock, pid: words.l_pid, range }))
 }
 
 /// Signals that arrived and were not taken yet.

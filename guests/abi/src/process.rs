@@ -229,6 +229,16 @@ pub fn setpgid(pid: Pid, group: Pid) -> Result<()> {
     sys::setpgid(pid, group)
 }
 
+/// The session of a process; 0 is this one.
+pub fn getsid(pid: Pid) -> Result<Pid> {
+    sys::getsid(pid)
+}
+
+/// Leaves group and session for new ones of its own. `EPERM` if it leads a group.
+pub fn setsid() -> Result<()> {
+    sys::setsid()
+}
+
 /// What a signal does when it arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Disposition {

@@ -4,8 +4,8 @@
 //! checks them against this program's memory and writes results only on success.
 
 use crate::{
-    Dir, Disposition, Errno, Fd, FdMap, Group, Limit, Pid, Pipe, Preopen, Resource, Result, Spawn, Stat,
-    StatFs, Status, TerminalMode, Times, WaitFlags, Whence,
+    Dir, Disposition, Errno, Fd, FdMap, Group, Limit, Lock, LockHeld, LockRange, Pid, Pipe, Preopen,
+    Resource, Result, Spawn, Stat, StatFs, Status, TerminalMode, Times, WaitFlags, Whence,
 };
 use std::ffi::{CStr, c_char, c_int, c_long};
 use std::time::Duration;
@@ -24,6 +24,8 @@ mod wardian {
         pub fn getppid() -> i32;
         pub fn getpgid(pid: i32, group: *mut i32) -> i32;
         pub fn setpgid(pid: i32, group: i32) -> i32;
+        pub fn getsid(pid: i32, session: *mut i32) -> i32;
+        pub fn setsid() -> i32;
         pub fn sigaction(signal: i32, disposition: i32, old: *mut i32) -> i32;
         pub fn sigpending(mask: *mut u64) -> i32;
         pub fn alarm(nanos: i64, left: *mut i64) -> i32;
@@ -34,6 +36,8 @@ mod wardian {
         pub fn dup(fd: i32, min: i32, flags: i32, new: *mut i32) -> i32;
         pub fn dup2(from: i32, to: i32, flags: i32) -> i32;
         pub fn cloexec(fd: i32, value: i32, old: *mut i32) -> i32;
+        pub fn flock(fd: i32, operation: u32) -> i32;
+        pub fn lock(fd: i32, command: u32, range: *mut super::LockWords) -> i32;
         pub fn isatty(fd: i32) -> i32;
         pub fn winsize(fd: i32, out: *mut u16) -> i32;
         pub fn setwinsize(fd: i32, rows: u32, columns: u32) -> i32;
@@ -286,6 +290,58 @@ pub fn getpgid(pid: Pid) -> Result<Pid> {
 
 pub fn setpgid(pid: Pid, group: Pid) -> Result<()> {
     call!(wardian::setpgid(pid, group))
+}
+
+pub fn getsid(pid: Pid) -> Result<Pid> {
+    call!(session = 0; wardian::getsid(pid, &mut session))
+}
+
+pub fn setsid() -> Result<()> {
+    call!(wardian::setsid())
+}
+
+pub fn flock(fd: Fd, lock: Option<Lock>, wait: bool) -> Result<()> {
+    let operation = match lock {
+        None => 8,
+        Some(Lock::Shared) => 1,
+        Some(Lock::Exclusive) => 2,
+    };
+    call!(wardian::flock(fd, operation | if wait { 0 } else { 4 }))
+}
+
+/// A lock of bytes, as the kernel has it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct LockWords {
+    kind: u32,
+    pid: i32,
+    start: i64,
+    length: i64,
+}
+
+fn lock_words(lock: Option<Lock>, range: LockRange) -> LockWords {
+    let kind = match lock {
+        None => 2,
+        Some(Lock::Shared) => 0,
+        Some(Lock::Exclusive) => 1,
+    };
+    LockWords { kind, pid: 0, start: range.start, length: range.length }
+}
+
+pub fn lock(fd: Fd, lock: Option<Lock>, range: LockRange, wait: bool) -> Result<()> {
+    let mut words = lock_words(lock, range);
+    call!(wardian::lock(fd, if wait { 2 } else { 1 }, &mut words))
+}
+
+pub fn lock_in_the_way(fd: Fd, lock: Lock, range: LockRange) -> Result<Option<LockHeld>> {
+    let words = call!(words = lock_words(Some(lock), range); wardian::lock(fd, 0, &mut words))?;
+    let lock = match words.kind {
+        2 => return Ok(None),
+        1 => Lock::Exclusive,
+        _ => Lock::Shared,
+    };
+    let range = LockRange { start: words.start, length: words.length };
+    Ok(Some(LockHeld { lock, pid: words.pid, range }))
 }
 
 pub fn sigaction(signal: i32, new: Option<Disposition>) -> Result<Disposition> {

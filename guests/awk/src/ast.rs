@@ -125,6 +125,8 @@ pub enum RedirectKind {
     Append,
     /// `|`
     Command,
+    /// `|&`
+    Coprocess,
 }
 
 /// Arithmetic on two numbers.
@@ -209,6 +211,8 @@ pub enum Source {
     File(Box<Expr>),
     /// `command |`
     Command(Box<Expr>),
+    /// `command |&`
+    Coprocess(Box<Expr>),
 }
 
 macro_rules! builtins {

@@ -4,6 +4,7 @@ use crate::compile::compile;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
 use crate::parser::{self, Source};
+use toolkit::options::{Fault, Found, Grammar};
 use wardian_abi as abi;
 
 const HELP: &str = "\
@@ -40,6 +41,8 @@ struct Options {
 enum Request {
     Run(Box<Options>),
     Print(&'static str),
+    /// To say how it is called.
+    Misuse,
 }
 
 /// Runs `awk`: the arguments, its name first, in; its exit code out.
@@ -47,7 +50,11 @@ pub fn main(arguments: Vec<Vec<u8>>) -> i32 {
     match run(arguments) {
         Ok(code) => code,
         Err(error) => {
-            let text = format!("awk: {}\n", error.message.replace("\ncmd. line", "\nawk: cmd. line"));
+            let name = crate::error::program_name();
+            let text = format!(
+                "{name}: {}\n",
+                error.message.replace("\ncmd. line", &format!("\n{name}: cmd. line"))
+            );
             // There is nowhere left to say that this failed.
             let _ = abi::write_all(2, text.as_bytes());
             error.code
@@ -58,11 +65,16 @@ pub fn main(arguments: Vec<Vec<u8>>) -> i32 {
 fn run(arguments: Vec<Vec<u8>>) -> Result<i32> {
     let path = arguments.first().map_or(&b"awk"[..], Vec::as_slice);
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path).to_vec();
+    crate::error::set_program_name(&name);
     let mut options = match parse(arguments)? {
         Request::Run(options) => *options,
         Request::Print(text) => {
             let _ = abi::write_all(1, text.as_bytes());
             return Ok(0);
+        }
+        Request::Misuse => {
+            let _ = abi::write_all(2, HELP.as_bytes());
+            return Ok(1);
         }
     };
     if !options.has_program {
@@ -106,10 +118,27 @@ fn is_name(name: &str) -> bool {
 }
 
 fn include(name: &str) -> std::result::Result<Vec<u8>, String> {
-    let with_suffix = format!("{name}.awk");
-    read_file(name.as_bytes())
-        .or_else(|_| read_file(with_suffix.as_bytes()))
+    find_source(name.as_bytes())
         .map_err(|error| format!("cannot open included file `{name}' for reading: {error}"))
+}
+
+/// The text of a source: the file, or the one of that name, with `.awk` behind it or without, in a directory of `AWKPATH`.
+fn find_source(name: &[u8]) -> abi::Result<Vec<u8>> {
+    let first = match read_file(name) {
+        Err(error) if name != b"-" && !name.contains(&b'/') => error,
+        answer => return answer,
+    };
+    let path = std::env::var_os("AWKPATH").map(std::ffi::OsString::into_encoded_bytes);
+    let path = path.unwrap_or_else(|| b".:/usr/local/share/awk".to_vec());
+    for suffix in [&b""[..], b".awk"] {
+        for directory in path.split(|&byte| byte == b':') {
+            let directory = if directory.is_empty() { b"." } else { directory };
+            if let Ok(text) = read_file(&[directory, b"/", name, suffix].concat()) {
+                return Ok(text);
+            }
+        }
+    }
+    Err(first)
 }
 
 fn read_file(name: &[u8]) -> abi::Result<Vec<u8>> {
@@ -133,116 +162,89 @@ fn read_file(name: &[u8]) -> abi::Result<Vec<u8>> {
 
 fn source_file(name: &[u8]) -> Result<Source> {
     let shown = String::from_utf8_lossy(name).into_owned();
-    let text = read_file(name).map_err(|error| {
+    let text = find_source(name).map_err(|error| {
         Error::fatal(format_args!("cannot open source file `{shown}' for reading: {error}"))
     })?;
     Ok(Source { name: Some(shown), text })
 }
 
-/// The long options, with the letter each stands for and whether it takes an argument.
-const LONG: &[(&str, char, bool)] = &[
-    ("file", 'f', true),
-    ("field-separator", 'F', true),
-    ("assign", 'v', true),
-    ("source", 'e', true),
-    ("exec", 'E', true),
-    ("include", 'i', true),
-    ("csv", 'k', false),
-    ("help", 'h', false),
-    ("version", 'V', false),
-    ("posix", 'P', false),
-    ("traditional", 'c', false),
-    ("re-interval", 'r', false),
-    ("characters-as-bytes", 'b', false),
-    ("use-lc-numeric", 'N', false),
-    ("non-decimal-data", 'n', false),
-    ("optimize", 'O', false),
-    ("no-optimize", 's', false),
-    ("sandbox", 'S', false),
-    ("lint", 't', false),
-    ("bignum", 'M', false),
+/// The long options, with the letter each stands for.
+const LONG: &[(&str, char)] = &[
+    ("file=", 'f'),
+    ("field-separator=", 'F'),
+    ("assign=", 'v'),
+    ("source=", 'e'),
+    ("exec=", 'E'),
+    ("include=", 'i'),
+    ("csv", 'k'),
+    ("help", 'h'),
+    ("version", 'V'),
+    ("copyright", 'C'),
+    ("dump-variables[=", 'd'),
+    ("debug[=", 'D'),
+    ("gen-pot", 'g'),
+    ("trace", 'I'),
+    ("load=", 'l'),
+    ("lint[=", 'L'),
+    ("lint-old", 't'),
+    ("pretty-print[=", 'o'),
+    ("profile[=", 'p'),
+    ("posix", 'P'),
+    ("traditional", 'c'),
+    ("re-interval", 'r'),
+    ("characters-as-bytes", 'b'),
+    ("use-lc-numeric", 'N'),
+    ("non-decimal-data", 'n'),
+    ("optimize", 'O'),
+    ("no-optimize", 's'),
+    ("sandbox", 'S'),
+    ("bignum", 'M'),
 ];
 
+/// Reads the command line. As in gawk, an option that is none ends the options and is left to the program; without a
+/// program it is an error.
 fn parse(arguments: Vec<Vec<u8>>) -> Result<Request> {
     let mut options = Options::default();
-    let mut rest = arguments.into_iter().skip(1);
-    while let Some(word) = rest.next() {
-        if word == b"--" {
-            options.operands.extend(rest);
-            break;
-        }
-        if word.len() < 2 || word[0] != b'-' {
-            options.operands.push(word);
-            options.operands.extend(rest);
-            break;
-        }
-        let (letter, argument) = match word.strip_prefix(b"--") {
-            Some(long) => long_option(long, &mut rest)?,
-            None => match short_options(&word[1..], &mut rest, &mut options)? {
-                Some(last) => last,
-                None => continue,
-            },
+    let mut grammar = Grammar::new("+f:F:v:e:E:i:khVCd::D::gIl:L::to::p::PcrbNnOsSM");
+    LONG.iter().for_each(|(name, letter)| grammar.name(name, u32::from(*letter)));
+    let words = &arguments[1.min(arguments.len())..];
+    let looked_at = std::cell::Cell::new(0);
+    let counted = words.iter().cloned().inspect(|_| looked_at.set(looked_at.get() + 1));
+    let mut scan = grammar.scan(counted);
+    let mut begun = 0;
+    while let Some(found) = scan.next() {
+        let (letter, argument) = match found {
+            Ok(Found::Operand(word)) => {
+                options.operands.push(word);
+                options.operands.extend(scan.rest());
+                break;
+            }
+            Ok(Found::Letter(letter, argument)) => (letter, argument),
+            Ok(Found::Name(at, argument)) => (LONG[at].1, argument),
+            Err(Fault::LetterNeedsArgument(letter)) => return Err(needs_argument(letter)),
+            Err(Fault::NameNeedsArgument(at, _) | Fault::NameTakesNone(at, _)) => {
+                return Err(needs_argument(LONG[at].1));
+            }
+            Err(_) if options.has_program => {
+                options.operands.extend(words[begun..].iter().cloned());
+                break;
+            }
+            Err(_) => return Ok(Request::Misuse),
         };
-        if let Some(text) = options.take(letter, argument)? {
+        if let Some(text) = options.take(letter, argument.unwrap_or_default())? {
             return Ok(Request::Print(text));
         }
         if letter == 'E' {
-            options.operands.extend(rest);
+            options.operands.extend(scan.rest());
             break;
         }
+        begun = looked_at.get();
     }
     Ok(Request::Run(Box::new(options)))
 }
 
-type Rest<'a> = dyn Iterator<Item = Vec<u8>> + 'a;
-
-fn long_option(word: &[u8], rest: &mut Rest<'_>) -> Result<(char, Vec<u8>)> {
-    let text = String::from_utf8_lossy(word).into_owned();
-    let given = text.split('=').next().unwrap_or_default();
-    let exact = LONG.iter().find(|(name, ..)| *name == given);
-    let mut begun = LONG.iter().filter(|(name, ..)| name.starts_with(given));
-    let found = exact.or_else(|| begun.next().filter(|_| begun.next().is_none()));
-    let Some((_, letter, takes)) = found else {
-        return Err(Error {
-            message: format!("unrecognized option '--{given}'\n{}", HELP.trim_end()),
-            code: 1,
-        });
-    };
-    let attached = word.iter().position(|&byte| byte == b'=').map(|at| word[at + 1..].to_vec());
-    let argument = match (attached, takes) {
-        (Some(argument), _) => argument,
-        (None, true) => rest.next().ok_or_else(|| needs_argument(given))?,
-        (None, false) => Vec::new(),
-    };
-    Ok((*letter, argument))
-}
-
-fn needs_argument(option: &str) -> Error {
-    Error { message: format!("option requires an argument -- {option}"), code: 1 }
-}
-
-/// Takes letters up to one that has an argument, or the last.
-fn short_options(
-    letters: &[u8],
-    rest: &mut Rest<'_>,
-    options: &mut Options,
-) -> Result<Option<(char, Vec<u8>)>> {
-    for (at, &letter) in letters.iter().enumerate() {
-        let letter = char::from(letter);
-        if matches!(letter, 'f' | 'F' | 'v' | 'e' | 'E' | 'i') {
-            let attached = letters[at + 1..].to_vec();
-            let argument = match attached.is_empty() {
-                true => rest.next().ok_or_else(|| needs_argument(&letter.to_string()))?,
-                false => attached,
-            };
-            return Ok(Some((letter, argument)));
-        }
-        if matches!(letter, 'h' | 'V') {
-            return Ok(Some((letter, Vec::new())));
-        }
-        options.take(letter, Vec::new())?;
-    }
-    Ok(None)
+fn needs_argument(letter: char) -> Error {
+    Error { message: format!("option requires an argument -- {letter}\n{}", HELP.trim_end()), code: 1 }
 }
 
 impl Options {
@@ -276,14 +278,8 @@ impl Options {
                 return Err(Error::fatal("-M is not supported: numbers are doubles; use bc for more digits"));
             }
             // These ask for what is so anyway, or for less than there is.
-            'P' | 'c' | 'r' | 'N' | 'n' | 'O' | 's' | 't' => {}
-            'b' | 'S' => return Err(Error::fatal(format_args!("-{letter} is not supported"))),
-            letter => {
-                return Err(Error {
-                    message: format!("invalid option -- '{letter}'\n{}", HELP.trim_end()),
-                    code: 1,
-                });
-            }
+            'P' | 'c' | 'r' | 'N' | 'O' | 's' | 't' => {}
+            letter => return Err(Error::fatal(format_args!("-{letter} is not supported"))),
         }
         Ok(None)
     }

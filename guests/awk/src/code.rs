@@ -137,6 +137,8 @@ pub enum Dest {
     Append,
     /// To the command on the stack.
     Command,
+    /// To the command on the stack, which is read from too.
+    Coprocess,
 }
 
 /// Where `getline` reads.
@@ -148,6 +150,8 @@ pub enum From {
     File,
     /// The command on the stack.
     Command,
+    /// The command on the stack, which is written to as well.
+    Coprocess,
 }
 
 /// An operation. *Pops* and *pushes* are about values, or about numbers where the name ends in `Num`; the flag of a

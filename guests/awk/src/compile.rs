@@ -496,6 +496,7 @@ impl Compiler {
             RedirectKind::File => Dest::File,
             RedirectKind::Append => Dest::Append,
             RedirectKind::Command => Dest::Command,
+            RedirectKind::Coprocess => Dest::Coprocess,
         })
     }
 

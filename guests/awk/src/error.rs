@@ -33,3 +33,17 @@ impl std::error::Error for Error {}
 
 /// The answer of what may fail.
 pub type Result<T> = std::result::Result<T, Error>;
+
+thread_local! {
+    static NAME: std::cell::RefCell<String> = const { std::cell::RefCell::new(String::new()) };
+}
+
+/// What messages begin with: the name that the program was called by.
+pub fn program_name() -> String {
+    NAME.with_borrow(|name| if name.is_empty() { "awk".to_owned() } else { name.clone() })
+}
+
+/// Remembers the name that the program was called by.
+pub fn set_program_name(name: &[u8]) {
+    NAME.with_borrow_mut(|known| *known = String::from_utf8_lossy(name).into_owned());
+}

@@ -259,7 +259,8 @@ impl Machine {
     /// Says something that does not end the program.
     fn warn(&mut self, message: &str) {
         let _ = self.streams.flush_all();
-        let _ = abi::write_all(2, format!("awk: warning: {message}\n").as_bytes());
+        let _ =
+            abi::write_all(2, format!("{}: warning: {message}\n", crate::error::program_name()).as_bytes());
     }
 
     /// An array; a variable without a value becomes one.

@@ -481,9 +481,7 @@ impl Parser<'_> {
             Token::Mark(">") => Some(RedirectKind::File),
             Token::Mark(">>") => Some(RedirectKind::Append),
             Token::Mark("|") => Some(RedirectKind::Command),
-            Token::Mark("|&") => {
-                return Err(self.error("`|&' is not supported: there are no coprocesses here"));
-            }
+            Token::Mark("|&") => Some(RedirectKind::Coprocess),
             _ => None,
         };
         let to = match kind {

@@ -17,6 +17,8 @@ pub enum Kind {
     Append,
     /// A command.
     Command,
+    /// A command that is read from too.
+    Coprocess,
 }
 
 /// Something that is written to.
@@ -41,6 +43,16 @@ struct Input {
     reader: Reader,
 }
 
+/// A command that is both written to and read from.
+struct Coprocess {
+    name: Str,
+    /// How many streams were opened before it.
+    order: usize,
+    output: Option<Output>,
+    reader: Option<Reader>,
+    child: abi::Pid,
+}
+
 /// What makes the environment for a command, if one is started.
 pub type Environment<'a> = &'a dyn Fn() -> StringList;
 
@@ -49,6 +61,7 @@ pub struct Streams {
     stdout: Output,
     outputs: Vec<Output>,
     inputs: Vec<Input>,
+    coprocesses: Vec<Coprocess>,
     opened: usize,
 }
 
@@ -78,7 +91,7 @@ impl Streams {
     /// Standard output, and nothing else yet.
     pub fn new() -> Streams {
         let stdout = Output::new(b"/dev/stdout", Kind::File, 1, None);
-        Streams { stdout, outputs: Vec::new(), inputs: Vec::new(), opened: 0 }
+        Streams { stdout, outputs: Vec::new(), inputs: Vec::new(), coprocesses: Vec::new(), opened: 0 }
     }
 
     /// Writes to standard output.
@@ -98,11 +111,21 @@ impl Streams {
         if kind != Kind::Command && matches!(name, b"/dev/stdout" | b"-") {
             return self.print(text);
         }
+        if kind == Kind::Coprocess {
+            let at = self.coprocess(name, env)?;
+            return self.coprocesses[at]
+                .output
+                .as_mut()
+                .map_or(Err(Errno::PIPE), |output| output.write(text));
+        }
         let is_command = kind == Kind::Command;
         let is_it =
             |output: &Output| output.name.as_bytes() == name && (output.kind == Kind::Command) == is_command;
-        if let Some(output) = self.outputs.iter_mut().find(|output| is_it(output)) {
-            return output.write(text);
+        if let Some(at) = self.outputs.iter().position(is_it) {
+            if self.outputs[at].fd == PARKED {
+                self.outputs[at].fd = self.open_file(name, flag::APPEND)?;
+            }
+            return self.outputs[at].write(text);
         }
         let mut output = self.open_output(name, kind, env)?;
         let written = output.write(text);
@@ -122,15 +145,84 @@ impl Streams {
                 return Ok(Output::new(name, kind, pipe.write, Some(child?)));
             }
             Kind::File => flag::TRUNC,
-            Kind::Append => flag::APPEND,
+            Kind::Append | Kind::Coprocess => flag::APPEND,
         };
         let fd = match name {
             b"/dev/stderr" => abi::dup(2, 3, true)?,
-            name => abi::open(Dir::CWD, name, flag::WRONLY | flag::CREAT | flag::CLOEXEC | flags, 0o666)?,
+            name => self.open_file(name, flags)?,
         };
         let mut output = Output::new(name, kind, fd, None);
         output.eager |= name == b"/dev/stderr";
         Ok(output)
+    }
+
+    /// Opens a file to write. If there are no descriptors left, a file that is open gives up its own until it is
+    /// written to again.
+    fn open_file(&mut self, name: &[u8], flags: u32) -> abi::Result<abi::Fd> {
+        loop {
+            let opened = abi::open(Dir::CWD, name, flag::WRONLY | flag::CREAT | flag::CLOEXEC | flags, 0o666);
+            if !matches!(opened, Err(Errno::MFILE | Errno::NFILE)) {
+                return opened;
+            }
+            let is_file = |output: &&mut Output| {
+                output.child.is_none() && output.fd > 2 && !output.name.as_bytes().starts_with(b"/dev/")
+            };
+            let Some(output) = self.outputs.iter_mut().find(is_file) else { return opened };
+            output.flush()?;
+            abi::close(output.fd)?;
+            output.fd = PARKED;
+        }
+    }
+
+    /// The place of a coprocess, which is started when it is first named.
+    fn coprocess(&mut self, name: &[u8], env: Environment<'_>) -> abi::Result<usize> {
+        if let Some(at) = self.coprocesses.iter().position(|process| process.name.as_bytes() == name) {
+            return Ok(at);
+        }
+        self.flush_all()?;
+        let (to, from) = (abi::pipe(true)?, abi::pipe(true)?);
+        let fds = [FdMap { to: 0, from: to.read }, FdMap { to: 1, from: from.write }];
+        let child = spawn(name, &fds, &env());
+        let _ = abi::close(to.read);
+        let _ = abi::close(from.write);
+        let output = Some(Output::new(name, Kind::Coprocess, to.write, None));
+        let reader = Some(Reader::new(from.read));
+        self.opened += 1;
+        let (name, order) = (Str::new(name), self.opened);
+        self.coprocesses.push(Coprocess { name, order, output, reader, child: child? });
+        Ok(self.coprocesses.len() - 1)
+    }
+
+    /// What a coprocess writes. It has all that was written to it first.
+    pub fn coprocess_reader(&mut self, name: &[u8], env: Environment<'_>) -> abi::Result<&mut Reader> {
+        let at = self.coprocess(name, env)?;
+        let process = &mut self.coprocesses[at];
+        if let Some(output) = &mut process.output {
+            // One that does not read any more may still have something to say.
+            let _ = output.flush();
+        }
+        process.reader.as_mut().ok_or(Errno::BADF)
+    }
+
+    /// Whether a coprocess is there whose one end was closed.
+    pub fn is_half_closed(&self, name: &[u8], written: bool) -> bool {
+        let found = self.coprocesses.iter().find(|process| process.name.as_bytes() == name);
+        found.is_some_and(|process| if written { process.output.is_none() } else { process.reader.is_none() })
+    }
+
+    /// Closes one end of a coprocess: the one that is written to, or the one that is read. With both it ends.
+    pub fn close_end(&mut self, name: &[u8], written: bool) -> Option<i32> {
+        let at = self.coprocesses.iter().position(|process| process.name.as_bytes() == name)?;
+        let process = &mut self.coprocesses[at];
+        if written {
+            process.output.take().map(close_output);
+        } else if let Some(reader) = process.reader.take() {
+            reader.close();
+        }
+        match (&process.output, &process.reader) {
+            (None, None) => Some(wait(self.coprocesses.remove(at).child)),
+            _ => Some(0),
+        }
     }
 
     /// Something to read from, which is opened when it is first named.
@@ -163,7 +255,8 @@ impl Streams {
     /// Writes what was kept back.
     pub fn flush_all(&mut self) -> abi::Result<()> {
         let mut answer = self.stdout.flush();
-        for output in &mut self.outputs {
+        let coprocesses = self.coprocesses.iter_mut().filter_map(|process| process.output.as_mut());
+        for output in self.outputs.iter_mut().chain(coprocesses) {
             let flushed = output.flush();
             answer = answer.and(flushed);
         }
@@ -175,7 +268,9 @@ impl Streams {
         if name == b"/dev/stdout" {
             return Some(self.stdout.flush());
         }
-        let output = self.outputs.iter_mut().find(|output| output.name.as_bytes() == name)?;
+        let coprocesses = self.coprocesses.iter_mut().filter_map(|process| process.output.as_mut());
+        let mut outputs = self.outputs.iter_mut().chain(coprocesses);
+        let output = outputs.find(|output| output.name.as_bytes() == name)?;
         Some(output.flush())
     }
 
@@ -184,6 +279,11 @@ impl Streams {
         let output = self.outputs.iter().position(|output| output.name.as_bytes() == name);
         let input = self.inputs.iter().position(|input| input.name.as_bytes() == name);
         let order_of_input = input.map(|at| self.inputs[at].order);
+        let coprocess = self.coprocesses.iter().position(|process| process.name.as_bytes() == name);
+        let order_of_others = output.map(|at| self.outputs[at].order).max(order_of_input);
+        if let Some(at) = coprocess.filter(|at| Some(self.coprocesses[*at].order) > order_of_others) {
+            return Some(end_coprocess(self.coprocesses.remove(at)));
+        }
         match output.filter(|at| Some(self.outputs[*at].order) > order_of_input) {
             Some(at) => Some(close_output(self.outputs.remove(at))),
             None => {
@@ -199,6 +299,9 @@ impl Streams {
         for output in self.outputs.drain(..) {
             close_output(output);
         }
+        for process in self.coprocesses.drain(..) {
+            end_coprocess(process);
+        }
         for input in self.inputs.drain(..) {
             input.reader.close();
             input.child.map(wait);
@@ -207,9 +310,20 @@ impl Streams {
     }
 }
 
+/// In place of the descriptor of a file that gave it up.
+const PARKED: abi::Fd = -1;
+
+fn end_coprocess(process: Coprocess) -> i32 {
+    process.output.map(close_output);
+    if let Some(reader) = process.reader {
+        reader.close();
+    }
+    wait(process.child)
+}
+
 fn close_output(mut output: Output) -> i32 {
     let flushed = output.flush();
-    let closed = abi::close(output.fd);
+    let closed = if output.fd == PARKED { Ok(()) } else { abi::close(output.fd) };
     match output.child {
         Some(child) => wait(child),
         None if flushed.and(closed).is_err() => -1,

@@ -275,7 +275,7 @@ impl Inputs {
     fn open_next(&mut self) -> bool {
         while let Some(file) = self.files.pop_front() {
             self.lines = 0;
-            if file.is_empty() {
+            if file.is_empty() || file == b"-" {
                 self.name = Some("<stdin>".into());
                 self.current = Some(0);
                 return true;

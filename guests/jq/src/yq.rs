@@ -180,10 +180,10 @@ impl Session<'_> {
 
     fn output(&self) -> Format {
         self.options.output.unwrap_or_else(|| {
-            let named = self.options.files.first().map(|file| Format::of_file(file));
-            let input = self.options.input.or(named).unwrap_or(Format::Yaml);
-            // What only says how to read is no way to write.
-            if input == Format::Json { Format::Json } else { Format::Yaml }
+            // What only says how to read is no way to write: the name of a file says both.
+            let named = self.options.files.first().filter(|_| self.options.input.is_none());
+            let is_json = named.is_some_and(|file| Format::of_file(file) == Format::Json);
+            if is_json { Format::Json } else { Format::Yaml }
         })
     }
 

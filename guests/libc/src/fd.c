@@ -154,6 +154,44 @@ static long set_status_flags(int fd, int flags)
 		(flags & O_APPEND ? FDFLAG_APPEND : 0) | (flags & O_NONBLOCK ? FDFLAG_NONBLOCK : 0)));
 }
 
+/* Where a range begins that is counted from `whence`. */
+static int64_t range_start(int fd, const struct flock *range)
+{
+	struct kernel_stat stat;
+	uint64_t at;
+	int error;
+	switch (range->l_whence) {
+	case SEEK_SET:
+		return range->l_start;
+	case SEEK_CUR:
+		error = wasi_fd_seek(fd, 0, SEEK_CUR, &at);
+		return error ? answer(error) : (int64_t)at + range->l_start;
+	case SEEK_END:
+		error = k_fstat(fd, &stat);
+		return error ? answer(error) : (int64_t)stat.size + range->l_start;
+	}
+	return -EINVAL;
+}
+
+static long lock_range(int fd, int command, struct flock *range)
+{
+	int of_description = command >= F_OFD_GETLK;
+	int asks = command == F_GETLK || command == F_OFD_GETLK, waits = command == F_SETLKW || command == F_OFD_SETLKW;
+	if (of_description && range->l_pid) return -EINVAL;
+	int64_t start = range_start(fd, range), length = range->l_len;
+	if (start < 0) return start < -4095 ? -EINVAL : start;
+	if (length < 0) start += length, length = -length;
+	struct kernel_lock lock = { (uint16_t)range->l_type, 0, start, length };
+	int error = k_lock(fd, (asks ? 0 : waits ? 2 : 1) | (of_description ? 4 : 0), &lock);
+	if (error || !asks) return answer(error);
+	range->l_type = lock.kind;
+	if (lock.kind != F_UNLCK) {
+		range->l_whence = SEEK_SET, range->l_pid = lock.pid;
+		range->l_start = lock.start, range->l_len = lock.length;
+	}
+	return 0;
+}
+
 static long control(int fd, int command, long argument)
 {
 	int old, error;
@@ -170,7 +208,7 @@ static long control(int fd, int command, long argument)
 	case F_SETFL:
 		return set_status_flags(fd, argument);
 	case F_GETLK: case F_SETLK: case F_SETLKW: case F_OFD_GETLK: case F_OFD_SETLK: case F_OFD_SETLKW:
-		return -ENOLCK;
+		return lock_range(fd, command, (struct flock *)argument);
 	}
 	return -EINVAL;
 }
@@ -405,7 +443,7 @@ long __wardian_fd_calls(long number, long a, long b, long c, long d, long e, lon
 	case SYS_fcntl64:
 		return control(a, b, c);
 	case SYS_flock:
-		return -ENOLCK;
+		return answer(k_flock(a, b));
 	case SYS_ioctl:
 		return device(a, b, (void *)c);
 	case SYS_ppoll_time64:

@@ -37,6 +37,13 @@ struct kernel_terminal {
 	unsigned char cc[19], zero;
 };
 
+/* A lock on a range of a file. */
+struct kernel_lock {
+	uint32_t kind;
+	int32_t pid;
+	int64_t start, length;
+};
+
 /* As in struct iovec. */
 struct wasi_part {
 	void *start;
@@ -52,6 +59,8 @@ KERNEL(getpid, void);
 KERNEL(getppid, void);
 KERNEL(getpgid, int pid, int *group);
 KERNEL(setpgid, int pid, int group);
+KERNEL(getsid, int pid, int *session);
+KERNEL(setsid, void);
 KERNEL(sigaction, int signal, int disposition, int *old);
 KERNEL(sigpending, uint64_t *mask);
 KERNEL(sigword, volatile unsigned *word);
@@ -63,6 +72,8 @@ KERNEL(pipe, int *fds, int flags);
 KERNEL(dup, int fd, int min, int flags, int *new);
 KERNEL(dup2, int from, int to, int flags);
 KERNEL(cloexec, int fd, int value, int *old);
+KERNEL(flock, int fd, int operation);
+KERNEL(lock, int fd, int command, struct kernel_lock *range);
 KERNEL(winsize, int fd, uint16_t *out);
 KERNEL(setwinsize, int fd, unsigned rows, unsigned columns);
 KERNEL(tcgetattr, int fd, struct kernel_terminal *out);

@@ -145,7 +145,7 @@ int posix_spawn(pid_t *restrict pid, const char *restrict path, const posix_spaw
 	/* A process starts with no signal blocked. */
 	if (flags & POSIX_SPAWN_SETSIGMASK)
 		for (int signal = 1; signal < 32; signal++) if (sigismember(&attributes->__mask, signal) == 1) return ENOTSUP;
-	if (flags & POSIX_SPAWN_SETSID) group = 0;
+	if (flags & POSIX_SPAWN_SETSID) group = -3;
 	if (flags & POSIX_SPAWN_SETPGROUP) group = attributes->__pgrp;
 	/* They are linked last to first. */
 	struct fdop *op = actions ? actions->__actions : 0;
@@ -285,10 +285,11 @@ static long identity(long number, long a, long b, long c)
 		return error ? answer(error) : group;
 	case SYS_setpgid:
 		return answer(k_setpgid(a, b));
+	case SYS_getsid:
+		error = k_getsid(a, &group);
+		return error ? answer(error) : group;
 	case SYS_setsid:
-		error = k_getpgid(0, &group);
-		if (!error && group == k_getpid()) return -EPERM;
-		error = k_setpgid(0, 0);
+		error = k_setsid();
 		return error ? answer(error) : k_getpid();
 	}
 	return -ENOSYS;

@@ -48,13 +48,23 @@ fn serve(port_file: &str, log: &str) -> std::io::Result<()> {
         let (stream, _) = listener.accept()?;
         let log = log.to_owned();
         let run = move || drop(connection(stream, &log, port));
-        // A sandbox has no threads, and its cases need none.
+        // A sandbox has no threads: there each connection has a process.
         if cfg!(target_os = "wasi") {
-            run();
+            wardian_abi::fork(move || {
+                run();
+                0
+            })?;
+            reap();
         } else {
             std::thread::spawn(run);
         }
     }
+}
+
+/// Forgets the connections that have ended.
+fn reap() {
+    let flags = wardian_abi::WaitFlags { no_hang: true, ..Default::default() };
+    while let Ok(Some(_)) = wardian_abi::wait(wardian_abi::Who::Any, flags) {}
 }
 
 /// A request as it came.
@@ -132,7 +142,7 @@ fn connection(stream: Stream, log: &str, port: u16) -> std::io::Result<()> {
         }
         request.body = read_body(&mut source, &request)?;
         note(log, &lines, &request.body)?;
-        let reply = pages::answer(&request, port);
+        let reply = pages::answer(&request, port, log);
         source.stream.write_all(&reply.bytes)?;
         match reply.then {
             pages::Then::Keep if request.header("Connection") != Some("close") => {}

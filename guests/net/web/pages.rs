@@ -53,11 +53,16 @@ const TEXT: &str = "Content-Type: text/plain\r\n";
 const HTML: &str = "Content-Type: text/html\r\n";
 const DIGITS: &[u8] = b"0123456789abcdefghij";
 
-/// How often `/flaky/N` was asked.
-static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+/// Returns how often `/flaky/N` was asked before. It is kept in a file: connections may be processes.
+fn times_asked(log: &str) -> usize {
+    let file = format!("{log}.flaky");
+    let before = std::fs::read_to_string(&file).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let _ = std::fs::write(file, format!("{}", before + 1));
+    before
+}
 
 /// Answers a request by its path.
-pub(crate) fn answer(request: &Request, port: u16) -> Reply {
+pub(crate) fn answer(request: &Request, port: u16, log: &str) -> Reply {
     let target = request.target.as_str();
     let path = target.split('?').next().unwrap_or_default();
     let query = target.split_once('?').map_or("", |(_, query)| query);
@@ -144,13 +149,10 @@ pub(crate) fn answer(request: &Request, port: u16) -> Reply {
         ["strange-encoding"] => page("200 OK", "Content-Encoding: rot13\r\n", b"uryyb\n"),
         ["range"] => range(request),
         ["no-range"] => page("200 OK", TEXT, DIGITS),
-        ["flaky", count] => {
-            let asked = COUNT.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-            match asked < count.parse().unwrap_or(0) {
-                true => page("503 Busy", "", b"busy\n"),
-                false => page("200 OK", "", b"at last\n"),
-            }
-        }
+        ["flaky", count] => match times_asked(log) < count.parse().unwrap_or(0) {
+            true => page("503 Busy", "", b"busy\n"),
+            false => page("200 OK", "", b"at last\n"),
+        },
         ["big", size] => {
             let size = size.parse::<usize>().unwrap_or(0).min(8 << 20);
             let body: Vec<u8> = (0..size).map(|at| b"0123456789\n"[at % 11]).collect();

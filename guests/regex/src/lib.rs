@@ -31,6 +31,7 @@ pub mod class;
 mod escape;
 #[cfg(feature = "automata")]
 mod full;
+mod locale;
 #[cfg(feature = "automata")]
 mod perl;
 #[cfg(feature = "automata")]
@@ -50,7 +51,9 @@ pub use full::{Fit, Modern, Options, Regex, Syntax};
 #[cfg(feature = "automata")]
 pub use regex_syntax::escape;
 #[cfg(feature = "automata")]
-pub use text::{char_len, locale_is_utf8};
+pub use text::char_len;
+
+pub use locale::locale_is_utf8;
 
 /// The bounds of a match and of its groups: from, to, or nothing for a group that took no part.
 pub type Groups = Vec<Option<(usize, usize)>>;

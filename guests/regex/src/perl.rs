@@ -132,6 +132,7 @@ impl Translator {
             ('e', _) => "\\x1B",
             ('Z', false) => "\\z",
             ('0', _) => "\\x00",
+            ('p' | 'P', _) => return self.property(char),
             ('Q', _) => return self.quoted(),
             ('E', _) => "",
             _ => return self.other_escape(char),
@@ -145,6 +146,24 @@ impl Translator {
             self.out.push('\\');
         }
         self.out.push(char);
+    }
+
+    /// `\p{Lu}`, `\p{^Lu}`, `\pL`: the class of a character, which both name alike.
+    fn property(&mut self, letter: char) {
+        let is_negated = (letter == 'P') != (self.peek(0) == Some('{') && self.peek(1) == Some('^'));
+        self.out.push_str(if is_negated { "\\P" } else { "\\p" });
+        if self.peek(0) != Some('{') {
+            return;
+        }
+        while let Some(char) = self.peek(0) {
+            self.at += 1;
+            if char != '^' {
+                self.out.push(char);
+            }
+            if char == '}' {
+                return;
+            }
+        }
     }
 
     /// `\Q…\E`.

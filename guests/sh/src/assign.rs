@@ -109,6 +109,14 @@ impl Shell {
         Ok(target)
     }
 
+    /// A reference that refers to nothing and is given elements is an array instead.
+    fn end_reference(&mut self, name: &[u8]) {
+        if self.vars.raw(name).is_some_and(|var| var.attrs.has(Attrs::NAMEREF)) {
+            self.complain_parts(&[b"warning: ", name, b": removing nameref attribute"]);
+            self.vars.entry(name).attrs.set(Attrs::NAMEREF, false);
+        }
+    }
+
     pub fn warn_of_circle(&self, name: &[u8]) {
         self.complain_parts(&[b"warning: ", name, b": circular name reference"]);
     }
@@ -173,11 +181,13 @@ impl Shell {
 
     pub fn is_assoc(&self, name: &[u8]) -> bool {
         matches!(self.vars.get(name), Some(Var { value: Value::Assoc(_), .. }))
+            || matches!(name, b"BASH_ALIASES" | b"BASH_CMDS")
     }
 
     /// `name[index]=value` of an indexed array, which a scalar becomes.
     pub fn assign_index(&mut self, name: &[u8], index: i64, text: Vec<u8>, append: bool) -> Exec<()> {
         let name = &self.resolve_target(name)?;
+        self.end_reference(name);
         self.check_writable(name)?;
         let (end, old) = match self.vars.raw(name).map(|var| &var.value) {
             Some(Value::Indexed(array)) => (array.end(), append.then(|| array.get(index).cloned()).flatten()),
@@ -227,6 +237,9 @@ impl Shell {
         if key.is_empty() {
             self.complain_parts(&[name, b"[]: bad array subscript"]);
             return Err(Flow::Discard(1));
+        }
+        if self.assign_dynamic_key(name, &key, &text) {
+            return Ok(());
         }
         let old = match self.vars.raw(name).map(|var| &var.value) {
             Some(Value::Assoc(array)) if append => array.get(&key).cloned(),
@@ -290,8 +303,8 @@ impl Shell {
             let key = self.expand_string(&subscript.word)?;
             return self.assign_key(&resolved, key, text, append);
         }
-        if subscript.word.pieces.is_empty() {
-            self.complain_parts(&[name, b"[]: bad array subscript"]);
+        if let Some(shown @ (b"" | b"*" | b"@")) = subscript.word.as_plain() {
+            self.complain_parts(&[name, b"[", shown, b"]: bad array subscript"]);
             return Err(Flow::Discard(1));
         }
         let index = self.arith_or_discard(&subscript.arith)?;
@@ -327,6 +340,7 @@ impl Shell {
     /// `name=(…)` or `name+=(…)`.
     pub fn assign_array(&mut self, name: &[u8], items: Vec<ArrayItem>, append: bool) -> Exec<()> {
         let name = &self.resolve_target(name)?;
+        self.end_reference(name);
         self.check_writable(name)?;
         let export = self.options.allexport;
         let var = self.vars.entry(name);
@@ -350,6 +364,12 @@ impl Shell {
         self.fill_indexed(name, items)
     }
 
+    /// Says what is wrong with an element of `(…)`.
+    fn complain_of_item(&self, subscript: &Subscript, value: &[u8], message: &[u8]) {
+        let shown = crate::unparse::word_text(&subscript.word);
+        self.complain_parts(&[b"[", &shown, b"]=", value, message]);
+    }
+
     fn fill_indexed(&mut self, name: &[u8], items: Vec<ArrayItem>) -> Exec<()> {
         let plain = !self.vars.raw(name).is_some_and(|var| var.attrs.has(SLOW));
         let mut next = match self.vars.raw(name).map(|var| &var.value) {
@@ -358,12 +378,26 @@ impl Shell {
         };
         for item in items {
             if let Some(ArrayKey::Arith(subscript)) = &item.key {
+                // Elements that cannot be are left out.
+                let message: &[u8] = match subscript.word.as_plain() {
+                    Some(b"") => b": bad array subscript",
+                    Some(b"*" | b"@") => b": cannot assign to non-numeric index",
+                    _ => b"",
+                };
+                if !message.is_empty() {
+                    self.complain_of_item(subscript, &item.value, message);
+                    continue;
+                }
                 next = self.arith_or_discard(&subscript.arith)?;
                 if next < 0 {
                     next += match self.vars.raw(name).map(|var| &var.value) {
                         Some(Value::Indexed(array)) => array.end(),
                         _ => 0,
                     };
+                }
+                if next < 0 {
+                    self.complain_of_item(subscript, &item.value, b": bad array subscript");
+                    continue;
                 }
             }
             match self.vars.raw_mut(name) {
@@ -380,8 +414,24 @@ impl Shell {
     /// Keys and values in turn, or `[key]=value` each.
     fn fill_assoc(&mut self, name: &[u8], items: Vec<ArrayItem>) -> Exec<()> {
         let mut key: Option<Vec<u8>> = None;
+        let with_keys = items.first().is_some_and(|item| item.key.is_some());
         for item in items {
             match (item.key, key.take()) {
+                // Either all have keys, or keys and values take turns.
+                (None, _) if with_keys => self.complain_parts(&[
+                    name,
+                    b": ",
+                    &item.value,
+                    b": must use subscript when assigning associative array",
+                ]),
+                // A first one without a key makes text of all.
+                (Some(ArrayKey::Text(text)), before) if !with_keys => {
+                    let text = [b"[", text.as_slice(), b"]=", &item.value].concat();
+                    match before {
+                        Some(key) => self.assign_key(name, key, text, false)?,
+                        None => key = Some(text),
+                    }
+                }
                 (Some(ArrayKey::Text(text)), _) => self.assign_key(name, text, item.value, item.append)?,
                 (_, Some(key)) => self.assign_key(name, key, item.value, false)?,
                 (_, None) => key = Some(item.value),

@@ -16,6 +16,8 @@ pub struct AndOr {
     pub first: Pipeline,
     pub rest: Vec<(Connector, Pipeline)>,
     pub background: bool,
+    /// A line ends behind it.
+    pub ends_line: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +47,17 @@ pub enum Command {
     Compound(Rc<Compound>),
     Function(Rc<Function>),
     Coproc(Rc<Coproc>),
+}
+
+impl Command {
+    /// The line it stands on, if that is known.
+    pub fn line(&self) -> Option<u32> {
+        match self {
+            Command::Simple(simple) => Some(simple.line),
+            Command::Compound(compound) => Some(compound.line),
+            Command::Function(_) | Command::Coproc(_) => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -132,6 +145,8 @@ pub enum CaseEnd {
 pub struct Function {
     pub name: Rc<[u8]>,
     pub body: Rc<Compound>,
+    /// The line its body ends on.
+    pub end: u32,
 }
 
 #[derive(Debug)]

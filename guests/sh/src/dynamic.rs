@@ -2,6 +2,7 @@
 
 use crate::shell::Shell;
 use crate::vars::{Attrs, Indexed, Value, Var};
+use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use wardian_abi as abi;
 
@@ -26,6 +27,7 @@ pub const DYNAMIC: &[&[u8]] = &[
     b"BASH_CMDS",
     b"BASHOPTS",
     b"SHELLOPTS",
+    b"BASH_ARGV0",
 ];
 
 impl Shell {
@@ -61,11 +63,12 @@ impl Shell {
                 self.pipe_status.iter().map(|status| status.to_string().into_bytes()).collect(),
             ),
             b"DIRSTACK" => Value::Indexed(self.directories().into_iter().collect()),
-            b"BASH_ALIASES" => assoc(self.aliases.iter()),
-            b"BASH_CMDS" => assoc(self.hash.iter().map(|(name, (path, _))| (name, path))),
+            b"BASH_ALIASES" => assoc(64, self.aliases.iter()),
+            b"BASH_CMDS" => assoc(256, self.hash.iter().map(|(name, (path, _))| (name, path))),
             b"BASHOPTS" => Value::Scalar(self.shopt.enabled()),
             b"SHELLOPTS" => Value::Scalar(self.options.enabled()),
             b"_" => Value::Scalar(self.last_arg.clone()),
+            b"BASH_ARGV0" => Value::Scalar(self.name.clone()),
             b"FUNCNAME" => self.function_names(),
             b"BASH_SOURCE" => self.sources(),
             b"BASH_LINENO" => self.call_lines(),
@@ -74,6 +77,25 @@ impl Shell {
         let attrs =
             if matches!(name, b"BASHOPTS" | b"SHELLOPTS") { Attrs::READONLY } else { Attrs::default() };
         Var { value, attrs }
+    }
+
+    /// Such a variable in a list of all: bash works most of them out only when they are asked for by name.
+    pub fn var_listed(&self, name: &[u8]) -> Option<std::borrow::Cow<'_, Var>> {
+        let unknown = |attrs: Attrs| Some(std::borrow::Cow::Owned(Var { value: Value::Unset, attrs }));
+        match name {
+            b"RANDOM" | b"SRANDOM" | b"BASHPID" => unknown(Attrs::INTEGER),
+            b"SECONDS" | b"EPOCHSECONDS" | b"EPOCHREALTIME" | b"LINENO" | b"BASH_SUBSHELL"
+            | b"BASH_COMMAND" | b"BASH_ARGV0" => unknown(Attrs::default()),
+            b"DIRSTACK" => Some(std::borrow::Cow::Owned(Var {
+                value: Value::Indexed(Indexed::default()),
+                attrs: Attrs::default(),
+            })),
+            b"FUNCNAME" if self.frames.is_empty() => Some(std::borrow::Cow::Owned(Var {
+                value: Value::Indexed(Indexed::default()),
+                attrs: Attrs::UNASSIGNED,
+            })),
+            _ => self.var(name),
+        }
     }
 
     /// `FUNCNAME` is there only inside a function.
@@ -115,7 +137,31 @@ impl Shell {
             b"SECONDS" => self.seconds_base.set(number.wrapping_sub(self.started.elapsed().as_secs() as i64)),
             b"LINENO" => {}
             b"_" => self.last_arg = text.to_vec(),
+            b"BASH_ARGV0" => self.name = text.to_vec(),
             _ => {}
+        }
+        true
+    }
+
+    /// Assigns to an element of `BASH_ALIASES` or `BASH_CMDS`, which are the aliases and the remembered programs.
+    /// Says whether it was one of those.
+    pub fn assign_dynamic_key(&mut self, name: &[u8], key: &[u8], text: &[u8]) -> bool {
+        match name {
+            b"BASH_ALIASES" => drop(Rc::make_mut(&mut self.aliases).insert(key.to_vec(), text.to_vec())),
+            // Only what the path finds anyway.
+            b"BASH_CMDS" if self.restricted => {
+                let path = self.vars.text(b"PATH").cloned().unwrap_or_default();
+                if text.contains(&b'/') {
+                    self.refuses(b"", text);
+                } else if crate::exec::lookup(&path, text).is_err() {
+                    self.complain_parts(&[text, b": not found"]);
+                }
+            }
+            b"BASH_CMDS" => {
+                self.hash_version = self.vars.path_version;
+                self.hash.insert(key.to_vec(), (text.to_vec(), 0));
+            }
+            _ => return false,
         }
         true
     }
@@ -137,8 +183,8 @@ impl Shell {
     }
 }
 
-fn assoc<'a>(pairs: impl Iterator<Item = (&'a Vec<u8>, &'a Vec<u8>)>) -> Value {
-    let mut array = crate::vars::Assoc::default();
+fn assoc<'a>(buckets: u32, pairs: impl Iterator<Item = (&'a Vec<u8>, &'a Vec<u8>)>) -> Value {
+    let mut array = crate::vars::Assoc::with_buckets(buckets);
     pairs.for_each(|(key, text)| array.insert(key.clone(), text.clone()));
     Value::Assoc(array)
 }

@@ -21,6 +21,8 @@ pub struct History {
     new: usize,
     /// How many lines of the file have been read.
     file_lines: usize,
+    /// The file of a script's history was read.
+    loaded: bool,
 }
 
 /// What became of a line that was typed.
@@ -155,6 +157,17 @@ impl Shell {
     }
 
     /// When an interactive shell ends: what was typed goes into the file.
+    /// With `set -o history` in a script: what is in its file is part of it, once.
+    pub fn load_history(&mut self) {
+        if self.interactive || std::mem::replace(&mut self.history.loaded, true) {
+            return;
+        }
+        if let Some(file) = self.text(b"HISTFILE").map(|file| file.to_vec()).filter(|file| !file.is_empty()) {
+            // A file that is not there yet is none to read.
+            let _ = self.history.read_file(&file, false);
+        }
+    }
+
     pub fn save_history(&mut self) {
         if let Some(file) = self.text(b"HISTFILE").map(|file| file.to_vec())
             && !file.is_empty()

@@ -26,19 +26,23 @@ mod histexpand;
 mod history;
 mod interactive;
 mod jobs;
+mod network;
 mod options;
 mod parser;
 mod pattern;
 mod prompt;
 mod redirect;
+mod restricted;
 mod session;
 mod shell;
+mod startup;
 mod time;
 mod traps;
 mod unparse;
 mod vars;
 
-pub use session::{ShellSession, run_command};
+pub use session::ShellSession;
+pub use startup::run_command;
 
 /// Parses a whole script without running anything, as `bash -n` does; answers how many complete commands it read and
 /// whether it came to the end. For the fuzzers.

@@ -110,7 +110,7 @@ pub const SHOPT: &[(&str, bool)] = &[
     ("histappend", false),
     ("histreedit", false),
     ("histverify", false),
-    ("hostcomplete", false),
+    ("hostcomplete", true),
     ("huponexit", false),
     ("inherit_errexit", false),
     ("interactive_comments", true),

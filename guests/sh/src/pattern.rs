@@ -1,5 +1,8 @@
 //! Shell patterns: `*`, `?`, `[…]` and, where asked for, `@(…)` and its kin.
 
+mod compile;
+
+use compile::Compiler;
 use std::collections::BTreeSet;
 use wardian_regex::class::Class;
 
@@ -12,6 +15,10 @@ pub struct Pattern {
     utf8: bool,
     fold: bool,
     extended: bool,
+    /// The dot that a text begins with is matched by a dot alone.
+    dotted: bool,
+    /// The texts before and after its star, if it is those and one star.
+    around: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 #[derive(Debug, Clone)]
@@ -29,6 +36,15 @@ struct Set {
     negated: bool,
     ranges: Vec<(u32, u32)>,
     classes: Vec<Class>,
+}
+
+/// A set of bytes.
+struct Starts([u64; 4]);
+
+impl Starts {
+    fn contains(&self, byte: u8) -> bool {
+        self.0[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1
+    }
 }
 
 /// Places in a text, by byte.
@@ -72,10 +88,11 @@ fn fold_char(c: u32) -> u32 {
 
 impl Pattern {
     pub fn new(text: &[u8], style: Style) -> Pattern {
-        let mut compiler = Compiler { text, at: 0, style, depth: 0 };
+        let mut compiler = Compiler::new(text, style);
         let tokens = compiler.sequence(false);
         let extended = tokens.iter().any(|token| matches!(token, Token::Group(..)));
-        Pattern { tokens, utf8: style.utf8, fold: style.fold, extended }
+        let around = if style.fold { None } else { around_star(&tokens) };
+        Pattern { tokens, utf8: style.utf8, fold: style.fold, extended, dotted: false, around }
     }
 
     /// The text a pattern without special characters matches.
@@ -103,6 +120,11 @@ impl Pattern {
     }
 
     pub fn matches(&self, text: &[u8]) -> bool {
+        if let Some((before, after)) = &self.around {
+            return text.len() >= before.len() + after.len()
+                && text.starts_with(before)
+                && text.ends_with(after);
+        }
         if self.simple() {
             let mut found = false;
             self.run(text, &mut |end| found = end == text.len());
@@ -112,6 +134,12 @@ impl Pattern {
             return self.matches_long(text);
         }
         self.ends(&self.tokens, text, Places::from([0])).contains(&text.len())
+    }
+
+    /// The same for the name of a file that begins with a dot, which only a dot matches that is written.
+    pub fn matches_dotted(&self, text: &[u8]) -> bool {
+        let dotted = Pattern { dotted: true, ..self.clone() };
+        dotted.ends(&self.tokens, text, Places::from([0])).contains(&text.len())
     }
 
     /// A pattern with too many states for a word: what was tried before the last star need not be tried again.
@@ -144,6 +172,20 @@ impl Pattern {
 
     /// The end of the longest or shortest match at the start of text.
     pub fn prefix(&self, text: &[u8], longest: bool) -> Option<usize> {
+        if let ([token @ (Token::Set(_) | Token::Any)], Some(_)) = (self.tokens.as_slice(), text.first()) {
+            let (c, len) = char_at(text, 0, self.utf8);
+            return self.one(token, c).then_some(len);
+        }
+        if let Some((before, after)) = &self.around {
+            let rest = text.strip_prefix(before.as_slice())?;
+            let end = match (after.is_empty(), longest) {
+                (true, true) => rest.len(),
+                (true, false) => 0,
+                (false, true) => find_last(rest, after)?,
+                (false, false) => find(rest, after)?,
+            };
+            return Some(before.len() + end + after.len());
+        }
         if !self.simple() {
             let ends = self.ends(&self.tokens, text, Places::from([0]));
             return if longest { ends.last().copied() } else { ends.first().copied() };
@@ -249,6 +291,22 @@ impl Pattern {
         states
     }
 
+    /// The bytes that a match can begin with, if it has to begin with one of some.
+    fn starts(&self) -> Option<Starts> {
+        let first = match self.tokens.first()? {
+            Token::Star | Token::Any | Token::Group(..) => return None,
+            first => first,
+        };
+        let mut starts = Starts([0; 4]);
+        for byte in 0..=255_u8 {
+            // Those of several bytes are left to the match itself.
+            if byte >= 0x80 || self.one(first, u32::from(byte)) {
+                starts.0[usize::from(byte >> 6)] |= 1 << (byte & 63);
+            }
+        }
+        Some(starts)
+    }
+
     fn one(&self, token: &Token, c: u32) -> bool {
         match token {
             Token::Char(wanted) => *wanted == c || (self.fold && fold_char(*wanted) == fold_char(c)),
@@ -265,6 +323,17 @@ impl Pattern {
     }
 
     fn through(&self, token: &Token, text: &[u8], places: &Places) -> Places {
+        // Nothing but a dot goes past the first place.
+        let stuck = self.dotted && places.contains(&0) && !matches!(token, Token::Char(_));
+        if stuck && !matches!(token, Token::Group(b'?' | b'*' | b'+' | b'@', _)) {
+            let others: Places = places.iter().copied().filter(|&at| at > 0).collect();
+            let mut reached =
+                if others.is_empty() { Places::new() } else { self.through(token, text, &others) };
+            if matches!(token, Token::Star) {
+                reached.insert(0);
+            }
+            return reached;
+        }
         match token {
             Token::Star => places.first().map(|&first| self.from(first, text).collect()).unwrap_or_default(),
             Token::Group(kind, alternatives) => self.through_group(*kind, alternatives, text, places),
@@ -310,20 +379,29 @@ impl Pattern {
         std::iter::successors(Some(at), move |&at| (at < text.len()).then(|| at + char_at(text, at, utf8).1))
     }
 
-    /// Replaces matches in text; `with` is told the matched part.
-    pub fn replace(&self, text: &[u8], all: bool, with: &dyn Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    /// Replaces matches in text; `with` is told the matched part, and appends what takes its place.
+    pub fn replace(&self, text: &[u8], all: bool, with: &dyn Fn(&[u8], &mut Vec<u8>)) -> Vec<u8> {
         if let Some(literal) = self.as_literal() {
-            return replace_literal(text, &literal, all, &with(&literal));
+            let mut to = Vec::new();
+            with(&literal, &mut to);
+            return replace_literal(text, &literal, all, &to);
         }
+        let starts = self.starts();
         let mut out = Vec::with_capacity(text.len());
         let mut at = 0;
         while at <= text.len() {
+            if let Some(starts) = &starts {
+                let skipped = text[at..].iter().position(|byte| starts.contains(*byte));
+                let skipped = skipped.unwrap_or(text.len() - at);
+                out.extend_from_slice(&text[at..at + skipped]);
+                at += skipped;
+            }
             if at == text.len() && at > 0 {
                 break;
             }
             let found = self.prefix(&text[at..], true);
             if let Some(len) = found {
-                out.extend_from_slice(&with(&text[at..at + len]));
+                with(&text[at..at + len], &mut out);
                 at += len;
                 if !all {
                     break;
@@ -362,6 +440,31 @@ fn replace_literal(text: &[u8], from: &[u8], all: bool, to: &[u8]) -> Vec<u8> {
     out
 }
 
+/// The texts around the only star, if there is nothing else. They are ASCII, so that bytes are characters.
+fn around_star(tokens: &[Token]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let star = tokens.iter().position(|token| matches!(token, Token::Star))?;
+    let literal = |tokens: &[Token]| -> Option<Vec<u8>> {
+        tokens
+            .iter()
+            .map(|token| if let Token::Char(c @ 0..128) = token { Some(*c as u8) } else { None })
+            .collect()
+    };
+    Some((literal(&tokens[..star])?, literal(&tokens[star + 1..])?))
+}
+
+/// Where one byte string last stands in another.
+fn find_last(text: &[u8], wanted: &[u8]) -> Option<usize> {
+    let (&last, rest) = wanted.split_last()?;
+    let mut end = text.len();
+    while let Some(at) = text[..end].iter().rposition(|&byte| byte == last) {
+        if text[..at].ends_with(rest) {
+            return Some(at - rest.len());
+        }
+        end = at;
+    }
+    None
+}
+
 /// Where one byte string first stands in another.
 pub fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
     let (&first, rest) = wanted.split_first()?;
@@ -387,165 +490,5 @@ impl Set {
             holds(fold_char(c)) || holds(upper)
         };
         (holds(c) || (fold && other_case())) != self.negated
-    }
-}
-
-/// Groups nested deeper than this are taken as ordinary characters.
-const MAX_DEPTH: usize = 50;
-
-struct Compiler<'t> {
-    text: &'t [u8],
-    at: usize,
-    style: Style,
-    depth: usize,
-}
-
-impl Compiler<'_> {
-    /// Tokens to the end, or inside a group to `|` or `)`.
-    fn sequence(&mut self, inside: bool) -> Vec<Token> {
-        let mut tokens = Vec::new();
-        while self.at < self.text.len() {
-            let byte = self.text[self.at];
-            if inside && matches!(byte, b'|' | b')') {
-                break;
-            }
-            let opens =
-                self.style.extended && self.text.get(self.at + 1) == Some(&b'(') && self.depth < MAX_DEPTH;
-            if opens
-                && matches!(byte, b'?' | b'*' | b'+' | b'@' | b'!')
-                && let Some(group) = self.group(byte)
-            {
-                tokens.push(group);
-                continue;
-            }
-            match byte {
-                b'*' => {
-                    self.at += 1;
-                    if !matches!(tokens.last(), Some(Token::Star)) {
-                        tokens.push(Token::Star);
-                    }
-                }
-                b'?' => {
-                    self.at += 1;
-                    tokens.push(Token::Any);
-                }
-                b'[' => match self.set() {
-                    Some(set) => tokens.push(Token::Set(set)),
-                    None => {
-                        self.at += 1;
-                        tokens.push(Token::Char(u32::from(b'[')));
-                    }
-                },
-                b'\\' if self.at + 1 < self.text.len() => {
-                    self.at += 1;
-                    tokens.push(self.char());
-                }
-                // As in bash, a backslash that ends a pattern is itself, but not after a star.
-                b'\\' if matches!(tokens.last(), Some(Token::Star)) => {
-                    self.at += 1;
-                    tokens.push(Token::Set(Set::default()));
-                }
-                _ => tokens.push(self.char()),
-            }
-        }
-        tokens
-    }
-
-    fn char(&mut self) -> Token {
-        let (c, len) = char_at(self.text, self.at, self.style.utf8);
-        self.at += len;
-        Token::Char(c)
-    }
-
-    fn group(&mut self, kind: u8) -> Option<Token> {
-        let start = self.at;
-        self.at += 2;
-        self.depth += 1;
-        let mut alternatives = Vec::new();
-        let closed = loop {
-            alternatives.push(self.sequence(true));
-            match self.text.get(self.at) {
-                Some(b'|') => self.at += 1,
-                Some(_) => {
-                    self.at += 1;
-                    break true;
-                }
-                None => break false,
-            }
-        };
-        self.depth -= 1;
-        if !closed {
-            self.at = start;
-            return None;
-        }
-        Some(Token::Group(kind, alternatives))
-    }
-
-    /// `[…]`, or none when it is not closed.
-    fn set(&mut self) -> Option<Set> {
-        let start = self.at;
-        let parsed = self.set_inside();
-        if parsed.is_none() {
-            self.at = start;
-        }
-        parsed
-    }
-
-    fn set_inside(&mut self) -> Option<Set> {
-        let mut set = Set::default();
-        self.at += 1;
-        if matches!(self.text.get(self.at), Some(b'!' | b'^')) {
-            set.negated = true;
-            self.at += 1;
-        }
-        let mut first = true;
-        loop {
-            let byte = *self.text.get(self.at)?;
-            if byte == b']' && !first {
-                self.at += 1;
-                return Some(set);
-            }
-            first = false;
-            if byte == b'[' && self.text.get(self.at + 1) == Some(&b':') {
-                let rest = &self.text[self.at + 2..];
-                if let Some(end) = find(rest, b":]")
-                    && let Some(class) = Class::named(&rest[..end])
-                {
-                    set.classes.push(class);
-                    self.at += end + 4;
-                    continue;
-                }
-            }
-            let low = self.set_char()?;
-            let dash = self.text.get(self.at) == Some(&b'-');
-            if dash && self.text.get(self.at + 1).is_some_and(|&byte| byte != b']') {
-                self.at += 1;
-                let high = self.set_char()?;
-                set.ranges.push((low, high));
-            } else {
-                set.ranges.push((low, low));
-            }
-        }
-    }
-
-    fn set_char(&mut self) -> Option<u32> {
-        if self.text.get(self.at) == Some(&b'\\') && self.at + 1 < self.text.len() {
-            self.at += 1;
-        }
-        for (open, close) in [(b"[.", b".]"), (b"[=", b"=]")] {
-            if self.text[self.at.min(self.text.len())..].starts_with(open) {
-                let rest = &self.text[self.at + 2..];
-                let end = find(rest, close)?;
-                let c = if end > 0 { char_at(rest, 0, self.style.utf8).0 } else { return None };
-                self.at += end + 4;
-                return Some(c);
-            }
-        }
-        if self.at >= self.text.len() {
-            return None;
-        }
-        let (c, len) = char_at(self.text, self.at, self.style.utf8);
-        self.at += len;
-        Some(c)
     }
 }

@@ -69,7 +69,7 @@ impl Shell {
         };
         let Ok(fd) = opened else { return Ok(Err(Failed)) };
         Ok(Ok(match (&redirect.action, variable) {
-            (_, Some(name)) => self.open_in_variable(&name, fd)?,
+            (_, Some(name)) => return self.open_in_variable(&name, fd),
             (WriteBoth(_) | AppendBoth(_), None) => {
                 vec![Step::Take { to: 1, fd }, Step::Copy { to: 2, from: 1 }]
             }
@@ -78,22 +78,48 @@ impl Shell {
     }
 
     /// `{name}>file`: a free number from 10 up, told to the variable. It stays open.
-    fn open_in_variable(&mut self, name: &[u8], fd: abi::Fd) -> Exec<Vec<Step>> {
+    fn open_in_variable(&mut self, name: &[u8], fd: abi::Fd) -> Exec<Result<Vec<Step>, Failed>> {
+        let moved = self.move_to_variable(name, fd);
+        let _ = abi::close(fd);
+        moved
+    }
+
+    /// A copy of a descriptor at a free number from 10 up, told to the variable.
+    fn move_to_variable(&mut self, name: &[u8], fd: abi::Fd) -> Exec<Result<Vec<Step>, Failed>> {
+        let base = name.split(|&byte| byte == b'[').next().unwrap_or_default();
+        let target = self.vars.resolve(base).into_owned();
+        if self.vars.raw(&target).is_some_and(|var| var.attrs.has(crate::vars::Attrs::READONLY)) {
+            self.complain_parts(&[name, b": readonly variable"]);
+            self.complain_parts(&[name, b": cannot assign fd to variable"]);
+            return Ok(Err(Failed));
+        }
         match abi::dup(fd, 10, false) {
             Ok(free) => {
-                let _ = abi::close(fd);
                 self.assign_target(name, free.to_string().as_bytes())?;
                 if self.shopt.get("varredir_close") {
                     self.variable_fds.push(free);
                 }
+                Ok(Ok(Vec::new()))
             }
-            Err(errno) => self.complain_errno(name, errno),
+            Err(errno) => {
+                self.complain_errno(name, errno);
+                Ok(Err(Failed))
+            }
         }
-        Ok(Vec::new())
     }
 
     /// The one word a target expands to.
-    fn target(&mut self, word: &Word) -> Exec<Option<Vec<u8>>> {
+    pub fn target(&mut self, word: &Word) -> Exec<Option<Vec<u8>>> {
+        // POSIX looks for files by pattern there only at the prompt.
+        let globs = !self.options.posix || self.interactive;
+        let noglob = self.options.noglob;
+        self.options.noglob = noglob || !globs;
+        let target = self.target_fields(word);
+        self.options.noglob = noglob;
+        target
+    }
+
+    fn target_fields(&mut self, word: &Word) -> Exec<Option<Vec<u8>>> {
         let mut fields = Vec::new();
         let words = self.options.braceexpand.then(|| crate::parser::expand_braces(word)).flatten();
         for word in words.as_deref().unwrap_or(std::slice::from_ref(word)) {
@@ -111,10 +137,16 @@ impl Shell {
 
     fn open_target(&mut self, word: &Word, how: u32) -> Exec<Result<abi::Fd, Failed>> {
         let Some(path) = self.target(word)? else { return Ok(Err(Failed)) };
+        if how & flags::CREAT != 0 && self.refuses_output(&path) {
+            return Ok(Err(Failed));
+        }
         Ok(self.open_path(&path, how))
     }
 
     fn open_path(&mut self, path: &[u8], how: u32) -> Result<abi::Fd, Failed> {
+        if let Some(peer) = self.open_peer(path) {
+            return peer;
+        }
         abi::open(abi::Dir::CWD, path, how | flags::CLOEXEC, 0o666).map_err(|errno| {
             self.complain_errno(path, errno);
             Failed
@@ -124,6 +156,9 @@ impl Shell {
     /// `>` under `set -C`: never over an existing file, but devices may be written.
     fn open_new(&mut self, word: &Word) -> Exec<Result<abi::Fd, Failed>> {
         let Some(path) = self.target(word)? else { return Ok(Err(Failed)) };
+        if self.refuses_output(&path) {
+            return Ok(Err(Failed));
+        }
         let regular = abi::stat(abi::Dir::CWD, &path, true).is_ok_and(|stat| stat.is_file());
         if regular {
             self.complain_parts(&[&path, b": cannot overwrite existing file"]);
@@ -160,7 +195,13 @@ impl Shell {
         let Some(text) = self.target(word)? else { return Ok(Err(Failed)) };
         if text == b"-" {
             let to = match &variable {
-                Some(name) => self.fd_in_variable(name)?,
+                Some(name) => match self.fd_in_variable(name)? {
+                    Some(fd) => fd,
+                    None => {
+                        self.complain_parts(&[name, b": ambiguous redirect"]);
+                        return Ok(Err(Failed));
+                    }
+                },
                 None => to,
             };
             return Ok(Ok(vec![Step::Close { to }]));
@@ -176,6 +217,9 @@ impl Shell {
                 return Ok(Err(Failed));
             }
             if output && to == 1 && variable.is_none() {
+                if self.refuses_output(&text) {
+                    return Ok(Err(Failed));
+                }
                 let opened = self.open_path(&text, flags::WRONLY | flags::CREAT | flags::TRUNC);
                 return Ok(opened.map(|fd| vec![Step::Take { to: 1, fd }, Step::Copy { to: 2, from: 1 }]));
             }
@@ -183,17 +227,16 @@ impl Shell {
             return Ok(Err(Failed));
         };
         if let Some(name) = variable {
-            return Ok(match abi::dup(from, 10, false) {
-                Ok(fd) => {
-                    self.assign_target(&name, fd.to_string().as_bytes())?;
-                    Ok(Vec::new())
-                }
-                Err(errno) => {
-                    self.complain_errno(digits, errno);
-                    Err(Failed)
-                }
-            });
+            if abi::cloexec(from).is_err() {
+                self.complain_errno(&crate::unparse::word_text(word), abi::Errno::BADF);
+                return Ok(Err(Failed));
+            }
+            return self.move_to_variable(&name, from);
         }
+        let shown = crate::unparse::word_text(word);
+        // A descriptor that was named stands for a word that had to be expanded.
+        let explicit = to > 1 && word.as_literal().is_none();
+        self.copied_word = Some(if explicit { to.to_string().into_bytes() } else { shown });
         let mut steps = vec![Step::Copy { to, from }];
         if moves && from != to {
             steps.push(Step::Close { to: from });
@@ -201,9 +244,15 @@ impl Shell {
         Ok(Ok(steps))
     }
 
-    fn fd_in_variable(&mut self, name: &[u8]) -> Exec<abi::Fd> {
+    fn fd_in_variable(&mut self, name: &[u8]) -> Exec<Option<abi::Fd>> {
         let text = self.value_of(name)?.unwrap_or_default();
-        Ok(std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()).unwrap_or(-1))
+        Ok(std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()))
+    }
+
+    /// Says that a descriptor to be copied is none, by the word that named it.
+    fn complain_of_copy(&mut self, from: abi::Fd) {
+        let shown = self.copied_word.take().unwrap_or_else(|| from.to_string().into_bytes());
+        self.complain_errno(&shown, abi::Errno::BADF);
     }
 
     /// Redirects the shell itself. What it replaced is put back by [`Shell::restore`].
@@ -262,9 +311,10 @@ impl Shell {
         if let Step::Copy { from, .. } = step
             && abi::cloexec(from).is_err()
         {
-            self.complain_errno(from.to_string().as_bytes(), abi::Errno::BADF);
+            self.complain_of_copy(from);
             return Err(Failed);
         }
+        let is_for_good = saved.is_none();
         if let Some(saved) = saved
             && !saved.entries.iter().any(|(fd, _)| *fd == to)
         {
@@ -284,6 +334,9 @@ impl Shell {
             Step::Copy { to, from } => abi::dup2(from, to, false),
             Step::Close { to } => {
                 let _ = abi::close(to);
+                if !self.coprocs.is_empty() && is_for_good {
+                    self.note_closed(to);
+                }
                 Ok(())
             }
         };
@@ -329,7 +382,7 @@ impl Shell {
                         let source =
                             map.iter().find(|entry| entry.to == from).map_or(from, |entry| entry.from);
                         if source < 0 || abi::cloexec(source).is_err() {
-                            self.complain_errno(from.to_string().as_bytes(), abi::Errno::BADF);
+                            self.complain_of_copy(from);
                             return Ok(Err(Failed));
                         }
                         set_mapping(map, to, source);

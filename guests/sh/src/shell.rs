@@ -139,6 +139,10 @@ pub struct Shell {
     pub keeps_command: bool,
     /// `-s`: the script is standard input, whatever the operands.
     pub read_stdin: bool,
+    /// `set -r`
+    pub restricted: bool,
+    /// The builtin is run by `command`, so that it is no special one.
+    pub by_command: bool,
     /// What messages about syntax call the text being read, if it is no file: `eval: ` or `-c: `.
     pub reading: &'static str,
     /// Standard input is this subshell's own, so that its background commands read it too.
@@ -149,6 +153,8 @@ pub struct Shell {
     pub redirected_calls: usize,
     /// The status before the trap being run: what `exit` and `return` in it mean without a number.
     pub status_before_trap: Option<i32>,
+    /// The word that named the descriptor being copied.
+    pub copied_word: Option<Vec<u8>>,
     /// Descriptors that `{name}>` opened for one command, with `varredir_close`.
     pub variable_fds: Vec<abi::Fd>,
     /// With `set -x`: the test being made is under a `!`.
@@ -228,11 +234,14 @@ impl Shell {
             break_status: 0,
             keeps_command: false,
             read_stdin: false,
+            restricted: false,
+            by_command: false,
             reading: "",
             own_input: false,
             leaves_by_error: false,
             redirected_calls: 0,
             status_before_trap: None,
+            copied_word: None,
             variable_fds: Vec::new(),
             trace_negated: false,
             line_to_trace: None,
@@ -256,6 +265,8 @@ impl Shell {
         Dialect {
             extglob: self.shopt.get("extglob"),
             braces: self.options.braceexpand,
+            posix: self.options.posix,
+            extquote: self.shopt.get("extquote"),
             aliases: (aliases && !self.aliases.is_empty()).then(|| self.aliases.clone()),
         }
     }
@@ -311,7 +322,8 @@ impl Shell {
         if self.interactive && self.subshell_level == 0 {
             return Flow::Discard(1);
         }
-        if self.subshell_level == 0 && matches!(self.invocation, Invocation::Command | Invocation::Session) {
+        let told = matches!(self.invocation, Invocation::Command | Invocation::Session);
+        if self.subshell_level == 0 && told && !self.options.errexit {
             Flow::Exit(127)
         } else {
             Flow::Exit(1)

@@ -218,6 +218,13 @@ impl Traps {
         hidden
     }
 
+    /// Takes the trap on steps away for a while.
+    pub fn hide_steps(&mut self) -> Vec<(i32, Vec<u8>)> {
+        let Some(command) = self.commands.remove(&DEBUG) else { return Vec::new() };
+        self.watch();
+        vec![(DEBUG, command)]
+    }
+
     /// After the function: what it did not set itself is as before.
     pub fn show_again(&mut self, hidden: Vec<(i32, Vec<u8>)>) {
         if hidden.is_empty() {
@@ -339,7 +346,7 @@ impl Shell {
         let Some(command) = self.traps.get(signal).filter(|command| !command.is_empty()).cloned() else {
             return Ok(0);
         };
-        if self.traps.running.contains(&signal) {
+        if self.traps.running.contains(&signal) || signal == RETURN && self.traps.running.contains(&DEBUG) {
             return Ok(0);
         }
         let (status, line) = (self.status, self.line);
@@ -347,7 +354,9 @@ impl Shell {
         if signal < 0 || signal == SIGCHLD {
             self.traps.running.push(signal);
         }
+        self.trace_depth += 1;
         let result = self.run_trap_text(command, (signal != DEBUG).then_some(status), line);
+        self.trace_depth -= 1;
         self.traps.running.retain(|running| *running != signal);
         self.status = status;
         self.line = line;

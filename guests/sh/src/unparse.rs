@@ -1,5 +1,7 @@
 //! Commands back to text, laid out as bash does it in `declare -f` and `jobs`.
 
+mod simple;
+
 use crate::arith::Arith;
 use crate::ast::*;
 use std::rc::Rc;
@@ -22,6 +24,14 @@ pub fn simple_text(simple: &Simple) -> Vec<u8> {
 pub fn whole_text(command: &Command) -> Vec<u8> {
     let mut printer = Printer::default();
     printer.command(command);
+    printer.out
+}
+
+/// The commands of `$(…)`, where lines stay lines.
+pub fn substitution_text(list: &List) -> Vec<u8> {
+    let mut printer = Printer { in_substitution: true, ..Printer::default() };
+    printer.inline(list);
+    printer.bodies();
     printer.out
 }
 
@@ -85,8 +95,10 @@ struct Printer {
     in_function: bool,
     /// Here-documents whose bodies come when the line ends.
     documents: Vec<Rc<HereDocument>>,
-    /// A body stood inside the command, which bash then ends without a semicolon.
+    /// A body was printed, after which bash leaves out the next semicolon between commands.
     had_body: bool,
+    /// In `$(…)`, where commands on lines of their own stay so.
+    in_substitution: bool,
 }
 
 impl Printer {
@@ -101,14 +113,20 @@ impl Printer {
 
     /// A semicolon, unless what is there ends in a way that needs none.
     fn semicolon(&mut self) {
-        if self.bodies()
-            || std::mem::take(&mut self.had_body)
-            || self.out.ends_with(b"\n")
-            || self.out.ends_with(b"&")
-        {
-            return;
+        self.bodies();
+        if !self.out.ends_with(b"\n") && !self.out.ends_with(b"&") {
+            self.out.push(b';');
         }
-        self.out.push(b';');
+    }
+
+    /// A semicolon between two commands.
+    fn separator(&mut self) {
+        if !self.documents.is_empty() {
+            self.text(if self.in_function || self.in_substitution { b"" } else { b";" });
+            self.bodies();
+        } else if !std::mem::take(&mut self.had_body) {
+            self.out.push(b';');
+        }
     }
 
     /// The bodies of here-documents so far; says whether there were any.
@@ -122,6 +140,7 @@ impl Printer {
         }
         if !documents.is_empty() {
             self.out.push(b'\n');
+            self.had_body = true;
         }
         !documents.is_empty()
     }
@@ -137,18 +156,40 @@ impl Printer {
                 self.out.push(b' ');
                 continue;
             }
-            self.semicolon();
+            if self.in_substitution && item.ends_line {
+                self.line_end();
+                continue;
+            }
+            self.separator();
             self.newline();
+        }
+    }
+
+    /// The end of a line that was one.
+    fn line_end(&mut self) {
+        if !self.bodies() {
+            self.out.push(b'\n');
         }
     }
 
     /// Commands on one line, as conditions are.
     fn inline(&mut self, list: &List) {
+        if self.in_function {
+            return self.list(list);
+        }
         for (at, item) in list.items.iter().enumerate() {
             self.and_or(item);
-            if at + 1 < list.items.len() {
-                self.text(if item.background { b" " } else { b"; " });
+            if at + 1 == list.items.len() {
+                break;
             }
+            if self.in_substitution && item.ends_line {
+                self.line_end();
+                continue;
+            }
+            if !item.background {
+                self.separator();
+            }
+            self.out.push(b' ');
         }
     }
 
@@ -226,18 +267,16 @@ impl Printer {
         match &body.kind {
             CompoundKind::Group(list) => {
                 self.list(list);
-                if !self.documents.is_empty() {
-                    self.bodies();
-                }
+                self.bodies();
             }
-            _ => self.kind(body),
+            _ => self.compound(body),
         }
         self.indent -= 4;
-        if !self.out.ends_with(b"\n") {
-            self.newline();
-        }
+        self.newline();
         self.text(b"}");
-        self.redirects(&body.redirects);
+        if matches!(body.kind, CompoundKind::Group(_)) {
+            self.redirects(&body.redirects);
+        }
     }
 
     fn compound(&mut self, compound: &Compound) {
@@ -270,13 +309,15 @@ impl Printer {
                 } else {
                     self.inline(list);
                 }
+                self.bodies();
                 self.text(b" )");
             }
             CompoundKind::If { arms, otherwise } => self.if_arms(arms, otherwise.as_ref()),
             CompoundKind::While { condition, body, until } => {
                 self.text(if *until { b"until " } else { b"while " });
                 self.inline(condition);
-                self.text(b"; do");
+                self.semicolon();
+                self.text(b" do");
                 self.body(body);
                 self.text(b"done");
             }
@@ -380,114 +421,6 @@ impl Printer {
         self.newline();
         self.text(b"esac");
     }
-
-    fn condition(&mut self, condition: &Condition) {
-        match condition {
-            Condition::Not(inner) => {
-                self.text(b"! ");
-                self.condition(inner);
-            }
-            Condition::And(left, right) => {
-                self.condition(left);
-                self.text(b" && ");
-                self.condition(right);
-            }
-            Condition::Or(left, right) => {
-                self.condition(left);
-                self.text(b" || ");
-                self.condition(right);
-            }
-            Condition::Group(inner) => {
-                self.text(b"( ");
-                self.condition(inner);
-                self.text(b" )");
-            }
-            Condition::Unary(operator, word) => {
-                self.text(operator);
-                self.text(b" ");
-                self.text(&word_text(word));
-            }
-            Condition::Binary(left, operator, right) => {
-                let text = [word_text(left), operator.clone(), word_text(right)].join(&b' ');
-                self.text(&text);
-            }
-            Condition::Word(word) => {
-                self.text(b"-n ");
-                self.text(&word_text(word));
-            }
-        }
-    }
-
-    fn simple(&mut self, simple: &Simple) {
-        let mut parts: Vec<Vec<u8>> = simple.assignments.iter().map(assignment_text).collect();
-        for word in &simple.words {
-            match word {
-                Arg::Word(word) if is_brace_tail(word) => {}
-                Arg::Word(word) => parts.push(word_text(word)),
-                Arg::Assignment(assignment) => parts.push(assignment_text(assignment)),
-            }
-        }
-        let empty = parts.is_empty();
-        self.text(&parts.join(&b' '));
-        let start = self.out.len();
-        self.redirects(&simple.redirects);
-        if empty && self.out.get(start) == Some(&b' ') {
-            self.out.remove(start);
-        }
-    }
-
-    fn redirects(&mut self, redirects: &[Redirect]) {
-        for redirect in redirects {
-            self.out.push(b' ');
-            self.redirect(redirect);
-        }
-    }
-
-    fn redirect(&mut self, redirect: &Redirect) {
-        use RedirectAction::*;
-        let fd = match &redirect.fd {
-            RedirectFd::Default => Vec::new(),
-            RedirectFd::Number(fd) => fd.to_string().into_bytes(),
-            RedirectFd::Variable(name) => [b"{", name.as_ref(), b"}"].concat(),
-        };
-        let (operator, word): (&[u8], &Word) = match &redirect.action {
-            Read(word) => (b"< ", word),
-            Write(word) => (b"> ", word),
-            Clobber(word) => (b">| ", word),
-            Append(word) => (b">> ", word),
-            ReadWrite(word) => (b"<> ", word),
-            WriteBoth(word) => (b"&> ", word),
-            AppendBoth(word) => (b"&>> ", word),
-            HereString(word) => (b"<<< ", word),
-            DupInput(word) | DupOutput(word) => {
-                let input = matches!(redirect.action, DupInput(_));
-                let default: &[u8] = if input { b"0" } else { b"1" };
-                let fd = if fd.is_empty() { default } else { &fd };
-                let operator: &[u8] = if input { b"<&" } else { b">&" };
-                let text = [fd, operator, &word_text(word)].concat();
-                return self.text(&text);
-            }
-            HereDocument(document) => {
-                let operator: &[u8] = if document.strip_tabs { b"<<-" } else { b"<<" };
-                let quote: &[u8] = if document.quoted { b"'" } else { b"" };
-                let text = [&fd, operator, quote, &document.delimiter, quote].concat();
-                self.documents.push(document.clone());
-                return self.text(&text);
-            }
-        };
-        let fd = match redirect.action {
-            ReadWrite(_) if fd.is_empty() => b"0".to_vec(),
-            _ => fd,
-        };
-        // bash drops the number that an operator implies.
-        let implied = matches!(
-            (&redirect.action, fd.as_slice()),
-            (Read(_) | HereString(_), b"0") | (Write(_) | Append(_), b"1")
-        );
-        let fd = if implied { Vec::new() } else { fd };
-        let text = [fd.as_slice(), operator, &word_text(word)].concat();
-        self.text(&text);
-    }
 }
 
 /// Of the words a brace expression became, only the first is printed, as it was written.
@@ -500,7 +433,7 @@ fn arith_raw(arith: &Arith) -> Vec<u8> {
 }
 
 fn arith_text(arith: &Arith) -> Vec<u8> {
-    arith_raw(arith).trim_ascii().to_vec()
+    arith_raw(arith).trim_ascii_start().to_vec()
 }
 
 pub fn assignment_text(assignment: &Assignment) -> Vec<u8> {

@@ -63,9 +63,16 @@ impl Attrs {
 pub struct Assoc {
     entries: HashMap<Vec<u8>, (u64, Vec<u8>), BuildHasherDefault<NameHasher>>,
     made: u64,
+    /// How many lists bash's table has, if not as many as those of scripts.
+    buckets: Option<u32>,
 }
 
 impl Assoc {
+    /// One that is walked in the order of a table of so many lists.
+    pub fn with_buckets(buckets: u32) -> Assoc {
+        Assoc { buckets: Some(buckets), ..Assoc::default() }
+    }
+
     pub fn get(&self, key: &[u8]) -> Option<&Vec<u8>> {
         self.entries.get(key).map(|(_, value)| value)
     }
@@ -86,7 +93,7 @@ impl Assoc {
 
     /// Keys and values in bash's order: by hash bucket, the newest of a bucket first.
     pub fn walk(&self) -> Vec<(&Vec<u8>, &Vec<u8>)> {
-        let mut buckets: u32 = 1024;
+        let mut buckets = self.buckets.unwrap_or(1024);
         while self.entries.len() >= (buckets as usize) * 2 {
             buckets *= 4;
         }
@@ -101,7 +108,7 @@ impl Assoc {
 }
 
 /// The hash function of bash's tables (FNV-1), whose order scripts can see.
-fn bash_hash(key: &[u8]) -> u32 {
+pub fn bash_hash(key: &[u8]) -> u32 {
     key.iter().fold(2_166_136_261, |hash: u32, &byte| hash.wrapping_mul(16_777_619) ^ (byte as i8 as u32))
 }
 

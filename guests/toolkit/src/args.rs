@@ -1,5 +1,7 @@
-//! Options as GNU's `getopt_long` takes them, and its words for what is wrong with them.
+//! The command line of a tool that follows GNU's rules: its options by letter, its operands, and GNU's messages for
+//! what is wrong with them.
 
+use super::options::{Found, Grammar};
 use super::{Arguments, complain_of_usage, quote};
 use std::ffi::OsString;
 
@@ -38,13 +40,6 @@ pub enum Refusal {
     Version,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Takes {
-    Nothing,
-    Argument,
-    MaybeArgument,
-}
-
 /// The arguments as bytes, without the tool's name.
 pub fn bytes_of(arguments: Arguments) -> Vec<Vec<u8>> {
     arguments.skip(1).map(OsString::into_encoded_bytes).collect()
@@ -77,124 +72,35 @@ impl Tool {
         }
     }
 
-    /// As [`parse`](Tool::parse), for those who have more to say about what is wrong.
+    /// As [`parse`](Tool::parse), for callers with their own message for a wrong option.
     pub fn try_parse(&self, arguments: Vec<Vec<u8>>) -> Result<Parsed, Refusal> {
-        let (short, stops_early) = match self.short.strip_prefix('+') {
-            Some(rest) => (rest, true),
-            None => (self.short, std::env::var_os("POSIXLY_CORRECT").is_some()),
-        };
-        let in_order = short.starts_with('-');
+        let in_order = self.short.starts_with('-');
+        let grammar = self.grammar();
         let mut parsed = Parsed { options: Vec::new(), operands: Vec::new() };
-        let mut rest = arguments.into_iter();
-        while let Some(word) = rest.next() {
-            if word == b"--" {
-                match in_order {
-                    true => parsed.options.extend(rest.map(|word| (OPERAND, Some(word)))),
-                    false => parsed.operands.extend(rest),
-                }
-                break;
-            } else if let Some(long) = word.strip_prefix(b"--") {
-                self.take_long(long, &mut rest, &mut parsed)?;
-            } else if word.len() > 1 && word[0] == b'-' {
-                self.take_short(short, &word[1..], &mut rest, &mut parsed)?;
-            } else if in_order {
-                parsed.options.push((OPERAND, Some(word)));
-            } else {
-                parsed.operands.push(word);
-                if stops_early {
-                    parsed.operands.extend(rest);
-                    break;
-                }
+        for found in grammar.scan(arguments.into_iter()) {
+            match found.map_err(|fault| Refusal::Wrong(fault.to_string()))? {
+                Found::Operand(word) if in_order => parsed.options.push((OPERAND, Some(word))),
+                Found::Operand(word) => parsed.operands.push(word),
+                Found::Letter(letter, argument) => parsed.options.push((letter, argument)),
+                Found::Name(at, argument) => match self.long.get(at) {
+                    Some((_, letter)) => parsed.options.push((*letter, argument)),
+                    None if at == self.long.len() => return Err(Refusal::Help),
+                    None => return Err(Refusal::Version),
+                },
             }
         }
         Ok(parsed)
     }
 
-    fn take_short(
-        &self,
-        short: &str,
-        letters: &[u8],
-        rest: &mut impl Iterator<Item = Vec<u8>>,
-        parsed: &mut Parsed,
-    ) -> Result<(), Refusal> {
-        for (at, &letter) in letters.iter().enumerate() {
-            let letter = char::from(letter);
-            let found =
-                short.split_once(letter).filter(|_| letter != ':' && letter != '-').map(|(_, after)| after);
-            let Some(after) = found else {
-                return Err(Refusal::Wrong(format!("invalid option -- '{letter}'")));
-            };
-            if !after.starts_with(':') {
-                parsed.options.push((letter, None));
-                continue;
-            }
-            let attached = letters.get(at + 1..).filter(|text| !text.is_empty()).map(<[u8]>::to_vec);
-            let argument = match attached {
-                None if !after.starts_with("::") => match rest.next() {
-                    None => return Err(Refusal::Wrong(format!("option requires an argument -- '{letter}'"))),
-                    next => next,
-                },
-                attached => attached,
-            };
-            parsed.options.push((letter, argument));
-            break;
+    /// The tool's options, then the two that all tools have.
+    pub fn grammar(&self) -> Grammar {
+        let mut grammar = Grammar::new(self.short);
+        for (name, letter) in self.long {
+            grammar.name(name, u32::from(*letter));
         }
-        Ok(())
-    }
-
-    fn take_long(
-        &self,
-        word: &[u8],
-        rest: &mut impl Iterator<Item = Vec<u8>>,
-        parsed: &mut Parsed,
-    ) -> Result<(), Refusal> {
-        let text = String::from_utf8_lossy(word);
-        let given = text.split('=').next().unwrap_or_default();
-        let attached = word.iter().position(|&byte| byte == b'=').map(|at| word[at + 1..].to_vec());
-        let (name, takes, letter) = self.find_long(given, &text)?;
-        let argument = match (takes, attached) {
-            (Takes::Nothing, Some(_)) => {
-                return Err(Refusal::Wrong(format!("option '--{name}' doesn't allow an argument")));
-            }
-            (Takes::Argument, None) => match rest.next() {
-                None => return Err(Refusal::Wrong(format!("option '--{name}' requires an argument"))),
-                next => next,
-            },
-            (_, attached) => attached,
-        };
-        match letter {
-            None if name == "help" => Err(Refusal::Help),
-            None => Err(Refusal::Version),
-            Some(letter) => {
-                parsed.options.push((letter, argument));
-                Ok(())
-            }
-        }
-    }
-
-    /// The option that a long name, or an unambiguous start of one, means; `None` for the two that all tools have.
-    fn find_long(&self, given: &str, whole: &str) -> Result<(&'static str, Takes, Option<char>), Refusal> {
-        let common = [("help", Takes::Nothing, None), ("version", Takes::Nothing, None)];
-        let own = self.long.iter().map(|(spec, letter)| {
-            let (name, takes) = match (spec.strip_suffix("[="), spec.strip_suffix('=')) {
-                (Some(name), _) => (name, Takes::MaybeArgument),
-                (None, Some(name)) => (name, Takes::Argument),
-                _ => (*spec, Takes::Nothing),
-            };
-            (name, takes, Some(*letter))
-        });
-        let fitting: Vec<_> = own.chain(common).filter(|option| option.0.starts_with(given)).collect();
-        if let Some(exact) = fitting.iter().find(|option| option.0 == given) {
-            return Ok(*exact);
-        }
-        match fitting[..] {
-            [] => Err(Refusal::Wrong(format!("unrecognized option '--{whole}'"))),
-            [first, ref others @ ..] if others.iter().all(|other| other.2 == first.2) => Ok(first),
-            _ => {
-                let all: String = fitting.iter().map(|option| format!(" '--{}'", option.0)).collect();
-                Err(Refusal::Wrong(format!("option '--{whole}' is ambiguous; possibilities:{all}")))
-            }
-        }
+        grammar.name("help", u32::MAX);
+        grammar.name("version", u32::MAX - 1);
+        grammar
     }
 
     fn print(&self, text: &str) -> i32 {
@@ -244,10 +150,10 @@ impl Tool {
     }
 
     fn refuse_choice(&self, what: &str, option: &str, given: &[u8], choices: &[&str]) -> i32 {
-        let mut message =
-            format!("{what} argument {} for '{option}'\nValid arguments are:", quote::word(given));
+        let (given, option) = (quote::word(given), quote::word(option.as_bytes()));
+        let mut message = format!("{what} argument {given} for {option}\nValid arguments are:");
         for choice in choices {
-            let words: Vec<String> = choice.split(' ').map(|word| format!("'{word}'")).collect();
+            let words: Vec<String> = choice.split(' ').map(|word| quote::word(word.as_bytes())).collect();
             message += &format!("\n  - {}", words.join(", "));
         }
         self.wrong(message)

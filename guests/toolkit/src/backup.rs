@@ -1,7 +1,7 @@
 //! Copies of files that are about to be written over, as `cp`, `mv` and `install` keep them.
 
 use super::args::Tool;
-use super::{files, quote};
+use super::files;
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno};
 
@@ -36,8 +36,8 @@ impl Backup {
             b"simple" | b"never" => Some(Style::Simple),
             b"existing" | b"nil" => Some(Style::Existing),
             other => {
-                let word = quote::word(other);
-                return Err(tool.wrong(format_args!("invalid argument {word} for 'backup type'")));
+                let known = ["none off", "simple never", "existing nil", "numbered t"];
+                return Err(tool.wrong_choice("backup type", other, &known));
             }
         };
         Ok(())

@@ -15,6 +15,7 @@ pub mod input;
 pub mod mode;
 pub mod mounts;
 pub mod names;
+pub mod options;
 pub mod out;
 pub mod pad;
 pub mod processes;
@@ -42,7 +43,7 @@ pub fn complain(name: &str, message: impl std::fmt::Display) {
 pub fn complain_of_usage(name: &str, message: impl std::fmt::Display) {
     let advice = match name {
         // The tools of diffutils say their name twice.
-        "cmp" | "diff" => format!("{name}: Try '{name} --help' for more information."),
+        "cmp" | "diff" | "sdiff" | "diff3" => format!("{name}: Try '{name} --help' for more information."),
         // Those of grep say first how they are called.
         "grep" => {
             format!("Usage: grep [OPTION]... PATTERNS [FILE]...\nTry '{name} --help' for more information.")

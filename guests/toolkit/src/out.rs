@@ -13,7 +13,10 @@ const ENOUGH: usize = 64 * 1024;
 
 impl Out {
     pub fn new(name: &'static str) -> Self {
-        Out { name, buffer: Vec::new(), by_line: abi::isatty(1) }
+        // What `stdbuf` asked for; a line is the least that is written at once.
+        let mode = std::env::var_os("_STDBUF_O");
+        let by_line = mode.is_some_and(|mode| mode == "L" || mode == "0") || abi::isatty(1);
+        Out { name, buffer: Vec::new(), by_line }
     }
 
     /// Writes bytes. A failure ends the program: nothing that follows could be seen.
@@ -56,7 +59,11 @@ impl Out {
         let written = abi::write_all(1, &self.buffer);
         self.buffer.clear();
         if let Err(error) = written {
-            super::complain(self.name, format_args!("write error: {error}"));
+            let what = match self.name {
+                "head" | "tail" => "error writing 'standard output'",
+                _ => "write error",
+            };
+            super::complain(self.name, format_args!("{what}: {error}"));
             abi::exit(1);
         }
     }

@@ -87,7 +87,7 @@ fn as_script(command: &[Vec<u8>], path: &[u8]) -> (StringList, &'static [u8]) {
 /// Says that a command could not be started, and answers the exit code that says the same.
 pub fn complain_of(name: &str, command: &[u8], error: Errno) -> i32 {
     let verb = if name == "timeout" || name == "nohup" { "failed to run command " } else { "" };
-    complain(name, format_args!("{verb}{}: {error}", quote::always(command)));
+    complain(name, format_args!("{verb}{}: {error}", quote::word(command)));
     code_for(error)
 }
 

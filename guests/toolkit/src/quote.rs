@@ -81,17 +81,31 @@ fn escape_of(char: char) -> Option<char> {
     known.iter().find(|(from, _)| *from == char).map(|(_, to)| *to)
 }
 
-/// A word in `'…'` with C's escapes: gnulib's `quote`.
+/// A word between the locale's quotation marks, with C's escapes: gnulib's `quote`.
 pub fn word(name: &[u8]) -> String {
-    let mut quoted = String::from("'");
+    word_between(name, marks())
+}
+
+/// The locale's quotation marks: `‘` and `’`, or the apostrophe for both.
+pub fn marks() -> (char, char) {
+    if wardian_regex::locale_is_utf8() { ('‘', '’') } else { ('\'', '\'') }
+}
+
+/// A word between apostrophes, in every locale: as `quote` is in programs that do not say where their messages are.
+pub fn plain_word(name: &[u8]) -> String {
+    word_between(name, ('\'', '\''))
+}
+
+fn word_between(name: &[u8], (open, close): (char, char)) -> String {
+    let mut quoted = String::from(open);
     for piece in escaped_pieces(name) {
         match piece {
-            Ok(char @ ('\'' | '\\')) => quoted.extend(['\\', char]),
+            Ok(char) if char == close || char == '\\' => quoted.extend(['\\', char]),
             Ok(char) => quoted.push(char),
             Err(escape) => quoted.push_str(&escape),
         }
     }
-    quoted.push('\'');
+    quoted.push(close);
     quoted
 }
 
@@ -126,6 +140,7 @@ mod tests {
         assert_eq!(if_needed(b""), "''");
         assert_eq!(if_needed(b"a:b"), "'a:b'");
         assert_eq!(for_shell(b"a:b"), "a:b");
-        assert_eq!(word(b"a'\n"), r"'a\'\n'");
+        assert_eq!(word_between(b"a'\n", ('\'', '\'')), r"'a\'\n'");
+        assert_eq!(word_between(b"a'\n", ('‘', '’')), r"‘a'\n’");
     }
 }

@@ -4,8 +4,8 @@ mod code;
 mod lexer;
 mod library;
 mod machine;
-mod number;
-mod output;
+pub mod number;
+pub mod output;
 mod parser;
 
 use code::{Body, Function, Own};

@@ -81,7 +81,7 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
         return Err(TOOL.wrong("missing operand after 'cmp'"));
     }
     if let Some(extra) = operands.get(4) {
-        return Err(TOOL.wrong(format_args!("extra operand {}", quote::word(extra))));
+        return Err(TOOL.wrong(format_args!("extra operand {}", quote::plain_word(extra))));
     }
     for (at, text) in operands.iter().skip(2).enumerate() {
         options.skip[at] = amount(text, "--ignore-initial")?;
@@ -96,11 +96,19 @@ fn amount(text: &[u8], option: &str) -> Result<u64, i32> {
             Ok(u64::try_from(size).unwrap_or(u64::MAX))
         }
         _ if text.iter().all(|byte| *byte == b'0') && !text.is_empty() => Ok(0),
-        _ => Err(TOOL.wrong(format_args!("invalid {option} value {}", quote::word(text)))),
+        _ => Err(TOOL.wrong(format_args!("invalid {option} value {}", quote::plain_word(text)))),
     }
 }
 
 impl Options {
+    /// Says that a file cannot be read, unless nothing is to be said; the exit code.
+    fn unreadable(&self, path: &[u8], error: std::io::Error) -> i32 {
+        if !self.silent {
+            complain("cmp", format_args!("{}: {}", quote::if_needed(path), Errno::from(error)));
+        }
+        2
+    }
+
     fn compare(&self, first: &[u8], second: &[u8]) -> Result<i32, i32> {
         let (mut left, mut right) = (self.open(first, 0)?, self.open(second, 1)?);
         let mut out = Out::new("cmp");
@@ -109,8 +117,10 @@ impl Options {
         let (mut a, mut b) = (vec![0; 64 * 1024], vec![0; 64 * 1024]);
         while place < self.limit {
             let most = usize::try_from(self.limit - place).unwrap_or(usize::MAX).min(a.len());
-            let left_count = fill(&mut left, &mut a[..most]).map_err(|error| unreadable(first, error))?;
-            let right_count = fill(&mut right, &mut b[..most]).map_err(|error| unreadable(second, error))?;
+            let left_count =
+                fill(&mut left, &mut a[..most]).map_err(|error| self.unreadable(first, error))?;
+            let right_count =
+                fill(&mut right, &mut b[..most]).map_err(|error| self.unreadable(second, error))?;
             let count = left_count.min(right_count);
             for at in 0..count {
                 if a[at] != b[at] {
@@ -143,9 +153,10 @@ impl Options {
 
     fn open(&self, path: &[u8], at: usize) -> Result<std::fs::File, i32> {
         let place: &[u8] = if path == b"-" { b"/dev/stdin" } else { path };
-        let mut file = std::fs::File::open(files::path(place)).map_err(|error| unreadable(path, error))?;
+        let mut file =
+            std::fs::File::open(files::path(place)).map_err(|error| self.unreadable(path, error))?;
         std::io::copy(&mut file.by_ref().take(self.skip[at]), &mut std::io::sink())
-            .map_err(|error| unreadable(path, error))?;
+            .map_err(|error| self.unreadable(path, error))?;
         Ok(file)
     }
 
@@ -191,11 +202,6 @@ impl Options {
         };
         complain("cmp", place);
     }
-}
-
-fn unreadable(path: &[u8], error: std::io::Error) -> i32 {
-    complain("cmp", format_args!("{}: {}", quote::if_needed(path), Errno::from(error)));
-    2
 }
 
 /// Reads until the buffer is full or the file ends.

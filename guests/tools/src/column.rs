@@ -7,7 +7,7 @@ use wardian_abi as abi;
 
 const TOOL: Tool = Tool {
     name: "column",
-    short: "c:eno:s:tR:N:xLhV",
+    short: "c:eo:s:tR:N:n:JxLhV",
     long: &[
         ("output-width=", 'c'),
         ("columns=", 'c'),
@@ -15,6 +15,8 @@ const TOOL: Tool = Tool {
         ("separator=", 's'),
         ("output-separator=", 'o'),
         ("table-right=", 'R'),
+        ("table-name=", 'n'),
+        ("json", 'J'),
         ("table-columns=", 'N'),
         ("fillrows", 'x'),
         ("keep-empty-lines", 'L'),
@@ -28,6 +30,8 @@ Columnate lists.
 Options:
  -t, --table                      create a table
  -N, --table-columns <names>      comma separated columns names
+ -J, --json                       use JSON output format for table
+ -n, --table-name <name>          table name for JSON output
  -R, --table-right <columns>      right align text in these columns
  -L, --keep-empty-lines           don't ignore empty lines
  -c, --output-width <width>       width of output in number of characters
@@ -48,6 +52,8 @@ struct Options {
     width: usize,
     right: Vec<String>,
     names: Vec<String>,
+    json: bool,
+    title: String,
     by_rows: bool,
     keeps_empty: bool,
 }
@@ -67,6 +73,8 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
         width: variable.or_else(window).filter(|width| *width > 0).unwrap_or(80),
         right: Vec::new(),
         names: Vec::new(),
+        json: false,
+        title: "table".to_owned(),
         by_rows: false,
         keeps_empty: false,
     };
@@ -79,6 +87,8 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
             'o' => options.between = text,
             'R' => options.right = list(),
             'N' => (options.names, options.table) = (list(), true),
+            'J' => (options.json, options.table) = (true, true),
+            'n' => options.title = text,
             'x' => options.by_rows = true,
             'L' => options.keeps_empty = true,
             'c' => {
@@ -104,8 +114,14 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
     if !options.keeps_empty {
         lines.retain(|line| !line.trim().is_empty());
     }
+    if options.json && options.names.is_empty() {
+        complain("column", "option --table-columns required for --json");
+        return Err(1);
+    }
     let mut out = Out::new("column");
-    if options.table {
+    if options.json {
+        options.as_json(&lines, &mut out)
+    } else if options.table {
         options.as_table(&lines, &mut out)
     } else {
         options.as_columns(&lines, &mut out)
@@ -117,15 +133,46 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
+/// A text between quotes, as JSON has it.
+fn json_string(text: &str) -> String {
+    let mut shown = String::from("\"");
+    for char in text.chars() {
+        match char {
+            '"' | '\\' => shown.extend(['\\', char]),
+            '\t' => shown.push_str("\\t"),
+            control if control < ' ' => shown.push_str(&format!("\\u{:04x}", u32::from(control))),
+            char => shown.push(char),
+        }
+    }
+    shown + "\""
+}
+
 impl Options {
-    fn as_table(&self, lines: &[String], out: &mut Out) {
-        let cells = |line: &String| -> Vec<String> {
-            match &self.separators {
-                // Each separator ends a cell, also an empty one.
-                Some(separators) => line.split(|char| separators.contains(char)).map(str::to_owned).collect(),
-                None => line.split_whitespace().map(str::to_owned).collect(),
-            }
+    fn cells(&self, line: &str) -> Vec<String> {
+        match &self.separators {
+            // Each separator ends a cell, also an empty one.
+            Some(separators) => line.split(|char| separators.contains(char)).map(str::to_owned).collect(),
+            None => line.split_whitespace().map(str::to_owned).collect(),
+        }
+    }
+
+    fn as_json(&self, lines: &[String], out: &mut Out) {
+        let row = |line: &String| {
+            let cells = self.cells(line);
+            let members = self.names.iter().enumerate().map(|(at, name)| {
+                let value = cells.get(at).filter(|cell| !cell.is_empty());
+                let value = value.map_or("null".to_owned(), |cell| json_string(cell));
+                format!("         {}: {value}", json_string(&name.to_lowercase()))
+            });
+            members.collect::<Vec<_>>().join(",\n")
         };
+        let rows: Vec<String> = lines.iter().map(row).collect();
+        let title = json_string(&self.title);
+        out.put(format!("{{\n   {title}: [\n      {{\n{}\n      }}\n   ]\n}}\n", rows.join("\n      },{\n")));
+    }
+
+    fn as_table(&self, lines: &[String], out: &mut Out) {
+        let cells = |line: &String| self.cells(line);
         let head = (!self.names.is_empty()).then(|| self.names.clone());
         let rows: Vec<Vec<String>> = head.into_iter().chain(lines.iter().map(cells)).collect();
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);

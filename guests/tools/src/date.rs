@@ -185,7 +185,7 @@ impl Options {
                     Ok(())
                 }
                 None => {
-                    complain("date", format_args!("invalid date {}", quote::always(operand)));
+                    complain("date", format_args!("invalid date {}", quote::word(operand)));
                     Err(1)
                 }
             },
@@ -283,6 +283,6 @@ impl Printer {
 }
 
 fn invalid(text: &[u8]) -> i32 {
-    complain("date", format_args!("invalid date {}", quote::always(text)));
+    complain("date", format_args!("invalid date {}", quote::word(text)));
     1
 }

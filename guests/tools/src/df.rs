@@ -343,7 +343,7 @@ impl Options {
 
 fn block_size(text: &[u8], option: &str) -> Result<Scale, i32> {
     Scale::parse(text).ok_or_else(|| {
-        complain("df", format_args!("invalid {option} argument {}", quote::word(text)));
+        complain("df", format_args!("invalid {option} argument {}", quote::plain_word(text)));
         1
     })
 }

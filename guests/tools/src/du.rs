@@ -272,7 +272,7 @@ fn depth(text: &[u8]) -> Result<usize, i32> {
 
 fn block_size(text: &[u8], option: &str) -> Result<Scale, i32> {
     Scale::parse(text).ok_or_else(|| {
-        complain("du", format_args!("invalid {option} argument {}", quote::word(text)));
+        complain("du", format_args!("invalid {option} argument {}", quote::plain_word(text)));
         1
     })
 }
@@ -289,7 +289,7 @@ fn threshold(text: &[u8], option: &str) -> Result<(bool, u64), i32> {
         }
         _ if digits == b"0" && !negative => Ok((false, 0)),
         _ => {
-            complain("du", format_args!("invalid {option} argument {}", quote::word(text)));
+            complain("du", format_args!("invalid {option} argument {}", quote::plain_word(text)));
             Err(1)
         }
     }
@@ -306,7 +306,7 @@ fn time_named(text: &[u8]) -> Result<Time, i32> {
 
 fn time_style(text: &[u8]) -> Result<String, i32> {
     Ok(match text {
-        b"full-iso" => "%Y-%m-%d %H:%M:%S.%9f %z".to_owned(),
+        b"full-iso" => "%Y-%m-%d %H:%M:%S.%N %z".to_owned(),
         b"long-iso" => "%Y-%m-%d %H:%M".to_owned(),
         b"iso" => "%Y-%m-%d".to_owned(),
         [b'+', format @ ..] => String::from_utf8_lossy(format).into_owned(),

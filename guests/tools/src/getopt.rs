@@ -1,8 +1,27 @@
 //! `getopt`: options of scripts, put in order.
 
-use toolkit::args::bytes_of;
+use toolkit::args::{Tool, bytes_of};
+use toolkit::options::{Found, Grammar};
 use toolkit::out::Out;
 use toolkit::{Arguments, complain};
+
+const TOOL: Tool = Tool {
+    name: "getopt",
+    short: "+ao:l:n:qQs:TuhV",
+    long: &[
+        ("options=", 'o'),
+        ("longoptions=", 'l'),
+        ("quiet", 'q'),
+        ("quiet-output", 'Q'),
+        ("shell=", 's'),
+        ("test", 'T'),
+        ("unquoted", 'u'),
+        ("alternative", 'a'),
+        ("name=", 'n'),
+    ],
+    help: HELP,
+    misuse: 2,
+};
 
 const HELP: &str = "
 Usage:
@@ -26,236 +45,168 @@ Options:
      --version                 display version
 ";
 
-#[derive(Default)]
+/// Which shell is to read the result.
+#[derive(Clone, Copy, PartialEq)]
+enum Shell {
+    Bash,
+    Csh,
+}
+
+/// What is looked for in the parameters, and how the result is written.
 struct Getopt {
     short: String,
     /// Each with 0, 1 or 2 colons after it.
-    long: Vec<(String, usize)>,
+    long: Vec<String>,
     name: String,
     alternative: bool,
     quiet: bool,
     silent: bool,
     unquoted: bool,
-    failed: bool,
-    options: Vec<String>,
-    operands: Vec<String>,
+    shell: Shell,
 }
 
 pub fn main(arguments: Arguments) -> i32 {
-    let words: Vec<String> =
-        bytes_of(arguments).iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-    match Getopt::prepare(words) {
-        Ok((mut getopt, parameters)) => getopt.run(parameters),
+    match Getopt::prepare(bytes_of(arguments)) {
+        Ok((getopt, parameters)) => getopt.run(parameters),
         Err(code) => code,
     }
 }
 
 impl Getopt {
-    fn prepare(words: Vec<String>) -> Result<(Getopt, Vec<String>), i32> {
-        let mut getopt = Getopt { name: "getopt".to_owned(), ..Getopt::default() };
-        let mut rest = words.into_iter().peekable();
-        let Some(first) = rest.peek() else {
-            complain("getopt", "missing optstring argument\nTry 'getopt --help' for more information.");
-            return Err(2);
+    fn prepare(words: Vec<Vec<u8>>) -> Result<(Getopt, Vec<Vec<u8>>), i32> {
+        let mut getopt = Getopt {
+            short: String::new(),
+            long: Vec::new(),
+            name: "getopt".to_owned(),
+            alternative: false,
+            quiet: false,
+            silent: false,
+            unquoted: false,
+            shell: Shell::Bash,
         };
-        if !first.starts_with('-') {
+        let missing = || TOOL.wrong("missing optstring argument");
+        let first = words.first().ok_or_else(missing)?;
+        if !first.starts_with(b"-") {
             // The old way: nothing is quoted.
-            (getopt.short, getopt.unquoted) = (rest.next().unwrap_or_default(), true);
-            return Ok((getopt, rest.collect()));
+            (getopt.short, getopt.unquoted) = (text(first), true);
+            return Ok((getopt, words[1..].to_vec()));
         }
+        let mut parsed = TOOL.parse(words)?;
         let mut has_short = false;
-        while let Some(word) = rest.peek().cloned() {
-            if !word.starts_with('-') || word == "-" {
-                break;
-            }
-            rest.next();
-            if word == "--" {
-                break;
-            }
-            let (name, attached) = split_option(&word);
-            let mut value = || attached.clone().or_else(|| rest.next()).unwrap_or_default();
-            match name.as_str() {
-                "a" | "alternative" => getopt.alternative = true,
-                "l" | "long" | "longoptions" => getopt.add_long(&value()),
-                "n" | "name" => getopt.name = value(),
-                "o" | "options" => (getopt.short, has_short) = (value(), true),
-                "q" | "quiet" => getopt.quiet = true,
-                "Q" | "quiet-output" => getopt.silent = true,
-                "s" | "shell" => drop(value()),
-                "T" | "test" => return Err(4),
-                "u" | "unquoted" => getopt.unquoted = true,
-                "h" | "help" => return Err(print(HELP)),
-                "V" | "version" => {
-                    return Err(print(&format!("getopt (Wardian) {}\n", env!("CARGO_PKG_VERSION"))));
-                }
-                other => {
-                    complain(
-                        "getopt",
-                        format_args!(
-                            "unrecognized option '{other}'\nTry 'getopt --help' for more information."
-                        ),
-                    );
-                    return Err(2);
-                }
+        for (letter, argument) in parsed.options {
+            let value = argument.as_deref().map(text).unwrap_or_default();
+            match letter {
+                'a' => getopt.alternative = true,
+                'l' => getopt.add_long(&value),
+                'n' => getopt.name = value,
+                'o' => (getopt.short, has_short) = (value, true),
+                'q' => getopt.quiet = true,
+                'Q' => getopt.silent = true,
+                's' => getopt.shell = shell_of(&value)?,
+                'T' => return Err(4),
+                'u' => getopt.unquoted = true,
+                'h' => return Err(TOOL.answer(toolkit::args::Refusal::Help)),
+                _ => return Err(TOOL.answer(toolkit::args::Refusal::Version)),
             }
         }
         if !has_short {
-            let Some(short) = rest.next() else {
-                complain("getopt", "missing optstring argument\nTry 'getopt --help' for more information.");
-                return Err(2);
-            };
-            getopt.short = short;
+            if parsed.operands.is_empty() {
+                return Err(missing());
+            }
+            getopt.short = text(&parsed.operands.remove(0));
         }
-        let mut parameters: Vec<String> = rest.collect();
-        if parameters.first().is_some_and(|word| word == "--") && has_short {
-            parameters.remove(0);
-        }
-        Ok((getopt, parameters))
+        Ok((getopt, parsed.operands))
     }
 
     fn add_long(&mut self, list: &str) {
-        for name in list.split([',', ' ', '\t', '\n']).filter(|name| !name.is_empty()) {
-            let plain = name.trim_end_matches(':');
-            self.long.push((plain.to_owned(), name.len() - plain.len()));
-        }
+        let names = list.split([',', ' ', '\t', '\n']).filter(|name| !name.is_empty());
+        self.long.extend(names.map(str::to_owned));
     }
 
-    fn run(&mut self, parameters: Vec<String>) -> i32 {
-        let (in_place, stops) = (self.short.starts_with('-'), self.short.starts_with('+'));
-        let stops = stops || std::env::var_os("POSIXLY_CORRECT").is_some();
-        let short = self.short.trim_start_matches(['-', '+']).to_owned();
-        let mut rest = parameters.into_iter();
-        while let Some(word) = rest.next() {
-            if word == "--" {
-                self.operands.extend(rest.by_ref());
-            } else if let Some(long) = word.strip_prefix("--") {
-                self.take_long(long, &mut rest);
-            } else if word.len() > 1 && word.starts_with('-') {
-                let letters = &word[1..];
-                let is_long = self.alternative && letters.len() > 1 && self.find(letters).len() == 1;
-                if is_long {
-                    self.take_long(letters, &mut rest)
-                } else {
-                    self.take_short(&short, letters, &mut rest)
+    fn grammar(&self) -> Grammar {
+        let mut grammar = Grammar::new(&self.short);
+        for (at, name) in self.long.iter().enumerate() {
+            let plain = name.trim_end_matches(':');
+            let takes = ["", "=", "[="][(name.len() - plain.len()).min(2)];
+            grammar.name(&format!("{plain}{takes}"), at as u32);
+        }
+        if self.alternative {
+            grammar.allow_single_dash();
+        }
+        grammar
+    }
+
+    fn run(&self, parameters: Vec<Vec<u8>>) -> i32 {
+        let in_place = self.short.starts_with('-');
+        let grammar = self.grammar();
+        let (mut options, mut operands, mut failed) = (Vec::new(), Vec::new(), false);
+        let mut scan = grammar.scan(parameters.into_iter());
+        while let Some(found) = scan.next() {
+            match found {
+                Ok(Found::Operand(word)) if in_place && !scan.is_over() => options.push(self.quoted(&word)),
+                Ok(Found::Operand(word)) => operands.push(self.quoted(&word)),
+                Ok(Found::Letter(letter, argument)) => {
+                    options.push(format!("-{letter}").into_bytes());
+                    let takes_one = self.short.contains(&format!("{letter}:"));
+                    options.extend(takes_one.then(|| self.quoted(&argument.unwrap_or_default())));
                 }
-            } else if in_place {
-                let shown = self.quoted(&word);
-                self.options.push(shown);
-            } else {
-                self.operands.push(word);
-                if stops {
-                    self.operands.extend(rest.by_ref());
+                Ok(Found::Name(at, argument)) => {
+                    let name = self.long[at].trim_end_matches(':');
+                    options.push(format!("--{name}").into_bytes());
+                    let takes_one = name.len() < self.long[at].len();
+                    options.extend(takes_one.then(|| self.quoted(&argument.unwrap_or_default())));
+                }
+                Err(fault) => {
+                    failed = true;
+                    if !self.quiet {
+                        complain(&self.name, fault);
+                    }
                 }
             }
         }
         if !self.silent {
-            let operands: Vec<String> = self.operands.iter().map(|word| self.quoted(word)).collect();
-            let words: Vec<String> = self
-                .options
-                .iter()
-                .cloned()
-                .chain(["--".to_owned()])
-                .chain(operands)
-                .map(|word| format!(" {word}"))
-                .collect();
-            Out::new("getopt").put(words.concat() + "\n");
+            let mut line = Vec::new();
+            for word in options.iter().chain([&b"--".to_vec()]).chain(&operands) {
+                line.push(b' ');
+                line.extend_from_slice(word);
+            }
+            line.push(b'\n');
+            Out::new("getopt").put(line);
         }
-        i32::from(self.failed)
+        i32::from(failed)
     }
 
-    fn take_short(&mut self, short: &str, letters: &str, rest: &mut impl Iterator<Item = String>) {
-        for (at, letter) in letters.char_indices() {
-            let Some((_, after)) = short.split_once(letter).filter(|_| letter != ':') else {
-                self.fail(format!("invalid option -- '{letter}'"));
-                continue;
-            };
-            let attached = &letters[at + letter.len_utf8()..];
-            let colons = after.len() - after.trim_start_matches(':').len();
-            if colons == 0 {
-                self.options.push(format!("-{letter}"));
-                continue;
-            }
-            let value = match (attached.is_empty(), colons) {
-                (false, _) => Some(attached.to_owned()),
-                (true, 1) => rest.next(),
-                _ => Some(String::new()),
-            };
-            match value {
-                Some(value) => {
-                    let shown = self.quoted(&value);
-                    self.options.extend([format!("-{letter}"), shown]);
+    /// A word as the shell reads it back.
+    fn quoted(&self, word: &[u8]) -> Vec<u8> {
+        if self.unquoted {
+            return word.to_vec();
+        }
+        let mut text = vec![b'\''];
+        for &byte in word {
+            match byte {
+                b'\'' => text.extend_from_slice(b"'\\''"),
+                b'\\' if self.shell == Shell::Csh => text.extend_from_slice(b"\\\\"),
+                b'!' if self.shell == Shell::Csh => text.extend_from_slice(b"'\\!'"),
+                b'\n' if self.shell == Shell::Csh => text.extend_from_slice(b"\\n"),
+                other if self.shell == Shell::Csh && other.is_ascii_whitespace() => {
+                    text.extend_from_slice(&[b'\'', b'\\', other, b'\'']);
                 }
-                None => self.fail(format!("option requires an argument -- '{letter}'")),
+                other => text.push(other),
             }
-            return;
         }
-    }
-
-    /// The long options that a name may mean.
-    fn find(&self, word: &str) -> Vec<(String, usize)> {
-        let name = word.split('=').next().unwrap_or_default();
-        let exact = self.long.iter().find(|(known, _)| known == name);
-        match exact {
-            Some(exact) => vec![exact.clone()],
-            None => self.long.iter().filter(|(known, _)| known.starts_with(name)).cloned().collect(),
-        }
-    }
-
-    fn take_long(&mut self, word: &str, rest: &mut impl Iterator<Item = String>) {
-        let attached = word.split_once('=').map(|(_, value)| value.to_owned());
-        let given = word.split('=').next().unwrap_or_default();
-        let (name, colons) = match &self.find(word)[..] {
-            [only] => only.clone(),
-            [] => return self.fail(format!("unrecognized option '--{given}'")),
-            several => {
-                let all: String = several.iter().map(|(name, _)| format!(" '--{name}'")).collect();
-                return self.fail(format!("option '--{given}' is ambiguous; possibilities:{all}"));
-            }
-        };
-        let value = match (colons, attached) {
-            (0, Some(_)) => return self.fail(format!("option '--{name}' doesn't allow an argument")),
-            (0, None) => None,
-            (1, None) => match rest.next() {
-                None => return self.fail(format!("option '--{name}' requires an argument")),
-                value => value,
-            },
-            (_, attached) => Some(attached.unwrap_or_default()),
-        };
-        self.options.push(format!("--{name}"));
-        if let Some(value) = value {
-            let shown = self.quoted(&value);
-            self.options.push(shown);
-        }
-    }
-
-    fn quoted(&self, word: &str) -> String {
-        if self.unquoted { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
-    }
-
-    fn fail(&mut self, message: String) {
-        self.failed = true;
-        if !self.quiet {
-            complain(&self.name, message);
-        }
+        text.push(b'\'');
+        text
     }
 }
 
-/// The name of an option of our own, and what is attached to it.
-fn split_option(word: &str) -> (String, Option<String>) {
-    match word.strip_prefix("--") {
-        Some(long) => match long.split_once('=') {
-            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
-            None => (long.to_owned(), None),
-        },
-        None => {
-            let letters = &word[1..];
-            let (first, rest) = letters.split_at(letters.chars().next().map_or(0, char::len_utf8));
-            (first.to_owned(), (!rest.is_empty()).then(|| rest.to_owned()))
-        }
+fn shell_of(name: &str) -> Result<Shell, i32> {
+    match name {
+        "sh" | "bash" => Ok(Shell::Bash),
+        "csh" | "tcsh" => Ok(Shell::Csh),
+        _ => Err(TOOL.wrong("unknown shell after -s or --shell argument")),
     }
 }
 
-fn print(text: &str) -> i32 {
-    Out::new("getopt").put(text);
-    0
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }

@@ -81,6 +81,8 @@ pub struct Search<'a, S: Sink> {
     /// How many lines of context are still to be printed.
     pending: usize,
     selected: u64,
+    /// Where in the file the last selected line ends.
+    after_selected: u64,
     /// Nothing is printed: only whether there is a match matters, or how many there are.
     quiet: bool,
     stops_at_first: bool,
@@ -103,6 +105,7 @@ impl<'a, S: Sink> Search<'a, S> {
             printed: None,
             pending: 0,
             selected: 0,
+            after_selected: 0,
             quiet: wanted.only_count || wanted.only_first,
             stops_at_first: wanted.only_first,
             is_end: false,
@@ -131,8 +134,18 @@ impl<'a, S: Sink> Search<'a, S> {
                 self.start = limit;
             }
             if self.is_end || self.done {
+                self.leave_rest(fd);
                 return Ok(self.selected);
             }
+        }
+    }
+
+    /// After the last line that was wanted, a file that others read too stands right behind that line.
+    fn leave_rest(&self, fd: Fd) {
+        if fd == 0 && self.selected > 0 && self.selected >= self.wanted.max_count {
+            let unread = self.offset + self.buffer.len() as u64 - self.after_selected;
+            // A pipe cannot be set back.
+            let _ = abi::seek(fd, -(unread as i64), abi::Whence::Current);
         }
     }
 
@@ -272,6 +285,7 @@ impl<'a, S: Sink> Search<'a, S> {
             return;
         }
         self.selected += 1;
+        self.after_selected = self.offset + to as u64;
         if self.quiet {
             self.done = self.stops_at_first || self.selected >= self.wanted.max_count;
             return;

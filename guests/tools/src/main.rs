@@ -15,6 +15,7 @@ mod comm;
 mod cp;
 mod csplit;
 mod date;
+mod dc;
 mod dd;
 mod desk;
 mod df;
@@ -26,6 +27,7 @@ mod env;
 mod envsubst;
 mod extended;
 mod factor;
+mod fd;
 mod file;
 mod find;
 mod fmt;
@@ -38,9 +40,12 @@ mod iconv;
 mod id;
 mod install;
 mod kill;
+mod killall;
 mod lines;
 mod ln;
+mod locale;
 mod ls;
+mod lscpu;
 mod mkdir;
 mod mkfifo;
 mod mktemp;
@@ -49,20 +54,25 @@ mod nano;
 mod nice;
 mod nohup;
 mod numfmt;
+mod openssl;
 mod pager;
 mod patch;
 mod pathchk;
 mod pgrep;
 mod pr;
 mod ps;
+mod pv;
 mod quick;
 mod realpath;
+mod rename;
 mod rev;
 mod rg;
 mod rm;
 mod rmdir;
+mod script;
 mod sed;
 mod seq;
+mod session;
 mod shred;
 mod sleep;
 mod sort;
@@ -70,6 +80,7 @@ mod split;
 mod sponge;
 mod stat;
 mod strings;
+mod stty;
 mod sync;
 mod tac;
 mod tail;
@@ -79,6 +90,7 @@ mod time;
 mod timeout;
 mod touch;
 mod tree;
+mod ts;
 mod tty;
 mod uname;
 mod uptime;
@@ -90,6 +102,7 @@ mod wasi;
 mod watch;
 mod wc;
 mod which;
+mod who;
 mod xargs;
 mod xxd;
 
@@ -140,7 +153,7 @@ macro_rules! tools {
 
 tools! {
     "[" => Ours(test::bracket),
-    "arch" => Theirs(uu_arch::uumain),
+    "arch" => Ours(uname::arch),
     "awk" => Ours(awk::main),
     "b2sum" => Theirs(uu_b2sum::uumain),
     "base32" => Ours(columns::base::base32),
@@ -162,9 +175,11 @@ tools! {
     "csplit" => Ours(csplit::main),
     "cut" => Ours(columns::cut::main),
     "date" => Ours(date::main),
+    "dc" => Ours(dc::main),
     "dd" => Ours(dd::main),
     "df" => Ours(df::main),
     "diff" => Ours(diff::main),
+    "diff3" => Ours(diff::diff3::main),
     "dir" => Ours(ls::dir),
     "dircolors" => Theirs(uu_dircolors::uumain),
     "dirname" => Theirs(uu_dirname::uumain),
@@ -181,6 +196,7 @@ tools! {
     "expr" => Theirs(uu_expr::uumain),
     "factor" => Ours(factor::main),
     "false" => Theirs(uu_false::uumain),
+    "fd" => Ours(fd::main),
     "fgrep" => Ours(grep::fgrep),
     "file" => Ours(file::main),
     "find" => Ours(find::main),
@@ -199,12 +215,17 @@ tools! {
     "iconv" => Ours(iconv::main),
     "id" => Ours(id::main),
     "install" => Ours(install::main),
+    "ionice" => Ours(session::ionice),
     "join" => Theirs(uu_join::uumain),
     "kill" => Ours(kill::main),
+    "killall" => Ours(killall::main),
     "less" => Ours(pager::less),
     "link" => Theirs(uu_link::uumain),
     "ln" => Ours(ln::main),
+    "locale" => Ours(locale::main),
+    "logname" => Ours(who::logname),
     "ls" => Ours(ls::main),
+    "lscpu" => Ours(lscpu::main),
     "md5sum" => Theirs(uu_md5sum::uumain),
     "mkdir" => Ours(mkdir::main),
     "mkfifo" => Ours(mkfifo::main),
@@ -218,6 +239,7 @@ tools! {
     "nproc" => Theirs(uu_nproc::uumain),
     "numfmt" => Ours(numfmt::main),
     "od" => Theirs(uu_od::uumain),
+    "openssl" => Ours(openssl::main),
     "paste" => Ours(columns::paste::main),
     "patch" => Ours(patch::main),
     "pathchk" => Ours(pathchk::main),
@@ -228,15 +250,21 @@ tools! {
     "printf" => Theirs(uu_printf::uumain),
     "ps" => Ours(ps::main),
     "ptx" => Theirs(uu_ptx::uumain),
+    "pv" => Ours(pv::main),
     "pwd" => Theirs(uu_pwd::uumain),
     "readlink" => Ours(realpath::readlink),
     "realpath" => Ours(realpath::main),
+    "rename" => Ours(rename::main),
+    "renice" => Ours(session::renice),
     "rev" => Ours(rev::main),
     "rg" => Ours(rg::main),
     "rm" => Ours(rm::main),
     "rmdir" => Ours(rmdir::main),
+    "script" => Ours(script::main),
+    "sdiff" => Ours(diff::sdiff::main),
     "sed" => Ours(sed::main),
     "seq" => Ours(seq::main),
+    "setsid" => Ours(session::setsid),
     "sha1sum" => Theirs(uu_sha1sum::uumain),
     "sha224sum" => Theirs(uu_sha224sum::uumain),
     "sha256sum" => Theirs(uu_sha256sum::uumain),
@@ -249,7 +277,9 @@ tools! {
     "split" => Ours(split::main),
     "sponge" => Ours(sponge::main),
     "stat" => Ours(stat::main),
+    "stdbuf" => Ours(session::stdbuf),
     "strings" => Ours(strings::main),
+    "stty" => Ours(stty::main),
     "sum" => Theirs(uu_sum::uumain),
     "sync" => Ours(sync::main),
     "tac" => Ours(tac::main),
@@ -264,6 +294,7 @@ tools! {
     "tree" => Ours(tree::main),
     "true" => Theirs(uu_true::uumain),
     "truncate" => Theirs(uu_truncate::uumain),
+    "ts" => Ours(ts::main),
     "tsort" => Theirs(uu_tsort::uumain),
     "tty" => Theirs(uu_tty::uumain),
     "uname" => Ours(uname::main),
@@ -272,6 +303,7 @@ tools! {
     "unix2dos" => Ours(dos2unix::unix2dos),
     "unlink" => Theirs(uu_unlink::uumain),
     "uptime" => Ours(uptime::main),
+    "users" => Ours(who::users),
     "uuidgen" => Ours(uuidgen::main),
     "vdir" => Ours(ls::vdir),
     "wasi" => Ours(wasi::main),
@@ -279,6 +311,7 @@ tools! {
     "watch" => Ours(watch::main),
     "wc" => Ours(wc::main),
     "which" => Ours(which::main),
+    "who" => Ours(who::main),
     "whoami" => Ours(id::whoami),
     "xargs" => Ours(xargs::main),
     "xxd" => Ours(xxd::main),

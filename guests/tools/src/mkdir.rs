@@ -64,7 +64,7 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
     for directory in &parsed.operands {
         if let Err((path, error)) = maker.make(directory) {
             maker.out.flush();
-            complain("mkdir", format_args!("cannot create directory {}: {error}", quote::always(&path)));
+            complain("mkdir", format_args!("cannot create directory {}: {error}", quote::word(&path)));
             code = 1;
         }
     }

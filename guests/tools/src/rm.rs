@@ -12,6 +12,7 @@ const TOOL: Tool = Tool {
     name: "rm",
     short: "dfirvIR",
     long: &[
+        ("-presume-input-tty", 't'),
         ("force", 'f'),
         ("interactive[=", 'A'),
         ("one-file-system", 'x'),
@@ -70,6 +71,7 @@ struct Remover {
     keep_root: bool,
     keep_mounts: bool,
     verbose: bool,
+    presumes_terminal: bool,
     out: Out,
 }
 
@@ -117,6 +119,7 @@ impl Remover {
             keep_root: true,
             keep_mounts: false,
             verbose: false,
+            presumes_terminal: false,
             out: Out::new("rm"),
         };
         for (letter, argument) in options {
@@ -126,6 +129,7 @@ impl Remover {
                 'I' => (remover.ask, remover.ignore_missing) = (Ask::Once, false),
                 'A' => remover.ask = when(argument.as_deref())?,
                 'r' | 'R' => remover.recursive = true,
+                't' => remover.presumes_terminal = true,
                 'd' => remover.directories = true,
                 'x' => remover.one_file_system = true,
                 'n' => remover.keep_root = false,
@@ -292,7 +296,9 @@ impl Remover {
         let asks = match self.ask {
             Ask::Never => false,
             Ask::Always => true,
-            Ask::Once | Ask::Protected => protected && std::io::stdin().is_terminal(),
+            Ask::Once | Ask::Protected => {
+                protected && (self.presumes_terminal || std::io::stdin().is_terminal())
+            }
         };
         if !asks {
             return true;

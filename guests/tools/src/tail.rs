@@ -23,6 +23,8 @@ const TOOL: Tool = Tool {
         ("silent", 'q'),
         ("retry", 'r'),
         ("sleep-interval=", 's'),
+        // Files are looked at again and again, as by GNU's with this option, which its tests give.
+        ("-disable-inotify", 'w'),
         ("verbose", 'v'),
         ("zero-terminated", 'z'),
     ],

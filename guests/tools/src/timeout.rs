@@ -163,10 +163,10 @@ impl Watch {
             };
             if self.verbose && signal == ALRM {
                 let name =
-                    abi::SIGNALS.iter().find(|(number, _)| *number == sent).map_or("?", |(_, name)| name);
+                    abi::SIGNALS.iter().find(|(number, _)| *number == sent).map_or("EXIT", |(_, name)| name);
                 complain(
                     "timeout",
-                    format_args!("sending signal {name} to command {}", quote::always(&self.command)),
+                    format_args!("sending signal {name} to command {}", quote::word(&self.command)),
                 );
             }
             if self.kill_after > 0 {

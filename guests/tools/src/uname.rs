@@ -47,7 +47,7 @@ pub fn main(arguments: Arguments) -> i32 {
         Err(code) => return code,
     };
     if let Some(extra) = parsed.operands.first() {
-        return TOOL.wrong(format_args!("extra operand {}", quote::always(extra)));
+        return TOOL.wrong(format_args!("extra operand {}", quote::word(extra)));
     }
     let given: Vec<char> = parsed.options.iter().map(|(letter, _)| *letter).collect();
     let all = given.contains(&'a');
@@ -70,6 +70,33 @@ pub fn main(arguments: Arguments) -> i32 {
         .collect();
     Out::new("uname").put(shown.join(" ") + "\n");
     0
+}
+
+const ARCH: Tool = Tool {
+    name: "arch",
+    short: "",
+    long: &[],
+    help: "\
+Usage: arch [OPTION]...
+Print machine architecture.
+
+      --help        display this help and exit
+      --version     output version information and exit
+",
+    misuse: 1,
+};
+
+pub fn arch(arguments: Arguments) -> i32 {
+    match ARCH.parse(bytes_of(arguments)) {
+        Ok(parsed) => match parsed.operands.first() {
+            Some(extra) => ARCH.wrong(format_args!("extra operand {}", quote::word(extra))),
+            None => {
+                Out::new("arch").put(format!("{MACHINE}\n"));
+                0
+            }
+        },
+        Err(code) => code,
+    }
 }
 
 /// Release and version, out of `/proc/version`: `Linux version RELEASE (WHO) #VERSION`.

@@ -1,6 +1,8 @@
 //! `xargs`: builds command lines from its input and runs them.
 
 use toolkit::args::{Tool, bytes_of};
+use toolkit::records::Records;
+use toolkit::source::Source;
 use toolkit::{Arguments, complain, program, quote};
 use wardian_abi as abi;
 use wardian_abi::{Dir, Errno, Fd, FdMap, Spawn, Status, WaitFlags, Who, open_flags};
@@ -85,13 +87,38 @@ pub fn main(arguments: Arguments) -> i32 {
 
 fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
     let (mut job, file) = prepare(arguments)?;
-    let input = read_input(file.as_deref())?;
-    let items = job.items(&input)?;
-    job.run_all(&items);
+    let input = open_input(file.as_deref())?;
+    let fed = job.feed(input);
     while job.running > 0 {
         job.reap();
     }
-    Ok(job.code)
+    fed.map(|()| job.code).map_err(|message| {
+        complain("xargs", message);
+        1
+    })
+}
+
+/// Items that no command has taken yet, with what they amount to.
+#[derive(Default)]
+struct Waiting {
+    items: Vec<Item>,
+    bytes: usize,
+    lines: usize,
+}
+
+impl Waiting {
+    fn add(&mut self, item: Item) {
+        self.bytes += item.text.len() + 1;
+        self.lines += usize::from(item.ends_line);
+        self.items.push(item);
+    }
+
+    fn take(&mut self, count: usize) -> Vec<Vec<u8>> {
+        let taken: Vec<Item> = self.items.drain(..count).collect();
+        self.bytes -= taken.iter().map(|item| item.text.len() + 1).sum::<usize>();
+        self.lines -= taken.iter().filter(|item| item.ends_line).count();
+        taken.into_iter().map(|item| item.text).collect()
+    }
 }
 
 fn prepare(arguments: Vec<Vec<u8>>) -> Result<(Job, Option<Vec<u8>>), i32> {
@@ -228,72 +255,82 @@ fn from_digits(digits: &[u8], radix: u32) -> Result<u8, i32> {
     })
 }
 
-fn read_input(file: Option<&[u8]>) -> Result<Vec<u8>, i32> {
-    let fd = match file.filter(|file| *file != b"-") {
-        None => 0,
-        Some(file) => {
-            abi::open(Dir::CWD, file, open_flags::RDONLY | open_flags::CLOEXEC, 0).map_err(|error| {
-                complain("xargs", format_args!("Cannot open input file {}: {error}", quote::word(file)));
-                1
-            })?
-        }
-    };
-    let (mut input, mut buffer) = (Vec::new(), vec![0; 64 * 1024]);
-    loop {
-        match abi::read(fd, &mut buffer) {
-            Ok(0) => return Ok(input),
-            Ok(n) => input.extend_from_slice(&buffer[..n]),
-            Err(Errno::INTR) => {}
-            Err(error) => {
-                complain("xargs", format_args!("read error: {error}"));
-                return Err(1);
-            }
-        }
-    }
+fn open_input(file: Option<&[u8]>) -> Result<Source, i32> {
+    let Some(file) = file.filter(|file| *file != b"-") else { return Ok(Source::borrowed(0)) };
+    Source::open(file).map_err(|error| {
+        complain("xargs", format_args!("Cannot open input file {}: {error}", quote::word(file)));
+        1
+    })
 }
 
 impl Job {
-    fn items(&self, input: &[u8]) -> Result<Vec<Item>, i32> {
-        let mut items = match self.delimiter {
-            Some(delimiter) => {
-                let mut parts: Vec<&[u8]> = input.split(|&byte| byte == delimiter).collect();
-                if parts.last().is_some_and(|last| last.is_empty()) {
-                    parts.pop();
+    /// Reads the input and runs commands as soon as there is enough for one.
+    fn feed(&mut self, input: Source) -> Result<(), String> {
+        let mut records = Records::of(input, self.delimiter.unwrap_or(b'\n'));
+        let mut waiting = Waiting::default();
+        let (mut record, mut has_run, mut outcome) = (Vec::new(), false, Ok(()));
+        while !self.stop && next_record(&mut records, &mut record, self.delimiter.is_none())? {
+            let (mut items, mut is_end) = (Vec::new(), false);
+            match self.delimiter {
+                Some(delimiter) => {
+                    let text = record.strip_suffix(&[delimiter]).unwrap_or(&record).to_vec();
+                    items.push(Item { text, ends_line: true });
                 }
-                parts.into_iter().map(|part| Item { text: part.to_vec(), ends_line: true }).collect()
+                None => outcome = take_line(&record, self.replace.is_some(), &mut items),
             }
-            None => quoted_items(input, self.replace.is_some())?,
-        };
-        if let (Some(end), None) = (self.end_word.as_ref().filter(|word| !word.is_empty()), self.delimiter)
-            && let Some(at) = items.iter().position(|item| item.text == *end)
-        {
-            items.truncate(at);
+            is_end |= outcome.is_err();
+            let end_word = self.end_word.as_ref().filter(|word| !word.is_empty() && self.delimiter.is_none());
+            if let Some(at) = end_word.and_then(|end| items.iter().position(|item| item.text == *end)) {
+                items.truncate(at);
+                is_end = true;
+            }
+            items.into_iter().for_each(|item| waiting.add(item));
+            while self.is_enough(&waiting) && !self.stop {
+                has_run = true;
+                if !self.run_some(&mut waiting) {
+                    return Ok(());
+                }
+            }
+            if is_end {
+                break;
+            }
         }
-        Ok(items)
+        while !waiting.items.is_empty() && !self.stop {
+            has_run = true;
+            if !self.run_some(&mut waiting) {
+                return Ok(());
+            }
+        }
+        let runs_once = outcome.is_ok() && !self.skip_if_empty && self.replace.is_none();
+        if runs_once && !has_run && !self.stop {
+            self.start(self.command.clone());
+        }
+        outcome
     }
 
-    fn run_all(&mut self, items: &[Item]) {
+    /// Whether a command could not take more than what is waiting.
+    fn is_enough(&self, waiting: &Waiting) -> bool {
+        let command: usize = self.command.iter().map(|word| word.len() + 1).sum();
+        let some = !waiting.items.is_empty();
+        some && (self.replace.is_some()
+            || waiting.items.len() >= self.max_args
+            || waiting.lines >= self.max_lines
+            || command + waiting.bytes > self.max_chars)
+    }
+
+    /// Runs the next command; says whether its items fitted.
+    fn run_some(&mut self, waiting: &mut Waiting) -> bool {
         if let Some(mark) = self.replace.clone() {
-            for item in items {
-                let words = self.command.iter().map(|word| replaced(word, &mark, &item.text)).collect();
+            for text in waiting.take(1) {
+                let words = self.command.iter().map(|word| replaced(word, &mark, &text)).collect();
                 self.start(words);
-                if self.stop {
-                    return;
-                }
             }
-            return;
+            return true;
         }
-        if items.is_empty() && !self.skip_if_empty {
-            return self.start(self.command.clone());
-        }
-        let mut rest = items;
-        while !rest.is_empty() && !self.stop {
-            let Some(count) = self.batch(rest) else { return };
-            let words =
-                self.command.iter().cloned().chain(rest[..count].iter().map(|item| item.text.clone()));
-            self.start(words.collect());
-            rest = &rest[count..];
-        }
+        let Some(count) = self.batch(&waiting.items) else { return false };
+        let words = self.command.iter().cloned().chain(waiting.take(count));
+        self.start(words.collect());
+        true
     }
 
     /// How many items the next command takes; `None` when one does not fit.
@@ -376,38 +413,32 @@ impl Job {
     }
 }
 
-/// Items between blanks, with quotes and backslashes; whole lines when they are to replace something.
-fn quoted_items(input: &[u8], whole_lines: bool) -> Result<Vec<Item>, i32> {
-    let mut items = Vec::new();
-    for line in input.split(|&byte| byte == b'\n').scan(input, continued_lines).flatten() {
-        let before = items.len();
-        take_items(&line, whole_lines, &mut items)?;
-        // A blank at its end joins a line with the next.
-        let joins = !whole_lines && matches!(line.last(), Some(b' ' | b'\t'));
-        if let Some(last) = items[before..].last_mut() {
-            last.ends_line = !joins;
+/// The next record; a line that ends with a backslash together with the one after it.
+fn next_record(records: &mut Records, record: &mut Vec<u8>, joins: bool) -> Result<bool, String> {
+    record.clear();
+    loop {
+        let has_more = records.next_into(record).map_err(|error| format!("read error: {error}"))?;
+        let line = record.strip_suffix(b"\n").unwrap_or(record);
+        let backslashes = line.iter().rev().take_while(|byte| **byte == b'\\').count();
+        if !has_more || !joins || backslashes % 2 == 0 || !record.ends_with(b"\n") {
+            return Ok(!record.is_empty());
         }
     }
-    Ok(items)
 }
 
-/// Lines, one that ends with a backslash together with the next.
-fn continued_lines(rest: &mut &[u8], _line: &[u8]) -> Option<Option<Vec<u8>>> {
-    if rest.is_empty() {
-        return Some(None);
+/// The items of a line: between blanks, with quotes and backslashes; the whole line when it is to replace something.
+fn take_line(line: &[u8], whole_lines: bool, items: &mut Vec<Item>) -> Result<(), String> {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    take_items(line, whole_lines, items)?;
+    // A blank at its end joins a line with the next.
+    let joins = !whole_lines && matches!(line.last(), Some(b' ' | b'\t'));
+    if let Some(last) = items.last_mut() {
+        last.ends_line = !joins;
     }
-    let mut escaped = false;
-    let end = rest.iter().position(|&byte| {
-        let ends = byte == b'\n' && !escaped;
-        escaped = byte == b'\\' && !escaped;
-        ends
-    });
-    let line = rest[..end.unwrap_or(rest.len())].to_vec();
-    *rest = end.map_or(b"", |end| &rest[end + 1..]);
-    Some(Some(line))
+    Ok(())
 }
 
-fn take_items(line: &[u8], whole_lines: bool, items: &mut Vec<Item>) -> Result<(), i32> {
+fn take_items(line: &[u8], whole_lines: bool, items: &mut Vec<Item>) -> Result<(), String> {
     let mut word: Option<Vec<u8>> = None;
     let mut mark = None;
     let mut bytes = line.iter().copied();
@@ -428,13 +459,9 @@ fn take_items(line: &[u8], whole_lines: bool, items: &mut Vec<Item>) -> Result<(
     }
     if let Some(open) = mark {
         let kind = if open == b'"' { "double" } else { "single" };
-        complain(
-            "xargs",
-            format_args!(
-                "unmatched {kind} quote; by default quotes are special to xargs unless you use the -0 option"
-            ),
-        );
-        return Err(1);
+        return Err(format!(
+            "unmatched {kind} quote; by default quotes are special to xargs unless you use the -0 option"
+        ));
     }
     items.extend(word.map(|text| Item { text, ends_line: false }));
     Ok(())

@@ -87,7 +87,10 @@ fn every_program_that_ships_with_us_would_be_admitted() {
                 let file = std::fs::File::open(&path).expect("a file");
                 let wasm = zstd::decode_all(file).expect("a zstd file");
                 let admitted = admit(&wasm).unwrap_or_else(|refused| panic!("{}: {refused}", path.display()));
-                assert!(admitted.instance_bytes < 2 * FLAT_CHARGE, "{}: {admitted:?}", path.display());
+                // Python's tables have the functions of numpy and pandas, too.
+                let is_python = path.ends_with("python3.wasm.zst");
+                let most = if is_python { 1 << 20 } else { 2 * FLAT_CHARGE };
+                assert!(admitted.instance_bytes < most, "{}: {admitted:?}", path.display());
                 seen += 1;
             }
         }

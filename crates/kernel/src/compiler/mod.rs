@@ -5,7 +5,7 @@
 //! operating system limits its time and memory, and SIGKILL stops it when the command that needs it ends.
 //!
 //! ```text
-//!  turns.rs      one per sandbox, few per kernel, families in turn
+//!  turns.rs      one per sandbox, few per kernel, families in turn; one that takes long is paused for others
 //!    │
 //!  process.rs    start /proc/self/exe again ──► helper.rs   seal, say so, wait
 //!    │           put the module into the memory file ─────► compile it, put the code into the same file
@@ -25,6 +25,7 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use wardian_confine::Budget;
@@ -33,13 +34,24 @@ use crate::family::Family;
 use crate::kernel::CompileBudget;
 use crate::reexec;
 use process::{Killer, Slot};
-use turns::{Turn, Turns};
+use turns::Turns;
+
+pub(crate) use turns::Turn;
 
 /// The name a helper is started under.
 pub(crate) const NAME: &CStr = c"wardian-compiler";
 
 /// How long a helper may take to report that it is ready, on a machine that is busy with other things.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How often those who wait look whether somebody should make room.
+const PRESSING: Duration = Duration::from_millis(50);
+
+/// How often a helper that should make room is looked at until it has started.
+const STARTING: Duration = Duration::from_millis(10);
+
+/// How many helpers may be paused.
+const MOST_PAUSED: usize = 32;
 
 const NOT_IN_EXECUTABLE: &str = "the library is not part of the executable, which is started again as the compiler \
      (KernelConfig::compile_in_process does without)";
@@ -61,6 +73,7 @@ pub(crate) enum CompileError {
 /// The compiler of a kernel.
 pub(crate) struct Compiler {
     turns: Arc<Turns>,
+    pauses: Pauses,
     budget: CompileBudget,
 }
 
@@ -69,7 +82,7 @@ impl Compiler {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         // Two at least: one module that takes its time must not keep all others waiting.
         let turns = (processors / 2).max(2);
-        Compiler { turns: Turns::new(turns), budget }
+        Compiler { turns: Turns::new(turns), pauses: Pauses::default(), budget }
     }
 
     /// Returns a turn, if the family may have one now.
@@ -77,19 +90,27 @@ impl Compiler {
         self.turns.now(family.id())
     }
 
-    /// Waits for the family's next turn.
+    /// Waits for the family's next turn. Whoever has had much more is asked to make room.
     pub(crate) async fn turn(&self, family: &Family) -> Result<Turn, CompileError> {
-        self.turns.wait(family.id()).await.map_err(|_| shutting_down())
+        let mut next = self.turns.wait(family.id());
+        loop {
+            match tokio::time::timeout(PRESSING, &mut next).await {
+                Ok(turn) => return turn.map_err(|_| shutting_down()),
+                Err(_) => self.turns.press(),
+            }
+        }
     }
 
-    /// Returns the module's code, in a memory file. Dropping the future kills the helper; `held` is dropped when no
-    /// process of it is left.
+    /// Returns the module's code, in a memory file; nothing if it had to make room for others and must be compiled again.
+    /// Dropping the future kills the helper; the turn and `held` are dropped when no process of it is left.
     pub(crate) async fn compile(
         &self,
         runtime: &Runtime,
+        family: &Family,
         wasm: Vec<u8>,
+        turn: Turn,
         held: impl Send + 'static,
-    ) -> Result<File, CompileError> {
+    ) -> Result<Option<File>, CompileError> {
         if !reexec::can() {
             return Err(CompileError::Unavailable(NOT_IN_EXECUTABLE.to_owned()));
         }
@@ -99,12 +120,79 @@ impl Compiler {
         runtime.spawn(kill_unless_started(slot.clone(), started));
         let CompileBudget { memory, seconds, code } = self.budget;
         let budget = Budget { memory, processor_seconds: seconds, file_size: code };
-        let compiling = runtime.spawn_blocking(move || {
-            let code = process::run(&slot, &wasm, &budget, ready);
-            drop(held);
+        let mut yields = turn.yields();
+        let turn = Arc::new(Mutex::new(Some(turn)));
+        let (process, kept) = (slot.clone(), (turn.clone(), held));
+        let mut compiling = runtime.spawn_blocking(move || {
+            let code = process::run(&process, &wasm, &budget, ready);
+            drop(kept);
             code
         });
-        compiling.await.map_err(|_| shutting_down())?
+        loop {
+            tokio::select! {
+                code = &mut compiling => return code.map_err(|_| shutting_down())?.map(Some),
+                () = yields.notified() => {}
+            }
+            // One that is still starting up is left to: it must report in time.
+            while !slot.is_ready() && !compiling.is_finished() {
+                tokio::time::sleep(STARTING).await;
+            }
+            if compiling.is_finished() {
+                continue;
+            }
+            let Some(pause) = self.pauses.begin(&slot, memory) else {
+                slot.kill();
+                let _ = compiling.await;
+                return Ok(None);
+            };
+            drop(turn.lock().take());
+            let next = self.turn(family).await?;
+            yields = next.yields();
+            *turn.lock() = Some(next);
+            drop(pause);
+        }
+    }
+}
+
+/// Helpers that are paused: so many, and so much memory, that a machine which can compile can keep them.
+#[derive(Clone, Default)]
+struct Pauses(Arc<Mutex<Paused>>);
+
+#[derive(Default)]
+struct Paused {
+    helpers: usize,
+    bytes: u64,
+}
+
+impl Pauses {
+    /// Pauses a helper until the result is dropped. `None` if there are too many, or they have more than `most` bytes of
+    /// memory together: then it goes on.
+    fn begin(&self, slot: &Arc<Slot>, most: u64) -> Option<Pause> {
+        let bytes = slot.set_paused(true).unwrap_or(0);
+        let pause = Pause { pauses: self.clone(), slot: slot.clone(), bytes };
+        let mut paused = self.0.lock();
+        paused.helpers += 1;
+        paused.bytes += bytes;
+        let fits = paused.helpers <= MOST_PAUSED && paused.bytes <= most;
+        drop(paused);
+        fits.then_some(pause)
+    }
+}
+
+/// A helper that is paused.
+struct Pause {
+    pauses: Pauses,
+    slot: Arc<Slot>,
+    bytes: u64,
+}
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        let mut paused = self.pauses.0.lock();
+        paused.helpers -= 1;
+        paused.bytes -= self.bytes;
+        drop(paused);
+        self.slot.set_paused(false);
     }
 }
 

@@ -7,22 +7,28 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once};
 
 use parking_lot::Mutex;
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use tokio::sync::oneshot;
 use wardian_confine::{Budget, InForce};
 
 use super::{CompileError, NAME, helper};
+use crate::memory::pages::PAGE;
 
 /// The most that is kept of a helper's messages.
 const LONGEST_MESSAGE: u64 = 4096;
 
-/// How to find the process in order to kill it.
+/// How to find the process in order to pause or kill it.
 #[derive(Default)]
-pub(super) struct Slot(Mutex<State>);
+pub(super) struct Slot {
+    state: Mutex<State>,
+    /// It has reported that it is ready.
+    ready: AtomicBool,
+}
 
 #[derive(Default)]
 enum State {
@@ -36,7 +42,7 @@ enum State {
 
 impl Slot {
     pub(super) fn kill(&self) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         match &mut *state {
             State::NotStarted => *state = State::Over,
             // It cannot fail for a process of ours that nobody has waited for.
@@ -45,8 +51,25 @@ impl Slot {
         }
     }
 
+    /// Returns whether it has reported that it is ready.
+    pub(super) fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::SeqCst)
+    }
+
+    /// Stops it where it is, or lets it go on. Returns the bytes of memory it has now; `None` if it is not running.
+    pub(super) fn set_paused(&self, paused: bool) -> Option<u64> {
+        let state = self.state.lock();
+        let State::Running(child) = &*state else { return None };
+        let process = Pid::from_child(child);
+        // It cannot fail for a process of ours that nobody has waited for.
+        let _ = kill_process(process, if paused { Signal::STOP } else { Signal::CONT });
+        let pages = std::fs::read_to_string(format!("/proc/{}/statm", child.id())).ok()?;
+        let pages: u64 = pages.split(' ').nth(1)?.parse().ok()?;
+        Some(pages * PAGE as u64)
+    }
+
     fn start(&self, command: &mut Command) -> io::Result<Pid> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         if matches!(*state, State::Over) {
             return Err(io::Error::other("cancelled"));
         }
@@ -64,7 +87,7 @@ impl Slot {
                 break;
             }
         }
-        match std::mem::replace(&mut *self.0.lock(), State::Over) {
+        match std::mem::replace(&mut *self.state.lock(), State::Over) {
             State::Running(mut child) => child.wait(),
             _ => Err(io::Error::other("it was not started")),
         }
@@ -99,6 +122,7 @@ pub(super) fn run(
     drop(command);
     let said = match helper::read_ready(&mut told) {
         Ok(in_force) => {
+            slot.ready.store(true, Ordering::SeqCst);
             let _ = ready.send(());
             warn_unless_whole(in_force);
             let put = code.write_all(wasm);

@@ -1,7 +1,8 @@
 //! The memory of an idle process: a template and the pages that differ from it.
 //!
-//! Capturing, restoring and forking cost what was written since the template was mapped, not the size of the memory. A
-//! page equal to an ancestor's is stored once.
+//! Restoring and forking cost what was written since the template was mapped, not the size of the memory. Capturing a
+//! process that has rested before costs what was written since then: the rest is shared with the image of that time. A page
+//! equal to an ancestor's is stored once.
 //!
 //! Bytes below the stack pointer belong to frames that have returned; they are never copied.
 //!
@@ -11,14 +12,18 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use imbl::OrdMap;
+use imbl::ordmap::DiffItem;
 use wardian_vfs::Errno;
 use wasmtime::Memory;
 
-use crate::instance::{Ctx, Instance};
-use crate::memory::pages::{PAGE, Page, page};
+use crate::instance::{Ctx, Instance, Tenant};
+use crate::memory::pages::{self, PAGE, Page, page};
 use crate::memory::template::{Shared, Template};
 use crate::pause::pause;
+use crate::room::Berth;
 
 const WASM_PAGE: usize = 65536;
 /// How many pages are copied in one go: a mebibyte.
@@ -38,11 +43,33 @@ pub struct Image {
     stack_pointer: u32,
     /// What it is mapped over; without one, a fresh instance.
     template: Option<Arc<Template>>,
-    /// The pages that differ from that: numbers in rising order, with their contents.
-    pages: Vec<(u32, Arc<Page>)>,
+    /// The pages that differ from that, by their numbers.
+    pages: Pages,
     /// How much of it began as a start image.
     start: Shared,
+    /// Tells it from all others.
+    number: u64,
 }
+
+type Pages = OrdMap<u32, Kept>;
+
+/// A page's contents. Two are equal if they are one copy.
+#[derive(Clone)]
+struct Kept(Arc<Page>);
+
+impl PartialEq for Kept {
+    fn eq(&self, other: &Kept) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+fn next_number() -> u64 {
+    static NUMBERS: AtomicU64 = AtomicU64::new(0);
+    NUMBERS.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Pages, each with its number.
+pub(crate) type NumberedPages = Vec<(u32, Arc<Page>)>;
 
 impl Image {
     /// Returns the bytes that it keeps and `other` does not.
@@ -54,44 +81,51 @@ impl Image {
             let known = other.and_then(|other| other.template.as_ref());
             !template.ships() && known.is_none_or(|known| !Arc::ptr_eq(known, template))
         });
-        let known = other.map_or(&[][..], |other| &other.pages);
-        let mut known = known.iter().peekable();
-        let is_new = |(number, page): &&(u32, Arc<Page>)| {
-            while known.next_if(|(other, _)| other < number).is_some() {}
-            known.peek().is_none_or(|(other, theirs)| other != number || !Arc::ptr_eq(theirs, page))
+        let pages = match other {
+            None => self.pages.len(),
+            Some(other) => {
+                let is_own = |item: &DiffItem<'_, '_, u32, Kept>| !matches!(item, DiffItem::Remove(..));
+                other.pages.diff(&self.pages).filter(is_own).count()
+            }
         };
-        let pages =
-            self.pages.iter().filter(is_new).count() + template.map_or(0, |template| template.pages());
+        let pages = pages + template.map_or(0, |template| template.pages());
         // The list of pages is its own, even where all of them are shared.
-        (pages * size_of::<Page>() + self.pages.len() * size_of::<(u32, Arc<Page>)>()) as u64
+        (pages * size_of::<Page>() + self.pages.len() * size_of::<(u32, Kept)>()) as u64
     }
 
-    /// Captures an instance with no frame on its stack. Pages equal to those of `ancestor` are shared with it.
+    /// Captures an instance with no frame on its stack. Pages equal to those of `ancestor` are shared with it; if that is
+    /// what the instance was at its last rest, only what it wrote since then is looked at.
     pub(crate) async fn capture(instance: &mut Instance, ancestor: Option<&Image>) -> Image {
         let stack_pointer = instance.stack_pointer();
+        let (number, start) = (next_number(), stack_pointer as usize);
         let Some(memory) = instance.store.data().memory else {
-            return Image {
-                size: 0,
-                stack_pointer,
-                template: None,
-                pages: Vec::new(),
-                start: Shared::default(),
-            };
+            let (template, pages, start) = (None, Pages::new(), Shared::default());
+            return Image { size: 0, stack_pointer, template, pages, start, number };
         };
         let (bytes, ctx) = memory.data_and_store_mut(&mut instance.store);
-        let program = ctx.program.clone();
-        let written = ctx.ground.settle(bytes, stack_pointer as usize, &program.stock).await;
-        ctx.count_image(bytes);
-        let template = ctx.ground.template();
-        let ancestor = ancestor.filter(|image| same(&image.template, &template));
-        let mut pages = Vec::with_capacity(written.len());
-        for piece in written.chunks(PIECE) {
-            let copied = |&number: &u32| (number, shared_or_copied(page(bytes, number), number, ancestor));
-            pages.extend(piece.iter().map(copied));
-            between_pieces(piece).await;
+        let (program, ground) = (ctx.program.clone(), &mut ctx.ground);
+        let ancestor = ancestor.filter(|image| same(&image.template, &ground.template()));
+        let last = ancestor.filter(|image| ground.was(image.number) && image.stack_pointer == stack_pointer);
+        let (written, gone) = match last {
+            Some(_) => ground.written_lately(bytes, start, &program.stock),
+            None => (ground.written(bytes, start, &program.stock), Vec::new()),
+        };
+        let mut pages = last.map(|image| image.pages.clone()).unwrap_or_default();
+        gone.iter().for_each(|number| drop(pages.remove(number)));
+        let more = written.iter().filter(|&number| !pages.contains_key(number)).count();
+        if ground.is_worth_replacing(pages.len() + more)
+            && ground.replace_by(bytes, start, &union(&pages, &written)).await
+        {
+            pages = Pages::new();
+        } else {
+            let relative = if last.is_some() { None } else { ancestor };
+            let changed = update(&mut pages, bytes, &written, relative).await;
+            ground.watch(bytes, start, written.len() - changed, changed);
         }
-        let start = ctx.ground.shared();
-        Image { size: bytes.len(), stack_pointer, template, pages, start }
+        ground.is_now(number, false);
+        ctx.count_image(bytes);
+        let (template, start) = (ctx.ground.template(), ctx.ground.shared());
+        Image { size: bytes.len(), stack_pointer, template, pages, start, number }
     }
 
     /// Makes a start image of one that a program has prepared: all of it is shared by those that start from it.
@@ -106,8 +140,9 @@ impl Image {
             size,
             stack_pointer,
             template: Some(Arc::new(template)),
-            pages: Vec::new(),
+            pages: Pages::new(),
             start: Shared::default(),
+            number: next_number(),
         }
         .into_start()
     }
@@ -117,22 +152,64 @@ impl Image {
         self.template.as_deref().filter(|_| self.pages.is_empty())
     }
 
-    /// Restores the image in a fresh instance of the same program.
-    pub(crate) async fn restore(&self, instance: &mut Instance) -> Result<(), Errno> {
+    /// Returns an instance of the tenant's program that is this image: one that is mapped over its template already, if
+    /// there is one. Such an instance has pages of its own that are as in the template; `sheds` gives them back, for a
+    /// process of which images will be taken.
+    pub(crate) async fn start(&self, tenant: Tenant, berth: Berth, sheds: bool) -> Result<Instance, Errno> {
+        if let Some(template) = &self.template
+            && let Some(idle) = template.take_idle()
+        {
+            let mut instance = idle.given_to(tenant, berth)?;
+            self.restore(&mut instance, Some(template), sheds).await?;
+            return Ok(instance);
+        }
+        let mut instance = Instance::start_at_once(tenant, berth).await?;
+        self.restore(&mut instance, None, sheds).await?;
+        Ok(instance)
+    }
+
+    /// Restores the image in an instance that is fresh, or mapped over its template and otherwise fresh.
+    async fn restore(
+        &self,
+        instance: &mut Instance,
+        over: Option<&Arc<Template>>,
+        sheds: bool,
+    ) -> Result<(), Errno> {
         let Some(memory) = instance.store.data().memory else { return Ok(()) };
         instance.store.data_mut().share_start(self.start);
+        if over.is_some() {
+            instance.store.data().charge_mapped(memory.data_size(&instance.store))?;
+        }
         grow_to(memory, &mut instance.store, self.size).await?;
         let (bytes, ctx) = memory.data_and_store_mut(&mut instance.store);
-        ctx.ground.become_like(&self.template, self.start, bytes)?;
-        ctx.count_image(bytes);
-        for piece in self.pages.chunks(PIECE) {
-            for (number, contents) in piece {
-                let start = *number as usize * PAGE;
-                bytes[start..start + PAGE].copy_from_slice(&contents[..]);
-            }
-            between_pieces(piece).await;
+        match over {
+            Some(template) => ctx.ground.is_over(template, self.start),
+            None => ctx.ground.become_like(&self.template, self.start, bytes)?,
         }
+        if over.is_some() && sheds {
+            self.shed(bytes)?;
+        }
+        ctx.count_image(bytes);
+        for (count, (number, Kept(contents))) in self.pages.iter().enumerate() {
+            let start = *number as usize * PAGE;
+            bytes[start..start + PAGE].copy_from_slice(&contents[..]);
+            if (count + 1).is_multiple_of(PIECE) {
+                pause().await;
+            }
+        }
+        ctx.ground.is_now(self.number, true);
         instance.set_stack_pointer(self.stack_pointer)
+    }
+
+    /// Gives back pages of `memory` that are its own, but as in the template.
+    fn shed(&self, memory: &mut [u8]) -> Result<(), Errno> {
+        let mut own = pages::written(memory, self.stack_pointer as usize);
+        own.retain(|number| !self.pages.contains_key(number));
+        for run in own.chunk_by(|a, b| a + 1 == *b) {
+            let from = run[0] as usize * PAGE;
+            pages::forget(&mut memory[from..from + run.len() * PAGE]).map_err(|_| Errno::ENOMEM)?;
+        }
+        Ok(())
     }
 
     /// Returns its size in bytes and its stack pointer.
@@ -150,8 +227,27 @@ impl Image {
                 all.insert(number, Arc::from(contents));
             }
         }
-        all.extend(self.pages.iter().cloned());
+        all.extend(self.pages.iter().map(|(number, contents)| (*number, contents.0.clone())));
         Ok(all.into_iter().collect())
+    }
+
+    /// Returns its parts, to be stored separately: what it is mapped over, the pages that differ from that, and how much of
+    /// it began as a start image.
+    pub(crate) fn parts(&self) -> (Option<&Arc<Template>>, NumberedPages, Shared) {
+        let pages = self.pages.iter().map(|(number, contents)| (*number, contents.0.clone()));
+        (self.template.as_ref(), pages.collect(), self.start)
+    }
+
+    /// Rebuilds an image from these parts; `None` if they cannot belong together.
+    pub(crate) fn from_parts(
+        (size, stack_pointer): (usize, u32),
+        template: Option<Template>,
+        pages: Vec<(u32, Arc<Page>)>,
+        start: Shared,
+    ) -> Option<Image> {
+        let inside = template.as_ref().is_none_or(|template| template.range().1 <= size);
+        let image = Image::rebuild(size, stack_pointer, pages).filter(|_| inside)?;
+        Some(Image { template: template.map(Arc::new), start, ..image })
     }
 
     /// Rebuilds an image from the results of [`Image::shape`] and [`Image::flatten`]; `None` if they cannot belong
@@ -160,8 +256,14 @@ impl Image {
         let rising = pages.is_sorted_by(|(a, _), (b, _)| a < b);
         let inside = pages.last().is_none_or(|(number, _)| (*number as usize) < size / PAGE);
         let whole = size.is_multiple_of(WASM_PAGE) && size <= 1 << 32 && stack_pointer as usize <= size;
-        let start = Shared::default();
-        (rising && inside && whole).then_some(Image { size, stack_pointer, template: None, pages, start })
+        (rising && inside && whole).then(|| Image {
+            size,
+            stack_pointer,
+            template: None,
+            pages: pages.into_iter().map(|(number, contents)| (number, Kept(contents))).collect(),
+            start: Shared::default(),
+            number: next_number(),
+        })
     }
 }
 
@@ -169,12 +271,49 @@ fn same(a: &Option<Arc<Template>>, b: &Option<Arc<Template>>) -> bool {
     a.as_ref().map(Arc::as_ptr) == b.as_ref().map(Arc::as_ptr)
 }
 
-fn shared_or_copied(contents: &Page, number: u32, ancestor: Option<&Image>) -> Arc<Page> {
-    let kept = ancestor.and_then(|image| {
-        let at = image.pages.binary_search_by_key(&number, |(n, _)| *n).ok()?;
-        Some(&image.pages[at].1).filter(|kept| ***kept == *contents)
-    });
-    kept.cloned().unwrap_or_else(|| Arc::new(*contents))
+/// The numbers of both, in rising order.
+fn union(pages: &Pages, written: &[u32]) -> Vec<u32> {
+    let mut all: Vec<u32> = pages.keys().chain(written).copied().collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Brings `pages` up to date with the `written` pages of `memory`, sharing what is equal with `relative`. Returns how many
+/// had changed.
+async fn update(pages: &mut Pages, memory: &[u8], written: &[u32], relative: Option<&Image>) -> usize {
+    let (mut changed, mut copied) = (0, 0_usize);
+    for piece in written.chunks(PIECE) {
+        for &number in piece {
+            let contents = page(memory, number);
+            let is_same = |kept: &&Kept| *kept.0 == *contents;
+            if pages.get(&number).as_ref().is_some_and(is_same) {
+                continue;
+            }
+            let shared = relative.and_then(|image| image.pages.get(&number)).filter(is_same).cloned();
+            let kept = shared.unwrap_or_else(|| {
+                if copied.is_multiple_of(COPIES_AT_ONCE) {
+                    make_room();
+                }
+                copied += 1;
+                Kept(Arc::new(*contents))
+            });
+            pages.insert(number, kept);
+            changed += 1;
+        }
+        between_pieces(piece).await;
+    }
+    changed
+}
+
+/// For so many copies of pages room is made at once: less than the allocator returns to the system when it is free.
+const COPIES_AT_ONCE: usize = 28;
+
+/// glibc extends a thread's arena by exactly what is asked for, with a system call each time. So that a copy of many pages does
+/// not make as many calls, a large piece is asked for first, and given back to be cut up.
+fn make_room() {
+    let room: Vec<u8> = Vec::with_capacity(COPIES_AT_ONCE * (PAGE + 64));
+    drop(std::hint::black_box(room));
 }
 
 /// What a child must be given of its parent's memory: the memory half of fork.

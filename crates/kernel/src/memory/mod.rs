@@ -4,5 +4,6 @@
 pub(crate) mod image;
 pub(crate) mod kept;
 pub(crate) mod pages;
+pub(crate) mod stored;
 pub(crate) mod template;
 pub(crate) mod trim;

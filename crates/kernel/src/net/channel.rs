@@ -163,6 +163,10 @@ impl Channel {
         }
         let was_writable = state.is_writable();
         state.bytes.drain(..n);
+        if state.bytes.is_empty() && state.bytes.capacity() <= SMALLEST {
+            // A thousand connections that wait need none. It stays charged, so that it can always be had again.
+            state.bytes = VecDeque::new();
+        }
         let here = state.received;
         let has_rights = state.rights.front().is_some_and(|(with, _)| with.start == here);
         let rights = if has_rights { state.rights.pop_front().map(|(_, rights)| rights) } else { None };
@@ -219,6 +223,11 @@ impl Channel {
     pub(crate) fn set_capacity(&self, capacity: usize) {
         self.state.lock().capacity = capacity;
         self.sender.notify_waiters();
+    }
+
+    /// Returns whether nobody will receive anything any more.
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.state.lock().deaf
     }
 
     pub(crate) fn is_starved(&self) -> bool {

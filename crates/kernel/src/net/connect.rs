@@ -247,7 +247,7 @@ impl Socket {
         let attempt = outside.connect(Destination { host, port: to.port() });
         let socket = Arc::downgrade(self);
         self.state.lock().phase = Phase::Connecting(None);
-        let task = self.network.spawn(async move {
+        let task = self.network.spawn(self.pid(), async move {
             let connected = attempt.await;
             let Some((serve, stream)) = meet(&socket, connected, to) else { return };
             drop(socket);

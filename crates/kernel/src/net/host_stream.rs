@@ -32,6 +32,22 @@ impl HostStream {
         HostStream { incoming, outgoing, changed, reading: None, writing: None }
     }
 
+    /// Waits until the guest can receive nothing any more: it has closed its socket, or ended that direction. What it has
+    /// sent may still be there to be read.
+    pub fn deserted(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (outgoing, changed) = (self.outgoing.clone(), self.changed.clone());
+        async move {
+            loop {
+                let mut change = std::pin::pin!(changed.notified());
+                change.as_mut().enable();
+                if outgoing.is_deaf() {
+                    return;
+                }
+                change.await;
+            }
+        }
+    }
+
     /// Ends it so that the guest reads ECONNRESET after what it was sent, instead of the end.
     pub fn reset(self) {
         self.outgoing.reset();

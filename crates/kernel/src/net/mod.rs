@@ -41,13 +41,15 @@ pub(crate) use socket::{Kind, Peer, Shape, Socket, SocketFd};
 pub(crate) use tables::{FileKey, Name};
 pub(crate) use transfer::{Flags, Received};
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
 use crate::limits::Meter;
+use crate::proc::Pid;
 use names::Names;
 use rights::Traffic;
 use tables::Tables;
@@ -60,8 +62,24 @@ pub(crate) struct Network {
     outside: Option<Arc<dyn Outside>>,
     runtime: tokio::runtime::Handle,
     /// Connections that leave the sandbox: they end with it.
-    leaving: Mutex<JoinSet<()>>,
+    leaving: Mutex<Leaving>,
     traffic: Arc<Traffic>,
+}
+
+/// Connections that leave a sandbox, and the processes that made them.
+#[derive(Default)]
+struct Leaving {
+    tasks: JoinSet<()>,
+    makers: HashMap<tokio::task::Id, (Pid, AbortHandle)>,
+}
+
+impl Leaving {
+    fn forget_ended(&mut self) {
+        while let Some(ended) = self.tasks.try_join_next_with_id() {
+            let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
+            self.makers.remove(&id);
+        }
+    }
 }
 
 /// The number of a new socket: what `fstat` shows for its inode.
@@ -96,11 +114,21 @@ impl Network {
         &self.traffic
     }
 
-    /// Runs something for a connection that leaves the sandbox, until it ends or the sandbox does.
-    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> tokio::task::AbortHandle {
+    /// Runs something for a connection of a process that leaves the sandbox, until it ends or the sandbox does.
+    fn spawn(&self, maker: Pid, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         let mut leaving = self.leaving.lock();
-        while leaving.try_join_next().is_some() {}
-        leaving.spawn_on(work, &self.runtime)
+        leaving.forget_ended();
+        let task = leaving.tasks.spawn_on(work, &self.runtime);
+        leaving.makers.insert(task.id(), (maker, task.clone()));
+        task
+    }
+
+    /// Drops what these processes have connected to outside, at once: they are being killed, and nobody waits for what is
+    /// still on its way.
+    pub(crate) fn cut_off(&self, condemned: impl Fn(Pid) -> bool) {
+        let mut leaving = self.leaving.lock();
+        leaving.forget_ended();
+        leaving.makers.values().filter(|(maker, _)| condemned(*maker)).for_each(|(_, task)| task.abort());
     }
 
     /// Ends what leaves the sandbox, and drops descriptors on their way: a socket that was sent through itself would

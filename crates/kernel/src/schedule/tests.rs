@@ -30,8 +30,14 @@ fn check<T>(scheduler: &Scheduler<T>) {
     assert!(waiting == 0 || holding == scheduler.slots, "{waiting} wait though a slot is free");
     assert_eq!(scheduler.sandboxes.values().map(|s| s.holding).sum::<usize>(), holding);
     assert_eq!(scheduler.sandboxes.values().map(|s| s.queue.len()).sum::<usize>(), waiting);
-    let queues = scheduler.sandboxes.iter().filter(|(_, s)| !s.queue.is_empty());
-    assert_eq!(queues.map(|(id, s)| (s.time, *id)).collect::<BTreeSet<_>>(), scheduler.waiting);
+    for (name, family) in &scheduler.families {
+        let sandboxes = scheduler.sandboxes.iter().filter(|(_, s)| s.family == *name);
+        assert_eq!(sandboxes.clone().count(), family.sandboxes);
+        let queues = sandboxes.filter(|(_, s)| !s.queue.is_empty());
+        assert_eq!(queues.map(|(id, s)| (s.time, *id)).collect::<BTreeSet<_>>(), family.waiting);
+    }
+    let queues = scheduler.families.iter().filter(|(_, f)| !f.waiting.is_empty());
+    assert_eq!(queues.map(|(id, f)| (f.time, *id)).collect::<BTreeSet<_>>(), scheduler.waiting);
 }
 
 /// Processes that do anything at any time: each is in one place only, and the scheduler knows which.
@@ -40,7 +46,7 @@ fn random_calls_lose_nobody_and_leak_no_slot() {
     for seed in 1..200 {
         let mut dice = Dice::new(seed);
         let mut scheduler = Scheduler::new(1 + dice.roll(4) as usize);
-        let sandboxes: Vec<_> = (0..1 + dice.roll(5)).map(|n| scheduler.add_sandbox(1 + n)).collect();
+        let sandboxes: Vec<_> = (0..1 + dice.roll(5)).map(|n| scheduler.add_sandbox(n / 2, 1 + n)).collect();
         let (mut away, mut waiting, mut holding) = (Vec::new(), HashSet::new(), Vec::new());
         let mut next_name = 0u64;
         let mut names = BTreeMap::new();
@@ -115,8 +121,20 @@ struct Habit {
 /// Runs processes with these habits for `length` nanoseconds. Answers how long each ran, and the longest that each waited
 /// for a turn, the first tenth of the time left out: there everybody waits for a first turn.
 fn simulate(slots: usize, costs: &[u64], habits: &[Habit], length: u64) -> (Vec<u64>, Vec<u64>) {
+    let strangers: Vec<(u64, u64)> = (0..).zip(costs.iter().copied()).collect();
+    simulate_families(slots, &strangers, habits, length)
+}
+
+/// The same for sandboxes with a family and a cost each.
+fn simulate_families(
+    slots: usize,
+    sandboxes: &[(FamilyId, u64)],
+    habits: &[Habit],
+    length: u64,
+) -> (Vec<u64>, Vec<u64>) {
     let mut scheduler = Scheduler::new(slots);
-    let sandboxes: Vec<_> = costs.iter().map(|cost| scheduler.add_sandbox(*cost)).collect();
+    let sandboxes: Vec<_> =
+        sandboxes.iter().map(|(family, cost)| scheduler.add_sandbox(*family, *cost)).collect();
     let seats: Vec<_> =
         habits.iter().enumerate().map(|(n, h)| scheduler.add_seat(sandboxes[h.sandbox], n)).collect();
     let (mut ran, mut waited) = (vec![0; habits.len()], vec![0; habits.len()]);
@@ -181,6 +199,58 @@ fn sixty_processes_of_one_sandbox_count_as_one() {
     }
 }
 
+/// One sandbox beside another and its 400 forks, all busy: the two families have the same, and so have the forks.
+#[test]
+fn forks_share_what_their_family_has() {
+    let mut sandboxes = vec![(1, 1)];
+    sandboxes.extend(vec![(2, 1); 400]);
+    let mut habits = vec![spinner(0); 2];
+    habits.extend((1..=400).map(spinner));
+    let (ran, _) = simulate_families(2, &sandboxes, &habits, 4_000 * MS);
+    let shares = by_sandbox(401, &habits, &ran);
+    let forks = &shares[1..];
+    assert!(shares[0].abs_diff(forks.iter().sum()) <= 20 * MS, "{} of {}", shares[0], 8_000 * MS);
+    assert!(forks.iter().max().unwrap() - forks.iter().min().unwrap() <= 2 * MS, "{forks:?}");
+}
+
+/// A storm of new forks, each with a turn or two, keeps a neighbour waiting no longer than one busy sandbox does.
+#[test]
+fn new_forks_do_not_go_before_everybody_else() {
+    let mut scheduler = Scheduler::new(2);
+    let neighbour = scheduler.add_sandbox(1, 1);
+    let root = scheduler.add_sandbox(2, 1);
+    let spins = scheduler.add_seat(root, 0);
+    assert_eq!(scheduler.ask(spins), Answer::Go);
+    let waits = scheduler.add_seat(neighbour, 1);
+    let mut running = vec![(spins, 0)];
+    let mut seats = BTreeMap::new();
+    for name in 2..402 {
+        let fork = scheduler.add_sandbox(2, 1);
+        let seat = scheduler.add_seat(fork, name);
+        seats.insert(name, seat);
+        if scheduler.ask(seat) == Answer::Go {
+            running.push((seat, name));
+        }
+    }
+    // The neighbour wants a short turn after each of the others' turns.
+    let (mut turns, mut longest, mut waiting) = (0, 0, 0);
+    for _ in 0..300 {
+        if scheduler.ask(waits) == Answer::Ignored {
+            waiting += 1;
+            longest = longest.max(waiting);
+        }
+        let (seat, _) = running.remove(0);
+        let mut next = scheduler.release(seat, 2 * MS);
+        if next == Some(1) {
+            (turns, waiting) = (turns + 1, 0);
+            next = scheduler.release(waits, MS / 4);
+        }
+        running.extend(next.map(|name| (seats[&name], name)));
+        check(&scheduler);
+    }
+    assert!(turns >= 100 && longest <= 3, "{turns} turns, {longest} of the others' at a time");
+}
+
 #[test]
 fn a_nice_sandbox_has_its_fraction() {
     let mut habits = vec![spinner(0); 8];
@@ -210,7 +280,7 @@ fn idling_or_using_little_saves_nothing_up() {
     let first = habits.len();
     habits.extend(vec![late; 60]);
     let mut scheduler = Scheduler::new(4);
-    let sandboxes = [scheduler.add_sandbox(1), scheduler.add_sandbox(1)];
+    let sandboxes = [scheduler.add_sandbox(1, 1), scheduler.add_sandbox(2, 1)];
     let seats: Vec<_> =
         habits.iter().enumerate().map(|(n, h)| scheduler.add_seat(sandboxes[h.sandbox], n)).collect();
     let mut running: Vec<usize> = (0..first).filter(|&n| scheduler.ask(seats[n]) == Answer::Go).collect();
@@ -229,7 +299,7 @@ fn idling_or_using_little_saves_nothing_up() {
 #[test]
 fn one_that_keeps_making_others_yield_pays_for_it() {
     let mut scheduler = Scheduler::new(1);
-    let sandboxes = [scheduler.add_sandbox(1), scheduler.add_sandbox(1)];
+    let sandboxes = [scheduler.add_sandbox(1, 1), scheduler.add_sandbox(2, 1)];
     let (spins, wakes) = (scheduler.add_seat(sandboxes[0], 0), scheduler.add_seat(sandboxes[1], 1));
     assert_eq!(scheduler.ask(spins), Answer::Go);
     let (mut spun, mut preempted) = (0u64, 0u64);

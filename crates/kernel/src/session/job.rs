@@ -43,11 +43,7 @@ impl Source {
     pub(super) async fn instance(self) -> Result<Instance, Errno> {
         match self {
             Source::Warm(instance) => Ok(*instance),
-            Source::Cold { tenant, berth, image } => {
-                let mut instance = Instance::start_at_once(tenant, berth).await?;
-                image.restore(&mut instance).await?;
-                Ok(instance)
-            }
+            Source::Cold { tenant, berth, image } => image.start(tenant, berth, true).await,
         }
     }
 }

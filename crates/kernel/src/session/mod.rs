@@ -52,6 +52,8 @@ pub struct Session {
     /// What descriptors 1 and 2 of its processes lead to.
     outlet: Arc<Outlet>,
     warm: Option<Instance>,
+    /// It was restored, and has not come to rest since.
+    copy: bool,
 }
 
 impl Session {
@@ -82,7 +84,7 @@ impl Session {
         let rest = Rest { image, env, umask, signals };
         let (machine, program) = (machine.clone(), program.clone());
         let outlet = Outlet::keeping(machine.meter());
-        Ok(Session { machine, process, program, rest, cwd, fds, outlet, warm: None })
+        Ok(Session { machine, process, program, rest, cwd, fds, outlet, warm: None, copy: false })
     }
 
     /// Restores an idle session in a machine whose tree is a clone of the one it was captured with (see
@@ -98,7 +100,7 @@ impl Session {
         let process = add_process(machine, program, cwd.clone())?;
         let (machine, program) = (machine.clone(), program.clone());
         let outlet = Outlet::keeping(machine.meter());
-        let session = Session { machine, process, program, rest, cwd, fds, outlet, warm: None };
+        let session = Session { machine, process, program, rest, cwd, fds, outlet, warm: None, copy: true };
         session.return_to_rest();
         Ok(session)
     }
@@ -123,6 +125,11 @@ impl Session {
         self.program.contains
     }
 
+    /// Returns whether it is what another session was at rest, and nothing since.
+    pub fn is_copy(&self) -> bool {
+        self.copy
+    }
+
     /// Returns whether an instance is kept for the next command.
     pub fn is_warm(&self) -> bool {
         self.warm.is_some()
@@ -130,7 +137,7 @@ impl Session {
 
     /// Drops the running instance; the next command starts from the image.
     pub fn cool(&mut self) {
-        self.warm = None;
+        self.warm.take().map(Instance::retire);
         self.process.footprint.give_back();
     }
 
@@ -164,7 +171,7 @@ impl Session {
         let streams = Streams { input, output, terminal, lets_go };
         let (verdict, answer) = self.work(&run, job, &streams, timeout, &cancel).await;
         match (verdict, before) {
-            (Verdict::Exited(_), _) => self.limit_background(&run, background),
+            (Verdict::Exited(_), _) => self.machine.limit_background(&run, background),
             (_, Some(before)) => {
                 // What is being taken down may still hold files open.
                 run.deserted().await;
@@ -239,6 +246,7 @@ impl Session {
         timeout: Option<Duration>,
         cancel: &Notify,
     ) -> (Verdict, Option<Vec<u8>>) {
+        self.machine.reaped().await;
         *self.process.run.lock() = run.clone();
         self.machine.meter().reset_peak();
         // A signal that came while it rested had no command to end.
@@ -310,25 +318,6 @@ impl Session {
         (early, None)
     }
 
-    /// Sets a separate deadline for what a command left running.
-    fn limit_background(&self, run: &Arc<Run>, after: Option<Duration>) {
-        let Some(after) = after else { return };
-        if run.is_deserted() {
-            return;
-        }
-        let (machine, run) = (Arc::downgrade(&self.machine), run.clone());
-        self.machine.kernel().runtime().spawn(async move {
-            tokio::select! {
-                () = run.deserted() => {}
-                () = tokio::time::sleep(after) => {
-                    if let Some(machine) = machine.upgrade() {
-                        machine.kill_run(&run, None);
-                    }
-                }
-            }
-        });
-    }
-
     /// Brings the session to its new idle state after a command that ended by itself.
     fn settle(&mut self, ended: Option<Ended>) -> (Verdict, Option<Vec<u8>>) {
         let status = match ended {
@@ -351,6 +340,7 @@ impl Session {
     }
 
     fn come_to_rest(&mut self, image: Arc<Image>) {
+        self.copy = false;
         let process = &self.process;
         self.fds = hold_fds(&process.fds.lock());
         self.cwd = process.cwd.lock().clone();
@@ -372,6 +362,7 @@ impl Session {
         }
         let before = std::mem::replace(&mut *process.fds.lock(), table);
         drop(before);
+        self.machine.locks().release_process(process.pid);
         *process.cwd.lock() = self.cwd.clone();
         *process.argv.lock() = session_argv(&self.program);
         process.umask.store(self.rest.umask, Ordering::Relaxed);

@@ -76,7 +76,9 @@ fn dup(call: &mut Call<'_>, fd: u32, min: u32, flags: u32, new: u32) -> Outcome 
 fn dup2(call: &mut Call<'_>, from: u32, to: u32, flags: u32) -> Outcome {
     let entry = Fd { cloexec: flags & CLOEXEC != 0, ..call.fd(from)? };
     let replaced = call.process().fds.lock().put(to, entry)?;
-    drop(replaced);
+    if let Some(replaced) = replaced.filter(|_| from != to) {
+        call.machine().closed(call.process(), &replaced.file);
+    }
     Ok(())
 }
 

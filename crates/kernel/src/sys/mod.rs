@@ -2,6 +2,7 @@
 
 mod descriptor;
 mod file;
+mod lock;
 mod process;
 mod socket;
 
@@ -15,5 +16,6 @@ pub(crate) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
     process::add_to_linker(imports)?;
     descriptor::add_to_linker(imports)?;
     file::add_to_linker(imports)?;
+    lock::add_to_linker(imports)?;
     socket::add_to_linker(imports)
 }

@@ -32,6 +32,8 @@ pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
     quick_calls! { imports, MODULE;
         getpgid(pid: u32, group: u32);
         setpgid(pid: u32, group: u32);
+        getsid(pid: u32, session: u32);
+        setsid();
         sigaction(signal: i32, disposition: i32, old: u32);
         sigpending(mask: u32);
         sigword(word: u32);
@@ -169,6 +171,7 @@ impl RequestWords {
             -1 => Ok(Group::Parents),
             0 => Ok(Group::Own),
             -2 => Ok(Group::Foreground),
+            -3 => Ok(Group::Session),
             1.. => {
                 let group = self.group as Pid;
                 let exists = call.machine().table().iter().any(|(_, entry)| entry.group == group);
@@ -251,10 +254,28 @@ fn setpgid(call: &mut Call<'_>, pid: u32, group: u32) -> Outcome {
     if pid != me && entry.process.runs_own_program.load(Ordering::Relaxed) {
         return Err(Errno::EACCES.into());
     }
-    if !exists {
+    // A session's first process stays the first of its group.
+    if !exists || entry.session == pid {
         return Err(Errno::EPERM.into());
     }
     entry.group = group;
+    Ok(())
+}
+
+fn getsid(call: &mut Call<'_>, pid: u32, session: u32) -> Outcome {
+    let pid = if pid == 0 { call.process().pid } else { pid };
+    let found = call.machine().table().get(pid).map(|entry| entry.session).ok_or(Errno::ESRCH)?;
+    Ok(call.put_u32(session, found)?)
+}
+
+fn setsid(call: &mut Call<'_>) -> Outcome {
+    let me = call.process().pid;
+    let mut table = call.machine().table();
+    if table.iter().any(|(_, entry)| entry.group == me) {
+        return Err(Errno::EPERM.into());
+    }
+    let entry = table.get_mut(me).ok_or(Errno::ESRCH)?;
+    (entry.group, entry.session) = (me, me);
     Ok(())
 }
 

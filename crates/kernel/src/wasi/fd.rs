@@ -255,7 +255,7 @@ async fn sync(call: &mut Call<'_>, fd: u32, data_only: bool) -> Outcome {
 
 fn fd_close(call: &mut Call<'_>, fd: u32) -> Outcome {
     let closed = call.process().fds.lock().remove(fd)?;
-    drop(closed);
+    call.machine().closed(call.process(), &closed.file);
     Ok(())
 }
 
@@ -270,7 +270,9 @@ fn fd_renumber(call: &mut Call<'_>, from: u32, to: u32) -> Outcome {
         let entry = fds.remove(from)?;
         fds.put(to, entry)?
     };
-    drop(replaced);
+    if let Some(replaced) = replaced {
+        call.machine().closed(call.process(), &replaced.file);
+    }
     Ok(())
 }
 

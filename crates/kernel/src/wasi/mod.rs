@@ -37,6 +37,7 @@ pub(crate) fn errno_number(errno: Errno) -> u16 {
         ECONNABORTED => 13,
         ECONNREFUSED => 14,
         ECONNRESET => 15,
+        EDEADLK => 16,
         EDESTADDRREQ => 17,
         EDOM => 18,
         EDQUOT => 19,

@@ -56,12 +56,42 @@ const PRELUDE: &str = r#"
 (import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))
 (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
 (import "wasi_snapshot_preview1" "sched_yield" (func $yield (result i32)))
+(import "wardian" "socket" (func $socket (param i32 i32 i32 i32 i32) (result i32)))
+(import "wardian" "socketpair" (func $socketpair (param i32 i32 i32 i32 i32) (result i32)))
+(import "wardian" "bind" (func $bind (param i32 i32 i32) (result i32)))
+(import "wardian" "listen" (func $listen (param i32 i32) (result i32)))
+(import "wardian" "connect" (func $connect (param i32 i32 i32) (result i32)))
+(import "wardian" "look_up" (func $look_up (param i32 i32 i32 i32 i32) (result i32)))
+(import "wardian" "send" (func $send (param i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)))
+(import "wardian" "recv" (func $recv (param i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)))
 (global $fd (mut i32) (i32.const 0))
 (data (i32.const 1024) "/tmp/idle")
 (data (i32.const 1040) "/tmp/many")
 (data (i32.const 1056) "/proc/self/cmdline")
 (data (i32.const 1088) "/dev/urandom")
 (data (i32.const 1104) "/tmp/large")
+(data (i32.const 1120) "\02\00\15\b3\7f\00\00\01\00\00\00\00\00\00\00\00")
+;; Two sockets of this kind, connected, that do not wait: their descriptors are at 16 and 20.
+(func $pair (param $kind i32)
+  (drop (call $socketpair (i32.const 1) (local.get $kind) (i32.const 0) (i32.const 2) (i32.const 16))))
+;; Sends the parts at 4096, with so many descriptors from 65,536 up.
+(func $sent (param $parts i32) (param $rights i32)
+  (drop (call $send (i32.load (i32.const 16)) (i32.const 4096) (local.get $parts) (i32.const 0x4040) (i32.const 0)
+    (i32.const 0) (i32.const 65536) (local.get $rights) (i32.const 24))))
+;; Receives into them.
+(func $received (param $parts i32) (param $rights i32)
+  (drop (call $recv (i32.load (i32.const 20)) (i32.const 4096) (local.get $parts) (i32.const 0x40) (i32.const 0)
+    (i32.const 0) (i32.const 131072) (local.get $rights) (i32.const 32))))
+;; A TCP socket that listens; its descriptor is in $fd.
+(func $listens
+  (drop (call $socket (i32.const 2) (i32.const 1) (i32.const 0) (i32.const 2) (i32.const 16)))
+  (global.set $fd (i32.load (i32.const 16)))
+  (drop (call $bind (global.get $fd) (i32.const 1120) (i32.const 16)))
+  (drop (call $listen (global.get $fd) (i32.const 2147483647))))
+;; Another that connects to it.
+(func $connects
+  (drop (call $socket (i32.const 2) (i32.const 1) (i32.const 0) (i32.const 2) (i32.const 16)))
+  (drop (call $connect (i32.load (i32.const 16)) (i32.const 1120) (i32.const 16))))
 (func $opened (param $path i32) (param $len i32) (param $flags i32)
   (drop (call $open (i32.const 0x7fffff00) (local.get $path) (local.get $len) (local.get $flags)
     (i32.const 0x1b6) (i32.const 0)))
@@ -215,6 +245,40 @@ const HOLDING: &[Attack] = &[
         "(drop (call $alarm (i64.const 3600000000000) (i32.const 0))) (drop (call $alarm (i64.const 0) (i32.const 0)))",
     ),
     Attack {
+        name: "send and recv of 1,024 parts of 4 MiB",
+        first: "(call $pair (i32.const 1)) (call $parts (i32.const 1024) (i32.const 4194304))",
+        each: "(call $sent (i32.const 1024) (i32.const 0)) (call $received (i32.const 1024) (i32.const 0))",
+    },
+    Attack {
+        name: "send of 20 million parts",
+        first: "(call $pair (i32.const 1))",
+        each: "(call $sent (i32.const 20000000) (i32.const 0))",
+    },
+    Attack {
+        name: "datagrams of 200 KiB",
+        first: "(call $pair (i32.const 2)) (call $parts (i32.const 1) (i32.const 204800))",
+        each: "(call $sent (i32.const 1) (i32.const 0)) (call $received (i32.const 1) (i32.const 0))",
+    },
+    Attack {
+        name: "send with 253 descriptors",
+        first: "(call $pair (i32.const 1)) (call $parts (i32.const 1) (i32.const 1))",
+        each: "(call $sent (i32.const 1) (i32.const 253)) (call $received (i32.const 1) (i32.const 0))",
+    },
+    Attack {
+        name: "send with 20 million descriptors",
+        first: "(call $pair (i32.const 1)) (call $parts (i32.const 1) (i32.const 1))",
+        each: "(call $sent (i32.const 1) (i32.const 20000000)) (call $received (i32.const 1) (i32.const 20000000))",
+    },
+    each(
+        "look_up of a name of 170 MB",
+        "(drop (call $look_up (i32.const 65536) (i32.const 170000000) (i32.const 65536) (i32.const 170000000) (i32.const 0)))",
+    ),
+    Attack {
+        name: "connections that nobody accepts",
+        first: "(call $listens)",
+        each: "(call $connects) (drop (call $close (i32.load (i32.const 16))))",
+    },
+    Attack {
         name: "getcwd 3,000 levels down",
         first: "(call $deep (i32.const 3000))",
         each: "(drop (call $getcwd (i32.const 65536) (i32.const 1048576) (i32.const 0)))",
@@ -266,6 +330,25 @@ const KEEPING: &[(usize, u32, Attack)] = &[
                    (drop (call $write (i32.load (i32.const 4)) (i32.const 4096) (i32.const 1) (i32.const 8)))",
         },
     ),
+    (
+        6,
+        100,
+        Attack {
+            name: "full sockets",
+            first: "(call $parts (i32.const 1) (i32.const 1048576))",
+            each: "(call $pair (i32.const 1)) (call $sent (i32.const 1) (i32.const 0))",
+        },
+    ),
+    (
+        4,
+        100_000,
+        Attack {
+            name: "datagrams of a byte",
+            first: "(call $parts (i32.const 1) (i32.const 1)) (call $pair (i32.const 2))",
+            each: "(call $sent (i32.const 1) (i32.const 0))",
+        },
+    ),
+    (1, 3_000, Attack { name: "connections that wait", first: "(call $listens)", each: "(call $connects)" }),
     (2, 1_000_000, each("alarms", "(drop (call $alarm (i64.const 3600000000000) (i32.const 0)))")),
     (
         1,
@@ -397,8 +480,34 @@ async fn no_call_holds_a_worker_whatever_it_is_given() {
 /// Numbers that are lengths, counts or pointers into a large memory.
 const NUMBERS: [u32; 8] = [0, 1, 1024, 65_536, 1_000_000, 20_000_000, 170_000_000, 0x7fff_ffff];
 
+/// Calls on sockets: a second program has sockets where the first has streams, at descriptors 0 and 1.
+const ON_SOCKETS: &[&str] = &[
+    "accept",
+    "bind",
+    "connect",
+    "getpeername",
+    "getsockname",
+    "getsockopt",
+    "listen",
+    "recv",
+    "send",
+    "setsockopt",
+    "shutdown",
+    "fd_read",
+    "fd_write",
+    "poll_oneoff",
+];
+
+/// Connected sockets that do not wait, of this kind, as descriptors 0 and 1.
+fn with_sockets(kind: u32) -> String {
+    format!(
+        "(drop (call $close (i32.const 0))) (drop (call $close (i32.const 1)))
+         (drop (call $pair (i32.const 1) (i32.const {kind}) (i32.const 0) (i32.const 2) (i32.const 16)))"
+    )
+}
+
 /// A program that calls one import for ever, with every number in every place by and by.
-fn calling(import: &Import, dice: &mut Dice) -> Vec<u8> {
+fn calling(import: &Import, first: &str, dice: &mut Dice) -> Vec<u8> {
     let Import { module, name, params, answers, .. } = import;
     let types: String = params.chars().map(|c| if c == 'l' { " i64" } else { " i32" }).collect();
     let (result, drop) = if *answers { ("(result i32)", "drop") } else { ("", "") };
@@ -412,8 +521,10 @@ fn calling(import: &Import, dice: &mut Dice) -> Vec<u8> {
     let text = format!(
         "(module (import \"{module}\" \"{name}\" (func $f (param{types}) {result}))
            (import \"wardian\" \"getppid\" (func $native (result i32)))
+           (import \"wardian\" \"socketpair\" (func $pair (param i32 i32 i32 i32 i32) (result i32)))
+           (import \"wasi_snapshot_preview1\" \"fd_close\" (func $close (param i32) (result i32)))
            (memory (export \"memory\") {HUGE}) (data (i32.const 1024) \"/tmp/x\")
-           (func (export \"_start\") (loop $l {calls} (br $l))))"
+           (func (export \"_start\") {first} (loop $l {calls} (br $l))))"
     );
     wat::parse_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
@@ -426,8 +537,14 @@ async fn no_import_holds_a_worker_with_large_numbers() {
     // These end the program, or stop it.
     let ending = ["proc_exit", "proc_raise", "kill"];
     let imports = KERNEL.imports().iter().filter(|import| !ending.contains(&import.name));
-    let programs: Vec<_> =
-        imports.map(|import| (import.name.to_owned(), calling(import, &mut dice))).collect();
+    let mut programs = Vec::new();
+    for import in imports {
+        programs.push((import.name.to_owned(), calling(import, "", &mut dice)));
+        for kind in ON_SOCKETS.iter().filter(|name| **name == import.name).flat_map(|_| [1, 2]) {
+            let program = calling(import, &with_sockets(kind), &mut dice);
+            programs.push((format!("{} on sockets of kind {kind}", import.name), program));
+        }
+    }
     let holding = those_that_hold_a_worker(programs.into_iter()).await;
     assert!(holding.is_empty(), "{holding:#?}");
 }

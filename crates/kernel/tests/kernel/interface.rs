@@ -51,10 +51,10 @@ fn documentation() -> String {
 
 /// Parameters that say neither how many nor how much: descriptors, pointers, flags, moments. Every other name is a
 /// number that a guest can make as large as it likes.
-const NO_LENGTHS: &str = "addr advice atime base block buf clock code cookie data dir disposition entry events family fd fdflags fds \
-    flags flush from from_dir gid group how inheriting iovs kind left level limits lookup mask min mode mtime name need new oflags offset \
-    old option out out_count out_flags out_size path pid precision preopens protocol ptr rights signal status subscriptions target to to_dir \
-    uid value whence which word";
+const NO_LENGTHS: &str = "addr advice atime base block buf clock code command cookie data dir disposition entry events family \
+    fd fdflags fds flags flush from from_dir gid group how inheriting iovs kind left level limits lookup mask min mode mtime \
+    name need new offset oflags old operation option out out_count out_flags out_size path pid precision preopens protocol \
+    ptr range rights session signal status subscriptions target to to_dir uid value whence which word";
 
 fn in_backticks(cell: &str) -> impl Iterator<Item = String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned)

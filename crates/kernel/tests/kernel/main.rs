@@ -12,6 +12,7 @@ mod memory;
 mod modules;
 mod net;
 mod processes;
+mod rests;
 mod room;
 mod signals;
 mod spares;

@@ -38,5 +38,5 @@ macro_rules! usertests {
 
 usertests! {
     processes wait exec descriptors pipes fifos poll sockets signals stopping alarm groups
-    files directories links times limits dev procfs wasi
+    files directories links locks times limits dev procfs wasi
 }

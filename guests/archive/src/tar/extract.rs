@@ -191,10 +191,7 @@ impl Extractor<'_> {
         }
         let is_newer = there.mtime >= member.mtime;
         if is_newer {
-            complain(format_args!(
-                "Current {} is newer or same age",
-                toolkit::quote::word(name).replace('\'', "’").replacen('’', "‘", 1)
-            ));
+            complain(format_args!("Current {} is newer or same age", toolkit::quote::word(name)));
         }
         is_newer
     }

@@ -526,6 +526,10 @@ impl Compiler {
                 self.value(command)?;
                 From::Command
             }
+            Source::Coprocess(command) => {
+                self.value(command)?;
+                From::Coprocess
+            }
         };
         match var {
             None => self.emit(Op::Getline(from)),
@@ -533,7 +537,17 @@ impl Compiler {
                 let skip = self.label();
                 self.emit(Op::GetlineVar(from, skip));
                 self.store(var, false)?;
-                self.bind(skip);
+                if let Expr::Index(..) = var {
+                    // The element that was named is there, and its subscript was worked out, also if nothing was read.
+                    let end = self.label();
+                    self.emit(Op::Jump(end));
+                    self.bind(skip);
+                    self.value(var)?;
+                    self.emit(Op::Drop);
+                    self.bind(end);
+                } else {
+                    self.bind(skip);
+                }
             }
         }
         Ok(())

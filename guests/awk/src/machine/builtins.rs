@@ -2,6 +2,7 @@
 
 use super::Machine;
 use crate::ast::Builtin;
+use crate::code::special;
 use crate::error::{Error, Result};
 use crate::number;
 use crate::random::Random;
@@ -76,7 +77,18 @@ impl Machine {
             Builtin::System => self.system(args)?,
             Builtin::Close => {
                 let name = self.text_of(args, 0);
-                f64::from(self.streams.close(name.as_bytes()).unwrap_or(-1))
+                let end = self.text_of(args, 1);
+                let closed = match (args.len(), end.as_bytes()) {
+                    (..=1, _) => self.streams.close(name.as_bytes()),
+                    (_, b"to" | b"To" | b"TO") => self.streams.close_end(name.as_bytes(), true),
+                    (_, b"from" | b"From" | b"FROM") => self.streams.close_end(name.as_bytes(), false),
+                    _ => return Err(Error::fatal("close: second argument must be `to' or `from'")),
+                };
+                if closed.is_none() {
+                    self.globals[special::ERRNO as usize] =
+                        Value::text(b"close of redirection that was never opened");
+                }
+                f64::from(closed.unwrap_or(-1))
             }
             Builtin::Fflush => self.fflush(args),
             _ => 0.0,

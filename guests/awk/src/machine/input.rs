@@ -208,7 +208,13 @@ impl Machine {
         let name = self.pop().to_str(&self.convfmt);
         let (globals, convfmt) = (&self.globals, &self.convfmt);
         let environment = || super::environment(globals, convfmt);
-        let reader = self.streams.reader(name.as_bytes(), from == From::Command, &environment);
+        if from == From::Coprocess && self.streams.is_half_closed(name.as_bytes(), false) {
+            return Err(Error::fatal("getline: attempt to read from closed read end of two-way pipe"));
+        }
+        let reader = match from {
+            From::Coprocess => self.streams.coprocess_reader(name.as_bytes(), &environment),
+            from => self.streams.reader(name.as_bytes(), from == From::Command, &environment),
+        };
         let read = reader.and_then(|reader| reader.read(&self.separator, text, &mut self.terminator));
         match read {
             Ok(true) => {

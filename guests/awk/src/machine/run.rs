@@ -800,6 +800,7 @@ impl Machine {
         let name = self.pop().to_str(&self.convfmt);
         let (kind, verb) = match dest {
             Dest::Command => (Kind::Command, "open pipe"),
+            Dest::Coprocess => (Kind::Coprocess, "open two way pipe"),
             Dest::Append => (Kind::Append, "redirect to"),
             _ => (Kind::File, "redirect to"),
         };
@@ -808,6 +809,9 @@ impl Machine {
         }
         let (globals, convfmt) = (&self.globals, &self.convfmt);
         let environment = || super::environment(globals, convfmt);
+        if kind == Kind::Coprocess && self.streams.is_half_closed(name.as_bytes(), true) {
+            return Err(Error::fatal("print: attempt to write to closed write end of two-way pipe"));
+        }
         let written = self.streams.print_to(name.as_bytes(), kind, &line, &environment);
         self.line = line;
         self.line.clear();

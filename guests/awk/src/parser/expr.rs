@@ -127,13 +127,13 @@ impl Parser<'_> {
         let mut count = 0;
         while (self.is("|") || self.is("|&")) && self.lexer.is_followed_by("getline") {
             self.count(&mut count)?;
-            if self.is("|&") {
-                return Err(self.error("`|&' is not supported: there are no coprocesses here"));
-            }
+            let is_coprocess = self.is("|&");
             self.advance()?;
             self.advance()?;
             let var = self.optional_target()?;
-            left = Expr::Getline { from: Source::Command(Box::new(left)), var };
+            let command = Box::new(left);
+            let from = if is_coprocess { Source::Coprocess(command) } else { Source::Command(command) };
+            left = Expr::Getline { from, var };
             left = self.concatenated(left)?;
         }
         Ok(left)

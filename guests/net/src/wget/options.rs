@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 use toolkit::args::{Refusal, Tool};
+use toolkit::options::Found;
 
 /// Long options beyond the letters, each with a letter of its own.
 const LONG: &[(&str, char)] = &[
@@ -285,28 +286,29 @@ fn canonical(letter: char, argument: Option<Vec<u8>>) -> Option<(char, Option<Ve
 
 /// Takes the command line apart; the error is an exit code.
 pub fn parse(arguments: Vec<Vec<u8>>) -> Result<Options, i32> {
-    // The letters and the long names have tables of their own: a letter may mean one thing in one, another in the other.
+    let short = "qvO:P:cr::l:Si:t:T:n:o:a:xU:pw:A:R:46LB:bkmNKHEQ:D:e:F";
+    let tool = Tool { name: "wget", short, long: LONG, help: HELP, misuse: 2 };
+    let mut grammar = tool.grammar();
+    let refused = refused_names();
+    refused.iter().for_each(|name| grammar.name(&format!("{name}[="), REFUSAL));
+    let refuse = |option: String| {
+        toolkit::complain("wget", format_args!("option {option} is not available in this sandbox"));
+        2
+    };
     let mut given = Vec::new();
     let mut urls = Vec::new();
-    let mut rest = arguments.into_iter();
-    while let Some(word) = rest.next() {
-        if word == b"--" {
-            urls.extend(rest.by_ref());
-        } else if word.starts_with(b"--") {
-            refuse_long(&word)?;
-            let tool = Tool { name: "wget", short: "", long: LONG, help: HELP, misuse: 2 };
-            given.extend(one(&tool, word, &mut rest)?);
-        } else if word.len() > 1 && word[0] == b'-' {
-            let short = "qvO:P:cr::l:Si:t:T:n:o:a:xU:pw:A:R:46LB:bkmNKHEQ:D:e:F";
-            let tool = Tool { name: "wget", short, long: &[], help: HELP, misuse: 2 };
-            for (letter, argument) in one_short(&tool, word, &mut rest)? {
-                if "bkmNKHEQDeF".contains(letter) {
-                    toolkit::complain(
-                        "wget",
-                        format_args!("option -{letter} is not available in this sandbox"),
-                    );
-                    return Err(2);
-                }
+    for found in grammar.scan(arguments.into_iter()) {
+        let found = found.map_err(|fault| {
+            usage(&fault.to_string());
+            2
+        })?;
+        match found {
+            Found::Operand(url) => urls.push(url),
+            Found::Letter(letter, _) if "bkmNKHEQDeF".contains(letter) => {
+                return Err(refuse(format!("-{letter}")));
+            }
+            // The letters and the long names are two tables: a letter may mean one thing in one, another in the other.
+            Found::Letter(letter, argument) => {
                 let shown = argument.as_deref().map(text).unwrap_or_default();
                 let Some(option) = canonical(letter, argument) else {
                     usage(&format!("invalid option -- 'n{shown}'"));
@@ -314,8 +316,10 @@ pub fn parse(arguments: Vec<Vec<u8>>) -> Result<Options, i32> {
                 };
                 given.push(option);
             }
-        } else {
-            urls.push(word);
+            Found::Name(at, argument) if at < LONG.len() => given.push((LONG[at].1, argument)),
+            Found::Name(at, _) if at == LONG.len() => return Err(tool.answer(Refusal::Help)),
+            Found::Name(at, _) if at == LONG.len() + 1 => return Err(tool.answer(Refusal::Version)),
+            Found::Name(at, _) => return Err(refuse(format!("--{}", refused[at - LONG.len() - 2]))),
         }
     }
     let mut options = Options {
@@ -336,57 +340,14 @@ pub fn parse(arguments: Vec<Vec<u8>>) -> Result<Options, i32> {
     options.check()
 }
 
-fn refuse_long(word: &[u8]) -> Result<(), i32> {
-    let name = text(&word[2..]);
-    let name = name.split('=').next().unwrap_or_default();
-    let bare = name.strip_prefix("no-").unwrap_or(name);
-    if REFUSED.contains(&name) || REFUSED.contains(&bare) && !LONG.iter().any(|(known, _)| *known == name) {
-        toolkit::complain("wget", format_args!("option --{name} is not available in this sandbox"));
-        return Err(2);
-    }
-    Ok(())
-}
+/// What the names that are refused have for a meaning; none of [`LONG`]'s letters.
+const REFUSAL: u32 = u32::MAX - 2;
 
-type Given = Vec<(char, Option<Vec<u8>>)>;
-
-fn one(tool: &Tool, word: Vec<u8>, rest: &mut dyn Iterator<Item = Vec<u8>>) -> Result<Given, i32> {
-    let has_value = word.contains(&b'=');
-    let answer = |refusal| match refusal {
-        Refusal::Wrong(message) => {
-            usage(&message);
-            2
-        }
-        other => tool.answer(other),
-    };
-    match tool.try_parse(vec![word.clone()]) {
-        Err(Refusal::Wrong(message)) if message.ends_with("requires an argument") && !has_value => {
-            let Some(next) = rest.next() else { return Err(answer(Refusal::Wrong(message))) };
-            tool.try_parse(vec![word, next]).map(|parsed| parsed.options).map_err(answer)
-        }
-        parsed => parsed.map(|parsed| parsed.options).map_err(answer),
-    }
-}
-
-fn one_short(tool: &Tool, word: Vec<u8>, rest: &mut dyn Iterator<Item = Vec<u8>>) -> Result<Given, i32> {
-    match tool.try_parse(vec![word.clone()]) {
-        Ok(parsed) => Ok(parsed.options),
-        Err(Refusal::Wrong(message)) if message.starts_with("option requires an argument") => {
-            let next = rest.next();
-            let parsed = next.map(|next| tool.try_parse(vec![word, next]));
-            match parsed {
-                Some(Ok(parsed)) => Ok(parsed.options),
-                _ => {
-                    usage(&message);
-                    Err(2)
-                }
-            }
-        }
-        Err(Refusal::Wrong(message)) => {
-            usage(&message);
-            Err(2)
-        }
-        Err(other) => Err(tool.answer(other)),
-    }
+/// The long names that are refused, with their negations, unless those are understood.
+fn refused_names() -> Vec<String> {
+    let negated = REFUSED.iter().map(|name| format!("no-{name}"));
+    let names = REFUSED.iter().map(|name| (*name).to_owned()).chain(negated);
+    names.filter(|name| !LONG.iter().any(|(known, _)| known.trim_end_matches(['[', '=']) == name)).collect()
 }
 
 fn seconds(value: &[u8]) -> Result<f64, String> {

@@ -82,7 +82,7 @@ impl Shell {
                 values.push(self.expand_piece_to_string(slot)?);
             }
             // An expansion that is more than a number changes how the text parses.
-            if slots_are_numbers(expr, &values) {
+            if self.slots_are_numbers(expr, &values) {
                 return self
                     .evaluate(expr, &Slots { values: &values }, 0)
                     .map_err(|error| error.about(&substitute(arith, &values)));
@@ -207,6 +207,13 @@ impl Shell {
                 self.evaluate(left, slots, depth)?;
                 return self.evaluate(right, slots, depth);
             }
+            // As bash has it, a plain assignment's subscript is worked out after the value.
+            Expr::Assign(None, target, value) => {
+                let value = self.evaluate(value, slots, depth)?;
+                let place = self.place(target, slots, depth)?;
+                self.store(&place, value)?;
+                value
+            }
             Expr::Assign(op, target, value) => {
                 let place = self.place(target, slots, depth)?;
                 let old = match op {
@@ -282,7 +289,7 @@ impl Shell {
                 let associative =
                     matches!(self.vars.get(name), Some(var) if matches!(var.value, Value::Assoc(_)));
                 let key = if associative {
-                    Key::Text(strip_quotes(&fill(text, slots.values)))
+                    Key::Text(fill(&strip_quotes(text), slots.values))
                 } else if let Some(subscript) = subscript {
                     Key::Number(self.evaluate(subscript, slots, depth)?)
                 } else {
@@ -403,23 +410,27 @@ fn slot_number(text: &[u8]) -> Option<i64> {
     plain_number(text).or_else(|| plain_number(text.trim_ascii()))
 }
 
-/// Whether every slot used as an operand holds a plain number. Negative ones do not: `-$x` must not meet `-1`.
-fn slots_are_numbers(expr: &Expr, values: &[Vec<u8>]) -> bool {
-    let all = |parts: &[&Expr]| parts.iter().all(|part| slots_are_numbers(part, values));
-    match expr {
-        Expr::Slot(slot) => {
-            values.get(*slot).is_some_and(|text| slot_number(text).is_some_and(|value| value >= 0))
+impl Shell {
+    /// Whether every slot used as an operand holds a plain number. Negative ones do not: `-$x` must not meet `-1`.
+    fn slots_are_numbers(&self, expr: &Expr, values: &[Vec<u8>]) -> bool {
+        let all = |parts: &[&Expr]| parts.iter().all(|part| self.slots_are_numbers(part, values));
+        match expr {
+            Expr::Slot(slot) => {
+                values.get(*slot).is_some_and(|text| slot_number(text).is_some_and(|value| value >= 0))
+            }
+            // A key is text, whatever it looks like.
+            Expr::Element { name, .. } if self.is_assoc(name) => true,
+            Expr::Element { subscript, .. } => subscript.as_deref().is_none_or(|inner| all(&[inner])),
+            Expr::Unary(_, operand) | Expr::Checked { value: operand, .. } => all(&[operand]),
+            Expr::Binary(_, left, right)
+            | Expr::And(left, right)
+            | Expr::Or(left, right)
+            | Expr::Comma(left, right)
+            | Expr::Assign(_, left, right) => all(&[left, right]),
+            Expr::Ternary(condition, yes, no) => all(&[condition, yes, no]),
+            Expr::Step { target, .. } => all(&[target]),
+            Expr::Number(_) | Expr::Variable(_) => true,
         }
-        Expr::Element { subscript, .. } => subscript.as_deref().is_none_or(|inner| all(&[inner])),
-        Expr::Unary(_, operand) | Expr::Checked { value: operand, .. } => all(&[operand]),
-        Expr::Binary(_, left, right)
-        | Expr::And(left, right)
-        | Expr::Or(left, right)
-        | Expr::Comma(left, right)
-        | Expr::Assign(_, left, right) => all(&[left, right]),
-        Expr::Ternary(condition, yes, no) => all(&[condition, yes, no]),
-        Expr::Step { target, .. } => all(&[target]),
-        Expr::Number(_) | Expr::Variable(_) => true,
     }
 }
 

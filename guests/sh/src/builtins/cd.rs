@@ -30,6 +30,19 @@ fn normalize(path: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Whether a `..` of a path leads out of something that is no directory.
+fn has_missing_before_dots(path: &[u8]) -> bool {
+    let mut at = 0;
+    for part in path.split(|&byte| byte == b'/') {
+        let is_directory = || abi::stat(abi::Dir::CWD, &path[..at], true).is_ok_and(|stat| stat.is_dir());
+        if part == b".." && at > 1 && !is_directory() {
+            return true;
+        }
+        at += part.len() + 1;
+    }
+    false
+}
+
 /// The working directory by the name it was reached by, if that still is it.
 pub fn logical_directory(shell: &Shell) -> Vec<u8> {
     let known = shell.directory.as_ref().or(shell.vars.text(b"PWD"));
@@ -52,6 +65,8 @@ fn change(shell: &mut Shell, name: &[u8], target: &[u8], physical: bool) -> Exec
         [here.strip_suffix(b"/").unwrap_or(&here), b"/", target].concat()
     };
     let logical = normalize(&absolute);
+    // Where a `..` leads out of nothing, the dots are the kernel's to follow.
+    let physical = physical || has_missing_before_dots(&absolute);
     let moved = if physical || target.is_empty() {
         abi::chdir(abi::Dir::CWD, if target.is_empty() { b"." } else { target })
     } else {
@@ -76,6 +91,9 @@ fn change(shell: &mut Shell, name: &[u8], target: &[u8], physical: bool) -> Exec
 }
 
 pub fn cd(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
+    if shell.refuses(b"cd", b"") {
+        return Ok(1);
+    }
     let mut options = Options::new(args);
     let mut physical = shell.options.physical;
     let usage = "cd [-L|[-P [-e]] [-@]] [dir]";
@@ -210,7 +228,12 @@ pub fn dirs(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let mut text = Vec::new();
     if let Some(at) = one {
         match shown.get(at) {
-            Some(path) => text.extend_from_slice(path),
+            Some(path) => {
+                if numbered {
+                    text.extend_from_slice(format!("{at:2}  ").as_bytes());
+                }
+                text.extend_from_slice(path);
+            }
             None => {
                 let shown = given.get(1..).unwrap_or_default();
                 return Ok(fail(shell, b"dirs", &[shown, b": directory stack index out of range"], 1));
@@ -251,7 +274,8 @@ fn stack_index(shell: &Shell, arg: &[u8]) -> Option<usize> {
 
 pub fn pushd(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let stay = args.get(1).is_some_and(|arg| arg == b"-n");
-    let operands = &args[1 + usize::from(stay)..];
+    let skipped = 1 + usize::from(stay);
+    let operands = &args[skipped + usize::from(args.get(skipped).is_some_and(|arg| arg == b"--"))..];
     let current = shell.directories()[0].clone();
     match operands.first() {
         None => {
@@ -294,7 +318,7 @@ pub fn popd(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     if shell.directory_stack.is_empty() {
         return Ok(fail(shell, b"popd", &[b"directory stack empty"], 1));
     }
-    match args.get(1 + usize::from(stay)) {
+    match args.get(1 + usize::from(stay)).filter(|arg| *arg != b"--") {
         Some(arg) => {
             let mut all = shell.directories();
             let at = stack_index(shell, arg).unwrap_or(usize::MAX);

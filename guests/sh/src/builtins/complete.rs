@@ -108,8 +108,10 @@ fn remove(shell: &mut Shell, names: &[Vec<u8>]) -> i32 {
 }
 
 fn print(shell: &mut Shell, names: &[Vec<u8>]) -> i32 {
-    let names =
+    let mut names: Vec<Vec<u8>> =
         if names.is_empty() { shell.completions.of.keys().cloned().collect() } else { names.to_vec() };
+    // In the order of bash's table, which has this many lists.
+    names.sort_by_key(|name| crate::vars::bash_hash(name) & 511);
     let (mut text, mut status) = (Vec::new(), 0);
     for name in &names {
         let Some(spec) = shell.completions.of.get(name) else {

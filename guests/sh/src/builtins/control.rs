@@ -100,7 +100,9 @@ pub fn eval(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     } else {
         shell.trace_depth += 1;
         let reading = std::mem::replace(&mut shell.reading, "eval: ");
+        let command = shell.command_text.clone();
         let result = shell.run_text(text, line);
+        shell.command_text = command;
         shell.reading = reading;
         shell.trace_depth -= 1;
         result
@@ -114,19 +116,30 @@ pub fn source(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     if operands.first().is_some_and(|word| word == b"--") {
         operands = &operands[1..];
     }
+    if let Some(option) = args.get(1).filter(|word| word.len() > 1 && word[0] == b'-' && *word != b"--") {
+        let usage = format!("{} filename [arguments]", String::from_utf8_lossy(&args[0]));
+        return Ok(invalid_option(shell, &args[0], &option[..2], &usage));
+    }
     let Some(name) = operands.first() else {
         fail(shell, &args[0], &[b"filename argument required"], 2);
         let usage = [args[0].as_slice(), b": usage: ", &args[0], b" filename [arguments]\n"].concat();
         let _ = abi::write_all(2, &usage);
         return Ok(2);
     };
+    if name.contains(&b'/') && shell.refuses(&args[0], name) {
+        return Ok(1);
+    }
     let path = find_source(shell, name);
     let flags = abi::open_flags::RDONLY | abi::open_flags::CLOEXEC;
     let fd = match abi::open(abi::Dir::CWD, &path, flags, 0) {
         Ok(fd) => fd,
         Err(errno) => {
-            shell.complain_errno(name, errno);
-            return if shell.options.posix { Err(Flow::Exit(1)) } else { Ok(1) };
+            match shell.options.posix && !name.contains(&b'/') {
+                true => drop(fail(shell, &args[0], &[name, b": file not found"], 1)),
+                false => shell.complain_errno(name, errno),
+            }
+            let ends = shell.options.posix && !shell.by_command;
+            return if ends { Err(Flow::Exit(1)) } else { Ok(1) };
         }
     };
     if abi::fstat(fd).is_ok_and(|stat| stat.is_dir()) {
@@ -244,12 +257,18 @@ pub fn command(shell: &mut Shell, args: &[Vec<u8>], simple: &Simple) -> Exec {
         }
     }
     let rest = options.rest();
+    if standard && shell.refuses(b"command", b"-p") {
+        return Ok(1);
+    }
     if describe || verbose {
         return super::lookup::describe(shell, rest, verbose);
     }
     let Some(name) = rest.first() else { return Ok(0) };
     if let Some(found) = shell.enabled_builtin(name) {
-        return run(shell, found, rest, simple);
+        let outer = std::mem::replace(&mut shell.by_command, true);
+        let result = run(shell, found, rest, simple);
+        shell.by_command = outer;
+        return result;
     }
     let path = shell.vars.raw(b"PATH").cloned();
     if standard {
@@ -265,6 +284,10 @@ pub fn command(shell: &mut Shell, args: &[Vec<u8>], simple: &Simple) -> Exec {
 /// `caller [n]`
 pub fn caller(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let level = args.get(1).and_then(|text| number(text));
+    if let (Some(given), None) = (args.get(1), level) {
+        fail(shell, b"caller", &[given, b": invalid number"], 2);
+        return Ok(super::usage(b"caller", "caller [expr]"));
+    }
     let depth = level.unwrap_or(0);
     let count = shell.frames.len() as i64;
     if count == 0 && level.is_none() {

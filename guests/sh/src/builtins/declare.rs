@@ -1,8 +1,15 @@
 //! `declare`, `local`, `export`, `readonly`, `unset`.
 
+mod listing;
+mod unset;
+
+pub use listing::{assignment_line, attribute_letters, declaration};
+pub use unset::unset;
+
+use listing::{list_functions, list_variables, list_with};
+
 use super::{Options, fail, output};
 use crate::ast::{Arg, AssignedValue, Assignment, Simple};
-use crate::expand::quote;
 use crate::parser::is_assignment_name;
 use crate::shell::{Exec, Flow, Shell};
 use crate::vars::{Assoc, Attrs, Indexed, Value, Var};
@@ -25,6 +32,15 @@ struct Request {
     inherit: bool,
     print: bool,
     no_array: bool,
+}
+
+impl Request {
+    /// Whether a listing of some kind of arrays has this variable.
+    fn wants_kind(&self, var: &Var) -> bool {
+        !(self.indexed || self.assoc)
+            || self.indexed && matches!(var.value, Value::Indexed(_))
+            || self.assoc && matches!(var.value, Value::Assoc(_))
+    }
 }
 
 fn attribute(letter: u8) -> Option<Attrs> {
@@ -130,10 +146,13 @@ pub fn local(shell: &mut Shell, args: &[Vec<u8>], simple: &Simple) -> Exec {
 pub fn export(shell: &mut Shell, args: &[Vec<u8>], simple: &Simple) -> Exec {
     let mut options = Options::new(args);
     let (mut functions, mut remove) = (false, false);
+    let mut request = Request::default();
     while let Some(letter) = options.next() {
         match letter {
             b'f' => functions = true,
             b'n' => remove = true,
+            b'a' => request.indexed = true,
+            b'A' => request.assoc = true,
             b'p' => {}
             other => {
                 return Ok(super::invalid_option(
@@ -150,9 +169,8 @@ pub fn export(shell: &mut Shell, args: &[Vec<u8>], simple: &Simple) -> Exec {
         return set_function_attrs(shell, b"export", Attrs::EXPORT, !remove, operands);
     }
     if operands.is_empty() {
-        return list_with(shell, b"export", Attrs::EXPORT);
+        return list_with(shell, b"export", Attrs::EXPORT, &request);
     }
-    let mut request = Request::default();
     if remove {
         request.off = Attrs::EXPORT
     } else {
@@ -170,6 +188,8 @@ pub fn readonly(shell: &mut Shell, args: &[Vec<u8>], simple: &Simple) -> Exec {
             b'f' => functions = true,
             b'a' => request.indexed = true,
             b'A' => request.assoc = true,
+            // Taken, as bash takes it, but what is read-only stays so.
+            b'n' => request.on = Attrs::default(),
             b'p' => {}
             other => {
                 return Ok(super::invalid_option(
@@ -186,7 +206,7 @@ pub fn readonly(shell: &mut Shell, args: &[Vec<u8>], simple: &Simple) -> Exec {
         return set_function_attrs(shell, b"readonly", Attrs::READONLY, true, operands);
     }
     if operands.is_empty() {
-        return list_with(shell, b"readonly", Attrs::READONLY);
+        return list_with(shell, b"readonly", Attrs::READONLY, &request);
     }
     apply_all(shell, b"readonly", &request, operands, simple, false)
 }
@@ -196,6 +216,10 @@ fn set_function_attrs(shell: &mut Shell, name: &[u8], attrs: Attrs, on: bool, op
     for operand in operands {
         if !shell.functions.contains_key(operand) {
             status = fail(shell, name, &[operand, b": not a function"], 1);
+            continue;
+        }
+        if on && attrs == Attrs::EXPORT && operand.iter().any(|byte| matches!(byte, b'=' | b'/')) {
+            status = fail(shell, name, &[operand, b": cannot export"], 1);
             continue;
         }
         shell.function_attrs.entry(operand.clone()).or_default().set(attrs, on);
@@ -262,7 +286,8 @@ fn apply(
     local: bool,
 ) -> Exec {
     let parts = take_apart(operand);
-    if !is_assignment_name(parts.name) {
+    let of_element = parts.subscript.is_some() && matches!(command, b"export" | b"readonly");
+    if !is_assignment_name(parts.name) || of_element {
         return Ok(fail(shell, command, &[b"`", operand, b"': not a valid identifier"], 1));
     }
     if request.global && shell.vars.in_function() {
@@ -346,14 +371,28 @@ fn apply_here(
         }
         return Ok(0);
     }
+    if request.off.has(Attrs::NAMEREF)
+        && let Some(value) = parts.value
+        && shell.vars.raw(parts.name).is_some_and(|var| var.attrs.has(Attrs::NAMEREF))
+    {
+        // The value is for the variable it still points to; what stays of itself is that one's name.
+        shell.assign(parts.name, value)?;
+        shell.vars.entry(parts.name).attrs.set(request.off, false);
+        return Ok(0);
+    }
     let name = resolved.as_slice();
     let frozen = shell.vars.raw(name).is_some_and(|var| var.attrs.has(Attrs::READONLY));
-    if frozen && parts.value.is_some() && matches!(command, b"export" | b"readonly") {
+    let whole = (request.indexed || request.assoc) && array_of(simple, parts.name).is_none();
+    if frozen && parts.value.is_some() && !whole && matches!(command, b"export" | b"readonly") {
         shell.complain_parts(&[name, b": readonly variable"]);
         return Ok(1);
     }
-    if frozen && (parts.value.is_some() || request.off.has(Attrs::READONLY)) {
+    let becomes_reference = request.on.has(Attrs::NAMEREF);
+    if frozen && (parts.value.is_some() || request.off.has(Attrs::READONLY) || becomes_reference) {
         return Ok(fail(shell, command, &[name, b": readonly variable"], 1));
+    }
+    if becomes_reference && let Some(status) = unfit_for_reference(shell, command, parts) {
+        return Ok(status);
     }
     if request.on.has(Attrs::NAMEREF)
         && let Some(target) = parts.value
@@ -385,6 +424,22 @@ fn apply_here(
     let var = shell.vars.entry(name);
     var.attrs.set(Attrs(request.on.0 & (Attrs::READONLY.0 | Attrs::NAMEREF.0)), true);
     Ok(0)
+}
+
+/// What cannot refer to another variable: an array, and one whose value is no name.
+fn unfit_for_reference(shell: &Shell, command: &[u8], parts: &Operand<'_>) -> Option<i32> {
+    let element = parts.subscript.map(|subscript| [b"[", subscript, b"]"].concat()).unwrap_or_default();
+    let var = shell.vars.raw(parts.name);
+    if parts.subscript.is_some() || var.is_some_and(Var::is_array) {
+        let message = b": reference variable cannot be an array";
+        return Some(fail(shell, command, &[parts.name, &element, message], 1));
+    }
+    let value = var.and_then(Var::text).filter(|_| parts.value.is_none())?;
+    let base = value.split(|&byte| byte == b'[').next().unwrap_or_default();
+    if is_assignment_name(base) {
+        return None;
+    }
+    Some(fail(shell, command, &[b"`", value, b"': invalid variable name for name reference"], 1))
 }
 
 /// Arrays do not become arrays of the other kind, nor plain variables.
@@ -490,282 +545,5 @@ fn assign_array_text(shell: &mut Shell, name: &[u8], value: &[u8], append: bool)
     match parser.next_command(&dialect) {
         Ok(Some(list)) => shell.run_list(&list).map(drop),
         _ => shell.assign(name, value),
-    }
-}
-
-// --- listing ---
-
-/// The letters of a variable's attributes, in bash's order.
-pub fn attribute_letters(var: &Var) -> Vec<u8> {
-    let mut letters = Vec::new();
-    match var.value {
-        Value::Indexed(_) => letters.push(b'a'),
-        Value::Assoc(_) => letters.push(b'A'),
-        _ => {}
-    }
-    let order = [
-        (Attrs::INTEGER, b'i'),
-        (Attrs::NAMEREF, b'n'),
-        (Attrs::READONLY, b'r'),
-        (Attrs::TRACE, b't'),
-        (Attrs::EXPORT, b'x'),
-        (Attrs::CAPITAL, b'c'),
-        (Attrs::LOWER, b'l'),
-        (Attrs::UPPER, b'u'),
-    ];
-    letters.extend(order.iter().filter(|(attrs, _)| var.attrs.has(*attrs)).map(|(_, letter)| *letter));
-    letters
-}
-
-/// A value as `declare -p` writes it.
-fn value_text(value: &Value) -> Option<Vec<u8>> {
-    let pair = |key: &[u8], text: &[u8]| [b"[", key, b"]=", &quote::double(text)].concat();
-    match value {
-        Value::Unset => None,
-        Value::Scalar(text) => Some(quote::double(text)),
-        Value::Indexed(array) => {
-            let pairs: Vec<Vec<u8>> =
-                array.iter().map(|(at, text)| pair(at.to_string().as_bytes(), text)).collect();
-            Some([b"(".as_slice(), &pairs.join(&b' '), b")"].concat())
-        }
-        Value::Assoc(array) => {
-            let mut text = b"(".to_vec();
-            for (name, value) in array.walk() {
-                text.extend(pair(&quote::key(name), value));
-                text.push(b' ');
-            }
-            text.push(b')');
-            Some(text)
-        }
-    }
-}
-
-/// `declare -x name="value"`
-pub fn declaration(name: &[u8], var: &Var) -> Vec<u8> {
-    let letters = attribute_letters(var);
-    let letters: &[u8] = if letters.is_empty() { b"-" } else { &letters };
-    let mut text = [b"declare -", letters, b" ", name].concat();
-    let unassigned = var.attrs.has(Attrs::UNASSIGNED) && crate::expand::values(&var.value).is_empty();
-    if let Some(value) = value_text(&var.value).filter(|_| !unassigned) {
-        text.push(b'=');
-        text.extend(value);
-    }
-    text
-}
-
-fn list_variables(shell: &mut Shell, command: &[u8], request: &Request, operands: &[Vec<u8>]) -> Exec {
-    let mut text = Vec::new();
-    let mut status = 0;
-    if operands.is_empty() {
-        for name in shell.vars.names() {
-            let dynamic = |var: &&Var| var.attrs.has(Attrs::DYNAMIC);
-            let var = match shell.vars.raw(name) {
-                raw if raw.as_ref().is_some_and(dynamic) => shell.var(name),
-                raw => raw.map(std::borrow::Cow::Borrowed),
-            };
-            let Some(var) = var else { continue };
-            let wanted = request.on.0 == 0 || var.attrs.0 & request.on.0 == request.on.0;
-            let kind = !(request.indexed || request.assoc)
-                || (request.indexed && matches!(var.value, Value::Indexed(_)))
-                || (request.assoc && matches!(var.value, Value::Assoc(_)));
-            if !wanted || !kind {
-                continue;
-            }
-            if request.print || request.on.0 != 0 || request.indexed || request.assoc {
-                text.extend(declaration(name, &var));
-                text.push(b'\n');
-            } else if let Some(line) = assignment_line(name, &var) {
-                text.extend(line);
-            }
-        }
-    }
-    for operand in operands {
-        match shell.vars.raw(operand) {
-            Some(var) => {
-                let shown = if var.attrs.has(Attrs::DYNAMIC) {
-                    let mut var = shell.dynamic(operand);
-                    if matches!(operand.as_slice(), b"RANDOM" | b"SECONDS" | b"LINENO" | b"BASHPID") {
-                        var.attrs.set(Attrs::INTEGER, true);
-                    }
-                    declaration(operand, &var)
-                } else {
-                    declaration(operand, var)
-                };
-                text.extend(shown);
-                text.push(b'\n');
-            }
-            None => status = fail(shell, command, &[operand, b": not found"], 1),
-        }
-    }
-    let written = output(shell, command, &text);
-    Ok(status.max(written))
-}
-
-/// `name=value` as `set` lists it.
-pub fn assignment_line(name: &[u8], var: &Var) -> Option<Vec<u8>> {
-    let value = match &var.value {
-        Value::Unset => return None,
-        Value::Scalar(text) if text.is_empty() => Vec::new(),
-        Value::Scalar(text) => quote::if_needed(text),
-        other => value_text(other)?,
-    };
-    Some([name, b"=", &value, b"\n"].concat())
-}
-
-fn list_with(shell: &mut Shell, command: &[u8], attrs: Attrs) -> Exec {
-    let mut text = Vec::new();
-    for name in shell.vars.names() {
-        if let Some(var) = shell.vars.raw(name)
-            && var.attrs.has(attrs)
-        {
-            text.extend(declaration(name, var));
-            text.push(b'\n');
-        }
-    }
-    Ok(output(shell, command, &text))
-}
-
-fn list_functions(shell: &mut Shell, request: &Request, operands: &[Vec<u8>]) -> Exec {
-    if request.on.0 != 0 && !operands.is_empty() {
-        let mut status = 0;
-        for attrs in [Attrs::EXPORT, Attrs::READONLY, Attrs::TRACE] {
-            if request.on.has(attrs) {
-                status = set_function_attrs(shell, b"declare", attrs, true, operands)?;
-            }
-        }
-        return Ok(status);
-    }
-    let mut names: Vec<Vec<u8>> = operands.to_vec();
-    if operands.is_empty() {
-        names = shell.functions.keys().cloned().collect();
-        names.sort_unstable();
-    }
-    let (mut text, mut status) = (Vec::new(), 0);
-    for name in names {
-        let Some(function) = shell.functions.get(&name).cloned() else {
-            status = 1;
-            continue;
-        };
-        if request.function_names {
-            if operands.is_empty() {
-                text.extend_from_slice(b"declare -f");
-                let attrs = shell.function_attrs.get(name.as_slice()).copied().unwrap_or_default();
-                let letters = [(Attrs::READONLY, b'r'), (Attrs::TRACE, b't'), (Attrs::EXPORT, b'x')];
-                text.extend(letters.iter().filter(|(attr, _)| attrs.has(*attr)).map(|(_, letter)| *letter));
-                text.push(b' ');
-            }
-            text.extend_from_slice(&name);
-            text.push(b'\n');
-        } else {
-            text.extend(crate::unparse::function_text(&function));
-        }
-    }
-    let written = output(shell, b"declare", &text);
-    Ok(status.max(written))
-}
-
-// --- unset ---
-
-pub fn unset(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
-    let mut options = Options::new(args);
-    let (mut functions, mut variables, mut nameref) = (false, false, false);
-    while let Some(letter) = options.next() {
-        match letter {
-            b'f' => functions = true,
-            b'v' => variables = true,
-            b'n' => nameref = true,
-            other => {
-                return Ok(super::invalid_option(
-                    shell,
-                    b"unset",
-                    &[b'-', other],
-                    "unset [-f] [-v] [-n] [name ...]",
-                ));
-            }
-        }
-    }
-    let mut status = 0;
-    for name in options.rest() {
-        if functions {
-            status = status.max(unset_function(shell, name));
-            continue;
-        }
-        status = status.max(unset_variable(shell, name, nameref, !variables)?);
-    }
-    Ok(status)
-}
-
-fn unset_function(shell: &mut Shell, name: &[u8]) -> i32 {
-    if shell.function_attrs.get(name).is_some_and(|attrs| attrs.has(Attrs::READONLY)) {
-        return fail(shell, b"unset", &[name, b": cannot unset: readonly function"], 1);
-    }
-    shell.functions.remove(name);
-    shell.function_attrs.remove(name);
-    0
-}
-
-fn unset_variable(shell: &mut Shell, name: &[u8], nameref: bool, or_function: bool) -> Exec {
-    let resolved = if nameref { name.to_vec() } else { shell.vars.resolve(name).into_owned() };
-    if let Some(open) = resolved.iter().position(|&byte| byte == b'[') {
-        return unset_element(shell, &resolved, open);
-    }
-    match shell.vars.raw(&resolved) {
-        Some(var) if var.attrs.has(Attrs::READONLY) => {
-            Ok(fail(shell, b"unset", &[&resolved, b": cannot unset: readonly variable"], 1))
-        }
-        Some(_) if shell.vars.is_local(&resolved) && !shell.vars.is_temporary(&resolved) => {
-            // A local stays local: unset, it still hides the one outside.
-            shell.vars.insert(&resolved, Var::default());
-            Ok(0)
-        }
-        Some(_) => {
-            if shell.shopt.get("localvar_unset") || !shell.vars.reveal(&resolved) {
-                shell.vars.hide(&resolved);
-            }
-            shell.follow_variable(&resolved, false);
-            Ok(0)
-        }
-        None if or_function => Ok(unset_function(shell, &resolved)),
-        None => Ok(0),
-    }
-}
-
-fn unset_element(shell: &mut Shell, target: &[u8], open: usize) -> Exec {
-    let name = shell.vars.resolve(&target[..open]).into_owned();
-    let subscript = target[open + 1..].strip_suffix(b"]").unwrap_or(b"").to_vec();
-    if shell.vars.raw(&name).is_some_and(|var| var.attrs.has(Attrs::READONLY)) {
-        return Ok(fail(shell, b"unset", &[&name, b": cannot unset: readonly variable"], 1));
-    }
-    if matches!(subscript.as_slice(), b"@" | b"*") && !shell.is_assoc(&name) {
-        match shell.vars.raw_mut(&name) {
-            Some(Var { value: Value::Indexed(array), .. }) => *array = Indexed::default(),
-            _ => drop(shell.vars.remove(&name)),
-        }
-        return Ok(0);
-    }
-    let subscript = shell.expand_subscript(&subscript)?;
-    if shell.is_assoc(&name) {
-        let key = subscript;
-        if let Some(Var { value: Value::Assoc(array), .. }) = shell.vars.raw_mut(&name) {
-            array.remove(&key);
-        }
-        return Ok(0);
-    }
-    let index = shell.arith_text(&subscript).map_err(|error| shell.arith_discard(b"unset: ", error))?;
-    match shell.vars.raw_mut(&name) {
-        Some(Var { value: Value::Indexed(array), .. }) => {
-            let at = if index < 0 { array.end().wrapping_add(index) } else { index };
-            if at < 0 {
-                return Ok(fail(shell, b"unset", &[b"[", &subscript, b"]: bad array subscript"], 1));
-            }
-            array.remove(at);
-            Ok(0)
-        }
-        Some(Var { value: Value::Scalar(_), .. }) if index == 0 => {
-            shell.vars.remove(&name);
-            Ok(0)
-        }
-        Some(_) => Ok(fail(shell, b"unset", &[&name, b": not an array variable"], 1)),
-        None => Ok(0),
     }
 }

@@ -4,6 +4,11 @@ use super::fail;
 use crate::shell::{Exec, Shell};
 
 pub fn getopts(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
+    let usage = "getopts optstring name [arg ...]";
+    if let Some(option) = args.get(1).filter(|arg| arg.len() > 1 && arg.starts_with(b"-") && *arg != b"--") {
+        return Ok(super::invalid_option(shell, b"getopts", &option[..2], usage));
+    }
+    let args = if args.get(1).is_some_and(|arg| arg == b"--") { &args[1..] } else { args };
     let (Some(spec), Some(name)) = (args.get(1), args.get(2)) else {
         let _ = wardian_abi::write_all(2, b"getopts: usage: getopts optstring name [arg ...]\n");
         return Ok(2);
@@ -17,6 +22,11 @@ pub fn getopts(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let quiet = spec.starts_with(b":");
     let silent = quiet || shell.text(b"OPTERR").is_some_and(|text| text.as_ref() == b"0");
     let word = words.get(index).map(Vec::as_slice).unwrap_or_default();
+    if shell.getopts_at > 0 && shell.getopts_at >= word.len() {
+        // The words have changed, and there is nothing left where it was.
+        shell.getopts_at = 0;
+        return finish(shell, name, index, b"?", None, 1);
+    }
     if shell.getopts_at == 0 {
         let is_option = word.len() > 1 && word[0] == b'-';
         if !is_option || word == b"--" {
@@ -94,7 +104,8 @@ fn finish(
     // That was no assignment of the script's, which would begin the word anew.
     shell.getopts_at = at;
     match value {
-        Some(value) => shell.assign(b"OPTARG", &value)?,
+        // One that cannot be assigned does not keep the option from being found.
+        Some(value) => drop(shell.assign(b"OPTARG", &value)),
         None => drop(shell.vars.remove(b"OPTARG")),
     }
     if !crate::parser::is_assignment_name(name) {

@@ -8,6 +8,8 @@ use wardian_abi as abi;
 
 /// SIGCONT
 const CONTINUE: i32 = 18;
+const HANGUP: i32 = 1;
+const TERMINATE: i32 = 15;
 
 pub fn wait(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let mut options = Options::new(args);
@@ -85,11 +87,16 @@ fn wait_interruptibly(shell: &mut Shell, who: abi::Who) -> Exec<Result<(abi::Pid
 
 fn wait_all(shell: &mut Shell) -> Exec {
     shell.reap_ended();
+    for job in shell.jobs.list.iter().filter(|job| job.status.is_none() && job.stopped.is_some()) {
+        let pid = job.pids.last().copied().unwrap_or(0);
+        let text = format!("warning: job {}[{pid}] stopped", job.id);
+        fail(shell, b"wait", &[text.as_bytes()], 0);
+    }
     let running: Vec<abi::Pid> = shell
         .jobs
         .list
         .iter()
-        .filter(|job| job.status.is_none())
+        .filter(|job| job.status.is_none() && job.stopped.is_none())
         .flat_map(|job| job.pids.iter().copied())
         .collect();
     for pid in running {
@@ -107,8 +114,15 @@ fn wait_all(shell: &mut Shell) -> Exec {
 }
 
 fn wait_one(shell: &mut Shell, operand: &[u8]) -> Exec<(abi::Pid, i32)> {
+    shell.reap_ended();
     let pids = if operand.starts_with(b"%") {
         match shell.jobs.find(operand) {
+            Some(job) if job.stopped.is_some() => {
+                let ended = (job.pids.last().copied().unwrap_or(0), 128 + job.stopped.unwrap_or(0));
+                let text = format!("warning: wait_for_job: job {} is stopped", job.id);
+                shell.complain(text.as_bytes());
+                return Ok(ended);
+            }
             Some(job) => job.pids.clone(),
             None => {
                 fail(shell, b"wait", &[operand, b": no such job"], 127);
@@ -116,7 +130,7 @@ fn wait_one(shell: &mut Shell, operand: &[u8]) -> Exec<(abi::Pid, i32)> {
             }
         }
     } else {
-        match number(operand).and_then(|pid| abi::Pid::try_from(pid).ok()) {
+        match number(operand).and_then(|pid| abi::Pid::try_from(pid).ok()).filter(|pid| *pid > 0) {
             Some(pid) => vec![pid],
             None => {
                 fail(shell, b"wait", &[b"`", operand, b"': not a pid or valid job spec"], 1);
@@ -149,6 +163,11 @@ fn wait_one(shell: &mut Shell, operand: &[u8]) -> Exec<(abi::Pid, i32)> {
 
 /// `wait -n`: the next job to end, of those named or of all.
 fn wait_any(shell: &mut Shell, operands: &[Vec<u8>]) -> Exec<(abi::Pid, i32)> {
+    for operand in operands.iter().filter(|operand| operand.starts_with(b"%")) {
+        if shell.jobs.find(operand).is_none() {
+            fail(shell, b"wait", &[operand, b": no such job"], 127);
+        }
+    }
     loop {
         shell.reap_ended();
         let wanted = |job: &crate::jobs::Job| {
@@ -340,11 +359,20 @@ fn kill_one(shell: &mut Shell, operand: &[u8], signal: i32) -> i32 {
     } else {
         match number(operand).and_then(|pid| abi::Pid::try_from(pid).ok()) {
             Some(pid) => vec![pid],
+            None if operand.is_empty() => {
+                return fail(shell, b"kill", &[b"`': not a pid or valid job spec"], 1);
+            }
             None => return fail(shell, b"kill", &[operand, b": arguments must be process or job IDs"], 1),
         }
     };
-    if signal == CONTINUE {
-        for job in shell.jobs.list.iter_mut().filter(|job| job.pids == pids) {
+    let addressed = |job: &crate::jobs::Job| {
+        job.pids == pids || job.group.is_some_and(|group| pids.as_slice() == [-group])
+    };
+    let mut wakes = false;
+    for job in shell.jobs.list.iter_mut().filter(|job| addressed(job)) {
+        // What is stopped must go on to die.
+        wakes = job.stopped.is_some() && matches!(signal, HANGUP | TERMINATE);
+        if signal == CONTINUE || wakes {
             job.stopped = None;
         }
     }
@@ -355,6 +383,8 @@ fn kill_one(shell: &mut Shell, operand: &[u8], signal: i32) -> i32 {
         }
         if let Err(errno) = abi::kill(abi::Who::from_number(pid), signal) {
             status = fail(shell, b"kill", &[b"(", operand, b") - ", errno.message().as_bytes()], 1);
+        } else if wakes {
+            let _ = abi::kill(abi::Who::from_number(pid), CONTINUE);
         }
     }
     status
@@ -421,7 +451,14 @@ fn continued(shell: &mut Shell, name: &[u8], spec: Option<&Vec<u8>>) -> Result<u
     }
     shell.reap_ended();
     let wanted = spec.map_or(&b"%+"[..], Vec::as_slice);
+    if shell.subshell_level > 0 && matches!(wanted, b"%+" | b"%%" | b"%") {
+        return Err(fail(shell, name, &[b"no current jobs"], 1));
+    }
     match shell.jobs.find(wanted).map(|job| (job.id, job.status)) {
+        Some((id, None)) if shell.jobs.get_mut(id).is_some_and(|job| job.group.is_none()) => {
+            let text = format!("job {id} started without job control");
+            Err(fail(shell, name, &[text.as_bytes()], 1))
+        }
         Some((id, None)) => Ok(id),
         Some((_, Some(_))) => Err(fail(shell, name, &[b"job has terminated"], 1)),
         None => {
@@ -432,6 +469,9 @@ fn continued(shell: &mut Shell, name: &[u8], spec: Option<&Vec<u8>>) -> Result<u
 }
 
 pub fn fg(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
+    if let Some(option) = option_of(args).filter(|_| shell.options.monitor) {
+        return Ok(invalid_option(shell, b"fg", option, "fg [job_spec]"));
+    }
     let id = match continued(shell, b"fg", args.get(1)) {
         Ok(id) => id,
         Err(status) => return Ok(status),
@@ -441,7 +481,15 @@ pub fn fg(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     Ok(shell.continue_in_front(id))
 }
 
+/// An option given to a builtin that has none.
+fn option_of(args: &[Vec<u8>]) -> Option<&[u8]> {
+    args.get(1).filter(|arg| arg.len() > 1 && arg.starts_with(b"-") && *arg != b"--").map(|arg| &arg[..2])
+}
+
 pub fn bg(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
+    if let Some(option) = option_of(args).filter(|_| shell.options.monitor) {
+        return Ok(invalid_option(shell, b"bg", option, "bg [job_spec ...]"));
+    }
     let specs: Vec<Option<&Vec<u8>>> =
         if args.len() < 2 { vec![None] } else { args[1..].iter().map(Some).collect() };
     let mut status = 0;

@@ -52,8 +52,9 @@ fn files(shell: &mut Shell, name: &[u8], all: bool) -> Vec<Meaning> {
         return lookup_all(&path, name).into_iter().map(Meaning::File).collect();
     }
     if shell.hash_version == shell.vars.path_version
-        && let Some((path, _)) = shell.hash.get(name)
+        && let Some((path, hits)) = shell.hash.get_mut(name)
     {
+        *hits += 1;
         return vec![Meaning::Hashed(path.clone())];
     }
     lookup_any(&path, name).map(Meaning::File).into_iter().collect()
@@ -194,14 +195,25 @@ pub fn hash(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let mut status = 0;
     for name in names {
         if let Some(path) = &path {
+            if path.contains(&b'/') && shell.refuses(b"hash", path) {
+                status = 1;
+                continue;
+            }
+            let search = shell.vars.text(b"PATH").cloned().unwrap_or_default();
+            if shell.restricted && lookup(&search, path).is_err() {
+                status = fail(shell, b"hash", &[path, b": not found"], 1);
+                continue;
+            }
             shell.hash.insert(name.clone(), (path.clone(), 0));
         } else if delete {
             if shell.hash.remove(name).is_none() {
                 status = fail(shell, b"hash", &[name, b": not found"], 1);
             }
         } else if show {
-            match shell.hash.get(name).cloned() {
-                Some((path, _)) => {
+            match shell.hash.get_mut(name) {
+                Some((path, hits)) => {
+                    *hits += 1;
+                    let path = path.clone();
                     let text = if names.len() > 1 {
                         [name.as_slice(), b"\t", &path, b"\n"].concat()
                     } else {
@@ -223,12 +235,15 @@ pub fn hash(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     Ok(status)
 }
 
+/// How many lists bash's table of remembered programs has, which it is printed in the order of.
+const HASH_BUCKETS: u32 = 256;
+
 fn list_hash(shell: &mut Shell, reusable: bool) -> Exec {
     if shell.hash.is_empty() {
         return Ok(output(shell, b"hash", b"hash: hash table empty\n"));
     }
     let mut entries: Vec<_> = shell.hash.iter().collect();
-    entries.sort_unstable();
+    entries.sort_by_key(|(name, _)| (crate::vars::bash_hash(name) & (HASH_BUCKETS - 1), *name));
     let mut text = if reusable { Vec::new() } else { b"hits\tcommand\n".to_vec() };
     for (name, (path, hits)) in entries {
         let line = if reusable {
@@ -280,6 +295,9 @@ pub fn unalias(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     if args.get(1).is_some_and(|arg| arg == b"-a") {
         shell.aliases = Rc::default();
         return Ok(0);
+    }
+    if let Some(option) = args.get(1).filter(|arg| arg.len() > 1 && arg.starts_with(b"-") && *arg != b"--") {
+        return Ok(invalid_option(shell, b"unalias", &option[..2], "unalias [-a] name [name ...]"));
     }
     if args.len() == 1 {
         let _ = wardian_abi::write_all(2, b"unalias: usage: unalias [-a] name [name ...]\n");

@@ -102,6 +102,7 @@ impl Run<'_> {
                 },
                 b'\\' => {
                     let end = escape_end(format, at);
+                    self.complain_of_hex(&format[at..end]);
                     let (text, cut) = ansi_c_format(&format[at..end]);
                     self.out.extend_from_slice(&text);
                     self.stopped = cut;
@@ -140,6 +141,7 @@ impl Run<'_> {
             }
             b'b' => {
                 let text = self.next().unwrap_or_default();
+                self.complain_of_hex(&text);
                 let (text, cut) = ansi_c(&text, false);
                 self.string(&spec, &text);
                 self.stopped = cut;
@@ -398,6 +400,18 @@ impl Run<'_> {
         }
     }
 
+    /// `\x` wants digits.
+    fn complain_of_hex(&mut self, text: &[u8]) {
+        let mut at = 0;
+        while let Some(found) = text.get(at..).and_then(|rest| rest.iter().position(|&byte| byte == b'\\')) {
+            at += found + 2;
+            let is_hex = text.get(at - 1) == Some(&b'x');
+            if is_hex && !text.get(at).is_some_and(u8::is_ascii_hexdigit) {
+                self.shell.complain(b"printf: missing hex digit for \\x");
+            }
+        }
+    }
+
     /// Complains of a number in the words its first digits ask for.
     fn complain_number(&mut self, text: &[u8]) {
         let message: &[u8] = match text {
@@ -422,12 +436,15 @@ impl Run<'_> {
             end += 1;
         }
         if format.get(end) != Some(&b'T') {
-            self.complain(&[
-                b"`",
-                &format[end..(end + 1).min(format.len())],
+            let letter = &format[end..(end + 1).min(format.len())];
+            self.shell.complain_parts(&[
+                b"printf: warning: `",
+                letter,
                 b"': invalid time format specification",
             ]);
-            return None;
+            self.out.extend_from_slice(b"%(");
+            self.out.extend_from_slice(&format[at..(end + 1).min(format.len())]);
+            return Some((end + 1).min(format.len()));
         }
         let inner = &format[at..end - 1];
         let seconds = match self.args.get(self.at).map(Vec::as_slice) {

@@ -44,6 +44,7 @@ pub fn set(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
                     }
                     match shell.options.by_letter(letter) {
                         Some(option) => *option = on,
+                        None if letter == b'r' && on => shell.restrict(),
                         None => return Ok(invalid_option(shell, b"set", &[*sign, letter], USAGE)),
                     }
                 }
@@ -79,6 +80,9 @@ pub fn set_named(shell: &mut Shell, name: &[u8], on: bool) -> Result<(), i32> {
         }
         Some((variable, _)) if !on => drop(shell.vars.remove(variable)),
         _ => {}
+    }
+    if name == b"history" && on {
+        shell.load_history();
     }
     if name == b"posix" {
         let sets = [&b"inherit_errexit"[..], b"expand_aliases"];
@@ -138,7 +142,7 @@ pub fn shift(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         },
     };
     if count > shell.params.len() {
-        if shell.shopt.get("shift_verbose") {
+        if shell.shopt.get("shift_verbose") || shell.options.posix {
             fail(shell, b"shift", &[count.to_string().as_bytes(), b": shift count out of range"], 1);
         }
         return Ok(1);

@@ -17,7 +17,7 @@ pub fn test(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
 
 fn evaluate(shell: &mut Shell, name: &[u8], args: &[Vec<u8>]) -> i32 {
     let words: Vec<&[u8]> = args.iter().map(Vec::as_slice).collect();
-    let mut evaluation = Evaluation { shell, words: &words, at: 0, depth: 0 };
+    let mut evaluation = Evaluation { shell, words: &words, at: 0, depth: 0, bracket: name == b"[" };
     match evaluation.whole() {
         Ok(true) => 0,
         Ok(false) => 1,
@@ -33,6 +33,8 @@ struct Evaluation<'s, 'w> {
     words: &'w [&'w [u8]],
     at: usize,
     depth: usize,
+    /// It is `[`, whose last word is a bracket.
+    bracket: bool,
 }
 
 type Answer = Result<bool, Vec<u8>>;
@@ -55,20 +57,27 @@ impl Evaluation<'_, '_> {
             [left, b"-o", right] => Ok(!left.is_empty() || !right.is_empty()),
             [b"!", ..] if self.words.len() <= 4 => {
                 let words = &self.words[1..];
-                let mut inner = Evaluation { shell: &mut *self.shell, words, at: 0, depth: 0 };
+                let bracket = self.bracket;
+                let mut inner = Evaluation { shell: &mut *self.shell, words, at: 0, depth: 0, bracket };
                 inner.whole().map(|answer| !answer)
             }
             [b"(", word, b")"] => Ok(!word.is_empty()),
             [_, operator, _] => Err([operator, b": binary operator expected"].concat()),
             [b"(", first, second, b")"] => {
                 let words = [first, second];
-                let mut inner = Evaluation { shell: &mut *self.shell, words: &words, at: 0, depth: 0 };
+                let bracket = self.bracket;
+                let mut inner =
+                    Evaluation { shell: &mut *self.shell, words: &words, at: 0, depth: 0, bracket };
                 inner.whole()
             }
             _ => {
                 let answer = self.or()?;
-                if self.at < self.words.len() {
-                    return Err(b"too many arguments".to_vec());
+                match self.peek() {
+                    Some(word) if word.starts_with(b"-") => {
+                        return Err([b"syntax error: `", word, b"' unexpected"].concat());
+                    }
+                    Some(_) => return Err(b"too many arguments".to_vec()),
+                    None => {}
                 }
                 Ok(answer)
             }
@@ -124,7 +133,10 @@ impl Evaluation<'_, '_> {
                 self.at += 1;
                 let answer = self.or()?;
                 if self.peek() != Some(b")") {
-                    return Err(b"`)' expected".to_vec());
+                    let last: Option<&[u8]> = self.bracket.then_some(b"]");
+                    let found = self.peek().or(last);
+                    let found = found.map(|word| [b", found ", word].concat()).unwrap_or_default();
+                    return Err([&b"`)' expected"[..], &found].concat());
                 }
                 self.at += 1;
                 Ok(answer)
@@ -142,9 +154,6 @@ impl Evaluation<'_, '_> {
     }
 
     fn unary(&mut self, operator: &[u8], operand: &[u8]) -> Answer {
-        if operator == b"-t" && super::number(operand).is_none() {
-            return Err([operand, b": integer expression expected"].concat());
-        }
         Ok(self.shell.test_unary(operator[1], operand))
     }
 
@@ -260,9 +269,16 @@ impl Shell {
         let Some(open) = name.iter().position(|&byte| byte == b'[') else { return self.text(name).is_some() };
         let (array, subscript) = (&name[..open], name[open + 1..].strip_suffix(b"]").unwrap_or(b"").to_vec());
         let Some(var) = self.var(array) else { return false };
+        let assoc = matches!(var.value, Value::Assoc(_));
+        drop(var);
+        let subscript = match assoc {
+            true => self.expand_subscript(&subscript).unwrap_or_default(),
+            false => subscript,
+        };
+        let Some(var) = self.var(array) else { return false };
         let all = matches!(subscript.as_slice(), b"@" | b"*");
         match &var.value {
-            Value::Assoc(map) => map.get(&crate::assign::strip_quotes(&subscript)).is_some(),
+            Value::Assoc(map) => map.get(&subscript).is_some(),
             Value::Indexed(list) if all => list.len() > 0,
             Value::Scalar(_) if all => true,
             _ => {

@@ -11,7 +11,12 @@ pub fn trap(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let mut operands = &args[1..];
     match operands.first().map(Vec::as_slice) {
         None => return show(shell, &[]),
-        Some(b"-p") => return show(shell, &operands[1..]),
+        Some(b"-p") => {
+            if let Some([b'-', letter, ..]) = operands.get(1).map(Vec::as_slice).filter(|arg| *arg != b"--") {
+                return Ok(invalid_option(shell, b"trap", &[b'-', *letter], USAGE));
+            }
+            return show(shell, &operands[1..]);
+        }
         Some(b"-l") => {
             super::job::list_signals(shell);
             return Ok(0);

@@ -2,7 +2,7 @@
 
 /// Names, separated by blanks, and the advice for all of them. An advice names only what every sandbox has, or what its
 /// host can always do: mount files and add commands.
-const ABSENT: [(&str, &str); 18] = [
+const ABSENT: [(&str, &str); 23] = [
     (
         "apt apt-get aptitude dpkg yum dnf rpm apk pacman zypper brew snap flatpak nix port emerge",
         "packages cannot be installed; a program built for wasm32-wasip1 can be run from any executable file",
@@ -32,9 +32,9 @@ const ABSENT: [(&str, &str); 18] = [
     ),
     ("git hg svn gh", "the host can provide it as a command; diff and patch are available"),
     (
-        "make cmake ninja meson gcc cc g++ c++ clang clang++ ld as gdb lldb valgrind autoconf automake \
+        "cmake ninja meson gcc cc g++ c++ clang clang++ ld as gdb lldb valgrind autoconf automake \
          pkg-config rustc go javac java kotlin scala mvn gradle dotnet swift zig ghc",
-        "there are no compilers or build tools; the host can provide one as a command",
+        "there are no compilers; make is available, and the host can provide a compiler as a command",
     ),
     (
         "python2 ipython node nodejs perl ruby php lua luajit Rscript julia tclsh",
@@ -50,6 +50,17 @@ const ABSENT: [(&str, &str); 18] = [
         "file systems and the kernel cannot be changed from inside; the host mounts directories",
     ),
     ("vim nvim emacs pico micro code", "edit files with vi or nano, or change them with ed, sed -i or patch"),
+    (
+        "7z 7za 7zr p7zip rar unrar cpio ar lha arj lzop lz4",
+        "tar, zip, unzip, gzip, bzip2, xz and zstd are available",
+    ),
+    ("xmllint xmlstarlet xsltproc tidy pandoc", "python3 has xml.etree.ElementTree and html.parser"),
+    ("gpg gpg2 pass age ssh-keyscan certbot", "there are no keys; sha256sum and openssl dgst are available"),
+    (
+        "expect unbuffer empty autoexpect",
+        "there is one terminal; python3 can run and talk to a program by pipes",
+    ),
+    ("flock lockfile", "mkdir DIRECTORY succeeds for one caller only, and so can be a lock"),
     ("tmux screen byobu zellij", "there is one terminal; start a process in the background with &"),
     ("man info apropos whatis tldr", "run COMMAND --help, or help NAME for what the shell has built in"),
     (

@@ -49,55 +49,50 @@ impl Shell {
                 }
                 self.run_for(compound, name, words.as_deref(), body)
             }
+            CompoundKind::ArithFor { first, condition, step, body } => {
+                self.line = compound.line;
+                self.run_arith_for(first.as_ref(), condition.as_ref(), step.as_ref(), body)
+            }
+            _ => self.run_stepped(compound),
+        }
+    }
+
+    /// Compounds that are steps themselves: apart from the others, so that what nests deeper needs less of the stack.
+    #[inline(never)]
+    fn run_stepped(&mut self, compound: &Compound) -> Exec {
+        if let CompoundKind::Select { name, .. } = &compound.kind
+            && !self.is_loop_name(name, compound.line)
+        {
+            return Ok(1);
+        }
+        self.line = compound.line;
+        if self.watches_steps() && !self.step(compound.line, || crate::unparse::head_text(compound))? {
+            return Ok(0);
+        }
+        match &compound.kind {
             CompoundKind::Select { name, words, body } => {
-                if !self.is_loop_name(name, compound.line) {
-                    return Ok(1);
-                }
-                if self.watches_steps()
-                    && !self.step(compound.line, || crate::unparse::head_text(compound))?
-                {
-                    return Ok(0);
-                }
                 if self.options.xtrace {
                     self.trace(&crate::unparse::head_text(compound));
                 }
                 self.run_select(name, words.as_deref(), body)
             }
-            CompoundKind::ArithFor { first, condition, step, body } => {
-                self.line = compound.line;
-                self.run_arith_for(first.as_ref(), condition.as_ref(), step.as_ref(), body)
-            }
-            CompoundKind::Case { word, arms } => {
-                if self.watches_steps()
-                    && !self.step(compound.line, || crate::unparse::head_text(compound))?
-                {
-                    return Ok(0);
-                }
-                self.run_case(word, arms)
-            }
-            CompoundKind::Arith(arith) => {
-                if self.watches_steps()
-                    && !self.step(compound.line, || crate::unparse::head_text(compound))?
-                {
-                    return Ok(0);
-                }
-                self.run_arith(arith, compound.line)
-            }
+            CompoundKind::Case { word, arms } => self.run_case(word, arms),
+            CompoundKind::Arith(arith) => self.run_arith(arith, compound.line),
             CompoundKind::Condition(condition) => {
-                self.line = compound.line;
-                if self.watches_steps()
-                    && !self.step(compound.line, || crate::unparse::head_text(compound))?
-                {
-                    return Ok(0);
-                }
                 let status = self.run_test(condition)?;
                 self.status = status;
                 Ok(status)
             }
+            _ => Ok(0),
         }
     }
 
     fn run_subshell(&mut self, compound: &Compound) -> Exec {
+        self.line = compound.line;
+        if self.keeps_command && self.in_trap == 0 {
+            let text = crate::unparse::whole_text(&Command::Compound(Rc::new(compound.clone())));
+            self.command_text = Some(Rc::new(move || text.clone()));
+        }
         self.lead_job(true);
         let forked = self.start_child(|shell| {
             abi::fork(|| {
@@ -214,6 +209,7 @@ impl Shell {
     }
 
     fn run_for(&mut self, compound: &Compound, name: &[u8], words: Option<&[Word]>, body: &List) -> Exec {
+        self.line = compound.line;
         let values = match words {
             Some(words) => self.expand_words(words)?,
             None => self.params.clone(),
@@ -221,6 +217,7 @@ impl Shell {
         self.in_loop(|shell| {
             let mut status = 0;
             for value in values {
+                shell.line = compound.line;
                 if shell.watches_steps()
                     && !shell.step(compound.line, || crate::unparse::head_text(compound))?
                 {
@@ -249,10 +246,10 @@ impl Shell {
         let Some(arith) = arith else { return Ok(None) };
         if self.options.xtrace {
             let text = crate::unparse::word_text(&arith.word);
-            self.trace(&[b"(( ", text.trim_ascii(), b" ))"].concat());
+            self.trace(&[b"(( ", text.trim_ascii_start(), b" ))"].concat());
         }
         if self.watches_steps() {
-            let text = || [b"((", crate::unparse::word_text(&arith.word).trim_ascii(), b"))"].concat();
+            let text = || [b"((", crate::unparse::word_text(&arith.word).trim_ascii_start(), b"))"].concat();
             self.step(self.line, text)?;
         }
         match self.arith(arith) {
@@ -273,13 +270,16 @@ impl Shell {
         body: &List,
     ) -> Exec {
         // A wrong expression ends the loop with status 1; `Break(0)` carries that out of the parts.
+        let line = self.line;
         let result = self.in_loop(|shell| {
             let mut status = 0;
             shell.arith_part(first)?;
             loop {
+                shell.line = line;
                 if shell.arith_part(condition)? == Some(0) || !shell.run_body(body, &mut status)? {
                     return Ok(status);
                 }
+                shell.line = line;
                 shell.arith_part(step)?;
             }
         });

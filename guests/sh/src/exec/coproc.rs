@@ -59,6 +59,21 @@ impl Shell {
         Ok(0)
     }
 
+    /// Notes that a descriptor was closed which may be an end of a coprocess.
+    pub fn note_closed(&mut self, fd: abi::Fd) {
+        let mut closed = Vec::new();
+        for coproc in &mut self.coprocs {
+            for (at, end) in coproc.ends.iter_mut().enumerate().filter(|(_, end)| **end == fd) {
+                *end = -1;
+                closed.push((coproc.name.clone(), at));
+            }
+        }
+        for (name, at) in closed {
+            // A script that made its array something else keeps it.
+            let _ = self.assign_index(&name, at as i64, b"-1".to_vec(), false);
+        }
+    }
+
     /// Notes that a child ended which may be a coprocess.
     pub fn note_coproc(&mut self, pid: abi::Pid) {
         for coproc in self.coprocs.iter_mut().filter(|coproc| coproc.pid == pid) {
@@ -70,7 +85,7 @@ impl Shell {
     pub fn forget_coprocs(&mut self) {
         while let Some(at) = self.coprocs.iter().position(|coproc| coproc.ended) {
             let coproc = self.coprocs.remove(at);
-            for fd in coproc.ends {
+            for fd in coproc.ends.into_iter().filter(|fd| *fd >= 0) {
                 let _ = abi::close(fd);
             }
             self.vars.remove(&coproc.name);

@@ -8,12 +8,13 @@ use std::rc::Rc;
 impl Shell {
     pub(super) fn define_function(&mut self, function: &Rc<Function>) -> Exec {
         if self.function_attrs.get(function.name.as_ref()).is_some_and(|attrs| attrs.has(Attrs::READONLY)) {
-            self.complain_parts(&[&function.name, b": readonly function"]);
+            self.complain_at(function.end, &[&function.name, &b": readonly function"[..]].concat());
             self.status = 1;
             return Ok(1);
         }
         if !self.may_be_function(&function.name) {
-            self.complain_parts(&[b"`", &function.name, b"': not a valid identifier"]);
+            let message = [&b"`"[..], &function.name, b"': not a valid identifier"].concat();
+            self.complain_at(function.end, &message);
             self.status = 1;
             return if self.options.posix { Err(Flow::Exit(2)) } else { Ok(1) };
         }
@@ -35,38 +36,18 @@ impl Shell {
 
     /// Calls a function with arguments, its name not among them.
     pub fn call_function(&mut self, function: &Rc<Function>, args: Vec<Vec<u8>>) -> Exec {
-        if let Some(limit) = self.function_limit()
-            && self.frames.len() >= limit
-        {
-            let message = format!(": maximum function nesting level exceeded ({limit})");
-            self.complain_parts(&[&function.name, message.as_bytes()]);
-            return Err(Flow::Discard(1));
-        }
+        self.check_function_limit(function)?;
         if std::mem::take(&mut self.pending_level) {
             self.subshell_level += 1;
         }
         let params = std::mem::replace(&mut self.params, args);
         let loops = std::mem::take(&mut self.loops);
         let call_line = self.line;
-        self.frames.push(Frame {
-            function: Some(function.name.clone()),
-            source: self.source.clone(),
-            call_line,
-        });
-        self.vars.push_scope();
+        self.enter_function(function, call_line);
         let getopts = (self.getopts_at, self.getopts_index);
         let result = self.run_function_body(function);
         let result = self.say_goodbye_inside(result);
-        if self.vars.is_local(b"OPTIND") {
-            // The caller's `getopts` goes on where it was, inside a word too.
-            (self.getopts_at, self.getopts_index) = getopts;
-        }
-        if let Some(scope) = self.vars.pop_scope()
-            && let Some(options) = scope.saved_options
-        {
-            self.options = options;
-        }
-        self.frames.pop();
+        self.leave_function(getopts);
         self.loops = loops;
         self.params = params;
         self.line = call_line;
@@ -77,6 +58,28 @@ impl Shell {
             }
             other => other,
         }
+    }
+
+    /// Apart from the call itself, as is leaving: calls nest, and what they keep on the stack counts.
+    #[inline(never)]
+    fn enter_function(&mut self, function: &Function, call_line: u32) {
+        let source = self.source.clone();
+        self.frames.push(Frame { function: Some(function.name.clone()), source, call_line });
+        self.vars.push_scope();
+    }
+
+    #[inline(never)]
+    fn leave_function(&mut self, getopts: (usize, i64)) {
+        if self.vars.is_local(b"OPTIND") {
+            // The caller's `getopts` goes on where it was, inside a word too.
+            (self.getopts_at, self.getopts_index) = getopts;
+        }
+        if let Some(scope) = self.vars.pop_scope()
+            && let Some(options) = scope.saved_options
+        {
+            self.options = options;
+        }
+        self.frames.pop();
     }
 
     /// The EXIT trap of a shell that leaves from inside a function still sees the function, its locals and where it was
@@ -96,14 +99,27 @@ impl Shell {
             || self.function_attrs.get(function.name.as_ref()).is_some_and(|attrs| attrs.has(Attrs::TRACE));
         let hidden = self.traps.hide_from_function(self.options.errtrace, traced);
         if self.traps.on_step {
+            self.line = body.line;
             self.run_trap(crate::traps::DEBUG)?;
         }
         let result = self.run_compound(&body);
         if self.traps.get(crate::traps::RETURN).is_some() && !matches!(result, Err(Flow::Exit(_))) {
+            self.line = body.line;
             self.run_trap(crate::traps::RETURN)?;
         }
         self.traps.show_again(hidden);
         result
+    }
+
+    /// `FUNCNEST`
+    #[inline(never)]
+    fn check_function_limit(&self, function: &Function) -> Exec<()> {
+        let Some(limit) = self.function_limit().filter(|limit| self.frames.len() >= *limit) else {
+            return Ok(());
+        };
+        let message = format!(": maximum function nesting level exceeded ({limit})");
+        self.complain_parts(&[&function.name, message.as_bytes()]);
+        Err(Flow::Discard(1))
     }
 
     fn function_limit(&self) -> Option<usize> {
@@ -118,6 +134,8 @@ impl Shell {
         let call_line = self.line;
         let params_set = std::mem::take(&mut self.params_set);
         self.frames.push(Frame { function: None, source: path.into(), call_line });
+        // A file does not inherit the trap on steps, unless asked to.
+        let hidden = if self.options.functrace { Vec::new() } else { self.traps.hide_steps() };
         self.depth += 20;
         let result = if self.depth > super::MAX_DEPTH {
             self.complain(b"maximum source nesting level exceeded");
@@ -132,12 +150,13 @@ impl Shell {
         };
         self.depth -= 20;
         let result = self.say_goodbye_inside(result);
-        if !matches!(result, Err(Flow::Exit(_))) {
-            self.run_trap(crate::traps::RETURN)?;
-        }
         self.frames.pop();
         self.source = source;
         self.line = call_line;
+        self.traps.show_again(hidden);
+        if !matches!(result, Err(Flow::Exit(_))) {
+            self.run_trap(crate::traps::RETURN)?;
+        }
         // Parameters the file set itself stay.
         let kept = self.params_set && self.frames.iter().all(|frame| frame.function.is_none());
         if let (Some(params), false) = (params, kept) {

@@ -64,19 +64,26 @@ impl Shell {
                 }
                 Ok(status)
             }
-            stages => {
-                let trapped = self.traps.on_error;
-                let status = self.run_pipes(stages)?;
-                if self.traps.watching {
-                    self.run_pending_traps()?;
-                }
-                if self.keeps_command && self.in_trap == 0 {
-                    let text = stages.last().map(crate::unparse::command_text).unwrap_or_default();
-                    self.command_text = Some(std::rc::Rc::new(move || text.clone()));
-                }
-                if checked { self.finish_command(status, trapped) } else { Ok(status) }
-            }
+            stages => self.run_several(stages, checked),
         }
+    }
+
+    /// Commands with pipes between them, and what comes of it.
+    #[inline(never)]
+    fn run_several(&mut self, stages: &[Command], checked: bool) -> Exec {
+        let trapped = self.traps.on_error;
+        if trapped && let Some(line) = stages.last().and_then(Command::line) {
+            self.line = line;
+        }
+        let status = self.run_pipes(stages)?;
+        if self.traps.watching {
+            self.run_pending_traps()?;
+        }
+        if self.keeps_command && self.in_trap == 0 {
+            let text = stages.last().map(crate::unparse::command_text).unwrap_or_default();
+            self.command_text = Some(std::rc::Rc::new(move || text.clone()));
+        }
+        if checked { self.finish_command(status, trapped) } else { Ok(status) }
     }
 
     fn run_pipes(&mut self, stages: &[Command]) -> Exec {
@@ -89,9 +96,14 @@ impl Shell {
         let mut flow = None;
         let mut last_status = None;
         if let (Some(input), Some(last)) = (input, stages.last()) {
-            let saved = abi::dup(0, 100, true).ok();
-            let _ = abi::dup2(input, 0, false);
-            let _ = abi::close(input);
+            // Where the shell has no input, the pipe's end may be in its place already.
+            let saved = if input == 0 { None } else { abi::dup(0, 100, true).ok() };
+            if input == 0 {
+                let _ = abi::set_cloexec(0, false);
+            } else {
+                let _ = abi::dup2(input, 0, false);
+                let _ = abi::close(input);
+            }
             let result = self.unchecked(|shell| shell.run_command(last));
             match saved {
                 Some(saved) => {
@@ -133,6 +145,12 @@ impl Shell {
         let mut children = Vec::with_capacity(stages.len());
         let mut input: Option<abi::Fd> = None;
         for (at, stage) in stages.iter().enumerate() {
+            // The trap on steps runs here: a stage that is a program starts at once, without a shell of its own.
+            if let Command::Simple(simple) = stage
+                && self.traps.on_step
+            {
+                self.step(simple.line, || crate::unparse::simple_text(simple))?;
+            }
             let last = at + 1 == stages.len() && !open_end;
             let pipe = if last {
                 None

@@ -64,6 +64,7 @@ impl Shell {
         let Some(Arg::Word(first)) = simple.words.first() else { return false };
         let Some(name) = first.as_plain() else { return false };
         !name.is_empty()
+            && !self.restricted
             && !self.options.xtrace
             && !self.options.keyword
             && self.traps.get(crate::traps::EXIT).is_none()
@@ -320,7 +321,9 @@ impl Shell {
 
     fn report_missing(&mut self, name: &[u8], status: i32) -> i32 {
         match status {
-            127 if name.contains(&b'/') => self.complain_errno(name, Errno::NOENT),
+            127 if name.contains(&b'/') || self.vars.text(b"PATH").is_none_or(|path| path.is_empty()) => {
+                self.complain_errno(name, Errno::NOENT);
+            }
             127 => {
                 self.complain_parts(&[name, b": command not found"]);
                 if let Some(advice) = super::absent::advice(name) {

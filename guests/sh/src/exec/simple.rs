@@ -79,7 +79,19 @@ impl Shell {
         if let Some(builtin) = self.enabled_builtin(name) {
             return self.run_builtin(simple, builtin, args);
         }
+        if self.options.monitor && name.starts_with(b"%") {
+            return self.run_named_job(simple, args);
+        }
         self.run_program(simple, args)
+    }
+
+    /// A job by itself is brought to the front.
+    #[inline(never)]
+    fn run_named_job(&mut self, simple: &Simple, args: Vec<Vec<u8>>) -> Exec {
+        let args = [vec![b"fg".to_vec()], args].concat();
+        self.with_setup(simple, args, |shell, _, args| {
+            builtins::find(b"fg").map_or(Ok(127), |fg| builtins::run(shell, fg, &args, simple))
+        })
     }
 
     /// With `set -k`: whether assignments stand behind the command's name.
@@ -125,17 +137,12 @@ impl Shell {
         args: Vec<Vec<u8>>,
         run: impl FnOnce(&mut Shell, &mut Undo, Vec<Vec<u8>>) -> Exec,
     ) -> Exec {
-        let saved = if simple.redirects.is_empty() {
-            None
-        } else {
-            match self.redirect(&simple.redirects)? {
-                Ok(saved) => Some(saved),
-                Err(_) => {
-                    self.status = 1;
-                    let ends = self.options.posix && builtins::is_special(&args[0]);
-                    return if ends { Err(Flow::Exit(1)) } else { Ok(1) };
-                }
-            }
+        let saved = match simple.redirects.is_empty() {
+            true => None,
+            false => match self.redirect_command(simple, &args[0])? {
+                Some(saved) => Some(saved),
+                None => return Ok(1),
+            },
         };
         let last = args.last().cloned().unwrap_or_default();
         let mut undo = match self.assign_for_command(&simple.assignments, true) {
@@ -148,7 +155,11 @@ impl Shell {
             }
         };
         let keep = self.options.posix && builtins::is_special(&args[0]);
+        let declared = if undo.is_empty() { Vec::new() } else { declared_names(&args) };
         let result = run(self, &mut undo, args);
+        if !declared.is_empty() {
+            undo.retain(|(name, _)| !declared.contains(name));
+        }
         if !keep {
             self.undo_assignments(undo);
         }
@@ -160,6 +171,19 @@ impl Shell {
             self.status = status;
         }
         result
+    }
+
+    /// The redirections of a command of the shell's own; none when they failed.
+    #[inline(never)]
+    fn redirect_command(&mut self, simple: &Simple, name: &[u8]) -> Exec<Option<crate::redirect::Saved>> {
+        match self.redirect(&simple.redirects)? {
+            Ok(saved) => Ok(Some(saved)),
+            Err(_) => {
+                self.status = 1;
+                let ends = self.options.posix && builtins::is_special(name);
+                if ends { Err(Flow::Exit(1)) } else { Ok(None) }
+            }
+        }
     }
 
     fn run_builtin(&mut self, simple: &Simple, builtin: Builtin, args: Vec<Vec<u8>>) -> Exec {
@@ -185,10 +209,12 @@ impl Shell {
 
     /// In POSIX mode a special builtin that is used wrongly ends the shell.
     fn run_special(&mut self, simple: &Simple, builtin: Builtin, args: Vec<Vec<u8>>) -> Exec {
+        // What they run may end with that status too.
+        let runs_others = matches!(args[0].as_slice(), b"." | b"source" | b"eval");
         let result =
             self.with_setup(simple, args, |shell, _, args| builtins::run(shell, builtin, &args, simple));
         match result {
-            Ok(USAGE_ERROR) => Err(Flow::Exit(USAGE_ERROR)),
+            Ok(USAGE_ERROR) if !runs_others => Err(Flow::Exit(USAGE_ERROR)),
             other => other,
         }
     }
@@ -203,6 +229,9 @@ impl Shell {
                 });
             }
         };
+        if !command.args.is_empty() && self.refuses(b"exec", b"") {
+            return Ok(1);
+        }
         if command.args.is_empty() {
             return match self.redirect_for_good(&simple.redirects)? {
                 Ok(()) => {
@@ -255,6 +284,10 @@ impl Shell {
     }
 
     fn run_program(&mut self, simple: &Simple, args: Vec<Vec<u8>>) -> Exec {
+        if self.refuses_name(&args[0]) {
+            self.status = 127;
+            return Ok(127);
+        }
         if let Some(handler) = self.missing_handler(&args[0]) {
             let mut with_name = vec![b"command_not_found_handle".to_vec()];
             with_name.extend(args);
@@ -348,8 +381,12 @@ impl Shell {
             let old = self.vars.raw(&assignment.name).cloned();
             let readonly = old.as_ref().is_some_and(|var| var.attrs.has(Attrs::READONLY));
             if readonly {
-                // The command still runs, without it.
                 let _ = self.readonly_error(&assignment.name);
+                if self.options.posix {
+                    self.undo_assignments(undo);
+                    return Err(Flow::Discard(1));
+                }
+                // The command still runs, without it.
                 continue;
             }
             undo.push((assignment.name.to_vec(), old));
@@ -447,6 +484,22 @@ impl Shell {
         }
         Ok(text)
     }
+}
+
+/// The names that a command exports or makes read-only: what was assigned to them before the command stays.
+fn declared_names(args: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let options = || args[1..].iter().take_while(|arg| arg.starts_with(b"-"));
+    let declares = match args[0].as_slice() {
+        b"export" | b"readonly" => !options().any(|arg| arg.contains(&b'p') || arg.contains(&b'f')),
+        b"declare" | b"typeset" => {
+            options().any(|arg| arg.contains(&b'x')) && !options().any(|arg| arg.contains(&b'p'))
+        }
+        _ => false,
+    };
+    if !declares {
+        return Vec::new();
+    }
+    args[1..].iter().filter(|arg| crate::parser::is_assignment_name(arg)).cloned().collect()
 }
 
 /// A word that reads as an assignment, as one.

@@ -14,6 +14,7 @@ impl Shell {
         }
         let pattern = as_pattern(&field);
         let mut found = self.glob(&pattern);
+        self.leave_out_ignored(&mut found);
         if found.is_empty() {
             if self.shopt.get("failglob") {
                 self.complain_parts(&[b"no match: ", &field.text]);
@@ -24,16 +25,19 @@ impl Shell {
             }
             return Ok(());
         }
-        if let Some(ignored) = self.vars.text(b"GLOBIGNORE").filter(|text| !text.is_empty()).cloned() {
-            let style = self.glob_style();
-            let parts = |text: &[u8]| -> Vec<Pattern> {
-                text.split(|&byte| byte == b'/').map(|part| Pattern::new(part, style)).collect()
-            };
-            let patterns: Vec<_> = ignored.split(|&byte| byte == b':').map(parts).collect();
-            found.retain(|path| !patterns.iter().any(|pattern| matches_parts(pattern, path)));
-        }
         out.append(&mut found);
         Ok(())
+    }
+
+    /// Drops what `GLOBIGNORE` names.
+    fn leave_out_ignored(&self, found: &mut Vec<Vec<u8>>) {
+        let Some(ignored) = self.vars.text(b"GLOBIGNORE").filter(|text| !text.is_empty()) else { return };
+        let style = self.glob_style();
+        let parts = |text: &[u8]| -> Vec<Pattern> {
+            text.split(|&byte| byte == b'/').map(|part| Pattern::new(part, style)).collect()
+        };
+        let patterns: Vec<_> = split_patterns(ignored).into_iter().map(parts).collect();
+        found.retain(|path| !patterns.iter().any(|pattern| matches_parts(pattern, path)));
     }
 
     fn may_match(&self, field: &Field) -> bool {
@@ -64,13 +68,35 @@ impl Shell {
         };
         let mut components: Vec<&[u8]> = pattern.split(|&byte| byte == b'/').collect();
         // A second `**` finds nothing that the first does not.
+        let count = components.len();
         components.dedup_by(|next, last| walk.stars && *next == b"**" && *last == b"**");
         let mut out = Vec::new();
-        walk.step(Vec::new(), &components, false, &mut out);
+        walk.step(Vec::new(), &components, components.len() < count, &mut out);
         out.sort_unstable();
-        out.dedup();
         out
     }
+}
+
+/// Patterns between colons, except for those in `[:alpha:]`.
+fn split_patterns(text: &[u8]) -> Vec<&[u8]> {
+    let (mut patterns, mut start, mut at) = (Vec::new(), 0, 0);
+    while at < text.len() {
+        match text[at] {
+            b'\\' => at += 1,
+            b'[' if text[at + 1..].first() == Some(&b':') => {
+                let close = crate::pattern::find(&text[at + 2..], b":]");
+                at += close.map_or(0, |offset| offset + 3);
+            }
+            b':' => {
+                patterns.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    patterns.push(&text[start..]);
+    patterns
 }
 
 /// Whether the parts of a path match one by one: a star does not reach over a slash.
@@ -117,14 +143,15 @@ impl Walk {
             return self.descend(path, rest, found, true, out);
         }
         let pattern = Pattern::new(first, self.style);
-        let dotted = first.starts_with(b".") || first.starts_with(b"\\.");
-        let dots = self.dots || dotted;
         let mut names = list_directory(&base);
-        if dotted && !self.skip_dots {
+        if !self.skip_dots {
             names.extend([b".".to_vec(), b"..".to_vec()]);
         }
         for name in names {
-            if (!dots && name.starts_with(b".")) || !pattern.matches(&name) {
+            // What begins with a dot is found by one that is written, unless all is wanted.
+            let needs_dot = !self.dots && name.starts_with(b".") || matches!(name.as_slice(), b"." | b"..");
+            let matches = if needs_dot { pattern.matches_dotted(&name) } else { pattern.matches(&name) };
+            if !matches {
                 continue;
             }
             let mut path = base.clone();
@@ -166,6 +193,10 @@ impl Walk {
             let directory = plain.is_ok_and(|stat| stat.is_dir());
             if rest.is_empty() {
                 out.push(path.clone());
+            }
+            // A link to a directory is one, but what is below it is not looked at.
+            if !directory && rest == [b"".as_slice()] && is_directory(&path) {
+                out.push([path.as_slice(), b"/"].concat());
             }
             if directory {
                 let below = [path.as_slice(), b"/"].concat();

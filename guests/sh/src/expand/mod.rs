@@ -196,9 +196,16 @@ impl Shell {
             b"" => Some(variable(b"HOME").unwrap_or_else(|| b"/home/user".to_vec())),
             b"+" => variable(b"PWD"),
             b"-" => variable(b"OLDPWD"),
-            _ if user.iter().all(u8::is_ascii_digit) => {
-                let at: Option<usize> = std::str::from_utf8(user).ok().and_then(|text| text.parse().ok());
-                at.and_then(|at| self.directories().get(at).cloned())
+            [b'0'..=b'9', ..] | [b'+' | b'-', b'0'..=b'9', ..] => {
+                let digits = std::str::from_utf8(user).unwrap_or_default();
+                let (below, digits) = match digits.strip_prefix('-') {
+                    Some(digits) => (true, digits),
+                    None => (false, digits.strip_prefix('+').unwrap_or(digits)),
+                };
+                let all = self.directories();
+                let at: Option<usize> = digits.parse().ok();
+                let at = if below { at.and_then(|at| all.len().checked_sub(at + 1)) } else { at };
+                at.and_then(|at| all.get(at).cloned())
             }
             b"root" => Some(b"/root".to_vec()),
             _ if variable(b"USER").as_deref() == Some(user) => variable(b"HOME"),

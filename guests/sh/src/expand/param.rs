@@ -45,7 +45,7 @@ impl Shell {
         }
         if let ParamOp::Bad(text) = &param.op {
             self.complain_parts(&[text, b": bad substitution"]);
-            return Err(Flow::Discard(1));
+            return Err(if self.options.posix { self.fatal() } else { Flow::Discard(1) });
         }
         if let ParamOp::Alternative { kind, colon, word } = &param.op {
             return self.expand_alternative(param, *kind, *colon, word, quoted, sink);
@@ -166,6 +166,10 @@ impl Shell {
     /// `$-`
     pub fn flags(&self) -> Vec<u8> {
         let mut flags = self.options.letters();
+        if self.restricted {
+            let at = flags.iter().position(|letter| b"tuvxBCEHPT".contains(letter)).unwrap_or(flags.len());
+            flags.insert(at, b'r');
+        }
         if self.interactive {
             let at =
                 flags.iter().position(|letter| b"kmnprtuvxBCEHPT".contains(letter)).unwrap_or(flags.len());
@@ -291,6 +295,9 @@ impl Shell {
             }
             Base::Many(list, star) => self.join(&list, star),
         };
+        if target.is_empty() && matches!(param.name, ParamName::Special(_)) {
+            return Ok(Base::One(None));
+        }
         self.base_of_text(&target)
     }
 
@@ -378,7 +385,9 @@ impl Shell {
             match param.name {
                 _ if param.indirect => shown.insert(0, b'!'),
                 ParamName::Variable(_) => {}
-                _ => shown.insert(0, b'$'),
+                // `$9` is told from `${9}`.
+                _ if param.bare => shown.insert(0, b'$'),
+                _ => {}
             }
             self.complain_parts(&[&shown, b": unbound variable"]);
             return Err(self.fatal());
@@ -445,6 +454,13 @@ impl Shell {
             b'=' => {
                 let text = self.expand_string(word)?;
                 self.assign_default(param, &text)?;
+                // What its attributes made of the text.
+                let text = match (&param.name, &param.subscript, param.indirect) {
+                    (ParamName::Variable(name), None, false) => {
+                        self.text(name).map_or(text, |value| value.to_vec())
+                    }
+                    _ => text,
+                };
                 self.emit(&text, quoted, sink);
                 Ok(())
             }
@@ -494,6 +510,14 @@ impl Shell {
     fn expand_split_operand(&mut self, word: &Word, sink: &mut Sink) -> Exec<()> {
         for piece in &word.pieces {
             match piece {
+                // Where nothing separates, an assignment joins the parameters by blanks all the same.
+                crate::ast::Piece::Param(param)
+                    if sink.is_value()
+                        && matches!((&param.name, &param.op), (ParamName::Special(b'*'), ParamOp::None))
+                        && self.separator().is_empty() =>
+                {
+                    sink.quoted(&self.params.join(&b' '));
+                }
                 crate::ast::Piece::Text(text) => self.emit(text, false, sink),
                 other => self.expand_pieces(std::slice::from_ref(other), false, sink)?,
             }
@@ -606,6 +630,7 @@ impl Shell {
             return Ok(base);
         }
         let named = [self.param_text(&param.name).as_slice(), b": "].concat();
+        let length_text = length.map(|length| crate::unparse::word_text(&length.word)).unwrap_or_default();
         let offset = self.arith(offset).map_err(|error| self.arith_discard(&named, error))?;
         let length = match length {
             Some(length) => Some(self.arith(length).map_err(|error| self.arith_discard(&named, error))?),
@@ -616,7 +641,7 @@ impl Shell {
             Base::One(Some(text)) => {
                 let utf8 = self.utf8();
                 let count = char_count(&text, utf8) as i64;
-                let Some((from, to)) = self.slice_bounds(offset, length, count)? else {
+                let Some((from, to)) = self.slice_bounds(offset, length, count, &length_text)? else {
                     return Ok(Base::One(Some(Vec::new())));
                 };
                 Ok(Base::One(Some(chars(&text, from as usize, to as usize, utf8))))
@@ -624,7 +649,7 @@ impl Shell {
             Base::Many(mut list, star) => {
                 let positional = matches!(param.name, ParamName::Special(_));
                 if let (false, ParamName::Variable(name)) = (positional, &param.name)
-                    && let Some(list) = self.sparse_slice(name, offset, length)?
+                    && let Some(list) = self.sparse_slice(name, offset, length, &length_text)?
                 {
                     return Ok(Base::Many(list, star));
                 }
@@ -643,12 +668,11 @@ impl Shell {
                     }
                 }
                 if length.is_some_and(|length| length < 0) {
-                    let shown = length.unwrap_or(0).to_string();
-                    self.complain_parts(&[shown.as_bytes(), b": substring expression < 0"]);
+                    self.complain_parts(&[&length_text, b": substring expression < 0"]);
                     return Err(Flow::Discard(1));
                 }
                 let count = list.len() as i64;
-                let Some((from, to)) = self.slice_bounds(offset, length, count)? else {
+                let Some((from, to)) = self.slice_bounds(offset, length, count, &length_text)? else {
                     return Ok(Base::Many(Vec::new(), star));
                 };
                 Ok(Base::Many(list[from as usize..to as usize].to_vec(), star))
@@ -657,7 +681,13 @@ impl Shell {
     }
 
     /// A slice of an array counts indices at its start, elements at its end.
-    fn sparse_slice(&self, name: &[u8], offset: i64, length: Option<i64>) -> Exec<Option<Vec<Vec<u8>>>> {
+    fn sparse_slice(
+        &self,
+        name: &[u8],
+        offset: i64,
+        length: Option<i64>,
+        length_text: &[u8],
+    ) -> Exec<Option<Vec<Vec<u8>>>> {
         let Some(var) = self.var(name) else { return Ok(None) };
         let elements: Vec<(i64, &Vec<u8>)> = match &var.value {
             Value::Indexed(array) => array.iter().collect(),
@@ -673,7 +703,7 @@ impl Shell {
         if let Some(length) = length
             && length < 0
         {
-            self.complain_parts(&[length.to_string().as_bytes(), b": substring expression < 0"]);
+            self.complain_parts(&[length_text, b": substring expression < 0"]);
             return Err(Flow::Discard(1));
         }
         let most = length.map_or(usize::MAX, |length| usize::try_from(length).unwrap_or(usize::MAX));
@@ -681,7 +711,13 @@ impl Shell {
         Ok(Some(chosen.map(|(_, text)| text.clone()).collect()))
     }
 
-    fn slice_bounds(&self, offset: i64, length: Option<i64>, count: i64) -> Exec<Option<(i64, i64)>> {
+    fn slice_bounds(
+        &self,
+        offset: i64,
+        length: Option<i64>,
+        count: i64,
+        length_text: &[u8],
+    ) -> Exec<Option<(i64, i64)>> {
         let from = if offset < 0 { offset.saturating_add(count) } else { offset };
         if from < 0 || from > count {
             return Ok(None);
@@ -691,7 +727,7 @@ impl Shell {
             Some(length) if length < 0 => {
                 let to = count.saturating_add(length);
                 if to < from {
-                    self.complain_parts(&[length.to_string().as_bytes(), b": substring expression < 0"]);
+                    self.complain_parts(&[length_text, b": substring expression < 0"]);
                     return Err(Flow::Discard(1));
                 }
                 to
@@ -725,7 +761,13 @@ struct Replacement {
 
 impl Replacement {
     fn fill(&self, matched: &[u8]) -> Vec<u8> {
-        self.parts.iter().map(|part| part.as_deref().unwrap_or(matched)).collect::<Vec<_>>().concat()
+        let mut out = Vec::new();
+        self.fill_into(matched, &mut out);
+        out
+    }
+
+    fn fill_into(&self, matched: &[u8], out: &mut Vec<u8>) {
+        self.parts.iter().for_each(|part| out.extend_from_slice(part.as_deref().unwrap_or(matched)));
     }
 }
 
@@ -753,7 +795,7 @@ fn replace(pattern: &Pattern, text: Vec<u8>, anchor: Anchor, with: &Replacement)
     }
     match anchor {
         Anchor::First | Anchor::All => {
-            pattern.replace(&text, anchor == Anchor::All, &|matched| with.fill(matched))
+            pattern.replace(&text, anchor == Anchor::All, &|matched, out| with.fill_into(matched, out))
         }
         Anchor::Start => match pattern.prefix(&text, true) {
             Some(end) => [with.fill(&text[..end]), text[end..].to_vec()].concat(),

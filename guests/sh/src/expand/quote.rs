@@ -106,6 +106,9 @@ pub fn if_needed(text: &[u8]) -> Vec<u8> {
     if text.iter().any(|&byte| byte < 0x20 || byte == 0x7f) || std::str::from_utf8(text).is_err() {
         return ansi(text);
     }
+    if text == b"'" {
+        return b"\\'".to_vec();
+    }
     if has_special(text) { single(text) } else { text.to_vec() }
 }
 

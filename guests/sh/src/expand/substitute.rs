@@ -24,7 +24,10 @@ impl Shell {
 
     /// `$(<file)`
     fn substitute_file(&mut self, word: &crate::ast::Word) -> Exec<Vec<u8>> {
-        let path = self.expand_string(word)?;
+        let Some(path) = self.target(word)? else {
+            self.finish_substitution(1);
+            return if self.options.errexit { Err(Flow::Exit(1)) } else { Ok(Vec::new()) };
+        };
         let flags = abi::open_flags::RDONLY | abi::open_flags::CLOEXEC;
         let status = match abi::open(abi::Dir::CWD, &path, flags, 0) {
             Ok(fd) => {

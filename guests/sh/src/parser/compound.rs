@@ -175,17 +175,19 @@ impl Parser {
         self.at += 2;
         let line = self.line;
         let mut parts = Vec::new();
-        for stop in [b";", b";", b")"] {
+        let start = self.at;
+        for stop in [b";)", b";)", b";)"] {
             let word = self.arith_word(stop)?;
             let blank = word.as_plain().is_some_and(|text| text.iter().all(u8::is_ascii_whitespace));
             parts.push((!blank).then(|| Arith::new(word)));
             if self.peek().is_none() {
                 return Err(SyntaxError::Unclosed { line, what: ")" });
             }
-            if self.peek() != Some(stop[0]) {
-                return Err(self.unexpected());
+            match (self.peek(), parts.len()) {
+                (Some(b';'), 1 | 2) | (Some(b')'), 3) => self.at += 1,
+                (Some(b';'), _) => return Err(self.wrong_arith_for(line, start, "`;' unexpected")),
+                _ => return Err(self.wrong_arith_for(line, start, "arithmetic expression required")),
             }
-            self.at += 1;
         }
         if !self.eat(b")") {
             return Err(self.unexpected());
@@ -194,6 +196,13 @@ impl Parser {
         let mut parts = parts.into_iter();
         let mut part = || parts.next().flatten();
         Ok(CompoundKind::ArithFor { first: part(), condition: part(), step: part(), body })
+    }
+
+    /// What is wrong with `for (( … ))`, of whose inside all is shown.
+    fn wrong_arith_for(&mut self, line: u32, start: usize, message: &'static str) -> SyntaxError {
+        let rest = &self.src[start..];
+        let end = crate::pattern::find(rest, b"))").unwrap_or(rest.len());
+        SyntaxError::ArithFor { line, message, text: rest[..end].to_vec() }
     }
 
     fn case_command(&mut self) -> Parsed<CompoundKind> {
@@ -290,7 +299,10 @@ impl Parser {
             return Err(self.unexpected());
         }
         match self.command()? {
-            Command::Compound(body) => Ok(Command::Function(Rc::new(Function { name: name.into(), body }))),
+            Command::Compound(body) => {
+                let function = Function { name: name.into(), body, end: self.line };
+                Ok(Command::Function(Rc::new(function)))
+            }
             _ => Err(self.unexpected()),
         }
     }

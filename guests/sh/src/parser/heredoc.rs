@@ -2,10 +2,16 @@
 
 use super::*;
 
+/// As many as bash takes on a line.
+const MAX_PENDING: usize = 16;
+
 impl Parser {
     /// After `<<` or `<<-`: the delimiter. The body comes with the end of the line.
     pub(super) fn here_document(&mut self, strip_tabs: bool) -> Parsed<RedirectAction> {
         self.blanks();
+        if self.pending.len() == MAX_PENDING {
+            return Err(self.other("maximum here-document count exceeded"));
+        }
         let start = self.at;
         let Some(word) = self.word()? else { return Err(self.unexpected()) };
         let raw = &self.src[start..self.at];
@@ -41,36 +47,76 @@ impl Parser {
 
     /// The lines up to the delimiter, which the end of the script stands in for.
     fn here_body(&mut self, document: &HereDocument) -> Vec<u8> {
+        let start = self.line.saturating_sub(1).max(document.line);
         let mut body = Vec::new();
-        let mut continued = false;
         while self.peek().is_some() {
-            let rest = &self.src[self.at..];
-            let end = rest.iter().position(|&byte| byte == b'\n').map_or(rest.len(), |at| at + 1);
-            let mut line = &rest[..end];
-            if document.strip_tabs && !continued {
-                let tabs = line.iter().take_while(|&&byte| byte == b'\t').count();
-                line = &line[tabs..];
-            }
-            let text = line.strip_suffix(b"\n").unwrap_or(line);
-            let done = !continued && text == document.delimiter;
-            let slashes = text.iter().rev().take_while(|&&byte| byte == b'\\').count();
-            continued = !document.quoted && slashes % 2 == 1;
-            if !done {
-                body.extend_from_slice(line);
-            }
-            self.at += end;
-            self.line += 1;
-            if done {
+            if self.substitution_ends_document(document) {
+                self.warn_of_end(document, start, self.line);
                 return body;
             }
+            // The delimiter may begin with a tab itself.
+            let rest = &self.src[self.at..];
+            let whole = rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
+            let unstripped = document.strip_tabs && rest[..whole] == document.delimiter;
+            let line = self.here_line(document);
+            if unstripped {
+                return body;
+            }
+            if line.strip_suffix(b"\n").unwrap_or(&line) == document.delimiter {
+                return body;
+            }
+            body.extend(line);
         }
-        let start = document.line;
-        let text = format!("warning: here-document at line {start} delimited by end-of-file (wanted `");
-        let last = self.line.saturating_sub(1).max(start);
-        self.warnings.push((last, [text.as_bytes(), &document.delimiter, b"')"].concat()));
+        self.warn_of_end(document, start, self.line.saturating_sub(1).max(start));
         if !body.is_empty() && !body.ends_with(b"\n") {
             body.push(b'\n');
         }
         body
+    }
+
+    /// A line of a body, with those that continue it unless the delimiter was quoted.
+    fn here_line(&mut self, document: &HereDocument) -> Vec<u8> {
+        let mut line = Vec::new();
+        loop {
+            self.peek();
+            let rest = &self.src[self.at..];
+            let end = rest.iter().position(|&byte| byte == b'\n').map_or(rest.len(), |at| at + 1);
+            let mut part = &rest[..end];
+            if document.strip_tabs && line.is_empty() {
+                let tabs = part.iter().take_while(|&&byte| byte == b'\t').count();
+                part = &part[tabs..];
+            }
+            self.at += end;
+            self.line += 1;
+            line.extend_from_slice(part);
+            let text = line.strip_suffix(b"\n").unwrap_or(&line);
+            let slashes = text.iter().rev().take_while(|&&byte| byte == b'\\').count();
+            let continued = !document.quoted && slashes % 2 == 1 && line.ends_with(b"\n");
+            if !continued || self.peek().is_none() {
+                return line;
+            }
+            line.truncate(line.len() - 2);
+        }
+    }
+
+    /// In `$(…)` the delimiter may be followed by the parenthesis, though bash does not like it.
+    fn substitution_ends_document(&mut self, document: &HereDocument) -> bool {
+        if !self.in_substitution {
+            return false;
+        }
+        let rest = &self.src[self.at..];
+        let end = rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
+        let tabs = rest[..end].iter().take_while(|&&byte| document.strip_tabs && byte == b'\t').count();
+        let Some(after) = rest[tabs..end].strip_prefix(document.delimiter.as_slice()) else { return false };
+        let ends = after.contains(&b')');
+        if ends {
+            self.at += tabs + document.delimiter.len();
+        }
+        ends
+    }
+
+    fn warn_of_end(&mut self, document: &HereDocument, start: u32, last: u32) {
+        let text = format!("warning: here-document at line {start} delimited by end-of-file (wanted `");
+        self.warnings.push((last, [text.as_bytes(), &document.delimiter, b"')"].concat()));
     }
 }

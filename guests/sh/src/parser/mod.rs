@@ -23,6 +23,10 @@ const MAX_DEPTH: usize = 400;
 pub struct Dialect {
     pub extglob: bool,
     pub braces: bool,
+    /// `set -o posix`.
+    pub posix: bool,
+    /// `shopt -s extquote`: `$'…'` is known in `"${x-…}"`.
+    pub extquote: bool,
     /// The aliases, when they are to be expanded.
     pub aliases: Option<Rc<HashMap<Vec<u8>, Vec<u8>>>>,
 }
@@ -40,6 +44,8 @@ pub enum SyntaxError {
     Condition { line: u32, message: String, inside: bool },
     /// A token where none may stand in `name=( … )`: bash gives up the line, not the script.
     InArray(Box<SyntaxError>),
+    /// `for (( … ))` with too many parts, or too few.
+    ArithFor { line: u32, message: &'static str, text: Vec<u8> },
     /// Anything else.
     Other { line: u32, message: String },
 }
@@ -57,6 +63,10 @@ impl SyntaxError {
             SyntaxError::Eof { line } => vec![(*line, b"syntax error: unexpected end of file".to_vec())],
             SyntaxError::Unclosed { line, what } => {
                 vec![(*line, format!("unexpected EOF while looking for matching `{what}'").into_bytes())]
+            }
+            SyntaxError::ArithFor { line, message, text } => {
+                let shown = [b"syntax error: `((", text.as_slice(), b"))'"].concat();
+                vec![(*line, format!("syntax error: {message}").into_bytes()), (*line, shown)]
             }
             SyntaxError::Condition { message, .. } if message.is_empty() => Vec::new(),
             SyntaxError::Condition { line, message, .. } | SyntaxError::Other { line, message } => {
@@ -89,6 +99,8 @@ pub struct Parser {
     pattern_parens: bool,
     /// Inside the body of a here-document.
     in_here: bool,
+    /// Inside `$(…)` or `<(…)`.
+    in_substitution: bool,
     /// The text speaks of `BASH_COMMAND`, so that it is worth keeping.
     pub mentions_command: bool,
     /// How much of the text `set -v` has shown.
@@ -117,6 +129,7 @@ impl Parser {
             alias_next: None,
             pattern_parens: false,
             in_here: false,
+            in_substitution: false,
             shown: 0,
             respelled: Vec::new(),
             given_up: None,
@@ -198,6 +211,10 @@ impl Parser {
                 }
                 _ => {}
             }
+            // An alias may stand for a comment.
+            if self.alias()? && matches!(self.peek(), None | Some(b'\n')) {
+                continue;
+            }
             items.push(self.and_or()?);
             self.blanks();
             match self.peek() {
@@ -228,7 +245,7 @@ impl Parser {
             items.push(self.and_or()?);
             self.blanks();
             match self.peek() {
-                Some(b'\n') => {}
+                Some(b'\n') => items.iter_mut().last().into_iter().for_each(|item| item.ends_line = true),
                 Some(b';') if !self.looking_at(b";;") && !self.looking_at(b";&") => self.at += 1,
                 _ if items.last().is_some_and(|item: &AndOr| item.background) => {}
                 _ => {
@@ -286,17 +303,18 @@ impl Parser {
         if background {
             self.at += 1;
         }
-        Ok(AndOr { first, rest, background })
+        Ok(AndOr { first, rest, background, ends_line: false })
     }
 
     fn pipeline(&mut self) -> Parsed<Pipeline> {
-        let (mut negated, mut timed) = (false, None);
+        let (mut negated, mut marked, mut timed) = (false, false, None);
         loop {
             self.blanks();
             match self.peek_keyword() {
                 b"!" => {
                     self.at += 1;
                     negated = !negated;
+                    marked = true;
                 }
                 b"time" if self.time_is_keyword() => {
                     self.at += 4;
@@ -316,7 +334,7 @@ impl Parser {
         }
         self.blanks();
         let nothing = matches!(self.peek(), None | Some(b'\n' | b';' | b'&' | b')' | b'|'));
-        if nothing && (timed.is_some() || (negated && !matches!(self.peek(), Some(b'|' | b'&')))) {
+        if nothing && (timed.is_some() || (marked && !matches!(self.peek(), Some(b'|' | b'&')))) {
             return Ok(Pipeline { negated, timed, stages: Vec::new() });
         }
         let mut stages = vec![self.command()?];

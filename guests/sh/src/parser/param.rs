@@ -30,7 +30,11 @@ impl Parser {
     fn is_bad_special(&mut self, name: &ParamName) -> bool {
         let (op, next) = (self.peek(), self.peek_at(1));
         match name {
-            ParamName::Special(b'#') if matches!(op, Some(b'+' | b'%' | b'=')) && next == Some(b'}') => true,
+            ParamName::Special(b'#')
+                if matches!(op, Some(b'+' | b'%' | b'=' | b':' | b'/')) && next == Some(b'}') =>
+            {
+                true
+            }
             ParamName::Special(b'#' | b'?' | b'-') => matches!(op, Some(b'^' | b',' | b'~')),
             _ => false,
         }
@@ -109,6 +113,9 @@ impl Parser {
             return Ok(Some(Param { name, subscript, indirect: false, bare: false, op: ParamOp::Length }));
         }
         if indirect && let Some(op) = self.names_or_keys(&subscript) {
+            if !matches!(name, ParamName::Variable(_)) {
+                return Ok(None);
+            }
             return Ok(Some(Param { name, subscript, indirect: false, bare: false, op }));
         }
         if self.is_bad_special(&name) {

@@ -25,7 +25,7 @@ fn is_declaration(word: &[u8]) -> bool {
 impl Parser {
     pub(super) fn simple_or_function(&mut self, line: u32) -> Parsed<Command> {
         let mut simple = Simple { line, ..Simple::default() };
-        let mut declaration = false;
+        let (mut declaration, mut verbatim) = (false, false);
         loop {
             // As bash counts, a command is on the line where its second word ends.
             if simple.words.len() + simple.assignments.len() <= 2 {
@@ -41,7 +41,11 @@ impl Parser {
             }
             if self.alias_next.is_some_and(|at| at <= self.at) {
                 self.alias_next = None;
-                if self.alias()? {
+                let mut expanded = false;
+                while self.alias()? {
+                    expanded = true;
+                }
+                if expanded {
                     continue;
                 }
             }
@@ -54,10 +58,15 @@ impl Parser {
                 }
                 continue;
             }
+            if verbatim && let Some(word) = self.array_as_word()? {
+                simple.words.push(Arg::Word(word));
+                continue;
+            }
             let Some(words) = self.words()? else { break };
             for word in words {
                 if simple.words.is_empty() {
                     declaration = word.as_plain().is_some_and(is_declaration);
+                    verbatim = matches!(word.as_plain(), Some(b"eval" | b"let"));
                 }
                 simple.words.push(Arg::Word(word));
             }
@@ -79,6 +88,20 @@ impl Parser {
             return Err(self.unexpected());
         }
         Ok(Command::Simple(simple))
+    }
+
+    /// `name=(…)` after `eval` and `let`: one word, whose text they read again.
+    fn array_as_word(&mut self) -> Parsed<Option<Word>> {
+        let rest = &self.src[self.at.min(self.src.len())..];
+        let end = rest.iter().position(|&byte| !(byte.is_ascii_alphanumeric() || byte == b'_')).unwrap_or(0);
+        let operator = rest[end..].strip_prefix(b"+").unwrap_or(&rest[end..]);
+        if !is_assignment_name(&rest[..end]) || !operator.starts_with(b"=(") {
+            return Ok(None);
+        }
+        let length = rest.len() - operator.len() + 2;
+        let head = rest[..length].to_vec();
+        self.at += length;
+        self.parenthesized_word(head).map(Some)
     }
 
     fn peek_after_blanks(&mut self) -> Option<u8> {
@@ -122,6 +145,12 @@ impl Parser {
             return Ok(false);
         }
         let Some(text) = aliases.get(&name) else { return Ok(false) };
+        // A digit that ends it is no descriptor for what follows.
+        let mut spaced = text.clone();
+        if text.last().is_some_and(u8::is_ascii_digit) && matches!(rest.get(end), Some(b'<' | b'>')) {
+            spaced.push(b' ');
+        }
+        let text = &spaced;
         self.src.splice(self.at..self.at + end, text.iter().copied());
         self.joined = 0;
         self.respelled.retain(|(_, to, _)| *to <= self.at);
@@ -132,7 +161,11 @@ impl Parser {
         let until = self.at + text.len();
         // An alias may start with its own name; at its very end the name is a new word.
         self.expanding.push((name, until.max(self.at + 1)));
-        if text.last().is_some_and(|byte| matches!(byte, b' ' | b'\t')) {
+        if aliases
+            .get(&self.expanding[self.expanding.len() - 1].0)
+            .and_then(|text| text.last())
+            .is_some_and(|byte| matches!(byte, b' ' | b'\t'))
+        {
             self.alias_next = Some(until);
         }
         self.blanks();
@@ -277,6 +310,10 @@ impl Parser {
         let rest = &self.src[self.at.min(self.src.len())..];
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let operator_at = |offset: usize| matches!(rest.get(offset), Some(b'<' | b'>'));
+        // `2>(…)` is a word with a process substitution in it.
+        if digits > 0 && operator_at(digits) && rest.get(digits + 1) == Some(&b'(') {
+            return Ok(None);
+        }
         let fd = if digits > 0 && operator_at(digits) {
             let number = std::str::from_utf8(&rest[..digits]).ok().and_then(|text| text.parse().ok());
             // A number too large for a descriptor is a word.

@@ -186,8 +186,11 @@ impl Parser {
                     let piece = self.process_substitution()?;
                     builder.push(piece);
                 }
+                // In `${…}` they are text like any other: the brace ends the pattern, whatever is open in it.
                 b'?' | b'*' | b'+' | b'@' | b'!'
-                    if stop != Stop::Regex && self.peek_at(1) == Some(b'(') && self.extended_patterns() =>
+                    if !matches!(stop, Stop::Regex | Stop::Brace | Stop::Slash)
+                        && self.peek_at(1) == Some(b'(')
+                        && self.extended_patterns() =>
                 {
                     self.extended_pattern(builder)?;
                 }
@@ -234,6 +237,19 @@ impl Parser {
         Ok(())
     }
 
+    /// A word that begins with `head`, which opened a parenthesis, up to the one that closes it.
+    pub(super) fn parenthesized_word(&mut self, head: Vec<u8>) -> Parsed<Word> {
+        let start = self.at - head.len();
+        let mut builder = Builder { text: head, ..Builder::default() };
+        self.unquoted(&mut builder, Stop::Paren)?;
+        if self.peek().is_none() {
+            return Err(self.unclosed(")"));
+        }
+        self.at += 1;
+        builder.text.push(b')');
+        Ok(self.with_raw(builder.finish(), start))
+    }
+
     /// A tilde counts at the start of a word, and in a value after `=` and `:`.
     fn tilde_may_start(&mut self, builder: &Builder, stop: Stop) -> bool {
         if builder.is_empty() {
@@ -242,7 +258,7 @@ impl Parser {
         match (builder.text.last(), stop) {
             (Some(b':'), Stop::Value) => true,
             // An argument that looks like an assignment has its tildes expanded like one.
-            (Some(b'=' | b':'), Stop::Meta) => {
+            (Some(b'=' | b':'), Stop::Meta) if !self.dialect.posix => {
                 let equals = builder.first_text().iter().position(|&byte| byte == b'=');
                 equals.is_some_and(|at| is_assignment_name(&builder.first_text()[..at]))
                     && (builder.text.last() == Some(&b':')
@@ -364,11 +380,13 @@ impl Parser {
                     let pieces = self.quoted_again()?;
                     builder.push(Piece::Double(pieces));
                 }
-                Some(b'$') if self.peek_at(1) == Some(b'\'') => {
+                Some(b'$') if self.peek_at(1) == Some(b'\'') && self.dialect.extquote => {
                     self.at += 1;
                     let text = self.ansi_c_quoted()?;
                     builder.push(Piece::Quoted(text));
                 }
+                // To POSIX a single quote is a character like any other there.
+                Some(b'\'') if self.dialect.posix => builder.text.extend(self.next()),
                 Some(b'\'') => self.quotes_kept(builder)?,
                 Some(b'\\') if self.peek_at(1) == Some(b'\'') => {
                     builder.text.extend_from_slice(b"\\'");
@@ -389,10 +407,8 @@ impl Parser {
                     builder.text.extend(self.next());
                     return Ok(());
                 }
-                Some(b'"') => {
-                    let pieces = self.double_quoted()?;
-                    builder.push(Piece::Double(pieces));
-                }
+                // It quotes nothing there, and does not stay.
+                Some(b'"') => self.at += 1,
                 Some(_) => self.quoted_step(builder, b"$`\"\\}")?,
                 None => return Err(SyntaxError::Unclosed { line: opened, what: "'" }),
             }
@@ -461,8 +477,11 @@ impl Parser {
         {
             return Ok(Piece::Arith(Box::new(Arith::new(word))));
         }
+        let start = self.at;
         self.at += 2;
-        Ok(Piece::Command(Rc::new(self.substituted_list()?)))
+        let substitution = self.substituted_list()?;
+        self.respell_substitution(start, b"$(", &substitution.list);
+        Ok(Piece::Command(Rc::new(substitution)))
     }
 
     /// The commands up to the closing parenthesis, and past it.
@@ -470,6 +489,7 @@ impl Parser {
         let patterns = std::mem::replace(&mut self.pattern_parens, false);
         let here = std::mem::replace(&mut self.in_here, false);
         let outer = std::mem::take(&mut self.pending);
+        let nested = std::mem::replace(&mut self.in_substitution, true);
         let list = self.list().map_err(|error| match error {
             SyntaxError::Condition { line, message, .. } => {
                 SyntaxError::Condition { line, message, inside: true }
@@ -478,6 +498,7 @@ impl Parser {
         })?;
         self.pattern_parens = patterns;
         self.in_here = here;
+        self.in_substitution = nested;
         self.blanks();
         match self.peek() {
             Some(b')') => self.at += 1,
@@ -485,16 +506,33 @@ impl Parser {
             _ => return Err(self.unexpected()),
         }
         let inner = std::mem::replace(&mut self.pending, outer);
+        if !inner.is_empty() {
+            let plural = if inner.len() == 1 { "" } else { "s" };
+            let text =
+                format!("warning: command substitution: {} unterminated here-document{plural}", inner.len());
+            self.warnings.push((self.line, text.into_bytes()));
+        }
         self.pending.extend(inner);
         let file = file_only(&list);
         Ok(Substitution { list, file, unread: None })
     }
 
+    /// As bash keeps it, a substitution is written as its commands are printed.
+    fn respell_substitution(&mut self, start: usize, open: &[u8], list: &List) {
+        self.respelled.retain(|(from, to, _)| *to <= start || *from >= self.at);
+        let text = crate::unparse::substitution_text(list);
+        // A subshell inside must not be taken for arithmetic.
+        let gap: &[u8] = if text.starts_with(b"(") { b" " } else { b"" };
+        self.respelled.push((start, self.at, [open, gap, &text, b")"].concat()));
+    }
+
     fn process_substitution(&mut self) -> Parsed<Piece> {
         self.enter()?;
+        let start = self.at;
         let reads = self.next() == Some(b'<');
         self.at += 1;
         let body = Rc::new(self.substituted_list()?.list);
+        self.respell_substitution(start, if reads { b"<(" } else { b">(" }, &body);
         self.depth -= 1;
         Ok(Piece::Process { reads, body })
     }
@@ -516,6 +554,8 @@ impl Parser {
                         self.at += 1;
                         text.push(b'"');
                     }
+                    // The line goes on, wherever between the quotes that is.
+                    Some(b'\n') => drop(self.next()),
                     _ => text.push(b'\\'),
                 },
                 Some(byte) => text.push(byte),
@@ -637,7 +677,7 @@ fn tilde_first(word: &mut Word) {
 
 /// The word of `$(<word)`.
 fn file_only(list: &List) -> Option<Word> {
-    let [AndOr { first, rest, background: false }] = list.items.as_slice() else { return None };
+    let [AndOr { first, rest, background: false, .. }] = list.items.as_slice() else { return None };
     let [Command::Simple(simple)] = first.stages.as_slice() else { return None };
     let plain = rest.is_empty() && !first.negated && simple.words.is_empty() && simple.assignments.is_empty();
     match simple.redirects.as_slice() {
@@ -675,6 +715,8 @@ pub fn ansi_c(raw: &[u8], quote: bool) -> (Vec<u8>, bool) {
             b'c' if quote => {
                 if let Some(&control) = raw.get(at) {
                     at += 1;
+                    // A backslash is written as two there too.
+                    at += usize::from(control == b'\\' && raw.get(at) == Some(&b'\\'));
                     out.push(if control == b'?' { 127 } else { control & 0x1f });
                 }
             }

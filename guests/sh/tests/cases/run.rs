@@ -31,6 +31,11 @@ pub fn run(shell: &Path, programs: &[Named<'_>], case: &Case) -> Result<Outcome,
     outcome
 }
 
+/// Makes a shell independent of who started the tests: `nohup`, a background job and a lock leave ignored signals and
+/// open descriptors behind, which a shell hands on.
+const UNTOUCHED: &str =
+    "exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-; exec /usr/bin/env --default-signal bash ../case.sh";
+
 /// Starts a case, in a process group of its own. It knows itself as `../case.sh` wherever it runs.
 fn start(shell: &Path, programs: &[Named<'_>], case: &Case, scratch: &Path) -> io::Result<Child> {
     let (work, bin): (PathBuf, PathBuf) = (scratch.join("work"), scratch.join("bin"));
@@ -40,9 +45,8 @@ fn start(shell: &Path, programs: &[Named<'_>], case: &Case, scratch: &Path) -> i
         std::os::unix::fs::symlink(program, bin.join(name))?;
     }
     fs::write(scratch.join("case.sh"), &case.script)?;
-    Command::new(bin.join("bash"))
-        .arg0("bash")
-        .arg("../case.sh")
+    Command::new("/bin/sh")
+        .args(["-c", UNTOUCHED])
         .current_dir(&work)
         .env_clear()
         .env("PATH", format!("{}:/usr/bin:/bin", bin.display()))

@@ -92,6 +92,20 @@ tests! {
         finish(pid);
     }
 
+    fn a_session_is_inherited_and_left() {
+        let session = abi::getsid(0).expect("getsid");
+        succeeded(child(|| {
+            assert_eq!(abi::getsid(0), Ok(session));
+            abi::setsid().expect("setsid");
+            let me = abi::getpid();
+            assert_eq!((abi::getsid(0), abi::getpgid(0), abi::getsid(me)), (Ok(me), Ok(me), Ok(me)));
+            assert_eq!(abi::setsid(), Err(Errno::PERM), "it leads one");
+            assert_eq!(abi::setpgid(0, 0), Err(Errno::PERM), "it leads one");
+            succeeded(child(|| assert_eq!(abi::getsid(0), Ok(me))));
+        }));
+        assert_eq!(abi::getsid(1 << 20), Err(Errno::SRCH));
+    }
+
     fn a_child_that_became_a_program_moves_only_itself() {
         let (program, argv) = (crate::programs::path(), b"usertests\0--sleep\0");
         let pid = abi::spawn(&Spawn { path: &program, argv, ..Spawn::default() }).expect("spawn");

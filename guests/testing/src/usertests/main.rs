@@ -18,6 +18,7 @@ mod groups;
 mod kit;
 mod limits;
 mod links;
+mod locks;
 mod pipes;
 mod poll;
 mod processes;
@@ -54,6 +55,7 @@ const FILES: &[(&str, &[Test])] = &[
     ("files", files::TESTS),
     ("directories", directories::TESTS),
     ("links", links::TESTS),
+    ("locks", locks::TESTS),
     ("times", times::TESTS),
     ("limits", limits::TESTS),
     ("dev", dev::TESTS),

@@ -34,6 +34,14 @@ impl Output {
         self.out.put(broken);
     }
 
+    /// A text as it is, however long its lines are.
+    pub fn raw(&mut self, text: &[u8]) {
+        self.out.put(text);
+        if let Some(end) = memchr::memrchr(b'\n', text) {
+            self.column = text.len() - end - 1;
+        }
+    }
+
     pub fn number(&mut self, number: &Number, base: u32) {
         let text = if base == 10 || number.is_zero() { number.to_decimal() } else { in_base(number, base) };
         self.text(text.as_bytes());

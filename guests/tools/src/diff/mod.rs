@@ -4,9 +4,13 @@
 //! text.rs     a file as lines, and when two lines are the same
 //! compare.rs  which lines differ
 //! show.rs     how that is printed
+//! sdiff.rs    two files side by side, merged by asking
+//! diff3.rs    what two files made of a third
 //! ```
 
 mod compare;
+pub mod diff3;
+pub mod sdiff;
 mod show;
 mod text;
 
@@ -24,11 +28,16 @@ use wardian_regex::{Regex, Syntax};
 
 const TOOL: Tool = Tool {
     name: "diff",
-    short: "abBcC:deEF:hHiI:lL:nNpPqrsS:tTuU:vwW:x:X:yZ0123456789",
+    short: "abBcC:dD:eEF:hHiI:lL:nNpPqrsS:tTuU:vwW:x:X:yZ0123456789",
     long: &[
         ("brief", 'q'),
         ("color[=", 'Ĉ'),
         ("context[=", 'Ċ'),
+        ("-presume-output-tty", 'Ť'),
+        ("horizon-lines=", 'H'),
+        ("ifdef=", 'D'),
+        ("palette=", 'Π'),
+        ("suppress-blank-empty", 'ß'),
         ("ed", 'e'),
         ("exclude=", 'x'),
         ("exclude-from=", 'X'),
@@ -79,6 +88,10 @@ Compare FILES line by line.
   -W, --width=NUM               output at most NUM (default 130) print columns
       --left-column             output only the left column of common lines
       --suppress-common-lines   do not output common lines
+  -D, --ifdef=NAME              output merged file with '#ifdef NAME' diffs
+      --suppress-blank-empty    suppress space or tab before empty output lines
+      --palette=PALETTE         the colors to use when --color is active
+      --horizon-lines=NUM       taken for compatibility: all lines are compared
   -t, --expand-tabs             expand tabs to spaces in output
   -T, --initial-tab             make tabs line up by prepending a tab
   -p, --show-c-function         show which C function each change is in
@@ -130,6 +143,7 @@ struct Differ {
     new_first: bool,
     text: bool,
     keeps_links: bool,
+    presumes_terminal: bool,
     excluded: Vec<Vec<u8>>,
     start: Vec<u8>,
     /// The options as given, for the headings of files in directories.
@@ -171,8 +185,12 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
         (_, Some(to)) => operands.into_iter().map(|operand| (operand, to.clone())).collect(),
         _ => match &operands[..] {
             [] => return Err(TOOL.wrong("missing operand after 'diff'")),
-            [only] => return Err(TOOL.wrong(format_args!("missing operand after {}", quote::word(only)))),
-            [_, _, extra, ..] => return Err(TOOL.wrong(format_args!("extra operand {}", quote::word(extra)))),
+            [only] => {
+                return Err(TOOL.wrong(format_args!("missing operand after {}", quote::plain_word(only))));
+            }
+            [_, _, extra, ..] => {
+                return Err(TOOL.wrong(format_args!("extra operand {}", quote::plain_word(extra))));
+            }
             [old, new] => vec![(old.clone(), new.clone())],
         },
     };
@@ -196,6 +214,7 @@ impl Differ {
             new_first: false,
             text: false,
             keeps_links: false,
+            presumes_terminal: false,
             excluded: Vec::new(),
             start: Vec::new(),
             words: words.iter().map(|word| format!(" {}", quote::if_needed(word))).collect(),
@@ -244,10 +263,10 @@ impl Differ {
             'Ĉ' => {
                 self.style.colors = match text.as_deref() {
                     Some(b"always") => true,
-                    None | Some(b"auto") => abi::isatty(1),
+                    None | Some(b"auto") => self.presumes_terminal || abi::isatty(1),
                     Some(b"never") => false,
                     Some(other) => {
-                        return Err(TOOL.wrong(format_args!("invalid color {}", quote::word(other))));
+                        return Err(TOOL.wrong(format_args!("invalid color {}", quote::plain_word(other))));
                     }
                 }
             }
@@ -261,6 +280,14 @@ impl Differ {
                     2
                 })?;
                 self.excluded.extend(list.split(|&byte| byte == b'\n').map(<[u8]>::to_vec));
+            }
+            'ß' => self.style.bare_empty_lines = true,
+            'Ť' => self.presumes_terminal = true,
+            'Π' => self.style.set_palette(&bytes),
+            'H' if text.is_some() => drop(number(0)?),
+            'D' => {
+                self.format = Format::Ifdef;
+                self.style.macro_name = bytes;
             }
             'y' => self.format = Format::SideBySide,
             'Z' => self.ignored.trailing_space = true,
@@ -348,17 +375,7 @@ impl Differ {
             (true, false) if new.stat.is_none() => self.directories(&old, &new, inside),
             (false, true) if old.stat.is_none() => self.directories(&old, &new, inside),
             (false, false) => self.files(&old, &new, inside),
-            _ => {
-                let line = format!(
-                    "File {} is a {} while file {} is a {}\n",
-                    quote::if_needed(old.path),
-                    kind(&old),
-                    quote::if_needed(new.path),
-                    kind(&new)
-                );
-                self.out.put(line);
-                1
-            }
+            _ => self.different_kinds(&old, &new),
         }
     }
 
@@ -411,10 +428,15 @@ impl Differ {
         if links == [true, true] {
             return self.links(old, new);
         }
+        if links != [false, false] && old.stat.is_some() && new.stat.is_some() {
+            return self.different_kinds(old, new);
+        }
         let same_file = matches!((&old.stat, &new.stat), (Some(a), Some(b)) if (a.dev, a.ino) == (b.dev, b.ino))
             && old.path != b"-";
         let (left, right) = match (content(old), content(new)) {
-            _ if same_file && self.format != Format::SideBySide => (Vec::new(), Vec::new()),
+            _ if same_file && !matches!(self.format, Format::SideBySide | Format::Ifdef) => {
+                (Vec::new(), Vec::new())
+            }
             (Ok(left), Ok(right)) => (left, right),
             (left, right) => {
                 self.out.flush();
@@ -426,7 +448,7 @@ impl Differ {
                 return 2;
             }
         };
-        let shows_same = self.format == Format::SideBySide && !self.brief;
+        let shows_same = matches!(self.format, Format::SideBySide | Format::Ifdef) && !self.brief;
         let differ = (left != right || shows_same) && self.contents(old, &left, new, &right, inside);
         if !differ && self.reports_same {
             let (old, new) = (quote::if_needed(old.path), quote::if_needed(new.path));
@@ -456,13 +478,14 @@ impl Differ {
             }
             return differ;
         }
-        if !differ && self.format != Format::SideBySide {
+        if !differ && !matches!(self.format, Format::SideBySide | Format::Ifdef) {
             return false;
         }
         if !matches!(self.format, Format::Unified(_) | Format::Context(_)) {
             hunks.retain(counts);
         }
         if inside {
+            let (old_name, new_name) = (name_in_heading(old.path), name_in_heading(new.path));
             let line = format!("diff{} {old_name} {new_name}\n", self.words);
             self.out.put(line);
         }
@@ -511,6 +534,13 @@ impl Differ {
         format!("{}\t{time}", name_in_heading(side.path))
     }
 
+    fn different_kinds(&mut self, old: &Side<'_>, new: &Side<'_>) -> i32 {
+        let (old_name, new_name) = (quote::if_needed(old.path), quote::if_needed(new.path));
+        let line = format!("File {old_name} is a {} while file {new_name} is a {}\n", kind(old), kind(new));
+        self.out.put(line);
+        1
+    }
+
     fn links(&mut self, old: &Side<'_>, new: &Side<'_>) -> i32 {
         let differ = files::link_target(old.path) != files::link_target(new.path);
         if differ {
@@ -523,7 +553,7 @@ impl Differ {
 
 /// A name with blanks or quotes in it is written as in C.
 fn name_in_heading(path: &[u8]) -> String {
-    let is_plain = path.iter().all(|byte| !byte.is_ascii_control() && !b"\"\\".contains(byte));
+    let is_plain = path.iter().all(|byte| !byte.is_ascii_control() && !b" \"\\".contains(byte));
     if is_plain { String::from_utf8_lossy(path).into_owned() } else { quote::in_c(path, true) }
 }
 
@@ -548,12 +578,12 @@ fn content(side: &Side<'_>) -> Result<Vec<u8>, Errno> {
 
 fn number(text: &[u8]) -> Result<usize, i32> {
     let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
-    number.ok_or_else(|| TOOL.wrong(format_args!("invalid context length {}", quote::word(text))))
+    number.ok_or_else(|| TOOL.wrong(format_args!("invalid context length {}", quote::plain_word(text))))
 }
 
 fn pattern(text: &[u8]) -> Result<Regex, i32> {
     Regex::new(text, &wardian_regex::Options::new(Syntax::Basic)).map_err(|error| {
-        complain("diff", format_args!("{error}: {}", quote::if_needed(text)));
+        complain("diff", format_args!("{}: {error}", String::from_utf8_lossy(text)));
         2
     })
 }

@@ -14,6 +14,8 @@ pub enum Format {
     SideBySide,
     Ed,
     Rcs,
+    /// Both files in one, for the C preprocessor to choose from.
+    Ifdef,
 }
 
 /// The two files, as their headings name them, and their lines.
@@ -35,6 +37,12 @@ pub struct Style {
     pub colors: bool,
     /// `-p`, `-F`: the last line before a hunk that matches one of these is shown with it.
     pub functions: Vec<Regex>,
+    /// Nothing stands before a line of context that is empty.
+    pub bare_empty_lines: bool,
+    /// `-D`: the name that chooses between old and new.
+    pub macro_name: Vec<u8>,
+    /// What `--palette` changed, by the names of its capabilities.
+    pub palette: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// What colours mean, as terminals know them.
@@ -50,14 +58,38 @@ enum Color {
 impl Style {
     /// A text in a colour.
     fn paint(&self, color: Color, text: &[u8]) -> Vec<u8> {
-        let code: &[u8] = match color {
-            Color::Heading => b"1",
-            Color::Old => b"31",
-            Color::New => b"32",
-            Color::Place => b"36",
+        let (name, code): (&[u8], &[u8]) = match color {
+            Color::Heading => (b"hd", b"1"),
+            Color::Old => (b"de", b"31"),
+            Color::New => (b"ad", b"32"),
+            Color::Place => (b"ln", b"36"),
             Color::None => return text.to_vec(),
         };
-        if self.colors { [b"\x1b[", code, b"m", text, b"\x1b[0m"].concat() } else { text.to_vec() }
+        if !self.colors {
+            return text.to_vec();
+        }
+        let chosen =
+            |name: &[u8]| self.palette.iter().find(|(known, _)| known == name).map(|(_, code)| &code[..]);
+        let reset = chosen(b"rs").unwrap_or(b"0");
+        [b"\x1b[", chosen(name).unwrap_or(code), b"m", text, b"\x1b[", reset, b"m"].concat()
+    }
+
+    /// Takes `--palette`: `rs=0:hd=1:ad=32:de=31:ln=36`.
+    pub fn set_palette(&mut self, text: &[u8]) {
+        for capability in text.split(|&byte| byte == b':').filter(|capability| !capability.is_empty()) {
+            let at = capability.iter().position(|&byte| byte == b'=').unwrap_or(capability.len());
+            let (name, code) = capability.split_at(at);
+            let code = code.strip_prefix(b"=").unwrap_or_default();
+            if ![b"rs", b"hd", b"ad", b"de", b"ln"].contains(&<&[u8; 2]>::try_from(name).unwrap_or(b"??"))
+                || !code.iter().all(|byte| byte.is_ascii_digit() || *byte == b';')
+            {
+                toolkit::complain("diff", "unparsable value for --palette");
+                self.palette.clear();
+                self.colors = false;
+                return;
+            }
+            self.palette.insert(0, (name.to_vec(), code.to_vec()));
+        }
     }
 
     /// A line behind its mark; says so where it lacks its newline.
@@ -69,6 +101,8 @@ impl Style {
             ([sign] | [sign, b' '], true) => vec![*sign, b'\t'],
             (mark, _) => mark.to_vec(),
         };
+        let is_context = mark.iter().all(|byte| matches!(byte, b' ' | b'\t'));
+        let mark = if self.bare_empty_lines && bare.is_empty() && is_context { Vec::new() } else { mark };
         let bare = if self.expands_tabs { super::text::expand(bare) } else { bare.to_vec() };
         out.put(self.paint(color, &[mark, bare].concat()));
         out.put(if line.ends_with(b"\n") { "\n" } else { "\n\\ No newline at end of file\n" });
@@ -98,7 +132,33 @@ impl Pair<'_> {
                 grouped(hunks, context).for_each(|group| self.context(group, context, out));
             }
             Format::SideBySide => self.side_by_side(hunks, sides, out),
+            Format::Ifdef => self.ifdef(hunks, out),
         }
+    }
+
+    /// `-D`: lines in common as they are, others between directives.
+    fn ifdef(&self, hunks: &[Hunk], out: &mut Out) {
+        let name = String::from_utf8_lossy(&self.style.macro_name).into_owned();
+        let put = |text: &Text, from: usize, to: usize, out: &mut Out| {
+            (from..to).for_each(|at| out.put(&text.lines[at]));
+        };
+        let mut at = 0;
+        for hunk in hunks {
+            put(self.new, at, hunk.new.0, out);
+            let (has_old, has_new) = (hunk.old.0 < hunk.old.1, hunk.new.0 < hunk.new.1);
+            if has_old {
+                out.put(format!("#ifndef {name}\n"));
+                put(self.old, hunk.old.0, hunk.old.1, out);
+            }
+            if has_new {
+                out.put(if has_old { format!("#else /* {name} */\n") } else { format!("#ifdef {name}\n") });
+                put(self.new, hunk.new.0, hunk.new.1, out);
+            }
+            let not = if has_new { "" } else { "! " };
+            out.put(format!("#endif /* {not}{name} */\n"));
+            at = hunk.new.1;
+        }
+        put(self.new, at, self.new.lines.len(), out);
     }
 
     fn headings(&self, marks: [&str; 2], out: &mut Out) {

@@ -42,6 +42,11 @@ pub fn main(arguments: Arguments) -> i32 {
     for start in &command.starts {
         walk_from(start, &command, &mut finder);
     }
+    if let Some(file) = &command.starts_from
+        && let Err(error) = walk_from_list(file, &command, &mut finder)
+    {
+        finder.fail(format_args!("cannot open {} for reading: {error}", quote::word(file)));
+    }
     finder.finish(&command.expression);
     finder.out.flush();
     finder.code
@@ -79,6 +84,22 @@ impl<'a> File<'a> {
         }
         Ok(self.stat())
     }
+}
+
+/// Walks from each name in a file, which NUL ends.
+fn walk_from_list(file: &[u8], command: &Command, finder: &mut Finder) -> Result<(), Errno> {
+    let mut names = toolkit::records::Records::open(file, 0)?;
+    let mut number = 0;
+    let mut name = Vec::new();
+    while names.next_into(&mut name)? {
+        number += 1;
+        match name.strip_suffix(b"\0").unwrap_or(&name) {
+            b"" => finder.fail(format_args!("{}:{number}: invalid zero-length file name", quote::word(file))),
+            name => walk_from(name, command, finder),
+        }
+        name.clear();
+    }
+    Ok(())
 }
 
 fn walk_from(start: &[u8], command: &Command, finder: &mut Finder) {

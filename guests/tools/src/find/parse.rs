@@ -12,6 +12,8 @@ use wardian_regex::{Fit, Options, Regex, Syntax, locale_is_utf8};
 
 pub struct Command {
     pub starts: Vec<Vec<u8>>,
+    /// The file that names the starts, each with NUL behind it.
+    pub starts_from: Option<Vec<u8>>,
     pub expression: Expression,
     pub follow_all: bool,
     pub follow_operands: bool,
@@ -151,6 +153,7 @@ impl Command {
     /// The error is what to say; an empty one when all was said.
     pub fn parse(words: Vec<Vec<u8>>) -> Parsed<Command> {
         let command = Command {
+            starts_from: None,
             starts: Vec::new(),
             expression: Expression::Test(Test::Constant(true)),
             follow_all: false,
@@ -183,6 +186,9 @@ impl Command {
             }
         }
         let (acts, mut command) = (parser.acts, parser.command);
+        if command.starts.is_empty() && command.starts_from.is_none() {
+            command.starts.push(b".".to_vec());
+        }
         if !acts {
             let print = Expression::Test(Test::Print { end: b'\n' });
             command.expression = Expression::And(Box::new(command.expression), Box::new(print));
@@ -222,9 +228,6 @@ impl Parser<'_> {
             }
             self.command.starts.push(word.clone());
             self.at += 1;
-        }
-        if self.command.starts.is_empty() {
-            self.command.starts.push(b".".to_vec());
         }
     }
 
@@ -307,6 +310,7 @@ impl Parser<'_> {
             | "-xdev"
             | "-follow"
             | "-regextype"
+            | "-files0-from"
             | "-daystart"
             | "-noleaf"
             | "-ignore_readdir_race"
@@ -350,6 +354,15 @@ impl Parser<'_> {
             }
             "-depth" | "-d" => self.command.depth_first = true,
             "-mount" | "-xdev" => self.command.one_system = true,
+            "-files0-from" => {
+                let file = self.argument(name)?;
+                if let Some(start) = self.command.starts.first() {
+                    let start = quote::word(start);
+                    let message = "file operands cannot be combined with -files0-from";
+                    return Err(format!("extra operand {start}\nfind: {message}"));
+                }
+                self.command.starts_from = Some(file);
+            }
             "-daystart" => self.command.from_midnight = true,
             "-follow" => (self.command.follow_all, self.command.follow_operands) = (true, true),
             "-regextype" => {
@@ -474,7 +487,7 @@ impl Parser<'_> {
             "xtype" => kinds(name, &text).map(Test::TargetKind),
             "size" => size(&text),
             "perm" => permissions(&text),
-            "samefile" => stat(&text).map(|stat| Test::SameFile(stat.dev, stat.ino)),
+            "samefile" => stat_or_link(&text).map(|stat| Test::SameFile(stat.dev, stat.ino)),
             "user" => owner(&Names::users(), &text, "user").map(Test::User),
             "group" => owner(&Names::groups(), &text, "group").map(Test::Group),
             "uid" => count(name, &text).map(Test::UserCount),
@@ -565,6 +578,11 @@ fn stat(path: &[u8]) -> Parsed<abi::Stat> {
     abi::stat(Dir::CWD, path, true).map_err(|error| {
         format!("{}: {error}", quote::word(files::path(path).as_os_str().as_encoded_bytes()))
     })
+}
+
+/// As [`stat`]; a link that leads nowhere is meant itself.
+fn stat_or_link(path: &[u8]) -> Parsed<abi::Stat> {
+    stat(path).or_else(|message| abi::stat(Dir::CWD, path, false).map_err(|_| message))
 }
 
 fn owner(names: &Names, text: &[u8], what: &str) -> Parsed<u32> {

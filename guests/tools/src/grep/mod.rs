@@ -11,20 +11,18 @@ mod options;
 mod print;
 
 use options::Options;
+use toolkit::Arguments;
 use toolkit::args::bytes_of;
-use toolkit::{Arguments, complain};
 
 pub fn main(arguments: Arguments) -> i32 {
     run(bytes_of(arguments), None)
 }
 
 pub fn egrep(arguments: Arguments) -> i32 {
-    complain("egrep", "warning: egrep is obsolescent; using grep -E");
     run(bytes_of(arguments), Some('E'))
 }
 
 pub fn fgrep(arguments: Arguments) -> i32 {
-    complain("fgrep", "warning: fgrep is obsolescent; using grep -F");
     run(bytes_of(arguments), Some('F'))
 }
 

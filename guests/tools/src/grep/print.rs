@@ -36,6 +36,13 @@ impl Colors {
             reverse: false,
             no_clearing: false,
         };
+        if let Some(old) = std::env::var("GREP_COLOR").ok().filter(|color| !color.is_empty()) {
+            toolkit::complain(
+                "grep",
+                format_args!("warning: GREP_COLOR='{old}' is deprecated; use GREP_COLORS='mt={old}'"),
+            );
+            colors.set("mt", &old);
+        }
         for capability in std::env::var("GREP_COLORS").unwrap_or_default().split(':') {
             let (name, value) = capability.split_once('=').unwrap_or((capability, ""));
             if !value.bytes().all(|byte| byte.is_ascii_digit() || byte == b';') {

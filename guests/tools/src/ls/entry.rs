@@ -55,6 +55,11 @@ impl Entry {
     }
 }
 
+/// How many columns a name takes on the screen.
+fn width(name: &[u8]) -> usize {
+    unicode_width::UnicodeWidthStr::width(&*String::from_utf8_lossy(name))
+}
+
 pub fn sort(entries: &mut [Entry], options: &Options) {
     if options.order == Order::Directory {
         return;
@@ -66,6 +71,7 @@ pub fn sort(entries: &mut [Entry], options: &Options) {
             Order::Size => right.size().cmp(&left.size()).then_with(by_name),
             Order::Time => right.time.cmp(&left.time).then_with(by_name),
             Order::Extension => extension(&left.name).cmp(extension(&right.name)).then_with(by_name),
+            Order::Width => width(&left.name).cmp(&width(&right.name)).then_with(by_name),
             Order::Version => toolkit::version::compare(&left.name, &right.name).then_with(by_name),
             Order::Name | Order::Directory => by_name(),
         };

@@ -121,6 +121,7 @@ pub enum Order {
     Time,
     Version,
     Extension,
+    Width,
     Directory,
 }
 
@@ -198,9 +199,7 @@ impl Options {
         let (mut follow, mut time_given, mut order) = (None, false, None);
         for (letter, argument) in parsed.options {
             let text = String::from_utf8_lossy(argument.as_deref().unwrap_or_default()).into_owned();
-            let invalid = |what: &str| {
-                tool.wrong(format_args!("invalid argument {} for '--{what}'", quote::word(text.as_bytes())))
-            };
+            let invalid = |what: &str| wrong_word(&tool, what, &text);
             match letter {
                 'L' => follow = Some(Who::All),
                 'H' => follow = Some(Who::Operands),
@@ -225,7 +224,7 @@ impl Options {
                     let scale = Scale::parse(text.as_bytes()).ok_or_else(|| {
                         tool.wrong(format_args!(
                             "invalid --block-size argument {}",
-                            quote::word(text.as_bytes())
+                            quote::plain_word(text.as_bytes())
                         ))
                     })?;
                     (options.block_scale, options.size_scale) = (scale, scale);
@@ -386,6 +385,36 @@ fn time_named(letter: char, text: &str) -> Option<Time> {
     }
 }
 
+/// Says that a word is none of those that an option takes.
+fn wrong_word(tool: &Tool, option: &str, word: &str) -> i32 {
+    let words: &[&str] = match option {
+        "color" | "classify" | "hyperlink" => &["always yes force", "never no none", "auto tty if-tty"],
+        "time" => &["atime access use", "ctime status", "birth creation"],
+        "format" => &["verbose long", "commas", "horizontal across", "vertical", "single-column"],
+        "quoting-style" => &[
+            "literal",
+            "shell",
+            "shell-always",
+            "shell-escape",
+            "shell-escape-always",
+            "c",
+            "c-maybe",
+            "escape",
+            "locale",
+            "clocale",
+        ],
+        "indicator-style" => &["none", "slash", "file-type", "classify"],
+        _ => {
+            let (word, option) =
+                (quote::word(word.as_bytes()), quote::word(format!("--{option}").as_bytes()));
+            return tool.wrong(format_args!("invalid argument {word} for {option}"));
+        }
+    };
+    tool.wrong_choice(&format!("--{option}"), word.as_bytes(), words);
+    // A word that is none is no wrong option to GNU's.
+    1
+}
+
 fn wrong_order(tool: &Tool, word: &str) -> i32 {
     let orders = ["none", "time", "size", "extension", "version", "width"];
     tool.wrong_choice("--sort", word.as_bytes(), &orders);
@@ -400,6 +429,7 @@ fn order_named(letter: char, text: &str) -> Option<Order> {
         ('U' | 'f', _) | (_, "none") => Some(Order::Directory),
         ('v', _) | (_, "version") => Some(Order::Version),
         ('X', _) | (_, "extension") => Some(Order::Extension),
+        (_, "width") => Some(Order::Width),
         (_, "name") => Some(Order::Name),
         _ => None,
     }

@@ -70,6 +70,8 @@ pub enum Action {
     BranchUnlessReplaced(usize),
     Delete,
     DeleteFirst,
+    /// A command whose output is printed; an empty one is what the pattern space holds, and its output replaces that.
+    Execute(Vec<u8>),
     FileName,
     Get,
     GetMore,

@@ -100,7 +100,10 @@ pub struct Options {
     pub in_place: Option<Vec<u8>>,
     pub follow_links: bool,
     pub unbuffered: bool,
+    /// GNU's extensions are off.
     pub posix: bool,
+    /// `N` and `n` do at the end of input as POSIX says.
+    pub correct: bool,
     pub sandbox: bool,
     /// What ends a line.
     pub line_end: u8,
@@ -123,6 +126,7 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
         follow_links: false,
         unbuffered: false,
         posix: false,
+        correct: std::env::var_os("POSIXLY_CORRECT").is_some(),
         sandbox: false,
         line_end: b'\n',
         line_length: 70,
@@ -146,6 +150,10 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
         error.code
     })?;
     options.quiet |= script.starts_quiet;
+    if options.in_place.is_some() && operands.is_empty() {
+        complain("sed", "no input files");
+        return Err(4);
+    }
     Ok(run::run(script, &options, operands::or_stdin(operands)))
 }
 
@@ -165,7 +173,7 @@ impl Options {
             }
             // What is no number is none, to GNU's too.
             'l' => self.line_length = operands::number(&argument).unwrap_or(0),
-            POSIX => self.posix = true,
+            POSIX => (self.posix, self.correct) = (true, true),
             SANDBOX => self.sandbox = true,
             FOLLOW => self.follow_links = true,
             DEBUG => {

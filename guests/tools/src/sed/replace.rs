@@ -12,6 +12,10 @@ pub struct Substitution {
     pub number: usize,
     pub all: bool,
     pub print: usize,
+    /// The result is a command, whose output takes its place.
+    pub executes: bool,
+    /// It is printed before it is executed.
+    pub prints_first: bool,
     /// The file that the result is written to.
     pub write: Option<usize>,
     /// Whether groups are wanted, and not only the match.

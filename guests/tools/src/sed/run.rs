@@ -6,9 +6,9 @@ use super::input::Reader;
 use super::output::Output;
 use super::replace::Substitution;
 use std::rc::Rc;
-use toolkit::{complain, files};
+use toolkit::{complain, files, program};
 use wardian_abi as abi;
-use wardian_abi::{Dir, Errno, Stat, open_flags};
+use wardian_abi::{Dir, Errno, FdMap, Spawn, Stat, open_flags};
 use wardian_regex::{Groups, Regex, char_len};
 
 /// The pattern space or the hold space.
@@ -48,6 +48,10 @@ pub fn run(script: Script, options: &Options, operands: Vec<Vec<u8>>) -> i32 {
         Err(Stop(code)) => return code,
     };
     let code = machine.run().unwrap_or_else(|Stop(code)| code);
+    if let Some(edited) = machine.edited.take() {
+        // What was not finished is of no use.
+        let _ = abi::unlink(Dir::CWD, &edited.temporary);
+    }
     machine.flush();
     if code == 0 { machine.code } else { code }
 }
@@ -123,6 +127,9 @@ impl<'a> Machine<'a> {
     fn run(&mut self) -> Result<i32, Stop> {
         let mut keeps_line = false;
         while keeps_line || self.read_line(false)? {
+            if !keeps_line && self.line == 1 {
+                self.read_before_first();
+            }
             keeps_line = false;
             match self.cycle()? {
                 Flow::Drop => {}
@@ -136,6 +143,42 @@ impl<'a> Machine<'a> {
             }
         }
         Ok(0)
+    }
+
+    /// `0r`: files that come before the first line.
+    fn read_before_first(&mut self) {
+        let script = self.script;
+        for command in &script.commands {
+            if let (Some(Address::Line(0)), None, Action::ReadFile(name)) =
+                (&command.first, &command.second, &command.action)
+            {
+                self.later.push(Later::File(name.clone()));
+            }
+        }
+        self.print_later();
+    }
+
+    /// Runs a command in the shell; what it printed.
+    fn execute(&mut self, command: &[u8]) -> Result<Vec<u8>, Stop> {
+        self.flush();
+        if let Some(edited) = &mut self.edited {
+            edited.output.flush();
+        }
+        output_of(command).map_err(|error| {
+            complain("sed", format_args!("error subprocess: {error}"));
+            Stop(4)
+        })
+    }
+
+    /// Makes the pattern space the output of the command it holds.
+    fn execute_pattern(&mut self) -> Result<(), Stop> {
+        let command = std::mem::take(&mut self.pattern.text);
+        let mut output = self.execute(&command)?;
+        if output.last() == Some(&self.options.line_end) {
+            output.pop();
+        }
+        self.pattern.text = output;
+        Ok(())
     }
 
     /// Writes what was held back.
@@ -312,7 +355,7 @@ impl<'a> Machine<'a> {
             }
             Action::Next => {
                 let is_last = self.is_last()?;
-                if !(is_last && self.options.posix) {
+                if !(is_last && self.options.correct) {
                     self.print_if_loud();
                 }
                 if is_last || !self.read_line(false)? {
@@ -321,7 +364,7 @@ impl<'a> Machine<'a> {
             }
             Action::NextMore => {
                 if self.is_last()? {
-                    return Ok(if self.options.posix { Flow::Drop } else { Flow::End });
+                    return Ok(if self.options.correct { Flow::Drop } else { Flow::End });
                 }
                 self.pattern.text.push(self.options.line_end);
                 self.read_line(true)?;
@@ -335,6 +378,13 @@ impl<'a> Machine<'a> {
                 return Ok(Flow::Quit(*code));
             }
             Action::Substitute(substitution) => self.substitute(substitution)?,
+            Action::Execute(command) if command.is_empty() => self.execute_pattern()?,
+            Action::Execute(command) => {
+                let output = self.execute(command)?;
+                if !output.is_empty() {
+                    self.out().text(&output);
+                }
+            }
             other => self.perform_plain(other),
         }
         Ok(Flow::Next)
@@ -457,19 +507,26 @@ impl<'a> Machine<'a> {
         }
         self.scratch = result;
         if has_replaced {
-            self.after_replacing(substitution);
+            self.after_replacing(substitution)?;
         }
         Ok(())
     }
 
-    fn after_replacing(&mut self, substitution: &Substitution) {
+    fn after_replacing(&mut self, substitution: &Substitution) -> Result<(), Stop> {
         self.replaced = true;
-        if substitution.print > 0 {
+        if substitution.prints_first && substitution.executes {
+            self.print_pattern();
+        }
+        if substitution.executes {
+            self.execute_pattern()?;
+        }
+        if substitution.print > 0 && !(substitution.prints_first && substitution.executes) {
             self.print_pattern();
         }
         if let Some(number) = substitution.write {
             self.write(number, self.pattern.text.len());
         }
+        Ok(())
     }
 
     /// `l`: the pattern space with everything visible.
@@ -555,7 +612,14 @@ impl<'a> Machine<'a> {
 
     /// Opens the next file that can be read; says whether there is one.
     fn open_next(&mut self) -> Result<bool, Stop> {
-        while let Some(name) = self.operands.next() {
+        while let Some(mut name) = self.operands.next() {
+            if self.options.follow_links && name != b"-" {
+                name = link_end(&name).map_err(|error| {
+                    let name = String::from_utf8_lossy(&name);
+                    complain("sed", format_args!("couldn't readlink {name}: {error}"));
+                    Stop(4)
+                })?;
+            }
             let by_line = |reader: Reader| if self.options.unbuffered { reader.by_line() } else { reader };
             let opened = match &name[..] {
                 b"-" if self.options.in_place.is_none() => Ok(Reader::new(0)),
@@ -575,6 +639,7 @@ impl<'a> Machine<'a> {
             }
             if self.options.separate {
                 self.line = 0;
+                self.hold = Space::default();
                 self.script.commands.iter().for_each(reset_range);
             }
             self.file = name;
@@ -613,7 +678,7 @@ impl<'a> Machine<'a> {
             self.code = 4;
             return Ok(false);
         };
-        let target = if self.options.follow_links { link_end(name) } else { name.to_vec() };
+        let target = name.to_vec();
         let directory = files::parent(&target);
         let mut number = abi::getpid() as u64;
         loop {
@@ -673,19 +738,42 @@ fn gave_up() -> Stop {
 }
 
 fn reset_range(command: &Command) {
-    let starts_at_zero = matches!(command.first, Some(Address::Line(0)));
+    let starts_at_zero = matches!(command.first, Some(Address::Line(0))) && command.second.is_some();
     command.range.set(if starts_at_zero { Range::Inside(None) } else { Range::Outside });
 }
 
 /// Where a chain of symbolic links ends.
-fn link_end(name: &[u8]) -> Vec<u8> {
+fn link_end(name: &[u8]) -> Result<Vec<u8>, Errno> {
     let mut name = name.to_vec();
     // As many links as the kernel would follow.
     for _ in 0..40 {
-        let Ok(target) = files::link_target(&name) else { break };
-        name = if target.starts_with(b"/") { target } else { files::join(&files::parent(&name), &target) };
+        if !abi::stat(Dir::CWD, &name, false)?.is_symlink() {
+            return Ok(name);
+        }
+        let target = files::link_target(&name)?;
+        let is_whole = target.starts_with(b"/") || !name.contains(&b'/');
+        name = if is_whole { target } else { files::join(&files::parent(&name), &target) };
     }
-    name
+    Err(Errno::LOOP)
+}
+
+/// Runs a command in the shell; what it printed.
+fn output_of(command: &[u8]) -> Result<Vec<u8>, Errno> {
+    let pipe = abi::pipe(true)?;
+    // As in C, a NUL ends it.
+    let command = command.split(|&byte| byte == 0).next().unwrap_or_default();
+    let words = [b"sh".to_vec(), b"-c".to_vec(), command.to_vec()];
+    let fds = [FdMap { to: 1, from: pipe.write }];
+    let request = Spawn { fds: &fds, ..Spawn::default() };
+    let started = program::spawn(&words, &abi::environ(), request);
+    let _ = abi::close(pipe.write);
+    let output = started.and_then(|child| {
+        let output = files::read_fd(pipe.read);
+        program::wait_for(child);
+        output
+    });
+    let _ = abi::close(pipe.read);
+    output
 }
 
 /// The name that the old text of a file is kept under: a `*` in the suffix is the file's own name.

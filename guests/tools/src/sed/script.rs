@@ -126,7 +126,7 @@ impl Parser<'_> {
             self.put_back(byte);
             return Err(self.wrong("missing command"));
         };
-        let starts_at_zero = matches!(first, Some(Address::Line(0)));
+        let starts_at_zero = matches!(first, Some(Address::Line(0))) && second.is_some();
         let index = self.script.commands.len();
         let range = Cell::new(if starts_at_zero { Range::Inside(None) } else { Range::Outside });
         self.script.commands.push(Command { first, second, negated, range, action: Action::Nothing });
@@ -174,9 +174,12 @@ impl Parser<'_> {
         if matches!(first, Address::Line(0))
             && (!matches!(second, Some(End::Pattern(_))) || self.options.posix)
         {
-            // GNU's has read on to the command by then.
-            self.next_nonblank();
-            return Err(self.wrong("invalid usage of line address 0"));
+            // GNU's has read on to the command by then. A file can be read before the first line.
+            let command = self.next_nonblank();
+            if command != Some(b'r') || second.is_some() || self.options.posix {
+                return Err(self.wrong("invalid usage of line address 0"));
+            }
+            self.put_back(command);
         }
         Ok((Some(first), second))
     }
@@ -318,7 +321,10 @@ impl Parser<'_> {
             bytes: !self.options.utf8,
             ..wardian_regex::Options::new(syntax)
         };
-        let pattern = if self.options.posix { pattern.to_vec() } else { with_characters(pattern) };
+        if has_recursive_escape(pattern) {
+            return Err(self.wrong(RECURSIVE));
+        }
+        let pattern = with_characters(pattern, self.options.posix);
         Regex::new(&pattern, &how).map(|regex| Some(Rc::new(regex))).map_err(|error| self.wrong(error))
     }
 
@@ -351,11 +357,7 @@ impl Parser<'_> {
             b'r' | b'R' | b'w' | b'W' => return self.file_command(letter),
             b's' => return self.substitute(),
             b'y' => self.translate()?,
-            b'e' => {
-                return Err(
-                    self.wrong("the `e' command is not supported: no program is started from a script")
-                );
-            }
+            b'e' => return self.execute(),
             b'v' => return self.version(),
             b'l' => Action::List(self.optional_number().map(|number| number as usize)),
             b'q' | b'Q' if self.script.commands[index].second.is_some() => {
@@ -376,7 +378,7 @@ impl Parser<'_> {
     fn optional_number(&mut self) -> Option<u64> {
         let next = self.next_nonblank();
         self.put_back(next);
-        matches!(next, Some(b'0'..=b'9')).then(|| self.number_here())
+        (matches!(next, Some(b'0'..=b'9')) && !self.options.posix).then(|| self.number_here())
     }
 
     /// Nothing but a separator may follow a command.
@@ -414,7 +416,7 @@ impl Parser<'_> {
         let next = self.next_nonblank();
         self.put_back(next);
         let mut label = Vec::new();
-        while let Some(byte) = self.peek().filter(|byte| !byte.is_ascii_whitespace() && *byte != b';') {
+        while let Some(byte) = self.peek().filter(|byte| !ends_label(*byte)) {
             label.push(byte);
             self.at += 1;
         }
@@ -429,9 +431,7 @@ impl Parser<'_> {
         let next = self.next_nonblank();
         self.put_back(next);
         let mut label = Vec::new();
-        while let Some(byte) =
-            self.peek().filter(|byte| !byte.is_ascii_whitespace() && !matches!(byte, b';' | b'}'))
-        {
+        while let Some(byte) = self.peek().filter(|byte| !ends_label(*byte)) {
             label.push(byte);
             self.at += 1;
         }
@@ -455,6 +455,10 @@ impl Parser<'_> {
                 let before = self.at;
                 match self.next_nonblank() {
                     None => return Ok(Vec::new()),
+                    Some(b'\n') if self.options.posix && self.starts.contains(&self.at) => {
+                        self.at = before;
+                        return Err(self.wrong("incomplete command"));
+                    }
                     Some(b'\n') => {}
                     // Blanks behind the backslash are part of the text.
                     Some(_) => self.at = before,
@@ -489,7 +493,7 @@ impl Parser<'_> {
 
     fn file_command(&mut self, letter: u8) -> Result<Action> {
         if self.options.sandbox {
-            return Err(self.wrong("e/r/w commands disabled in sandbox mode"));
+            return Err(self.disabled());
         }
         let name = self.file_name()?;
         Ok(match letter {
@@ -498,6 +502,23 @@ impl Parser<'_> {
             b'w' => Action::Write(number_of(&mut self.script.written, name)),
             _ => Action::WriteFirst(number_of(&mut self.script.written, name)),
         })
+    }
+
+    fn disabled(&self) -> Wrong {
+        self.wrong("e/r/w commands disabled in sandbox mode")
+    }
+
+    /// `e`: a command, or the pattern space as one.
+    fn execute(&mut self) -> Result<Action> {
+        if self.options.sandbox {
+            return Err(self.disabled());
+        }
+        let next = self.next_nonblank();
+        self.put_back(next);
+        match next {
+            None | Some(b'\n') => Ok(Action::Execute(Vec::new())),
+            Some(_) => self.text_of().map(Action::Execute),
+        }
     }
 
     fn version(&mut self) -> Result<Action> {
@@ -532,11 +553,16 @@ impl Parser<'_> {
             number: 0,
             all: false,
             print: 0,
+            executes: false,
+            prints_first: false,
             write: None,
             wants_groups: false,
             utf8: self.options.utf8,
         };
         let (ignore_case, multi_line) = self.flags(&mut substitution)?;
+        if has_recursive_escape(&replacement) {
+            return Err(self.wrong(RECURSIVE));
+        }
         substitution.number = substitution.number.max(1);
         let highest =
             substitution.pieces.iter().map(|piece| if let Piece::Group(n) = piece { *n } else { 0 }).max();
@@ -545,6 +571,7 @@ impl Parser<'_> {
         substitution.pattern = self.compile(&pattern, ignore_case, multi_line)?;
         if let Some(regex) = &substitution.pattern
             && highest > regex.groups()
+            && !self.options.posix
         {
             return Err(self.wrong(format_args!("invalid reference \\{highest} on `s' command's RHS")));
         }
@@ -572,14 +599,12 @@ impl Parser<'_> {
                 Some(b'p') if substitution.print > 0 => {
                     return Err(self.wrong("multiple `p' options to `s' command"));
                 }
-                Some(b'p') => substitution.print += 1,
-                Some(b'e') if !self.options.posix => {
-                    return Err(self
-                        .wrong("the `e' flag of `s' is not supported: no program is started from a script"));
+                Some(b'p') => {
+                    substitution.print += 1;
+                    substitution.prints_first = !substitution.executes;
                 }
-                Some(b'w') if self.options.sandbox => {
-                    return Err(self.wrong("e/r/w commands disabled in sandbox mode"));
-                }
+                Some(b'e' | b'w') if self.options.sandbox => return Err(self.disabled()),
+                Some(b'e') if !self.options.posix => substitution.executes = true,
                 Some(b'w') => {
                     let name = self.file_name()?;
                     substitution.write = Some(number_of(&mut self.script.written, name));
@@ -611,6 +636,9 @@ impl Parser<'_> {
         };
         let Some(from) = self.delimited(slash, false)? else { return Err(self.wrong(UNTERMINATED)) };
         let Some(to) = self.delimited(slash, false)? else { return Err(self.wrong(UNTERMINATED)) };
+        if has_recursive_escape(&from) || has_recursive_escape(&to) {
+            return Err(self.wrong(RECURSIVE));
+        }
         let (from, to) = (characters_of(&from, self.options), characters_of(&to, self.options));
         match Translation::new(&from, &to) {
             Some(translation) => Ok(Action::Translate(Box::new(translation))),
@@ -645,6 +673,10 @@ impl Parser<'_> {
         }
         Ok(self.script)
     }
+}
+
+fn ends_label(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || matches!(byte, b';' | b'}' | b'#')
 }
 
 fn plain_action(letter: u8) -> Option<Action> {
@@ -707,6 +739,7 @@ fn escape(text: &[u8]) -> Option<(u8, usize)> {
         b'r' => Some((b'\r', 1)),
         b't' => Some((b'\t', 1)),
         b'v' => Some((0x0b, 1)),
+        b'c' if text[1..].starts_with(b"\\\\") => Some((0x1c, 3)),
         b'c' => text.get(1).map(|char| (char.to_ascii_uppercase() ^ 0x40, 2)),
         b'd' => number(10, 3),
         b'o' => number(8, 3),
@@ -715,12 +748,33 @@ fn escape(text: &[u8]) -> Option<(u8, usize)> {
     }
 }
 
-/// A pattern with the escapes replaced that regular expressions do not know.
-fn with_characters(pattern: &[u8]) -> Vec<u8> {
+const RECURSIVE: &str = "recursive escaping after \\c not allowed";
+
+/// Whether a control character is to be made of another escape.
+fn has_recursive_escape(text: &[u8]) -> bool {
+    let mut at = 0;
+    while at + 1 < text.len() {
+        match &text[at..] {
+            [b'\\', b'c', b'\\', b'\\', ..] => at += 4,
+            [b'\\', b'c', b'\\', _, ..] => return true,
+            [b'\\', ..] => at += 2,
+            _ => at += 1,
+        }
+    }
+    false
+}
+
+/// A pattern with the escapes replaced that regular expressions do not know; in a bracket expression, POSIX has none.
+fn with_characters(pattern: &[u8], posix: bool) -> Vec<u8> {
     let mut plain = Vec::with_capacity(pattern.len());
     let mut at = 0;
     while at < pattern.len() {
         match pattern[at..] {
+            [b'[', ..] if posix => {
+                let length = bracket_length(&pattern[at + 1..]).unwrap_or(0);
+                plain.extend_from_slice(&pattern[at..=at + length]);
+                at += length + 1;
+            }
             [b'\\', next, ..] => match escape(&pattern[at + 1..]) {
                 Some((byte, length)) => {
                     if byte == b'\\' {
@@ -783,6 +837,11 @@ fn pieces_of(text: &[u8], posix: bool) -> Vec<Piece> {
             [b'\\', b'E', ..] if !posix => (Piece::Case(Case::End), 2),
             [b'\\', b'u', ..] if !posix => (Piece::Case(Case::NextUpper), 2),
             [b'\\', b'l', ..] if !posix => (Piece::Case(Case::NextLower), 2),
+            [b'\\', b'c'] if !posix => {
+                plain.push(b'\\');
+                at += 2;
+                continue;
+            }
             [b'\\', next, ..] => {
                 let found = if posix && next != b'n' { None } else { escape(&text[at + 1..]) };
                 let (byte, length) = found.unwrap_or((next, 1));

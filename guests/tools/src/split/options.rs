@@ -18,6 +18,7 @@ pub const TOOL: Tool = Tool {
         ("numeric-suffixes[=", 'd'),
         ("hex-suffixes[=", 'x'),
         ("filter=", 'f'),
+        ("-io-blksize=", 'B'),
         ("verbose", 'v'),
         ("separator=", 't'),
     ],

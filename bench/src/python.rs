@@ -38,7 +38,9 @@ const IDLE: usize = 100;
 
 const PEERS: [&str; 2] = ["eryx", "monty"];
 
-pub(crate) async fn measure() -> Result<Table> {
+/// Measures all parts, or those named.
+pub(crate) async fn measure(parts: &[String]) -> Result<Table> {
+    let wanted = |part: &str| parts.is_empty() || parts.iter().any(|named| named == part);
     let native = Native::find()?;
     let about = format!(
         "\"faster\" is native's time divided by ours, in the same run. Native is CPython {}; the machine's load was {}.",
@@ -49,13 +51,27 @@ pub(crate) async fn measure() -> Result<Table> {
     let mut table = Table::new("python", columns).about(about.leak());
     let sandbox = sandbox().await?;
     ensure!(sandbox.python("1").await?.is_ok());
-    commands(&mut table, &sandbox, &native).await?;
-    calls(&mut table, &sandbox, &native).await?;
-    language(&mut table, &sandbox, &native).await?;
-    digest(&mut table, &sandbox, &native).await?;
-    idle(&mut table).await?;
-    forks(&mut table).await?;
-    sizes(&mut table)?;
+    if wanted("commands") {
+        commands(&mut table, &sandbox, &native).await?;
+    }
+    if wanted("calls") {
+        calls(&mut table, &sandbox, &native).await?;
+    }
+    if wanted("language") {
+        language(&mut table, &sandbox, &native).await?;
+    }
+    if wanted("digest") {
+        digest(&mut table, &sandbox, &native).await?;
+    }
+    if wanted("idle") {
+        idle(&mut table).await?;
+    }
+    if wanted("forks") {
+        forks(&mut table).await?;
+    }
+    if wanted("sizes") {
+        sizes(&mut table)?;
+    }
     Ok(table)
 }
 
@@ -202,8 +218,9 @@ fn sizes(table: &mut Table) -> Result<()> {
         }
         Ok(format!("{:.2} MB", bytes as f64 / 1e6))
     };
-    note(table, "interpreter and standard library", &size(&["python3.wasm.zst", "python3.lib"])?, "8 MB");
+    note(table, "interpreter and standard library", &size(&["python3.wasm.zst", "python3.lib"])?, "12 MB");
     note(table, "ready packages", &size(&["python3-packages.lib"])?, "6 MB");
+    note(table, "files of numpy and pandas", &size(&["python3-science.lib"])?, "5 MB");
     Ok(())
 }
 

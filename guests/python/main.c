@@ -7,10 +7,13 @@
 #include <stdlib.h>
 
 PyMODINIT_FUNC PyInit__kdf(void);
+/* numpy's and pandas' modules in C. */
+int science_modules(void);
 
 /* Set while the image is made. */
 static int preparing;
 
+#include "session/cell.c"
 #include "session/prepare.c"
 #include "session/start.c"
 #include "session/resident.c"
@@ -28,6 +31,7 @@ int
 main(int argc, char **argv)
 {
     PyImport_AppendInittab("_kdf", PyInit__kdf);
+    science_modules();
     if (preparing) {
         int failed = prepare();
         preparing = 0;

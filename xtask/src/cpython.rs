@@ -6,8 +6,9 @@
 //! libraries   zlib, bzip2, xz and SQLite, compiled against it
 //! native      CPython for this machine: it compiles the library, and is what the tests' answers are recorded from
 //! wasm        CPython's own configure and make, with guests/python/patches; guests/python/main.c is linked to it
+//! science     numpy and pandas: their modules in C are linked to it as well
 //! packages    wheels from the package index, at fixed versions: what is ready in the sandbox
-//! dist        the program, its library packed into one file, the packages into another
+//! dist        the program, its library packed into one file, the packages into another, numpy and pandas into a third
 //! ```
 //! docs/cpython.md says what one needs and how long it takes.
 
@@ -15,6 +16,7 @@ mod interpreter;
 mod libraries;
 mod library;
 mod packages;
+mod science;
 mod sources;
 mod sysroot;
 
@@ -109,6 +111,9 @@ const PACKAGES: &[(&str, &str)] = &[
     ("/usr/include/lzma.h", "liblzma-dev"),
     ("/usr/include/sqlite3.h", "libsqlite3-dev"),
     ("/usr/lib/python3/dist-packages/pip", "python3-pip"),
+    ("/usr/bin/ninja", "ninja-build"),
+    ("/usr/lib/llvm-22/lib/wasm32-wasi/libc++.a", "libc++-22-dev-wasm32"),
+    ("/usr/lib/llvm-22/lib/wasm32-wasi/libc++abi.a", "libc++abi-22-dev-wasm32"),
 ];
 
 /// The directory of CPython's test suite, fetched if it is not there.
@@ -147,11 +152,13 @@ pub fn main(arguments: &[String]) -> Result<()> {
     }
     let library = library::pack(&place)?;
     let packages = packages::pack(&place)?;
-    write_dist(&place, hash, &wasm, [&library, &packages])
+    let science = science::pack(&place)?;
+    write_dist(&place, hash, &wasm, [&library, &packages, &science])
 }
 
-fn write_dist(place: &Place, sources: String, wasm: &[u8], [library, packages]: [&[u8]; 2]) -> Result<()> {
-    let packed = zstd::encode_all(wasm, 19).context("cannot compress")?;
+fn write_dist(place: &Place, sources: String, wasm: &[u8], files: [&[u8]; 3]) -> Result<()> {
+    let [library, packages, science] = files;
+    let packed = zstd::encode_all(wasm, 22).context("cannot compress")?;
     let compiler = crate::output(Command::new(CLANG).arg("--version"))?;
     let compiler = String::from_utf8_lossy(&compiler).lines().next().unwrap_or_default().to_owned();
     let entry = Entry {
@@ -162,30 +169,34 @@ fn write_dist(place: &Place, sources: String, wasm: &[u8], [library, packages]: 
         links: links(),
         library: Some(Artifact::of(library)),
         packages: Some(Artifact::of(packages)),
+        science: Some(Artifact::of(science)),
     };
     println!(
-        "cpython: {} bytes, {} compressed, library {}, packages {}",
+        "cpython: {} bytes, {} compressed, library {}, packages {}, numpy and pandas {}",
         wasm.len(),
         packed.len(),
         library.len(),
-        packages.len()
+        packages.len(),
+        science.len()
     );
-    check_sizes(packed.len() + library.len(), packages.len())?;
+    check_sizes([packed.len() + library.len(), packages.len(), science.len()])?;
     let dist = place.dist();
     fs::write(dist.join(format!("{NAME}.wasm.zst")), &packed)?;
     fs::write(dist.join(format!("{NAME}.lib")), library)?;
     fs::write(dist.join(format!("{NAME}-packages.lib")), packages)?;
+    fs::write(dist.join(format!("{NAME}-science.lib")), science)?;
     let mut manifest = Manifest::read(&dist)?;
     manifest.0.insert(NAME.to_owned(), entry);
     manifest.write(&dist)
 }
 
-/// The most that interpreter and standard library, and the packages, may take: they are part of every binary.
-const SIZES: (usize, usize) = (8 << 20, 6 << 20);
+/// The most that interpreter and standard library, the packages, and the files of numpy and pandas may take: they are part of
+/// every binary.
+const SIZES: [usize; 3] = [12 << 20, 6 << 20, 5 << 20];
 
-fn check_sizes(interpreter: usize, packages: usize) -> Result<()> {
-    if interpreter > SIZES.0 || packages > SIZES.1 {
-        bail!("too large: {interpreter} and {packages} bytes, of {SIZES:?}");
+fn check_sizes(sizes: [usize; 3]) -> Result<()> {
+    if sizes.iter().zip(SIZES).any(|(&size, most)| size > most) {
+        bail!("too large: {sizes:?} bytes, of {SIZES:?}");
     }
     Ok(())
 }
@@ -205,7 +216,8 @@ pub fn staleness() -> Result<Option<String>> {
     };
     let whole = is(&format!("{NAME}.wasm.zst"), Some(&entry.zstd))
         && is(&format!("{NAME}.lib"), entry.library.as_ref())
-        && is(&format!("{NAME}-packages.lib"), entry.packages.as_ref());
+        && is(&format!("{NAME}-packages.lib"), entry.packages.as_ref())
+        && is(&format!("{NAME}-science.lib"), entry.science.as_ref());
     Ok((!whole).then(|| "a file is not the one MANIFEST describes".into()))
 }
 
@@ -221,6 +233,7 @@ fn source_hash(place: &Place) -> Result<String> {
         }
     }
     hash.update(format!("{:?}", (sources::PACKAGES, sources::ZONES, FLAGS, MACROS, links())));
+    hash.update(science::settings());
     hash.update(libraries::sqlite_version(place)?);
     Ok(manifest::hex(&hash.finalize()))
 }
@@ -276,6 +289,26 @@ fn headers(place: &Place, compiler: &[String]) -> Result<String> {
         }
     }
     Ok(format!("{} {}", compiler.join(" "), manifest::hex(&hash.finalize())))
+}
+
+/// Runs a command with its output in a file, of which the end is shown if it fails.
+fn quietly(command: &mut Command, directory: &Path, log: &str) -> Result<()> {
+    // Settings of the cargo above must not reach a compiler below. Times and places must not reach the program.
+    for leaked in ["CFLAGS", "LDFLAGS", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH"] {
+        if !command.get_envs().any(|(name, _)| name == leaked) {
+            command.env_remove(leaked);
+        }
+    }
+    command.env("SOURCE_DATE_EPOCH", "1700000000").env("LC_ALL", "C.UTF-8");
+    let path = directory.join(log);
+    let file = fs::File::create(&path)?;
+    let status = command.current_dir(directory).stdout(file.try_clone()?).stderr(file).status()?;
+    if !status.success() {
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        bail!("{}: {status}\n{}", path.display(), lines[lines.len().saturating_sub(30)..].join("\n"));
+    }
+    Ok(())
 }
 
 /// A static library of these objects.

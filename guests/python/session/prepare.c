@@ -28,6 +28,11 @@ prepare(void)
     if (prepared == NULL || PyDict_SetItemString(prepared, "__builtins__", PyEval_GetBuiltins()) < 0) {
         return 1;
     }
+    PyObject *compiles = PyCFunction_New(&compile_cell_method, NULL);
+    if (compiles == NULL || PyDict_SetItemString(prepared, "compile_cell", compiles) < 0) {
+        return 1;
+    }
+    Py_DECREF(compiles);
     PyObject *code = Py_CompileString(prepare_source, "<frozen wardian>", Py_file_input);
     PyObject *done = code == NULL ? NULL : PyEval_EvalCode(code, prepared, prepared);
     Py_XDECREF(code);

@@ -18,6 +18,14 @@ selectors shlex shutil signal sqlite3 stat statistics string struct subprocess t
 traceback types typing unicodedata urllib.parse uuid warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo
 """.split()
 
+# numpy and pandas, with what they import when it is first needed. Whoever imports one of them has all of it.
+SCIENCE = """
+numpy numpy.fft numpy.linalg numpy.ma numpy.polynomial numpy.random numpy.strings numpy.testing
+pandas pandas.api.types pandas.core.methods.describe pandas.core.reshape.merge pandas.core.window.rolling pandas.io.excel._openpyxl
+pandas.io.formats.csvs pandas.io.formats.html pandas.io.formats.info pandas.io.formats.string pandas.io.json._json pandas.io.parsers
+pandas.io.sql pandas.testing
+""".split()
+
 aside = {}
 needs = {}
 
@@ -57,17 +65,19 @@ class Directory(FileFinder):
 
 def bring_along(name):
     # What the module imported is imported with it.
-    waiting = [name]
+    waiting, stale = [name], []
     while waiting:
         name = waiting.pop()
-        freshen = FRESHEN.pop(name, None)
-        if freshen:
-            freshen()
+        if name in FRESHEN:
+            stale.append(FRESHEN.pop(name))
         for needed in needs.pop(name, ()):
             module = aside.pop(needed, None)
             if module is not None:
                 sys.modules[needed] = module
                 waiting.append(needed)
+    # All is there: whatever these import is found.
+    for freshen in stale:
+        freshen()
 
 
 def fresh_random():
@@ -79,20 +89,31 @@ def fresh_logging():
     modules["logging"]._startTime = time.time_ns()
 
 
+def fresh_numpy():
+    modules["numpy.random.mtrand"]._rand.seed()
+    # What it does not want to be warned of.
+    warnings = sys.modules["warnings"] if "warnings" in sys.modules else modules["warnings"]
+    warnings.filters[:0] = filters
+    warnings._filters_mutated()
+
+
 # What a module made for itself when it was imported and must not be shared.
-FRESHEN = {"random": fresh_random, "logging": fresh_logging}
+FRESHEN = {"random": fresh_random, "logging": fresh_logging, "numpy": fresh_numpy}
 modules = {}
+filters = []
 
 
 def put_aside():
     before = set(sys.modules)
+    whole = set()
     plain = builtins.__import__
 
     def noting(name, globals=None, locals=None, fromlist=(), level=0):
         module = plain(name, globals, locals, fromlist, level)
         importer = (globals or {}).get("__name__")
         package = (globals or {}).get("__package__") or importer
-        if importer:
+        # Code in C imports in the name of whoever called it.
+        if importer and importer not in whole:
             if level:
                 name = importlib.util.resolve_name("." * level + name, package)
             noted = needs.setdefault(importer, set())
@@ -109,26 +130,42 @@ def put_aside():
                 importlib.import_module(name)
             except ImportError:
                 pass
+        import warnings
+        plain_filters = warnings.filters[:]
+        whole.update(sys.modules)
+        for name in SCIENCE:
+            importlib.import_module(name)
+        filters.extend(item for item in warnings.filters if item not in plain_filters)
+        warnings.filters[:] = plain_filters
+        warnings._filters_mutated()
     finally:
         builtins.__import__ = plain
     for name in set(sys.modules) - before:
         module = sys.modules[name]
         spec = getattr(module, "__spec__", None)
-        # Built in: no file of a user's comes before it.
-        if spec is None or not isinstance(spec.loader, SourceFileLoader):
+        # Built in: no file of a user's comes before it. A part of a package goes with the package.
+        if spec is None or not (isinstance(spec.loader, SourceFileLoader) or name.startswith(("numpy.", "pandas."))):
             continue
         del sys.modules[name]
         aside[name] = modules[name] = module
         # A parent is imported before its parts, and holds them.
         if "." in name:
             needs.setdefault(name, set()).add(name.rpartition(".")[0])
+    # Modules in C import without being noted.
+    for package in ("numpy", "pandas"):
+        needs[package].update(name for name in aside if name.startswith(f"{package}."))
     for name in list(needs):
         if name not in aside:
             del needs[name]
     hook = sys.path_hooks[-1]
-    for path in {module.__spec__.origin.rpartition("/")[0] for module in aside.values()} | {
-        path for module in aside.values() for path in module.__spec__.submodule_search_locations or ()
-    }:
+    places = set()
+    for spec in (module.__spec__ for module in aside.values()):
+        # Where a package is found, and where its parts are.
+        for inside in spec.submodule_search_locations or ():
+            places |= {inside, inside.rpartition("/")[0]}
+        if spec.has_location:
+            places.add(spec.origin.rpartition("/")[0])
+    for path in places:
         finder = hook(path)
         finder.__class__ = Directory
         sys.path_importer_cache[path] = finder

@@ -1,12 +1,14 @@
 # The interpreter of a session. Runs in the same namespace as prepare.py, once, when the image is made.
 #
-# A question is the number of bytes that the answer may have, a NUL, and code. The answer is JSON:
+# A question is the number of bytes that the answer may have, a NUL, and code; a plus before the number says that this is a
+# copy of another sandbox's interpreter, in its first call. The answer is JSON:
 #   value      what the last expression is, if it is one and not None: {"repr", "html", "png", "json"}
 #   displays   what was given to display(), each like that
 #   error      what was raised: {"type", "message", "traceback"}
 #   exit       the code that exit() was given
 #   truncated  true if something was too long
-ast, base64, json, linecache, traceback = map(modules.get, ("ast", "base64", "json", "linecache", "traceback"))
+base64, json, linecache, traceback = map(modules.get, ("base64", "json", "linecache", "traceback"))
+dumps = json.encoder.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 OWN = "<frozen wardian>"
 FUTURE = 0
@@ -70,24 +72,13 @@ def fit(text):
     return text
 
 
-def compiled(source, name):
-    # What to execute, and the last expression.
-    tree = compile(source, name, "exec", ast.PyCF_ONLY_AST | State.flags, True)
-    last = None
-    if tree.body and isinstance(tree.body[-1], ast.Expr):
-        last = ast.Expression(tree.body.pop().value)
-        last = compile(last, name, "eval", State.flags, True)
-    body = compile(tree, name, "exec", State.flags, True)
-    State.flags |= body.co_flags & FUTURE
-    return body, last
-
-
 def run(source, result):
     State.cells += 1
     name = f"<cell {State.cells}>"
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     space = sys.modules["__main__"].__dict__
-    body, last = compiled(source, name)
+    body, last = compile_cell(source, name, State.flags)
+    State.flags |= body.co_flags & FUTURE
     exec(body, space)
     if last is not None:
         value = eval(last, space)
@@ -148,9 +139,15 @@ def plain(value):
 
 def written(result):
     try:
-        return json.dumps(result, ensure_ascii=False, allow_nan=False).encode()
+        return dumps(result).encode()
     except ValueError:
         return json.dumps(plain(result), ensure_ascii=False).encode()
+
+
+def part():
+    # A copy has the heap of the other: what nobody seeded must not go on with the same numbers in both.
+    for generator in list(modules["random"]._unseeded):
+        generator.seed()
 
 
 def answer(question):
@@ -161,6 +158,8 @@ def answer(question):
     result = {}
     try:
         try:
+            if most.startswith(b"+"):
+                part()
             run(source.decode(), result)
         except SystemExit as error:
             result["exit"] = exit_code(error)

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
-use super::{AR, Place, libraries, sysroot, version};
+use super::{AR, Place, libraries, quietly, science, sysroot, version};
 
 /// What both are configured with.
 const COMMON: &[&str] =
@@ -46,7 +46,8 @@ pub(super) fn build(place: &Place) -> Result<Vec<u8>> {
     }
     // Where the sources are ends up in the program.
     make(&directory, &[&format!("libpython{}.a", version()), "VPATH=../patched"])?;
-    link(place, &directory)
+    let science = science::build(place, &directory)?;
+    link(place, &directory, &science)
 }
 
 /// What configure's answers depend on: while it stays the same, make alone finds out what changed.
@@ -79,12 +80,13 @@ fn configure(place: &Place, directory: &Path) -> Result<()> {
     quietly(&mut command, directory, "configure.log")
 }
 
-fn link(place: &Place, directory: &Path) -> Result<Vec<u8>> {
+fn link(place: &Place, directory: &Path, science: &[String]) -> Result<Vec<u8>> {
     let output = directory.join("python3.wasm");
     let mut command = Command::new(sysroot::compiler(place));
     command.args(["-O2", "-I."]).arg(format!("-I{}", place.patched().join("Include").display()));
     command
         .args(["main.c", "kdf.c"].map(|file| place.guests.join("python").join(file)))
+        .args(science)
         .arg(format!("libpython{}.a", version()));
     // What modules bring along: libmpdec, expat, the verified SHA-2.
     let mut modules = Vec::new();
@@ -130,24 +132,4 @@ fn make(directory: &Path, targets: &[&str]) -> Result<()> {
     let mut make = Command::new("nice");
     make.args(["-n", "5", "make", &format!("-j{jobs}")]).args(targets);
     quietly(&mut make, directory, "make.log")
-}
-
-/// Runs a command with its output in a file, of which the end is shown if it fails.
-fn quietly(command: &mut Command, directory: &Path, log: &str) -> Result<()> {
-    // Settings of the cargo above must not reach a compiler below. Times and places must not reach the program.
-    for leaked in ["CFLAGS", "LDFLAGS", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH"] {
-        if !command.get_envs().any(|(name, _)| name == leaked) {
-            command.env_remove(leaked);
-        }
-    }
-    command.env("SOURCE_DATE_EPOCH", "1700000000").env("LC_ALL", "C.UTF-8");
-    let path = directory.join(log);
-    let file = fs::File::create(&path)?;
-    let status = command.current_dir(directory).stdout(file.try_clone()?).stderr(file).status()?;
-    if !status.success() {
-        let text = fs::read_to_string(&path).unwrap_or_default();
-        let lines: Vec<&str> = text.lines().collect();
-        bail!("{}: {status}\n{}", path.display(), lines[lines.len().saturating_sub(30)..].join("\n"));
-    }
-    Ok(())
 }

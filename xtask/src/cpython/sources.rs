@@ -117,7 +117,7 @@ fn apply_own(place: &Place) -> Result<()> {
 }
 
 /// Makes the files of one directory those of another.
-fn update(from: &Path, to: &Path) -> Result<()> {
+pub(super) fn update(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;

@@ -56,10 +56,14 @@ pub(super) fn build(place: &Place) -> Result<()> {
     println!("cpython: building the sysroot");
     let (musl, ours) = (place.source(sources::MUSL), place.guests.join("libc"));
     let sysroot = place.sysroot();
-    if sysroot.exists() {
-        fs::remove_dir_all(&sysroot)?;
+    // A header that is as it was stays untouched: numpy and pandas are compiled again when one is newer.
+    let new = place.work.join("sysroot.new");
+    if new.exists() {
+        fs::remove_dir_all(&new)?;
     }
-    install_headers(&musl, &ours, &sysroot.join("include"))?;
+    install_headers(&musl, &ours, &new)?;
+    sources::update(&new, &sysroot.join("include"))?;
+    fs::remove_dir_all(&new)?;
 
     let objects = place.work.join("objects-libc");
     fs::create_dir_all(objects.join("internal"))?;
@@ -147,7 +151,6 @@ fn musl_files(musl: &Path) -> Result<Vec<PathBuf>> {
 fn write_compiler(place: &Place) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let sysroot = place.sysroot();
-    let runtime = super::PACKAGES.iter().map(|(file, _)| *file).find(|file| file.ends_with("wasm32.a"));
     let script = format!(
         "#!/bin/sh\n# Written by `cargo xtask cpython`.\n\
          for argument in \"$@\"; do case $argument in -c|-E|-S|-M|-MM|-v|--version|-print-*|-dump*) exec {base} \"$@\";; esac; done\n\
@@ -160,13 +163,20 @@ fn write_compiler(place: &Place) -> Result<()> {
             sysroot.join("include").display()
         ),
         lib = sysroot.join("lib").display(),
-        runtime = runtime.context("the compiler's runtime is a package")?,
+        runtime = runtime()?,
         link = LINKING.join(" "),
     );
     let path = compiler(place);
     fs::write(&path, script)?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
     Ok(())
+}
+
+/// What the compiler calls for things that the machine cannot do at once.
+pub(super) fn runtime() -> Result<&'static str> {
+    let found =
+        super::PACKAGES.iter().map(|(file, _)| *file).find(|file| file.ends_with("builtins-wasm32.a"));
+    found.context("the compiler's runtime is a package")
 }
 
 /// The compiler that [`write_compiler`] wrote.

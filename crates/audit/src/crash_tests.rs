@@ -20,7 +20,7 @@ fn directory() -> tempfile::TempDir {
 
 fn failing(kind: Kind, budget: usize) -> (Disk, Arc<Fault>) {
     let fault = Arc::new(Fault::after(kind, budget));
-    (Disk { fault: Some(fault.clone()) }, fault)
+    (Disk::failing(fault.clone()), fault)
 }
 
 /// Writes records `from..to` until one is not taken. Returns those that were acknowledged.

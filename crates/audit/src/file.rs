@@ -2,9 +2,10 @@
 //!
 //! A record counts once it is in `FILE` and the head says so, in this order. Both are handed to the operating system
 //! before that, so they survive the end of the process, however it happens. They are not synced to disk one by one: a
-//! power failure can lose the last records, and `verify` then reports them as missing.
+//! power failure can lose the last records, up to [`SYNC_EVERY`], and the next program that opens the log records which.
+//! Everything else is synced: older parts before they become so, the head before a part is removed, names.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,9 @@ use super::head::{self, Found, Head, head_path};
 use super::recover::{self, By, Repaired};
 use super::verify::{VerifyError, first_sequence};
 use super::{AuditError, AuditRecord, with_suffix};
+
+/// How many bytes may be in the newest file that are not known to survive a power failure.
+const SYNC_EVERY: u64 = if cfg!(test) { 1000 } else { 1 << 20 };
 
 /// When a file is rotated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,14 +70,28 @@ impl FileSink {
         by: By,
     ) -> Result<(FileSink, Head, Repaired), VerifyError> {
         let failed = |error| VerifyError::Io { file: path.to_owned(), error };
-        let head_file = head_file(path).map_err(failed)?;
+        let head_file = disk.open_to_overwrite(&head_path(path)).map_err(failed)?;
         head_file.lock().map_err(failed)?;
+        let found = head::read(&head_file).map_err(failed)?;
+        let begun = matches!(&found, Found::Written(head) if head.is_numbered() && head.boot == disk.boot());
         let (mut head, repaired) = recover::settle(path, &head_file, &disk, by)?;
         let file = disk.open_to_append(path).map_err(failed)?;
         let mut sink = FileSink { path: path.to_owned(), rotation, file, head_file, disk };
         sink.tell(&mut head, &repaired).map_err(failed)?;
+        if !begun || !repaired.is_nothing() {
+            sink.sync(&mut head).map_err(failed)?;
+        }
         sink.head_file.unlock().map_err(failed)?;
         Ok((sink, head, repaired))
+    }
+
+    /// From here on, what is there now survives a power failure.
+    fn sync(&mut self, head: &mut Head) -> io::Result<()> {
+        self.disk.sync(&self.file)?;
+        head.synced = head.size;
+        head.write(&self.head_file, &self.disk)?;
+        self.disk.sync(&self.head_file)?;
+        self.disk.sync_names(&self.path)
     }
 
     /// Does something while no other program writes to the log, after catching up with what others have written.
@@ -135,7 +153,8 @@ impl FileSink {
             return Ok(());
         }
         let (record, line) = AuditRecord::after(head, "", "log.recovered", repaired.data()?);
-        self.write(head, &record, &line)
+        // Not after a rotation, which would write the head before the record is there.
+        self.add(head, &record, &line)
     }
 
     pub(super) fn write(&mut self, head: &mut Head, record: &AuditRecord, line: &str) -> io::Result<()> {
@@ -143,16 +162,22 @@ impl FileSink {
         if size > 0 && size + line.len() as u64 > self.rotation.max_bytes {
             self.rotate(head)?;
         }
+        self.add(head, record, line)
+    }
+
+    fn add(&mut self, head: &mut Head, record: &AuditRecord, line: &str) -> io::Result<()> {
         let before = self.file.metadata()?.len();
-        let after = Head {
-            first: head.first,
-            last: record.sequence,
-            size: before + line.len() as u64,
-            hash: record.hash.clone(),
-        };
+        let size = before + line.len() as u64;
+        let mut after = Head { last: record.sequence, size, hash: record.hash.clone(), ..head.clone() };
         let is_first = !matches!(head::read(&self.head_file)?, Found::Written(_));
-        let written = self.disk.append(&self.file, line.as_bytes());
-        let written = written.and_then(|()| after.write(head, &self.head_file, &self.disk));
+        let written = self.disk.append(&self.file, line.as_bytes()).and_then(|()| {
+            if size.saturating_sub(after.synced) > SYNC_EVERY {
+                self.disk.sync(&self.file)?;
+                self.disk.sync_names(&self.path)?;
+                after.synced = size;
+            }
+            after.write(&self.head_file, &self.disk)
+        });
         // A head whose last bytes were there already is whole, also where they could not be written.
         if written.is_ok()
             || head::read(&self.head_file).is_ok_and(|head| head == Found::Written(after.clone()))
@@ -170,12 +195,18 @@ impl FileSink {
 
     /// Wherever this is interrupted, the parts hold all records, and the next rotation closes the gap in their numbers.
     fn rotate(&mut self, head: &mut Head) -> io::Result<()> {
+        self.disk.sync(&self.file)?;
+        // Of the next file nothing is synced.
+        head.synced = 0;
+        head.write(&self.head_file, &self.disk)?;
+        self.disk.sync(&self.head_file)?;
         let free = (1..).find(|number| !part(&self.path, *number).exists()).unwrap_or(1);
         for number in (1..free).rev() {
             self.disk.rename(&part(&self.path, number), &part(&self.path, number + 1))?;
         }
         self.disk.rename(&self.path, &part(&self.path, 1))?;
         self.file = self.disk.open_to_append(&self.path)?;
+        self.disk.sync_names(&self.path)?;
         self.let_go(head)
     }
 
@@ -190,13 +221,9 @@ impl FileSink {
         if beyond.is_empty() {
             return Ok(());
         }
-        let before = head.clone();
         head.first = if kept == 0 { head.last + 1 } else { first_sequence(&part(&self.path, kept))? };
-        head.write(&before, &self.head_file, &self.disk)?;
+        head.write(&self.head_file, &self.disk)?;
+        self.disk.sync(&self.head_file)?;
         beyond.iter().rev().try_for_each(|part| self.disk.remove(part))
     }
-}
-
-fn head_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).truncate(false).read(true).write(true).open(head_path(path))
 }

@@ -8,7 +8,8 @@
 //! A record's hash covers everything after it on its line, including the hash of the previous record. Next to the file,
 //! `FILE.head` has the number and hash of the last record, so records missing at the end are noticed as well. Several
 //! programs can write to one file; they take turns by locking its head. If a write is interrupted, at whatever byte, the
-//! next program that opens the log completes it or sets it aside, and the log says so.
+//! next program that opens the log completes it or sets it aside, and the log says so. After a power failure it also says
+//! which records did not reach the disk.
 //!
 //! Read `file.rs` first, then `head.rs`, `verify.rs` and `recover.rs`. `disk.rs` is where tests interrupt it.
 //!
@@ -28,6 +29,8 @@ mod crash_tests;
 mod disk;
 mod file;
 mod head;
+#[cfg(test)]
+mod power_cut;
 mod recover;
 mod verify;
 
@@ -45,7 +48,7 @@ use head::Head;
 use recover::By;
 
 pub use file::Rotation;
-pub use recover::{Repaired, repair_audit};
+pub use recover::{Lost, Repaired, repair_audit};
 pub use verify::{Verified, VerifyError, verify_audit};
 
 /// The hash before the first record.

@@ -5,9 +5,13 @@
 //! ```text
 //!  FILE ends inside a record         the rest is set aside in FILE.torn-N, where N is the record that reports it
 //!  FILE has one record too many      it is complete and continues the chain: the head is moved
+//!  the power failed meanwhile        what did not reach the disk is recorded as lost, and what follows it is set aside
 //!  a rotation stopped                the parts have a gap in their numbers; the next rotation closes it
 //!  FILE.head is missing or damaged   only by hand: it is unknown what followed the last record
 //! ```
+//!
+//! That the power may have failed is known from the head: it is of another boot of the machine (`head.rs`). Then FILE can have
+//! any number of records too many or too few, but only after what was synced.
 //!
 //! Anything else is an edit, a gap or a truncation and stays an error. What was done is recorded as `log.recovered`. All
 //! of this happens under the writers' lock.
@@ -38,10 +42,23 @@ pub(super) enum By {
 pub struct Repaired {
     /// Where incomplete records, and a damaged head, were set aside.
     pub set_aside: Vec<PathBuf>,
-    /// The number of a complete record that the head did not list.
+    /// The number of the last complete record that the head did not list.
     pub adopted: Option<u64>,
+    /// Records that the head lists but that did not reach the disk before the power failed.
+    pub lost: Option<Lost>,
     /// Whether the head was rebuilt from the records. Then nothing proves that no records followed the last one.
     pub head_rebuilt: bool,
+}
+
+/// Acknowledged records that a power failure has taken. Their numbers are used again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// The number of the first.
+    pub first: u64,
+    /// The number of the last.
+    pub last: u64,
+    /// The hash of the last.
+    pub hash: String,
 }
 
 impl Repaired {
@@ -71,6 +88,9 @@ impl Repaired {
         }
         if let Some(adopted) = self.adopted {
             data.insert("adopted".into(), adopted.into());
+        }
+        if let Some(Lost { first, last, hash }) = &self.lost {
+            data.insert("lost".into(), json!({ "first": first, "last": last, "hash": hash }));
         }
         if self.head_rebuilt {
             data.insert("head".into(), "rebuilt".into());
@@ -105,16 +125,28 @@ pub(super) fn settle(
     if found == Found::Nothing && !path.exists() && parts(path).is_empty() {
         return Ok((Head::none(), Repaired::default()));
     }
-    let survey = Survey::of(path)?;
+    let written = match &found {
+        Found::Written(head) => Some(head),
+        Found::Nothing | Found::Damaged => None,
+    };
+    let after_power_cut = written.is_some_and(|head| head.is_of_another_boot(disk));
+    let survey = Survey::of(path, written, after_power_cut)?;
     let mut repaired = Repaired::default();
     let before = known_end(path, &found, &survey, by, &mut repaired)?;
     let mut head = before.clone();
-    if survey.compare(&head)? == End::OneMore {
-        repaired.adopted = Some(survey.last);
-        (head.last, head.hash) = (survey.last, survey.hash.clone());
+    match survey.compare(&before)? {
+        End::Same => {}
+        End::More => {
+            repaired.adopted = Some(survey.last);
+            (head.last, head.hash) = (survey.last, survey.hash.clone());
+        }
+        End::Lost { lost, left } => {
+            repaired.lost = Some(lost);
+            head = left;
+        }
     }
     let aside = Aside { path, record: head.last + 1, disk };
-    let unsettled = matches!(&found, Found::Written(head) if head.size == UNSETTLED);
+    let unsettled = before.size == UNSETTLED;
     if let Some(torn) = &survey.torn {
         aside.add(&torn.bytes, unsettled).map_err(failed)?;
     }
@@ -124,12 +156,16 @@ pub(super) fn settle(
     repaired.set_aside = aside.files();
     // Until the record that tells of it is written, whoever comes next must look again.
     head.size = if repaired.is_nothing() { survey.size } else { UNSETTLED };
-    // A head that is rebuilt is written with that record, not before: else the record could be missing for good.
-    if !repaired.head_rebuilt
+    head.synced = if after_power_cut { 0 } else { head.synced.min(survey.size) };
+    if repaired.lost.is_some() {
+        // The head that knows of the lost records is replaced with the record that tells of them, not before.
+        before.write_unsettled(head_file, disk).and_then(|()| disk.sync(head_file)).map_err(failed)?;
+    } else if !repaired.head_rebuilt
         && found != Found::Written(head.clone())
         && (head.last > 0 || survey.torn.is_some())
     {
-        head.write(&before, head_file, disk).map_err(failed)?;
+        // For the same reason not where it is rebuilt.
+        head.write(head_file, disk).map_err(failed)?;
     }
     if survey.torn.is_some() {
         let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
@@ -153,7 +189,7 @@ fn known_end(
         (Found::Nothing | Found::Damaged, By::Hand) => {
             repaired.head_rebuilt = true;
             let (last, hash) = (survey.last, survey.hash.clone());
-            Ok(Head { first: survey.first.unwrap_or(1), last, size: UNSETTLED, hash })
+            Ok(Head::at(survey.first.unwrap_or(1), last, UNSETTLED, hash))
         }
         (found, By::Writer) => {
             let how = if *found == Found::Nothing { "is missing or empty" } else { "is damaged" };

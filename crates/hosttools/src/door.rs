@@ -15,7 +15,7 @@ use crate::flags;
 use crate::gate;
 use crate::jail::Jail;
 use crate::output::{Relay, cleaned};
-use crate::policy::{Policy, ProgramPolicy, locate};
+use crate::policy::{FlagRules, Policy, ProgramPolicy, locate};
 use crate::pool::{Stats, WorkerPool};
 use crate::redact::Redactor;
 use crate::request::Request;
@@ -227,7 +227,7 @@ impl Door {
             ),
             timeout: self.timeout(request, policy)?,
             max_output: self.config.max_output,
-            confinement: self.confinement(policy, jail.root()),
+            confinement: self.confinement(policy, &rules, jail.root()),
             cwd,
         })
     }
@@ -243,14 +243,14 @@ impl Door {
         }
     }
 
-    fn confinement(&self, policy: &ProgramPolicy, jail: &HeldDirectory) -> Confinement {
+    fn confinement(&self, policy: &ProgramPolicy, rules: &FlagRules, jail: &HeldDirectory) -> Confinement {
         let limits = &self.config.limits;
         Confinement {
             jail: jail.clone(),
             readable: self.config.readable.clone(),
             writable: Vec::new(),
             write: policy.write,
-            attributes: policy.attributes,
+            attributes: policy.attributes || rules.attributes,
             network: policy.network,
             children: policy.children,
             memory: limits.memory,

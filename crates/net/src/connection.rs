@@ -1,5 +1,7 @@
 //! One connection of a guest: what its first bytes ask for, TLS if they do, and then HTTP or opaque bytes.
 
+use std::sync::Arc;
+
 use bytes::Buf;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::net::TcpStream;
@@ -7,10 +9,10 @@ use tokio::time::timeout;
 
 use crate::exchange::Http;
 use crate::gateway::{ConnectError, Gateway, Permit};
-use crate::guest::Reader;
+use crate::guest::{Reader, Sending};
 use crate::name::Host;
 use crate::record::{HEADER, MAGIC, TlsAnswer, TlsErrorCode, TlsRequest, body_length};
-use crate::relay::relay;
+use crate::relay::{Terms, relay};
 use crate::rules::{Denied, Kind};
 use crate::secrets::Secrets;
 use crate::tls;
@@ -59,9 +61,36 @@ impl Connection {
 
     /// Serves the guest until both sides are done. Dropping the future closes everything at once.
     pub async fn serve(self, guest: impl AsyncRead + AsyncWrite + Send + Unpin) -> Ending {
+        self.serve_while(guest, std::future::pending()).await
+    }
+
+    /// Does the same, but gives up once `deserted` says that the guest can receive nothing any more, and what it has sent is
+    /// with the server: no response is waited for that nobody reads.
+    pub async fn serve_while(
+        self,
+        guest: impl AsyncRead + AsyncWrite + Send + Unpin,
+        deserted: impl Future<Output = ()> + Send,
+    ) -> Ending {
+        let sending = Arc::new(Sending::new());
+        let given_up = async {
+            deserted.await;
+            sending.done().await;
+        };
+        tokio::select! {
+            biased;
+            ending = self.serve_guest(guest, sending.clone()) => ending,
+            () = given_up => Ending::Reset("the guest has closed the connection".into()),
+        }
+    }
+
+    async fn serve_guest(
+        self,
+        guest: impl AsyncRead + AsyncWrite + Send + Unpin,
+        sending: Arc<Sending>,
+    ) -> Ending {
         let (reader, writer) = tokio::io::split(guest);
         let mut guest = (Reader::new(reader), writer);
-        match self.run(&mut guest).await {
+        match self.run(&mut guest, sending).await {
             Ok(()) => {
                 let _ = guest.1.shutdown().await;
                 Ending::Closed
@@ -74,6 +103,7 @@ impl Connection {
     async fn run<G: AsyncRead + AsyncWrite + Send + Unpin>(
         mut self,
         guest: &mut Guest<G>,
+        sending: Arc<Sending>,
     ) -> Result<(), String> {
         let inner = self.gateway.0.clone();
         let first = match self.first_byte(guest).await? {
@@ -81,7 +111,8 @@ impl Connection {
             Some(first) => first,
         };
         let server = match first {
-            First::Record => match self.shake_hands(guest).await? {
+            // On the heap, since it is much larger than what a connection needs later.
+            First::Record => match Box::pin(self.shake_hands(guest)).await? {
                 Some(server) => server,
                 None => return Ok(()),
             },
@@ -100,15 +131,14 @@ impl Connection {
         };
         if self.kind == Kind::Http {
             let Server { wire, tls, verified, http2 } = server;
-            let http = Http::new(inner, self.host, self.port, self.rule, wire, tls, verified, http2);
+            let http = Http::new(inner, self.host, self.port, self.rule, wire, tls, verified, http2, sending);
             return http.serve(&mut guest.0, &mut guest.1).await;
         }
         let Some(Ok(wire)) = server.wire else { return Err("not connected".into()) };
         // No host with secrets is reached this way, so there is nothing to mask.
         let none = Secrets::default();
-        let moved =
-            relay(&mut guest.0, &mut guest.1, wire, none.mask(), &inner.limits, inner.rules.idle_timeout())
-                .await;
+        let terms = Terms { limits: &inner.limits, idle: inner.rules.idle_timeout(), sending: &sending };
+        let moved = relay(&mut guest.0, &mut guest.1, wire, none.mask(), terms).await;
         match moved.error {
             None => Ok(()),
             Some(error) => Err(error),

@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout};
 use crate::body::Decoder;
 use crate::callback::{Decision, RequestInfo};
 use crate::gateway::{ConnectError, Inner};
-use crate::guest::Reader;
+use crate::guest::{OnItsWay, Reader, Sending};
 use crate::head::{BadRequest, Framing, RequestHead};
 use crate::local::{self, Local};
 use crate::name::Host;
@@ -31,6 +31,7 @@ pub(crate) struct Http {
     pub(crate) upstream: Option<Upstream>,
     /// Requests that were sent to the server.
     pub(crate) sent: u64,
+    pub(crate) sending: Arc<Sending>,
 }
 
 /// What a record of a request says.
@@ -56,8 +57,9 @@ impl Http {
         tls: bool,
         verified: bool,
         http2: bool,
+        sending: Arc<Sending>,
     ) -> Http {
-        Http { inner, host, port, rule, tls, verified, http2, wire, upstream: None, sent: 0 }
+        Http { inner, host, port, rule, tls, verified, http2, wire, upstream: None, sent: 0, sending }
     }
 
     /// Serves requests until one of the sides is done.
@@ -80,7 +82,9 @@ impl Http {
                 }
             };
             let mut log = Log::new(&head, &self.rule);
-            let done = self.exchange(&head, length, reader, writer, &mut log).await;
+            self.sending.set(OnItsWay::Something);
+            // On the heap, since it is much larger than what a connection needs that waits for a request.
+            let done = Box::pin(self.exchange(&head, length, reader, writer, &mut log)).await;
             if let Err(error) = &done {
                 log.error.get_or_insert_with(|| error.clone());
             }

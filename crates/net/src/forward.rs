@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
-use hyper::upgrade::OnUpgrade;
+use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -16,12 +16,12 @@ use tokio::sync::Notify;
 use crate::body::Decoder;
 use crate::exchange::{Http, Log, hex};
 use crate::gateway::Inner;
-use crate::guest::{Activity, Reader};
+use crate::guest::{Activity, OnItsWay, Reader, Sending};
 use crate::head::RequestHead;
 use crate::local::{self, Local};
 use crate::outgoing;
 use crate::pump::Pump;
-use crate::relay::relay;
+use crate::relay::{Terms, relay};
 use crate::reply::{Failure, Replied, Reply};
 use crate::resolve::BoxFuture;
 use crate::rules::Denied;
@@ -65,7 +65,8 @@ impl Http {
         let activity = Activity::new(if decoder.is_done() { patience } else { idle });
         let pump = Pump { inner: &inner, host: &host, activity: &activity, digest: Sha256::new(), moved: 0 };
         let reply = Reply::new(&inner, head, &activity, &url);
-        let mut both = Both { pump, reply, activity: &activity, idle, patience };
+        let sending = self.sending.clone();
+        let mut both = Both { pump, reply, activity: &activity, idle, patience, sending: &sending };
         let work = both.run(reader, &mut decoder, sender, early, response, writer);
         let outcome = driver.drive(work).await;
         let Both { pump, mut reply, .. } = both;
@@ -78,7 +79,10 @@ impl Http {
                 }
                 Ok(keep && decoder.is_done())
             }
-            Ok(Replied::Upgrade(upgrade)) => upgraded(upgrade, driver, reader, writer, &inner, log).await,
+            Ok(Replied::Upgrade(upgrade)) => {
+                let stream = driver.drive(upgrade).await.map_err(|error| error.to_string())?;
+                upgraded(TokioIo::new(stream), reader, writer, &inner, &sending, log).await
+            }
             // As without a gateway: a server may close a connection that was kept, and the client tries again.
             Err(Failure::Before(_, "upstream", why)) if reused => Err(inner.masked(&why)),
             Err(failure) => self.failed(failure, head, writer, log).await,
@@ -144,6 +148,7 @@ struct Both<'a> {
     activity: &'a Activity,
     idle: Duration,
     patience: Duration,
+    sending: &'a Sending,
 }
 
 impl Both<'_> {
@@ -162,9 +167,10 @@ impl Both<'_> {
         W: AsyncWrite + Unpin,
     {
         let answered = AtomicBool::new(false);
-        let (activity, idle, patience) = (self.activity, self.idle, self.patience);
+        let (activity, idle, patience, sending) = (self.activity, self.idle, self.patience, self.sending);
         // A server that answers early does not want the body.
         let mut pumped = decoder.is_done() || early.is_some();
+        sending.set(if pumped { OnItsWay::Nothing } else { OnItsWay::Something });
         let mut pumping = pin!(self.pump.run(reader, decoder, sender));
         let mut responding = pin!(async {
             let response = match early {
@@ -185,6 +191,7 @@ impl Both<'_> {
                 replied = &mut responding => return replied,
                 sent = &mut pumping, if !pumped => {
                     pumped = true;
+                    sending.set(OnItsWay::Perhaps);
                     sent.map_err(|why| failure(400, "http", why))?;
                     if !answered.load(Ordering::Relaxed) {
                         activity.expect(patience);
@@ -239,20 +246,19 @@ async fn wait_for_continue(
 
 /// Moves opaque bytes after an upgrade.
 async fn upgraded<R, W>(
-    upgrade: OnUpgrade,
-    driver: &mut Driver,
+    server: TokioIo<Upgraded>,
     reader: &mut Reader<R>,
     writer: &mut W,
     inner: &Inner,
+    sending: &Sending,
     log: &mut Log,
 ) -> Result<bool, String>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let stream = TokioIo::new(driver.drive(upgrade).await.map_err(|error| error.to_string())?);
-    let (mask, idle) = (inner.rules.secrets.mask(), inner.rules.idle_timeout());
-    let moved = relay(reader, writer, stream, mask, &inner.limits, idle).await;
+    let terms = Terms { limits: &inner.limits, idle: inner.rules.idle_timeout(), sending };
+    let moved = relay(reader, writer, server, inner.rules.secrets.mask(), terms).await;
     log.to_server += moved.to_server;
     log.to_guest += moved.to_guest;
     moved.error.map_or(Ok(false), Err)

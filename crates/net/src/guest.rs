@@ -1,17 +1,21 @@
 //! The guest's end of a connection: what was read of it and not used yet, and what is written to it.
 
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{self, HeaderMap};
 use parking_lot::Mutex;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::head::{BadRequest, head_length};
 
-/// Read at once while a connection waits for a request: there may be a thousand that do.
+/// Read at once while a connection waits for a request.
 const WAITING: usize = 2 << 10;
 
 /// Most that is read at once while a body comes. It starts small, and doubles while it is filled.
@@ -38,6 +42,22 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         Ok((&mut self.io).take(room as u64).read_buf(&mut self.buffer).await? > 0)
     }
 
+    /// Waits for a little, with no buffer meanwhile: most connections wait most of the time.
+    async fn wait(&mut self) -> io::Result<bool> {
+        if self.buffer.is_empty() {
+            self.buffer = BytesMut::new();
+        }
+        let Reader { io, buffer, .. } = self;
+        poll_fn(|context| {
+            let mut space = [0; WAITING];
+            let mut read = ReadBuf::new(&mut space);
+            ready!(Pin::new(&mut *io).poll_read(context, &mut read))?;
+            buffer.extend_from_slice(read.filled());
+            Poll::Ready(Ok(!read.filled().is_empty()))
+        })
+        .await
+    }
+
     /// Reads more of a body; false at the end.
     pub(crate) async fn more(&mut self) -> io::Result<bool> {
         let before = self.buffer.len();
@@ -50,7 +70,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
     /// Waits until so many bytes are there, and returns what is there: less at the end.
     pub(crate) async fn peek(&mut self, length: usize) -> io::Result<&[u8]> {
         while self.buffer.len() < length {
-            if !self.read(WAITING).await? {
+            if !self.wait().await? {
                 break;
             }
         }
@@ -69,7 +89,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
                 Ok(Some(length)) => return Ok(Ok(Some(self.buffer.split_to(length).freeze()))),
                 Ok(None) => {}
             }
-            if !self.read(WAITING).await? {
+            if !self.wait().await? {
                 return match self.buffer.is_empty() {
                     true => Ok(Ok(None)),
                     false => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -217,6 +237,41 @@ pub(crate) fn strip_hop_by_hop(headers: &mut HeaderMap) {
         .collect();
     for name in names {
         headers.remove(name);
+    }
+}
+
+/// How long a server may take to read the end of a body whose sender has left: it may be in buffers here.
+const LINGER: Duration = Duration::from_secs(10);
+
+/// Whether something of the guest's is still on its way to the server.
+pub(crate) struct Sending(watch::Sender<OnItsWay>);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnItsWay {
+    /// The guest may be sending.
+    Something,
+    /// All of it was handed on, but perhaps not sent.
+    Perhaps,
+    Nothing,
+}
+
+impl Sending {
+    pub(crate) fn new() -> Sending {
+        Sending(watch::Sender::new(OnItsWay::Something))
+    }
+
+    pub(crate) fn set(&self, state: OnItsWay) {
+        self.0.send_replace(state);
+    }
+
+    /// Waits until nothing is.
+    pub(crate) async fn done(&self) {
+        let mut state = self.0.subscribe();
+        // Its sender lives as long as this.
+        let _ = state.wait_for(|state| *state != OnItsWay::Something).await;
+        if *state.borrow() == OnItsWay::Perhaps {
+            tokio::time::sleep(LINGER).await;
+        }
     }
 }
 

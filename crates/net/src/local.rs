@@ -16,6 +16,9 @@ use crate::head::RequestHead;
 /// What a guest waits for that sent `Expect: 100-continue`.
 pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
+/// The header that names the field of the policy that refused a request.
+pub(crate) const DENIED: &str = "x-wardian-denied";
+
 /// A response.
 pub(crate) struct Local {
     pub(crate) status: u16,
@@ -28,7 +31,7 @@ impl Local {
     pub(crate) fn refusal(status: u16, rule: &'static str, why: &str) -> Local {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-        headers.insert("x-wardian-denied", HeaderValue::from_static(rule));
+        headers.insert(DENIED, HeaderValue::from_static(rule));
         Local { status, headers, body: format!("wardian: {why}\n").into() }
     }
 

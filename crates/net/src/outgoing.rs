@@ -5,6 +5,7 @@ use http::{Request, Uri};
 
 use crate::guest::strip_hop_by_hop;
 use crate::head::{Framing, RequestHead};
+use crate::local::DENIED;
 use crate::name::Host;
 use crate::secrets::Secrets;
 use crate::upstream::GuestBody;
@@ -109,6 +110,8 @@ fn one_only(
 /// Removes from a response what is about one connection, and masks secrets in the rest.
 pub(crate) fn response_headers(headers: &mut HeaderMap, secrets: &Secrets) {
     strip_hop_by_hop(headers);
+    // The gateway's own word: a server must not be able to say that the policy refused something.
+    headers.remove(DENIED);
     let masked: Vec<(HeaderName, HeaderValue)> = headers
         .iter()
         .filter_map(|(name, value)| {

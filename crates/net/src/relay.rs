@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::guest::{Activity, Reader};
+use crate::guest::{Activity, OnItsWay, Reader, Sending};
 use crate::limits::Limits;
 use crate::secrets::Mask;
 
@@ -23,26 +23,38 @@ pub(crate) struct Moved {
     pub(crate) error: Option<String>,
 }
 
+/// On what terms bytes are moved.
+pub(crate) struct Terms<'a> {
+    pub(crate) limits: &'a Limits,
+    pub(crate) idle: Duration,
+    pub(crate) sending: &'a Sending,
+}
+
 /// Moves bytes until both sides are done.
 pub(crate) async fn relay<R, W, S>(
     guest: &mut Reader<R>,
     writer: &mut W,
     server: S,
     mask: Mask<'_>,
-    limits: &Limits,
-    idle: Duration,
+    terms: Terms<'_>,
 ) -> Moved
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
     S: AsyncRead + AsyncWrite + Unpin,
 {
+    let Terms { limits, idle, sending } = terms;
     let activity = Activity::new(idle);
+    sending.set(OnItsWay::Something);
     let (mut from_server, mut to_server) = tokio::io::split(server);
     let (mut up, mut down) = (0, 0);
     let both = async {
         tokio::try_join!(
-            upwards(guest, &mut to_server, limits, &activity, &mut up),
+            async {
+                let sent = upwards(guest, &mut to_server, limits, &activity, &mut up).await;
+                sending.set(OnItsWay::Nothing);
+                sent
+            },
             downwards(&mut from_server, writer, mask, limits, &activity, &mut down),
         )
     };

@@ -5,7 +5,7 @@
 //! place is dropped in any case, so that it cannot use other credentials with the host.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use http::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue};
 use sha2::{Digest, Sha256};
 
@@ -162,6 +162,7 @@ impl Known {
         if let SecretPlace::Basic(user) = &self.place {
             forms.push(STANDARD.encode(format!("{user}:{}", self.value)).into_bytes());
         }
+        forms.extend((0..3).flat_map(|before| in_base64(&self.value, before)));
         forms
     }
 
@@ -250,6 +251,16 @@ impl Known {
     }
 }
 
+/// Returns what of a value is the same in every base64 text that has it after so many bytes, modulo three: Basic credentials, and
+/// whatever else a server may echo of them.
+fn in_base64(value: &str, before: usize) -> [Vec<u8>; 2] {
+    let padded = [&[0; 2][..before], value.as_bytes()].concat();
+    // Characters that also depend on the bytes before and after.
+    let from = [0, 2, 3][before];
+    let to = padded.len() / 3 * 4 + [0, 1, 2][padded.len() % 3];
+    [STANDARD.encode(&padded), URL_SAFE.encode(&padded)].map(|text| text.as_bytes()[from..to].to_vec())
+}
+
 fn sensitive(text: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(text).ok()?;
     value.set_sensitive(true);
@@ -271,7 +282,7 @@ fn percent_encoded(text: &str) -> String {
         .collect()
 }
 
-fn percent_decoded(text: &str) -> Vec<u8> {
+pub(crate) fn percent_decoded(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
     while at < bytes.len() {
@@ -337,12 +348,19 @@ impl Mask<'_> {
     }
 
     fn find(&self, bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
-        let mut found = Vec::new();
+        let mut found: Vec<std::ops::Range<usize>> = Vec::new();
         for form in self.forms {
             let finder = memchr::memmem::Finder::new(form);
             let mut from = 0;
             while let Some(at) = finder.find(&bytes[from..]) {
-                found.push(from + at..from + at + form.len());
+                let range = from + at..from + at + form.len();
+                // Those that overlap are one: a secret may repeat itself.
+                match found.last_mut() {
+                    Some(last) if (last.start..=last.end).contains(&range.start) => {
+                        last.end = last.end.max(range.end);
+                    }
+                    _ => found.push(range),
+                }
                 from += at + 1;
             }
         }
@@ -415,6 +433,27 @@ mod tests {
         assert_eq!(target, "/p?a=1&b=2&key=s3cret%2Fvalue");
         let (_, target) = applied(SecretPlace::Query("key".into()), false, ("a", "b"), "/p?key=own");
         assert_eq!(target, "/p");
+    }
+
+    #[test]
+    fn base64_of_a_secret_is_masked_whatever_surrounds_it() {
+        let known = secrets(SecretPlace::Placeholder);
+        for before in ["", "a", "me:", "user:", "12345678"] {
+            for after in ["", "x", "yz", "more"] {
+                for engine in [&STANDARD, &URL_SAFE] {
+                    let encoded = engine.encode(format!("{before}s3cret/value{after}"));
+                    let masked = known.mask_whole(format!("Basic {encoded}\n").as_bytes());
+                    let text = String::from_utf8(masked).expect("text");
+                    assert!(
+                        text.contains("*************") && text.len() == encoded.len() + 7,
+                        "{encoded} {text}"
+                    );
+                    // At most a byte at either end can be told from what is left.
+                    let left = text.trim_start_matches("Basic ").split('*').map(str::len).max();
+                    assert!(left <= Some(before.len().max(after.len()) * 4 / 3 + 6), "{encoded} {text}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -9,9 +10,11 @@ use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use crate::head::{FIELDS, Framing, HEAD_BYTES};
 use crate::resolve::BoxFuture;
@@ -70,6 +73,31 @@ pub(crate) struct Upstream {
     sender: Sender,
     /// Reads and writes; `None` when the connection is at its end.
     driver: Driver,
+    /// What HTTP/2 does beside that.
+    beside: Beside,
+}
+
+/// Tasks of a connection, which must not outlive it: the one that reads and writes would wait for the server to let it go.
+#[derive(Clone, Default)]
+struct Beside(Arc<Mutex<JoinSet<()>>>);
+
+impl<F> hyper::rt::Executor<F> for Beside
+where
+    F: Future + Send + 'static,
+    F::Output: Send,
+{
+    fn execute(&self, work: F) {
+        let mut tasks = self.0.lock();
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(async move { drop(work.await) });
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        // The tasks have this set themselves, so it would not go by itself.
+        self.beside.0.lock().abort_all();
+    }
 }
 
 enum Sender {
@@ -111,22 +139,22 @@ impl Driver {
 
 impl Upstream {
     pub(crate) async fn new(wire: Box<dyn Wire>, http2: bool) -> hyper::Result<Upstream> {
-        let io = TokioIo::new(wire);
+        let (io, beside) = (TokioIo::new(wire), Beside::default());
         if http2 {
-            let mut builder = http2::Builder::new(TokioExecutor::new());
+            let mut builder = http2::Builder::new(beside.clone());
             builder
                 .max_header_list_size(HEAD_BYTES as u32)
                 .initial_stream_window_size(1 << 20)
                 .initial_connection_window_size(1 << 20);
             let (sender, connection) = builder.handshake(io).await?;
             let driver: BoxFuture<'static, ()> = Box::pin(async move { log(connection.await) });
-            return Ok(Upstream { sender: Sender::Two(sender), driver: Driver(Some(driver)) });
+            return Ok(Upstream { sender: Sender::Two(sender), driver: Driver(Some(driver)), beside });
         }
         let mut builder = http1::Builder::new();
         builder.title_case_headers(true).max_headers(FIELDS).max_header_size(HEAD_BYTES);
         let (sender, connection) = builder.handshake(io).await?;
         let driver: BoxFuture<'static, ()> = Box::pin(async move { log(connection.with_upgrades().await) });
-        Ok(Upstream { sender: Sender::One(sender), driver: Driver(Some(driver)) })
+        Ok(Upstream { sender: Sender::One(sender), driver: Driver(Some(driver)), beside })
     }
 
     pub(crate) fn is_http2(&self) -> bool {
@@ -139,7 +167,7 @@ impl Upstream {
 
     /// Waits until a request can be sent. False: the server has closed the connection.
     pub(crate) async fn ready(&mut self) -> bool {
-        let Upstream { sender, driver } = self;
+        let Upstream { sender, driver, .. } = self;
         let ready = async {
             match sender {
                 Sender::One(sender) => sender.ready().await.is_ok(),

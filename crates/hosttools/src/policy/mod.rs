@@ -132,6 +132,7 @@ mod tests {
             "[programs.x]\nflags.deny = [\"-long\"]",
             "[programs.x]\nflags.deny = [\"--a=b\"]",
             "[programs.x]\nattributes = true",
+            "[programs.x]\nsubcommands.a.attributes = true",
             "[programs.x]\npath = \"bin/x\"",
             "[programs.x]\nenv = { \"A=B\" = \"\" }",
             "programs = 3",

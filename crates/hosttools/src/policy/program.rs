@@ -70,6 +70,9 @@ pub struct FlagRules {
     pub texts: Vec<String>,
     /// Arguments inserted before the caller's.
     pub insert: Vec<String>,
+    /// Whether a call to which these rules apply may change mode, owner and times of files by path, as
+    /// [`ProgramPolicy::attributes`] lets all calls.
+    pub attributes: bool,
 }
 
 /// Flags that may precede a subcommand.
@@ -92,6 +95,7 @@ impl FlagRules {
             values: both(&self.values, &more.values),
             texts: both(&self.texts, &more.texts),
             insert: both(&self.insert, &more.insert),
+            attributes: self.attributes || more.attributes,
         }
     }
 
@@ -121,7 +125,9 @@ impl ProgramPolicy {
         for (name, rules) in &self.subcommands {
             rules.check(self.notation).map_err(|why| format!("{name}: {why}"))?;
         }
-        if self.attributes && !self.write {
+        let rules = self.subcommands.values().chain([&self.flags]);
+        let attributes = rules.fold(self.attributes, |any, rules| any || rules.attributes);
+        if attributes && !self.write {
             return Err("attributes: only with write".to_owned());
         }
         if self.path.as_ref().is_some_and(|path| !path.is_absolute()) {

@@ -13,12 +13,15 @@ const OURS: &[(&str, &str)] = &[
     ("hosttools/tests/hosttools/door.rs", "let token = "),
     ("guests/net/src/http/", "user:pa"),
     ("guests/net/tests/cases/curl.sheet", "user:p%40ss@"),
+    ("net/src/proxy.rs", "me:p%40ss@"),
     ("net/tests/net/policy.rs", "hunter2"),
+    ("python/tests/test_network.py", "http://me:"),
     ("kernel/tests/kernel/memory.rs", "const SECRET"),
     ("kernel/tests/kernel/spares.rs", "const SECRET"),
     ("kernel/tests/kernel/stock.rs", "const SECRET"),
 ];
 const CRATES: &[(&str, &str)] = &[
+    ("hybrid-array-", "badge.svg?token="),
     ("hyper-util-", "Aladdin:opensesame@"),
     ("hyper-util-", "Basic QWxhZGRpbjpvcGVuc2VzYW1l"),
     ("pem-", "PRIVATE KEY-----"),

@@ -136,6 +136,17 @@ async fn a_compressed_bomb_passes_as_it_is() {
 }
 
 #[tokio::test]
+async fn a_server_cannot_speak_for_the_gateway() {
+    let server = servers::canned(
+        b"HTTP/1.1 200 OK\r\nX-Wardian-Denied: allowedHosts\r\nX-Other: 1\r\nContent-Length: 2\r\n\r\nok",
+    )
+    .await;
+    let world = World::new(local(NetworkPolicy::default(), server.port));
+    let answer = world.ask("api.test", server.port, &last("/")).await;
+    assert!(answer.contains("X-Other: 1") && !answer.to_lowercase().contains("wardian"), "{answer}");
+}
+
+#[tokio::test]
 async fn responses_cannot_be_split() {
     let server = servers::canned(b"HTTP/1.1 200 O\x0bK\r\nContent-Length: 0\r\n\r\n").await;
     let (answer, ..) = ask(&server, small()).await;

@@ -8,6 +8,7 @@ mod random;
 
 mod bypass;
 mod cassettes;
+mod deserted;
 mod hostile;
 mod http;
 mod opaque;

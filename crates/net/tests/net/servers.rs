@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -25,7 +26,15 @@ pub type Seen = Arc<Mutex<Vec<String>>>;
 pub struct Server {
     pub port: u16,
     pub seen: Seen,
+    open: Arc<AtomicUsize>,
     task: tokio::task::JoinHandle<()>,
+}
+
+impl Server {
+    /// Connections that are open.
+    pub fn open(&self) -> usize {
+        self.open.load(Ordering::SeqCst)
+    }
 }
 
 impl Drop for Server {
@@ -42,13 +51,20 @@ where
 {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
+    let open = Arc::new(AtomicUsize::new(0));
+    let count = open.clone();
     let task = tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             let _ = stream.set_nodelay(true);
-            tokio::spawn(serve(stream));
+            let (served, count) = (serve(stream), count.clone());
+            count.fetch_add(1, Ordering::SeqCst);
+            tokio::spawn(async move {
+                served.await;
+                count.fetch_sub(1, Ordering::SeqCst);
+            });
         }
     });
-    Server { port, seen: Seen::default(), task }
+    Server { port, seen: Seen::default(), open, task }
 }
 
 /// Reads a request's head, writes bytes, and closes.
@@ -204,6 +220,7 @@ async fn answer(mut request: Request<Incoming>, seen: Seen) -> Result<Response<P
             response.headers_mut().insert("location", "http://169.254.169.254/".parse().expect("a value"));
             response
         }
+        "never" => std::future::pending().await,
         "ws" => {
             let upgrade = hyper::upgrade::on(&mut request);
             tokio::spawn(async move {

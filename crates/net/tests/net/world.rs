@@ -10,6 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use wardian_net::{
     BoxFuture, ConnectError, Destination, Ending, Gateway, Host, NetworkPolicy, Options, Resolve, TlsRequest,
@@ -76,6 +77,17 @@ impl World {
         let connection = self.gateway.connect(&Destination { host, port }).await?;
         let (stream, other) = tokio::io::duplex(64 << 10);
         Ok(Guest { stream, served: tokio::spawn(connection.serve(other)) })
+    }
+
+    /// Connects a guest that has left, for the gateway, when it is notified.
+    pub async fn connect_until(&self, host: &str, port: u16) -> Result<(Guest, Arc<Notify>), ConnectError> {
+        let host = Host::parse(host).unwrap_or_else(|_| Host::Name(host.to_owned()));
+        let connection = self.gateway.connect(&Destination { host, port }).await?;
+        let (stream, other) = tokio::io::duplex(64 << 10);
+        let left = Arc::new(Notify::new());
+        let deserted = left.clone();
+        let served = connection.serve_while(other, async move { deserted.notified().await });
+        Ok((Guest { stream, served: tokio::spawn(served) }, left))
     }
 
     /// Sends bytes on one connection and returns all that comes back.

@@ -62,7 +62,12 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
 }
 
 fn show(file: &Path, checked: &Verified) -> Result<(), OutputError> {
-    say!("{}: intact; records: {}, files: {}", file.display(), checked.records, checked.files)
+    let (file, Verified { records, files, lost, .. }) = (file.display(), checked);
+    say!("{file}: intact; records: {records}, files: {files}")?;
+    if *lost > 0 {
+        say!("{file}: records lost to a full disk or a power failure, as the log itself says: {lost}")?;
+    }
+    Ok(())
 }
 
 fn tell(file: &Path, repaired: &Repaired) -> Result<(), OutputError> {
@@ -75,6 +80,13 @@ fn tell(file: &Path, repaired: &Repaired) -> Result<(), OutputError> {
     }
     if let Some(record) = repaired.adopted {
         say!("{file}: record {record} was complete but missing from the head, and has been added")?;
+    }
+    if let Some(lost) = &repaired.lost {
+        say!(
+            "{file}: records {} to {} did not reach the disk before the machine was restarted; the log now says so",
+            lost.first,
+            lost.last
+        )?;
     }
     if repaired.head_rebuilt {
         say!(

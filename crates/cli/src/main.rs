@@ -3,6 +3,7 @@
 mod audit;
 mod closed;
 mod completions;
+mod durable;
 mod duration;
 mod mcp;
 mod mount;
@@ -43,7 +44,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Run a script in a new sandbox and exit with its code.
-    Run(run::Arguments),
+    Run(Box<run::Arguments>),
     /// Open an interactive shell in a new sandbox.
     Shell(shell::Arguments),
     /// Compile all programs now, so that no command has to wait for it.
@@ -58,6 +59,12 @@ enum Command {
     Completions(completions::Arguments),
     /// Check and repair audit logs.
     Audit(audit::Arguments),
+    /// Sandboxes with names: saved after every command, there tomorrow.
+    Sandbox(Box<durable::named::Arguments>),
+    /// Make and list images: sandboxes to start others from.
+    Image(durable::image::Arguments),
+    /// Check, repair and tidy up a store.
+    Store(durable::store::Arguments),
 }
 
 /// Shows what clap has to say, and returns the exit code for it. Help goes to standard output; a mistake is one line, not
@@ -96,7 +103,7 @@ fn similar_command(error: &clap::Error) -> String {
 
 fn execute(command: Command) -> Result<u8> {
     match command {
-        Command::Run(arguments) => run::main(arguments),
+        Command::Run(arguments) => run::main(*arguments),
         Command::Shell(arguments) => shell::main(arguments),
         Command::Prepare(arguments) => preparing::main(arguments),
         Command::Serve(arguments) => serve::main(arguments),
@@ -104,6 +111,9 @@ fn execute(command: Command) -> Result<u8> {
         Command::Tools(arguments) => tools::main(arguments),
         Command::Completions(arguments) => completions::main(arguments, Arguments::command()),
         Command::Audit(arguments) => audit::main(arguments),
+        Command::Sandbox(arguments) => durable::named::main(*arguments),
+        Command::Image(arguments) => durable::image::main(arguments),
+        Command::Store(arguments) => durable::store::main(arguments),
     }
 }
 

@@ -11,6 +11,8 @@ use wardian_hosttools::git_sync::{FileChange, GitOptions, GitSync};
 use wardian_hosttools::{Mode, PoolConfig, WorkerPool};
 use wardian_server::result_object;
 
+use crate::durable::StoreFlags;
+use crate::durable::named::open_named;
 use crate::mount::Mount;
 use crate::out::{remark, say};
 use crate::sandbox::SandboxOptions;
@@ -49,6 +51,14 @@ pub(crate) struct Arguments {
     timeout: Duration,
     #[command(flatten)]
     sandbox: SandboxOptions,
+    /// Run it in the sandbox with this name, which is created if it does not exist, and save it.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Start from this image.
+    #[arg(long, value_name = "IMAGE", conflicts_with = "name")]
+    image: Option<String>,
+    #[command(flatten)]
+    store: StoreFlags,
     /// Print the result as one JSON object instead of passing output through.
     #[arg(long, conflicts_with = "diff")]
     json: bool,
@@ -63,21 +73,48 @@ pub(crate) struct Arguments {
 
 /// Runs it; answers the exit code.
 pub(crate) fn main(arguments: Arguments) -> Result<u8> {
+    start(arguments, None)
+}
+
+/// Runs it in a sandbox that exists.
+pub(crate) fn main_named(arguments: Arguments, name: &str) -> Result<u8> {
+    if arguments.name.is_some() || arguments.image.is_some() {
+        bail!("--name and --image are for wardian run");
+    }
+    start(arguments, Some(name))
+}
+
+fn start(arguments: Arguments, existing: Option<&str>) -> Result<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let code = runtime.block_on(run(arguments));
+    let code = runtime.block_on(run(arguments, existing));
     // What a command in the background began to compile is kept for the next start.
     wardian::finish_preparing();
     code
 }
 
-async fn run(arguments: Arguments) -> Result<u8> {
+async fn run(arguments: Arguments, existing: Option<&str>) -> Result<u8> {
     let (script, stdin) = script(&arguments)?;
+    let name = existing.or(arguments.name.as_deref());
+    if name.is_none() && arguments.image.is_none() && arguments.store.is_given() {
+        bail!("--store needs --name or --image");
+    }
     let overlays = arguments.sandbox.overlays(arguments.commit.is_some())?;
     let builder = arguments.sandbox.builder(limits(arguments.json))?;
     let explaining = preparing::explain();
-    let sandbox =
-        builder.timeout((!arguments.timeout.is_zero()).then_some(arguments.timeout)).build().await?;
-    let run = Run::new(script).stdin(stdin).last();
+    let timeout = (!arguments.timeout.is_zero()).then_some(arguments.timeout);
+    let builder = builder.timeout(timeout);
+    let sandbox = match (name, &arguments.image) {
+        (Some(name), _) => {
+            open_named(&arguments.store.open()?, name, &arguments.sandbox, builder, existing.is_none())
+                .await?
+        }
+        (None, Some(image)) => builder.image(&arguments.store.open()?, image).build().await?,
+        (None, None) => builder.build().await?,
+    };
+    let mut run = Run::new(script).stdin(stdin).timeout(timeout);
+    if name.is_none() {
+        run = run.last();
+    }
     let code =
         if arguments.json { print_json(&sandbox, run).await? } else { pass_through(&sandbox, run).await? };
     drop(explaining);
@@ -89,6 +126,9 @@ async fn run(arguments: Arguments) -> Result<u8> {
                 .with_context(|| format!("{path}: nothing was committed"))?;
         }
         arguments.sandbox.settle(&sandbox, path, code).await?;
+    }
+    if name.is_some() {
+        sandbox.close().await?;
     }
     Ok(code)
 }
@@ -111,7 +151,7 @@ async fn commit(host: &Path, found: FileChanges, branch: &str, message: &str) ->
 }
 
 /// Output that only passes through needs no cap.
-fn limits(kept: bool) -> Limits {
+pub(crate) fn limits(kept: bool) -> Limits {
     let limits = Limits { command_bytes: usize::MAX, ..Limits::default() };
     if kept { limits } else { Limits { stdout_bytes: usize::MAX, stderr_bytes: usize::MAX, ..limits } }
 }

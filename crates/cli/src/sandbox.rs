@@ -69,6 +69,21 @@ impl SandboxOptions {
         Ok(builder)
     }
 
+    /// Returns an option that was given and that a named sandbox keeps.
+    pub(crate) fn kept(&self) -> Option<&'static str> {
+        let given = [
+            ("--mount", !self.mounts.is_empty()),
+            ("--tool", !self.tools.is_empty()),
+            ("--env", !self.env.is_empty()),
+            ("--cwd", self.cwd.is_some()),
+            ("--memory", self.memory.is_some()),
+            ("--processes", self.processes.is_some()),
+            ("--files", self.files.is_some()),
+            ("--disk", self.disk.is_some()),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+    }
+
     /// Returns whether a variable is among them.
     pub(crate) fn sets(&self, name: &str) -> bool {
         self.env.iter().any(|pair| pair.split_once('=').is_some_and(|(set, _)| set == name))

@@ -8,8 +8,9 @@ use anyhow::{Context, Result, bail};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use wardian_server::{ClientNetwork, Http, Options, Server, Socket};
+use wardian_server::{ClientNetwork, Http, Options, PortLimits, Server, Socket};
 
+use crate::durable::StoreFlags;
 use crate::out::{Checked, OutputError, Stdout, remark};
 use crate::tools;
 
@@ -35,7 +36,8 @@ pub(crate) struct Arguments {
     /// Listen on a Unix socket that only this user can open.
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Serve HTTP: /health, /ready, /metrics and, with --tools, /tools/run. A bare port listens on 127.0.0.1.
+    /// Serve HTTP: /health, /ready, /metrics, sandboxes for E2B's SDKs and, with --tools, /tools/run. A bare port listens
+    /// on 127.0.0.1.
     #[arg(long, value_name = "[HOST:]PORT")]
     http: Option<String>,
     /// File with the bearer token HTTP clients must send, for all but a bare /health. Required unless listening on
@@ -52,12 +54,18 @@ pub(crate) struct Arguments {
     /// Maximum size of all states in it together, in bytes.
     #[arg(long, value_name = "BYTES", requires = "state_dir", default_value_t = Options::default().state_bytes)]
     state_bytes: u64,
+    /// Save sandboxes with names in the store in this directory.
+    #[arg(long, value_name = "DIR")]
+    store: Option<PathBuf>,
+    /// A file with the key of an encrypted store.
+    #[arg(long, value_name = "FILE", requires = "store")]
+    store_key: Option<PathBuf>,
     /// Maximum number of sandboxes of all clients together.
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sandboxes)]
     max_sandboxes: usize,
-    /// What clients of the socket may grant their sandboxes: nothing, public hosts, or private networks and files of this
-    /// machine as well. The client of --stdio may grant everything.
-    #[arg(long, value_name = "WHAT", requires = "socket", default_value = "public")]
+    /// What clients of the socket and of HTTP may grant their sandboxes: nothing, public hosts, or private networks and files
+    /// of this machine as well. The client of --stdio may grant everything.
+    #[arg(long, value_name = "WHAT", default_value = "public")]
     network: GrantableNetwork,
     /// Maximum number of clients of the socket at once; further ones get an error. By default 1024, or a quarter of the
     /// limit of open files if that is less.
@@ -92,6 +100,10 @@ async fn serve(arguments: Arguments) -> Result<()> {
     let options = Options {
         state_dir: arguments.state_dir,
         state_bytes: arguments.state_bytes,
+        store: match arguments.store {
+            Some(directory) => Some(StoreFlags::of(directory, arguments.store_key).open()?),
+            None => None,
+        },
         network: match arguments.network {
             GrantableNetwork::Off => ClientNetwork::Off,
             GrantableNetwork::Public => ClientNetwork::Public,
@@ -179,7 +191,7 @@ fn offered(token_file: Option<PathBuf>, jail: Option<PathBuf>) -> Result<Http> {
         None => std::env::var(TOKEN).ok(),
     };
     let door = jail.as_deref().map(|jail| tools::door_to(jail, false)).transpose()?;
-    Ok(Http { token, door })
+    Ok(Http { token, door, ports: PortLimits::default() })
 }
 
 fn read_token(file: &Path) -> Result<String> {

@@ -133,7 +133,7 @@ impl Sandbox {
         let old = self.become_value(session, tree, &rest, history).await?;
         bury(&old).await;
         self.inner().record(Event::Import { bytes, shell: true });
-        Ok(())
+        self.committed(None, b"import", None).await
     }
 
     /// Imports only the files of an archive, whatever programs it was made with, over the existing files. The shell is
@@ -151,7 +151,7 @@ impl Sandbox {
         };
         self.unless_cancelled(&stop, importing).await?;
         self.inner().record(Event::Import { bytes, shell: false });
-        Ok(())
+        self.committed(None, b"import files", None).await
     }
 
     /// Waits for work that `stop` ends. It is told to when it is cancelled or the sandbox destroyed, and still waited for:
@@ -275,7 +275,7 @@ fn payload(archive: &[u8]) -> Result<(u32, &[u8]), ArchiveError> {
 
 /// An archive up to its files.
 struct Opened<'a> {
-    input: Decoder<'a>,
+    input: Decoder<Stoppable<zstd::stream::read::Decoder<'static, &'a [u8]>>>,
     shell: Shell,
     history: History,
     interpreters: Vec<(String, Shell)>,
@@ -333,12 +333,12 @@ fn unpack_files(
 }
 
 /// A shell as stored in an archive.
-struct Shell {
-    programs: String,
-    packed: Packed,
+pub(crate) struct Shell {
+    pub(crate) programs: String,
+    pub(crate) packed: Packed,
 }
 
-struct Encoder<W: Write>(zstd::stream::write::Encoder<'static, W>);
+pub(crate) struct Encoder<W: Write>(pub(crate) W);
 
 impl<W: Write> Encoder<W> {
     fn number(&mut self, number: u64) -> std::io::Result<()> {
@@ -350,7 +350,7 @@ impl<W: Write> Encoder<W> {
         self.0.write_all(bytes)
     }
 
-    fn shell(&mut self, packed: &Packed, programs: &str) -> std::io::Result<()> {
+    pub(crate) fn shell(&mut self, packed: &Packed, programs: &str) -> std::io::Result<()> {
         self.bytes(programs.as_bytes())?;
         self.number(packed.env.len() as u64)?;
         packed.env.iter().try_for_each(|pair| self.bytes(pair))?;
@@ -399,7 +399,7 @@ impl<W: Write> Encoder<W> {
         }
     }
 
-    fn history(&mut self, history: &History) -> std::io::Result<()> {
+    pub(crate) fn history(&mut self, history: &History) -> std::io::Result<()> {
         let (last, entries) = history.parts();
         self.number(last)?;
         self.number(entries.len() as u64)?;
@@ -412,12 +412,19 @@ impl<W: Write> Encoder<W> {
     }
 }
 
-struct Decoder<'a> {
-    input: Stoppable<zstd::stream::read::Decoder<'static, &'a [u8]>>,
+pub(crate) struct Decoder<R: Read> {
+    input: R,
     budget: Budget,
 }
 
-impl Decoder<'_> {
+impl<'a> Decoder<&'a [u8]> {
+    /// Reads what a store has kept, within the same limits as an archive.
+    pub(crate) fn of_bytes(bytes: &'a [u8], limits: &Limits) -> Decoder<&'a [u8]> {
+        Decoder { input: bytes, budget: Budget::new(limits) }
+    }
+}
+
+impl<R: Read> Decoder<R> {
     fn number(&mut self) -> Result<u64, ArchiveError> {
         let mut bytes = [0; 8];
         self.input.read_exact(&mut bytes)?;
@@ -455,7 +462,7 @@ impl Decoder<'_> {
         Ok(bytes)
     }
 
-    fn shell(&mut self, limits: &Limits) -> Result<Shell, ArchiveError> {
+    pub(crate) fn shell(&mut self, limits: &Limits) -> Result<Shell, ArchiveError> {
         let programs = self.name()?;
         let mut env = Vec::new();
         for _ in 0..self.number()? {
@@ -540,7 +547,7 @@ impl Decoder<'_> {
         Ok(PackedFd { number, cloexec, what })
     }
 
-    fn history(&mut self) -> Result<History, ArchiveError> {
+    pub(crate) fn history(&mut self) -> Result<History, ArchiveError> {
         let last = self.number()?;
         if last > History::LAST_MAX {
             return damaged("its history has more commands than anybody could have entered");

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::Notify;
+use wardian_kernel::{Command, Input, Output};
 use wardian_vfs::Errno;
 
 use crate::error::{Error, lost};
@@ -25,9 +26,42 @@ impl Sandbox {
         let now = self.variable(name, Some(value.as_bytes().to_vec())).await?;
         // A variable may be read-only, or change what it is given.
         if now.as_deref() == Some(value.as_bytes()) {
-            Ok(())
+            self.committed(None, format!("set {name}").as_bytes(), None).await
         } else {
             Err(Error::refused(Errno::EPERM, name.as_bytes()))
+        }
+    }
+
+    /// Removes a shell variable. Waits for a command in progress. `EPERM` if it is read-only.
+    pub async fn unset_env(&self, name: &str) -> Result<(), Error> {
+        check_variable(name, "")?;
+        // The last status is part of the shell's state, and expanded before anything runs.
+        let script = format!("eval \"\\\\builtin unset -v {name} 2> /dev/null; (exit $?)\"");
+        let mut session = self.session().await?;
+        let (cancel, timeout) = (Arc::new(Notify::new()), self.inner().setup.timeout);
+        let (running, dropped) = (self.begin(&cancel), CancelOnDrop::new(&cancel));
+        let command = Command {
+            script: script.into_bytes(),
+            around: None,
+            input: Input::empty(),
+            output: Output::kept(0),
+            terminal: None,
+            timeout,
+            background: None,
+            cancel: cancel.clone(),
+            rolls_back: false,
+            lets_go: false,
+            contained: false,
+        };
+        let task = self.kernel().spawn(async move {
+            session.run(command).await;
+            drop(running);
+        });
+        task.await.map_err(lost)?;
+        dropped.disarm();
+        match self.get_env(name).await? {
+            None => self.committed(None, format!("unset {name}").as_bytes(), None).await,
+            Some(_) => Err(Error::refused(Errno::EPERM, name.as_bytes())),
         }
     }
 

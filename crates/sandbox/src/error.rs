@@ -2,6 +2,7 @@
 
 use wardian_audit::AuditError;
 use wardian_kernel::KernelError;
+use wardian_store::StoreError;
 use wardian_vfs::Errno;
 
 use crate::archive::ArchiveError;
@@ -36,6 +37,9 @@ pub enum Error {
     /// An archive could not be imported or written.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
+    /// The store refused, or what it has could not be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// The audit log could not be written, so nothing was done that should be in it.
     #[error(transparent)]
     Audit(#[from] AuditError),

@@ -52,7 +52,7 @@ impl Sandbox {
     ) -> Result<(), Error> {
         let content = content.into();
         let large = content.len() as u64 > AT_ONCE || path.as_ref().len() > LONG_PATH;
-        self.at(path, large, move |tree, root, path| {
+        self.changing("write", path, large, move |tree, root, path| {
             // In memory a clone is free: without room for all of it everything stays as it was.
             let before = (!tree.touches_host(root, path)).then(|| tree.clone());
             let written = write_with(tree, root, path, &content, options);

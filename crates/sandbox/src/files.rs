@@ -162,7 +162,7 @@ impl Sandbox {
     /// Creates a directory and its parents. It may already exist.
     pub async fn mkdir(&self, path: impl AsRef<[u8]>) -> Result<(), Error> {
         let long = path.as_ref().len() > LONG_PATH;
-        self.at(path, long, make_directories).await
+        self.changing("mkdir", path, long, make_directories).await
     }
 
     /// Removes a file, or a directory recursively.
@@ -173,7 +173,8 @@ impl Sandbox {
             let root = tree.root();
             remove(tree, &root, &at)
         };
-        self.live()?.aside(removing).await.map_err(|errno| Error::refused(errno, &path))
+        self.live()?.aside(removing).await.map_err(|errno| Error::refused(errno, &path))?;
+        self.changed("rm", &path).await
     }
 
     /// Returns a file's metadata. Links are not followed.
@@ -204,20 +205,47 @@ impl Sandbox {
         };
         let done = machine.at_paths(&[(&root, &from), (&root, &to)], renaming).await;
         match done {
-            Ok(()) => Ok(()),
+            Ok(()) => self.changed("rename", &from).await,
             Err(errno) => Err(self.refusal(errno, &from).await),
         }
     }
 
     /// Sets permission bits.
     pub async fn chmod(&self, path: impl AsRef<[u8]>, mode: u32) -> Result<(), Error> {
-        self.at(path, false, move |tree, root, path| tree.chmod(&USER, root, path, true, mode)).await
+        self.changing("chmod", path, false, move |tree, root, path| tree.chmod(&USER, root, path, true, mode))
+            .await
     }
 
     /// Creates a symbolic link at `path` that points to `target`.
     pub async fn symlink(&self, target: impl AsRef<[u8]>, path: impl AsRef<[u8]>) -> Result<(), Error> {
         let target = target.as_ref().to_vec();
-        self.at(path, false, move |tree, root, path| tree.symlink(&USER, &target, root, path)).await
+        self.changing("symlink", path, false, move |tree, root, path| {
+            tree.symlink(&USER, &target, root, path)
+        })
+        .await
+    }
+
+    /// Saves a change that was made, if the sandbox is saved.
+    pub(crate) async fn changed(&self, what: &str, path: &[u8]) -> Result<(), Error> {
+        self.committed(None, &[what.as_bytes(), b" ", path].concat(), None).await
+    }
+
+    /// Runs an operation like [`Sandbox::at`], one that changes something: it is saved, if the sandbox is.
+    pub(crate) async fn changing<T, F>(
+        &self,
+        what: &str,
+        path: impl AsRef<[u8]>,
+        large: bool,
+        work: F,
+    ) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Tree, &Place, &[u8]) -> wardian_vfs::Result<T> + Send + 'static,
+    {
+        let path = path.as_ref().to_vec();
+        let done = self.at(&path, large, work).await?;
+        self.changed(what, &path).await?;
+        Ok(done)
     }
 
     /// Runs an operation at a path on the live tree; an error names the path. If it is `large`, it runs on a thread that

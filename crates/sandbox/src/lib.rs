@@ -29,11 +29,13 @@ pub mod blocking;
 mod budget;
 mod checks;
 mod directory;
+mod durable;
 mod engine;
 mod env;
 mod error;
 mod extension;
 mod file_changes;
+mod file_info;
 mod file_parts;
 mod files;
 mod history;
@@ -47,6 +49,8 @@ mod options;
 mod overlay_copy;
 mod pool;
 mod ports;
+mod process;
+mod process_input;
 mod programs;
 mod python;
 mod result;
@@ -58,12 +62,17 @@ mod system;
 mod usage;
 
 pub use archive::ArchiveError;
+pub use durable::{
+    Durability, FileChange, FileChangeKind, ImageInfo, Mode as PersistenceMode, SandboxInfo, Store,
+    StoreOptions,
+};
 pub use engine::{Engine, EngineBuilder, EngineUsage};
 pub use error::Error;
 pub use extension::{
     Extension, ExtensionAnswer, ExtensionCall, ExtensionSpec, Invocation, PYTHON_PACKAGES, PythonPackage,
 };
 pub use file_changes::FileChanges;
+pub use file_info::FileInfo;
 pub use file_parts::WriteOptions;
 pub use files::{DirectoryEntry, DirectoryListing, Metadata};
 pub use history::HistoryEntry;
@@ -72,6 +81,7 @@ pub use limit::Limit;
 pub use mounts::{MountEntry, MountMode};
 pub use options::{Builder, Limits, OnKill};
 pub use pool::PoolOptions;
+pub use process::{Process, ProcessEnd, ProcessOptions, ProcessOutput, ProcessStream};
 #[doc(hidden)]
 pub use programs::program_names;
 pub use python::{Python, PythonError, PythonResult, PythonValue};
@@ -88,6 +98,9 @@ pub use system::{finish_preparing, live_sandboxes, prepare};
 pub use system::{return_memory, tune_process};
 pub use usage::UsageNow;
 pub use wardian_net::NetworkPolicy;
+pub use wardian_store::{
+    Collected, CommitId, CommitInfo, Damage, Key as StoreKey, Repaired, Retention, StoreError, Verified,
+};
 /// What a sandbox may reach outside: see [`Builder::network`].
 pub mod net {
     pub use wardian_net::{
@@ -97,8 +110,9 @@ pub mod net {
 }
 
 pub use wardian_audit::{
-    AuditError, AuditLog, AuditRecord, Repaired as AuditRepaired, Rotation as AuditRotation,
-    Verified as AuditVerified, VerifyError as AuditVerifyError, repair_audit, verify_audit,
+    AuditError, AuditLog, AuditRecord, Lost as AuditLost, Repaired as AuditRepaired,
+    Rotation as AuditRotation, Verified as AuditVerified, VerifyError as AuditVerifyError, repair_audit,
+    verify_audit,
 };
 /// The host-tool gateway: native programs as commands, confined.
 #[doc(inline)]

@@ -1,5 +1,5 @@
-//! The files that a program of ours reads and that ship with it: Python's standard library, and the packages that are
-//! ready.
+//! The files that a program of ours reads and that ship with it: Python's standard library, the packages that are ready,
+//! numpy and pandas.
 //!
 //! They lie in this binary in compressed groups; `xtask/src/cpython/library.rs` packs them and says how. Even the list of
 //! them is unpacked only when somebody looks for one; a group, when somebody reads one of its files; each once for all
@@ -16,6 +16,8 @@ pub(crate) struct Library(&'static [u8]);
 const PYTHON: Library = Library(include_bytes!("../../../guests/dist/python3.lib"));
 /// The packages that are ready: a library of their commands, with its length before it, and one of all else.
 const PACKAGES: &[u8] = include_bytes!("../../../guests/dist/python3-packages.lib");
+/// The Python files of numpy and pandas.
+const SCIENCE: Library = Library(include_bytes!("../../../guests/dist/python3-science.lib"));
 
 /// The directories of `/usr` that files of libraries lie in, other than the commands'.
 pub(crate) const DIRECTORIES: &[&str] = &["lib", "share"];
@@ -29,6 +31,7 @@ pub(crate) fn commands() -> Option<Vec<(String, Content)>> {
 pub(crate) fn files() -> Option<Vec<(String, Content)>> {
     let mut files = PYTHON.files()?;
     files.extend(packages()?.1.files()?);
+    files.extend(SCIENCE.files()?);
     Some(files)
 }
 

@@ -217,16 +217,17 @@ impl Sandbox {
     }
 
     async fn add_mount(&self, mount: NewMount) -> Result<(), Error> {
-        let _at_rest = self.session().await?;
+        let at_rest = self.session().await?;
         let state = self.inner().setup.state.clone();
         self.on_tree(move |tree| Ok(mount.add_to(tree, state.as_deref(), &|_| ())))
             .await
-            .map_err(|errno| Error::refused(errno, b"mount"))?
+            .map_err(|errno| Error::refused(errno, b"mount"))??;
+        self.committed(Some(&at_rest), b"mount", None).await
     }
 
     /// Removes a mount and what was written to it in memory. Waits for a command in progress.
     pub async fn unmount(&self, path: &str) -> Result<(), Error> {
-        let _at_rest = self.session().await?;
+        let at_rest = self.session().await?;
         let path = self.absolute(path);
         let at = path.clone();
         let unmount = move |tree: &mut Tree| {
@@ -234,7 +235,8 @@ impl Sandbox {
             let system = tree.real_path(&wardian_vfs::Caller::ROOT, &tree.root(), &at)? == b"/proc";
             if system { Err(Errno::EPERM) } else { tree.unmount(&at) }
         };
-        self.on_tree(unmount).await.map_err(|errno| Error::refused(errno, &path))
+        self.on_tree(unmount).await.map_err(|errno| Error::refused(errno, &path))?;
+        self.committed(Some(&at_rest), b"unmount", None).await
     }
 
     /// Returns what the sandbox has changed in the overlay mounted at `path`.
@@ -260,7 +262,7 @@ impl Sandbox {
     /// [`Builder::state_directory`](crate::Builder::state_directory). Until then, and while this runs, other programs
     /// can see some of the changes without the others; each single file is old or new.
     pub async fn apply(&self, path: &str, dry_run: bool) -> Result<Vec<Change>, Error> {
-        let _at_rest = self.session().await?;
+        let at_rest = self.session().await?;
         let path = self.absolute(path);
         let at = path.clone();
         if self.inner().setup.state.is_none() {
@@ -277,7 +279,12 @@ impl Sandbox {
             }
         };
         match self.on_tree(applying).await {
-            Ok(Ok(changes)) => Ok(changes),
+            Ok(Ok(changes)) => {
+                if !dry_run {
+                    self.committed(Some(&at_rest), b"apply", None).await?;
+                }
+                Ok(changes)
+            }
             Ok(Err(conflict)) => Err(Error::refused(Errno::EBUSY, &conflict)),
             Err(errno) => Err(Error::refused(errno, &path)),
         }

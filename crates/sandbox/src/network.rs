@@ -118,8 +118,9 @@ impl Outside for Way {
             })?;
             let serve: kernel::Serve = Box::new(|mut guest: HostStream| {
                 Box::pin(async move {
+                    let deserted = guest.deserted();
                     // What the guest has received may be incomplete: it must not take this for the end.
-                    if let Ending::Reset(_) = connection.serve(&mut guest).await {
+                    if let Ending::Reset(_) = connection.serve_while(&mut guest, deserted).await {
                         guest.reset();
                     }
                 })

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use wardian_audit::AuditLog;
 use wardian_hosttools::ToolSandbox;
 use wardian_kernel::{Allowlist, Rules};
@@ -12,6 +13,7 @@ use wardian_net::{Gateway, NetworkPolicy, OnRequest, Resolve};
 use wardian_vfs::{Quota, Tree};
 
 use crate::checks;
+use crate::durable::{NewName, Store};
 use crate::engine::Engine;
 use crate::error::{Error, lost};
 use crate::extension::{self, Extension};
@@ -93,8 +95,8 @@ pub struct Builder {
     writable_paths: Option<Vec<String>>,
     /// Shared by all sandboxes that are built with it.
     tool_allowlist: Option<Arc<Allowlist>>,
-    /// The bytes of its names.
-    tool_names: usize,
+    /// Its names.
+    tool_list: Option<Vec<String>>,
     extensions: Vec<Extension>,
     host_tools: Vec<HostTool>,
     nice: u8,
@@ -104,6 +106,8 @@ pub struct Builder {
     network_options: wardian_net::Options,
     python_path: Vec<String>,
     unsupported: Option<&'static str>,
+    pub(crate) persist: Option<NewName>,
+    pub(crate) image: Option<(Store, String)>,
     progress: Option<fn(&str)>,
     state: Option<PathBuf>,
 }
@@ -128,7 +132,7 @@ impl Default for Builder {
             mounts: Vec::new(),
             writable_paths: None,
             tool_allowlist: None,
-            tool_names: 0,
+            tool_list: None,
             extensions: Vec::new(),
             host_tools: Vec::new(),
             nice: 0,
@@ -138,6 +142,8 @@ impl Default for Builder {
             network_options: wardian_net::Options::default(),
             python_path: Vec::new(),
             unsupported: None,
+            persist: None,
+            image: None,
             progress: None,
             state: wardian_vfs::state_directory(),
         }
@@ -219,8 +225,8 @@ impl Builder {
     /// (`echo`, `cd`, `[ ]`) are not programs and stay available.
     pub fn tool_allowlist<N: Into<String>>(mut self, tools: impl IntoIterator<Item = N>) -> Builder {
         let tools: Vec<String> = tools.into_iter().map(Into::into).collect();
-        self.tool_names = tools.iter().map(|name| name.len() + size_of::<String>()).sum();
-        self.tool_allowlist = Some(Arc::new(Allowlist::new(tools)));
+        self.tool_allowlist = Some(Arc::new(Allowlist::new(tools.clone())));
+        self.tool_list = Some(tools);
         self
     }
 
@@ -310,18 +316,49 @@ impl Builder {
     }
 
     /// Builds the sandbox.
-    pub async fn build(self) -> Result<Sandbox, Error> {
+    pub async fn build(mut self) -> Result<Sandbox, Error> {
+        let (persist, image) = (self.persist.take(), self.image.take());
+        let sandbox = match image {
+            Some((store, name)) => store.start_image(&name, self).await?,
+            None => self.build_alone().await?,
+        };
+        match persist {
+            Some(name) => name.attach(sandbox).await,
+            None => Ok(sandbox),
+        }
+    }
+
+    pub(crate) fn has_extensions(&self) -> bool {
+        !self.extensions.is_empty() || !self.host_tools.is_empty()
+    }
+
+    pub(crate) fn has_mounts(&self) -> bool {
+        !self.mounts.is_empty()
+    }
+
+    /// Returns the engine's system that it will be built from, starting it if necessary.
+    pub(crate) async fn find_system(&self) -> Result<Arc<System>, Error> {
         let chosen = self.engine.as_ref().map(|engine| engine.system().clone());
-        let system = match chosen.or_else(System::started) {
+        Ok(match chosen.or_else(System::started) {
             Some(system) => system,
             None => {
                 let progress = self.progress.unwrap_or(|_| ());
                 // Compiling takes seconds the first time: not on the caller's runtime.
                 tokio::task::spawn_blocking(move || System::shared(&progress)).await.map_err(lost)??
             }
-        };
+        })
+    }
+
+    async fn build_alone(self) -> Result<Sandbox, Error> {
+        let system = self.find_system().await?;
+        let (setup, tree, env) = self.set_up_all(&system).await?;
+        Sandbox::start(system, setup, tree, env).await
+    }
+
+    /// Builds everything but the shell; returns the files and the shell's environment as well.
+    pub(crate) async fn set_up_all(self, system: &Arc<System>) -> Result<(Setup, Tree, Vec<Vec<u8>>), Error> {
         let mut env = self.environment()?;
-        let (mut setup, tree) = self.set_up(&system).await?;
+        let (mut setup, tree) = self.set_up(system).await?;
         // Variables that stand for secrets, which only the gateway knows.
         if let Some(gateway) = &setup.gateway {
             env.extend(
@@ -332,7 +369,7 @@ impl Builder {
             );
         }
         setup.environment.clone_from(&env);
-        Sandbox::start(system, setup, tree, env).await
+        Ok((setup, tree, env))
     }
 
     /// Returns what it will be built from, to wait on: see [`crate::blocking`].
@@ -353,13 +390,16 @@ impl Builder {
         }
         checks::limits(&self.limits)?;
         checks::paths(&self.cwd, self.writable_paths.as_deref())?;
-        check_length("toolAllowlist", self.tool_names, TOOL_NAMES)?;
+        let names = self.tool_list.iter().flatten().map(|name| name.len() + size_of::<String>());
+        check_length("toolAllowlist", names.sum(), TOOL_NAMES)?;
         for tool in std::mem::take(&mut self.host_tools) {
             self.extensions.push(tool.into_extension(&self.mounts)?);
         }
         let gateway = self.gateway().await?;
+        let saved = self.to_saved();
         let mut tree = system.tree(self.limits.quota());
         let host_programs = extension::install(&mut tree, system, &self.extensions)?;
+        let base = tree.clone();
         if self.mounts.iter().any(NewMount::is_host) {
             let (mounts, state) = (self.mounts, self.state.clone());
             let progress = self.progress.unwrap_or(|_| ());
@@ -397,6 +437,8 @@ impl Builder {
             audit: self.audit,
             state: self.state,
             fresh: tree.clone(),
+            base,
+            saved,
         };
         Ok((setup, tree))
     }
@@ -456,6 +498,67 @@ impl Builder {
     }
 }
 
+impl Builder {
+    /// Returns the options that a store keeps with a sandbox. Mounts are part of its files; what it may reach outside
+    /// (network, secrets, extensions, native programs) is granted anew by whoever opens it.
+    fn to_saved(&self) -> Value {
+        let millis = |time: Option<Duration>| time.map(|time| time.as_millis() as u64);
+        json!({
+            "stdoutBytes": self.limits.stdout_bytes,
+            "stderrBytes": self.limits.stderr_bytes,
+            "commandBytes": self.limits.command_bytes,
+            "fsBytes": self.limits.fs_bytes,
+            "fileCount": self.limits.file_count,
+            "memoryBytes": self.limits.memory_bytes,
+            "processes": self.limits.processes,
+            "openFiles": self.limits.open_files,
+            "timeoutMs": millis(self.timeout),
+            "backgroundTimeoutMs": millis(self.background_timeout),
+            "rollback": self.on_kill == OnKill::Rollback,
+            "env": self.env,
+            "cwd": self.cwd,
+            "writablePaths": self.writable_paths,
+            "toolAllowlist": self.tool_list,
+            "nice": self.nice,
+            "pythonPath": self.python_path,
+        })
+    }
+
+    /// Sets the options that a store has kept.
+    pub(crate) fn with_saved(mut self, saved: &Value) -> Builder {
+        let number = |name: &str| saved[name].as_u64();
+        let size = |name: &str, default: usize| number(name).map_or(default, |value| value as usize);
+        let strings = |name: &str| -> Option<Vec<String>> {
+            Some(saved[name].as_array()?.iter().filter_map(|each| Some(each.as_str()?.to_owned())).collect())
+        };
+        let default = Limits::default();
+        self.limits = Limits {
+            stdout_bytes: size("stdoutBytes", default.stdout_bytes),
+            stderr_bytes: size("stderrBytes", default.stderr_bytes),
+            command_bytes: size("commandBytes", default.command_bytes),
+            fs_bytes: number("fsBytes").unwrap_or(default.fs_bytes),
+            file_count: number("fileCount").unwrap_or(default.file_count),
+            memory_bytes: number("memoryBytes").unwrap_or(default.memory_bytes),
+            processes: size("processes", default.processes),
+            open_files: size("openFiles", default.open_files),
+        };
+        self.timeout = number("timeoutMs").map(Duration::from_millis);
+        self.background_timeout = number("backgroundTimeoutMs").map(Duration::from_millis);
+        self.on_kill = if saved["rollback"] == true { OnKill::Rollback } else { OnKill::Keep };
+        let pairs = saved["env"].as_array().into_iter().flatten();
+        let pair = |pair: &Value| Some((pair[0].as_str()?.to_owned(), pair[1].as_str()?.to_owned()));
+        self.env = pairs.filter_map(pair).collect();
+        self.cwd = saved["cwd"].as_str().unwrap_or("/home/user").to_owned();
+        self.writable_paths = strings("writablePaths");
+        self.nice = number("nice").unwrap_or(0).min(19) as u8;
+        self.python_path = strings("pythonPath").unwrap_or_default();
+        match strings("toolAllowlist") {
+            Some(tools) => self.tool_allowlist(tools),
+            None => self,
+        }
+    }
+}
+
 /// The most that the directories of `pythonPath` take.
 const PATHS: usize = 64 << 10;
 /// The most that the names of an allowlist take.
@@ -498,4 +601,8 @@ pub(crate) struct Setup {
     pub(crate) state: Option<PathBuf>,
     /// The files it was built with.
     pub(crate) fresh: Tree,
+    /// The same without mounts: the system and its extensions. A store keeps what differs from it.
+    pub(crate) base: Tree,
+    /// The options that a store keeps.
+    pub(crate) saved: serde_json::Value,
 }

@@ -154,6 +154,14 @@ impl Sandbox {
         Ok(PythonResult::read(run, answer.as_deref()))
     }
 
+    /// Ends an interpreter, with its variables; the next call of its name starts a fresh one. Waits for commands and calls that
+    /// came before. Returns `false` if there is none.
+    pub async fn end_interpreter(&self, name: &str) -> Result<bool, Error> {
+        let _shell = self.session().await?;
+        let ended = self.inner().interpreters.lock().remove(name);
+        Ok(ended.is_some())
+    }
+
     /// Makes sure that there is an interpreter of this name.
     pub(crate) async fn start_interpreter(&self, _shell: &SessionGuard, name: &str) -> Result<(), Error> {
         let inner = self.inner();
@@ -202,7 +210,6 @@ impl Sandbox {
         mut command: Command,
     ) -> (Finished, Option<Vec<u8>>) {
         let most = self.limits().stdout_bytes;
-        command.script = [most.to_string().as_bytes(), b"\0", &command.script].concat();
         let interpreter = self.inner().interpreters.lock().remove(name);
         let Some(mut interpreter) = interpreter else {
             // It was just started, or found, by who holds the shell's lock.
@@ -218,6 +225,9 @@ impl Sandbox {
             };
             return (finished, None);
         };
+        // A copy seeds its generators anew (`resident.py`).
+        let copy = if interpreter.is_copy() { "+" } else { "" };
+        command.script = [format!("{copy}{most}\0").as_bytes(), &command.script].concat();
         let done = interpreter.ask(command, most.saturating_mul(2).saturating_add(ANSWER_FRAME)).await;
         self.inner().interpreters.lock().insert(name.to_owned(), interpreter);
         done

@@ -34,6 +34,7 @@ pub struct Run {
     contained: bool,
     env: Vec<(String, String)>,
     cwd: Option<String>,
+    on_kill: Option<OnKill>,
     cancel: Arc<Notify>,
 }
 
@@ -71,6 +72,7 @@ impl Run {
             contained: false,
             env: Vec::new(),
             cwd: None,
+            on_kill: None,
             cancel: Arc::default(),
         }
     }
@@ -90,6 +92,12 @@ impl Run {
     /// How long it may take, instead of what the sandbox was made with; `None` for ever.
     pub fn timeout(mut self, timeout: Option<Duration>) -> Run {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// What becomes of the files if it is killed, instead of what the sandbox was made with.
+    pub fn on_kill(mut self, on_kill: OnKill) -> Run {
+        self.on_kill = Some(on_kill);
         self
     }
 
@@ -271,7 +279,7 @@ impl Sandbox {
             timeout: progress.timeout,
             background: self.inner().setup.background_timeout,
             cancel: cancel.clone(),
-            rolls_back: self.inner().setup.on_kill == OnKill::Rollback,
+            rolls_back: run.on_kill.unwrap_or(self.inner().setup.on_kill) == OnKill::Rollback,
             lets_go: run.last,
             contained: run.contained,
         };
@@ -280,7 +288,9 @@ impl Sandbox {
         let task = self.kernel().spawn(progress.run(session, command, running));
         let (result, ()) = tokio::join!(task, pumping);
         dropped.disarm();
-        result.map_err(lost)
+        let (result, answer, saved) = result.map_err(lost)?;
+        saved?;
+        Ok((result, answer))
     }
 
     /// Asks the shell something, at a terminal (`wardian_ask` in docs/abi.md). Waits for a command in progress.
@@ -347,8 +357,10 @@ impl InProgress {
         mut session: SessionGuard,
         command: Command,
         running: Running,
-    ) -> (RunResult, Option<Vec<u8>>) {
+    ) -> (RunResult, Option<Vec<u8>>, Result<(), Error>) {
         let inner = self.sandbox.inner();
+        let persists = inner.persist.lock().is_some();
+        let command_line = if persists { command.script.clone() } else { Default::default() };
         if self.interpreter.is_none() {
             inner.history.lock().add(&command.script);
         }
@@ -364,10 +376,12 @@ impl InProgress {
         drop(running);
         let outcome = Outcome { finished, unreachable: inner.way.take_denied() };
         self.record(&outcome, duration);
+        let exit_code = judge(&outcome).0;
+        let saved = self.sandbox.committed(Some(&session), &command_line, Some(i32::from(exit_code))).await;
         drop(session);
         inner.system.pool.note_warm(inner);
         // Only now, since a listener may take its time and the next command need not wait for it.
-        (self.report(outcome, duration, peak_memory_bytes).await, answer)
+        (self.report(outcome, duration, peak_memory_bytes).await, answer, saved)
     }
 
     fn record(&self, outcome: &Outcome, duration: Duration) {

@@ -12,12 +12,14 @@ use wardian_vfs::{Quota, Tree};
 
 use crate::audit::{self, Event};
 use crate::directory::Directory;
+use crate::durable::Persist;
 use crate::engine::Engine;
 use crate::error::{Error, lost};
 use crate::history::History;
 use crate::network::Way;
 use crate::options::{Builder, Limits, Setup};
 use crate::python;
+use crate::snapshot::Value;
 use crate::system::System;
 
 /// A sandbox. Cloning the handle shares it; [`Sandbox::fork`] creates another. Dropping the last handle destroys it.
@@ -41,6 +43,8 @@ pub(crate) struct Inner {
     /// The interpreters, by name. Whoever has the shell has them, too.
     pub(crate) interpreters: Mutex<BTreeMap<String, Session>>,
     destroyed: AtomicBool,
+    /// Where it is saved, if it is.
+    pub(crate) persist: Mutex<Option<Arc<Persist>>>,
 }
 
 /// The resident programs of a sandbox: its shell and its interpreters.
@@ -160,7 +164,26 @@ impl Sandbox {
             history: Mutex::new(history),
             interpreters: Mutex::new(interpreters),
             destroyed: AtomicBool::new(false),
+            persist: Mutex::default(),
         }))
+    }
+
+    /// Creates one with a value that was read from a store.
+    pub(crate) async fn wake(system: Arc<System>, setup: Setup, value: Value) -> Result<Sandbox, Error> {
+        let (setup, id) = (Arc::new(setup), new_id());
+        let way = Way::of(&id, setup.gateway.as_ref(), setup.audit.as_ref());
+        let Value { tree, rest, history } = value;
+        let (machine, residents) = put_in_machine(&system, &setup, &way, tree, &rest).await?;
+        let sandbox = Sandbox::over(system, setup, (id, way), machine, residents, history);
+        sandbox.check_audit()?;
+        sandbox.inner().record(Event::Create);
+        Ok(sandbox)
+    }
+
+    /// Returns the shell if no command runs.
+    pub(crate) fn session_now(&self) -> Option<SessionGuard> {
+        let session = self.0.session.clone().try_lock_owned().ok()?;
+        OwnedMutexGuard::try_map(session, Option::as_mut).ok()
     }
 
     /// Creates another sandbox of the same system and setup, with this value.
@@ -195,6 +218,10 @@ impl Sandbox {
         drop(before);
         *self.0.history.lock() = history;
         Ok(old)
+    }
+
+    pub(crate) fn of(inner: Arc<Inner>) -> Sandbox {
+        Sandbox(inner)
     }
 
     pub(crate) fn inner(&self) -> &Arc<Inner> {

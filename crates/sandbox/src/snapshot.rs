@@ -102,7 +102,7 @@ impl Sandbox {
         tree.set_quota(self.limits().quota());
         let old = self.become_value(session, tree, rest, history.clone()).await?;
         bury(&old).await;
-        Ok(())
+        self.committed(None, b"restore", None).await
     }
 
     /// Its value between two commands.

@@ -124,11 +124,7 @@ fn install(tree: &mut Tree, kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<P
     }
     install_directories(tree)?;
     install_library(tree)?;
-    // Where scripts look for them: `#!/usr/bin/env bash`, `#!/usr/bin/python3`.
-    for name in ["env", "python3", "python"] {
-        let (path, link) = (format!("/bin/{name}"), format!("/usr/bin/{name}"));
-        tree.install_link(path.as_bytes(), link.as_bytes()).map_err(|errno| (errno, link))?;
-    }
+    [&SHELL, &TOOLS].into_iter().chain(LATER).try_for_each(|shipped| link_in_usr(tree, shipped))?;
     install_devices(tree)?;
     install_etc(tree)?;
     Ok(python)
@@ -146,6 +142,16 @@ fn install_program(tree: &mut Tree, shipped: &Shipped) -> Installed<u64> {
         tree.install_link(first.as_bytes(), path.as_bytes()).map_err(|errno| (errno, path.clone()))?;
     }
     Ok(version)
+}
+
+/// Gives a program its names in `/usr/bin` too, where scripts look: `#!/usr/bin/env bash`, `#!/usr/bin/awk -f`.
+fn link_in_usr(tree: &mut Tree, shipped: &Shipped) -> Installed {
+    let links = shipped.links().map_err(|_| (Errno::EIO, shipped.name.to_owned()))?;
+    for name in links {
+        let (path, link) = (format!("/bin/{name}"), format!("/usr/bin/{name}"));
+        tree.install_link(path.as_bytes(), link.as_bytes()).map_err(|errno| (errno, link))?;
+    }
+    Ok(())
 }
 
 /// Installs what ships for Python: its library, which is unpacked when somebody looks at it, and commands of packages.
@@ -214,12 +220,77 @@ alias ls='ls --color=auto'
 alias grep='grep --color=auto'
 ";
 
+/// The ports that people name.
+const SERVICES: &str = "\
+# name  port/protocol  other names
+echo 7/tcp
+echo 7/udp
+discard 9/tcp sink null
+discard 9/udp sink null
+daytime 13/tcp
+ftp-data 20/tcp
+ftp 21/tcp
+ssh 22/tcp
+telnet 23/tcp
+smtp 25/tcp mail
+time 37/tcp timserver
+domain 53/tcp
+domain 53/udp
+tftp 69/udp
+gopher 70/tcp
+finger 79/tcp
+http 80/tcp www
+kerberos 88/tcp kerberos5 krb5 kerberos-sec
+kerberos 88/udp kerberos5 krb5 kerberos-sec
+pop3 110/tcp pop-3
+sunrpc 111/tcp portmapper
+sunrpc 111/udp portmapper
+nntp 119/tcp readnews untp
+ntp 123/udp
+imap2 143/tcp imap
+snmp 161/udp
+ldap 389/tcp
+ldap 389/udp
+https 443/tcp
+https 443/udp
+microsoft-ds 445/tcp
+submissions 465/tcp ssmtp smtps urd
+syslog 514/udp
+submission 587/tcp
+ldaps 636/tcp
+domain-s 853/tcp
+rsync 873/tcp
+imaps 993/tcp
+pop3s 995/tcp
+socks 1080/tcp
+mysql 3306/tcp
+svn 3690/tcp subversion
+postgresql 5432/tcp postgres
+amqp 5672/tcp
+redis 6379/tcp
+http-alt 8080/tcp webcache
+git 9418/tcp
+";
+
+/// The protocols that sockets can name.
+const PROTOCOLS: &str = "\
+# name  number  other names
+ip 0 IP
+icmp 1 ICMP
+tcp 6 TCP
+udp 17 UDP
+ipv6 41 IPv6
+ipv6-icmp 58 IPv6-ICMP
+";
+
 fn install_etc(tree: &mut Tree) -> Installed {
     let files = [
         ("/etc/passwd", "root:x:0:0:root:/root:/bin/bash\nuser:x:1000:1000:user:/home/user:/bin/bash\n"),
         ("/etc/group", "root:x:0:\nuser:x:1000:\n"),
         ("/etc/hostname", "wardian\n"),
         ("/etc/hosts", "127.0.0.1 localhost wardian\n::1 localhost\n"),
+        ("/etc/services", SERVICES),
+        ("/etc/protocols", PROTOCOLS),
         ("/etc/os-release", "NAME=Wardian\nID=wardian\nPRETTY_NAME=\"Wardian\"\n"),
         ("/etc/shells", "/bin/sh\n/bin/bash\n"),
         ("/etc/bash.bashrc", BASHRC),

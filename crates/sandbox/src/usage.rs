@@ -13,6 +13,11 @@ pub struct UsageNow {
 }
 
 impl Sandbox {
+    /// Returns how many bytes of [`Limits::fs_bytes`](crate::Limits::fs_bytes) its files take.
+    pub async fn disk_usage(&self) -> u64 {
+        self.machine().tree().await.usage().bytes
+    }
+
     /// Returns what it uses now.
     pub fn usage_now(&self) -> UsageNow {
         let census = self.machine().census();

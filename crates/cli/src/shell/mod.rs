@@ -17,8 +17,9 @@ mod screen;
 use std::io::IsTerminal;
 
 use anyhow::{Result, bail};
-use wardian::{EnteredLine as Line, Interactive, Limits, Prompt, Sandbox, Terminal};
+use wardian::{EnteredLine as Line, Interactive, Limits, Prompt, Sandbox, Store, Terminal};
 
+use crate::durable::named::open_named;
 use crate::mount::Mount;
 use crate::preparing;
 use crate::sandbox::SandboxOptions;
@@ -47,6 +48,15 @@ pub(crate) struct Arguments {
 
 /// Runs it; answers the exit code.
 pub(crate) fn main(arguments: Arguments) -> Result<u8> {
+    run(&arguments, None)
+}
+
+/// Runs it in a sandbox that exists.
+pub(crate) fn main_named(arguments: Arguments, store: &Store, name: &str) -> Result<u8> {
+    run(&arguments, Some((store, name)))
+}
+
+fn run(arguments: &Arguments, name: Option<(&Store, &str)>) -> Result<u8> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         bail!("the shell needs a terminal (to run a script from standard input: wardian run -)");
     }
@@ -54,7 +64,7 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
     let history = if arguments.no_history { HistoryFile::none() } else { HistoryFile::open() };
     let overlays = arguments.sandbox.overlays(false)?;
     let screen = Screen::new(runtime.handle().clone())?;
-    let sandbox = runtime.block_on(start(&arguments))?;
+    let sandbox = runtime.block_on(start(arguments, name))?;
     let shell = sandbox.clone();
     let (rows, columns) = screen.size();
     let terminal = Terminal::new(rows, columns);
@@ -70,14 +80,20 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
         for Mount { path, .. } in &overlays {
             arguments.sandbox.settle(&sandbox, path, code).await?;
         }
+        if name.is_some() {
+            sandbox.close().await?;
+        }
         Ok(code)
     })
 }
 
-async fn start(arguments: &Arguments) -> Result<Sandbox> {
+async fn start(arguments: &Arguments, name: Option<(&Store, &str)>) -> Result<Sandbox> {
     let _explaining = preparing::explain();
     let limits = Limits { command_bytes: usize::MAX, ..Limits::default() };
     let mut builder = arguments.sandbox.builder(limits)?.timeout(None);
+    if let Some((store, name)) = name {
+        return open_named(store, name, &arguments.sandbox, builder, false).await;
+    }
     if let Ok(term) = std::env::var("TERM")
         && !arguments.sandbox.sets("TERM")
     {

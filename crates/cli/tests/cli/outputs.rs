@@ -27,6 +27,10 @@ const COMMANDS: &[&[&str]] = &[
     &["completions", "zsh"],
     &["audit", "verify", "FILE"],
     &["audit", "repair", "FILE"],
+    &["sandbox", "--help"],
+    &["run", "--name", "one", "seq 100000"],
+    &["image", "--help"],
+    &["store", "verify"],
 ];
 
 fn place() -> tempfile::TempDir {

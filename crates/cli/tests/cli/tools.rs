@@ -182,6 +182,10 @@ fn git_works_on_an_overlay_and_the_host_stays_as_it_was() {
     let named =
         "cd /repo; export GIT_AUTHOR_NAME=Ann; echo 3 > file; git commit -q -a -m x; git log -1 --format=%an";
     assert_eq!(run(&[], named).1, "Ann\n");
+    let settings = "cd /repo; git config user.name Bo && git config --get user.name && git config --unset user.name; \
+                    git config --get user.name; stat -c %a .git/config; git config core.x 1 && \
+                    git config --list | grep core.x";
+    assert_eq!(run(&[], settings), (0, "Bo\n644\ncore.x=1\n".to_owned(), String::new()));
     let (exit, _, err) = run(&[], "cd /repo; git push");
     assert!(exit == 126 && err.contains("SUBCOMMAND_DENIED"), "{err}");
     assert_eq!(everything(&project), before);

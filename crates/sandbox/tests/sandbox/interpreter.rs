@@ -255,3 +255,26 @@ async fn image_pages_are_charged_when_they_are_written() {
     let result = small.run(format!("python3 -c \"{all}\"")).await.unwrap();
     assert_eq!((result.exit_code, result.limit), (137, Some(wardian::Limit::MemoryBytes)), "{result:?}");
 }
+
+/// What nobody seeded differs between forks; what was seeded goes on.
+#[tokio::test]
+async fn forks_draw_numbers_of_their_own_unless_they_were_seeded() {
+    let sandbox = sandbox().await;
+    python(
+        &sandbox,
+        "import random\nown = random.Random()\nseeded = random.Random(7)\nkept = random.Random()",
+    )
+    .await;
+    python(&sandbox, "kept.setstate(kept.getstate()); drawn = random.random(), own.random()").await;
+    let (one, two) = (sandbox.fork().await.expect("a fork"), sandbox.fork().await.expect("a fork"));
+    for code in ["random.random()", "own.random()"] {
+        let drawn = [value(&sandbox, code).await, value(&one, code).await, value(&two, code).await];
+        assert!(drawn[0] != drawn[1] && drawn[1] != drawn[2] && drawn[0] != drawn[2], "{code}: {drawn:?}");
+    }
+    for code in ["seeded.random()", "kept.random()"] {
+        assert_eq!(value(&one, code).await, value(&two, code).await, "{code}");
+    }
+    python(&one, "random.seed(3)").await;
+    let three = one.fork().await.expect("a fork");
+    assert_eq!(value(&one, "random.random()").await, value(&three, "random.random()").await);
+}

@@ -42,7 +42,7 @@ const ENDLESS: &[&str] = &[
     "while :; do sleep 1000 & done",
     "exec sleep 1000",
     "kill -STOP $$",
-    "sleep 1000 & kill -STOP $!; wait",
+    "sleep 1000 & kill -STOP $!; sleep 1000",
     // Floods.
     "yes",
     "cat /dev/zero",

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::time::Duration;
 
 use wardian::net::{BoxFuture, Resolve};
-use wardian::{AuditLog, AuditRotation, ErrorClass, NetworkPolicy, RunResult, Sandbox};
+use wardian::{AuditLog, AuditRotation, ErrorClass, NetworkPolicy, Run, RunResult, Sandbox};
 
 /// Fetches a page and prints its body, or the error.
 const FETCH: &str = r#"import sys, urllib.request
@@ -16,7 +16,7 @@ except Exception as error:
 "#;
 
 /// Every name is this machine.
-struct Here;
+pub struct Here;
 
 impl Resolve for Here {
     fn resolve<'a>(&'a self, _name: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
@@ -116,4 +116,71 @@ async fn a_policy_that_makes_no_sense_is_refused() {
     let policy = NetworkPolicy { allowed_hosts: vec!["http://x.com/".into()], ..NetworkPolicy::default() };
     let error = Sandbox::builder().network(policy).build().await.expect_err("it is no host");
     assert!(error.to_string().starts_with("network: "), "{error}");
+}
+
+/// A server that reads what it is sent, or not even that, and never answers. Says when its clients are gone.
+fn silent(reads: bool) -> (u16, std::sync::mpsc::Receiver<()>, std::sync::mpsc::Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = listener.local_addr().expect("it is bound").port();
+    let ((asked, was_asked), (closed, was_closed)) = (std::sync::mpsc::channel(), std::sync::mpsc::channel());
+    std::thread::spawn(move || {
+        let Ok((mut client, _)) = listener.accept() else { return };
+        let mut piece = [0; 1024];
+        let _ = client.read(&mut piece);
+        let _ = asked.send(());
+        if reads {
+            while let Ok(1..) = client.read(&mut piece) {}
+        } else {
+            // It takes nothing: only an error says that the other side has gone.
+            client.set_nonblocking(false).expect("a socket");
+            while client.take_error().is_ok_and(|error| error.is_none())
+                && client.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").is_ok()
+            {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        let _ = closed.send(());
+    });
+    (port, was_asked, was_closed)
+}
+
+/// Sends much, and waits for an answer.
+const SEND: &str = r#"import socket, sys
+s = socket.create_connection(("server.test", int(sys.argv[1])))
+s.sendall(b"POST / HTTP/1.1\r\nHost: server.test:%s\r\nContent-Length: 50000000\r\n\r\n" % sys.argv[1].encode())
+if sys.argv[2] == "much":
+    s.sendall(b"x" * 50000000)
+print(s.recv(100))
+"#;
+
+#[tokio::test]
+async fn a_timeout_and_a_cancel_drop_connections_at_once() {
+    for (amount, reads) in [("little", true), ("much", false)] {
+        for cancelled in [false, true] {
+            let (port, asked, closed) = silent(reads);
+            let day = 86_400_000;
+            let policy = NetworkPolicy { response_timeout_ms: day, idle_timeout_ms: day, ..granting(port) };
+            let sandbox =
+                Sandbox::builder().network(policy).resolver(Here).build().await.expect("it is built");
+            sandbox.write_file("/tmp/send.py", SEND).await.expect("there is room");
+            let run = Run::new(format!("python3 /tmp/send.py {port} {amount}"));
+            let result = if cancelled {
+                let running = sandbox.clone();
+                let task = tokio::spawn(async move { running.run_with(run).await });
+                tokio::task::spawn_blocking(move || asked.recv_timeout(Duration::from_secs(60)))
+                    .await
+                    .expect("no panic")
+                    .expect("it is asked");
+                sandbox.cancel();
+                task.await.expect("no panic").expect("it runs")
+            } else {
+                sandbox.run_with(run.timeout(Some(Duration::from_secs(3)))).await.expect("it runs")
+            };
+            let expected = if cancelled { ErrorClass::Cancelled } else { ErrorClass::Timeout };
+            assert_eq!(result.error_class, Some(expected), "{}", text(&result.stderr));
+            let gone =
+                tokio::task::spawn_blocking(move || closed.recv_timeout(Duration::from_secs(60))).await;
+            gone.expect("no panic").expect("the server sees the end");
+        }
+    }
 }

@@ -88,8 +88,8 @@ print(asyncio.run(asyncio.to_thread(pow, 2, 5)))";
 async fn the_standard_library_is_whole_and_not_writable() {
     let code = "
 import importlib, pkgutil, sys, zoneinfo, datetime, site
-# What a machine without a screen, sockets with TLS, or code at run time has not either.
-without = {'_tkinter', '_ctypes', '_curses', '_ssl', '_dbm', '_gdbm', 'msvcrt', '_winapi', 'winreg', '_overlapped', '_scproxy', 'readline', '_posixshmem'}
+# What a machine without a screen or code at run time has not either.
+without = {'_tkinter', '_ctypes', '_curses', '_dbm', '_gdbm', 'msvcrt', '_winapi', 'winreg', '_overlapped', '_scproxy', 'readline', '_posixshmem'}
 for module in pkgutil.iter_modules(['/usr/lib/python3.13']):
     if module.name in ('antigravity', 'this', '__hello__', '__phello__'): continue
     try: importlib.import_module(module.name)

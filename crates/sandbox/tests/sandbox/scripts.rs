@@ -56,6 +56,16 @@ async fn scripts_with_an_interpreter_line_run() {
 }
 
 #[tokio::test]
+async fn every_tool_is_in_usr_bin_too() {
+    let sandbox = sandbox().await;
+    let script = "for f in /bin/*; do [ -x \"/usr/bin/${f##*/}\" ] || echo \"missing: $f\"; done\n\
+        printf '#!/usr/bin/awk -f\\nBEGIN { print \"awk\" }\\n' > a; printf '#!/usr/bin/env -S bash -e\\necho $-\\n' > b\n\
+        printf '#!/usr/bin/bash\\necho bash\\n' > c; chmod +x a b c; ./a; ./b | grep -o e; ./c; type -a bash\n";
+    let expected = "awk\ne\nbash\nbash is /bin/bash\nbash is /usr/bin/bash\n";
+    assert_eq!(output(&sandbox, script).await, expected);
+}
+
+#[tokio::test]
 async fn broken_pipes_end_the_writer_quietly() {
     let sandbox = sandbox().await;
     assert_eq!(output(&sandbox, "yes | head -n 2; echo ${PIPESTATUS[0]}").await, "y\ny\n141\n");

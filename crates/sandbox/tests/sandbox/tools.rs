@@ -1,5 +1,10 @@
 //! The tools' cases, recorded from GNU's programs, run inside a sandbox.
 
+use std::path::Path;
+use std::time::Duration;
+
+use wardian::Sandbox;
+
 use super::cases;
 
 /// Cases that differ in a sandbox, each with the reason.
@@ -32,7 +37,7 @@ async fn every_tool_says_what_it_does_and_which_it_is() {
          done; done",
         names.join(" ")
     );
-    let sandbox = wardian::Sandbox::builder().build().await.expect("a sandbox");
+    let sandbox = Sandbox::builder().build().await.expect("a sandbox");
     let result = sandbox.run(script.as_str()).await.expect("it runs");
     assert_eq!(String::from_utf8_lossy(&result.stdout), "");
 }
@@ -48,6 +53,11 @@ async fn every_recorded_case_of_jq_is_as_jq_has_it() {
 }
 
 #[tokio::test]
+async fn every_recorded_case_of_make_is_as_gnu_has_it() {
+    cases::agree("guests/make/tests/cases", &[], 150).await;
+}
+
+#[tokio::test]
 async fn every_recorded_case_of_archives_is_as_the_real_programs_have_it() {
     let missing =
         &[("tar", "tar: times before 1970 and after 2242", "WASI knows no time of a file before 1970")];
@@ -57,4 +67,22 @@ async fn every_recorded_case_of_archives_is_as_the_real_programs_have_it() {
 #[tokio::test]
 async fn every_recorded_case_of_sqlite_is_as_its_shell_has_it() {
     cases::agree("guests/sqlite/tests/cases", &[], 100).await;
+}
+
+/// Cases of the network's tools that differ in a sandbox, each with the reason.
+const NET_MISSING: cases::Missing = &[];
+
+/// The server that they were recorded with runs in the sandbox, as a program that a user brings.
+#[tokio::test]
+async fn every_recorded_case_of_curl_wget_and_nc_is_as_they_have_it() {
+    let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guests/testing/dist/web.wasm.zst");
+    let web = std::fs::read(web).expect("testing guests are prebuilt");
+    let web = zstd::decode_all(&web[..]).expect("a zstd file");
+    let building = Sandbox::builder().timeout(Some(Duration::from_secs(20))).env("PATH", "/tmp/bin:/bin");
+    let base = building.build().await.expect("a sandbox");
+    base.run("mkdir /tmp/bin").await.expect("it runs");
+    base.write_file("/tmp/bin/web", web).await.expect("there is room");
+    let ready = base.run("chmod +x /tmp/bin/web && web free").await.expect("it runs");
+    assert_eq!(ready.exit_code, 0, "{}", String::from_utf8_lossy(&ready.stderr));
+    cases::agree_in(base, "guests/net/tests/cases", NET_MISSING, 250).await;
 }

@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     client_kib: usize,
     waiting: AtomicUsize,
     patience: Duration,
+    /// Turns for those who read much: see [`Budget::pause`].
+    turns: Semaphore,
 }
 
 impl Shared {
@@ -53,7 +55,9 @@ impl Shared {
 
     pub(crate) fn new(client_kib: usize, shared_kib: usize, patience: Duration) -> Arc<Shared> {
         let room = Arc::new(Semaphore::new(shared_kib));
-        Arc::new(Shared { room, client_kib, waiting: AtomicUsize::new(0), patience })
+        let half = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
+        let (waiting, turns) = (AtomicUsize::new(0), Semaphore::new(half));
+        Arc::new(Shared { room, client_kib, waiting, patience, turns })
     }
 }
 
@@ -164,6 +168,14 @@ impl Budget {
         }
         let part = self.shared.room.clone().try_acquire_many_owned(kib).ok()?;
         Some(Room { kib: kib as usize, client, part, _holds: Some(self.holds.enter(kib)) })
+    }
+
+    /// Lets others go first. A client that sends without a pause would otherwise be read for as long as the runtime lets a
+    /// task go on, which is megabytes, and a thousand such clients one after the other. Only a few of them are ever
+    /// in the runtime's queue; the others wait here, in order.
+    pub(crate) async fn pause(&self) {
+        let _turn = self.shared.turns.acquire().await;
+        tokio::task::yield_now().await;
     }
 
     /// Ends when the client has taken too long, over all its lines, and others need the room that it has.

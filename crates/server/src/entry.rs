@@ -1,11 +1,12 @@
 //! One sandbox of a client: its state, and the order of its calls.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
-use tokio::sync::{Notify, OwnedSemaphorePermit};
+use serde_json::Value;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use wardian::{Sandbox, Snapshot, UsageNow};
 
 use crate::lane::{Hold, Lane, Turn};
@@ -37,12 +38,18 @@ pub(crate) struct Entry {
     commands: Lane,
     /// File calls and the like, which never wait for a run.
     calls: Lane,
-    /// How to cancel each unfinished run, in the order of their lines.
-    runs: Mutex<VecDeque<Arc<Notify>>>,
+    /// How to cancel each unfinished run, by the id of its request, in the order of their lines.
+    runs: Mutex<VecDeque<(Option<Value>, Arc<Notify>)>>,
     /// The last of its snapshots, and how many bytes all of them keep.
     pub(crate) snapshots: Mutex<(Option<Snapshot>, u64)>,
     /// Snapshots to free together with it.
     pub(crate) buried: Mutex<Vec<Snapshot>>,
+    /// Its name in addresses, once it has one: see `doors`.
+    pub(crate) name: Mutex<Option<String>>,
+    /// Room for requests to its ports by HTTP.
+    http: OnceLock<Arc<Semaphore>>,
+    /// Whether it was destroyed or offloaded: connections to its ports end with it.
+    ended: watch::Sender<bool>,
     _room: Option<OwnedSemaphorePermit>,
 }
 
@@ -57,6 +64,9 @@ impl Entry {
             runs: Mutex::default(),
             snapshots: Mutex::default(),
             buried: Mutex::default(),
+            name: Mutex::default(),
+            http: OnceLock::new(),
+            ended: watch::Sender::new(false),
             _room: room,
         })
     }
@@ -69,6 +79,7 @@ impl Entry {
 
     pub(crate) fn fill(&self, sandbox: Sandbox) {
         *self.slot.lock() = Slot::Live(sandbox);
+        self.ended.send_replace(false);
     }
 
     /// Drops the sandbox, whose state the client now stores under its id.
@@ -77,6 +88,7 @@ impl Entry {
         let Slot::Live(sandbox) = &*slot else { return None };
         let sandbox = sandbox.clone();
         *slot = Slot::Offloaded(sandbox.id().to_owned());
+        self.ended.send_replace(true);
         Some(sandbox)
     }
 
@@ -97,14 +109,34 @@ impl Entry {
     /// Destroys it, whatever runs.
     pub(crate) async fn end(&self) {
         let slot = std::mem::replace(&mut *self.slot.lock(), Slot::Destroyed);
+        self.ended.send_replace(true);
         if let Slot::Live(sandbox) = slot {
-            sandbox.destroy().await;
+            // One that is saved is saved for the last time, and stays in the store.
+            if let Err(error) = sandbox.close().await {
+                tracing::warn!(%error, "a sandbox could not be saved at its end");
+            }
         }
         let snapshots =
             (std::mem::take(&mut *self.snapshots.lock()), std::mem::take(&mut *self.buried.lock()));
         if snapshots.0.0.is_some() || !snapshots.1.is_empty() {
             wardian::drop_aside(snapshots).await;
         }
+    }
+
+    /// Waits until it is destroyed or offloaded.
+    pub(crate) async fn ended(&self) {
+        // Its sender lives as long as this.
+        let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
+    }
+
+    /// Returns its room for requests to its ports by HTTP, of which there are at most so many.
+    pub(crate) fn http(&self, most: usize) -> Arc<Semaphore> {
+        self.http.get_or_init(|| Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)))).clone()
+    }
+
+    /// Returns the sandbox if it is there now.
+    pub(crate) fn live(&self) -> Option<Sandbox> {
+        if let Slot::Live(sandbox) = &*self.slot.lock() { Some(sandbox.clone()) } else { None }
     }
 
     /// Returns the sandbox; the caller has waited for its turn, so a missing one will not appear by itself.
@@ -130,16 +162,25 @@ impl Entry {
     }
 
     /// Adds a run to those that [`Entry::cancel`] can cancel.
-    pub(crate) fn enter_run(self: &Arc<Entry>) -> EnteredRun {
+    pub(crate) fn enter_run(self: &Arc<Entry>, request: Option<&Value>) -> EnteredRun {
         let cancel = Arc::new(Notify::new());
-        self.runs.lock().push_back(cancel.clone());
+        self.runs.lock().push_back((request.cloned(), cancel.clone()));
         EnteredRun { entry: self.clone(), cancel }
     }
 
-    /// Cancels the first unfinished run; returns `false` if there is none.
-    pub(crate) fn cancel(&self) -> bool {
+    /// Cancels the first unfinished run, or that of a request; returns `false` if there is none.
+    pub(crate) fn cancel(&self, request: Option<&Value>) -> bool {
         let runs = self.runs.lock();
-        runs.front().inspect(|run| run.notify_one()).is_some()
+        let run = match request {
+            None => runs.front(),
+            Some(request) => runs.iter().find(|(id, _)| id.as_ref() == Some(request)),
+        };
+        run.inspect(|(_, cancel)| cancel.notify_one()).is_some()
+    }
+
+    /// Returns whether there is an unfinished run.
+    pub(crate) fn is_running(&self) -> bool {
+        !self.runs.lock().is_empty()
     }
 }
 
@@ -204,6 +245,6 @@ pub(crate) struct EnteredRun {
 
 impl Drop for EnteredRun {
     fn drop(&mut self) {
-        self.entry.runs.lock().retain(|other| !Arc::ptr_eq(other, &self.cancel));
+        self.entry.runs.lock().retain(|(_, other)| !Arc::ptr_eq(other, &self.cancel));
     }
 }

@@ -37,6 +37,8 @@ mod admission;
 mod budget;
 mod callback;
 mod connection;
+mod doors;
+mod e2b;
 mod entry;
 mod http;
 mod lane;
@@ -46,10 +48,12 @@ mod methods;
 mod metrics;
 mod outbox;
 mod params;
+mod processes;
 mod rpc;
 mod session;
 mod socket;
 mod states;
+mod streams;
 mod tenant;
 mod trace;
 mod turns;
@@ -61,7 +65,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 
 pub use admission::max_clients;
-pub use http::{Http, HttpError};
+pub use http::{Http, HttpError, PortLimits};
 pub use methods::result_object;
 pub use socket::{Socket, SocketError};
 
@@ -77,6 +81,8 @@ pub struct Options {
     pub state_dir: Option<PathBuf>,
     /// How many bytes the files in that directory may have together.
     pub state_bytes: u64,
+    /// Where sandboxes with names are saved; without it there are none.
+    pub store: Option<wardian::Store>,
     /// The maximum number of sandboxes of all clients together.
     pub max_sandboxes: usize,
     /// What clients of a socket may grant. The only client of [`Server::serve`] may grant everything.
@@ -138,6 +144,7 @@ impl Default for Options {
         Options {
             state_dir: None,
             state_bytes: 16 << 30,
+            store: None,
             max_sandboxes: 4096,
             network: ClientNetwork::Public,
             max_clients: admission::clients(),
@@ -155,6 +162,7 @@ impl Server {
         let max_sandboxes = options.max_sandboxes.min(Semaphore::MAX_PERMITS);
         Server(Arc::new(Shared {
             states: options.state_dir.map(|path| Arc::new(StateDirectory::new(path, options.state_bytes))),
+            store: options.store,
             room: Arc::new(Semaphore::new(max_sandboxes)),
             max_sandboxes,
             network: options.network,
@@ -166,6 +174,9 @@ impl Server {
             heavy: Turns::of_server(),
             aside: Turns::of_server(),
             waiting_kib: Arc::new(Semaphore::new(session::WAITING_KIB)),
+            streams: Arc::new(Semaphore::new(streams::SHARED)),
+            processes: Arc::new(Semaphore::new(processes::SHARED)),
+            doors: doors::Doors::default(),
         }))
     }
 

@@ -10,6 +10,8 @@ use crate::rpc;
 
 /// Room for a line is taken in pieces of this size.
 const PIECE: usize = 1 << 20;
+/// How much is read of one client before others go first.
+const TURN: usize = 64 << 10;
 
 /// One line of input.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,6 +40,8 @@ pub struct Lines<R> {
     budget: Budget,
     /// The room of the last line, until the next is wanted.
     rooms: Vec<Room>,
+    /// How much was read since others went first.
+    since: usize,
 }
 
 impl<R: AsyncBufRead + Unpin> Lines<R> {
@@ -48,7 +52,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
 
     /// Does the same, with the memory that all clients share.
     pub(crate) fn within(input: R, shared: Arc<Shared>) -> Lines<R> {
-        Lines { input, budget: Budget::new(shared), rooms: Vec::new() }
+        Lines { input, budget: Budget::new(shared), rooms: Vec::new(), since: 0 }
     }
 
     /// Returns the next line of at most `limit` bytes, or nothing at the end. An unterminated last line is incomplete,
@@ -58,6 +62,10 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
         let mut line = Vec::new();
         let mut too_long = false;
         loop {
+            if self.since >= TURN {
+                self.since = 0;
+                self.budget.pause().await;
+            }
             let piece = tokio::select! {
                 biased;
                 piece = self.input.fill_buf() => piece?,
@@ -86,6 +94,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
             }
             let taken = part.len() + usize::from(end.is_some());
             self.input.consume(taken);
+            self.since += taken;
             if end.is_some() {
                 return Ok(Some(if too_long { Line::TooLong } else { Line::Whole(line) }));
             }

@@ -124,6 +124,15 @@ impl Params {
         self.required(name, value)
     }
 
+    /// Returns the id of a request.
+    pub(crate) fn id(&mut self, name: &'static str) -> Result<Option<Value>, RpcError> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(id @ (Value::String(_) | Value::Number(_))) => Ok(Some(id)),
+            Some(_) => Err(self.ill_typed(name, "the id of a request")),
+        }
+    }
+
     pub(crate) fn flag(&mut self, name: &'static str) -> Result<Option<bool>, RpcError> {
         match self.take(name) {
             None => Ok(None),

@@ -1,7 +1,7 @@
 //! JSON-RPC 2.0: the kinds of lines, and the lines sent in response.
 
 use serde_json::{Map, Value, json};
-use wardian::{ArchiveError, Error};
+use wardian::{ArchiveError, Error, StoreError};
 
 /// Not JSON, or too long.
 pub(crate) const PARSE_ERROR: i64 = -32700;
@@ -83,12 +83,30 @@ impl From<Error> for RpcError {
                 RpcError::refused("EFBIG", format!("EFBIG: {message}"))
             }
             Error::Archive(ArchiveError::Write(_)) => RpcError::internal(message),
+            Error::Store(error) => of_store(&error, &message),
             Error::Archive(_) | Error::Option(_) | Error::Unsupported(_) | Error::Destroyed => {
                 RpcError::params(message)
             }
             _ => RpcError::internal(message),
         }
     }
+}
+
+/// What the store refused, with the errno that fits.
+fn of_store(error: &StoreError, message: &str) -> RpcError {
+    let errno = match error {
+        StoreError::Missing(_) => "ENOENT",
+        StoreError::Exists(_) => "EEXIST",
+        StoreError::Busy { .. } | StoreError::Lost(_) | StoreError::Conflict(_) => "EBUSY",
+        StoreError::Full => "ENOSPC",
+        StoreError::ReadOnly(_) => "EROFS",
+        StoreError::Damaged { .. } | StoreError::Malformed(_) => "EIO",
+        StoreError::Name(_) | StoreError::Key(_) | StoreError::Version { .. } => {
+            return RpcError::params(message);
+        }
+        _ => return RpcError::internal(message),
+    };
+    RpcError::refused(errno, format!("{errno}: {message}"))
 }
 
 /// The kinds of lines.

@@ -7,16 +7,19 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use wardian::{Builder, Engine, PoolOptions, Snapshot, UsageNow};
+use wardian::{Builder, Engine, PoolOptions, Snapshot, Store, UsageNow};
 
 use crate::ClientNetwork;
 use crate::budget;
 use crate::callback::Callbacks;
+use crate::doors::Doors;
 use crate::entry::{Entry, Origin};
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
+use crate::processes::Processes;
 use crate::rpc::RpcError;
 use crate::states::StateDirectory;
+use crate::streams::Streams;
 use crate::tenant::Tenant;
 use crate::turns::{Held, Turns};
 
@@ -27,6 +30,8 @@ const SNAPSHOTS: usize = 4096;
 pub(crate) struct Shared {
     /// Where states are written that are too long for a line.
     pub(crate) states: Option<Arc<StateDirectory>>,
+    /// Where sandboxes with names are saved.
+    pub(crate) store: Option<Store>,
     /// Capacity for sandboxes.
     pub(crate) room: Arc<Semaphore>,
     pub(crate) max_sandboxes: usize,
@@ -44,6 +49,12 @@ pub(crate) struct Shared {
     pub(crate) aside: Turns,
     /// Memory for requests that wait for runs.
     pub(crate) waiting_kib: Arc<Semaphore>,
+    /// Room for connections to ports of sandboxes.
+    pub(crate) streams: Arc<Semaphore>,
+    /// Room for processes beside the shells.
+    pub(crate) processes: Arc<Semaphore>,
+    /// The sandboxes whose ports can be reached by HTTP.
+    pub(crate) doors: Doors,
 }
 
 /// All clients, by number.
@@ -95,6 +106,10 @@ pub(crate) struct Session {
     network: ClientNetwork,
     pub(crate) outbox: Outbox,
     pub(crate) callbacks: Arc<Callbacks>,
+    /// Its connections to ports of its sandboxes.
+    pub(crate) streams: Arc<Streams>,
+    /// Its processes beside the shells of its sandboxes.
+    pub(crate) processes: Arc<Processes>,
     /// The longest line it may send.
     line_limit: AtomicUsize,
     heavy: Turns,
@@ -133,6 +148,8 @@ impl Session {
         let (heavy, aside) = (shared.heavy.of_client(), shared.aside.of_client());
         let callbacks = Arc::new(Callbacks::new(outbox.clone(), shared.aside.clone()));
         let line_limit = AtomicUsize::new(LINE_LIMIT);
+        let streams = Streams::new(shared.streams.clone());
+        let processes = Processes::new(shared.processes.clone());
         let session = Arc::new(Session {
             shared,
             client,
@@ -140,6 +157,8 @@ impl Session {
             network,
             outbox,
             callbacks,
+            streams,
+            processes,
             line_limit,
             heavy,
             aside,
@@ -363,6 +382,8 @@ impl Session {
             others.into_values().chain(table.root.take()).collect()
         };
         self.callbacks.hang_up();
+        self.streams.end();
+        self.processes.end();
         let mut ending = JoinSet::new();
         for entry in entries {
             ending.spawn(async move { entry.end().await });

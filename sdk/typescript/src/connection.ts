@@ -9,7 +9,7 @@
  * the intended command.
  */
 
-import { decode, field, member, type Json } from "./answers.js";
+import { decode, field, member, optional, type Json } from "./answers.js";
 import { fromProtocol, ProtocolError, RequestTooLargeError, SandboxClosedError, SandboxError, type WardianError } from "./errors.js";
 import { Lines } from "./lines.js";
 import type { StreamName } from "./results.js";
@@ -36,11 +36,35 @@ export type OnOutput = (stream: StreamName, data: Buffer) => void;
  */
 export type OnCall = (method: string, params: Json) => Promise<unknown>;
 
+/**
+ * Hears what comes on a connection to a port.
+ * @internal
+ */
+export interface Receiver {
+  opened(id: string): void;
+  data(data: Buffer): void;
+  ended(error: string | undefined): void;
+}
+
 /** @internal */
 export interface RequestOptions {
   /** The sandbox whose commands go one after the other. */
   readonly lane?: string | undefined;
   readonly onOutput?: OnOutput | undefined;
+  /** Who hears what comes on the connection that it opens. */
+  readonly receiver?: Receiver | undefined;
+  /** Is told of the answer before any later line is read. */
+  readonly onAnswer?: ((answer: Json) => void) | undefined;
+}
+
+/**
+ * Hears of a process beside the shell.
+ * @internal
+ */
+export interface ProcessListener {
+  readonly onOutput: (params: Json) => void;
+  readonly onExit: (params: Json) => void;
+  readonly onFailure: (failure: WardianError) => void;
 }
 
 /**
@@ -77,6 +101,11 @@ export class Connection {
   readonly #lanes = new Map<string, Request[]>();
   /** Runs whose output waits to be taken. */
   readonly #behind = new Set<Request>();
+  /** Who hears what comes on connections to ports, by their ids. */
+  readonly #receivers = new Map<string, Receiver>();
+  readonly #processes = new Map<string, ProcessListener>();
+  /** How many wait for something that is no answer. */
+  #awake = 0;
   #numbers = 0;
   #longest = LINE_DEFAULT;
   #failure: (() => WardianError) | undefined;
@@ -180,8 +209,30 @@ export class Connection {
   }
 
   #balance(): void {
-    this.#transport.setReading(this.#behind.size === 0 || this.#behind.size < this.#pending.size);
-    this.#transport.setBusy(this.#pending.size > 0);
+    const wanted = this.#pending.size + this.#receivers.size + this.#awake;
+    this.#transport.setReading(this.#behind.size === 0 || this.#behind.size < wanted);
+    this.#transport.setBusy(wanted > 0);
+  }
+
+  /** Forgets a connection to a port. */
+  disclaim(id: string): void {
+    this.#receivers.delete(id);
+    this.#balance();
+  }
+
+  /** Listens to a process until it has ended. */
+  listen(id: string, listener: ProcessListener): void {
+    this.#processes.set(id, listener);
+  }
+
+  /** Keeps reading, and the program running, until the returned function is called. */
+  stayAwake(): () => void {
+    this.#awake += 1;
+    this.#balance();
+    return () => {
+      this.#awake -= 1;
+      this.#balance();
+    };
   }
 
   // -- messages
@@ -194,6 +245,8 @@ export class Connection {
       if (method === undefined) this.#takeAnswer(message, line);
       else if (member(message, "id") !== undefined) void this.#takeCall(message, String(method));
       else if (method === "output") this.#takeOutput(member(message, "params"));
+      else if (method === "net.data" || method === "net.end") this.#takeNet(method, member(message, "params"));
+      else if (method === "process.output" || method === "process.exit") this.#takeProcess(method, member(message, "params"));
     } catch (error) {
       this.#fail(error instanceof ProtocolError || error instanceof SandboxError ? error : nonsense(line));
     }
@@ -210,10 +263,21 @@ export class Connection {
     const request = typeof number === "number" ? this.#pending.get(number) : undefined;
     if (request === undefined || request.line !== undefined) throw nonsense(line);
     this.#leave(request);
+    // At once: the next line may be the first that it hears.
+    const { receiver } = request.options;
+    if (error === undefined && receiver !== undefined) {
+      const id = field(member(message, "result"), "streamId", "string");
+      this.#receivers.set(id, receiver);
+      receiver.opened(id);
+    }
     this.#balance();
     // What a server says while it is killed only means that it is.
     if (error !== undefined) request.reject(this.#killing ? closed() : readError(error));
-    else request.resolve(member(message, "result"));
+    else {
+      const result = member(message, "result");
+      request.options.onAnswer?.(result);
+      request.resolve(result);
+    }
   }
 
   #takeOutput(params: Json): void {
@@ -221,6 +285,23 @@ export class Connection {
     if (stream !== "stdout" && stream !== "stderr") throw new ProtocolError(`the server sent output of '${stream}'`);
     // All commands ask for base64.
     this.#pending.get(field(params, "request_id", "number"))?.options.onOutput?.(stream, decode(field(params, "data", "string")));
+  }
+
+  #takeNet(method: "net.data" | "net.end", params: Json): void {
+    const id = field(params, "streamId", "string");
+    const receiver = this.#receivers.get(id);
+    if (method === "net.data") return receiver?.data(decode(field(params, "data", "string")));
+    // It is closed if it was lost; otherwise it may still be written to.
+    this.disclaim(id);
+    receiver?.ended(optional(params, "error", "string"));
+  }
+
+  #takeProcess(method: string, params: Json): void {
+    const id = field(params, "processId", "string");
+    const listener = this.#processes.get(id);
+    if (method === "process.output") return listener?.onOutput(params);
+    this.#processes.delete(id);
+    listener?.onExit(params);
   }
 
   async #takeCall(message: Json, method: string): Promise<void> {
@@ -247,11 +328,16 @@ export class Connection {
 
   #giveUp(failure: () => WardianError): void {
     this.#failure ??= failure;
-    const pending = [...this.#pending.values()];
+    const [pending, receivers] = [[...this.#pending.values()], [...this.#receivers.values()]];
+    this.#receivers.clear();
     this.#pending.clear();
     this.#lanes.clear();
     this.#behind.clear();
     for (const request of pending) request.reject(this.#failure());
+    for (const receiver of receivers) receiver.ended("ECONNRESET");
+    const processes = [...this.#processes.values()];
+    this.#processes.clear();
+    for (const listener of processes) listener.onFailure(this.#failure());
     this.#balance();
   }
 

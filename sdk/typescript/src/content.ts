@@ -90,7 +90,8 @@ async function* gathered(source: Source): AsyncGenerator<Buffer, void> {
   yield Buffer.concat(held);
 }
 
-function toBuffer(content: Content): Buffer {
+/** @internal */
+export function toBuffer(content: Content): Buffer {
   if (typeof content === "string") {
     if (!content.isWellFormed()) throw new TypeError("the text has half a surrogate pair and cannot be UTF-8");
     return Buffer.from(content, "utf8");

@@ -26,6 +26,12 @@ export class Env {
     await this.#handle.call("env.set", { name, value }, done, options);
   }
 
+  /** Removes a variable. */
+  async unset(name: string, options: CallSignal = {}): Promise<void> {
+    checkKeys("env.unset", options, ["signal"]);
+    await this.#handle.call("env.unset", { name }, done, options);
+  }
+
   /** Returns all exported variables. */
   async all(options: CallSignal = {}): Promise<Record<string, string>> {
     checkKeys("env.all", options, ["signal"]);

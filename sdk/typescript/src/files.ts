@@ -89,6 +89,30 @@ export class Files {
     return await this.#handle.call("files.list", params, (answer) => list(answer, "entries").map(fileEntry), options);
   }
 
+  /** Renames a file or a directory; replaces a file that is there. */
+  async rename(path: string, to: string, options: CallSignal = {}): Promise<void> {
+    checkKeys("files.rename", options, ["signal"]);
+    await this.#handle.call("files.rename", { path, to }, done, options);
+  }
+
+  /** Copies a file with its permissions. */
+  async copy(path: string, to: string, options: CallSignal = {}): Promise<void> {
+    checkKeys("files.copy", options, ["signal"]);
+    await this.#handle.call("files.copy", { path, to }, done, options);
+  }
+
+  /** Sets permission bits. */
+  async chmod(path: string, mode: number, options: CallSignal = {}): Promise<void> {
+    checkKeys("files.chmod", options, ["signal"]);
+    await this.#handle.call("files.chmod", { path, mode }, done, options);
+  }
+
+  /** Creates a symbolic link at `path` that leads to `target`. */
+  async symlink(path: string, target: string, options: CallSignal = {}): Promise<void> {
+    checkKeys("files.symlink", options, ["signal"]);
+    await this.#handle.call("files.symlink", { path, target }, done, options);
+  }
+
   /** Returns a file's metadata. */
   async stat(path: string, options: CallSignal = {}): Promise<FileStat> {
     checkKeys("files.stat", options, ["signal"]);

@@ -1,7 +1,7 @@
 /** Which sandbox of which connection: what `Sandbox`, its files and its variables share. */
 
 import type { Json } from "./answers.js";
-import type { Connection, OnOutput, Request } from "./connection.js";
+import type { Connection, OnOutput, Receiver, Request } from "./connection.js";
 import { SandboxClosedError, SandboxInUseError } from "./errors.js";
 
 /**
@@ -15,7 +15,7 @@ const RUNS = ["run", "python.run"];
 /** The calls that the server makes wait for commands. They keep their order among them. */
 const ORDERED = [
   ...RUNS,
-  ...["env.set", "env.get", "env.list", "mount", "offload", "rehydrate", "sandbox.fork"],
+  ...["env.set", "env.get", "env.unset", "env.list", "mount", "offload", "rehydrate", "sandbox.fork"],
   ...["snapshot.create", "snapshot.restore", "persistence.export", "persistence.import"],
 ];
 
@@ -54,10 +54,16 @@ export class Handle {
   }
 
   /** Sends a request about this sandbox. */
-  send(method: string, params: object, onOutput?: OnOutput): Request {
+  send(method: string, params: object, onOutput?: OnOutput, onAnswer?: (answer: Json) => void): Request {
     if (this.gone) throw new SandboxClosedError("the sandbox has been destroyed");
     const lane = ORDERED.includes(method) ? (this.id ?? "") : undefined;
-    return this.connection.request(method, { ...params, ...this.#named() }, { lane, onOutput });
+    return this.connection.request(method, { ...params, ...this.#named() }, { lane, onOutput, onAnswer });
+  }
+
+  /** Connects to a port of this sandbox. */
+  claim(params: object, receiver: Receiver): Request {
+    if (this.gone) throw new SandboxClosedError("the sandbox has been destroyed");
+    return this.connection.request("net.connect", { ...params, ...this.#named() }, { receiver });
   }
 
   /** Gives up a request; if it is a command in progress, it is cancelled. */

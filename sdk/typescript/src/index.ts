@@ -31,6 +31,18 @@ export {
 export type { Extension, ExtensionCall, ExtensionFunction, ExtensionResult, Extensions } from "./extensions.js";
 export { Files, type CallSignal, type ListOptions, type WriteOptions } from "./files.js";
 export type { Limits, Mount, NetworkPolicy, SandboxOptions } from "./options.js";
+export { Port, PortResponse, type PortRequestOptions } from "./port.js";
+export {
+  Process,
+  Processes,
+  Pty,
+  type ProcessInfo,
+  type ProcessOptions,
+  type ProcessPiece,
+  type ProcessResult,
+  type ProcessStream,
+  type PtyOptions,
+} from "./process.js";
 export { PythonResult, type PythonFailure, type PythonValue } from "./python.js";
 export {
   Piece,

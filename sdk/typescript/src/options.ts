@@ -42,6 +42,8 @@ export interface NetworkPolicy {
 export interface SandboxOptions {
   /** How long a command may run, unless it is given a timeout of its own; 0 or `Infinity` for no limit. */
   readonly timeoutMs?: number;
+  /** How long processes in the background may outlive their command; 0 or `Infinity`: as long as the sandbox lives. */
+  readonly backgroundTimeoutMs?: number;
   /** How many bytes its files may have. */
   readonly fsLimitBytes?: number;
   readonly limits?: Limits;
@@ -74,6 +76,8 @@ export interface SandboxOptions {
   readonly stateToken?: string;
   /** The directory for state files, of a server of its own. */
   readonly stateDir?: string;
+  /** Where that server also serves HTTP, so that ports have a `url`: a port (0 for one that is free) or an address with one. */
+  readonly http?: number | string;
   /** The `wardian` program. */
   readonly binary?: string;
   /** Receives the lines of the server's log. */
@@ -84,8 +88,9 @@ export interface SandboxOptions {
 
 const LIMITS = ["stdoutBytes", "stderrBytes", "commandBytes", "fileCount", "rpcBytes", "memoryBytes", "processes", "openFiles"];
 const OPTIONS = [
-  ...["timeoutMs", "fsLimitBytes", "limits", "mounts", "env", "extensions", "toolAllowlist", "pool", "nice", "cwd"],
-  ...["writablePaths", "onKill", "pythonPath", "network", "storage", "socket", "stateToken", "stateDir", "binary", "onLog", "signal"],
+  ...["timeoutMs", "backgroundTimeoutMs", "fsLimitBytes", "limits", "mounts", "env", "extensions", "toolAllowlist", "pool", "nice", "cwd"],
+  ...["writablePaths", "onKill", "pythonPath", "network", "storage", "socket", "stateToken", "stateDir", "http"],
+  ...["binary", "onLog", "signal"],
 ];
 
 /** @internal */
@@ -94,7 +99,7 @@ export function checkOptions(options: SandboxOptions): void {
   checkKeys("limits", options.limits, LIMITS);
   checkKeys("pool", options.pool, ["minSize", "maxSize"]);
   for (const mount of options.mounts ?? []) checkKeys("mounts", mount, ["path", "files", "writable"]);
-  for (const own of ["stateDir", "binary", "onLog"] as const) {
+  for (const own of ["stateDir", "http", "binary", "onLog"] as const) {
     if (options.socket !== undefined && options[own] !== undefined) {
       throw new TypeError(`'${own}' is for a server of its own and cannot be combined with 'socket'`);
     }
@@ -111,6 +116,7 @@ export function checkOptions(options: SandboxOptions): void {
 export function createParams(options: SandboxOptions, extensions: object[]): Record<string, unknown> & { limits: { rpcBytes: number } } {
   return {
     timeoutMs: milliseconds(options.timeoutMs),
+    backgroundTimeoutMs: milliseconds(options.backgroundTimeoutMs),
     fsLimitBytes: options.fsLimitBytes,
     limits: { ...options.limits, rpcBytes: options.limits?.rpcBytes ?? RPC_BYTES },
     mounts: options.mounts?.map((mount) => ({ ...mount, files: encodeMount(mount.files) })),

@@ -10,6 +10,8 @@ import { Commands } from "./extensions.js";
 import { Files, type CallSignal } from "./files.js";
 import { done, Handle, type Origin } from "./handle.js";
 import { checkOptions, createParams, type SandboxOptions } from "./options.js";
+import { Port } from "./port.js";
+import { Processes, Pty } from "./process.js";
 import { PythonResult } from "./python.js";
 import { history, RunResult, sandboxInfo, type HistoryEntry, type SandboxInfo } from "./results.js";
 import { answerStorage } from "./storage.js";
@@ -79,11 +81,17 @@ export class Sandbox implements AsyncDisposable {
   readonly files: Files;
   /** Its variables. */
   readonly env: Env;
+  /** Processes beside the shell, several at once. */
+  readonly process: Processes;
+  /** Processes at a terminal of their own. */
+  readonly pty: Pty;
 
   private constructor(handle: Handle) {
     this.#handle = handle;
     this.files = new Files(handle);
     this.env = new Env(handle);
+    this.process = new Processes(handle);
+    this.pty = new Pty(handle);
   }
 
   /** Creates a sandbox, on a server of its own unless `socket` names one. */
@@ -197,6 +205,18 @@ export class Sandbox implements AsyncDisposable {
     checkKeys("mount", options, ["writable", "signal"]);
     const params = { path, files: encodeMount(files), writable: options.writable };
     await this.#handle.call("mount", params, done, options);
+  }
+
+  /**
+   * Returns a port of the sandbox, for requests to what a program in it serves:
+   *
+   * ```ts
+   * await sandbox.run("python3 -m http.server 8000 > log 2>&1 &");
+   * console.log((await sandbox.port(8000).request("GET", "/")).text);
+   * ```
+   */
+  port(number: number): Port {
+    return new Port(this.#handle, number);
   }
 
   // -- a sandbox is a value

@@ -34,6 +34,27 @@ pub(super) fn many(attacker: &mut Attacker<'_>) -> Result<Vec<String>> {
     unharmed(client, attacker.socket)
 }
 
+/// Many forks of a shell with some megabytes, which all copy a part of it at once. Together they have less than
+/// [`MOST`] sandboxes may.
+pub(super) fn storm(attacker: &mut Attacker<'_>) -> Result<Vec<String>> {
+    let mut client = attacker.client()?;
+    client.ask("run", json!({ "command": "printf -v x '%3000000s' y" }))?;
+    let forked = client.ask("sandbox.fork", json!({ "count": 60 }))?;
+    let ids: Vec<Value> = forked["result"]["sandboxIds"].as_array().cloned().unwrap_or_default();
+    let mut calls = Vec::new();
+    for id in &ids {
+        let script = *attacker.dice.pick(&["x=b$x", "( x=b$x ); : ", "y=1"]);
+        calls.push(client.send("run", json!({ "sandboxId": id, "command": script }))?);
+    }
+    for id in &ids {
+        calls.push(client.send("sandbox.destroy", json!({ "sandboxId": id }))?);
+    }
+    for call in calls {
+        client.answer(call)?;
+    }
+    unharmed(client, attacker.socket)
+}
+
 /// Snapshots taken and restored in between.
 pub(super) fn snapshots(attacker: &mut Attacker<'_>) -> Result<Vec<String>> {
     let mut client = attacker.client()?;

@@ -5,6 +5,8 @@ mod files;
 mod floods;
 mod forks;
 mod modules;
+mod ports;
+mod python;
 mod scripts;
 
 use std::path::Path;
@@ -38,6 +40,9 @@ const ATTACKS: &[Attack] = &[
     Attack { name: "module", sandboxes: 1, run: modules::hostile },
     Attack { name: "garbled-module", sandboxes: 1, run: modules::garbled },
     Attack { name: "forks", sandboxes: forks::MOST, run: forks::many },
+    Attack { name: "storm", sandboxes: forks::MOST, run: forks::storm },
+    Attack { name: "ports", sandboxes: 1, run: ports::streams },
+    Attack { name: "python", sandboxes: 2, run: python::sessions },
     Attack { name: "snapshots", sandboxes: forks::MOST, run: forks::snapshots },
     Attack { name: "archive", sandboxes: 2, run: archives::exchanged },
     Attack { name: "garbled-archive", sandboxes: 1, run: archives::garbled },

@@ -49,6 +49,15 @@ const SCRIPTS: &[&str] = &[
     "cat <(yes) <(yes) > >(cat >&2)",
     "x=$(yes); echo $x",
     "while read -r l; do echo $l; done < <(yes)",
+    "python3 -c 'import multiprocessing as m, time\nfor i in range(200): m.Process(target=time.sleep, args=(9,)).start()'",
+    "python3 -c 'x = []\nwhile 1: x.append(bytearray(1 << 20))'",
+    "python3 -c 'import socket\ns = []\nwhile 1: s.append(socket.socketpair()); s[-1][0].setblocking(0); s[-1][0].send(bytes(1 << 20))'",
+    "python3 -c 'import socket\ns = socket.create_server((\"\", 8000))\nc = []\nwhile 1: c.append(socket.create_connection((\"\", 8000)))'",
+    "nc -l -k 8000 > /dev/null & while :; do nc localhost 8000 < /dev/zero; done",
+    "python3 -m http.server 8000 & while :; do curl -s localhost:8000/ > /dev/null; done",
+    "while :; do : < /dev/tcp/127.0.0.1/9; done",
+    "nc -u -l 8000 > /dev/null & while :; do echo x > /dev/udp/127.0.0.1/8000; done",
+    "while :; do curl -s http://example.com/ http://169.254.169.254/ http://[::1]:1/; host example.com; done",
     "while :; do mv /tmp/a /tmp/b; touch /tmp/a; ln -f /tmp/a /tmp/c; rm -rf /tmp/d; cp -r /etc /tmp/d; done",
 ];
 

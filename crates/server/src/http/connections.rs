@@ -13,12 +13,12 @@ use std::time::Duration;
 use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use parking_lot::Mutex;
 use tokio::net::TcpListener;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
+use super::ports::HEAD_BYTES;
 use crate::admission::clients;
 
 /// How long a client may take to send the head of a request.
@@ -32,9 +32,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(super) async fn serve(listener: TcpListener, router: Router, end: impl Future<Output = ()>) {
     let mut end = pin!(end);
     let seats = Arc::new(Seats::new(clients()));
-    let open = GracefulShutdown::new();
+    let stop = watch::Sender::new(false);
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD);
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(HEAD_BYTES);
     loop {
         let accepted = tokio::select! {
             () = &mut end => break,
@@ -50,22 +50,35 @@ pub(super) async fn serve(listener: TcpListener, router: Router, end: impl Futur
                 continue;
             }
         };
+        // Streams are many short pieces: each is sent at once, and not when the one before was acknowledged.
+        let _ = stream.set_nodelay(true);
         let seat = Arc::new(seats.sit());
         let service = TowerToHyperService::new(router.clone().layer(Extension(seat.clone())));
-        let connection = open.watch(http.serve_connection(TokioIo::new(stream), service));
+        let connection = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
+        let mut stopping = stop.subscribe();
         tokio::spawn(async move {
+            let mut connection = pin!(connection);
             tokio::select! {
                 biased;
                 () = seat.closed() => tracing::debug!("a silent connection was closed for another"),
-                served = connection => if let Err(error) = served {
-                    tracing::debug!(%error, "a connection broke");
-                },
+                served = &mut connection => note(served),
+                () = async { drop(stopping.wait_for(|stopping| *stopping).await) } => {
+                    connection.as_mut().graceful_shutdown();
+                    note(connection.await);
+                }
             }
         });
     }
     drop(listener);
     // Whoever is still in the middle of a request by then is left there.
-    let _ = tokio::time::timeout(FAREWELL, open.shutdown()).await;
+    stop.send_replace(true);
+    let _ = tokio::time::timeout(FAREWELL, stop.closed()).await;
+}
+
+fn note(served: hyper::Result<()>) {
+    if let Err(error) = served {
+        tracing::debug!(%error, "a connection broke");
+    }
 }
 
 /// Seats for connections that wait for something.
@@ -142,6 +155,16 @@ impl Seat {
         self.seats.take(number).then_some(Kept(self))
     }
 
+    /// Does the same for as long as the connection passes something on.
+    pub(super) fn keep_owned(self: Arc<Seat>) -> Option<KeptSeat> {
+        let number = self.number.lock().take()?;
+        self.seats.take(number).then(|| KeptSeat(self))
+    }
+
+    fn give_back(&self) {
+        *self.number.lock() = Some(self.seats.put(self.closing.clone()));
+    }
+
     async fn closed(&self) {
         self.closing.told.notified().await;
     }
@@ -152,7 +175,16 @@ pub(super) struct Kept<'a>(&'a Seat);
 
 impl Drop for Kept<'_> {
     fn drop(&mut self) {
-        *self.0.number.lock() = Some(self.0.seats.put(self.0.closing.clone()));
+        self.0.give_back();
+    }
+}
+
+/// The same, of its own.
+pub(super) struct KeptSeat(Arc<Seat>);
+
+impl Drop for KeptSeat {
+    fn drop(&mut self) {
+        self.0.give_back();
     }
 }
 

@@ -10,11 +10,16 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 use super::connections::Seat;
-use super::{Site, health, refusal};
+use super::forward::Target;
+use super::{Site, health, ports, refusal};
+use crate::e2b::{self, Outcome, Way};
 
 pub(super) async fn admit(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
     if let Some(seat) = request.extensions().get::<Arc<Seat>>() {
         seat.touch();
+    }
+    if let Some(way) = Way::of(&request) {
+        return speak_e2b(&site, way, request).await;
     }
     let headers = request.headers();
     match &site.http.token {
@@ -34,6 +39,40 @@ pub(super) async fn admit(State(site): State<Arc<Site>>, request: Request, next:
     }
 }
 
+/// Answers a client that speaks E2B's protocol. Its key is the server's token; a sandbox has a secret of its own.
+async fn speak_e2b(site: &Arc<Site>, way: Way, request: Request) -> Response {
+    let headers = request.headers();
+    let admitted = match &site.http.token {
+        Some(token) => e2b::needs_no_token(&way) || e2b::shows(&way, token),
+        // A name that has a sandbox's id in it is known to nobody else.
+        None => {
+            names_this_machine(headers)
+                || !headers.contains_key("e2b-sandbox-id") && e2b::needs_no_token(&way)
+        }
+    };
+    if !admitted {
+        return e2b::unauthorized();
+    }
+    let seat = request.extensions().get::<Arc<Seat>>().cloned();
+    let Ok(place) = site.boxes.requests.clone().try_acquire_owned() else {
+        return refusal(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "TOO_MANY_CONNECTIONS",
+            "too many requests are in progress",
+        );
+    };
+    let kept = seat.clone().and_then(Seat::keep_owned);
+    match e2b::answer(&site.boxes, way, request, (kept, place)).await {
+        Outcome::Answer(response) => response,
+        Outcome::Port(entry, port, request) => match seat {
+            Some(seat) => {
+                ports::pass_to(site, &seat, entry, &Target::whole(port, request.uri()), request).await
+            }
+            None => refusal(StatusCode::BAD_GATEWAY, "BROKEN", "there is no connection"),
+        },
+    }
+}
+
 /// Returns whether this is a request for `/health` without credentials.
 fn is_probe(request: &Request) -> bool {
     let asks = matches!(*request.method(), Method::GET | Method::HEAD) && request.uri().path() == "/health";
@@ -44,16 +83,10 @@ fn knows(headers: &HeaderMap, token: &str) -> bool {
     let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
     match value.split_once(' ') {
         Some((scheme, given)) => {
-            scheme.eq_ignore_ascii_case("bearer") && is_same(given.trim().as_bytes(), token.as_bytes())
+            scheme.eq_ignore_ascii_case("bearer") && e2b::is_same(given.trim().as_bytes(), token.as_bytes())
         }
         None => false,
     }
-}
-
-/// Takes the same time for a nearly correct token as for a completely wrong one.
-fn is_same(given: &[u8], token: &[u8]) -> bool {
-    let differing = given.iter().zip(token).fold(0, |differing, (a, b)| differing | (a ^ b));
-    given.len() == token.len() && differing == 0
 }
 
 /// A web page can have its own name resolve to this machine, and would then be admitted through the browser.

@@ -5,15 +5,24 @@
 //!  GET  /ready      whether to send it work
 //!  GET  /metrics    the same for Prometheus
 //!  POST /tools/run  a native tool, if tools are offered
+//!  /sandboxes/NAME/ports/PORT/…  what a program in a sandbox serves
+//!  with the headers of E2B's SDKs: sandboxes that belong to a key (`e2b`)
 //! ```
 //!
-//! Nothing here waits for sandboxes or tools, so it responds however busy they are.
+//! What monitors waits for neither sandboxes nor tools, so it responds however busy they are.
 
 mod connections;
+// A refusal is a whole response, and moving one costs nothing beside a request.
+#[allow(clippy::result_large_err)]
+mod forward;
 mod guard;
 mod health;
 mod metrics;
+mod moving;
+#[allow(clippy::result_large_err)]
+mod ports;
 mod tools;
+mod whole;
 
 use std::io;
 use std::net::SocketAddr;
@@ -25,12 +34,16 @@ use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use wardian_hosttools::ToolSandbox;
 
+pub use ports::PortLimits;
+
 use crate::Server;
+use crate::e2b::Boxes;
 use crate::session::Shared;
 
 /// What is offered over HTTP, and to whom.
@@ -40,6 +53,8 @@ pub struct Http {
     pub token: Option<String>,
     /// Native tools. Anyone who can reach the server may use them.
     pub door: Option<ToolSandbox>,
+    /// How much may be connected to ports of sandboxes.
+    pub ports: PortLimits,
 }
 
 /// Why HTTP cannot be served.
@@ -63,6 +78,10 @@ const MIN_TOKEN: usize = 16;
 struct Site {
     http: Http,
     shared: Arc<Shared>,
+    /// Sandboxes of clients that speak E2B's protocol.
+    boxes: Arc<Boxes>,
+    /// Room for requests to ports of sandboxes.
+    ports: Arc<Semaphore>,
     started: Instant,
     /// Whether the sandboxes' programs are compiled.
     ready: AtomicBool,
@@ -77,10 +96,14 @@ impl Server {
         http: Http,
         end: impl Future<Output = ()>,
     ) -> Result<(), HttpError> {
-        http.check(listener.local_addr()?)?;
+        let place = listener.local_addr()?;
+        http.check(place)?;
+        self.0.doors.open(place);
         let site = Arc::new(Site {
+            ports: Arc::new(Semaphore::new(http.ports.connections.min(Semaphore::MAX_PERMITS))),
             http,
             shared: self.0.clone(),
+            boxes: Boxes::new(self.0.clone()),
             started: Instant::now(),
             ready: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
@@ -88,10 +111,12 @@ impl Server {
         tokio::spawn(get_ready(site.clone()));
         let closing = async {
             end.await;
+            self.0.doors.close();
             site.stopping.store(true, Ordering::SeqCst);
             if let Some(door) = &site.http.door {
                 door.shutdown().await;
             }
+            site.boxes.end().await;
         };
         connections::serve(listener, router(site.clone()), closing).await;
         Ok(())
@@ -128,6 +153,7 @@ fn router(site: Arc<Site>) -> Router {
         .route("/ready", get(health::ready))
         .route("/metrics", get(metrics::metrics))
         .route("/tools/run", post(tools::run))
+        .route("/sandboxes/{*rest}", any(ports::pass_on))
         .fallback(|| async { refusal(StatusCode::NOT_FOUND, "NOT_FOUND", "not found") })
         .method_not_allowed_fallback(|| async {
             refusal(

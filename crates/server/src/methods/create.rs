@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use wardian::{Builder, Limits, OnKill, PoolOptions, Sandbox};
 
+use super::named::Origins;
 use super::{Job, Prepared, extension, mount, network, ok};
 use crate::params::Params;
 use crate::rpc::{INVALID_REQUEST, RpcError};
@@ -22,11 +23,14 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
     params.ignore("wasmDir");
     params.ignore("shellWasmPath");
     let tenant = params.string("stateToken")?.map(|token| Tenant::by_token(&token)).transpose()?;
-    params.done()?;
-    let root = session.begin_root(&builder, line_limit, storage)?;
+    // First, since names are the tenant's.
     if let Some(tenant) = tenant {
         session.set_tenant(tenant);
     }
+    let origins = Origins::read(session, params)?;
+    params.done()?;
+    let root = session.begin_root(&builder, line_limit, storage)?;
+    let builder = origins.give(builder);
     // Whatever comes next waits until it is there.
     let (session, mut commands, mut calls) = (session.clone(), root.in_turn(), root.at_once());
     Job::in_turn(None, async move {
@@ -52,8 +56,6 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
 
 /// Reads the options of a sandbox, and the longest line to accept.
 fn builder(session: &Session, params: &mut Params) -> Result<(Builder, Option<usize>), RpcError> {
-    // Refused instead of ignored.
-    params.refuse("persistence", "is not supported: use persistence.export and persistence.import")?;
     let mut builder = Sandbox::builder().progress(tell);
     let mut limits = Limits::default();
     if let Some(bytes) = params.number("fsLimitBytes")? {
@@ -75,6 +77,9 @@ fn builder(session: &Session, params: &mut Params) -> Result<(Builder, Option<us
     builder = builder.limits(limits);
     if let Some(timeout) = params.timeout("timeoutMs")? {
         builder = builder.timeout(timeout);
+    }
+    if let Some(timeout) = params.timeout("backgroundTimeoutMs")? {
+        builder = builder.background_timeout(timeout);
     }
     if let Some(env) = params.object("env")? {
         for (name, value) in env.all_strings()? {

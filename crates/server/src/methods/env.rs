@@ -1,4 +1,4 @@
-//! `env.get`, `env.set` and `env.list`: the shell's variables.
+//! `env.get`, `env.set`, `env.unset` and `env.list`: the shell's variables.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,6 +77,17 @@ pub(super) fn set(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let mut turn = entry.in_turn();
     Job::in_turn(turn.hold(), async move {
         turn.sandbox().await?.set_env(&name, &value).await?;
+        ok()
+    })
+}
+
+pub(super) fn unset(session: &Arc<Session>, params: &mut Params) -> Prepared {
+    let entry = entry(session, params)?;
+    let name = params.required_string("name")?;
+    params.done()?;
+    let mut turn = entry.in_turn();
+    Job::in_turn(turn.hold(), async move {
+        turn.sandbox().await?.unset_env(&name).await?;
         ok()
     })
 }

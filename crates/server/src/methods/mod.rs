@@ -3,14 +3,19 @@
 //! A method is a function that reads its params and takes its turn immediately, while the lines are in order; the work
 //! it returns is done concurrently.
 
+mod about;
 mod create;
 mod env;
 mod extension;
 mod files;
 mod history;
 mod mount;
+mod named;
+mod names;
 mod network;
 mod persistence;
+mod ports;
+mod process;
 mod python;
 mod run;
 mod sandboxes;
@@ -31,7 +36,10 @@ use crate::params::Params;
 use crate::rpc::{INVALID_REQUEST, METHOD_NOT_FOUND, RpcError};
 use crate::session::Session;
 
+pub(crate) use ports::CONNECT;
+
 pub use run::result_object;
+pub(crate) use sandboxes::date;
 
 /// The outcome of a request.
 pub(crate) type Work = Pin<Box<dyn Future<Output = Result<Answer, RpcError>> + Send>>;
@@ -105,6 +113,73 @@ impl Job {
     }
 }
 
+/// All of them, for `capabilities`.
+const METHODS: [&str; 63] = [
+    "create",
+    "capabilities",
+    "usage",
+    "isRunning",
+    "kill",
+    "run",
+    "python.run",
+    "cancel",
+    "files.read",
+    "files.write",
+    "files.list",
+    "files.mkdir",
+    "files.rm",
+    "files.stat",
+    "files.rename",
+    "files.copy",
+    "files.chmod",
+    "files.symlink",
+    "env.get",
+    "env.set",
+    "env.unset",
+    "env.list",
+    "mount",
+    "snapshot.create",
+    "snapshot.restore",
+    "sandbox.fork",
+    "sandbox.destroy",
+    "sandbox.create",
+    "sandbox.list",
+    "sandbox.remove",
+    "sandbox.suspend",
+    "sandbox.resume",
+    "persistence.export",
+    "persistence.import",
+    "persistence.list",
+    "persistence.remove",
+    "sandbox.open",
+    "persistence.save",
+    "persistence.checkout",
+    "persistence.sandboxes",
+    "persistence.log",
+    "persistence.diff",
+    "persistence.branch",
+    "persistence.tag",
+    "persistence.delete",
+    "offload",
+    "rehydrate",
+    "net.connect",
+    "net.write",
+    "net.ack",
+    "net.closeWrite",
+    "net.close",
+    "net.url",
+    "process.start",
+    "process.write",
+    "process.closeStdin",
+    "process.ack",
+    "process.signal",
+    "process.wait",
+    "process.resize",
+    "process.list",
+    "shell.history.list",
+    "shell.history.clear",
+];
+
 /// Reads a request and takes its turn.
 pub(crate) fn prepare(
     session: &Arc<Session>,
@@ -112,12 +187,15 @@ pub(crate) fn prepare(
     method: &str,
     mut params: Params,
 ) -> Prepared {
-    if method != "create" && !session.is_created() {
+    if !matches!(method, "create" | "capabilities") && !session.is_created() {
         return Err(RpcError::new(INVALID_REQUEST, "no sandbox yet: call create first"));
     }
     let params = &mut params;
     match method {
         "create" => create::create(session, params),
+        "capabilities" => about::capabilities(session, params),
+        "usage" => about::usage(session, params),
+        "isRunning" => about::is_running(session, params),
         "kill" => alone(session, params).map(|_| Job::Kill),
         "run" => run::run(session, id, params),
         "python.run" => python::run(session, id, params),
@@ -128,8 +206,13 @@ pub(crate) fn prepare(
         "files.mkdir" => files::mkdir(session, params),
         "files.rm" => files::rm(session, params),
         "files.stat" => files::stat(session, params),
+        "files.rename" => names::rename(session, params),
+        "files.copy" => names::copy(session, params),
+        "files.chmod" => names::chmod(session, params),
+        "files.symlink" => names::symlink(session, params),
         "env.get" => env::get(session, params),
         "env.set" => env::set(session, params),
+        "env.unset" => env::unset(session, params),
         "env.list" => env::list(session, params),
         "mount" => mount::mount(session, params),
         "snapshot.create" => snapshots::create(session, params),
@@ -145,8 +228,31 @@ pub(crate) fn prepare(
         "persistence.import" => persistence::import(session, params),
         "persistence.list" => persistence::list(session, params),
         "persistence.remove" => persistence::remove(session, params),
+        "sandbox.open" => named::open(session, params),
+        "persistence.save" => named::save(session, params),
+        "persistence.checkout" => named::checkout(session, params),
+        "persistence.sandboxes" => named::sandboxes(session, params),
+        "persistence.log" => named::log(session, params),
+        "persistence.diff" => named::diff(session, params),
+        "persistence.branch" => named::branch(session, params),
+        "persistence.tag" => named::tag(session, params),
+        "persistence.delete" => named::delete(session, params),
         "offload" => storage::offload(session, params),
         "rehydrate" => storage::rehydrate(session, params),
+        "net.connect" => ports::connect(session, id, params),
+        "net.write" => ports::write(session, params),
+        "net.ack" => ports::ack(session, params),
+        "net.closeWrite" => ports::close_write(session, params),
+        "net.close" => ports::close(session, params),
+        "net.url" => ports::url(session, params),
+        "process.start" => process::start(session, id, params),
+        "process.write" => process::write(session, params),
+        "process.closeStdin" => process::close_stdin(session, params),
+        "process.ack" => process::ack(session, params),
+        "process.signal" => process::signal(session, params),
+        "process.wait" => process::wait(session, params),
+        "process.resize" => process::resize(session, params),
+        "process.list" => process::list(session, params),
         "shell.history.list" => history::list(session, params),
         "shell.history.clear" => history::clear(session, params),
         _ => Err(RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {method}"))),
@@ -167,4 +273,18 @@ fn alone(session: &Session, params: &mut Params) -> Result<Arc<Entry>, RpcError>
 
 fn ok() -> Outcome {
     Ok(json!({ "ok": true }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `capabilities` tells is what there is: a method that is missing in the list is found by its name here.
+    #[test]
+    fn every_method_that_is_listed_exists_and_every_one_that_exists_is_listed() {
+        let source = include_str!("mod.rs");
+        let arms = source.lines().filter_map(|line| line.strip_prefix("        \"")?.split_once("\" =>"));
+        let arms: Vec<&str> = arms.map(|(name, _)| name).collect();
+        assert_eq!(arms, METHODS);
+    }
 }

@@ -26,7 +26,7 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
     let stream = Told::of(session, id, params, shape.encoding)?;
     params.done()?;
     let session = session.clone();
-    in_turn(&entry, shape, move |sandbox, entered| async move {
+    in_turn(&entry, id, shape, move |sandbox, entered| async move {
         let python = python.cancelled_by(entered.cancel.clone());
         let result = match stream {
             Some(told) => {

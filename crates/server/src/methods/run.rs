@@ -6,10 +6,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use wardian::{
-    Error, Input, OutputOrder as Order, OutputPiece as Piece, OutputStream as Stream, Run, RunResult, Sandbox,
+    Error, Input, OnKill, OutputOrder as Order, OutputPiece as Piece, OutputStream as Stream, Run, RunResult,
+    Sandbox,
 };
 
-use super::{Job, Outcome, Prepared, alone, entry};
+use super::{Job, Outcome, Prepared, entry};
 use crate::budget::LARGE;
 use crate::entry::{EnteredRun, Entry};
 use crate::outbox::Outbox;
@@ -59,11 +60,17 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
     if let Some(cwd) = params.string("cwd")? {
         run = run.cwd(cwd);
     }
+    match params.string("onKill")?.as_deref() {
+        None => {}
+        Some("keep") => run = run.on_kill(OnKill::Keep),
+        Some("rollback") => run = run.on_kill(OnKill::Rollback),
+        Some(_) => return Err(RpcError::params("onKill must be \"keep\" or \"rollback\"")),
+    }
     let shape = Shape::of(params)?;
     let stream = Told::of(session, id, params, shape.encoding)?;
     params.done()?;
     let session = session.clone();
-    in_turn(&entry, shape, move |sandbox, entered| async move {
+    in_turn(&entry, id, shape, move |sandbox, entered| async move {
         let run = run.cancelled_by(entered.cancel.clone());
         let result = match stream {
             Some(stream) => stream.run(&sandbox, run).await?,
@@ -84,10 +91,11 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
 /// of its arguments, the run can be cancelled.
 pub(super) fn in_turn<F: Future<Output = Result<Outcome, Error>> + Send>(
     entry: &Arc<Entry>,
+    id: Option<&Value>,
     shape: Shape,
     work: impl FnOnce(Sandbox, EnteredRun) -> F + Send + 'static,
 ) -> Prepared {
-    let (mut turn, entered) = (entry.in_turn(), entry.enter_run());
+    let (mut turn, entered) = (entry.in_turn(), entry.enter_run(id));
     Job::in_turn(turn.hold(), async move {
         let done = match turn.sandbox().await {
             Ok(sandbox) => work(sandbox, entered).await,
@@ -104,7 +112,10 @@ pub(super) fn in_turn<F: Future<Output = Result<Outcome, Error>> + Send>(
 }
 
 pub(super) fn cancel(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let cancelled = alone(session, params)?.cancel();
+    let entry = entry(session, params)?;
+    let request = params.id("requestId")?;
+    params.done()?;
+    let cancelled = entry.cancel(request.as_ref());
     Job::at_once(None, async move { Outcome::Ok(json!({ "ok": true, "cancelled": cancelled })) })
 }
 

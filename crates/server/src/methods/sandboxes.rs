@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
+use super::named::Origins;
 use super::{Job, Prepared, Written, alone, entry, ok};
 use crate::entry::{Entry, Origin};
 use crate::params::Params;
@@ -58,6 +59,7 @@ fn end(entry: Arc<Entry>) -> Prepared {
 
 pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let label = params.string("label")?;
+    let origins = Origins::read(session, params)?;
     // It is about none of them, but clients name one in every call.
     alone(session, params)?;
     if label.as_ref().is_some_and(|label| label.len() > LABEL_MAX) {
@@ -73,7 +75,7 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
         else {
             return Err(RpcError::new(INVALID_REQUEST, "the sandbox could not be created"));
         };
-        let sandbox = builder.build().await?;
+        let sandbox = origins.give(builder).build().await?;
         let id = session.add(Entry::over(Origin::Named { label }, sandbox, room))?;
         Ok(json!({ "sandboxId": id }))
     })
@@ -108,7 +110,7 @@ pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
 }
 
 /// Formats a time as ISO 8601: `2001-02-03T04:05:06.789Z`.
-fn date(time: SystemTime) -> String {
+pub(crate) fn date(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (days, seconds) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
     let (year, month, day) = civil(days);

@@ -1,8 +1,15 @@
 //! What one client keeps, waits for or does not finish is no burden on others.
 
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::task::{JoinSet, coop};
 use wardian_server::{Options, Server};
 
 use crate::support::{Client, base64};
@@ -91,4 +98,53 @@ async fn an_extension_with_long_input_holds_up_nobody() {
     let said = result["stderr"].as_str().unwrap();
     assert!(said.contains("extension.invoke would be longer than answerBytes"), "{said}");
     assert_eq!(neighbour.call("run", json!({ "command": "echo on" })).await["stdout"], "on\n");
+}
+
+/// An input without end that counts what is read of it.
+struct Endless(Vec<u8>, Arc<AtomicUsize>);
+
+impl AsyncRead for Endless {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        // As a socket does it: so the runtime interrupts those who never wait.
+        ready!(coop::poll_proceed(context)).made_progress();
+        let part = &self.0[..buffer.remaining().min(self.0.len())];
+        buffer.put_slice(part);
+        self.1.fetch_add(part.len(), Ordering::SeqCst);
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// The most that is read of so many clients, who never stop sending this, between two turns of a neighbour.
+async fn most_at_once(clients: usize, byte: u8) -> usize {
+    let (server, read) = (Server::new(Options::default()), Arc::<AtomicUsize>::default());
+    let mut serving = JoinSet::new();
+    for _ in 0..clients {
+        let (server, input) = (server.clone(), Endless(vec![byte; 64 << 10], read.clone()));
+        serving.spawn(async move { server.serve(input, tokio::io::sink()).await });
+    }
+    let (mut most, mut last) = (0, 0);
+    for turn in 0..1000 {
+        tokio::task::yield_now().await;
+        let now = read.load(Ordering::SeqCst);
+        // In the first turns all of them are new.
+        if turn >= 100 {
+            most = most.max(now - last);
+        }
+        last = now;
+    }
+    most
+}
+
+#[tokio::test]
+async fn a_neighbour_of_many_who_never_stop_sending_waits_as_for_a_few() {
+    // One line without end, and lines without anything.
+    for byte in [b'x', b'\n'] {
+        let (one, many) = (most_at_once(1, byte).await, most_at_once(300, byte).await);
+        assert!(one > 0, "it is read");
+        assert!(many <= 8 * one, "{many} bytes of many between two turns, {one} of one");
+    }
 }

@@ -32,10 +32,9 @@ async fn what_nobody_knows_is_refused_by_name() {
         ),
         (json!({ "pool": { "min": 1 } }), "Unknown param: pool.min (did you mean minSize?)"),
         (json!({ "extensions": [{ "name": "a", "help": "" }] }), "Unknown param: extensions[0].help"),
-        (
-            json!({ "persistence": true }),
-            "persistence is not supported: use persistence.export and persistence.import",
-        ),
+        (json!({ "persistence": true }), "persistence must be an object"),
+        (json!({ "persistence": { "name": "a" } }), "the server was started without --store"),
+        (json!({ "image": "a" }), "the server was started without --store"),
         (json!({ "onKill": "undo" }), "onKill must be \"keep\" or \"rollback\""),
         (json!({ "cwd": "work" }), "cwd is not an absolute path: \"work\""),
         (
@@ -82,7 +81,9 @@ async fn every_method_refuses_what_it_does_not_know() {
     for method in &methods {
         let params = json!({
             "command": "echo", "code": "1", "path": "/tmp/x", "data": "", "name": "A", "value": "b", "files": {}, "id": "1",
-            "file": "f", "sandboxId": null, "surprise": 1,
+            "file": "f", "port": 80, "streamId": "1", "bytes": 0, "sandboxId": null, "surprise": 1,
+            "commit": "1", "from": "1", "newName": "B", "tag": "t",
+            "to": "/tmp/y", "mode": 420, "target": "x", "processId": "1", "signal": "TERM", "rows": 24, "columns": 80,
         });
         let taken = params_of(method);
         let mut given = params.as_object().unwrap().clone();
@@ -90,7 +91,10 @@ async fn every_method_refuses_what_it_does_not_know() {
         if matches!(method.as_str(), "sandbox.destroy" | "sandbox.remove") {
             given.insert("sandboxId".into(), json!("1"));
         }
-        if matches!(method.as_str(), "persistence.list" | "persistence.remove") {
+        let of_the_store = ["sandboxes", "log", "diff", "branch", "tag", "delete", "list", "remove"];
+        if method.strip_prefix("persistence.").is_some_and(|name| of_the_store.contains(&name))
+            || method == "sandbox.open"
+        {
             given.remove("sandboxId");
         }
         let (code, message) = client.failure(method, given.into()).await;
@@ -105,12 +109,30 @@ fn params_of(method: &str) -> &'static [&'static str] {
         "run" => &["command"],
         "python.run" => &["code"],
         "files.write" => &["path", "data"],
-        "env.get" => &["name"],
+        "env.get" | "env.unset" => &["name"],
+        "files.rename" | "files.copy" => &["path", "to"],
+        "files.chmod" => &["path", "mode"],
+        "files.symlink" => &["path", "target"],
+        "process.start" => &["command"],
+        "process.write" => &["processId", "data"],
+        "process.ack" => &["processId", "bytes"],
+        "process.signal" => &["processId", "signal"],
+        "process.resize" => &["processId", "rows", "columns"],
+        "process.closeStdin" | "process.wait" => &["processId"],
         "env.set" => &["name", "value"],
         "mount" => &["path", "files"],
         "snapshot.restore" => &["id"],
         "persistence.import" => &["data"],
+        "net.connect" | "net.url" => &["port"],
+        "net.write" => &["streamId", "data"],
+        "net.ack" => &["streamId", "bytes"],
+        "net.close" | "net.closeWrite" => &["streamId"],
         "persistence.remove" => &["file"],
+        "sandbox.open" | "persistence.log" | "persistence.delete" => &["name"],
+        "persistence.diff" => &["name", "from"],
+        "persistence.branch" => &["name", "newName"],
+        "persistence.tag" => &["name", "tag", "commit"],
+        "persistence.checkout" => &["commit"],
         method if method.starts_with("files.") => &["path"],
         _ => &[],
     }

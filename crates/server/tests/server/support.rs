@@ -163,6 +163,11 @@ impl<R: AsyncRead + Unpin> Answers<R> {
         self.read().await
     }
 
+    /// Whether nothing was kept.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
     async fn read(&mut self) -> Option<Value> {
         let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await.expect("a message in time");
         // A server that hangs up on us while we send is gone, too.

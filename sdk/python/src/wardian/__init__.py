@@ -12,8 +12,12 @@
 tool for a language model, :mod:`wardian.extensions` exposes your functions as commands in a sandbox.
 """
 
-from ._async import AsyncSandbox, AsyncStream
-from ._sync import Sandbox, Stream
+from ._async import AsyncPort, AsyncSandbox, AsyncStream
+from ._ports import PortResponse
+from ._process import ProcessInfo, ProcessResult
+from ._process_async import AsyncProcess
+from ._process_sync import Process
+from ._sync import Port, Sandbox, Stream
 from .errors import (
     BinaryNotFoundError,
     CommandError,
@@ -37,6 +41,8 @@ from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, Sandb
 __version__ = "0.1.0"
 
 __all__ = [
+    "AsyncPort",
+    "AsyncProcess",
     "AsyncSandbox",
     "AsyncStream",
     "BinaryNotFoundError",
@@ -54,6 +60,11 @@ __all__ = [
     "Mount",
     "Output",
     "Pool",
+    "Port",
+    "PortResponse",
+    "Process",
+    "ProcessInfo",
+    "ProcessResult",
     "ProtocolError",
     "PythonFailure",
     "PythonResult",

@@ -8,10 +8,12 @@ import threading
 from types import TracebackType
 from typing import Any, AsyncIterator, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union, overload
 
-from . import _calls
+from . import _calls, _ports
 from ._calls import Call
 from ._handle import ENDINGS, Handle, Origin, PathLike, start
 from ._pieces import Pieces
+from ._ports import Exchange, PortResponse
+from ._process_async import AsyncProcesses, AsyncTerminals
 from .errors import ProtocolError, SandboxClosedError, SandboxError, ServerDiedError
 from .extensions import ExtensionLike, Extensions
 from .files import Content, MountEntry, Source, parts
@@ -49,7 +51,9 @@ class AsyncSandbox:
         on_kill: Optional[str] = None,
         python_path: Optional[Sequence[str]] = None,
         network: Optional[Mapping[str, Any]] = None,
+        background_timeout: Optional[float] = None,
         state_dir: Optional[PathLike] = None,
+        http: Union[int, str, None] = None,
         binary: Optional[PathLike] = None,
     ) -> None:
         self._options = Options(
@@ -66,10 +70,12 @@ class AsyncSandbox:
             on_kill=on_kill,
             python_path=python_path,
             network=network,
+            background_timeout=background_timeout,
         )
         self._extensions = Extensions(extensions)
         self._binary = binary
         self._state_dir = state_dir
+        self._http = http
         self._started: Optional[Handle] = None
 
     async def start(self) -> AsyncSandbox:
@@ -77,7 +83,7 @@ class AsyncSandbox:
         if self._started is None:
             self._extensions.loop = asyncio.get_running_loop()
             self._started = await asyncio.to_thread(
-                start, self._options, self._extensions, self._binary, self._state_dir
+                start, self._options, self._extensions, self._binary, self._state_dir, self._http
             )
         return self
 
@@ -115,6 +121,16 @@ class AsyncSandbox:
     def env(self) -> AsyncEnv:
         """Its variables."""
         return AsyncEnv(self)
+
+    @property
+    def process(self) -> AsyncProcesses:
+        """Processes beside the shell, several at once."""
+        return AsyncProcesses(self)
+
+    @property
+    def pty(self) -> AsyncTerminals:
+        """Processes at a terminal of their own."""
+        return AsyncTerminals(self)
 
     @property
     def commands(self) -> AsyncCommands:
@@ -214,6 +230,14 @@ class AsyncSandbox:
     async def cancel(self) -> bool:
         """Cancels the running command; False if there is none. The command exits with 125."""
         return await self._do(_calls.cancel())
+
+    def port(self, port: int) -> AsyncPort:
+        """Returns a TCP port that a program in the sandbox listens at, or will::
+
+        sandbox.run("python3 -m http.server 8000 > log 2>&1 &")
+        print((await sandbox.port(8000).request("GET", "/")).text)
+        """
+        return AsyncPort(self, port)
 
     async def suspend(self) -> None:
         """Pauses all its processes. A running command's clock stops."""
@@ -327,6 +351,37 @@ class AsyncSandbox:
             pass
 
 
+class AsyncPort:
+    """A TCP port of a sandbox, like :class:`~wardian.Port`."""
+
+    def __init__(self, sandbox: AsyncSandbox, port: int) -> None:
+        self._sandbox = sandbox
+        self.number = _ports.check(port)
+
+    async def url(self) -> str:
+        """Returns where this port is served by HTTP, if the sandbox was created with ``http``."""
+        return await self._sandbox._do(_ports.url(self.number))
+
+    async def request(
+        self,
+        method: str,
+        path: str = "/",
+        *,
+        headers: Optional[Mapping[str, str]] = None,
+        body: Optional[Content] = None,
+        timeout: Optional[float] = None,
+        max_bytes: Optional[int] = None,
+    ) -> PortResponse:
+        """Sends an HTTP request to the port and returns the whole response."""
+        seconds, most = _ports.limits(timeout, max_bytes)
+        exchange = Exchange(self._sandbox._handle, self.number, seconds)
+        try:
+            return await asyncio.to_thread(exchange.run, method, path, headers, body, most)
+        finally:
+            # If this task is cancelled, the thread must not go on.
+            exchange.close()
+
+
 class AsyncCommands:
     """An alternative way to call a sandbox's ``run``, ``stream`` and ``cancel``."""
 
@@ -403,6 +458,22 @@ class AsyncFiles:
         """Removes a file, or a directory recursively."""
         await self._sandbox._do(_calls.rm(path))
 
+    async def rename(self, path: str, to: str) -> None:
+        """Renames a file or a directory; replaces a file that is there."""
+        await self._sandbox._do(_calls.rename(path, to))
+
+    async def copy(self, path: str, to: str) -> None:
+        """Copies a file with its permissions."""
+        await self._sandbox._do(_calls.copy(path, to))
+
+    async def chmod(self, path: str, mode: int) -> None:
+        """Sets permission bits."""
+        await self._sandbox._do(_calls.chmod(path, mode))
+
+    async def symlink(self, path: str, target: str) -> None:
+        """Creates a symbolic link at ``path`` that leads to ``target``."""
+        await self._sandbox._do(_calls.symlink(path, target))
+
     async def stat(self, path: str) -> FileStat:
         """Returns a file's metadata."""
         return await self._sandbox._do(_calls.stat(path))
@@ -422,6 +493,10 @@ class AsyncEnv:
     async def set(self, name: str, value: str) -> None:
         """Sets and exports a variable."""
         await self._sandbox._do(_calls.set_env(name, value))
+
+    async def unset(self, name: str) -> None:
+        """Removes a variable."""
+        await self._sandbox._do(_calls.unset_env(name))
 
     async def all(self) -> Dict[str, str]:
         """Returns all exported variables."""

@@ -130,6 +130,31 @@ def rm(path: str) -> Call[None]:
     return _order("files.rm", path=path)
 
 
+def rename(path: str, to: str) -> Call[None]:
+    """Renames a file or a directory."""
+    return _order("files.rename", path=path, to=to)
+
+
+def copy(path: str, to: str) -> Call[None]:
+    """Copies a file."""
+    return _order("files.copy", path=path, to=to)
+
+
+def chmod(path: str, mode: int) -> Call[None]:
+    """Sets permission bits."""
+    return _order("files.chmod", path=path, mode=mode)
+
+
+def symlink(path: str, target: str) -> Call[None]:
+    """Creates a link."""
+    return _order("files.symlink", path=path, target=target)
+
+
+def unset_env(name: str) -> Call[None]:
+    """Removes a variable."""
+    return _order("env.unset", name=name)
+
+
 def stat(path: str) -> Call[FileStat]:
     """Returns a file's metadata."""
 

@@ -8,6 +8,8 @@ from typing import Any, Callable, Dict, Mapping, Optional, Union
 
 from . import _binary
 from ._calls import Call, destroy, remove_sandbox
+from ._ports import Inbox
+from ._process import Mailbox
 from ._protocol import OnOutput, Request, Server
 from .errors import BinaryNotFoundError, SandboxClosedError, SandboxInUseError
 from .extensions import Extensions
@@ -57,12 +59,19 @@ class Handle:
                 f"{others} {noun} still alive on this sandbox's server: destroy them first, or end all with close()"
             )
 
-    def send(self, call: Call[Any], on_output: Optional[OnOutput] = None) -> Request:
+    def send(
+        self,
+        call: Call[Any],
+        on_output: Optional[OnOutput] = None,
+        claims: Optional[Inbox] = None,
+        mailbox: Optional[Mailbox] = None,
+    ) -> Request:
         """Sends a call that is about this sandbox."""
         if self.gone:
             raise SandboxClosedError("the sandbox has been destroyed")
         lane = (self.id or "") if call.method in ("run", "python.run") else None
-        return self.server.connection.request(call.method, {**call.params, **self._named()}, lane, on_output)
+        params = {**call.params, **self._named()}
+        return self.server.connection.request(call.method, params, lane, on_output, claims, mailbox)
 
     def abandon(self, request: Request) -> None:
         """Cancels a command that no one waits for any more."""
@@ -77,12 +86,18 @@ class Handle:
 
 
 def start(
-    options: Options, extensions: Extensions, binary: Optional[PathLike], state_dir: Optional[PathLike]
+    options: Options,
+    extensions: Extensions,
+    binary: Optional[PathLike],
+    state_dir: Optional[PathLike],
+    http: Union[int, str, None] = None,
 ) -> Handle:
     """Starts a server and has it create its first sandbox."""
     command = [_binary.find(binary), "serve", "--stdio"]
     if state_dir is not None:
         command += ["--state-dir", os.path.abspath(state_dir)]
+    if http is not None:
+        command += ["--http", str(http)]
     params = options.params(extensions.specs())
     try:
         server = Server(command, extensions.invoke)

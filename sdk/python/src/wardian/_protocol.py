@@ -31,7 +31,7 @@ import weakref
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from queue import SimpleQueue
-from typing import IO, Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence, Set, Union, cast
+from typing import IO, TYPE_CHECKING, Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence, Set, Union, cast
 
 from .errors import (
     InvalidRequestError,
@@ -44,6 +44,10 @@ from .errors import (
     WardianError,
 )
 from .files import decode
+
+if TYPE_CHECKING:
+    from ._ports import Inbox
+    from ._process import Mailbox
 
 _log = logging.getLogger("wardian")
 
@@ -73,6 +77,10 @@ class Request:
         #: The sandbox whose commands go one after the other; None for what is not a command.
         self.lane = lane
         self.on_output = on_output
+        #: Where a connection to a port that it opens puts what it hears.
+        self.claims: Optional[Inbox] = None
+        #: The same for a process that it starts.
+        self.mailbox: Optional[Mailbox] = None
         self.answer: Future[Any] = Future()
         # From now on nobody can cancel it but the one who answers: `abandon` is the way to give up.
         self.answer.set_running_or_notify_cancel()
@@ -89,6 +97,10 @@ class Connection:
         self._line_most = _LINE_DEFAULT
         self._pending: Dict[int, Request] = {}
         self._lanes: Dict[str, Deque[Request]] = {}
+        #: What is heard from ports, by connection.
+        self._inboxes: Dict[str, Inbox] = {}
+        #: The same from processes beside the shells.
+        self._mailboxes: Dict[str, Mailbox] = {}
         #: Why nothing can be asked any more. It makes an exception for each of those who ask.
         self._failure: Optional[Callable[[], WardianError]] = None
         self._killing = False
@@ -126,6 +138,8 @@ class Connection:
         params: Mapping[str, Any],
         lane: Optional[str] = None,
         on_output: Optional[OnOutput] = None,
+        claims: Optional[Inbox] = None,
+        mailbox: Optional[Mailbox] = None,
     ) -> Request:
         """Sends a request. With a ``lane`` it waits for those already in it."""
         if os.getpid() != self._owner:
@@ -137,6 +151,7 @@ class Connection:
                 f"{method}: {len(line)} bytes do not fit into one request, which has at most {self._line_most}"
             )
         request = Request(number, line, lane, on_output)
+        request.claims, request.mailbox = claims, mailbox
         with self._lock:
             if self._failure is not None:
                 raise self._failure()
@@ -244,6 +259,10 @@ class Connection:
             self._take_call(message, params)
         elif message["method"] == "output":
             self._take_output(params, line)
+        elif message["method"] in ("net.data", "net.end"):
+            self._take_net(message["method"], params, line)
+        elif message["method"] in ("process.output", "process.exit"):
+            self._take_process(message["method"], params, line)
 
     def _take_answer(self, message: Dict[str, Any], line: bytes) -> None:
         number, error = message.get("id"), message.get("error")
@@ -258,6 +277,11 @@ class Connection:
             if request.lane is not None:
                 self._leave(request.lane)
         if "result" in message:
+            # In this thread: the next line may be the first that it hears.
+            if request.claims is not None and isinstance(message["result"], dict):
+                self._inboxes[str(message["result"].get("streamId"))] = request.claims
+            if request.mailbox is not None and isinstance(message["result"], dict):
+                self._mailboxes[str(message["result"].get("processId"))] = request.mailbox
             request.answer.set_result(message["result"])
         elif isinstance(error, dict) and isinstance(error.get("code"), int):
             # What a server says while it is killed only means that it is.
@@ -277,6 +301,35 @@ class Connection:
             raise _nonsense(line)
         if request is not None and request.on_output is not None:
             request.on_output(stream, data)
+
+    def _take_net(self, method: str, params: Dict[str, Any], line: bytes) -> None:
+        # One that was closed may have had something on its way.
+        inbox = self._inboxes.get(str(params.get("streamId")))
+        if inbox is None:
+            return
+        if method == "net.end":
+            error = params.get("error")
+            return inbox.end(None if error is None else str(error))
+        try:
+            inbox.put(decode(params["data"]))
+        except (KeyError, TypeError, ValueError):
+            raise _nonsense(line) from None
+
+    def _take_process(self, method: str, params: Dict[str, Any], line: bytes) -> None:
+        mailbox = self._mailboxes.get(str(params.get("processId")))
+        if mailbox is None:
+            return
+        if method == "process.exit":
+            self._mailboxes.pop(str(params["processId"]), None)
+            return mailbox.end(params)
+        try:
+            mailbox.put(str(params["stream"]), decode(params["data"]))
+        except (KeyError, TypeError, ValueError):
+            raise _nonsense(line) from None
+
+    def disclaim(self, stream: str) -> None:
+        """Forgets a connection to a port."""
+        self._inboxes.pop(stream, None)
 
     def _take_call(self, message: Dict[str, Any], params: Dict[str, Any]) -> None:
         """Handles a call from the server, in a separate thread: it may take long, and make requests itself."""
@@ -327,6 +380,10 @@ class Connection:
             pending: List[Request] = list(self._pending.values())
             self._pending.clear()
             self._lanes.clear()
+        for inbox in list(self._inboxes.values()):
+            inbox.end("ECONNRESET")
+        for mailbox in list(self._mailboxes.values()):
+            mailbox.fail(failure())
         for request in pending:
             request.answer.set_exception(failure())
         # The writer closes the server's input, and that is how a server is asked to end.

@@ -6,10 +6,12 @@ import threading
 from types import TracebackType
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Type, TypeVar, Union, overload
 
-from . import _calls
+from . import _calls, _ports
 from ._calls import Call
 from ._handle import ENDINGS, Handle, Origin, PathLike, start
 from ._pieces import Pieces
+from ._ports import Exchange, PortResponse
+from ._process_sync import Processes, Terminals
 from .errors import ProtocolError, SandboxClosedError, SandboxError, ServerDiedError
 from .extensions import ExtensionLike, Extensions
 from .files import Content, MountEntry, Source, parts
@@ -45,7 +47,11 @@ class Sandbox:
         python_path: directories where Python looks for modules first.
         network: what it may reach outside, as docs/network.md describes: ``{"allowedHosts": ["pypi.org"]}``; nothing by
             default.
+        background_timeout: how long processes in the background may outlive their command, in seconds; 600 by
+            default, ``math.inf`` for as long as the sandbox lives.
         state_dir: the directory for ``export_state(file=…)`` and ``import_state(file=…)``.
+        http: the server also serves HTTP there, so that ports have a :attr:`Port.url`: a port (0 for one that is
+            free) or an address with one.
         binary: the program, if not the one bundled with this package.
     """
 
@@ -66,7 +72,9 @@ class Sandbox:
         on_kill: Optional[str] = None,
         python_path: Optional[Sequence[str]] = None,
         network: Optional[Mapping[str, Any]] = None,
+        background_timeout: Optional[float] = None,
         state_dir: Optional[PathLike] = None,
+        http: Union[int, str, None] = None,
         binary: Optional[PathLike] = None,
     ) -> None:
         options = Options(
@@ -83,8 +91,9 @@ class Sandbox:
             on_kill=on_kill,
             python_path=python_path,
             network=network,
+            background_timeout=background_timeout,
         )
-        self._handle = start(options, Extensions(extensions), binary, state_dir)
+        self._handle = start(options, Extensions(extensions), binary, state_dir, http)
 
     def _beside(self, origin: Origin, id: str) -> Sandbox:
         """Returns another sandbox of the same server."""
@@ -114,6 +123,16 @@ class Sandbox:
     def env(self) -> Env:
         """Its variables."""
         return Env(self)
+
+    @property
+    def process(self) -> Processes:
+        """Processes beside the shell, several at once."""
+        return Processes(self)
+
+    @property
+    def pty(self) -> Terminals:
+        """Processes at a terminal of their own."""
+        return Terminals(self)
 
     @property
     def commands(self) -> Commands:
@@ -243,6 +262,14 @@ class Sandbox:
         """Cancels the running command, from another thread; False if there is none. The command exits with 125."""
         return self._do(_calls.cancel())
 
+    def port(self, port: int) -> Port:
+        """Returns a TCP port that a program in the sandbox listens at, or will::
+
+        sandbox.run("python3 -m http.server 8000 > log 2>&1 &")
+        print(sandbox.port(8000).request("GET", "/").text)
+        """
+        return Port(self, port)
+
     def suspend(self) -> None:
         """Pauses all its processes. A running command's clock stops."""
         self._do(_calls.suspend())
@@ -351,6 +378,44 @@ class Sandbox:
             pass
 
 
+class Port:
+    """A TCP port of a sandbox."""
+
+    def __init__(self, sandbox: Sandbox, port: int) -> None:
+        self._sandbox = sandbox
+        self.number = _ports.check(port)
+
+    @property
+    def url(self) -> str:
+        """Where this port is served by HTTP, if the sandbox was created with ``http``; whoever knows it can reach the
+        port. Raises :class:`SandboxError` (``ENOTSUP``) otherwise: :meth:`request` needs no HTTP.
+        """
+        return self._sandbox._do(_ports.url(self.number))
+
+    def request(
+        self,
+        method: str,
+        path: str = "/",
+        *,
+        headers: Optional[Mapping[str, str]] = None,
+        body: Optional[Content] = None,
+        timeout: Optional[float] = None,
+        max_bytes: Optional[int] = None,
+    ) -> PortResponse:
+        """Sends an HTTP request to the port and returns the whole response.
+
+        Args:
+            method: such as ``"GET"``.
+            path: with its query.
+            headers: further fields.
+            body: text, which is encoded as UTF-8, or bytes.
+            timeout: for all of it, in seconds; 30 by default.
+            max_bytes: the longest body to accept; 64 MiB by default.
+        """
+        seconds, most = _ports.limits(timeout, max_bytes)
+        return Exchange(self._sandbox._handle, self.number, seconds).run(method, path, headers, body, most)
+
+
 class Commands:
     """An alternative way to call a sandbox's ``run``, ``stream`` and ``cancel``."""
 
@@ -427,6 +492,22 @@ class Files:
         """Removes a file, or a directory recursively."""
         self._sandbox._do(_calls.rm(path))
 
+    def rename(self, path: str, to: str) -> None:
+        """Renames a file or a directory; replaces a file that is there."""
+        self._sandbox._do(_calls.rename(path, to))
+
+    def copy(self, path: str, to: str) -> None:
+        """Copies a file with its permissions."""
+        self._sandbox._do(_calls.copy(path, to))
+
+    def chmod(self, path: str, mode: int) -> None:
+        """Sets permission bits."""
+        self._sandbox._do(_calls.chmod(path, mode))
+
+    def symlink(self, path: str, target: str) -> None:
+        """Creates a symbolic link at ``path`` that leads to ``target``."""
+        self._sandbox._do(_calls.symlink(path, target))
+
     def stat(self, path: str) -> FileStat:
         """Returns a file's metadata."""
         return self._sandbox._do(_calls.stat(path))
@@ -450,6 +531,10 @@ class Env(Mapping[str, str]):
         """Returns a variable's value."""
         value = self._sandbox._do(_calls.get_env(name))
         return default if value is None else value
+
+    def unset(self, name: str) -> None:
+        """Removes a variable."""
+        self._sandbox._do(_calls.unset_env(name))
 
     def set(self, name: str, value: str) -> None:
         """Sets and exports a variable."""

@@ -81,12 +81,15 @@ class Options:
     on_kill: Optional[str] = None
     python_path: Optional[Sequence[str]] = None
     network: Optional[Mapping[str, Any]] = None
+    background_timeout: Optional[float] = None
 
     def params(self, extensions: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
         """Returns the params of ``create``."""
         params: Dict[str, Any] = {"limits": self.limits.params()}
         if self.timeout is not None:
             params["timeoutMs"] = milliseconds(self.timeout)
+        if self.background_timeout is not None:
+            params["backgroundTimeoutMs"] = milliseconds(self.background_timeout)
         if self.fs_limit_bytes is not None:
             params["fsLimitBytes"] = self.fs_limit_bytes
         if self.mounts:

@@ -96,9 +96,9 @@ class RunResult:
 class Output:
     """A piece of output."""
 
-    #: ``"stdout"`` or ``"stderr"``.
+    #: ``"stdout"`` or ``"stderr"``; ``"pty"`` for what a process writes to its terminal.
     stream: str
-    #: Never split inside a character.
+    #: Never split inside a character, if it is a command's.
     data_bytes: bytes
 
     @property

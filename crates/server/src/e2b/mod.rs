@@ -1,0 +1,211 @@
+//! The wire that the E2B SDKs speak (docs/e2b.md), beside the other pages of `serve --http`.
+//!
+//! ```text
+//!  X-API-KEY ────────────────► control    sandboxes of that key: create, list, pause, fork, …
+//!  E2b-Sandbox-Id and -Port,
+//!  or PORT-ID.DOMAIN ────────► 49983      process.Process, filesystem.Filesystem, /files
+//!                              49999      /execute, /contexts
+//!                              any other  a port that a program in the sandbox listens at
+//! ```
+//! A sandbox belongs to the key that created it, and outlives connections.
+
+mod answer;
+mod boxes;
+mod control;
+mod create;
+mod filesystem;
+mod hosted;
+mod interpreter;
+mod multipart;
+mod processes;
+mod query;
+mod rpc;
+mod stream;
+mod transfer;
+mod watch;
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+pub(crate) use boxes::Boxes;
+
+use answer::{Refused, empty, json_page};
+use hosted::Hosted;
+use query::Query;
+
+/// The port of a sandbox's own agent, and that of the code interpreter.
+const AGENT: u16 = 49983;
+const INTERPRETER: u16 = 49999;
+
+/// Where a request leads.
+pub(crate) enum Way {
+    /// To the control plane, with a key.
+    Control(String),
+    /// To a port of a sandbox.
+    Sandbox { id: String, port: u16 },
+    /// To a file of a sandbox that only the signature names.
+    Signed,
+}
+
+impl Way {
+    /// Returns whether a request is one of these, and which.
+    pub(crate) fn of(request: &Request) -> Option<Way> {
+        let headers = request.headers();
+        if let Some(id) = field(headers, "e2b-sandbox-id") {
+            let port = field(headers, "e2b-sandbox-port").map_or(Some(AGENT), |port| port.parse().ok())?;
+            return Some(Way::Sandbox { id: id.to_owned(), port });
+        }
+        let host = field(headers, "host").unwrap_or_default();
+        if let Some((port, id)) = host.split('.').next().and_then(|label| label.split_once('-'))
+            && let Ok(port) = port.parse()
+            && hosted::is_id(id)
+        {
+            return Some(Way::Sandbox { id: id.to_owned(), port });
+        }
+        // Programs in sandboxes may have keys of their own.
+        let passes_on =
+            request.uri().path().starts_with("/sandboxes/") && request.uri().path().contains("/ports/");
+        if let Some(key) = field(headers, "x-api-key").filter(|_| !passes_on) {
+            return Some(Way::Control(key.to_owned()));
+        }
+        let query = request.uri().query().unwrap_or_default();
+        (request.uri().path() == "/files" && query.contains("signature=")).then_some(Way::Signed)
+    }
+}
+
+fn field<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// What came of a request: an answer, or a port of a sandbox that it is to be passed on to.
+pub(crate) enum Outcome {
+    Answer(Response),
+    Port(Arc<crate::entry::Entry>, u16, Request),
+}
+
+/// Answers a request. Whoever got here has shown the server's token, or needs none, or knows a sandbox. What a stream `holds` it has
+/// until it is over.
+pub(crate) async fn answer<H: Unpin + Send + 'static>(
+    boxes: &Arc<Boxes>,
+    way: Way,
+    request: Request,
+    holds: H,
+) -> Outcome {
+    let query = Query::parse(request.uri().query().unwrap_or_default());
+    let (id, port) = match way {
+        Way::Control(key) => {
+            let (head, body) = request.into_parts();
+            let call = control::Call { boxes, key: &key, headers: &head.headers, query };
+            let answered = control::answer(call, head.method, &head.uri, body).await;
+            return Outcome::Answer(answered.unwrap_or_else(IntoResponse::into_response));
+        }
+        Way::Sandbox { id, port } => (id, port),
+        Way::Signed => match transfer::signer(boxes, &query, request.method()) {
+            Some(hosted) => (hosted.id.clone(), AGENT),
+            None => return refused(Refused::new(StatusCode::UNAUTHORIZED, "the signature is not valid")),
+        },
+    };
+    let Some((hosted, sandbox)) =
+        boxes.find(&id).and_then(|hosted| Some((hosted.clone(), hosted.running()?)))
+    else {
+        let shown: String = id.chars().take(64).collect();
+        return refused(Refused::new(StatusCode::BAD_GATEWAY, format!("The sandbox {shown} was not found")));
+    };
+    if !may_use(&hosted, port, &request, &query) {
+        return refused(Refused::new(StatusCode::UNAUTHORIZED, "the access token is missing or wrong"));
+    }
+    if port != AGENT && port != INTERPRETER {
+        let mut request = request;
+        for name in ["x-access-token", "e2b-traffic-access-token", "e2b-sandbox-id", "e2b-sandbox-port"] {
+            request.headers_mut().remove(name);
+        }
+        return Outcome::Port(hosted.entry.clone(), port, request);
+    }
+    let (head, body) = request.into_parts();
+    let (path, headers) = (head.uri.path(), &head.headers);
+    if port == INTERPRETER {
+        let answered = interpreter::answer(&hosted, sandbox, &head.method, path, body, holds).await;
+        return Outcome::Answer(answered.unwrap_or_else(IntoResponse::into_response));
+    }
+    let call = path.strip_prefix('/').and_then(|path| path.split_once('/'));
+    Outcome::Answer(match (head.method.as_str(), call, path) {
+        ("POST", Some(("process.Process", method)), _) => {
+            processes::answer(&hosted, sandbox, method, headers, body, holds).await
+        }
+        ("POST", Some(("filesystem.Filesystem", method)), _) => {
+            filesystem::answer(&hosted, sandbox, method, headers, body, holds).await
+        }
+        (_, _, "/files") => transfer::answer(sandbox, &head.method, headers, &query, body, holds)
+            .await
+            .unwrap_or_else(IntoResponse::into_response),
+        ("GET", _, "/health") => empty(StatusCode::NO_CONTENT),
+        ("GET", _, "/metrics") => json_page(StatusCode::OK, &agent_metrics(&hosted).await),
+        ("GET", _, "/envs") => json_page(StatusCode::OK, &json!(envs(&hosted))),
+        _ => Refused::new(StatusCode::NOT_FOUND, "there is no such path").into_response(),
+    })
+}
+
+fn refused(refused: Refused) -> Outcome {
+    Outcome::Answer(refused.into_response())
+}
+
+/// Whether the request has the secret that this port asks for.
+fn may_use(hosted: &Hosted, port: u16, request: &Request, query: &Query) -> bool {
+    let headers = request.headers();
+    let has = |name: &str, secret: &str| {
+        field(headers, name).is_some_and(|given| is_same(given.as_bytes(), secret.as_bytes()))
+    };
+    let path = request.uri().path();
+    match port {
+        AGENT if path == "/health" => true,
+        AGENT if path == "/files" && transfer::is_signed(hosted, query, request.method()) => true,
+        AGENT => has("x-access-token", &hosted.token),
+        INTERPRETER => {
+            has("x-access-token", &hosted.token) || has("e2b-traffic-access-token", &hosted.traffic)
+        }
+        _ => hosted.described.public || has("e2b-traffic-access-token", &hosted.traffic),
+    }
+}
+
+/// Takes the same time for a nearly correct secret as for a completely wrong one.
+pub(crate) fn is_same(given: &[u8], secret: &[u8]) -> bool {
+    let differing = given.iter().zip(secret).fold(0, |differing, (a, b)| differing | (a ^ b));
+    given.len() == secret.len() && differing == 0
+}
+
+async fn agent_metrics(hosted: &Hosted) -> serde_json::Value {
+    let metric = hosted.metric().await;
+    json!({
+        "ts": metric["timestampUnix"],
+        "cpu_count": metric["cpuCount"],
+        "cpu_used_pct": metric["cpuUsedPct"],
+        "mem_total": metric["memTotal"],
+        "mem_used": metric["memUsed"],
+        "disk_used": metric["diskUsed"],
+        "disk_total": metric["diskTotal"],
+    })
+}
+
+fn envs(hosted: &Hosted) -> std::collections::BTreeMap<String, String> {
+    hosted.described.env.iter().cloned().collect()
+}
+
+/// Whether a request without the server's token may pass: it has to show a sandbox's own secret further on.
+pub(crate) fn needs_no_token(way: &Way) -> bool {
+    matches!(way, Way::Sandbox { .. } | Way::Signed)
+}
+
+/// Whether a request shows the server's token as its key.
+pub(crate) fn shows(way: &Way, token: &str) -> bool {
+    matches!(way, Way::Control(key) if is_same(key.as_bytes(), token.as_bytes()))
+}
+
+/// A refusal in the words of the control plane.
+pub(crate) fn unauthorized() -> Response {
+    Refused::new(StatusCode::UNAUTHORIZED, "the key is not known: X-API-KEY must be this server's token")
+        .into_response()
+}

@@ -1,0 +1,378 @@
+//! `process.Process`: programs that run on their own, and those who listen to them.
+//!
+//! A process belongs to its sandbox, not to the stream that started it: whoever is connected hears what it writes from then on, and
+//! while nobody is, what it writes is dropped. A listener that reads slowly makes it wait.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use wardian::{Process, ProcessEnd, ProcessOptions, ProcessOutput, Sandbox};
+
+use super::hosted::Hosted;
+use super::rpc::{self, Frames, MESSAGE, RpcFailure, at_home, text};
+use super::stream::{Pieces, streamed};
+use crate::params::{decode, encode};
+
+/// How many may listen to one process.
+const LISTENERS: usize = 32;
+/// How many pieces may wait for one of them.
+const PIECES: usize = 4;
+/// How long a process may outlive its stream's timeout.
+const GRACE: Duration = Duration::from_millis(100);
+/// The most rows and columns of a terminal.
+const SCREEN: u64 = 4096;
+
+/// A process that runs.
+pub(super) struct Running {
+    process: Process,
+    config: Value,
+    tag: Option<String>,
+    /// Nobody any more once it has ended.
+    listeners: Mutex<Option<Vec<mpsc::Sender<Arc<Heard>>>>>,
+}
+
+enum Heard {
+    Output(Value),
+    End(Value),
+}
+
+/// Answers a call; `holds` is what a stream keeps until it is over.
+pub(super) async fn answer<H: Unpin + Send + 'static>(
+    hosted: &Arc<Hosted>,
+    sandbox: Sandbox,
+    method: &str,
+    headers: &HeaderMap,
+    body: Body,
+    holds: H,
+) -> Response {
+    match method {
+        "Start" | "Connect" => {
+            let opened = match method {
+                "Start" => start(hosted, sandbox, headers, body).await,
+                _ => connect(hosted, body).await,
+            };
+            match opened {
+                Ok(opened) => opened.stream(headers, method == "Start", holds),
+                Err(failure) => rpc::failed_stream(&failure),
+            }
+        }
+        "StreamInput" => stream_input(hosted, body).await,
+        _ => rpc::unary(unary(hosted, method, body).await),
+    }
+}
+
+async fn unary(hosted: &Arc<Hosted>, method: &str, body: Body) -> Result<Value, RpcFailure> {
+    let message = rpc::message(body).await?;
+    match method {
+        "List" => {
+            let running: Vec<_> = hosted.processes.lock().values().cloned().collect();
+            let listed: Vec<Value> = running.iter().map(|running| running.listed()).collect();
+            return Ok(json!({ "processes": listed }));
+        }
+        "SendInput" | "SendSignal" | "CloseStdin" | "Update" => {}
+        _ => return Err(RpcFailure::new("unimplemented", format!("there is no process.Process/{method}"))),
+    }
+    let running = selected(hosted, message.get("process"))?;
+    match method {
+        "SendInput" => running.process.write(&input(message.get("input"))?).await?,
+        "SendSignal" => running.process.signal(signal(message.get("signal"))?)?,
+        "CloseStdin" => running.process.close_stdin().await?,
+        _ => {
+            let (rows, columns) = size(message.get("pty"))?;
+            running.process.resize(rows, columns)?;
+        }
+    }
+    Ok(json!({}))
+}
+
+/// Returns the process that a selector names.
+fn selected(hosted: &Hosted, selector: Option<&Value>) -> Result<Arc<Running>, RpcFailure> {
+    let selector = selector.and_then(Value::as_object);
+    let wrong = || RpcFailure::argument("process must name a pid or a tag");
+    let selector = selector.ok_or_else(wrong)?;
+    let processes = hosted.processes.lock();
+    let found = if let Some(tag) = text(selector, "tag") {
+        processes.values().find(|running| running.tag.as_deref() == Some(tag))
+    } else {
+        let pid = selector.get("pid").and_then(Value::as_u64).ok_or_else(wrong)?;
+        u32::try_from(pid).ok().and_then(|pid| processes.get(&pid))
+    };
+    found
+        .cloned()
+        .ok_or_else(|| RpcFailure::missing(format!("process {} not found", Value::Object(selector.clone()))))
+}
+
+fn input(value: Option<&Value>) -> Result<Vec<u8>, RpcFailure> {
+    let data =
+        value.and_then(|input| input.get("stdin").or_else(|| input.get("pty"))).and_then(Value::as_str);
+    data.and_then(decode).ok_or_else(|| RpcFailure::argument("input must have stdin or pty, in base64"))
+}
+
+fn signal(value: Option<&Value>) -> Result<u8, RpcFailure> {
+    match value {
+        Some(Value::String(name)) if name == "SIGNAL_SIGTERM" => Ok(15),
+        Some(Value::String(name)) if name == "SIGNAL_SIGKILL" => Ok(9),
+        Some(Value::Number(number)) if number.as_u64() == Some(15) => Ok(15),
+        Some(Value::Number(number)) if number.as_u64() == Some(9) => Ok(9),
+        _ => Err(RpcFailure::argument("signal must be SIGNAL_SIGTERM or SIGNAL_SIGKILL")),
+    }
+}
+
+fn size(pty: Option<&Value>) -> Result<(u16, u16), RpcFailure> {
+    let size = pty.and_then(|pty| pty.get("size"));
+    let side = |name: &str| {
+        let given = size.and_then(|size| size.get(name)).and_then(Value::as_u64);
+        given.filter(|side| (1..=SCREEN).contains(side)).and_then(|side| u16::try_from(side).ok())
+    };
+    let wrong = || RpcFailure::argument(format!("pty.size must have rows and cols from 1 to {SCREEN}"));
+    Ok((side("rows").ok_or_else(wrong)?, side("cols").ok_or_else(wrong)?))
+}
+
+/// A process, and the ear of the stream that is to be answered.
+struct Opened {
+    running: Arc<Running>,
+    heard: mpsc::Receiver<Arc<Heard>>,
+}
+
+async fn start(
+    hosted: &Arc<Hosted>,
+    sandbox: Sandbox,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Opened, RpcFailure> {
+    let root = rpc::as_root(headers)?;
+    let message = rpc::first_frame(body).await?;
+    let none = Map::new();
+    let config = message.get("process").and_then(Value::as_object).unwrap_or(&none);
+    let cmd = text(config, "cmd").ok_or_else(|| RpcFailure::argument("process.cmd is missing"))?;
+    let wrong = |what: &str| RpcFailure::argument(format!("process.{what}"));
+    let mut argv = vec![cmd.to_owned()];
+    for arg in config.get("args").and_then(Value::as_array).into_iter().flatten() {
+        argv.push(arg.as_str().ok_or_else(|| wrong("args must be strings"))?.to_owned());
+    }
+    let limit = sandbox.limits().command_bytes;
+    if argv.iter().map(String::len).sum::<usize>() > limit {
+        return Err(RpcFailure::argument(format!("the command is too long: limit {limit}")));
+    }
+    let mut options = ProcessOptions::program(argv).root(root);
+    for (name, value) in &hosted.described.env {
+        options = options.env(name, value);
+    }
+    for (name, value) in config.get("envs").and_then(Value::as_object).into_iter().flatten() {
+        options = options.env(name, value.as_str().ok_or_else(|| wrong("envs must be strings"))?);
+    }
+    let cwd = at_home(text(config, "cwd").unwrap_or_default());
+    if sandbox.file_infos(&cwd, 0, 0).await.is_err_and(|error| error.errno() != Some(wardian::Errno::EFBIG)) {
+        return Err(RpcFailure::argument(format!("cwd '{cwd}' does not exist")));
+    }
+    options = options.cwd(cwd);
+    options = match message.get("pty") {
+        Some(pty) if !pty.is_null() => {
+            let (rows, columns) = size(Some(pty))?;
+            options.pty(rows, columns)
+        }
+        // Clients that do not say want one.
+        _ => options.stdin(message.get("stdin").and_then(Value::as_bool).unwrap_or(true)),
+    };
+    // A client that has waited so long goes away by itself: the process must end without it. Just after the stream, which says why.
+    options = options.timeout(rpc::timeout(headers).map(|timeout| timeout + GRACE));
+    let process = sandbox.start_process(options).await?;
+    let (listener, heard) = mpsc::channel(PIECES);
+    let running = Arc::new(Running {
+        process,
+        config: Value::Object(config.clone()),
+        tag: text(&message, "tag").map(str::to_owned),
+        listeners: Mutex::new(Some(vec![listener])),
+    });
+    hosted.processes.lock().insert(running.process.pid(), running.clone());
+    tokio::spawn(running.clone().pass_on(hosted.clone()));
+    Ok(Opened { running, heard })
+}
+
+async fn connect(hosted: &Arc<Hosted>, body: Body) -> Result<Opened, RpcFailure> {
+    let message = rpc::first_frame(body).await?;
+    let running = selected(hosted, message.get("process"))?;
+    let (listener, heard) = mpsc::channel(PIECES);
+    match &mut *running.listeners.lock() {
+        Some(listeners) if listeners.len() < LISTENERS => listeners.push(listener),
+        Some(_) => {
+            let message = format!("a process may have {LISTENERS} listeners");
+            return Err(RpcFailure::new("resource_exhausted", message));
+        }
+        None => return Err(RpcFailure::missing("the process has ended")),
+    }
+    Ok(Opened { running, heard })
+}
+
+impl Hosted {
+    /// Lets go of a process that has ended. Its number may be another's by now.
+    fn forget(&self, ended: &Arc<Running>) {
+        let mut processes = self.processes.lock();
+        if processes.get(&ended.process.pid()).is_some_and(|running| Arc::ptr_eq(running, ended)) {
+            processes.remove(&ended.process.pid());
+        }
+    }
+}
+
+impl Running {
+    fn listed(&self) -> Value {
+        let mut listed = json!({ "config": self.config, "pid": self.process.pid() });
+        if let Some(tag) = &self.tag {
+            listed["tag"] = tag.as_str().into();
+        }
+        listed
+    }
+
+    /// Hands on what it writes, up to its end.
+    async fn pass_on(self: Arc<Running>, hosted: Arc<Hosted>) {
+        while let Some(ProcessOutput { stream, bytes }) = self.process.next_output().await {
+            let event = json!({ "event": { "data": { stream.name(): encode(&bytes) } } });
+            self.tell(Arc::new(Heard::Output(event))).await;
+        }
+        let end = end_event(&self.process.wait().await);
+        hosted.forget(&self);
+        let last = self.listeners.lock().take();
+        let heard = Arc::new(Heard::End(end));
+        for listener in last.into_iter().flatten() {
+            let _ = listener.send(heard.clone()).await;
+        }
+    }
+
+    async fn tell(&self, heard: Arc<Heard>) {
+        let listeners = self.listeners.lock().clone().unwrap_or_default();
+        let mut gone = false;
+        for listener in listeners {
+            gone |= listener.send(heard.clone()).await.is_err();
+        }
+        if gone && let Some(listeners) = &mut *self.listeners.lock() {
+            listeners.retain(|listener| !listener.is_closed());
+        }
+    }
+}
+
+fn end_event(end: &ProcessEnd) -> Value {
+    let status = match end.signal {
+        None => format!("exit status {}", end.exit_code),
+        Some(9) => "signal: killed".to_owned(),
+        Some(15) => "signal: terminated".to_owned(),
+        Some(2) => "signal: interrupt".to_owned(),
+        Some(1) => "signal: hangup".to_owned(),
+        Some(number) => format!("signal: {number}"),
+    };
+    let mut event = json!({
+        "exitCode": if end.signal.is_some() { -1 } else { i32::from(end.exit_code) },
+        "exited": end.signal.is_none(),
+        "status": status,
+    });
+    if end.exit_code != 0 {
+        let limit = end.limit.map(|limit| format!(" ({limit} limit reached)")).unwrap_or_default();
+        event["error"] = format!("{status}{limit}").into();
+    }
+    json!({ "event": { "end": event } })
+}
+
+impl Opened {
+    fn stream<H: Unpin + Send + 'static>(self, headers: &HeaderMap, is_start: bool, holds: H) -> Response {
+        let (pieces, body) = streamed(holds);
+        let (timeout, keepalive) = (rpc::timeout(headers), rpc::keepalive(headers));
+        tokio::spawn(self.tell(pieces, timeout, keepalive, is_start));
+        rpc::stream(body)
+    }
+
+    /// Tells the client what it hears. A timeout ends the process if this is the stream that started it.
+    async fn tell(mut self, pieces: Pieces, timeout: Option<Duration>, keepalive: Duration, is_start: bool) {
+        let start = json!({ "event": { "start": { "pid": self.running.process.pid() } } });
+        if !rpc::send(&pieces, &start).await {
+            return;
+        }
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        let too_late = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        let mut too_late = std::pin::pin!(too_late);
+        loop {
+            let heard = tokio::select! {
+                biased;
+                () = &mut too_late => {
+                    if is_start {
+                        self.running.process.kill();
+                    }
+                    let late = RpcFailure::new("deadline_exceeded", "the timeout has passed");
+                    return rpc::finish(&pieces, Some(&late)).await;
+                }
+                heard = self.heard.recv() => heard,
+                () = pieces.closed() => return,
+                () = tokio::time::sleep(keepalive) => Some(Arc::new(Heard::Output(json!({ "event": { "keepalive": {} } })))),
+            };
+            match heard.as_deref() {
+                Some(Heard::Output(event)) => {
+                    if !rpc::send(&pieces, event).await {
+                        return;
+                    }
+                }
+                Some(Heard::End(event)) => {
+                    rpc::send(&pieces, event).await;
+                    return rpc::finish(&pieces, None).await;
+                }
+                None => {
+                    let lost = RpcFailure::new("unavailable", "The sandbox was not found");
+                    return rpc::finish(&pieces, Some(&lost)).await;
+                }
+            }
+        }
+    }
+}
+
+/// Takes input as it comes, and answers when it has ended.
+async fn stream_input(hosted: &Arc<Hosted>, body: Body) -> Response {
+    match take_input(hosted, body).await {
+        Ok(()) => {
+            let (pieces, body) = streamed(());
+            rpc::send(&pieces, &json!({})).await;
+            rpc::finish(&pieces, None).await;
+            rpc::stream(body)
+        }
+        Err(failure) => rpc::failed_stream(&failure),
+    }
+}
+
+async fn take_input(hosted: &Arc<Hosted>, mut body: Body) -> Result<(), RpcFailure> {
+    let (mut frames, mut running) = (Frames::default(), None);
+    loop {
+        while let Some(message) = frames.next()? {
+            if let Some(start) = message.get("start") {
+                running = Some(selected(hosted, start.get("process"))?);
+            } else if let Some(data) = message.get("data") {
+                let running: &Arc<Running> = running
+                    .as_ref()
+                    .ok_or_else(|| RpcFailure::argument("the stream must begin with start"))?;
+                running.process.write(&input(data.get("input"))?).await?;
+            }
+        }
+        if frames.buffer.len() > MESSAGE + 5 {
+            return Err(RpcFailure::new("resource_exhausted", "a message is too long"));
+        }
+        let next = std::future::poll_fn(|context| {
+            hyper::body::Body::poll_frame(std::pin::Pin::new(&mut body), context)
+        });
+        match next.await {
+            None => return Ok(()),
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    frames.buffer.extend_from_slice(&data);
+                }
+            }
+            Some(Err(error)) => return Err(RpcFailure::new("canceled", error.to_string())),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! `/files`: downloads and uploads, by whoever has the sandbox's token or an address signed with it.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
+use wardian::{Sandbox, WriteOptions};
+
+use super::answer::{Refused, json_page};
+use super::hosted::Hosted;
+use super::multipart;
+use super::query::Query;
+use super::rpc::{at_home, user};
+use super::stream::streamed;
+use crate::params::encode;
+
+/// How much of a file is read or written at once.
+const PIECE: usize = 1 << 20;
+/// The longest upload that has to be held whole, and what all of them may hold together.
+const HELD: usize = 64 << 20;
+static HOLDING: Semaphore = Semaphore::const_new(256 << 10);
+
+/// Returns whether an address was signed with a sandbox's token, and is still valid.
+pub(super) fn is_signed(hosted: &Hosted, query: &Query, method: &Method) -> bool {
+    let Some(given) = query.get("signature") else { return false };
+    let operation = if method == Method::GET { "read" } else { "write" };
+    let (path, user) = (query.get("path").unwrap_or_default(), query.get("username").unwrap_or_default());
+    let mut raw = format!("{path}:{operation}:{user}:{}", hosted.token);
+    if let Some(expiration) = query.get("signature_expiration") {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        if expiration.parse::<u64>().is_ok_and(|end| end < now) {
+            return false;
+        }
+        raw = format!("{raw}:{expiration}");
+    }
+    let signature = format!("v1_{}", encode(&Sha256::digest(raw.as_bytes())).trim_end_matches('='));
+    super::is_same(given.trim_end_matches('=').as_bytes(), signature.as_bytes())
+}
+
+pub(super) async fn answer<H: Unpin + Send + 'static>(
+    sandbox: Sandbox,
+    method: &Method,
+    headers: &HeaderMap,
+    query: &Query,
+    body: Body,
+    holds: H,
+) -> Result<Response, Refused> {
+    user(query.get("username")).map_err(|failure| Refused::new(StatusCode::UNAUTHORIZED, failure.message))?;
+    if headers.keys().any(|name| name.as_str().starts_with("x-metadata-")) {
+        return Err(Refused::bad("metadata of files is not supported"));
+    }
+    if method == Method::GET {
+        let path = query.get("path").ok_or_else(|| Refused::bad("path is missing"))?;
+        return download(sandbox, at_home(path), holds).await;
+    }
+    if method != Method::POST {
+        return Err(Refused::new(StatusCode::METHOD_NOT_ALLOWED, "only GET and POST"));
+    }
+    upload(&sandbox, headers, query, body).await
+}
+
+async fn download<H: Unpin + Send + 'static>(
+    sandbox: Sandbox,
+    path: String,
+    holds: H,
+) -> Result<Response, Refused> {
+    let (first, size) =
+        sandbox.read_range_into(&path, 0, PIECE as u64, Vec::new()).await.map_err(|error| {
+            match error.errno() {
+                Some(wardian::Errno::EISDIR) => Refused::bad(format!("path '{path}' is a directory")),
+                _ => error.into(),
+            }
+        })?;
+    let whole = first.len() as u64 >= size;
+    let headers = [(header::CONTENT_TYPE, "application/octet-stream".to_owned())];
+    if whole {
+        return Ok((headers, first).into_response());
+    }
+    let (pieces, body) = streamed(holds);
+    tokio::spawn(async move {
+        let mut offset = first.len() as u64;
+        if pieces.send(Bytes::from(first)).await.is_err() {
+            return;
+        }
+        while offset < size {
+            let read = sandbox.read_range_into(&path, offset, PIECE as u64, Vec::new()).await;
+            // A file that changes meanwhile ends early, and its length tells the client so.
+            let Ok((piece, _)) = read else { return };
+            if piece.is_empty() {
+                return;
+            }
+            offset += piece.len() as u64;
+            if pieces.send(Bytes::from(piece)).await.is_err() {
+                return;
+            }
+        }
+    });
+    let length = [(header::CONTENT_LENGTH, size.to_string())];
+    Ok((headers, length, body).into_response())
+}
+
+async fn upload(
+    sandbox: &Sandbox,
+    headers: &HeaderMap,
+    query: &Query,
+    body: Body,
+) -> Result<Response, Refused> {
+    let field = |name: header::HeaderName| {
+        headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    };
+    let (kind, encoding) = (field(header::CONTENT_TYPE), field(header::CONTENT_ENCODING));
+    let path = query.get("path").map(at_home);
+    if let Some(boundary) = multipart::boundary(kind) {
+        let (body, _room) = held(body, encoding).await?;
+        let mut written = Vec::new();
+        for part in multipart::parts(&body, &boundary).map_err(Refused::bad)? {
+            let target = path.clone().or_else(|| part.file.as_deref().map(at_home));
+            let target =
+                target.ok_or_else(|| Refused::bad("a part has no file name, and the address no path"))?;
+            write(sandbox, &target, part.content.to_vec(), None).await?;
+            written.push(told(sandbox, &target).await?);
+        }
+        return Ok(json_page(StatusCode::OK, &Value::Array(written)));
+    }
+    let path = path.ok_or_else(|| Refused::bad("path is missing"))?;
+    if encoding.is_empty() || encoding == "identity" {
+        write_pieces(sandbox, &path, body).await?;
+    } else {
+        let (content, _room) = held(body, encoding).await?;
+        write(sandbox, &path, content, None).await?;
+    }
+    Ok(json_page(StatusCode::OK, &json!([told(sandbox, &path).await?])))
+}
+
+/// Returns a whole body, decoded, and the room it takes.
+async fn held(
+    body: Body,
+    encoding: &str,
+) -> Result<(Vec<u8>, tokio::sync::SemaphorePermit<'static>), Refused> {
+    let large = || {
+        Refused::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("more than {HELD} bytes: send them as application/octet-stream"),
+        )
+    };
+    // It is never closed.
+    let room = HOLDING.acquire_many(((2 * HELD) >> 10) as u32).await.map_err(|_| large())?;
+    let bytes = axum::body::to_bytes(body, HELD).await.map_err(|_| large())?;
+    match encoding {
+        "" | "identity" => Ok((bytes.into(), room)),
+        "gzip" => Ok((
+            multipart::gunzip(&bytes, HELD)
+                .ok_or_else(|| Refused::bad("the body is not gzip, or too long"))?,
+            room,
+        )),
+        _ => Err(Refused::bad("Content-Encoding must be gzip")),
+    }
+}
+
+async fn write(sandbox: &Sandbox, path: &str, content: Vec<u8>, offset: Option<u64>) -> Result<(), Refused> {
+    let options = WriteOptions { parents: true, mode: None, offset };
+    Ok(sandbox.write_file_with(path, content, options).await?)
+}
+
+/// Writes a body as it comes.
+async fn write_pieces(sandbox: &Sandbox, path: &str, mut body: Body) -> Result<(), Refused> {
+    let (mut buffer, mut offset) = (Vec::new(), None);
+    loop {
+        let next = std::future::poll_fn(|context| {
+            hyper::body::Body::poll_frame(std::pin::Pin::new(&mut body), context)
+        });
+        let ended = match next.await {
+            None => true,
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    buffer.extend_from_slice(&data);
+                }
+                false
+            }
+            Some(Err(_)) => return Err(Refused::bad("the body ended early")),
+        };
+        if ended || buffer.len() >= PIECE {
+            let length = buffer.len() as u64;
+            write(sandbox, path, std::mem::take(&mut buffer), offset).await?;
+            offset = Some(offset.unwrap_or(0) + length);
+        }
+        if ended {
+            return Ok(());
+        }
+    }
+}
+
+async fn told(sandbox: &Sandbox, path: &str) -> Result<Value, Refused> {
+    let info = sandbox.file_info(path).await?;
+    Ok(json!({ "name": crate::params::text(info.name()), "type": "file", "path": path }))
+}
+
+/// For signed addresses, which name no sandbox: the one whose token they were signed with.
+pub(super) fn signer(boxes: &super::Boxes, query: &Query, method: &Method) -> Option<Arc<Hosted>> {
+    query.get("signature")?;
+    boxes.signed_by(|hosted| is_signed(hosted, query, method))
+}

@@ -1,0 +1,129 @@
+//! `net.…`: connections to ports that programs in a sandbox listen at.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Job, Prepared, entry, ok};
+use crate::entry::Entry;
+use crate::lane::Lane;
+use crate::params::Params;
+use crate::rpc::RpcError;
+use crate::session::Session;
+use crate::streams::{Stream, WRITES};
+
+/// How long a server in a sandbox may take to accept others first.
+pub(crate) const CONNECT: Duration = Duration::from_secs(10);
+
+/// Reads a port.
+fn port(params: &mut Params) -> Result<u16, RpcError> {
+    let given = params.number("port")?;
+    let given = params.required("port", given)?;
+    let port = u16::try_from(given).ok().filter(|port| *port > 0);
+    port.ok_or_else(|| params.ill_typed("port", "a port, from 1 to 65535"))
+}
+
+/// Reads which sandbox and which connection a call is about. The ids of connections are a client's own, so a sandbox need not be
+/// named; if it is, there has to be one.
+fn stream(session: &Session, params: &mut Params) -> Result<(String, Arc<Entry>), RpcError> {
+    let entry = entry(session, params)?;
+    Ok((params.required_string("streamId")?, entry))
+}
+
+pub(super) fn connect(session: &Arc<Session>, id: Option<&Value>, params: &mut Params) -> Prepared {
+    let entry = entry(session, params)?;
+    let port = port(params)?;
+    params.done()?;
+    if id.is_none() {
+        return Err(RpcError::params("net.connect needs an id: its answer names the connection"));
+    }
+    let place = session.streams.place()?;
+    let (mut turn, session) = (entry.at_once(), session.clone());
+    let lane = Lane::default();
+    let (answer, told) = (lane.turn(), lane.turn());
+    // It may wait for a guest that a later line stops.
+    Job::in_turn(answer.hold(), async move {
+        let sandbox = turn.sandbox().await?;
+        drop((turn, answer));
+        let connected = tokio::select! {
+            () = entry.ended() => return Err(wardian::Error::Destroyed.into()),
+            connected = tokio::time::timeout(CONNECT, sandbox.connect(port)) => connected,
+        };
+        let Ok(connected) = connected else {
+            let why = format!("ETIMEDOUT: port {port}: the server there does not accept connections");
+            return Err(RpcError::refused("ETIMEDOUT", why));
+        };
+        let (reader, writer) = tokio::io::split(connected?);
+        let stream = session.streams.add(writer, place);
+        let answer = json!({ "streamId": stream.id() });
+        tokio::spawn(stream.tell(told, entry, reader, session.outbox.clone()));
+        Ok(answer)
+    })
+}
+
+pub(super) fn write(session: &Arc<Session>, params: &mut Params) -> Prepared {
+    let (id, _) = stream(session, params)?;
+    let data = params.required_bytes("data")?;
+    params.done()?;
+    if data.len() > WRITES {
+        return Err(RpcError::params(format!("data must have at most {WRITES} bytes")));
+    }
+    let stream = session.streams.get(&id)?;
+    let counted = stream.count(data.len())?;
+    in_order(stream, move |stream| async move {
+        let written = stream.write(&data).await;
+        drop(counted);
+        written.and_then(|()| ok())
+    })
+}
+
+pub(super) fn close_write(session: &Arc<Session>, params: &mut Params) -> Prepared {
+    let (id, _) = stream(session, params)?;
+    params.done()?;
+    in_order(session.streams.get(&id)?, |stream| async move {
+        stream.end_writing().await;
+        ok()
+    })
+}
+
+/// Does something after what was written before.
+fn in_order<F: Future<Output = super::Outcome> + Send>(
+    stream: Arc<Stream>,
+    work: impl FnOnce(Arc<Stream>) -> F + Send + 'static,
+) -> Prepared {
+    let mut turn = stream.turn();
+    Job::in_turn(turn.hold(), async move {
+        turn.come().await;
+        work(stream).await
+    })
+}
+
+pub(super) fn ack(session: &Arc<Session>, params: &mut Params) -> Prepared {
+    let (id, _) = stream(session, params)?;
+    let bytes = params.size("bytes")?;
+    let bytes = params.required("bytes", bytes)?;
+    params.done()?;
+    session.streams.get(&id)?.acknowledge(bytes)?;
+    Job::at_once(None, async { ok() })
+}
+
+pub(super) fn close(session: &Arc<Session>, params: &mut Params) -> Prepared {
+    let (id, _) = stream(session, params)?;
+    params.done()?;
+    session.streams.close(&id)?;
+    Job::at_once(None, async { ok() })
+}
+
+pub(super) fn url(session: &Arc<Session>, params: &mut Params) -> Prepared {
+    let entry = entry(session, params)?;
+    let port = port(params)?;
+    params.done()?;
+    let Some(place) = session.shared.doors.place() else {
+        let why = "ENOTSUP: this server does not serve HTTP: start it with --http";
+        return Err(RpcError::refused("ENOTSUP", why));
+    };
+    let name = session.shared.doors.name(&entry)?;
+    let path = format!("/sandboxes/{name}/ports/{port}/");
+    Job::at_once(None, async move { Ok(json!({ "url": format!("http://{place}{path}"), "path": path })) })
+}

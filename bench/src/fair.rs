@@ -47,7 +47,8 @@ pub(crate) async fn measure(table: &mut Table) -> Result<()> {
     }
     let many = format!("for i in {{1..60}}; do {SPIN} & done; wait");
     beside(table, "a pipeline beside a sandbox with 60 busy processes", 1, &many, 3.0).await?;
-    starting(table).await
+    starting(table).await?;
+    storm(table).await
 }
 
 /// The median of a pipeline beside a crowd, as a ratio to the same alone.
@@ -104,4 +105,52 @@ async fn starting(table: &mut Table) -> Result<()> {
         "10 ms",
     );
     Ok(())
+}
+
+/// A short command while four hundred forks of a large shell each run one, which copies part of it.
+async fn storm(table: &mut Table) -> Result<()> {
+    let sandbox = Sandbox::builder().build().await?;
+    let large = Sandbox::builder().build().await?;
+    ensure!(large.run("printf -v x '%4000000s' y").await?.exit_code == 0, "no large shell");
+    for (what, script) in [("a short one", "y=1; echo $y"), ("one that copies 4 MB", "x=b$x")] {
+        let alone = echoes(&sandbox, |count| count < TIMES).await?;
+        let forks = large.fork_many(400).await?;
+        let tasks: Vec<_> = forks
+            .into_iter()
+            .map(|fork| tokio::spawn(async move { fork.run(script).await.map(drop) }))
+            .collect();
+        let beside = echoes(&sandbox, |_| !tasks.iter().all(JoinHandle::is_finished)).await?;
+        for task in tasks {
+            task.await??;
+        }
+        let middle = |times: &[Duration]| times[times.len() / 2];
+        table.note(
+            &format!("`echo` beside 400 forks of a 4 MB shell, each running {what}"),
+            format!(
+                "{} instead of {} (longest {} instead of {})",
+                show(middle(&beside)),
+                show(middle(&alone)),
+                show(beside[beside.len() - 1]),
+                show(alone[alone.len() - 1])
+            ),
+            "",
+        );
+    }
+    Ok(())
+}
+
+/// How long a command takes, measured again for as long as `goes_on` says.
+async fn echoes(sandbox: &Sandbox, goes_on: impl Fn(usize) -> bool) -> Result<Vec<Duration>> {
+    let mut times = Vec::new();
+    loop {
+        let start = Instant::now();
+        ensure!(sandbox.run("echo hi").await?.exit_code == 0, "echo failed");
+        times.push(start.elapsed());
+        if !goes_on(times.len()) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    times.sort();
+    Ok(times)
 }

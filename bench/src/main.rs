@@ -6,12 +6,14 @@ mod fair;
 mod inputs;
 mod kill;
 mod language;
+mod net;
 mod peer;
 mod processes;
 mod python;
 mod sandbox;
 mod shell;
 mod start;
+mod store;
 mod table;
 mod userland;
 
@@ -25,12 +27,20 @@ fn main() -> Result<()> {
     if let (Some(userland::NATIVE), Some(line)) = (suite.as_deref(), std::env::args().nth(2)) {
         return userland::run_native(&line);
     }
+    if suite.as_deref() == Some(net::SERVER) {
+        return runtime.block_on(net::serve());
+    }
     let table = match suite.as_deref() {
         None | Some("core") => runtime.block_on(core())?,
-        Some("python") => runtime.block_on(python::measure())?,
+        Some("net") => runtime.block_on(net::measure())?,
+        Some("python") => {
+            let parts: Vec<String> = std::env::args().skip(2).collect();
+            runtime.block_on(python::measure(&parts))?
+        }
         Some("fair") => runtime.block_on(fair())?,
         Some("shell") => runtime.block_on(language::measure())?,
         Some("sandbox") => runtime.block_on(sandbox::measure())?,
+        Some("store") => runtime.block_on(store::measure())?,
         Some("userland") => runtime.block_on(userland::measure())?,
         Some(other) => bail!("no benchmarks are called '{other}'"),
     };

@@ -10,7 +10,9 @@ const SUITES: &[(&str, &str, &str)] = &[
     ("shell", "bench/results/shell.md", "target/release/wardian-bench shell"),
     ("sandbox", "bench/results/sandbox.md", "target/release/wardian-bench sandbox"),
     ("python", "bench/results/python.md", "target/release/wardian-bench python"),
+    ("store", "bench/results/store.md", "target/release/wardian-bench store"),
     ("userland", "bench/results/userland.md", "target/release/wardian-bench userland"),
+    ("net", "bench/results/net.md", "target/release/wardian-bench net"),
     ("tools", "bench/results/tools.md", "cargo bench --quiet --profile release --workspace --bench tools"),
     ("vfs", "bench/results/vfs.txt", "cargo bench --quiet --profile release --workspace --bench files"),
 ];

@@ -76,6 +76,14 @@ const PROGRAMS: &[Program] = &[
         links: Links::Are(&["jq", "yq"]),
     },
     Program {
+        name: "make",
+        package: "make",
+        dist: "dist",
+        stack: 8 * MIB,
+        link_args: &["--strip-all"],
+        links: Links::Are(&["gmake", "make"]),
+    },
+    Program {
         name: "archive",
         package: "archive",
         dist: "dist",
@@ -102,6 +110,14 @@ const PROGRAMS: &[Program] = &[
     Program {
         name: "usertests",
         package: "testing",
+        dist: "testing/dist",
+        stack: MIB,
+        link_args: FORKS,
+        links: Links::Are(&[]),
+    },
+    Program {
+        name: "web",
+        package: "net",
         dist: "testing/dist",
         stack: MIB,
         link_args: FORKS,
@@ -242,6 +258,7 @@ fn build(program: &Program, toolchain: &Toolchain) -> Result<()> {
         links: program.links()?,
         library: None,
         packages: None,
+        science: None,
     };
     println!("guests: {}: {} bytes, {} compressed", program.name, entry.wasm.size, entry.zstd.size);
 

@@ -3,7 +3,9 @@
 mod bench;
 mod conformance;
 mod cpython;
+mod e2b;
 mod fuzz;
+mod gnu_suite;
 mod guests;
 mod manifest;
 mod npm;
@@ -13,6 +15,7 @@ mod python;
 mod record;
 mod soak;
 mod state;
+mod suites;
 mod test;
 mod toolchain;
 mod torture;
@@ -32,13 +35,15 @@ cargo xtask CHORE
   cpython [--force|--check]  rebuild CPython for the sandbox, from Debian's source packages, into guests/dist
   python-conformance [MODULE…] [--list ci|all] [--without-skips]
                              run CPython's own test suite in sandboxes; all of it writes docs/cpython-conformance.md
+  gnu-suite [PACKAGE…]       run GNU's own tests on the real programs and on the native builds of the guests
   pages [--check]            docs/commands.md and docs/differences.md, from the tables they are made of
   test                       everything that must pass before a change goes in
   wheel                      the Python package with the program in it, into target/wheel
   python                     the Python package's tests, with the wheel in a fresh environment
   npm                        the TypeScript package, and one with the program in it, into target/npm
   node                       the TypeScript package's types, tests and examples
-  bench [core|shell|sandbox|tools|userland|vfs]
+  e2b                        E2B's SDKs, as they are published, against the program
+  bench [core|shell|sandbox|store|tools|userland|vfs]
                              measure, against native in the same run, into bench/results
   soak [vfs|apply|kernel|sandbox]
                              the long versions of the property, crash and leak tests
@@ -49,6 +54,8 @@ cargo xtask CHORE
   shell-record [PATH…]       record the shell's cases anew from bash 5.2
   shell-record --check [PATH…]
                              show the cases where this machine's bash differs from the recording
+  bash-suite [TEST…]         bash's own test scripts with bash and with our shell; all of them write
+                             bench/results/bash-suite.md
   tools-record [--check] [PATH…]
                              the same for the cases of the other guests, from the programs of Debian 12
   tools-record --with NAME=PROGRAM PATH…
@@ -63,16 +70,19 @@ fn main() -> ExitCode {
         "guests" => guests::main(&rest),
         "cpython" => cpython::main(&rest),
         "python-conformance" => conformance::main(&rest),
+        "gnu-suite" => gnu_suite::main(&rest),
         "pages" => pages::main(&rest),
         "test" => test::main(&rest),
         "wheel" => wheel::main(&rest),
         "python" => python::main(&rest),
         "npm" => npm::main(&rest),
         "node" => npm::test(&rest),
+        "e2b" => e2b::main(&rest),
         "bench" => bench::main(&rest),
         "soak" => soak::main(&rest),
         "fuzz" => fuzz::main(&rest),
         "torture" => torture::main(&rest),
+        "bash-suite" => suites::main(&rest),
         "shell-record" => record::shell(&rest),
         "tools-record" => record::tools(&rest),
         "" | "help" | "-h" | "--help" => {

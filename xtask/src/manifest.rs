@@ -11,6 +11,7 @@
 //! links bash sh           the names under /bin that run it
 //! library 4512345 61aa…   size and sha256 of NAME.lib, the files that it reads, where it has such
 //! packages 512345 0b4c…   size and sha256 of NAME-packages.lib, more of them
+//! science 512345 9e21…    size and sha256 of NAME-science.lib, more of them
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +31,7 @@ pub struct Entry {
     pub links: Vec<String>,
     pub library: Option<Artifact>,
     pub packages: Option<Artifact>,
+    pub science: Option<Artifact>,
 }
 
 /// A file's size and hash.
@@ -85,6 +87,7 @@ impl Manifest {
                 "links" => entry.links = value.split_whitespace().map(str::to_owned).collect(),
                 "library" => entry.library = Some(artifact()?),
                 "packages" => entry.packages = Some(artifact()?),
+                "science" => entry.science = Some(artifact()?),
                 other => bail!("unknown key '{other}'"),
             }
         }
@@ -102,7 +105,9 @@ impl Manifest {
             if !entry.links.is_empty() {
                 text += &format!("links {}\n", entry.links.join(" "));
             }
-            for (key, packed) in [("library", &entry.library), ("packages", &entry.packages)] {
+            let files =
+                [("library", &entry.library), ("packages", &entry.packages), ("science", &entry.science)];
+            for (key, packed) in files {
                 if let Some(packed) = packed {
                     text += &format!("{key} {} {}\n", packed.size, packed.sha256);
                 }
@@ -284,6 +289,7 @@ mod tests {
             links: vec!["[".into(), "test".into()],
             library: Some(Artifact::of(b"files")),
             packages: Some(Artifact::of(b"more files")),
+            science: Some(Artifact::of(b"still more")),
         };
         let dist = std::env::temp_dir().join(format!("xtask-manifest-{}", std::process::id()));
         fs::create_dir_all(&dist).unwrap();

@@ -109,7 +109,8 @@ programs: every case in `guests/*/tests/cases` runs natively and in a sandbox. W
 
 - **Missing commands.** For a well-known program that does not exist in a sandbox, a second line after `command not found` says
   what is available instead.
-- **Network.** There is none, so `/dev/tcp` and `/dev/udp` are ordinary paths, which do not exist.
+- **Network.** `/dev/tcp` and `/dev/udp` reach the sandbox's own network, and outside only what was granted: the look-up of any
+  other name fails with `Non-recoverable failure in name resolution`.
 - **Users.** There is one user, `user`. Permissions apply to it; `chown` to another user fails.
 - **Locale.** Text is UTF-8 or bytes, by `LC_ALL`, `LC_CTYPE` and `LANG`; sorting is by bytes. Messages are in English.
 - **Loadable built-in commands** (`enable -f`) do not exist, and `help` shows the synopsis of a command only.

@@ -103,7 +103,7 @@ impl Http {
         let idle = self.inner.rules.idle_timeout();
         let ended = async {
             match &mut self.upstream {
-                Some(upstream) => upstream.driver().ended().await,
+                Some(upstream) => upstream.ended().await,
                 None => std::future::pending().await,
             }
         };

@@ -3,12 +3,13 @@
 //! Every server is a process of its own on the machine's loopback network, so that its memory and its threads are not counted as
 //! ours. Guests reach it as `server.test` through the gateway; native programs reach it directly.
 
+mod crowd;
 mod idle;
 mod programs;
 mod web;
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -25,16 +26,13 @@ const REQUESTS: u32 = 5_000;
 const DOWNLOAD: u64 = 512 << 20;
 /// Rounds, of which the middle one counts.
 const ROUNDS: usize = 3;
-/// Sandboxes that send requests at the same time, how many a second each, and for how long.
-const SANDBOXES: usize = 200;
-const RATE: usize = 10;
-const SECONDS: usize = 10;
 
 pub(crate) async fn measure() -> Result<Table> {
     let columns = &["what", "ours", "native", "ours to native", "goal"];
     let mut table = Table::new("net", columns).about(
         "The server is a native process on loopback; ours is the same program in a sandbox, through the gateway. The \
-         middle of three rounds.",
+         middle of three rounds. The programs of the crowd end together, when all are done: their end is a row of its own, \
+         since the first to print and exit would delay the last requests of the others.",
     );
     let web = web::Web::start()?;
     let bench = Bench { sandbox: sandbox(web.port).await?, port: web.port };
@@ -53,7 +51,7 @@ pub(crate) async fn measure() -> Result<Table> {
         idle::measure(&mut table, web.port).await?;
     }
     if wants("crowd") {
-        bench.crowd(&mut table).await?;
+        crowd::measure(&mut table, &bench.sandbox, web.port).await?;
     }
     Ok(table)
 }
@@ -163,73 +161,6 @@ impl Bench {
         let what = "loopback within the sandbox, two Pythons: round trip";
         table.push(&[what, &show(ours), &show(native), &ratio, "2x"]);
         Ok(())
-    }
-
-    /// Many sandboxes that each send a request now and then.
-    async fn crowd(&self, table: &mut Table) -> Result<()> {
-        let forks = self.sandbox.fork_many(SANDBOXES).await?;
-        let line = format!("python3 /tmp/crowd.py server.test {}", self.crowd_words()?);
-        let run = |fork: Sandbox| {
-            let line = line.clone();
-            tokio::spawn(async move { said(&fork, &line).await })
-        };
-        let tasks: Vec<_> = forks.into_iter().map(run).collect();
-        let mut texts = Vec::new();
-        for task in tasks {
-            texts.push(task.await??);
-        }
-        let ours = Tail::of(&texts)?;
-        let native = Tail::of(&self.crowd_natively()?)?;
-        let ratio = format!("{:.2}x", ours.last.as_secs_f64() / native.last.as_secs_f64());
-        let what =
-            format!("{SANDBOXES} sandboxes, or processes, {RATE} requests a second each: 99th percentile");
-        table.push(&[&what, &ours.shown(), &native.shown(), &ratio, "10 ms"]);
-        Ok(())
-    }
-
-    /// The arguments of each: all begin at the same time, when the last has started.
-    fn crowd_words(&self) -> Result<String> {
-        let begin = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs() + 15;
-        Ok(format!("{} {begin} {RATE} {SECONDS}", self.port))
-    }
-
-    /// The same with as many processes of the machine's Python.
-    fn crowd_natively(&self) -> Result<Vec<String>> {
-        let file = tempfile::Builder::new().suffix(".py").tempfile()?;
-        std::fs::write(file.path(), programs::CROWD)?;
-        let words = format!("127.0.0.1 {}", self.crowd_words()?);
-        let start = |_| {
-            let mut command = Command::new("python3");
-            command.arg(file.path()).args(words.split(' ')).stdout(Stdio::piped()).spawn()
-        };
-        let children = (0..SANDBOXES).map(start).collect::<Result<Vec<_>, _>>()?;
-        let mut texts = Vec::new();
-        for child in children {
-            texts.push(String::from_utf8_lossy(&child.wait_with_output()?.stdout).into_owned());
-        }
-        Ok(texts)
-    }
-}
-
-/// What the slowest of many requests took, and the middle one.
-struct Tail {
-    middle: Duration,
-    last: Duration,
-}
-
-impl Tail {
-    fn of(texts: &[String]) -> Result<Tail> {
-        let mut all = Vec::new();
-        for line in texts.iter().flat_map(|text| text.lines()) {
-            all.push(seconds(line)?);
-        }
-        ensure!(all.len() == SANDBOXES * RATE * SECONDS, "only {} requests were answered", all.len());
-        all.sort();
-        Ok(Tail { middle: all[all.len() / 2], last: all[all.len() * 99 / 100] })
-    }
-
-    fn shown(&self) -> String {
-        format!("{} (median {})", show(self.last), show(self.middle))
     }
 }
 

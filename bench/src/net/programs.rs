@@ -73,11 +73,12 @@ open("/tmp/connected", "w").close()
 wait("/tmp/end")
 "#;
 
-/// Sends so many requests a second from a given time on, and prints what each took.
+/// Sends so many requests a second from a given time on, and prints what each took when all others are done as well: printing
+/// and exiting is work that would delay the last requests of those that are not.
 pub(super) const CROWD: &str = r#"
 import random, socket, sys, time
 host, port, begin = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-rate, seconds = int(sys.argv[4]), int(sys.argv[5])
+rate, seconds, end = int(sys.argv[4]), int(sys.argv[5]), float(sys.argv[6])
 s = socket.create_connection((host, port))
 ask = f"GET / HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode()
 s.sendall(ask); s.recv(4096)
@@ -89,6 +90,7 @@ for at in range(rate * seconds):
     s.sendall(ask)
     s.recv(4096)
     times.append(time.perf_counter() - start)
+time.sleep(max(0, end - time.time()))
 print(*times, sep="\n")
 "#;
 

@@ -82,6 +82,12 @@ pub struct AuditRecord {
 #[derive(Clone)]
 pub struct AuditLog(Arc<Mutex<Log>>);
 
+impl std::fmt::Debug for AuditLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AuditLog").finish_non_exhaustive()
+    }
+}
+
 struct Log {
     head: Head,
     sink: Sink,

@@ -1,8 +1,9 @@
-//! `wardian audit`: checking and repairing audit logs.
+//! `wardian audit`: checking and repairing audit logs; and `--audit`, which writes one.
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use wardian::{AuditLog, AuditRotation};
 use wardian::{AuditRepaired as Repaired, AuditVerified as Verified, AuditVerifyError as VerifyError};
 
 use crate::out::{OutputError, remark, say};
@@ -35,6 +36,11 @@ Examples:
         /// The log.
         file: PathBuf,
     },
+}
+
+/// Opens a log to record in, and begins it if it does not exist.
+pub(crate) fn open(file: &Path) -> Result<AuditLog> {
+    AuditLog::to_file(file, AuditRotation::default()).with_context(|| format!("--audit {}", file.display()))
 }
 
 /// Executes the command; returns the exit code.

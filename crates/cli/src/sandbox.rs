@@ -1,6 +1,7 @@
 //! The options of a new sandbox, for those commands that create one.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use wardian::{Builder, Limits, MountMode, Sandbox};
@@ -9,7 +10,7 @@ use wardian_hosttools::ToolSandbox;
 use crate::mount::{self, Mount};
 use crate::network::NetworkOptions;
 use crate::out::{self, remark};
-use crate::{preparing, size, tools};
+use crate::{audit, preparing, size, tools};
 
 #[derive(clap::Args)]
 pub(crate) struct SandboxOptions {
@@ -40,6 +41,10 @@ pub(crate) struct SandboxOptions {
     /// Size of all files together, mounts not included (64M, 1G); 256M by default.
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     disk: Option<u64>,
+    /// Record what it does in this log: commands, connections, requests, refusals. It is hash-chained: `wardian audit
+    /// verify` tells whether anything was changed.
+    #[arg(long, value_name = "FILE")]
+    audit: Option<PathBuf>,
     /// Print the overlays' changes as a patch afterwards.
     #[arg(long)]
     pub(crate) diff: bool,
@@ -61,6 +66,9 @@ impl SandboxOptions {
         }
         if let Some(policy) = self.network.policy()? {
             builder = builder.network(policy);
+        }
+        if let Some(file) = &self.audit {
+            builder = builder.audit(&audit::open(file)?);
         }
         builder = self.with_tools(builder)?;
         for mount in self.mounts.iter().cloned() {

@@ -12,7 +12,7 @@ use wardian_server::{ClientNetwork, Http, Options, PortLimits, Server, Socket};
 
 use crate::durable::StoreFlags;
 use crate::out::{Checked, OutputError, Stdout, remark};
-use crate::tools;
+use crate::{audit, tools};
 
 /// Where the token is found if it is not in a file.
 const TOKEN: &str = "WARDIAN_HTTP_TOKEN";
@@ -60,6 +60,10 @@ pub(crate) struct Arguments {
     /// A file with the key of an encrypted store.
     #[arg(long, value_name = "FILE", requires = "store")]
     store_key: Option<PathBuf>,
+    /// Record what all sandboxes do in this log: commands, connections, requests, refusals. It is hash-chained:
+    /// `wardian audit verify` tells whether anything was changed.
+    #[arg(long, value_name = "FILE")]
+    audit: Option<PathBuf>,
     /// Maximum number of sandboxes of all clients together.
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sandboxes)]
     max_sandboxes: usize,
@@ -109,6 +113,7 @@ async fn serve(arguments: Arguments) -> Result<()> {
             GrantableNetwork::Public => ClientNetwork::Public,
             GrantableNetwork::Full => ClientNetwork::Full,
         },
+        audit: arguments.audit.as_deref().map(audit::open).transpose()?,
         max_sandboxes: arguments.max_sandboxes,
         max_clients: arguments.max_clients.unwrap_or(default.max_clients),
     };

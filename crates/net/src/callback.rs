@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use crate::cassette::to_headers;
 use crate::resolve::BoxFuture;
 
 /// A request that the policy allows, as the guest sent it: without secrets and without its body.
@@ -41,6 +42,22 @@ pub struct Answer {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Bytes,
+}
+
+impl Answer {
+    /// Returns it if it can be sent to a guest; else the request is denied.
+    pub(crate) fn checked(self, most: u64) -> Decision {
+        let why = if self.body.len() as u64 > most {
+            "onRequest's answer is larger than responseBytes"
+        } else if !(200..600).contains(&self.status) {
+            "onRequest's answer has no status from 200 to 599"
+        } else if to_headers(&self.headers).len() != self.headers.len() {
+            "onRequest's answer has a malformed header"
+        } else {
+            return Decision::Answer(self);
+        };
+        Decision::Deny(why.into())
+    }
 }
 
 /// Decides about requests. An answer must come within `responseTimeoutMs`; if none does, the request is denied.

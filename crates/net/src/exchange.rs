@@ -103,7 +103,7 @@ impl Http {
         let idle = self.inner.rules.idle_timeout();
         let ended = async {
             match &mut self.upstream {
-                Some(upstream) => upstream.driver().ended().await,
+                Some(upstream) => upstream.ended().await,
                 None => std::future::pending().await,
             }
         };
@@ -191,7 +191,11 @@ impl Http {
                 .collect(),
         };
         let decided = timeout(self.inner.rules.response_timeout(), callback.on_request(&info)).await;
-        decided.unwrap_or_else(|_| Decision::Deny("onRequest did not answer in time".into()))
+        match decided {
+            Err(_) => Decision::Deny("onRequest did not answer in time".into()),
+            Ok(Decision::Answer(answer)) => answer.checked(self.inner.rules.policy.response_bytes),
+            Ok(decision) => decision,
+        }
     }
 
     async fn refuse<R, W>(

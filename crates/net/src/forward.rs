@@ -54,8 +54,7 @@ impl Http {
         let Some(upstream) = &mut self.upstream else { return Err("not connected".into()) };
         self.sent += 1;
         let told = watch_for_continue(&mut request, head.expects && !upstream.is_http2());
-        let mut response = upstream.send(request);
-        let driver = upstream.driver();
+        let Some((mut response, driver)) = upstream.send(request) else { return Err("not connected".into()) };
         let mut early = None;
         if head.expects {
             early = wait_for_continue(&mut response, &told, driver, writer).await?;
@@ -77,7 +76,11 @@ impl Http {
                     let ended = recording.end(hex(&pump.digest.finalize()), &reply.trailers);
                     ended.map_err(|error| format!("record: {error}"))?;
                 }
-                Ok(keep && decoder.is_done())
+                let keep = keep && decoder.is_done();
+                if keep && let Some(upstream) = &mut self.upstream {
+                    upstream.rest().await;
+                }
+                Ok(keep)
             }
             Ok(Replied::Upgrade(upgrade)) => {
                 let stream = driver.drive(upgrade).await.map_err(|error| error.to_string())?;
@@ -98,7 +101,7 @@ impl Http {
         if head.websocket && upstream.is_http2() {
             return Ok(Err(Local::refusal(501, "http2", "a WebSocket needs HTTP/1.1, and http2 is on")));
         }
-        if !upstream.ready().await {
+        if !upstream.ready(head.websocket).await {
             return match self.sent > 0 {
                 true => Err("the server has closed the connection".into()),
                 false => Ok(Err(Local::refusal(502, "upstream", "the server closed the connection"))),

@@ -25,6 +25,12 @@ use crate::tls::Tls;
 /// Most addresses of a name. All of them are checked.
 const ADDRESSES: usize = 64;
 
+/// Refusals that are no decision of the policy: a guest's malformed request, a slow server, a cassette that cannot be written.
+const MISHAPS: [&str; 3] = ["http", "responseTimeoutMs", "record"];
+
+/// Is told of what the policy refuses within a connection, with the port: there is no other error that says so.
+pub type OnDenied = Arc<dyn Fn(&Denied, Option<u16>) + Send + Sync>;
+
 /// What an embedder brings, besides the policy.
 #[derive(Clone)]
 pub struct Options {
@@ -34,11 +40,14 @@ pub struct Options {
     pub audit: Option<Arc<dyn AuditSink>>,
     /// Decides about requests that the policy allows.
     pub on_request: Option<Arc<dyn OnRequest>>,
+    /// Is told of refusals within connections.
+    pub on_denied: Option<OnDenied>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { resolver: Arc::new(SystemResolver::default()), audit: None, on_request: None }
+        let resolver = Arc::new(SystemResolver::default());
+        Options { resolver, audit: None, on_request: None, on_denied: None }
     }
 }
 
@@ -103,16 +112,20 @@ impl Gateway {
 
     /// Creates the gateway of a fork: the same policy, counters of its own that start where these are.
     pub fn fork(&self) -> Gateway {
-        self.fork_recorded_by(self.0.options.audit.clone())
+        self.fork_reporting_to(self.0.options.audit.clone(), self.0.options.on_denied.clone())
     }
 
-    /// Does the same, with records that go to `audit`.
-    pub fn fork_recorded_by(&self, audit: Option<Arc<dyn AuditSink>>) -> Gateway {
+    /// Does the same, with records that go to `audit`, and refusals to `on_denied`.
+    pub fn fork_reporting_to(
+        &self,
+        audit: Option<Arc<dyn AuditSink>>,
+        on_denied: Option<OnDenied>,
+    ) -> Gateway {
         let inner = &self.0;
         Gateway(Arc::new(Inner {
             rules: inner.rules.clone(),
             audit: Audit(audit.clone()),
-            options: Options { audit, ..inner.options.clone() },
+            options: Options { audit, on_denied, ..inner.options.clone() },
             limits: Limits::new(&inner.rules.policy, inner.limits.used()),
             tls: inner.tls.fresh(),
             cassette: inner.cassette.as_ref().map(|cassette| Arc::new(cassette.fork())),
@@ -134,14 +147,14 @@ impl Gateway {
     pub fn look_up(&self, name: &str) -> Result<(), Denied> {
         let host = Host::parse(name).map_err(|error| Denied::new(short(name), "name", error));
         let decided = host.and_then(|host| self.0.rules.allow_host(&host).map(drop));
-        decided.inspect_err(|denied| self.0.denied(denied, None))
+        decided.inspect_err(|denied| self.0.record_denied(denied, None))
     }
 
     /// Connects to a destination: looks its name up once, checks every address, and connects to one of those.
     pub async fn connect(&self, destination: &Destination) -> Result<Connection, ConnectError> {
         let connected = self.0.clone().connect(self.clone(), destination).await;
         if let Err(ConnectError::Denied(denied)) = &connected {
-            self.0.denied(denied, Some(destination.port));
+            self.0.record_denied(denied, Some(destination.port));
         }
         connected
     }
@@ -268,7 +281,15 @@ impl Inner {
         Ok(checked)
     }
 
+    /// Records and tells what was refused within a connection.
     pub(crate) fn denied(&self, denied: &Denied, port: Option<u16>) {
+        self.record_denied(denied, port);
+        if let Some(tell) = self.options.on_denied.as_ref().filter(|_| !MISHAPS.contains(&denied.rule)) {
+            tell(&Denied { why: self.masked(&denied.why), ..denied.clone() }, port);
+        }
+    }
+
+    fn record_denied(&self, denied: &Denied, port: Option<u16>) {
         // Nothing was done, so a record that is lost is not a reason to refuse once more.
         let _ = self.audit.record(
             "net.denied",

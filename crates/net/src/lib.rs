@@ -54,7 +54,7 @@ mod upstream;
 pub use audit::AuditSink;
 pub use callback::{Answer, Decision, OnRequest, RequestInfo};
 pub use connection::{Connection, Ending};
-pub use gateway::{ConnectError, Destination, Gateway, Options};
+pub use gateway::{ConnectError, Destination, Gateway, OnDenied, Options};
 pub use name::{Host, InvalidHost};
 pub use policy::{HttpRule, Mode, NetworkPolicy, ProxyPolicy, Roots, Secret, SecretPlace};
 pub use record::{TlsAnswer, TlsErrorCode, TlsRequest};

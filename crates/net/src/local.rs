@@ -60,8 +60,7 @@ impl From<Answer> for Local {
     fn from(answer: Answer) -> Local {
         let mut headers = to_headers(&answer.headers);
         strip_hop_by_hop(&mut headers);
-        let status = if (200..600).contains(&answer.status) { answer.status } else { 502 };
-        Local { status, headers, body: answer.body }
+        Local { status: answer.status, headers, body: answer.body }
     }
 }
 

@@ -10,20 +10,47 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use wardian_audit::AuditLog;
 use wardian_kernel::{self as kernel, HostStream, Outside, OutsideConnection, OutsideHost};
-use wardian_net::{AuditSink, ConnectError, Destination, Ending, Gateway, Host};
+use wardian_net::{AuditSink, ConnectError, Denied, Destination, Ending, Gateway, Host, OnDenied};
 use wardian_vfs::Errno;
 
-/// How many refused hosts a run keeps: enough to see what it wanted.
+/// How many refusals a run keeps: enough to see what it wanted.
 const DENIED_KEPT: usize = 16;
-/// The longest name of one.
+/// The longest name of a host, and the longest reason.
 const NAME_KEPT: usize = 256;
 
 /// The way out of one sandbox.
 pub(crate) struct Way {
     gateway: Option<Gateway>,
     audit: Option<Arc<dyn AuditSink>>,
-    /// Who was refused since the last run ended.
-    denied: Arc<Mutex<Vec<Vec<u8>>>>,
+    refusals: Refusals,
+}
+
+/// What was refused since the last run ended, each as a line for people.
+#[derive(Clone, Default)]
+struct Refusals(Arc<Mutex<Vec<String>>>);
+
+impl Refusals {
+    /// Remembers that a host was refused.
+    fn host(&self, host: &str) {
+        self.note(format!("host not allowed: {}", beginning(host)));
+    }
+
+    /// Remembers what was refused to somebody who is connected.
+    fn request(&self, denied: &Denied, port: Option<u16>) {
+        let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+        self.note(format!("not allowed: {}{port}: {}", beginning(&denied.host), beginning(&denied.why)));
+    }
+
+    fn note(&self, line: String) {
+        let mut kept = self.0.lock();
+        if kept.len() < DENIED_KEPT && !kept.contains(&line) {
+            kept.push(line);
+        }
+    }
+}
+
+fn beginning(text: &str) -> String {
+    text.chars().take(NAME_KEPT).collect()
 }
 
 /// Records for one sandbox.
@@ -45,8 +72,13 @@ impl Way {
             Arc::new(Records { log: log.clone(), sandbox: sandbox.to_owned() })
         };
         let audit = log.map(records);
-        let gateway = gateway.map(|gateway| gateway.fork_recorded_by(audit.clone()));
-        Arc::new(Way { gateway, audit, denied: Arc::default() })
+        let refusals = Refusals::default();
+        let gateway = gateway.map(|gateway| {
+            let refusals = refusals.clone();
+            let told: OnDenied = Arc::new(move |denied, port| refusals.request(denied, port));
+            gateway.fork_reporting_to(audit.clone(), Some(told))
+        });
+        Arc::new(Way { gateway, audit, refusals })
     }
 
     /// Returns the gateway, for forks.
@@ -55,17 +87,18 @@ impl Way {
     }
 
     /// Takes what was refused so far.
-    pub(crate) fn take_denied(&self) -> Vec<Vec<u8>> {
-        std::mem::take(&mut self.denied.lock())
+    pub(crate) fn take_denied(&self) -> Vec<String> {
+        std::mem::take(&mut self.refusals.0.lock())
     }
 
-    /// Refuses without a gateway.
-    fn refuse(&self, host: &str, port: Option<u16>) {
-        note(&self.denied, host);
+    /// Refuses without asking a gateway. `rule` says why, in the record.
+    fn refuse(&self, host: &str, port: Option<u16>, rule: &str) {
+        self.refusals.host(host);
         if let Some(audit) = &self.audit {
-            let host: String = host.chars().take(NAME_KEPT).collect();
-            let mut data =
-                Map::from_iter([("host".to_owned(), json!(host)), ("rule".to_owned(), json!("mode"))]);
+            let mut data = Map::from_iter([
+                ("host".to_owned(), json!(beginning(host))),
+                ("rule".to_owned(), json!(rule)),
+            ]);
             if let Some(port) = port {
                 data.insert("port".to_owned(), json!(port));
             }
@@ -75,24 +108,14 @@ impl Way {
     }
 }
 
-/// Remembers that a host was refused.
-fn note(denied: &Mutex<Vec<Vec<u8>>>, host: &str) {
-    let mut kept = host.as_bytes().to_vec();
-    kept.truncate(NAME_KEPT);
-    let mut denied = denied.lock();
-    if denied.len() < DENIED_KEPT && !denied.contains(&kept) {
-        denied.push(kept);
-    }
-}
-
 impl Outside for Way {
     fn look_up(&self, name: &str) -> Result<(), Errno> {
         let Some(gateway) = &self.gateway else {
-            self.refuse(name, None);
+            self.refuse(name, None, "mode");
             return Err(Errno::EACCES);
         };
         gateway.look_up(name).map_err(|_| {
-            note(&self.denied, name);
+            self.refusals.host(name);
             Errno::EACCES
         })
     }
@@ -100,10 +123,10 @@ impl Outside for Way {
     fn connect(&self, to: kernel::Destination) -> OutsideConnection {
         let name = name(&to);
         let Some(gateway) = self.gateway.clone() else {
-            self.refuse(&name, Some(to.port));
+            self.refuse(&name, Some(to.port), "mode");
             return Box::pin(async { Err(Errno::ECONNREFUSED) });
         };
-        let denied = self.denied.clone();
+        let refusals = self.refusals.clone();
         Box::pin(async move {
             let host = match to.host {
                 OutsideHost::Name(name) => Host::Name(name),
@@ -112,7 +135,7 @@ impl Outside for Way {
             let connected = gateway.connect(&Destination { host, port: to.port }).await;
             let connection = connected.map_err(|error| {
                 if matches!(error, ConnectError::Denied(_)) {
-                    note(&denied, &name);
+                    refusals.host(&name);
                 }
                 errno(&error)
             })?;
@@ -127,6 +150,10 @@ impl Outside for Way {
             });
             Ok(serve)
         })
+    }
+
+    fn refuse(&self, to: kernel::Destination) {
+        Way::refuse(self, &name(&to), Some(to.port), "name");
     }
 }
 

@@ -141,8 +141,8 @@ impl RunResult {
 /// How a command ended, and what it was refused.
 pub(crate) struct Outcome {
     pub(crate) finished: Finished,
-    /// Hosts that it was not allowed to reach.
-    pub(crate) unreachable: Vec<Vec<u8>>,
+    /// What it was not allowed to reach, each as a line for people.
+    pub(crate) unreachable: Vec<String>,
 }
 
 /// The exit code and class for the way a command ended.
@@ -170,12 +170,10 @@ pub(crate) fn note(
     timeout: Option<Duration>,
     limits: &Limits,
 ) -> Option<String> {
-    let tools = finished.denied.iter().map(|tool| ("tool not allowed", tool));
-    let hosts = unreachable.iter().map(|host| ("host not allowed", host));
-    let mut lines: Vec<String> = tools
-        .chain(hosts)
-        .map(|(what, name)| format!("wardian: {what}: {}", String::from_utf8_lossy(name)))
-        .collect();
+    let tools = finished.denied.iter();
+    let tools = tools.map(|tool| format!("wardian: tool not allowed: {}", String::from_utf8_lossy(tool)));
+    let hosts = unreachable.iter().map(|line| format!("wardian: {line}"));
+    let mut lines: Vec<String> = tools.chain(hosts).collect();
     let reached = |name| match Limit::named(name).and_then(|limit| limits.value(limit)) {
         Some(value) => format!("{name} limit of {value} reached"),
         None => format!("{name} limit reached"),

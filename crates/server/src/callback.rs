@@ -21,12 +21,13 @@ pub(crate) struct Callbacks {
     /// Turns to write long calls.
     aside: Turns,
     last: AtomicU64,
-    waiting: Mutex<HashMap<String, oneshot::Sender<Outcome>>>,
+    /// `None` when no more responses will come.
+    waiting: Mutex<Option<HashMap<String, oneshot::Sender<Outcome>>>>,
 }
 
 impl Callbacks {
     pub(crate) fn new(outbox: Outbox, aside: Turns) -> Callbacks {
-        Callbacks { outbox, aside, last: AtomicU64::new(0), waiting: Mutex::default() }
+        Callbacks { outbox, aside, last: AtomicU64::new(0), waiting: Mutex::new(Some(HashMap::new())) }
     }
 
     /// Calls the client and waits for its response. To stop waiting, drop this: a late response is ignored. `bytes` is how
@@ -42,7 +43,7 @@ impl Callbacks {
         }
         let id = format!("cb_{}", self.last.fetch_add(1, Ordering::Relaxed) + 1);
         let (sender, receiver) = oneshot::channel();
-        self.waiting.lock().insert(id.clone(), sender);
+        self.waiting.lock().as_mut().ok_or_else(gone)?.insert(id.clone(), sender);
         let waiting = Waiting { callbacks: self, id };
         // A byte has at most six of JSON.
         if bytes <= LARGE / 6 {
@@ -50,7 +51,7 @@ impl Callbacks {
         } else {
             self.call_aside(&waiting.id, method, bytes, params).await?;
         }
-        receiver.await.unwrap_or_else(|_| Err("the client is gone".to_owned()))
+        receiver.await.unwrap_or_else(|_| Err(gone()))
     }
 
     /// Writes a long call where it holds up nobody, when there is room for it.
@@ -61,7 +62,6 @@ impl Callbacks {
         bytes: usize,
         params: impl FnOnce() -> Value + Send + 'static,
     ) -> Result<(), String> {
-        let gone = || "the client is gone".to_owned();
         let mut room =
             self.outbox.budget.room(bytes.saturating_mul(6).min(ANSWER_MAX - 1)).await.ok_or_else(gone)?;
         let id = id.to_owned();
@@ -80,7 +80,7 @@ impl Callbacks {
 
     /// Accepts a response from the client. One that no one waits for is ignored.
     pub(crate) fn answer(&self, id: &str, outcome: Outcome) {
-        match self.waiting.lock().remove(id) {
+        match self.waiting.lock().as_mut().and_then(|waiting| waiting.remove(id)) {
             // Whoever waited may have stopped just now.
             Some(sender) => drop(sender.send(outcome)),
             None => tracing::debug!(id, "an answer that nobody asked for"),
@@ -89,8 +89,12 @@ impl Callbacks {
 
     /// Ends all waiting: no more responses will come.
     pub(crate) fn hang_up(&self) {
-        self.waiting.lock().clear();
+        *self.waiting.lock() = None;
     }
+}
+
+fn gone() -> String {
+    "the client is gone".to_owned()
 }
 
 fn too_long(method: &str) -> String {
@@ -105,6 +109,8 @@ struct Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.callbacks.waiting.lock().remove(&self.id);
+        if let Some(waiting) = self.callbacks.waiting.lock().as_mut() {
+            waiting.remove(&self.id);
+        }
     }
 }

@@ -83,6 +83,8 @@ pub struct Options {
     pub state_bytes: u64,
     /// Where sandboxes with names are saved; without it there are none.
     pub store: Option<wardian::Store>,
+    /// Where everything is recorded that sandboxes do; nowhere by default.
+    pub audit: Option<wardian::AuditLog>,
     /// The maximum number of sandboxes of all clients together.
     pub max_sandboxes: usize,
     /// What clients of a socket may grant. The only client of [`Server::serve`] may grant everything.
@@ -145,6 +147,7 @@ impl Default for Options {
             state_dir: None,
             state_bytes: 16 << 30,
             store: None,
+            audit: None,
             max_sandboxes: 4096,
             network: ClientNetwork::Public,
             max_clients: admission::clients(),
@@ -163,6 +166,7 @@ impl Server {
         Server(Arc::new(Shared {
             states: options.state_dir.map(|path| Arc::new(StateDirectory::new(path, options.state_bytes))),
             store: options.store,
+            audit: options.audit,
             room: Arc::new(Semaphore::new(max_sandboxes)),
             max_sandboxes,
             network: options.network,

@@ -199,6 +199,16 @@ impl Params {
         }
     }
 
+    /// Reads a flag of an object that is otherwise read as a whole, by [`Params::described`].
+    pub(crate) fn flag_within(&mut self, name: &'static str, flag: &str) -> Result<Option<bool>, RpcError> {
+        let object = self.values.get_mut(name).and_then(Value::as_object_mut);
+        match object.and_then(|object| object.remove(flag)) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Bool(given)) => Ok(Some(given)),
+            Some(_) => Err(self.ill_typed(&format!("{name}.{flag}"), "true or false")),
+        }
+    }
+
     /// Returns an object as whatever it describes. What is wrong with it is an error that names the param.
     pub(crate) fn described<T>(&mut self, name: &'static str) -> Result<Option<T>, RpcError>
     where

@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use wardian::{Builder, Engine, PoolOptions, Snapshot, Store, UsageNow};
+use wardian::{AuditLog, Builder, Engine, PoolOptions, Sandbox, Snapshot, Store, UsageNow};
 
 use crate::ClientNetwork;
 use crate::budget;
@@ -32,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) states: Option<Arc<StateDirectory>>,
     /// Where sandboxes with names are saved.
     pub(crate) store: Option<Store>,
+    /// Where everything is recorded that sandboxes do.
+    pub(crate) audit: Option<AuditLog>,
     /// Capacity for sandboxes.
     pub(crate) room: Arc<Semaphore>,
     pub(crate) max_sandboxes: usize,
@@ -55,6 +57,17 @@ pub(crate) struct Shared {
     pub(crate) processes: Arc<Semaphore>,
     /// The sandboxes whose ports can be reached by HTTP.
     pub(crate) doors: Doors,
+}
+
+impl Shared {
+    /// Returns a builder with what is the same for all sandboxes.
+    pub(crate) fn new_builder(&self) -> Builder {
+        let builder = Sandbox::builder();
+        match &self.audit {
+            Some(log) => builder.audit(log),
+            None => builder,
+        }
+    }
 }
 
 /// All clients, by number.
@@ -172,6 +185,11 @@ impl Session {
     /// Returns whose states it reads and writes.
     pub(crate) fn tenant(&self) -> Tenant {
         self.tenant.lock().clone()
+    }
+
+    /// Returns a builder with what the server gives to all sandboxes.
+    pub(crate) fn new_builder(&self) -> Builder {
+        self.shared.new_builder()
     }
 
     /// Returns what it may grant its sandboxes.

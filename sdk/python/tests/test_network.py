@@ -288,6 +288,29 @@ def test_the_ready_libraries_through_a_proxy(world: World) -> None:
     assert {line.split(" ")[1] for line in world.proxy.asked} == {"server.test:443", "unknown.test:443"}
 
 
+def test_the_proxy_of_the_environment(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "https_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", world.policy["proxy"]["url"])
+    monkeypatch.setenv("NO_PROXY", "direct.invalid, 10.0.0.0/8")
+    hosts = ["server.test", "direct.invalid", "x.direct.invalid"]
+    policy = {**world.policy, "allowedHosts": hosts, "proxy": {"url": "environment", "resolvesNames": True}}
+    with Sandbox(network=policy) as sandbox:
+        assert sandbox.run("curl -s https://server.test/a | jq -r .path").stdout == "/a\n"
+        assert sandbox.run("curl -s http://server.test/b | jq -r .path").stdout == "/b\n"
+        for host in hosts[1:]:
+            assert sandbox.run(f"curl -s http://{host}/").exit_code == 7
+        # Who owns the machine has the variables, a guest does not.
+        assert "PROXY" not in sandbox.run("env").stdout
+    assert {line.split(" ")[1] for line in world.proxy.asked} == {"server.test:443", "server.test:80"}
+    monkeypatch.delenv("HTTPS_PROXY")
+    asked = len(world.proxy.asked)
+    with Sandbox(network={**policy, "allowedHosts": ["direct.invalid"]}) as sandbox:
+        # Without the variable there is no proxy.
+        assert sandbox.run("curl -s http://direct.invalid/").exit_code == 7
+    assert len(world.proxy.asked) == asked
+
+
 def test_a_proxy_that_refuses_and_its_password(world: World) -> None:
     wrong = {**world.policy, "proxy": {"url": f"http://me:wrong@127.0.0.1:{world.proxy.port}", "resolvesNames": True}}
     with Sandbox(network=wrong) as sandbox:

@@ -30,7 +30,8 @@ export {
 } from "./errors.js";
 export type { Extension, ExtensionCall, ExtensionFunction, ExtensionResult, Extensions } from "./extensions.js";
 export { Files, type CallSignal, type ListOptions, type WriteOptions } from "./files.js";
-export type { Limits, Mount, NetworkPolicy, SandboxOptions } from "./options.js";
+export type { NetworkAnswer, NetworkDecision, NetworkPolicy, NetworkRequest, OnRequest } from "./network.js";
+export type { Limits, Mount, SandboxOptions } from "./options.js";
 export { Port, PortResponse, type PortRequestOptions } from "./port.js";
 export {
   Process,

@@ -3,6 +3,7 @@
 import { checkKeys, milliseconds } from "./check.js";
 import { encodeMount, type MountFiles } from "./content.js";
 import type { Extensions } from "./extensions.js";
+import { networkParams, type NetworkPolicy } from "./network.js";
 import type { Storage } from "./storage.js";
 
 /** The largest line a server can be told to accept, and what it is told: the client is not the one to guard against. */
@@ -26,16 +27,6 @@ export interface Mount {
   readonly files: MountFiles;
   /** Whether the sandbox may change what it sees. What it writes stays in the sandbox. */
   readonly writable?: boolean;
-}
-
-/** What a sandbox may reach outside. Everything that docs/network.md names can be given; these are the most used. */
-export interface NetworkPolicy {
-  /** `x.com`, `*.x.com` for the names below it, `*` for all, or an address. */
-  readonly allowedHosts?: readonly string[];
-  readonly blockedHosts?: readonly string[];
-  /** Ports of those hosts; 80 and 443 by default. */
-  readonly ports?: readonly number[];
-  readonly [option: string]: unknown;
 }
 
 /** What `Sandbox.create` takes. */
@@ -129,7 +120,7 @@ export function createParams(options: SandboxOptions, extensions: object[]): Rec
     writablePaths: options.writablePaths,
     onKill: options.onKill,
     pythonPath: options.pythonPath,
-    network: options.network,
+    network: networkParams(options.network),
     storage: options.storage === undefined ? undefined : true,
     stateToken: options.stateToken,
   };

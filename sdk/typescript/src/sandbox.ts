@@ -9,6 +9,7 @@ import { ProtocolError } from "./errors.js";
 import { Commands } from "./extensions.js";
 import { Files, type CallSignal } from "./files.js";
 import { done, Handle, type Origin } from "./handle.js";
+import { answerRequest } from "./network.js";
 import { checkOptions, createParams, type SandboxOptions } from "./options.js";
 import { Port } from "./port.js";
 import { Processes, Pty } from "./process.js";
@@ -102,6 +103,8 @@ export class Sandbox implements AsyncDisposable {
     options.signal?.throwIfAborted();
     const connection = new Connection(await open(options), async (method, given) => {
       if (method === "extension.invoke") return await commands.invoke(given);
+      const onRequest = options.network?.onRequest;
+      if (method === "network.request" && onRequest !== undefined) return await answerRequest(onRequest, given);
       if (options.storage !== undefined) return await answerStorage(options.storage, method, given);
       throw new Error(`this client does not answer ${method}`);
     });

@@ -235,10 +235,13 @@ impl Socket {
     fn connect_outside(self: &Arc<Self>, to: SocketAddr) -> Result<()> {
         let host = match self.network.name_of(to.ip()) {
             Some(name) => OutsideHost::Name(name),
-            None if super::names::is_placeholder(to.ip()) => return Err(Errno::ECONNREFUSED),
             None => OutsideHost::Ip(super::address::canonical(to.ip())),
         };
         let outside = self.network.outside.clone().ok_or(Errno::ECONNREFUSED)?;
+        if matches!(host, OutsideHost::Ip(ip) if super::names::is_placeholder(ip)) {
+            outside.refuse(Destination { host, port: to.port() });
+            return Err(Errno::ECONNREFUSED);
+        }
         self.bind_somewhere()?;
         self.come_from(match self.domain() {
             Domain::V6 => OWN_V6.into(),

@@ -16,6 +16,7 @@
 //! is held across an `await`.
 
 mod address;
+mod bind;
 mod channel;
 mod connect;
 mod host_stream;

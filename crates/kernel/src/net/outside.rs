@@ -16,6 +16,9 @@ pub trait Outside: Send + Sync {
 
     /// Connects. The future is dropped when the socket is closed or its sandbox ends; it runs on the kernel's runtime.
     fn connect(&self, to: Destination) -> OutsideConnection;
+
+    /// Is told of a connection that the kernel refuses itself: to a placeholder that stands for no name.
+    fn refuse(&self, _to: Destination) {}
 }
 
 /// A connection in the making.

@@ -1,11 +1,12 @@
 //! What a sandbox reaches outside: nothing, or what its policy grants.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use wardian::net::{BoxFuture, Resolve};
-use wardian::{AuditLog, AuditRotation, ErrorClass, NetworkPolicy, Run, RunResult, Sandbox};
+use wardian::net::{BoxFuture, HttpRule, Resolve, Secret};
+use wardian::{AuditLog, AuditRotation, ErrorClass, NetworkPolicy, Run, RunResult, Sandbox, verify_audit};
 
 /// Fetches a page and prints its body, or the error.
 const FETCH: &str = r#"import sys, urllib.request
@@ -118,30 +119,34 @@ async fn a_policy_that_makes_no_sense_is_refused() {
     assert!(error.to_string().starts_with("network: "), "{error}");
 }
 
-/// A server that reads what it is sent, or not even that, and never answers. Says when its clients are gone.
-fn silent(reads: bool) -> (u16, std::sync::mpsc::Receiver<()>, std::sync::mpsc::Receiver<()>) {
+/// A server that reads what its first client sends, or not even that, and never answers. When a second one comes, it says
+/// whether the first is gone.
+fn silent(reads: bool) -> (u16, Receiver<()>, Receiver<bool>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let port = listener.local_addr().expect("it is bound").port();
-    let ((asked, was_asked), (closed, was_closed)) = (std::sync::mpsc::channel(), std::sync::mpsc::channel());
+    let ((asked, was_asked), (gone, was_gone)) = (channel(), channel());
     std::thread::spawn(move || {
-        let Ok((mut client, _)) = listener.accept() else { return };
-        let mut piece = [0; 1024];
-        let _ = client.read(&mut piece);
+        let Ok((mut first, _)) = listener.accept() else { return };
+        let mut piece = vec![0; 1 << 20];
+        let _ = first.read(&mut piece);
         let _ = asked.send(());
-        if reads {
-            while let Ok(1..) = client.read(&mut piece) {}
+        let Ok(_second) = listener.accept() else { return };
+        first.set_nonblocking(true).expect("a socket");
+        let is_gone = if reads {
+            // What was on its way comes first.
+            while let Ok(1..) = first.read(&mut piece) {}
+            !matches!(first.read(&mut piece), Err(error) if error.kind() == ErrorKind::WouldBlock)
         } else {
-            // It takes nothing: only an error says that the other side has gone.
-            client.set_nonblocking(false).expect("a socket");
-            while client.take_error().is_ok_and(|error| error.is_none())
-                && client.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").is_ok()
-            {
-                std::thread::sleep(Duration::from_millis(20));
-            }
-        }
-        let _ = closed.send(());
+            // Nothing was read, so that only an error says so, with which a closed connection answers the next bytes. That
+            // comes long before the 10 seconds that are waited for a guest that leaves.
+            (0..300).any(|_| {
+                std::thread::sleep(Duration::from_millis(10));
+                first.write_all(b"H").is_err()
+            })
+        };
+        let _ = gone.send(is_gone);
     });
-    (port, was_asked, was_closed)
+    (port, was_asked, was_gone)
 }
 
 /// Sends much, and waits for an answer.
@@ -157,7 +162,7 @@ print(s.recv(100))
 async fn a_timeout_and_a_cancel_drop_connections_at_once() {
     for (amount, reads) in [("little", true), ("much", false)] {
         for cancelled in [false, true] {
-            let (port, asked, closed) = silent(reads);
+            let (port, asked, gone) = silent(reads);
             let day = 86_400_000;
             let policy = NetworkPolicy { response_timeout_ms: day, idle_timeout_ms: day, ..granting(port) };
             let sandbox =
@@ -178,9 +183,92 @@ async fn a_timeout_and_a_cancel_drop_connections_at_once() {
             };
             let expected = if cancelled { ErrorClass::Cancelled } else { ErrorClass::Timeout };
             assert_eq!(result.error_class, Some(expected), "{}", text(&result.stderr));
-            let gone =
-                tokio::task::spawn_blocking(move || closed.recv_timeout(Duration::from_secs(60))).await;
-            gone.expect("no panic").expect("the server sees the end");
+            // The next command finds the connection closed.
+            sandbox.run(format!("curl -s http://server.test:{port}/")).await.expect("it runs");
+            let gone = tokio::task::spawn_blocking(move || gone.recv_timeout(Duration::from_secs(60))).await;
+            assert!(gone.expect("no panic").expect("the server looks"), "{amount}, cancelled: {cancelled}");
         }
     }
+}
+
+/// Runs a script and returns what Wardian itself says about it.
+async fn told(sandbox: &Sandbox, script: &str) -> (Vec<String>, Option<ErrorClass>) {
+    let result = sandbox.run(script).await.expect("it runs");
+    let stderr = text(&result.stderr);
+    let lines = stderr.lines().filter(|line| line.starts_with("wardian: ")).map(str::to_owned);
+    (lines.collect(), result.error_class)
+}
+
+#[tokio::test]
+async fn refusals_within_a_connection_are_in_the_result() {
+    let port = server(10);
+    let rule = HttpRule { host: "server.test".into(), methods: vec!["GET".into()], path_prefixes: vec![] };
+    let secret = "a-secret-value".to_owned();
+    let secret =
+        Secret { name: "KEY".into(), host: "server.test".into(), value: secret, place: Default::default() };
+    let policy = NetworkPolicy { http_rules: vec![rule], secrets: vec![secret], ..granting(port) };
+    let sandbox = Sandbox::builder().network(policy).resolver(Here).build().await.expect("it is built");
+    let denied = Some(ErrorClass::CapabilityDenied);
+    let line = |why: &str| vec![format!("wardian: not allowed: server.test:{port}: {why}")];
+    let post = format!("curl -s -d x http://server.test:{port}/path");
+    assert_eq!(told(&sandbox, &post).await, (line("no HTTP rule allows POST /path"), denied));
+    // The same thing is said once.
+    let again = format!("{post}; {post}");
+    assert_eq!(told(&sandbox, &again).await.0.len(), 1);
+    let insecure = format!("curl -sk https://server.test:{port}/");
+    let why = "the policy does not allow TLS without verification";
+    assert_eq!(told(&sandbox, &insecure).await, (line(why), denied));
+    let hello = format!("printf '\\x16\\x03\\x01\\x00\\x05hello' | nc -q 1 server.test {port}");
+    let why = "TLS is the gateway's: ask for it with a control record, or have the host granted as raw";
+    assert_eq!(told(&sandbox, &hello).await, (line(why), denied));
+    let get = format!("curl -s http://server.test:{port}/");
+    assert_eq!(told(&sandbox, &get).await, (vec![], None));
+}
+
+#[tokio::test]
+async fn a_placeholder_that_stands_for_nothing_is_refused_like_other_addresses() {
+    for policy in [NetworkPolicy::default(), granting(80)] {
+        let sandbox = Sandbox::builder().network(policy).resolver(Here).build().await.expect("it is built");
+        let expected = vec!["wardian: host not allowed: 198.18.0.9:80".to_owned()];
+        assert_eq!(
+            told(&sandbox, "curl -s http://198.18.0.9/").await,
+            (expected, Some(ErrorClass::CapabilityDenied))
+        );
+    }
+}
+
+#[tokio::test]
+async fn connections_and_requests_are_recorded_without_secrets() {
+    let port = server(3);
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("audit.jsonl");
+    let log = AuditLog::to_file(&file, AuditRotation::default()).expect("a log");
+    let value = "a-secret-value".to_owned();
+    let secret = Secret { name: "KEY".into(), host: "server.test".into(), value, place: Default::default() };
+    let policy = NetworkPolicy { secrets: vec![secret], ..granting(port) };
+    let building = Sandbox::builder().network(policy).resolver(Here).audit(&log);
+    let sandbox = building.build().await.expect("it is built");
+    let script = format!("curl -s -H \"X: $KEY\" http://server.test:{port}/a-secret-value?a-secret-value");
+    assert_eq!(text(&sandbox.run(script).await.expect("it runs").stdout), "hello");
+    sandbox.destroy().await;
+    drop(log);
+    verify_audit(&file).expect("an intact log");
+    let records = std::fs::read_to_string(&file).expect("a log");
+    let named = |name: &str| -> serde_json::Value {
+        let records =
+            records.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+        records.into_iter().find(|record| record["event"] == name).expect("a record")["data"].clone()
+    };
+    let connect = named("net.connect");
+    assert_eq!((&connect["host"], &connect["port"]), (&"server.test".into(), &port.into()));
+    assert_eq!(
+        (&connect["address"], &connect["rule"]),
+        (&format!("127.0.0.1:{port}").into(), &"server.test".into())
+    );
+    let request = named("net.request");
+    assert_eq!((&request["method"], &request["status"]), (&"GET".into(), &200.into()));
+    assert_eq!((&request["path"], &request["responseBytes"]), (&"/**************".into(), &5.into()));
+    let secret = records.lines().filter(|line| line.contains("a-secret-value"));
+    // The command itself is recorded as it was given; what the gateway says has none.
+    assert!(secret.into_iter().all(|line| line.contains("command.start")), "{records}");
 }

@@ -271,8 +271,8 @@ except ssl.SSLEOFError as e: print(e)";
     assert_eq!(with_port(&sandbox, port, code).await, expected);
 }
 
-#[tokio::test]
-async fn pip_installs_from_an_index_over_https() {
+/// A package index with two wheels, one of which needs the other, and the SHA-256 of the first.
+async fn index() -> (Pages, String) {
     let maker = built(Sandbox::builder()).await;
     python(&maker, &format!("import os; os.chdir('/tmp')\n{MAKE_WHEEL}")).await;
     let mut pages = Pages::new();
@@ -283,6 +283,13 @@ async fn pip_installs_from_an_index_over_https() {
         let link = format!("<!DOCTYPE html><html><body><a href=\"/files/{wheel}\">{wheel}</a></body></html>");
         pages.insert(format!("/simple/{name}/"), link.into_bytes());
     }
+    let sum = output(&maker, "sha256sum /tmp/alpha-1.0-py3-none-any.whl").await;
+    (pages, sum.split(' ').next().expect("a sum").to_owned())
+}
+
+#[tokio::test]
+async fn pip_installs_from_an_index_over_https() {
+    let (pages, _) = index().await;
     let authority = Authority::new("one");
     let port = authority.serve("server.test", pages).await;
     let sandbox = sandbox(authority.policy(port)).await;
@@ -293,6 +300,32 @@ async fn pip_installs_from_an_index_over_https() {
     let expected = "Successfully installed alpha-1.0 beta-1.0\nbeta runs\nalpha runs\n\
         ERROR: No matching distribution found for nosuch\n";
     assert_eq!(output(&sandbox, &script).await, expected);
+}
+
+#[tokio::test]
+async fn pip_takes_what_has_the_required_hash_and_nothing_else() {
+    let (pages, alpha) = index().await;
+    let authority = Authority::new("one");
+    let port = authority.serve("server.test", pages).await;
+    let sandbox = sandbox(authority.policy(port)).await;
+    let install = |hash: &str| {
+        format!(
+            "export PIP_INDEX_URL=https://server.test:{port}/simple PIP_DISABLE_PIP_VERSION_CHECK=1
+            echo 'alpha==1.0{hash}' > /tmp/r
+            pip install --require-hashes -r /tmp/r > /tmp/said 2>&1; echo $?; tail -n 1 /tmp/said"
+        )
+    };
+    let wrong = "0".repeat(64);
+    let refused = output(&sandbox, &install(&format!(" --hash=sha256:{wrong}"))).await;
+    assert!(refused.starts_with("1\n"), "{refused}");
+    let said = output(&sandbox, "cat /tmp/said").await;
+    assert!(said.contains(&wrong) && said.contains(&alpha), "both hashes are shown: {said}");
+    let refused = output(&sandbox, &install("")).await;
+    assert!(refused.starts_with("1\n"), "a requirement without a hash: {refused}");
+    assert_eq!(output(&sandbox, "command -v alpha || echo none").await, "none\n");
+    let taken = output(&sandbox, &install(&format!(" --hash=sha256:{alpha}"))).await;
+    assert_eq!(taken, "0\nSuccessfully installed alpha-1.0\n");
+    assert_eq!(output(&sandbox, "alpha").await, "alpha runs\n");
 }
 
 #[tokio::test]

@@ -96,7 +96,7 @@ impl Call<'_> {
                 (kept.sandbox.fork().await?, Description { env, ..wanted.described })
             }
             None if TEMPLATES.contains(&template.split(':').next().unwrap_or_default()) => {
-                let sandbox = wanted.builder().build().await?;
+                let sandbox = wanted.give(self.boxes.shared.new_builder()).build().await?;
                 (sandbox, Description { env: Vec::new(), ..wanted.described })
             }
             None => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value};
 use wardian::net::Mode;
-use wardian::{Builder, NetworkPolicy, Sandbox};
+use wardian::{Builder, NetworkPolicy};
 
 use super::answer::Refused;
 use super::hosted::Description;
@@ -77,9 +77,10 @@ impl Wanted {
         Ok(Wanted { described, timeout, policy })
     }
 
-    pub(super) fn builder(&self) -> Builder {
+    /// Gives the builder what is wanted.
+    pub(super) fn give(&self, builder: Builder) -> Builder {
         // Commands have timeouts of their own, or none.
-        let mut builder = Sandbox::builder().timeout(None);
+        let mut builder = builder.timeout(None);
         for (name, value) in &self.described.env {
             builder = builder.env(name, value);
         }

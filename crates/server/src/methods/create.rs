@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use wardian::{Builder, Limits, OnKill, PoolOptions, Sandbox};
+use wardian::{Builder, Limits, OnKill, PoolOptions};
 
 use super::named::Origins;
 use super::{Job, Prepared, extension, mount, network, ok};
@@ -56,7 +56,7 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
 
 /// Reads the options of a sandbox, and the longest line to accept.
 fn builder(session: &Session, params: &mut Params) -> Result<(Builder, Option<usize>), RpcError> {
-    let mut builder = Sandbox::builder().progress(tell);
+    let mut builder = session.new_builder().progress(tell);
     let mut limits = Limits::default();
     if let Some(bytes) = params.number("fsLimitBytes")? {
         limits.fs_bytes = bytes;
@@ -89,9 +89,7 @@ fn builder(session: &Session, params: &mut Params) -> Result<(Builder, Option<us
     if let Some(paths) = params.strings("pythonPath")? {
         builder = builder.python_path(paths);
     }
-    if let Some(policy) = network::policy(session, params)? {
-        builder = builder.network(policy);
-    }
+    builder = network::give(builder, session, params)?;
     for mut given in params.objects("mounts")? {
         let (path, files, writable) = mount::files(&mut given)?;
         given.done()?;

@@ -17,6 +17,7 @@ mod persistence;
 mod ports;
 mod process;
 mod python;
+mod requests;
 mod run;
 mod sandboxes;
 mod snapshots;

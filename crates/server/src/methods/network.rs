@@ -1,15 +1,24 @@
 //! `network` of `create`: what a sandbox may reach outside.
 
-use wardian::NetworkPolicy;
 use wardian::net::Roots;
+use wardian::{Builder, NetworkPolicy};
 
+use super::requests::AskClient;
 use crate::ClientNetwork;
 use crate::params::Params;
 use crate::rpc::RpcError;
 use crate::session::Session;
 
+/// Gives a sandbox the network that was asked for.
+pub(super) fn give(builder: Builder, session: &Session, params: &mut Params) -> Result<Builder, RpcError> {
+    let asks = params.flag_within("network", "onRequest")?.unwrap_or(false);
+    let Some(policy) = policy(session, params)? else { return Ok(builder) };
+    let builder = builder.network(policy);
+    Ok(if asks { builder.on_request(AskClient::new(&session.callbacks)) } else { builder })
+}
+
 /// Reads the policy, if the client may have it.
-pub(super) fn policy(session: &Session, params: &mut Params) -> Result<Option<NetworkPolicy>, RpcError> {
+fn policy(session: &Session, params: &mut Params) -> Result<Option<NetworkPolicy>, RpcError> {
     let Some(policy) = params.described::<NetworkPolicy>("network")? else { return Ok(None) };
     let granted = session.network();
     if granted == ClientNetwork::Full {

@@ -12,6 +12,7 @@ mod outcomes;
 mod ports;
 mod processes;
 mod proxy;
+mod requests;
 mod sizes;
 mod socket;
 mod states;

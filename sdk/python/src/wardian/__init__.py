@@ -34,6 +34,7 @@ from .errors import (
 )
 from .extensions import Extension, ExtensionResult
 from .files import Directory, File, Symlink, read_directory
+from .network import NetworkAnswer, NetworkDenial, NetworkPolicy, NetworkRequest
 from .options import Limits, Mount, Pool
 from .python import PythonFailure, PythonResult, PythonValue
 from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, SandboxInfo, Truncated
@@ -58,6 +59,10 @@ __all__ = [
     "InvalidRequestError",
     "Limits",
     "Mount",
+    "NetworkAnswer",
+    "NetworkDenial",
+    "NetworkPolicy",
+    "NetworkRequest",
     "Output",
     "Pool",
     "Port",

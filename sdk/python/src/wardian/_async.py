@@ -9,14 +9,16 @@ from types import TracebackType
 from typing import Any, AsyncIterator, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union, overload
 
 from . import _calls, _ports
+from ._callbacks import Callbacks
 from ._calls import Call
 from ._handle import ENDINGS, Handle, Origin, PathLike, start
 from ._pieces import Pieces
 from ._ports import Exchange, PortResponse
 from ._process_async import AsyncProcesses, AsyncTerminals
 from .errors import ProtocolError, SandboxClosedError, SandboxError, ServerDiedError
-from .extensions import ExtensionLike, Extensions
+from .extensions import ExtensionLike
 from .files import Content, MountEntry, Source, parts
+from .network import NetworkLike
 from .options import Limits, Mount, Options, Pool
 from .python import PythonResult, python
 from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, SandboxInfo
@@ -30,8 +32,8 @@ class AsyncSandbox:
         async with AsyncSandbox(timeout=10) as sandbox:
             print((await sandbox.run("echo hello")).stdout)
 
-    Without ``async with``, call :meth:`start` first and :meth:`close` last. Extensions that are ``async`` functions run
-    in the loop that started it.
+    Without ``async with``, call :meth:`start` first and :meth:`close` last. Extensions and an ``on_request`` that are
+    ``async`` functions run in the loop that started it.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class AsyncSandbox:
         writable_paths: Optional[Sequence[str]] = None,
         on_kill: Optional[str] = None,
         python_path: Optional[Sequence[str]] = None,
-        network: Optional[Mapping[str, Any]] = None,
+        network: Optional[NetworkLike] = None,
         background_timeout: Optional[float] = None,
         state_dir: Optional[PathLike] = None,
         http: Union[int, str, None] = None,
@@ -72,7 +74,7 @@ class AsyncSandbox:
             network=network,
             background_timeout=background_timeout,
         )
-        self._extensions = Extensions(extensions)
+        self._callbacks = Callbacks(extensions, network)
         self._binary = binary
         self._state_dir = state_dir
         self._http = http
@@ -81,9 +83,9 @@ class AsyncSandbox:
     async def start(self) -> AsyncSandbox:
         """Starts its server. ``async with`` does this automatically."""
         if self._started is None:
-            self._extensions.loop = asyncio.get_running_loop()
+            self._callbacks.run_in(asyncio.get_running_loop())
             self._started = await asyncio.to_thread(
-                start, self._options, self._extensions, self._binary, self._state_dir, self._http
+                start, self._options, self._callbacks, self._binary, self._state_dir, self._http
             )
         return self
 

@@ -7,12 +7,12 @@ import os
 from typing import Any, Callable, Dict, Mapping, Optional, Union
 
 from . import _binary
+from ._callbacks import Callbacks
 from ._calls import Call, destroy, remove_sandbox
 from ._ports import Inbox
 from ._process import Mailbox
 from ._protocol import OnOutput, Request, Server
 from .errors import BinaryNotFoundError, SandboxClosedError, SandboxInUseError
-from .extensions import Extensions
 from .options import Options
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -87,7 +87,7 @@ class Handle:
 
 def start(
     options: Options,
-    extensions: Extensions,
+    callbacks: Callbacks,
     binary: Optional[PathLike],
     state_dir: Optional[PathLike],
     http: Union[int, str, None] = None,
@@ -98,9 +98,9 @@ def start(
         command += ["--state-dir", os.path.abspath(state_dir)]
     if http is not None:
         command += ["--http", str(http)]
-    params = options.params(extensions.specs())
+    params = options.params(callbacks.specs())
     try:
-        server = Server(command, extensions.invoke)
+        server = Server(command, callbacks.answer)
     except OSError as error:
         raise BinaryNotFoundError(f"cannot start {command[0]}: {error}") from error
     try:

@@ -64,8 +64,8 @@ _LAST_WORDS = 20
 
 #: Takes a stream's name and a piece of it.
 OnOutput = Callable[[str, bytes], None]
-#: Takes the params of a call from the server and answers its result.
-OnCall = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+#: Takes the method and the params of a call from the server and answers its result; LookupError: there is no such call.
+OnCall = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 
 class Request:
@@ -340,10 +340,10 @@ class Connection:
 
     def _answer_call(self, number: Any, method: Any, params: Dict[str, Any]) -> None:
         answer: Dict[str, Any] = {"jsonrpc": "2.0", "id": number}
-        if method != "extension.invoke":
+        try:
+            answer["result"] = self._on_call(str(method), params)
+        except LookupError:
             answer["error"] = {"code": -32601, "message": f"this client does not answer {method}"}
-        else:
-            answer["result"] = self._on_call(params)
         try:
             line = _encode(answer)
         except (TypeError, ValueError) as error:

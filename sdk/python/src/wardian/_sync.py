@@ -7,14 +7,16 @@ from types import TracebackType
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Type, TypeVar, Union, overload
 
 from . import _calls, _ports
+from ._callbacks import Callbacks
 from ._calls import Call
 from ._handle import ENDINGS, Handle, Origin, PathLike, start
 from ._pieces import Pieces
 from ._ports import Exchange, PortResponse
 from ._process_sync import Processes, Terminals
 from .errors import ProtocolError, SandboxClosedError, SandboxError, ServerDiedError
-from .extensions import ExtensionLike, Extensions
+from .extensions import ExtensionLike
 from .files import Content, MountEntry, Source, parts
+from .network import NetworkLike
 from .options import Limits, Mount, Options, Pool
 from .python import PythonResult, python
 from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, SandboxInfo
@@ -45,8 +47,8 @@ class Sandbox:
         writable_paths: absolute paths; everything outside them is read-only.
         on_kill: ``"keep"`` or ``"rollback"``: what becomes of the files when a command is killed.
         python_path: directories where Python looks for modules first.
-        network: what it may reach outside, as docs/network.md describes: ``{"allowedHosts": ["pypi.org"]}``; nothing by
-            default.
+        network: what it may reach outside, a :class:`NetworkPolicy` or what docs/network.md describes:
+            ``{"allowedHosts": ["pypi.org"]}``; nothing by default.
         background_timeout: how long processes in the background may outlive their command, in seconds; 600 by
             default, ``math.inf`` for as long as the sandbox lives.
         state_dir: the directory for ``export_state(file=…)`` and ``import_state(file=…)``.
@@ -71,7 +73,7 @@ class Sandbox:
         writable_paths: Optional[Sequence[str]] = None,
         on_kill: Optional[str] = None,
         python_path: Optional[Sequence[str]] = None,
-        network: Optional[Mapping[str, Any]] = None,
+        network: Optional[NetworkLike] = None,
         background_timeout: Optional[float] = None,
         state_dir: Optional[PathLike] = None,
         http: Union[int, str, None] = None,
@@ -93,7 +95,7 @@ class Sandbox:
             network=network,
             background_timeout=background_timeout,
         )
-        self._handle = start(options, Extensions(extensions), binary, state_dir, http)
+        self._handle = start(options, Callbacks(extensions, network), binary, state_dir, http)
 
     def _beside(self, origin: Origin, id: str) -> Sandbox:
         """Returns another sandbox of the same server."""

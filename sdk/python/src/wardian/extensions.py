@@ -28,6 +28,8 @@ import logging
 from dataclasses import dataclass
 from typing import Any, Callable, Coroutine, Dict, List, Mapping, Optional, Sequence, Union
 
+from ._waiting import wait
+
 _log = logging.getLogger("wardian")
 
 #: What the server tells of a call besides its arguments.
@@ -147,37 +149,13 @@ class Extensions:
 
     def _call(self, extension: Extension, params: Mapping[str, Any]) -> ExtensionResult:
         try:
-            return extension.call(params, self._wait)
+            return extension.call(params, lambda coroutine: wait(coroutine, self.loop))
         except SystemExit as leaving:
             return _left(extension.command, leaving.code)
         except (Exception, asyncio.CancelledError) as error:
             _log.warning("the extension %s failed", extension.command, exc_info=True)
             message = f"{extension.command}: {type(error).__name__}: {error}\n"
             return ExtensionResult(stderr=message, exit_code=1)
-
-    def _wait(self, coroutine: Coroutine[Any, Any, object]) -> object:
-        contained = _contained(coroutine)
-        if self.loop is None:
-            outcome = asyncio.run(contained)
-        else:
-            try:
-                outcome = asyncio.run_coroutine_threadsafe(contained, self.loop).result()
-            except RuntimeError:
-                # The loop is closed, and they were never begun.
-                contained.close()
-                coroutine.close()
-                raise
-        if isinstance(outcome, SystemExit):
-            raise outcome
-        return outcome
-
-
-async def _contained(coroutine: Coroutine[Any, Any, object]) -> object:
-    """``sys.exit`` as a value: as an exception it would end the whole loop."""
-    try:
-        return await coroutine
-    except SystemExit as leaving:
-        return leaving
 
 
 def _left(command: str, code: object) -> ExtensionResult:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Mapping, Optional, Sequence
 
 from .files import MountEntry, encode_all
+from .network import NetworkLike, NetworkPolicy
 
 #: The largest line a server can be told to take, and what the SDK tells it: the client is not the one to guard against.
 _RPC_BYTES = 128 << 20
@@ -80,7 +81,7 @@ class Options:
     writable_paths: Optional[Sequence[str]] = None
     on_kill: Optional[str] = None
     python_path: Optional[Sequence[str]] = None
-    network: Optional[Mapping[str, Any]] = None
+    network: Optional[NetworkLike] = None
     background_timeout: Optional[float] = None
 
     def params(self, extensions: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
@@ -113,7 +114,8 @@ class Options:
         if self.python_path is not None:
             params["pythonPath"] = list(self.python_path)
         if self.network is not None:
-            params["network"] = dict(self.network)
+            network = self.network
+            params["network"] = network.params() if isinstance(network, NetworkPolicy) else dict(network)
         return params
 
 

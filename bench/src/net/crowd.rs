@@ -1,0 +1,99 @@
+//! Many sandboxes that each send a request now and then.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Result, ensure};
+use wardian::Sandbox;
+
+use super::{programs, said, seconds};
+use crate::table::{Table, show};
+
+/// Sandboxes that send requests at the same time, how many a second each, and for how long.
+const CROWD: usize = 200;
+const RATE: usize = 10;
+const SECONDS: u64 = 10;
+/// How long it takes until the last has started, and how long all wait for the last request.
+const START: Duration = Duration::from_secs(15);
+const SLACK: Duration = Duration::from_secs(2);
+
+/// What a crowd has measured.
+struct Crowd {
+    tail: Tail,
+    /// From the time at which all print and exit to the end of the last one.
+    end: Duration,
+}
+
+pub(super) async fn measure(table: &mut Table, sandbox: &Sandbox, port: u16) -> Result<()> {
+    let ours = in_sandboxes(sandbox, port).await?;
+    let native = natively(port)?;
+    let ratio =
+        |ours: Duration, native: Duration| format!("{:.2}x", ours.as_secs_f64() / native.as_secs_f64());
+    let what = format!("{CROWD} sandboxes, or processes, {RATE} requests a second each: 99th percentile");
+    let (tail, other) = (&ours.tail, &native.tail);
+    table.push(&[&what, &tail.shown(), &other.shown(), &ratio(tail.last, other.last), "10 ms"]);
+    let what = "their end: all print what they measured and exit at once, until the last is gone";
+    table.push(&[what, &show(ours.end), &show(native.end), &ratio(ours.end, native.end), "–"]);
+    Ok(())
+}
+
+/// When all begin and when they end, since 1970, and the arguments that say so.
+fn plan(host: &str, port: u16) -> Result<(SystemTime, String)> {
+    let begin = UNIX_EPOCH.elapsed()?.as_secs() + START.as_secs();
+    let end = begin + SECONDS + SLACK.as_secs();
+    Ok((UNIX_EPOCH + Duration::from_secs(end), format!("{host} {port} {begin} {RATE} {SECONDS} {end}")))
+}
+
+async fn in_sandboxes(sandbox: &Sandbox, port: u16) -> Result<Crowd> {
+    let forks = sandbox.fork_many(CROWD).await?;
+    let (end, words) = plan("server.test", port)?;
+    let run = |fork: Sandbox| {
+        let line = format!("python3 /tmp/crowd.py {words}");
+        tokio::spawn(async move { said(&fork, &line).await })
+    };
+    let tasks: Vec<_> = forks.into_iter().map(run).collect();
+    let mut texts = Vec::new();
+    for task in tasks {
+        texts.push(task.await??);
+    }
+    Ok(Crowd { end: end.elapsed()?, tail: Tail::of(&texts)? })
+}
+
+/// The same with as many processes of the machine's Python.
+fn natively(port: u16) -> Result<Crowd> {
+    let file = tempfile::Builder::new().suffix(".py").tempfile()?;
+    std::fs::write(file.path(), programs::CROWD)?;
+    let (end, words) = plan("127.0.0.1", port)?;
+    let start = |_| {
+        let mut command = Command::new("python3");
+        command.arg(file.path()).args(words.split(' ')).stdout(Stdio::piped()).spawn()
+    };
+    let children = (0..CROWD).map(start).collect::<Result<Vec<_>, _>>()?;
+    let mut texts = Vec::new();
+    for child in children {
+        texts.push(String::from_utf8_lossy(&child.wait_with_output()?.stdout).into_owned());
+    }
+    Ok(Crowd { end: end.elapsed()?, tail: Tail::of(&texts)? })
+}
+
+/// What the slowest of many requests took, and the middle one.
+struct Tail {
+    middle: Duration,
+    last: Duration,
+}
+
+impl Tail {
+    fn of(texts: &[String]) -> Result<Tail> {
+        let mut all = Vec::new();
+        for line in texts.iter().flat_map(|text| text.lines()) {
+            all.push(seconds(line)?);
+        }
+        ensure!(all.len() == CROWD * RATE * SECONDS as usize, "only {} requests were answered", all.len());
+        all.sort();
+        Ok(Tail { middle: all[all.len() / 2], last: all[all.len() * 99 / 100] })
+    }
+
+    fn shown(&self) -> String {
+        format!("{} (median {})", show(self.last), show(self.middle))
+    }
+}

@@ -24,6 +24,8 @@
 //! # Ok(()) }
 //! ```
 
+#![deny(missing_debug_implementations)]
+
 #[cfg(test)]
 mod crash_tests;
 mod disk;
@@ -81,6 +83,12 @@ pub struct AuditRecord {
 /// A log shared by any number of writers. Cloning the handle shares the log.
 #[derive(Clone)]
 pub struct AuditLog(Arc<Mutex<Log>>);
+
+impl std::fmt::Debug for AuditLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AuditLog").finish_non_exhaustive()
+    }
+}
 
 struct Log {
     head: Head,

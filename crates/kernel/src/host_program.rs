@@ -65,8 +65,20 @@ struct Descriptor {
 /// Where a host program reads. What it reads to the end is charged to the sandbox until this is dropped.
 pub struct HostInput(Descriptor, Charge);
 
+impl std::fmt::Debug for HostInput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostInput").field("descriptor", &self.0.number).finish_non_exhaustive()
+    }
+}
+
 /// Where a host program writes. What it holds for that is charged to the sandbox until this is dropped.
 pub struct HostOutput(Descriptor, Charge);
+
+impl std::fmt::Debug for HostOutput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostOutput").field("descriptor", &self.0.number).finish_non_exhaustive()
+    }
+}
 
 impl HostInput {
     /// Returns at most `max` bytes, and at most 64 KiB at once; none at the end.

@@ -21,6 +21,7 @@ pub trait Resolve: Send + Sync {
 }
 
 /// The system's resolver (`getaddrinfo`): hosts file, DNS and whatever else the machine is set up to use.
+#[derive(Debug)]
 pub struct SystemResolver(Arc<Semaphore>);
 
 impl Default for SystemResolver {

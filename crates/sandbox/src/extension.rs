@@ -112,6 +112,7 @@ impl ExtensionSpec {
 }
 
 /// A call of an extension, with its streams.
+#[non_exhaustive]
 pub struct ExtensionCall {
     /// Its arguments, without its name.
     pub args: Vec<String>,
@@ -140,6 +141,7 @@ impl fmt::Debug for ExtensionCall {
 
 /// A call of an extension that takes all of its input at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Invocation {
     /// Its arguments, without its name.
     pub args: Vec<String>,

@@ -59,6 +59,12 @@ pub struct GitSync {
     branch: String,
 }
 
+impl std::fmt::Debug for GitSync {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GitSync").field("branch", &self.branch).finish_non_exhaustive()
+    }
+}
+
 /// How to find and run git.
 #[derive(Clone, Debug)]
 pub struct GitOptions {
@@ -108,6 +114,7 @@ pub enum Pushed {
 
 /// A change to commit, for example what a sandbox did in an overlay. Paths are relative to the work tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FileChange {
     /// A file is new or its contents changed.
     Write {

@@ -22,7 +22,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use wardian_kernel::{HostCall, HostInput, HostOutput, HostProgram, HostPrograms, HostRun};
+use wardian_kernel::{HostCall, HostInput, HostOutput, HostProcess, HostProgram, HostPrograms, HostRun};
 use wardian_vfs::{Caller, Content, Tree};
 
 use crate::error::Error;
@@ -122,6 +122,8 @@ pub struct ExtensionCall {
     pub cwd: String,
     /// The machine it runs in.
     pub(crate) machine: Arc<wardian_kernel::Machine>,
+    /// Its process there.
+    pub(crate) process: HostProcess,
     /// Standard input, read as it arrives.
     pub stdin: HostInput,
     /// Standard output, passed on as it is written.
@@ -263,6 +265,7 @@ impl HostProgram for Extension {
             env: env.collect(),
             cwd: String::from_utf8_lossy(&call.cwd).into_owned(),
             machine: call.machine,
+            process: call.process,
             stdin: call.stdin,
             stdout: call.stdout,
             stderr: call.stderr,

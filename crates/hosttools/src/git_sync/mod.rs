@@ -472,7 +472,10 @@ struct Partial {
 impl Partial {
     fn beside(into: &Path) -> io::Result<Partial> {
         let (Some(name), Some(parent)) = (into.file_name(), into.parent()) else {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "that is no place for a new directory"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "a new directory cannot be created there",
+            ));
         };
         let parent = parent.canonicalize()?;
         let mut prefix = OsString::from(".");

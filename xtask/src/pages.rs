@@ -33,11 +33,32 @@ pub fn main(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Every command, from the links that the sandbox's `/bin` is made of.
+/// The command that every sandbox has without a program: it lists what the host added.
+const LISTING: &str = "extensions";
+
+/// The names of all commands: the links to programs, the commands of Python's packages, and the listing.
+fn command_names() -> Result<Vec<String>> {
+    let dist = crate::root().join("guests/dist");
+    let mut names: Vec<String> =
+        Manifest::read(&dist)?.0.into_values().flat_map(|entry| entry.links).collect();
+    let packages = fs::read(dist.join("python3-packages.lib")).context("cannot read Python's packages")?;
+    names.extend(package_commands(&packages).context("the commands of Python's packages are damaged")?);
+    names.push(LISTING.to_owned());
+    Ok(names)
+}
+
+/// The files of the pack that Python's packages begin with; `cpython/library.rs` says how it is written.
+fn package_commands(packages: &[u8]) -> Option<Vec<String>> {
+    let (_, commands) = packages.split_first_chunk::<4>()?;
+    let (length, rest) = commands.split_first_chunk()?;
+    let index = rest.get(..u32::from_le_bytes(*length) as usize)?;
+    let index = String::from_utf8(zstd::decode_all(index).ok()?).ok()?;
+    let paths = index.lines().filter(|line| !line.starts_with("group "));
+    paths.map(|line| Some(line.split_once(' ')?.1.strip_prefix("bin/")?.to_owned())).collect()
+}
+
 fn commands() -> Result<String> {
-    let manifest = Manifest::read(&crate::root().join("guests/dist"))?;
-    let names: Vec<&str> =
-        manifest.0.values().flat_map(|entry| entry.links.iter().map(String::as_str)).collect();
+    let names = command_names()?;
     let mut known = BTreeMap::new();
     for line in DESCRIPTIONS.lines() {
         let (name, text) = line.split_once(": ").with_context(|| format!("not NAME: TEXT: '{line}'"))?;
@@ -46,7 +67,7 @@ fn commands() -> Result<String> {
     let mut rows = BTreeMap::new();
     for name in names {
         let text =
-            known.remove(name).with_context(|| format!("xtask/src/commands.txt does not have {name}"))?;
+            known.remove(&*name).with_context(|| format!("xtask/src/commands.txt does not have {name}"))?;
         rows.insert(name, text);
     }
     ensure!(known.is_empty(), "xtask/src/commands.txt describes what is not there: {known:?}");
@@ -56,8 +77,8 @@ fn commands() -> Result<String> {
 
 <!-- Written by `cargo xtask pages`. -->
 
-A sandbox has these {} programs in `/bin`, and the commands that the shell has built in. Run `NAME --help` for the options
-of a program and `help NAME` for those of a built-in command. The shell is compatible with bash 5.2;
+A sandbox has these {} commands in its `PATH`, and those that the shell has built in. Run `NAME --help` for the options
+of a command and `help NAME` for those of a built-in one. The shell is compatible with bash 5.2;
 [differences.md](differences.md) lists the exceptions, [userland.md](userland.md) has details about jq and yq, and
 [cpython.md](cpython.md) about Python.
 

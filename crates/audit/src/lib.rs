@@ -24,6 +24,8 @@
 //! # Ok(()) }
 //! ```
 
+#![deny(missing_debug_implementations)]
+
 #[cfg(test)]
 mod crash_tests;
 mod disk;

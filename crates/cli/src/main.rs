@@ -44,6 +44,8 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Run a script in a new sandbox and exit with its code.
+    ///
+    /// Background jobs end with the script.
     Run(Box<run::Arguments>),
     /// Open an interactive shell in a new sandbox.
     Shell(shell::Arguments),

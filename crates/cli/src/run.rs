@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use wardian::{FileChanges, Input, Limits, Run, Sandbox};
+use wardian::{FileChanges, Input, Limits, Run, RunResult, Sandbox};
 use wardian_hosttools::git_sync::{FileChange, GitOptions, GitSync};
 use wardian_hosttools::{Mode, PoolConfig, WorkerPool};
 use wardian_server::result_object;
@@ -201,9 +201,24 @@ async fn pass_through(sandbox: &Sandbox, run: Run) -> Result<u8> {
     let result = sandbox.run_with(run).await;
     // The senders are gone with the run, so the threads end when they have written what there was.
     let copied = copying.end();
-    let code = result?.exit_code;
+    let result = result?;
     copied?;
-    Ok(code)
+    if let Some(line) = limit_line(&result, sandbox.limits()) {
+        remark!("{line}");
+    }
+    Ok(result.exit_code)
+}
+
+/// What to say of a limit that was hit, unless the sandbox has said it: what it says of a run is all there is in the result
+/// of one whose output was passed through.
+fn limit_line(result: &RunResult, limits: &Limits) -> Option<String> {
+    let limit = result.limit?;
+    let reached = match limits.value(limit) {
+        Some(value) => format!("{limit} limit of {value} reached"),
+        None => format!("{limit} limit reached"),
+    };
+    let said = String::from_utf8_lossy(&result.stderr).contains(&reached);
+    (!said).then(|| format!("wardian: {reached}"))
 }
 
 async fn print_json(sandbox: &Sandbox, run: Run) -> Result<u8> {

@@ -32,10 +32,10 @@ pub(crate) struct SandboxOptions {
     /// Memory of all processes together (64M, 2G); 1G by default.
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     memory: Option<u64>,
-    /// Maximum number of processes at once.
+    /// Maximum number of processes at once; 256 by default.
     #[arg(long, value_name = "N")]
     processes: Option<usize>,
-    /// Maximum number of files, directories and links.
+    /// Maximum number of files, directories and links; 1,000,000 by default.
     #[arg(long, value_name = "N")]
     files: Option<u64>,
     /// Size of all files together, mounts not included (64M, 1G); 256M by default.

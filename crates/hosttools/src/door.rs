@@ -26,6 +26,13 @@ use crate::subcommand;
 #[derive(Clone)]
 pub struct ToolSandbox(Arc<Door>);
 
+impl std::fmt::Debug for ToolSandbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let enabled = self.0.inside.is_some();
+        f.debug_struct("ToolSandbox").field("enabled", &enabled).finish_non_exhaustive()
+    }
+}
+
 struct Door {
     config: Config,
     policy: Policy,

@@ -8,6 +8,8 @@
 //!   what it wrote, without secrets ◄─ redact, audit ◄─ execute in the pool ◄─ audit ◄┘
 //! ```
 
+#![deny(missing_debug_implementations)]
+
 mod arguments;
 mod audit;
 mod config;

@@ -21,8 +21,9 @@ use crate::machine::Machine;
 use crate::net::Flags;
 use crate::proc::{Process, Status};
 use crate::signal::{SIGABRT, SIGKILL};
-use crate::spawn::Request;
+use crate::spawn::{self, Group, Request};
 use crate::strings::Strings;
+use crate::wait;
 
 /// The most that a host program reads at once.
 const READ_AT_ONCE: usize = 64 * 1024;
@@ -46,12 +47,46 @@ pub struct HostCall {
     pub cwd: Vec<u8>,
     /// The machine it runs in, for its files.
     pub machine: Arc<Machine>,
+    /// Its process, for what it starts in the sandbox.
+    pub process: HostProcess,
     /// Descriptor 0.
     pub stdin: HostInput,
     /// Descriptor 1.
     pub stdout: HostOutput,
     /// Descriptor 2.
     pub stderr: HostOutput,
+}
+
+/// The process of a host program.
+#[derive(Clone)]
+pub struct HostProcess {
+    machine: Arc<Machine>,
+    process: Arc<Process>,
+}
+
+impl std::fmt::Debug for HostProcess {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostProcess").field("pid", &self.process.pid).finish_non_exhaustive()
+    }
+}
+
+impl HostProcess {
+    /// Returns whether its standard input is a terminal.
+    pub fn has_terminal(&self) -> bool {
+        self.process.fd(0).is_ok_and(|fd| matches!(&*fd.file, OpenFile::Terminal(..)))
+    }
+
+    /// Runs a program of the sandbox as its child, with the same descriptors, directory and terminal. Returns the exit
+    /// code, as a shell reports it.
+    pub async fn run(&self, path: &[u8], argv: &[Vec<u8>], env: &[Vec<u8>]) -> Result<u8> {
+        let HostProcess { machine, process } = self;
+        let (argv, env) = (Strings::given(argv)?, Strings::given(env)?);
+        let request = spawn::find(machine, process, path.to_vec(), argv, env).await?;
+        let child = spawn::spawn(machine, process, request, &[], None, Group::Parents)?;
+        let ended = wait::wait(machine, process, child as i32, 0).await?;
+        let (_, word) = ended.ok_or(Errno::ECHILD)?;
+        Ok(if word & 0x7f == 0 { (word >> 8) as u8 } else { 128 + (word & 0x7f) as u8 })
+    }
 }
 
 /// A descriptor of the program's process.
@@ -65,8 +100,20 @@ struct Descriptor {
 /// Where a host program reads. What it reads to the end is charged to the sandbox until this is dropped.
 pub struct HostInput(Descriptor, Charge);
 
+impl std::fmt::Debug for HostInput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostInput").field("descriptor", &self.0.number).finish_non_exhaustive()
+    }
+}
+
 /// Where a host program writes. What it holds for that is charged to the sandbox until this is dropped.
 pub struct HostOutput(Descriptor, Charge);
+
+impl std::fmt::Debug for HostOutput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostOutput").field("descriptor", &self.0.number).finish_non_exhaustive()
+    }
+}
 
 impl HostInput {
     /// Returns at most `max` bytes, and at most 64 KiB at once; none at the end.
@@ -178,6 +225,7 @@ pub(crate) async fn run(
         env: request.env.to_vecs(),
         cwd,
         machine: machine.clone(),
+        process: HostProcess { machine: machine.clone(), process: process.clone() },
         stdin: HostInput(descriptor(0), nothing()),
         stdout: HostOutput(descriptor(1), nothing()),
         stderr: HostOutput(descriptor(2), nothing()),

@@ -46,6 +46,12 @@ pub struct Input {
     asking: Mutex<Option<AbortHandle>>,
 }
 
+impl std::fmt::Debug for Input {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Input").finish_non_exhaustive()
+    }
+}
+
 /// What the querying task and the readers share.
 struct Shared {
     state: Mutex<State>,

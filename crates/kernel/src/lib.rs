@@ -89,7 +89,7 @@ pub use allowlist::Allowlist;
 pub use at_rest::{AtRest, Packed, PackedFd, PackedFile, PackedPlace};
 pub use descriptors::raise_limit as raise_descriptor_limit;
 pub use family::Family;
-pub use host_program::{HostCall, HostInput, HostOutput, HostProgram, HostRun};
+pub use host_program::{HostCall, HostInput, HostOutput, HostProcess, HostProgram, HostRun};
 pub use imports::Import;
 pub use input::{Input, Source, SourceRead};
 pub use kernel::{CompileBudget, Kernel, KernelConfig, KernelError};

@@ -7,6 +7,7 @@ use crate::resolve::BoxFuture;
 
 /// A request that the policy allows, as the guest sent it: without secrets and without its body.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct RequestInfo {
     /// `http` or `https`.
     pub scheme: &'static str,

@@ -34,6 +34,15 @@ pub struct Connection {
     pub(crate) _permit: Permit,
 }
 
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection")
+            .field("host", &self.host)
+            .field("port", &self.port)
+            .finish_non_exhaustive()
+    }
+}
+
 /// How a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {

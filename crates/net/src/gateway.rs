@@ -44,6 +44,12 @@ pub struct Options {
     pub on_denied: Option<OnDenied>,
 }
 
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options").finish_non_exhaustive()
+    }
+}
+
 impl Default for Options {
     fn default() -> Options {
         let resolver = Arc::new(SystemResolver::default());
@@ -83,6 +89,12 @@ pub enum ConnectError {
 /// The gateway of one sandbox. Cloning the handle shares it.
 #[derive(Clone)]
 pub struct Gateway(pub(crate) Arc<Inner>);
+
+impl std::fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gateway").finish_non_exhaustive()
+    }
+}
 
 pub(crate) struct Inner {
     pub(crate) rules: Arc<Rules>,

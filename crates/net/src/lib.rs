@@ -24,6 +24,8 @@
 //! # Ok::<(), wardian_net::PolicyError>(())
 //! ```
 
+#![deny(missing_debug_implementations)]
+
 mod address;
 mod audit;
 mod body;

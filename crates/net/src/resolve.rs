@@ -24,6 +24,7 @@ pub trait Resolve: Send + Sync {
 
 /// The machine's resolver: its hosts file first, then `getaddrinfo` with a dot at the end of the name, so that no search domain
 /// is tried. A name is looked up once.
+#[derive(Debug)]
 pub struct SystemResolver {
     at_once: Arc<Semaphore>,
     hosts: PathBuf,

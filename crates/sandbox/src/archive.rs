@@ -47,6 +47,7 @@ const PROGRAM_START: u64 = 64 << 20;
 
 /// Why an archive could not be imported or written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ArchiveError {
     /// It is not a Wardian archive.
     #[error("not an archive of a sandbox")]

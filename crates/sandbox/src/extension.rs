@@ -22,7 +22,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use wardian_kernel::{HostCall, HostInput, HostOutput, HostProgram, HostPrograms, HostRun};
+use wardian_kernel::{HostCall, HostInput, HostOutput, HostProcess, HostProgram, HostPrograms, HostRun};
 use wardian_vfs::{Caller, Content, Tree};
 
 use crate::error::Error;
@@ -112,6 +112,7 @@ impl ExtensionSpec {
 }
 
 /// A call of an extension, with its streams.
+#[non_exhaustive]
 pub struct ExtensionCall {
     /// Its arguments, without its name.
     pub args: Vec<String>,
@@ -121,6 +122,8 @@ pub struct ExtensionCall {
     pub cwd: String,
     /// The machine it runs in.
     pub(crate) machine: Arc<wardian_kernel::Machine>,
+    /// Its process there.
+    pub(crate) process: HostProcess,
     /// Standard input, read as it arrives.
     pub stdin: HostInput,
     /// Standard output, passed on as it is written.
@@ -140,6 +143,7 @@ impl fmt::Debug for ExtensionCall {
 
 /// A call of an extension that takes all of its input at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Invocation {
     /// Its arguments, without its name.
     pub args: Vec<String>,
@@ -261,6 +265,7 @@ impl HostProgram for Extension {
             env: env.collect(),
             cwd: String::from_utf8_lossy(&call.cwd).into_owned(),
             machine: call.machine,
+            process: call.process,
             stdin: call.stdin,
             stdout: call.stdout,
             stderr: call.stderr,

@@ -22,6 +22,7 @@ const NAMES: usize = 1024;
 
 /// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DirectoryEntry {
     /// The name.
     pub name: Vec<u8>,
@@ -76,6 +77,7 @@ impl DirectoryListing {
 
 /// A file's metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Metadata {
     /// The last part of its path.
     pub name: Vec<u8>,

@@ -13,6 +13,7 @@ const KEPT_BYTES: usize = 1 << 20;
 
 /// One command.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HistoryEntry {
     /// Its number, from 1.
     pub index: u64,

@@ -40,6 +40,7 @@ pub enum Prompt {
 
 /// The result of entering a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EnteredLine {
     /// A complete command, ready to run.
     Whole {

@@ -38,6 +38,7 @@ mod file_changes;
 mod file_info;
 mod file_parts;
 mod files;
+mod git_commit;
 mod history;
 mod host_tool;
 mod interactive;

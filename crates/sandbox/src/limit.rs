@@ -60,7 +60,7 @@ impl fmt::Display for Limit {
 
 impl Limits {
     /// Returns the value of a limit, if it is one of the sandbox's.
-    pub(crate) fn value(&self, limit: Limit) -> Option<u64> {
+    pub fn value(&self, limit: Limit) -> Option<u64> {
         Some(match limit {
             Limit::StdoutBytes => self.stdout_bytes as u64,
             Limit::StderrBytes => self.stderr_bytes as u64,

@@ -104,6 +104,7 @@ impl ProcessOptions {
 
 /// A piece of what a process wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProcessOutput {
     /// Where it was written.
     pub stream: ProcessStream,

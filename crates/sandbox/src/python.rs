@@ -78,6 +78,7 @@ impl Python {
 
 /// What came of a call.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct PythonResult {
     /// Output, duration and usage, as of a command. The exit code is 0, or 1 after an error, or what `exit()` was given.
     pub run: RunResult,
@@ -93,6 +94,7 @@ pub struct PythonResult {
 
 /// A value, as it describes itself.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct PythonValue {
     /// `repr()`.
     pub repr: String,
@@ -106,6 +108,7 @@ pub struct PythonValue {
 
 /// An exception that nobody caught.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PythonError {
     /// Its type: `ValueError`, `json.decoder.JSONDecodeError`.
     pub name: String,

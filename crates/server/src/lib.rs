@@ -135,7 +135,14 @@ impl Options {
             None => Ok(()),
             Some(dir) => match tempfile::NamedTempFile::new_in(dir) {
                 Ok(_) => Ok(()),
-                Err(error) => Err(OptionsError::StateDir(dir.clone(), error)),
+                // Without the name of the file that was tried.
+                Err(error) => Err(OptionsError::StateDir(
+                    dir.clone(),
+                    match error.kind() {
+                        std::io::ErrorKind::NotFound => std::io::Error::other("the directory does not exist"),
+                        kind => kind.into(),
+                    },
+                )),
             },
         }
     }

@@ -134,6 +134,8 @@ pub(crate) struct Session {
 
 /// The longest line a client may send by default.
 const LINE_LIMIT: usize = 8 << 20;
+/// The longest line there can be; the one that started the server may send one as its first, with all its mounts.
+const LONGEST_LINE: usize = 128 << 20;
 
 #[derive(Default)]
 struct Table {
@@ -156,11 +158,14 @@ fn unknown(id: &str) -> RpcError {
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>, tenant: Tenant, outbox: Outbox) -> Arc<Session> {
         let client = shared.clients.last.fetch_add(1, Ordering::Relaxed) + 1;
-        let network = if tenant == Tenant::Owner { ClientNetwork::Full } else { shared.network };
+        let (network, line_limit) = match tenant {
+            Tenant::Owner => (ClientNetwork::Full, LONGEST_LINE),
+            _ => (shared.network, LINE_LIMIT),
+        };
         let tenant = Mutex::new(tenant);
         let (heavy, aside) = (shared.heavy.of_client(), shared.aside.of_client());
         let callbacks = Arc::new(Callbacks::new(outbox.clone(), shared.aside.clone()));
-        let line_limit = AtomicUsize::new(LINE_LIMIT);
+        let line_limit = AtomicUsize::new(line_limit);
         let streams = Streams::new(shared.streams.clone());
         let processes = Processes::new(shared.processes.clone());
         let session = Arc::new(Session {
@@ -280,7 +285,7 @@ impl Session {
         storage: bool,
     ) -> Result<Arc<Entry>, RpcError> {
         let root = Entry::new(Origin::Root, self.room(1)?.pop());
-        let line_limit = line_limit.map_or(LINE_LIMIT, |bytes| bytes.clamp(1 << 10, 128 << 20));
+        let line_limit = line_limit.map_or(LINE_LIMIT, |bytes| bytes.clamp(1 << 10, LONGEST_LINE));
         self.line_limit.store(line_limit, Ordering::Relaxed);
         let mut table = self.table.lock();
         table.root = Some(root.clone());

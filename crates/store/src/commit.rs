@@ -39,6 +39,7 @@ pub struct Commit<'a> {
 
 /// A commit that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CommitInfo {
     /// Its number.
     pub id: CommitId,

@@ -13,6 +13,8 @@
 //! relative paths to the kernel as they stand, and `std::env::set_current_dir` moves the process. A program
 //! that calls nothing here still wants that: it says [`link()`] once.
 //!
+//! In a sandbox, a program that is refused memory ends with a message, except inside [`fallible`].
+//!
 //! ```
 //! use wardian_abi as abi;
 //!
@@ -33,7 +35,9 @@
 
 mod descriptor;
 mod errno;
+mod failure;
 mod file;
+mod memory;
 pub mod net;
 mod process;
 mod program;
@@ -50,6 +54,7 @@ mod sys;
 pub use descriptor::*;
 pub use errno::Errno;
 pub use file::*;
+pub use memory::fallible;
 pub use process::*;
 pub use program::*;
 pub use terminal::*;

@@ -2,8 +2,9 @@
 
 use crate::sys;
 
-/// Does nothing but make the linker keep this crate, and with it the path look-up described at the top.
+/// Makes the linker keep this crate, and with it the path look-up described at the top, and a panic print one plain line.
 pub fn link() {
+    crate::failure::report_panics();
     sys::link();
 }
 
@@ -61,6 +62,7 @@ macro_rules! session {
             #[unsafe(no_mangle)]
             extern "C" fn _initialize() {
                 $crate::call_constructors();
+                support::start();
             }
 
             #[unsafe(no_mangle)]
@@ -108,6 +110,11 @@ pub mod session_support {
         static ARGUMENT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
         /// The last answer given out, alive until the next.
         static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+
+    /// What [`link`](crate::link) does for a program that has a `main`.
+    pub fn start() {
+        crate::failure::report_panics();
     }
 
     /// A buffer of `len` bytes; never null, even for none.

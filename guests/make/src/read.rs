@@ -36,7 +36,7 @@ impl Make {
         self.makefiles.push(Makefile { name: shown, required, found: found.is_some(), place });
         let Some((path, content)) = found else { return Ok(false) };
         if self.makefiles.len() > DEEPEST * 50 || self.depth > DEEPEST {
-            return Err(self.fatal("makefiles include each other without end"));
+            return Err(self.fatal("makefiles include each other endlessly"));
         }
         let list = self.globals.get(&b"MAKEFILE_LIST"[..]).map(|list| list.value.clone()).unwrap_or_default();
         let list = appended(&list, &path);

@@ -89,7 +89,7 @@ fn make_all(name: &str, level: usize, command: &[u8], given: &Options, environme
             Err(Stop(code)) => return code,
         }
     }
-    toolkit::complain(name, "*** makefiles are made anew without end.  Stop.");
+    toolkit::complain(name, "*** makefiles are remade endlessly.  Stop.");
     2
 }
 

@@ -19,7 +19,7 @@ pub fn add(connection: &mut Connection, safe: bool) -> Result<()> {
     let direct = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DIRECTONLY;
     for count in [1, 2] {
         connection.create_scalar_function("edit", count, direct, |_| -> Result<Value> {
-            Err(said("edit() is not available here: there is no editor"))
+            Err(said("edit() is not supported"))
         })?;
     }
     connection.create_scalar_function("readfile", 1, direct, readfile)?;

@@ -51,7 +51,8 @@ pub fn read_fd(fd: wardian_abi::Fd) -> Result<Vec<u8>, Errno> {
     if let Ok(stat) = wardian_abi::fstat(fd)
         && stat.is_file()
     {
-        let _ = content.try_reserve_exact(usize::try_from(stat.size).unwrap_or(0));
+        let size = usize::try_from(stat.size).unwrap_or(0);
+        let _ = wardian_abi::fallible(|| content.try_reserve_exact(size));
     }
     let mut buffer = vec![0; 64 * 1024];
     loop {

@@ -1,4 +1,4 @@
-//! `timeout`: runs a command and ends it when its time is up.
+//! `timeout`: runs a command and kills it after a time limit.
 
 use toolkit::args::{Tool, bytes_of};
 use toolkit::{Arguments, complain, program, quote};

@@ -39,6 +39,7 @@ Run COMMAND with arguments INITIAL-ARGS and more arguments read from input.
   -I R                         replace R in INITIAL-ARGS with names read from input
   -L, --max-lines=MAX-LINES    use at most MAX-LINES non-blank input lines per command
   -n, --max-args=MAX-ARGS      use at most MAX-ARGS arguments per command line
+  -p, --interactive            prompt before running commands
   -P, --max-procs=MAX-PROCS    run at most MAX-PROCS processes at a time
   -r, --no-run-if-empty        if there are no arguments, then do not run COMMAND
   -s, --max-chars=MAX-CHARS    limit length of command line to MAX-CHARS
@@ -66,6 +67,8 @@ struct Job {
     max_procs: usize,
     skip_if_empty: bool,
     verbose: bool,
+    /// Where to ask before each command.
+    terminal: Option<Fd>,
     exit_if_too_long: bool,
     /// What commands read instead of the list.
     null: Fd,
@@ -73,6 +76,27 @@ struct Job {
     code: i32,
     /// Set when a command asked for the end.
     stop: bool,
+}
+
+/// The terminal, to ask on.
+fn terminal() -> Result<Fd, i32> {
+    let opened = abi::open(Dir::CWD, b"/dev/tty", open_flags::RDONLY | open_flags::CLOEXEC, 0);
+    opened.map_err(|error| {
+        complain("xargs", format_args!("failed to open /dev/tty for reading: {error}"));
+        1
+    })
+}
+
+/// Whether the next line that is typed begins with y.
+fn says_yes(terminal: Fd) -> bool {
+    let (mut first, mut byte) = (None, [0]);
+    while let Ok(1) = abi::read(terminal, &mut byte) {
+        if byte[0] == b'\n' {
+            break;
+        }
+        first.get_or_insert(byte[0]);
+    }
+    matches!(first, Some(b'y' | b'Y'))
 }
 
 /// An item, and whether its line ended with it.
@@ -135,6 +159,7 @@ fn prepare(arguments: Vec<Vec<u8>>) -> Result<(Job, Option<Vec<u8>>), i32> {
         max_procs: 1,
         skip_if_empty: false,
         verbose: false,
+        terminal: None,
         exit_if_too_long: false,
         null: -1,
         running: 0,
@@ -176,7 +201,9 @@ fn prepare(arguments: Vec<Vec<u8>>) -> Result<(Job, Option<Vec<u8>>), i32> {
             't' => job.verbose = true,
             'S' => shows_limits = true,
             'x' => job.exit_if_too_long = true,
-            'p' => return Err(TOOL.wrong("there is no terminal to ask on: -p cannot be used here")),
+            'p' => {
+                (job.verbose, job.terminal) = (true, Some(terminal()?));
+            }
             _ => {}
         }
     }
@@ -367,7 +394,11 @@ impl Job {
         }
         if self.verbose {
             let shown: Vec<String> = words.iter().map(|word| quote::for_shell(word)).collect();
-            let _ = abi::write_all(2, (shown.join(" ") + "\n").as_bytes());
+            let end = if self.terminal.is_some() { "?..." } else { "\n" };
+            let _ = abi::write_all(2, (shown.join(" ") + end).as_bytes());
+        }
+        if self.terminal.is_some_and(|terminal| !says_yes(terminal)) {
+            return;
         }
         let map = [FdMap { to: 0, from: self.null }];
         let fds = if self.null >= 0 { map.as_slice() } else { &[] };

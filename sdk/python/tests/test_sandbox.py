@@ -127,6 +127,12 @@ def test_options_reach_the_sandbox() -> None:
         assert sandbox.run("while :; do :; done").timed_out
 
 
+def test_a_sandbox_starts_with_large_mounts() -> None:
+    large = bytes(range(256)) * (80 << 10)
+    with Sandbox(mounts=[Mount("/data", {"large": large})]) as sandbox:
+        assert sandbox.run("wc -c < /data/large").stdout == str(len(large))
+
+
 def test_mounts_are_read_only_unless_they_are_not(sandbox: Sandbox) -> None:
     sandbox.mount("/ro", {"f": "1"})
     sandbox.mount("/rw", {"f": "1"}, writable=True)

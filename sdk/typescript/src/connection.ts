@@ -15,8 +15,8 @@ import { Lines } from "./lines.js";
 import type { StreamName } from "./results.js";
 import type { Transport } from "./transport.js";
 
-/** What a server accepts as a line before it has been told otherwise, and the bounds of what it can be told. */
-const LINE_DEFAULT = 8 << 20;
+/** What a server accepts on a socket before it has been told otherwise, and the bounds of what it can be told. */
+const LINE_ON_SOCKET = 8 << 20;
 const LINE_LEAST = 1 << 10;
 const LINE_MOST = 128 << 20;
 /** No answer is as long as this; a server that never ends a line must not fill the client's memory. */
@@ -107,7 +107,7 @@ export class Connection {
   /** How many wait for something that is no answer. */
   #awake = 0;
   #numbers = 0;
-  #longest = LINE_DEFAULT;
+  #longest: number;
   #failure: (() => WardianError) | undefined;
   #killing = false;
   #closing: Promise<void> | undefined;
@@ -117,6 +117,7 @@ export class Connection {
   constructor(transport: Transport, onCall: OnCall) {
     this.#transport = transport;
     this.#onCall = onCall;
+    this.#longest = transport.pid === undefined ? LINE_ON_SOCKET : LINE_MOST;
     const tooLong = () => this.#fail(new ProtocolError(`the server sent more than ${ANSWER_MOST} bytes in one line`));
     const lines = new Lines(ANSWER_MOST, (line) => this.#take(line), tooLong);
     transport.start({

@@ -48,6 +48,12 @@ test("a request that is too large is not sent", async () => {
   assert.equal(await small.files.exists("/tmp/x"), false);
 });
 
+test("a sandbox starts with large mounts", async () => {
+  const large = Buffer.alloc(20 << 20, "0123456789");
+  await using started = await Sandbox.create({ mounts: [{ path: "/data", files: { large } }] });
+  assert.equal((await started.run("wc -c < /data/large")).stdout.trim(), String(large.length));
+});
+
 test("files are read and written in parts", async () => {
   const whole = Buffer.alloc((9 << 20) + 5, "0123456789");
   async function* pieces() {

@@ -149,7 +149,7 @@ impl Repl {
                     return Ok(Some(text));
                 }
                 Line::Unfinished { text: more } => text = more,
-                Line::Refused => return Ok(None),
+                _ => return Ok(None),
             }
             let shell = self.shell.clone();
             prompt = self.attend(async move { shell.continuation().await })?;

@@ -87,6 +87,21 @@ fn limits_and_the_directory_are_options() {
     assert!(stdout.contains(r#""limit":"memoryBytes""#), "{stdout}");
     let (_, stdout, _) = shown(wardian(&["run", "--json", "--files", "2", "touch a b c d"]));
     assert!(stdout.contains(r#""limit":"fileCount""#), "{stdout}");
+    // A limit that was hit is named in a line, once.
+    let limits = [
+        (["--disk", "64K"], "head -c 200000 /dev/zero > f", "wardian: fsLimitBytes limit of 65536 reached"),
+        (["--files", "2"], "touch a b c d", "wardian: fileCount limit of 2 reached"),
+        (
+            ["--processes", "3"],
+            "sleep 1 & sleep 1 & sleep 1 & sleep 1",
+            "wardian: a process could not be started: processes limit of 3 reached",
+        ),
+    ];
+    for (options, script, line) in limits {
+        let (_, _, stderr) = shown(wardian(&[&["run"], &options[..], &[script]].concat()));
+        assert_eq!(stderr.lines().last(), Some(line), "{stderr}");
+        assert_eq!(stderr.matches("wardian: ").count(), 1, "{stderr}");
+    }
     let refused = [
         (vec!["--memory", "1K"], "memoryBytes is 1024, which is too little for a shell: at least"),
         (vec!["--memory", "lots"], "not a size: 'lots'"),

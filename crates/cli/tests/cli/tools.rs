@@ -198,6 +198,31 @@ fn git_works_on_an_overlay_and_the_host_stays_as_it_was() {
 }
 
 #[test]
+fn git_commit_opens_an_editor_of_the_sandbox() {
+    let (_root, project) = project();
+    let run = |script: &str| {
+        let script = format!("cd /repo && echo x > file && {script}");
+        shown(wardian_in(&project, &["run", "--mount", ".:/repo:overlay", "--tool", "git", &script]))
+    };
+    let (exit, out, err) =
+        run("GIT_EDITOR='sed -i \"1s/.*/the message/\"' git commit -qa && git log -1 --format=%B");
+    assert_eq!((exit, out.as_str(), err.as_str()), (0, "the message\n\n", ""));
+    let (exit, out, _) = run("EDITOR='cat' git commit --amend && git log --format=%s");
+    assert!(exit == 0 && out.starts_with("first\n") && out.ends_with("\nfirst\n"), "{out}");
+    assert!(out.contains("# On branch main\n"), "{out}");
+    let (exit, _, err) = run("GIT_EDITOR=true git commit -a");
+    assert_eq!((exit, err.as_str()), (1, "Aborting commit due to empty commit message.\n"));
+    let (exit, _, err) = run("GIT_EDITOR=false git commit -a");
+    assert_eq!((exit, err.as_str()), (1, "git commit: the editor failed; nothing was committed\n"));
+    let (exit, _, err) = run("git commit -a");
+    assert_eq!(exit, 1);
+    assert_eq!(
+        err,
+        "git commit: give the message with -m or -F: a host tool cannot open the sandbox's editor\n"
+    );
+}
+
+#[test]
 fn a_tool_whose_changes_cannot_be_kept_leaves_the_overlay_as_it_was() {
     let (_root, project) = project();
     // What cannot be made smaller: more than the sandbox may have.

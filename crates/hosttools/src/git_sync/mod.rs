@@ -59,6 +59,12 @@ pub struct GitSync {
     branch: String,
 }
 
+impl std::fmt::Debug for GitSync {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GitSync").field("branch", &self.branch).finish_non_exhaustive()
+    }
+}
+
 /// How to find and run git.
 #[derive(Clone, Debug)]
 pub struct GitOptions {
@@ -108,6 +114,7 @@ pub enum Pushed {
 
 /// A change to commit, for example what a sandbox did in an overlay. Paths are relative to the work tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FileChange {
     /// A file is new or its contents changed.
     Write {
@@ -465,7 +472,10 @@ struct Partial {
 impl Partial {
     fn beside(into: &Path) -> io::Result<Partial> {
         let (Some(name), Some(parent)) = (into.file_name(), into.parent()) else {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "that is no place for a new directory"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "a new directory cannot be created there",
+            ));
         };
         let parent = parent.canonicalize()?;
         let mut prefix = OsString::from(".");

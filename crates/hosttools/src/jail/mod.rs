@@ -36,7 +36,7 @@ impl Jail {
         let unusable = |why: String| ToolError::JailUnusable { jail: path.to_owned(), why };
         let real = path.canonicalize().map_err(|error| unusable(error.to_string()))?;
         if real == Path::new("/") {
-            return Err(unusable("the whole machine is no jail".to_owned()));
+            return Err(unusable("the root directory cannot be a jail".to_owned()));
         }
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let descriptor = open(&real, flags, Mode::empty()).map_err(|error| unusable(error.to_string()))?;

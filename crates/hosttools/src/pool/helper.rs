@@ -82,7 +82,7 @@ impl Helper {
                 Err(io::Error::other("the worker is of another version than this program"))
             }
             Ok(Err(error)) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
-            Ok(_) => Err(io::Error::other("the program that should be a worker is none")),
+            Ok(_) => Err(io::Error::other("the configured worker program is not a Wardian worker")),
             Err(_) => Err(io::Error::other("the worker did not start in time")),
         }
     }

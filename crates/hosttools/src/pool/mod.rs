@@ -57,6 +57,12 @@ pub struct WorkerPool {
     _last_one_ends_it: Arc<EndOnDrop>,
 }
 
+impl std::fmt::Debug for WorkerPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkerPool").field("mode", &self.shared.mode).finish_non_exhaustive()
+    }
+}
+
 /// What the slots and the callers share.
 pub(crate) struct Shared {
     mode: Mode,

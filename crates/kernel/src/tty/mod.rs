@@ -55,6 +55,12 @@ pub struct Terminal {
     wanted: Notify,
 }
 
+impl std::fmt::Debug for Terminal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Terminal").finish_non_exhaustive()
+    }
+}
+
 struct State {
     line: Line,
     rows: u16,

@@ -10,6 +10,7 @@ use crate::error::Error;
 
 /// A file that differs between two commits.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FileChange {
     /// Its path.
     pub path: Vec<u8>,
@@ -19,6 +20,7 @@ pub struct FileChange {
 
 /// What happened to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FileChangeKind {
     /// It is new.
     Added,

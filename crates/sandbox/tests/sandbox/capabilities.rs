@@ -237,3 +237,13 @@ async fn a_python_package_lies_where_python_finds_it() {
     escaping.python_package.as_mut().unwrap().files = BTreeMap::from([("../../x".to_owned(), String::new())]);
     assert!(Sandbox::builder().extension(Extension::package(escaping)).build().await.is_err());
 }
+
+#[tokio::test]
+async fn the_page_of_commands_has_those_of_the_path() {
+    let page = include_str!("../../../../docs/commands.md");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let documented: Vec<&str> = rows.map(|(name, _)| name).collect();
+    let sandbox = Sandbox::builder().build().await.unwrap();
+    let found = output(&sandbox, "IFS=:; ls -1 $PATH 2> /dev/null | grep -v -e : -e '^$' | sort -u").await;
+    assert_eq!(found.lines().collect::<Vec<_>>(), documented);
+}

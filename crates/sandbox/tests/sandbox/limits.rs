@@ -283,3 +283,35 @@ async fn limits_that_no_shell_can_live_with_are_refused_by_name() {
         run(&least, "ls / > /dev/null; echo b | wc -l; x=$(echo a); echo $x > /tmp/x; cat /tmp/x").await;
     assert_eq!((text(result.stdout), result.limit), ("1\na\n".to_owned(), None), "{}", text(result.stderr));
 }
+
+#[tokio::test]
+async fn a_program_without_memory_says_so_and_gives_no_advice_for_programmers() {
+    let sandbox = limited(Limits { memory_bytes: 24 << 20, fs_bytes: 64 << 20, ..Limits::default() }).await;
+    output(&sandbox, "head -c 40000000 /dev/zero | tr '\\0' a > long").await;
+    let programs = ["awk 1", "sed s/a/b/", "grep -c b", "tac", "rg b", "column -t", "rev", "sort", "jq -R ."];
+    for program in programs {
+        let result = run(&sandbox, &format!("{program} < long > /dev/null")).await;
+        let (name, stderr) = (program.split(' ').next().unwrap(), text(result.stderr));
+        assert!(stderr.starts_with(&format!("{name}: ")), "{program}: {stderr}");
+        assert!(stderr.contains("memory"), "{program}: {stderr}");
+        let expected = match name {
+            "awk" | "grep" | "rg" | "sort" => 2,
+            "sed" => 4,
+            _ => 1,
+        };
+        assert_eq!((result.exit_code, result.limit), (expected, Some(Limit::MemoryBytes)), "{program}");
+        assert!(!stderr.contains("RUST_BACKTRACE") && !stderr.contains("panicked"), "{program}: {stderr}");
+    }
+}
+
+#[tokio::test]
+async fn a_shell_without_memory_says_so_and_the_session_goes_on() {
+    let sandbox = limited(Limits { memory_bytes: 20 << 20, fs_bytes: 64 << 20, ..Limits::default() }).await;
+    output(&sandbox, "kept=1; head -c 40000000 /dev/zero | tr '\\0' a > long").await;
+    for script in ["read line < long", "x=$(cat long)", "mapfile lines < long", "(read line < long)"] {
+        let result = run(&sandbox, script).await;
+        let stderr = text(result.stderr);
+        assert_eq!((stderr.as_str(), result.exit_code), ("bash: out of memory\n", 2), "{script}");
+        assert_eq!(output(&sandbox, "echo $kept").await, "1\n", "{script}");
+    }
+}

@@ -70,7 +70,7 @@ pub(super) async fn answer(call: Call<'_>, method: Method, uri: &Uri, body: Body
         (_, ["templates" | "volumes" | "secrets", ..]) => {
             Err(Refused::unsupported(&format!("{} are not supported", parts[0])))
         }
-        _ => Err(Refused::new(StatusCode::NOT_FOUND, "there is no such path")),
+        _ => Err(Refused::new(StatusCode::NOT_FOUND, "not found")),
     }
 }
 
@@ -278,7 +278,7 @@ impl Call<'_> {
 
     /// Snapshots are removed like the templates they are.
     async fn forget(&self, id: &str) -> Answered {
-        let missing = || Refused::new(StatusCode::NOT_FOUND, "there is no such snapshot");
+        let missing = || Refused::new(StatusCode::NOT_FOUND, "snapshot not found");
         let kept = self.boxes.kept(self.key, id).ok_or_else(missing)?;
         self.boxes.forget_kept(&kept);
         kept.sandbox.destroy().await;

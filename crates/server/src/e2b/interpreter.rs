@@ -93,7 +93,7 @@ pub(super) async fn answer<H: Unpin + Send + 'static>(
         ("POST", ["contexts"]) => create(hosted, &sandbox, &object(body, BODY).await?).await,
         ("DELETE", ["contexts", id]) => remove(hosted, &sandbox, id).await,
         ("POST", ["contexts", id, "restart"]) => restart(hosted, &sandbox, id).await,
-        _ => Err(Refused::new(StatusCode::NOT_FOUND, "there is no such path")),
+        _ => Err(Refused::new(StatusCode::NOT_FOUND, "not found")),
     }
 }
 
@@ -151,7 +151,7 @@ fn known(hosted: &Hosted, id: &str) -> Result<(Language, String), Refused> {
     if id == FIRST {
         return Ok((Language::Python, "/home/user".to_owned()));
     }
-    let missing = || Refused::new(StatusCode::NOT_FOUND, "there is no such context");
+    let missing = || Refused::new(StatusCode::NOT_FOUND, "context not found");
     hosted.contexts.0.lock().known.get(id).cloned().ok_or_else(missing)
 }
 

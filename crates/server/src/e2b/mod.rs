@@ -145,7 +145,7 @@ pub(crate) async fn answer<H: Unpin + Send + 'static>(
         ("GET", _, "/health") => empty(StatusCode::NO_CONTENT),
         ("GET", _, "/metrics") => json_page(StatusCode::OK, &agent_metrics(&hosted).await),
         ("GET", _, "/envs") => json_page(StatusCode::OK, &json!(envs(&hosted))),
-        _ => Refused::new(StatusCode::NOT_FOUND, "there is no such path").into_response(),
+        _ => Refused::new(StatusCode::NOT_FOUND, "not found").into_response(),
     })
 }
 

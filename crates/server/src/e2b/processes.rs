@@ -232,7 +232,7 @@ impl Running {
 
     /// Hands on what it writes, up to its end.
     async fn pass_on(self: Arc<Running>, hosted: Arc<Hosted>) {
-        while let Some(ProcessOutput { stream, bytes }) = self.process.next_output().await {
+        while let Some(ProcessOutput { stream, bytes, .. }) = self.process.next_output().await {
             let event = json!({ "event": { "data": { stream.name(): encode(&bytes) } } });
             self.tell(Arc::new(Heard::Output(event))).await;
         }

@@ -133,14 +133,14 @@ pub(super) async fn events(
 ) -> Result<Value, RpcFailure> {
     let id = text(message, "watcherId").unwrap_or_default();
     let watcher = hosted.watchers.table.lock().1.get(id).cloned();
-    let watcher = watcher.ok_or_else(|| RpcFailure::missing("there is no such watcher"))?;
+    let watcher = watcher.ok_or_else(|| RpcFailure::missing("watcher not found"))?;
     Ok(json!({ "events": watcher.changes(sandbox).await? }))
 }
 
 pub(super) fn remove(hosted: &Hosted, message: &Map<String, Value>) -> Result<Value, RpcFailure> {
     let id = text(message, "watcherId").unwrap_or_default();
     let removed = hosted.watchers.table.lock().1.remove(id);
-    removed.map(|_| json!({})).ok_or_else(|| RpcFailure::missing("there is no such watcher"))
+    removed.map(|_| json!({})).ok_or_else(|| RpcFailure::missing("watcher not found"))
 }
 
 pub(super) async fn stream<H: Unpin + Send + 'static>(

@@ -33,7 +33,7 @@ pub(super) async fn run(
     };
     // Also what keeps the web's pages out: they cannot send this type to others unasked.
     if !is_json(&headers) {
-        let message = "the body is to be application/json";
+        let message = "the body must be application/json";
         return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", message);
     }
     let body = match tokio::time::timeout(PATIENCE, to_bytes(body, BODY)).await {
@@ -79,9 +79,9 @@ fn parse(body: &[u8]) -> Result<Request, String> {
                 Some(milliseconds) if milliseconds > 0 => {
                     request.timeout(Duration::from_millis(milliseconds))
                 }
-                _ => return Err("timeoutMs is to be a number of milliseconds".to_owned()),
+                _ => return Err("timeoutMs must be a number of milliseconds".to_owned()),
             },
-            ("cwd" | "session", _) => return Err(format!("{name} is to be a string")),
+            ("cwd" | "session", _) => return Err(format!("{name} must be a string")),
             _ => return Err(format!("unknown field {name}")),
         };
     }
@@ -90,7 +90,7 @@ fn parse(body: &[u8]) -> Result<Request, String> {
 
 fn strings(words: &[Value]) -> Result<Vec<String>, String> {
     let word = |word: &Value| word.as_str().map(str::to_owned);
-    words.iter().map(word).collect::<Option<_>>().ok_or_else(|| "args is to be a list of strings".to_owned())
+    words.iter().map(word).collect::<Option<_>>().ok_or_else(|| "args must be a list of strings".to_owned())
 }
 
 fn shown(finished: &Finished) -> Value {

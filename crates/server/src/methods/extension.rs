@@ -44,7 +44,7 @@ fn python_package(mut package: Params) -> Result<PythonPackage, RpcError> {
 
 /// Calls the client. If the command that called it is killed meanwhile, this is dropped.
 async fn invoke(callbacks: Arc<Callbacks>, name: String, invocation: Invocation) -> Answer {
-    let Invocation { args, stdin, env, cwd } = invocation;
+    let Invocation { args, stdin, env, cwd, .. } = invocation;
     let words = args.iter().map(|arg| arg.len() + 8).sum::<usize>()
         + env.iter().map(|(name, value)| name.len() + value.len() + 8).sum::<usize>();
     let (bytes, called) = (stdin.len() + words + cwd.len(), name.clone());

@@ -32,9 +32,9 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
             Some(told) => {
                 let (result, heard) =
                     told.listen(|listener| sandbox.python_with(python.on_output(listener))).await;
-                let PythonResult { run, value, displays, error, truncated } = result?;
-                let run = told.complete(run, heard).await;
-                PythonResult { run, value, displays, error, truncated }
+                let mut result = result?;
+                result.run = told.complete(result.run, heard).await;
+                result
             }
             None => sandbox.python_with(python).await?,
         };

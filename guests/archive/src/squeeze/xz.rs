@@ -237,7 +237,7 @@ impl Job {
         }
         match toolkit::count::parse(text, 1..=u64::MAX, "KMGkmg0") {
             Ok(limit) if limit >= ENOUGH => Ok(()),
-            Ok(_) => Err(self.wrong(format!("{}: so low a memory limit cannot be kept here", shown(text)))),
+            Ok(_) => Err(self.wrong(format!("{}: memory limit is too low", shown(text)))),
             Err(_) => {
                 Err(self.wrong(format!("{}: Value is not a non-negative decimal integer", shown(text))))
             }

@@ -515,7 +515,7 @@ impl Options {
             'Z' => return Err(fatal("compress: its format is not supported here")),
             'M' | 'F' => return Err(fatal("archives of several volumes are not supported here")),
             'g' | 'G' => return Err(fatal("incremental archives are not supported here")),
-            'w' => return Err(fatal("there is no terminal to ask on: -w cannot be used here")),
+            'w' => return Err(fatal("-w is not supported")),
             EXCLUDE | 'X' | EXCLUDE_VCS | EXCLUDE_BACKUPS => self.exclude(state, letter, text)?,
             EXCLUDE_CACHES => self.tags.push((b"CACHEDIR.TAG".to_vec(), Tag::WithItself)),
             EXCLUDE_CACHES_ALL => self.tags.push((b"CACHEDIR.TAG".to_vec(), Tag::Nothing)),

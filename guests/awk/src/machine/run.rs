@@ -573,9 +573,7 @@ impl Machine {
             return Err(Error::fatal(format_args!("attempt to access field {}", number.trunc())));
         }
         if number > LAST_FIELD {
-            return Err(Error::fatal(format_args!(
-                "field {number} is too far: there is no memory for so many"
-            )));
+            return Err(Error::fatal(format_args!("field {number}: out of memory")));
         }
         Ok(number as usize)
     }

@@ -77,7 +77,7 @@ fn unique(_: &mut World, input: Value, _: &mut [Value]) -> Outcome {
 /// Items with their keys, in the order of the keys.
 fn sorted(input: Value, keys: &Value) -> Outcome<Vec<(Value, Value)>> {
     let items = array(input)?;
-    let Value::Array(keys) = keys else { return raise("the keys are no array") };
+    let Value::Array(keys) = keys else { return raise("keys must be an array") };
     let mut pairs: Vec<(Value, Value)> = keys.iter().cloned().zip(Array::into_items(items)).collect();
     pairs.sort_by(|one, two| compare(&one.0, &two.0));
     Ok(pairs)

@@ -23,7 +23,7 @@ const ABSENT: [(&str, &str); 23] = [
     ),
     (
         "ssh scp sftp ssh-keygen ssh-add rsync ftp telnet mosh",
-        "there is no network; to copy files here, use cp and tar",
+        "only curl, wget and nc use the network; to copy files, use cp and tar",
     ),
     ("http aria2c ncat socat nmap", "curl, wget and nc are available"),
     (

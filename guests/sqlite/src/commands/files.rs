@@ -63,7 +63,7 @@ fn redirect(shell: &mut Shell, words: &Words, is_once: bool) -> Outcome {
         match option(word) {
             Some(b"bom") => {}
             Some(b"e" | b"x") => {
-                return failed(&[b"Error: there is no editor and no spreadsheet here to write to"]);
+                return failed(&[b"Error: writing to an editor or a spreadsheet is not supported"]);
             }
             Some(_) => return failed(&[b"ERROR: unknown option: \"", word, b"\".  Usage:"]),
             None if file.is_some() => return failed(&[b"ERROR: extra parameter: \"", word, b"\".  Usage:"]),

@@ -100,7 +100,7 @@ tests! {
                 let mut held: Vec<Vec<u8>> = Vec::new();
                 loop {
                     let mut more = Vec::new();
-                    if more.try_reserve_exact(4 << 20).is_err() {
+                    if abi::fallible(|| more.try_reserve_exact(4 << 20)).is_err() {
                         break;
                     }
                     more.resize(4 << 20, 1u8);

@@ -51,8 +51,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("wardian")
 
-#: What a server takes as a line before it has been told otherwise, and the bounds of what it can be told.
-_LINE_DEFAULT = 8 << 20
+#: The bounds of what a server can be told to accept as a line; on pipes it accepts the longest until then.
 _LINE_LEAST = 1 << 10
 _LINE_MOST = 128 << 20
 #: No answer is as long as this; a server that goes on without an end of line must not fill our memory.
@@ -94,7 +93,7 @@ class Connection:
         # Reentrant, for closing may come out of a garbage collection anywhere.
         self._lock = threading.RLock()
         self._numbers = itertools.count(1)
-        self._line_most = _LINE_DEFAULT
+        self._line_most = _LINE_MOST
         self._pending: Dict[int, Request] = {}
         self._lanes: Dict[str, Deque[Request]] = {}
         #: What is heard from ports, by connection.

@@ -13,6 +13,7 @@ mod tests {
             "vfs" => "crates/vfs/tests/vfs",
             "vfs/src" => "crates/vfs/src",
             "wardian" => "crates/sandbox/tests/sandbox",
+            "wardian/src" => "crates/sandbox/src",
             "wardian/tests" => "crates/sandbox/tests",
             "store" => "crates/store/tests",
             "store/src" => "crates/store/src",

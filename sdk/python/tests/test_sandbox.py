@@ -130,7 +130,7 @@ def test_options_reach_the_sandbox() -> None:
 def test_a_sandbox_starts_with_large_mounts() -> None:
     large = bytes(range(256)) * (80 << 10)
     with Sandbox(mounts=[Mount("/data", {"large": large})]) as sandbox:
-        assert sandbox.run("wc -c < /data/large").stdout == str(len(large))
+        assert sandbox.run("wc -c < /data/large").stdout == f"{len(large)}\n"
 
 
 def test_mounts_are_read_only_unless_they_are_not(sandbox: Sandbox) -> None:

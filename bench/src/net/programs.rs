@@ -82,6 +82,8 @@ rate, seconds, end = int(sys.argv[4]), int(sys.argv[5]), float(sys.argv[6])
 s = socket.create_connection((host, port))
 ask = f"GET / HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode()
 s.sendall(ask); s.recv(4096)
+if time.time() > begin:
+    sys.exit("started too late: it would send its requests without a pause")
 begin += random.random() / rate
 times = []
 for at in range(rate * seconds):

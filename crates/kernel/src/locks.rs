@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use wardian_vfs::{Errno, Place, Result};
 
 use crate::limits::{Charge, Meter};
+use crate::pause::pause;
 use crate::proc::{Pid, Process};
 
 /// The most locks in a machine: setting one looks at all of its file.
@@ -100,13 +101,20 @@ impl State {
         self.files.get(place)?.iter().map(|(held, _)| *held).find(|held| held.excludes(wanted))
     }
 
-    /// Takes `extent` of a file away from its owner. A lock in the middle of which a hole is made becomes two; if there is no
-    /// room for the second, nothing is done.
-    fn take(&mut self, place: &Place, owner: Owner, extent: Extent, meter: &Arc<Meter>) -> Result<()> {
-        let Some(locks) = self.files.get_mut(place) else { return Ok(()) };
+    /// Takes `extent` of a file away from its owner, and returns whether it had any of it. A lock in the middle of which a hole
+    /// is made becomes two; if there is no room for the second, nothing is done.
+    fn take(&mut self, place: &Place, owner: Owner, extent: Extent, meter: &Arc<Meter>) -> Result<bool> {
+        let count = self.count();
+        let Some(locks) = self.files.get_mut(place) else { return Ok(false) };
         let is_hit = |held: &Held| held.owner == owner && held.extent.meets(extent);
+        if !locks.iter().any(|(held, _)| is_hit(held)) {
+            return Ok(false);
+        }
         // Locks of one owner do not meet, so at most one of them is split.
         let splits = locks.iter().any(|(held, _)| is_hit(held) && held.extent.without(extent).count() > 1);
+        if splits && count >= MOST {
+            return Err(Errno::ENOLCK);
+        }
         let mut spare = if splits { Some(meter.hold(COST).ok_or(Errno::ENOLCK)?) } else { None };
         let mut kept = Vec::with_capacity(locks.len() + 1);
         for (held, charge) in locks.drain(..) {
@@ -122,7 +130,7 @@ impl State {
         } else {
             *locks = kept;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Whether `other` waits, perhaps by way of others, for `process`.
@@ -170,18 +178,20 @@ impl Locks {
         extent: Extent,
         meter: &Arc<Meter>,
     ) -> Result<()> {
-        let done = self.state.lock().take(place, owner, extent, meter);
-        self.changed.notify_waiters();
-        done
+        if self.state.lock().take(place, owner, extent, meter)? {
+            self.changed.notify_waiters();
+        }
+        Ok(())
     }
 
     /// Sets a lock, in place of what its owner has there, or returns who is in the way.
     fn try_lock(&self, place: &Place, wanted: Held, meter: &Arc<Meter>) -> Result<Option<Held>> {
         let mut state = self.state.lock();
         if wanted.extent == Extent::Whole {
-            // A lock that is changed is given back first.
-            state.take(place, wanted.owner, wanted.extent, meter)?;
-            self.changed.notify_waiters();
+            // A lock that is changed is given back first. Nobody is woken for nothing: that would be the caller itself, too.
+            if state.take(place, wanted.owner, wanted.extent, meter)? {
+                self.changed.notify_waiters();
+            }
         }
         if let Some(obstacle) = state.obstacle(place, &wanted) {
             return Ok(Some(obstacle));
@@ -220,6 +230,8 @@ impl Locks {
                 Ok(())
             };
             process.interruptible(event).await?;
+            // Others may change their locks without end, and each change wakes this one: its worker is not its own.
+            pause().await;
         }
     }
 

@@ -439,9 +439,12 @@ impl Machine {
             let parent = entry.parent;
             table.get(parent).map(|e| e.process.clone())
         };
-        process.task().set_stopped(signal.is_some());
-        if let Some(parent) = parent {
-            tell(&parent);
+        match (signal, parent) {
+            (None, parent) => {
+                process.task().resume();
+                parent.iter().for_each(|parent| tell(parent));
+            }
+            (Some(_), parent) => process.task().stop(move || parent.iter().for_each(|parent| tell(parent))),
         }
     }
 

@@ -64,6 +64,8 @@ pub(crate) struct Task {
     footprint: Arc<Footprint>,
     doomed: AtomicBool,
     stopped: AtomicBool,
+    /// What to do when it is stopped and its current turn is over.
+    when_stopped: Mutex<Option<Box<dyn FnOnce() + Send>>>,
     phase: AtomicU8,
     /// What the scheduler knows it by, once it is launched.
     seat: AtomicU64,
@@ -88,6 +90,7 @@ impl Task {
             footprint,
             doomed: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
+            when_stopped: Mutex::new(None),
             phase: AtomicU8::new(IDLE),
             seat: AtomicU64::new(0),
             driver: Mutex::new(None),
@@ -118,11 +121,33 @@ impl Task {
         work.map(Doomed)
     }
 
-    /// Stops the body where it is, or lets it go on.
-    pub(crate) fn set_stopped(&self, stopped: bool) {
-        self.stopped.store(stopped, Ordering::SeqCst);
-        if !stopped {
-            self.go_on();
+    /// Stops the body where it is. If it is being polled, that is when its turn is over, which is when `then` is called.
+    pub(crate) fn stop(&self, then: impl FnOnce() + Send + 'static) {
+        self.stopped.store(true, Ordering::SeqCst);
+        *self.when_stopped.lock() = Some(Box::new(then));
+        if self.is_in_its_turn() {
+            self.gate.hurry();
+        } else {
+            self.say_stopped();
+        }
+    }
+
+    /// Lets the body go on.
+    pub(crate) fn resume(&self) {
+        self.stopped.store(false, Ordering::SeqCst);
+        self.when_stopped.lock().take();
+        self.go_on();
+    }
+
+    /// Whether it is being polled: one that was stopped may still do something.
+    pub(crate) fn is_in_its_turn(&self) -> bool {
+        self.work.is_locked()
+    }
+
+    fn say_stopped(&self) {
+        let then = self.when_stopped.lock().take();
+        if let Some(then) = then {
+            then();
         }
     }
 
@@ -304,10 +329,14 @@ impl Driver {
             let work = slot.take();
             drop(slot);
             drop(work);
+            task.when_stopped.lock().take();
             self.owed = nanos_since(start);
             return Poll::Ready(());
         }
         drop(slot);
+        if task.stopped.load(Ordering::SeqCst) {
+            task.say_stopped();
+        }
         task.rest(spent);
         Poll::Pending
     }

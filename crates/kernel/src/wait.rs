@@ -55,7 +55,10 @@ fn poll(machine: &Machine, process: &Process, target: i32, flags: u32) -> Result
         any = true;
         found = match entry.life {
             Life::Zombie(status) => Some((*pid, status.word())),
-            Life::Stopped { signal, reported: false } if flags & UNTRACED != 0 => {
+            // One that is still in its turn is reported after it: until then it may do something.
+            Life::Stopped { signal, reported: false }
+                if flags & UNTRACED != 0 && !entry.process.task().is_in_its_turn() =>
+            {
                 Some((*pid, u32::from(signal) << 8 | 0x7f))
             }
             _ => continue,

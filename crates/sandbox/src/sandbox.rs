@@ -319,7 +319,8 @@ impl Sandbox {
         // Those that wait to run find no shell when it is their turn.
         let session = self.0.session.lock().await.take();
         let interpreters = std::mem::take(&mut *self.0.interpreters.lock());
-        drop((session, interpreters));
+        // Memories that were written take long to unmap.
+        drop_aside((session, interpreters)).await;
         // Only now: an import or a restore may have replaced it meanwhile.
         let machine = self.machine();
         machine.close();

@@ -70,11 +70,20 @@ impl Footprint {
 
     /// Charges `bytes` until everything is given back, unless that would exceed the limit.
     pub(crate) fn charge(&self, bytes: u64) -> bool {
+        self.charge_by(Meter::charge, bytes)
+    }
+
+    /// Does the same for memory that grows, which leaves something for other processes.
+    pub(crate) fn charge_growth(&self, bytes: u64) -> bool {
+        self.charge_by(Meter::charge_growth, bytes)
+    }
+
+    fn charge_by(&self, charge: fn(&Meter, u64) -> bool, bytes: u64) -> bool {
         let mut state = self.state.lock();
         if state.closed {
             return true;
         }
-        let charged = self.meter.charge(bytes);
+        let charged = charge(&self.meter, bytes);
         state.charged += if charged { bytes } else { 0 };
         charged
     }

@@ -97,7 +97,14 @@ impl ResourceLimiter for Gauge {
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
         let more = desired.saturating_sub(current.max(self.mapped)) as u64;
-        Ok((current == 0 && self.shared_start) || more == 0 || self.charge(more))
+        if more == 0 || (current == 0 && self.shared_start) {
+            return Ok(true);
+        }
+        Ok(if current == 0 {
+            self.charge(more)
+        } else {
+            self.noted(self.process.footprint.charge_growth(more))
+        })
     }
 
     fn table_growing(

@@ -38,6 +38,11 @@ pub(crate) const ENGINE_MEMORY: &str = "engineMemoryBytes";
 /// The largest buffer that a system call uses without a separate charge.
 pub(crate) const SCRATCH: usize = 64 * 1024;
 
+/// The part of a sandbox's memory that growing does not take, up to [`MOST_KEPT`]: one process that has taken what there is must
+/// not keep the next command from starting.
+const KEPT_PART: u64 = 32;
+const MOST_KEPT: u64 = 32 << 20;
+
 /// Counts the memory of a sandbox's processes.
 pub(crate) struct Meter {
     used: AtomicU64,
@@ -62,8 +67,18 @@ impl Meter {
 
     /// Charges `bytes`, unless that would exceed the limit.
     pub(crate) fn charge(&self, bytes: u64) -> bool {
+        self.charge_up_to(self.limit, bytes)
+    }
+
+    /// Charges for memory that grows: less than the whole limit, so that something is left to start other processes with.
+    pub(crate) fn charge_growth(&self, bytes: u64) -> bool {
+        let kept = (self.limit / KEPT_PART).min(MOST_KEPT);
+        self.charge_up_to(self.limit - kept, bytes)
+    }
+
+    fn charge_up_to(&self, limit: u64, bytes: u64) -> bool {
         let charged = self.used.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |used| {
-            used.checked_add(bytes).filter(|&total| total <= self.limit)
+            used.checked_add(bytes).filter(|&total| total <= limit)
         });
         let Ok(before) = charged else {
             self.refused_for_all.store(false, Ordering::Relaxed);
@@ -164,6 +179,14 @@ mod tests {
         assert_eq!(meter.used(), 100);
         drop(charge);
         assert_eq!((meter.used(), meter.peak()), (0, 100));
+    }
+
+    #[test]
+    fn what_grows_leaves_something_for_others() {
+        let meter = Meter::new(320);
+        assert!(meter.charge_growth(310) && !meter.charge_growth(1));
+        assert!(meter.charge(10) && !meter.charge(1));
+        assert!(Meter::new(u64::MAX).charge_growth(u64::MAX - MOST_KEPT));
     }
 
     #[test]

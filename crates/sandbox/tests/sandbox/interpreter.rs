@@ -223,6 +223,17 @@ async fn memory_that_is_not_there_is_an_error_that_the_session_survives() {
 }
 
 #[tokio::test]
+async fn an_interpreter_that_took_all_memory_leaves_some_for_other_commands() {
+    let sandbox = sandbox_with(Limits { memory_bytes: 512 << 20, ..Limits::default() }).await;
+    // In pieces of all sizes, so that it ends as close to the limit as it can.
+    let code = "y = []\nsize = 1 << 24\nwhile size > 200_000:\n  try: y.append('z' * size + str(len(y)))\n  except MemoryError: size //= 2\nlen(y) > 20";
+    assert_eq!(value(&sandbox, code).await, "True");
+    let result = sandbox.run("echo hi | cat; python3 -c 'print(1)'").await.expect("it runs");
+    assert_eq!(result.stdout, b"hi\n1\n", "{result:?}");
+    assert_eq!(value(&sandbox, "del y\n2").await, "2");
+}
+
+#[tokio::test]
 async fn what_is_too_long_is_cut() {
     let sandbox = sandbox_with(Limits { stdout_bytes: 10_000, ..Limits::default() }).await;
     let result = python(&sandbox, "'x' * 10**7").await;

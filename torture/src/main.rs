@@ -1,7 +1,7 @@
 //! `cargo xtask torture`: attacks one server for a while and checks after each round that it is unharmed.
 //!
 //! ```text
-//!   server (child process)  ◄── socket ── attackers: hostile scripts, modules, forks, archives, floods
+//!   server (child process)  ◄── socket, HTTP ── attackers: hostile scripts, modules, forks, archives, floods
 //!        ▲       ▲
 //!        │       └───────────── socket ── neighbour: a client that only wants its `echo`, and on time
 //!        └── /proc ──────────── watch: memory, descriptors, mappings

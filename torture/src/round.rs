@@ -23,6 +23,8 @@ const BETWEEN_KIB: usize = 128 << 10;
 const BACK_KIB: usize = 64 << 10;
 /// Idle instances are kept, up to sixteen of each program, with a few mappings each.
 const MAPPINGS_BAND: usize = 16 * 8 * 8;
+/// The store keeps four connections for readers, of a few descriptors each.
+const DESCRIPTORS_BAND: usize = 4 * 3;
 /// How long it may take to get there: threads that wait for work end after ten seconds.
 const SETTLING: Duration = Duration::from_secs(25);
 
@@ -56,7 +58,8 @@ impl Arena {
         client.call("run", json!({ "command": EACH_PROGRAM, "timeoutMs": 120_000 }))?;
         drop(client);
         for attack in attacks {
-            let mut attacker = Attacker { socket: &self.server.socket(), dice: dice.split() };
+            let mut attacker =
+                Attacker { socket: &self.server.socket(), http: self.server.http(), dice: dice.split() };
             (attack.run)(&mut attacker).with_context(|| format!("the first {}", attack.name))?;
         }
         self.control = self
@@ -128,7 +131,8 @@ impl Arena {
         let names: Vec<_> = chosen.iter().map(|(attack, _)| attack.name).collect();
         let (mut wrong, service, peak) = self.beside(|socket, at| {
             let (attack, dice) = &chosen[at];
-            let found = (attack.run)(&mut Attacker { socket, dice: dice.clone() });
+            let http = self.server.http();
+            let found = (attack.run)(&mut Attacker { socket, http, dice: dice.clone() });
             found.with_context(|| format!("attack {}", attack.name))
         })?;
         let sandboxes: usize = chosen.iter().map(|(attack, _)| attack.sandboxes).sum();
@@ -180,7 +184,7 @@ impl Arena {
         };
         [
             grown("memory in KiB", before.memory_kib, now.memory_kib, band),
-            grown("descriptors", before.descriptors, now.descriptors, 0),
+            grown("descriptors", before.descriptors, now.descriptors, DESCRIPTORS_BAND),
             grown("mappings", before.mappings, now.mappings, MAPPINGS_BAND),
             grown("threads", before.threads, now.threads, 8),
             grown("child processes", before.children, now.children, 0),

@@ -2,21 +2,28 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
 
+/// How long it may take to start.
+const START: Duration = Duration::from_secs(60);
+
 /// A running `wardian serve`.
 pub(crate) struct Server {
     child: Child,
     /// What it wrote of panics.
     panics: Arc<Mutex<Vec<String>>>,
-    /// Holds the socket; gone with this value.
+    /// Where it listens for HTTP.
+    http: SocketAddr,
+    /// Holds the socket, the states and the store; gone with this value.
     directory: TempDir,
 }
 
@@ -38,29 +45,29 @@ impl Server {
         let states = directory.path().join("states");
         fs::create_dir(&states)?;
         let mut child = Command::new(program)
-            .args(["serve", "--socket"])
+            .args(["serve", "--http", "127.0.0.1:0", "--socket"])
             .arg(directory.path().join("socket"))
             .arg("--state-dir")
             .arg(states)
+            .arg("--store")
+            .arg(directory.path().join("store"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .with_context(|| format!("cannot start {}", program.display()))?;
         let panics = Arc::<Mutex<Vec<String>>>::default();
-        if let Some(log) = child.stderr.take() {
-            let found = panics.clone();
-            std::thread::spawn(move || {
-                for line in BufReader::new(log).lines().map_while(|line| line.ok()) {
-                    if line.contains("panicked") {
-                        found.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(line);
-                    }
-                }
-            });
-        }
-        let server = Server { child, panics, directory };
+        let log = child.stderr.take().context("its log is a pipe")?;
+        let http = read_log(log, panics.clone());
+        let http = http.recv_timeout(START).context("the server does not listen");
+        let server = Server { child, panics, http: http?, directory };
         server.wait_for_socket()?;
         Ok(server)
+    }
+
+    /// Where clients connect that speak HTTP.
+    pub(crate) fn http(&self) -> SocketAddr {
+        self.http
     }
 
     /// Where clients connect.
@@ -69,7 +76,7 @@ impl Server {
     }
 
     fn wait_for_socket(&self) -> Result<()> {
-        let patience = Instant::now() + Duration::from_secs(60);
+        let patience = Instant::now() + START;
         while UnixStream::connect(self.socket()).is_err() {
             if Instant::now() > patience {
                 bail!("the server does not listen");
@@ -108,6 +115,23 @@ impl Server {
             }
         }
     }
+}
+
+/// Keeps what a log says of panics, and tells once where the server listens.
+fn read_log(log: ChildStderr, panics: Arc<Mutex<Vec<String>>>) -> Receiver<SocketAddr> {
+    let (listens, http) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(log).lines().map_while(|line| line.ok()) {
+            let place = line.strip_prefix("wardian: listening on http://");
+            if let Some(place) = place.and_then(|place| place.parse().ok()) {
+                let _ = listens.send(place);
+            }
+            if line.contains("panicked") {
+                panics.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(line);
+            }
+        }
+    });
+    http
 }
 
 impl Drop for Server {

@@ -68,6 +68,8 @@ pub(crate) struct Budget {
     client: Arc<Semaphore>,
     own: Arc<Semaphore>,
     holds: Arc<Holds>,
+    /// How many of the client's requests wait for room of its own, if it has several at once.
+    peers: Option<Arc<AtomicUsize>>,
 }
 
 /// Since when a client has shared room without a break, and how much it was given since.
@@ -144,13 +146,28 @@ impl Drop for Waiting<'_> {
 impl Budget {
     pub(crate) fn new(shared: Arc<Shared>) -> Budget {
         let room = |kib| Arc::new(Semaphore::new(kib));
-        Budget { client: room(shared.client_kib), own: room(OWN_KIB), holds: Arc::default(), shared }
+        let (client, own) = (room(shared.client_kib), room(OWN_KIB));
+        Budget { client, own, holds: Arc::default(), shared, peers: None }
+    }
+
+    /// Returns the room of a client that has several requests at once. Each takes its own from it, with
+    /// [`Budget::of_request`].
+    pub(crate) fn for_requests_at_once(shared: Arc<Shared>) -> Budget {
+        Budget { peers: Some(Arc::default()), ..Budget::new(shared) }
+    }
+
+    /// Returns the room of one of its requests: out of the client's, but each is too slow by itself alone.
+    pub(crate) fn of_request(&self) -> Budget {
+        Budget { holds: Arc::default(), ..self.clone() }
     }
 
     /// Waits for room. A line that is longer than all the room there is goes when it has all of it.
     pub(crate) async fn room(&self, bytes: usize) -> Option<Room> {
         let kib = kib(bytes);
-        let client = self.client.clone().acquire_many_owned(kib).await.ok()?;
+        let client = {
+            let _waits = self.peers.as_deref().map(Waiting::new);
+            self.client.clone().acquire_many_owned(kib).await.ok()?
+        };
         if let Ok(part) = self.own.clone().try_acquire_many_owned(kib) {
             return Some(Room { kib: kib as usize, client, part, _holds: None });
         }
@@ -183,7 +200,8 @@ impl Budget {
         let patience = self.shared.patience;
         loop {
             tokio::time::sleep(patience / 10).await;
-            let others_wait = self.shared.waiting.load(Ordering::SeqCst) > 0;
+            let waits = |count: &AtomicUsize| count.load(Ordering::SeqCst) > 0;
+            let others_wait = waits(&self.shared.waiting) || self.peers.as_deref().is_some_and(waits);
             if others_wait && self.holds.overdue(patience) {
                 return;
             }

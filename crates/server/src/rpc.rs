@@ -231,7 +231,7 @@ fn escapes(text: &str) -> usize {
 }
 
 /// Returns how many values a line has, names and nested ones included.
-fn values(line: &[u8]) -> usize {
+pub(crate) fn values(line: &[u8]) -> usize {
     let (mut count, mut in_string, mut escaped) = (0, false, false);
     for byte in line {
         match byte {

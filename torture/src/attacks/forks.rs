@@ -55,6 +55,23 @@ pub(super) fn storm(attacker: &mut Attacker<'_>) -> Result<Vec<String>> {
     unharmed(client, attacker.socket)
 }
 
+/// Forks of a larger shell, far more of them; the client leaves while they run. Most of them share what they have.
+pub(super) fn abandoned_storm(attacker: &mut Attacker<'_>) -> Result<Vec<String>> {
+    let mut client = attacker.client()?;
+    client.ask("run", json!({ "command": "printf -v x '%8000000s' y" }))?;
+    let forked = client.ask("sandbox.fork", json!({ "count": 220 }))?;
+    let ids: Vec<Value> = forked["result"]["sandboxIds"].as_array().cloned().unwrap_or_default();
+    for id in &ids {
+        let script =
+            *attacker.dice.pick(&["x=b$x", "y=1", "y=1 ", "while :; do :; done", "sleep 100", "( : )"]);
+        client.send("run", json!({ "sandboxId": id, "command": script }))?;
+    }
+    if let Some(id) = ids.last() {
+        client.ask("files.stat", json!({ "sandboxId": id, "path": "/tmp" }))?;
+    }
+    Ok(Vec::new())
+}
+
 /// Snapshots taken and restored in between.
 pub(super) fn snapshots(attacker: &mut Attacker<'_>) -> Result<Vec<String>> {
     let mut client = attacker.client()?;

@@ -1,14 +1,19 @@
 //! Ways to attack. Each is a function of an attacker; what it returns was wrong.
 
 mod archives;
+mod e2b;
 mod files;
 mod floods;
 mod forks;
+mod locks;
 mod modules;
+mod named;
 mod ports;
+mod processes;
 mod python;
 mod scripts;
 
+use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -41,6 +46,11 @@ const ATTACKS: &[Attack] = &[
     Attack { name: "garbled-module", sandboxes: 1, run: modules::garbled },
     Attack { name: "forks", sandboxes: forks::MOST, run: forks::many },
     Attack { name: "storm", sandboxes: forks::MOST, run: forks::storm },
+    Attack { name: "abandoned-storm", sandboxes: 2 * forks::MOST, run: forks::abandoned_storm },
+    Attack { name: "process", sandboxes: 1, run: processes::beside_the_shell },
+    Attack { name: "locks", sandboxes: 1, run: locks::contended },
+    Attack { name: "named", sandboxes: 3, run: named::reopened },
+    Attack { name: "e2b", sandboxes: e2b::MOST, run: e2b::without_manners },
     Attack { name: "ports", sandboxes: 1, run: ports::streams },
     Attack { name: "python", sandboxes: 2, run: python::sessions },
     Attack { name: "snapshots", sandboxes: forks::MOST, run: forks::snapshots },
@@ -70,6 +80,7 @@ pub(crate) fn named(name: Option<&str>) -> Result<Vec<&'static Attack>> {
 /// Somebody who means harm.
 pub(crate) struct Attacker<'a> {
     pub(crate) socket: &'a Path,
+    pub(crate) http: SocketAddr,
     pub(crate) dice: Dice,
 }
 

@@ -8,10 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use wardian_kernel::{Import, Kernel, KernelConfig, Limits, Machine, Output, Start, Started, Stream};
+use wardian_kernel::{Kernel, KernelConfig, Limits, Machine, Output, Start, Started, Stream};
 use wardian_vfs::{Caller, OpenFlags};
 
 use crate::hostile::Dice;
+use crate::lengths;
 use crate::support::{KERNEL, Programs, machine_with, put, run, settled};
 
 /// One way to ask for too much: WebAssembly text that is run first, and text that is run again and again.
@@ -28,7 +29,7 @@ const fn each(name: &'static str, each: &'static str) -> Attack {
 const CONTROL: Attack = each("a loop", "");
 
 /// Pages of memory: 177 MB, from 65,536 up all zeros, which as a list is one of 20 million entries.
-const HUGE: usize = 2_700;
+pub const HUGE: usize = 2_700;
 /// Pages of memory where only the host's is looked at.
 const SMALL: usize = 96;
 
@@ -64,7 +65,11 @@ const PRELUDE: &str = r#"
 (import "wardian" "look_up" (func $look_up (param i32 i32 i32 i32 i32) (result i32)))
 (import "wardian" "send" (func $send (param i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)))
 (import "wardian" "recv" (func $recv (param i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)))
+(import "wardian" "flock" (func $flock (param i32 i32) (result i32)))
+(import "wardian" "lock" (func $lock (param i32 i32 i32) (result i32)))
 (global $fd (mut i32) (i32.const 0))
+(data (i32.const 1136) "/tmp/waits")
+(data (i32.const 1152) "/tmp/locks")
 (data (i32.const 1024) "/tmp/idle")
 (data (i32.const 1040) "/tmp/many")
 (data (i32.const 1056) "/proc/self/cmdline")
@@ -110,6 +115,11 @@ const PRELUDE: &str = r#"
   (i32.store (i32.const 2056) (i32.const 65536)) (i32.store (i32.const 2060) (local.get $argv))
   (i32.store (i32.const 2080) (i32.const 65536)) (i32.store (i32.const 2084) (local.get $moves))
   (i32.store (i32.const 2088) (i32.const -1)))
+;; Starts the program with this name twice.
+(func $waiters (param $path i32)
+  (call $request (i32.const 0) (i32.const 0))
+  (i32.store (i32.const 2048) (local.get $path)) (i32.store (i32.const 2052) (i32.const 10))
+  (drop (call $spawn (i32.const 2048) (i32.const 0))) (drop (call $spawn (i32.const 2048) (i32.const 0))))
 ;; Parts of `len` bytes each at 4096, all of them the same.
 (func $parts (param $count i32) (param $len i32)
   (loop $l
@@ -150,6 +160,16 @@ const IDLE: &str = r#"(module
   (i32.store (i32.const 16) (i32.const 1))
   (i64.store (i32.const 24) (i64.const 3600000000000))
   (drop (call $poll (i32.const 0) (i32.const 128) (i32.const 1) (i32.const 256)))))"#;
+
+/// Programs that wait for a lock on /tmp/large, as a whole and as a range.
+fn waiting(call: &str) -> Vec<u8> {
+    let text = format!(
+        "(module {PRELUDE} (memory (export \"memory\") 4) (func (export \"_start\")
+           (call $opened (i32.const 1104) (i32.const 10) (i32.const 0x42))
+           (i32.store (i32.const 8192) (i32.const 1)) (drop {call})))"
+    );
+    wat::parse_str(&text).expect("a module")
+}
 
 /// Calls that could hold a worker. Each import with a list or a length is here in its longest form.
 const HOLDING: &[Attack] = &[
@@ -283,6 +303,21 @@ const HOLDING: &[Attack] = &[
         first: "(call $deep (i32.const 3000))",
         each: "(drop (call $getcwd (i32.const 65536) (i32.const 1048576) (i32.const 0)))",
     },
+    Attack {
+        name: "two processes that wait in flock",
+        first: "(call $opened (i32.const 1104) (i32.const 10) (i32.const 0x42))
+                (drop (call $flock (global.get $fd) (i32.const 2)))
+                (call $waiters (i32.const 1136))",
+        each: "(call $sleep)",
+    },
+    Attack {
+        name: "two processes that wait for a range of a file",
+        first: "(call $opened (i32.const 1104) (i32.const 10) (i32.const 0x42))
+                (i32.store (i32.const 8192) (i32.const 1))
+                (drop (call $lock (global.get $fd) (i32.const 2) (i32.const 8192)))
+                (call $waiters (i32.const 1152))",
+        each: "(call $sleep)",
+    },
 ];
 
 /// What the host might have to keep, asked for by so many processes, so many times by each; then they sleep.
@@ -395,6 +430,9 @@ fn program(attack: &Attack, pages: usize, times: Option<u32>) -> Vec<u8> {
 /// Many small files, and the program that sleeps.
 async fn furnish(machine: &Arc<Machine>) {
     put(machine, b"/tmp/idle", &wat::parse_str(IDLE).expect("a module")).await;
+    put(machine, b"/tmp/waits", &waiting("(call $flock (global.get $fd) (i32.const 2))")).await;
+    let range = "(call $lock (global.get $fd) (i32.const 2) (i32.const 8192))";
+    put(machine, b"/tmp/locks", &waiting(range)).await;
     let mut tree = machine.tree().await;
     let root = tree.root();
     tree.mkdir(&Caller::USER, &root, b"/tmp/many", 0o755).expect("a directory");
@@ -478,7 +516,7 @@ async fn no_call_holds_a_worker_whatever_it_is_given() {
 }
 
 /// Numbers that are lengths, counts or pointers into a large memory.
-const NUMBERS: [u32; 8] = [0, 1, 1024, 65_536, 1_000_000, 20_000_000, 170_000_000, 0x7fff_ffff];
+pub const NUMBERS: [u32; 8] = [0, 1, 1024, 65_536, 1_000_000, 20_000_000, 170_000_000, 0x7fff_ffff];
 
 /// Calls on sockets: a second program has sockets where the first has streams, at descriptors 0 and 1.
 const ON_SOCKETS: &[&str] = &[
@@ -506,29 +544,6 @@ fn with_sockets(kind: u32) -> String {
     )
 }
 
-/// A program that calls one import for ever, with every number in every place by and by.
-fn calling(import: &Import, first: &str, dice: &mut Dice) -> Vec<u8> {
-    let Import { module, name, params, answers, .. } = import;
-    let types: String = params.chars().map(|c| if c == 'l' { " i64" } else { " i32" }).collect();
-    let (result, drop) = if *answers { ("(result i32)", "drop") } else { ("", "") };
-    let mut calls = String::new();
-    for _ in 0..100 {
-        for kind in params.chars() {
-            calls += &format!("(i{}.const {}) ", if kind == 'l' { 64 } else { 32 }, dice.roll(&NUMBERS));
-        }
-        calls += &format!("call $f {drop}\n");
-    }
-    let text = format!(
-        "(module (import \"{module}\" \"{name}\" (func $f (param{types}) {result}))
-           (import \"wardian\" \"getppid\" (func $native (result i32)))
-           (import \"wardian\" \"socketpair\" (func $pair (param i32 i32 i32 i32 i32) (result i32)))
-           (import \"wasi_snapshot_preview1\" \"fd_close\" (func $close (param i32) (result i32)))
-           (memory (export \"memory\") {HUGE}) (data (i32.const 1024) \"/tmp/x\")
-           (func (export \"_start\") {first} (loop $l {calls} (br $l))))"
-    );
-    wat::parse_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"))
-}
-
 /// The calls above are chosen; this has all there are, those to come too.
 #[tokio::test]
 #[ignore = "measures how long workers are held; cargo xtask test runs it alone"]
@@ -539,13 +554,22 @@ async fn no_import_holds_a_worker_with_large_numbers() {
     let imports = KERNEL.imports().iter().filter(|import| !ending.contains(&import.name));
     let mut programs = Vec::new();
     for import in imports {
-        programs.push((import.name.to_owned(), calling(import, "", &mut dice)));
+        programs.push((import.name.to_owned(), lengths::with_any_numbers(import, &mut dice)));
         for kind in ON_SOCKETS.iter().filter(|name| **name == import.name).flat_map(|_| [1, 2]) {
-            let program = calling(import, &with_sockets(kind), &mut dice);
+            let setting = with_sockets(kind);
+            let program = lengths::program(import, &setting, &mut dice, |_, _, dice| dice.roll(&NUMBERS));
             programs.push((format!("{} on sockets of kind {kind}", import.name), program));
         }
     }
     let holding = those_that_hold_a_worker(programs.into_iter()).await;
+    assert!(holding.is_empty(), "{holding:#?}");
+}
+
+/// Each count and length of each call, as large as can be, where everything else is as it should be.
+#[tokio::test]
+#[ignore = "measures how long workers are held; cargo xtask test runs it alone"]
+async fn no_length_holds_a_worker_however_large() {
+    let holding = those_that_hold_a_worker(lengths::all(&mut Dice(0x5eed)).into_iter()).await;
     assert!(holding.is_empty(), "{holding:#?}");
 }
 

@@ -8,6 +8,7 @@ mod hostile;
 mod interface;
 mod kill;
 mod leaks;
+mod lengths;
 mod memory;
 mod modules;
 mod net;

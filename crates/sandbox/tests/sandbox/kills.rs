@@ -1,7 +1,7 @@
 //! A deadline ends everything a command started, whatever it is doing, and nothing of it is left.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use wardian::internals::Inside;
 use wardian::{Limits, Run, Sandbox};
@@ -99,6 +99,30 @@ async fn a_deadline_ends_work_on_a_directory_of_a_million() {
         settled(&sandbox.machine()).await;
     }
     assert!(sandbox.machine().tree().await.usage().inodes > 1_000_000);
+}
+
+/// A fork bomb is ended about as soon as a command that is one process. In turn, so that whatever else the machine does
+/// happens to both.
+#[tokio::test]
+#[ignore = "measures how late commands end; cargo xtask test runs it alone"]
+async fn a_fork_bomb_is_ended_as_soon_as_a_command_of_one_process() {
+    const DEADLINE: Duration = Duration::from_millis(100);
+    let sandbox = sandbox().await;
+    let mut late = [Vec::new(), Vec::new()];
+    for round in 0..30 {
+        let script = ["while :; do :; done", "f() { f | f & }; f; wait; sleep 1000"][round % 2];
+        let start = Instant::now();
+        let result = sandbox.run_with(Run::new(script).timeout(Some(DEADLINE))).await.unwrap();
+        assert_eq!(result.exit_code, 124, "{script}: {result:?}");
+        late[round % 2].push(start.elapsed().saturating_sub(DEADLINE));
+        settled(&sandbox.machine()).await;
+    }
+    let [one, bomb] = late.map(|mut times| {
+        times.sort();
+        times[times.len() / 2]
+    });
+    println!("one process ends {one:.1?} late, a fork bomb {bomb:.1?}");
+    assert!(bomb <= one.max(Duration::from_millis(5)) * 8, "{bomb:?}, one process {one:?}");
 }
 
 /// Processes that only make other processes, in the background: the command itself is over.

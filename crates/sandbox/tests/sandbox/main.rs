@@ -23,6 +23,7 @@ mod processes;
 mod python;
 mod python_packages;
 mod python_tls;
+mod returned;
 mod science;
 mod scripts;
 mod session;

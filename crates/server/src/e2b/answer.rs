@@ -3,8 +3,11 @@
 use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use wardian::{Errno, Error};
+
+use super::allowance::Allowance;
+use crate::budget::Room;
 
 /// A refusal: an HTTP status, and what to tell.
 #[derive(Debug)]
@@ -20,6 +23,11 @@ impl Refused {
 
     pub(super) fn bad(message: impl Into<String>) -> Refused {
         Refused::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// There is no room for what the request would keep.
+    pub(super) fn no_room() -> Refused {
+        Refused::new(StatusCode::TOO_MANY_REQUESTS, "too many requests are waiting")
     }
 
     pub(super) fn unsupported(what: &str) -> Refused {
@@ -68,20 +76,23 @@ pub(super) fn empty(status: StatusCode) -> Response {
     response
 }
 
+/// A body that is a JSON object, and the room it takes.
+pub(super) struct Object {
+    pub(super) fields: Map<String, Value>,
+    _rooms: Vec<Room>,
+}
+
 /// Reads a JSON object of at most `most` bytes; an empty body is an empty object.
-pub(super) async fn object(body: Body, most: usize) -> Result<serde_json::Map<String, Value>, Refused> {
-    let bytes = axum::body::to_bytes(body, most).await.map_err(|_| {
-        Refused::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!("the body cannot be read, or has more than {most} bytes"),
-        )
-    })?;
-    if bytes.trim_ascii().is_empty() {
-        return Ok(serde_json::Map::new());
-    }
-    match serde_json::from_slice(&bytes) {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(Refused::bad("the body must be a JSON object")),
-        Err(error) => Err(Refused::bad(format!("the body is not JSON: {error}"))),
-    }
+pub(super) async fn object(allowance: &Allowance, body: Body, most: usize) -> Result<Object, Refused> {
+    let mut arriving = allowance.arriving(body);
+    let bytes = arriving.whole(most).await?;
+    let fields = if bytes.trim_ascii().is_empty() {
+        Map::new()
+    } else {
+        match allowance.parse(bytes).await? {
+            Value::Object(fields) => fields,
+            _ => return Err(Refused::bad("the body must be a JSON object")),
+        }
+    };
+    Ok(Object { fields, _rooms: arriving.into_rooms() })
 }

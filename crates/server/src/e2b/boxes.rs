@@ -10,6 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use wardian::Sandbox;
 
+use super::allowance::{Allowance, Allowances};
 use super::answer::Refused;
 use super::hosted::{Description, Hosted};
 use crate::session::Shared;
@@ -33,6 +34,7 @@ pub(crate) struct Boxes {
     pub(super) shared: Arc<Shared>,
     /// Room for requests in progress, streams included.
     pub(crate) requests: Arc<Semaphore>,
+    allowances: Allowances,
     table: Mutex<Table>,
 }
 
@@ -46,7 +48,12 @@ struct Table {
 impl Boxes {
     pub(crate) fn new(shared: Arc<Shared>) -> Arc<Boxes> {
         let requests = Arc::new(Semaphore::new(crate::admission::clients()));
-        Arc::new(Boxes { shared, requests, table: Mutex::default() })
+        Arc::new(Boxes { shared, requests, allowances: Allowances::default(), table: Mutex::default() })
+    }
+
+    /// Returns what the requests of a key may take.
+    pub(super) fn allowance(&self, key: &str) -> Arc<Allowance> {
+        self.allowances.of(key, &self.shared)
     }
 
     /// Returns a sandbox by its id, whoever asks: who knows it has yet to show its token.

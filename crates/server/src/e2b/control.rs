@@ -10,7 +10,8 @@ use axum::response::Response;
 use serde_json::{Map, Value, json};
 
 use super::Boxes;
-use super::answer::{Refused, empty, json_page, object};
+use super::allowance::Allowance;
+use super::answer::{Object, Refused, empty, json_page, object};
 use super::boxes::Kept;
 use super::create::{Wanted, seconds};
 use super::hosted::{Description, Hosted};
@@ -31,6 +32,7 @@ type Answered = Result<Response, Refused>;
 pub(super) struct Call<'a> {
     pub(super) boxes: &'a Arc<Boxes>,
     pub(super) key: &'a str,
+    pub(super) allowance: &'a Allowance,
     pub(super) headers: &'a HeaderMap,
     pub(super) query: Query,
 }
@@ -42,17 +44,23 @@ pub(super) async fn answer(call: Call<'_>, method: Method, uri: &Uri, body: Body
     let path = ["/v2", "/v3"].iter().find_map(|version| path.strip_prefix(version)).unwrap_or(path);
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     match (method.as_str(), &parts[..]) {
-        ("POST", ["sandboxes"]) => call.create(object(body, BODY).await?).await,
+        ("POST", ["sandboxes"]) => call.create(call.object(body).await?.fields).await,
         ("GET", ["sandboxes"]) => call.list(),
         ("GET", ["sandboxes", "metrics"]) => call.metrics_of_many().await,
         ("GET", ["sandboxes", id]) => Ok(json_page(StatusCode::OK, &call.hosted(id)?.detailed())),
         ("DELETE", ["sandboxes", id]) => call.kill(id).await,
-        ("POST", ["sandboxes", id, "timeout"]) => call.set_timeout(id, object(body, BODY).await?, false),
-        ("POST", ["sandboxes", id, "refreshes"]) => call.set_timeout(id, object(body, BODY).await?, true),
-        ("POST", ["sandboxes", id, "pause"]) => call.pause(id, &object(body, BODY).await?),
-        ("POST", ["sandboxes", id, "resume" | "connect"]) => call.connect(id, object(body, BODY).await?),
-        ("POST", ["sandboxes", id, "fork"]) => call.fork(id, object(body, BODY).await?).await,
-        ("POST", ["sandboxes", id, "snapshots"]) => call.snapshot(id, object(body, BODY).await?).await,
+        ("POST", ["sandboxes", id, "timeout"]) => {
+            call.set_timeout(id, call.object(body).await?.fields, false)
+        }
+        ("POST", ["sandboxes", id, "refreshes"]) => {
+            call.set_timeout(id, call.object(body).await?.fields, true)
+        }
+        ("POST", ["sandboxes", id, "pause"]) => call.pause(id, &call.object(body).await?.fields),
+        ("POST", ["sandboxes", id, "resume" | "connect"]) => {
+            call.connect(id, call.object(body).await?.fields)
+        }
+        ("POST", ["sandboxes", id, "fork"]) => call.fork(id, call.object(body).await?.fields).await,
+        ("POST", ["sandboxes", id, "snapshots"]) => call.snapshot(id, call.object(body).await?.fields).await,
         ("GET", ["sandboxes", id, "metrics"]) => {
             Ok(json_page(StatusCode::OK, &json!([call.hosted(id)?.metric().await])))
         }
@@ -75,6 +83,10 @@ pub(super) async fn answer(call: Call<'_>, method: Method, uri: &Uri, body: Body
 }
 
 impl Call<'_> {
+    async fn object(&self, body: Body) -> Result<Object, Refused> {
+        object(self.allowance, body, BODY).await
+    }
+
     fn hosted(&self, id: &str) -> Result<Arc<Hosted>, Refused> {
         // Older clients add their own name.
         self.boxes.of(self.key, id.split('-').next().unwrap_or(id))

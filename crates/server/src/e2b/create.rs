@@ -16,6 +16,8 @@ const DEFAULT_TIMEOUT: u64 = 300;
 /// How many entries of metadata it may have, and how many bytes together with its variables.
 const PAIRS: usize = 256;
 const BYTES: usize = 64 << 10;
+/// How many bytes the name of a template may have.
+const TEMPLATE: usize = 256;
 /// All traffic, in lists of what is denied.
 const EVERYTHING: [&str; 2] = ["0.0.0.0/0", "::/0"];
 
@@ -33,8 +35,10 @@ impl Wanted {
         granted: ClientNetwork,
     ) -> Result<Wanted, Refused> {
         let template = match body.remove("templateID") {
-            Some(Value::String(template)) if !template.is_empty() => template,
-            _ => return Err(Refused::bad("templateID must be a string")),
+            Some(Value::String(template)) if (1..=TEMPLATE).contains(&template.len()) => template,
+            _ => {
+                return Err(Refused::bad(format!("templateID must be a string of at most {TEMPLATE} bytes")));
+            }
         };
         let timeout = seconds(body.remove("timeout"))?.unwrap_or(Duration::from_secs(DEFAULT_TIMEOUT));
         let auto_pause = flag(&mut body, "autoPause")?.unwrap_or(false);
@@ -50,6 +54,9 @@ impl Wanted {
         flag(&mut body, "secure")?;
         let allowed = flag(&mut body, "allow_internet_access")?;
         let network = body.remove("network").unwrap_or(Value::Null);
+        if crate::rpc::length(&network) > BYTES {
+            return Err(Refused::bad(format!("network may have {BYTES} bytes")));
+        }
         let (policy, public) = policy(allowed, &network, granted)?;
         let metadata = pairs(body.remove("metadata"), "metadata")?;
         let env = pairs(body.remove("envVars"), "envVars")?;

@@ -1,15 +1,13 @@
 //! `filesystem.Filesystem`: a sandbox's files.
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 use wardian::{Errno, FileInfo, FileKind, Sandbox};
 
-use super::hosted::Hosted;
+use super::Asked;
 use super::rpc::{self, RpcFailure, path};
 use super::watch;
 use crate::methods::date;
@@ -19,28 +17,21 @@ use crate::params::text;
 pub(super) const ENTRIES: usize = 10_000;
 
 pub(super) async fn answer<H: Unpin + Send + 'static>(
-    hosted: &Arc<Hosted>,
-    sandbox: Sandbox,
+    asked: Asked<'_>,
     method: &str,
     headers: &HeaderMap,
-    body: Body,
     holds: H,
 ) -> Response {
     if method == "WatchDir" {
-        return watch::stream(hosted, sandbox, headers, body, holds).await;
+        return watch::stream(asked, headers, holds).await;
     }
-    rpc::unary(unary(hosted, &sandbox, method, headers, body).await)
+    rpc::unary(unary(asked, method, headers).await)
 }
 
-async fn unary(
-    hosted: &Arc<Hosted>,
-    sandbox: &Sandbox,
-    method: &str,
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<Value, RpcFailure> {
+async fn unary(asked: Asked<'_>, method: &str, headers: &HeaderMap) -> Result<Value, RpcFailure> {
     rpc::as_root(headers)?;
-    let message = rpc::message(body).await?;
+    let Asked { hosted, sandbox, allowance, body } = asked;
+    let (sandbox, message) = (&sandbox, rpc::message(allowance, body).await?);
     match method {
         "Stat" => Ok(json!({ "entry": entry(&sandbox.file_info(path(&message, "path")?).await?) })),
         "MakeDir" => make_dir(sandbox, &message).await,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use parking_lot::Mutex;
@@ -12,6 +12,8 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, mpsc};
 use wardian::{OutputPiece, OutputStream, Python, PythonResult, PythonValue, Run, Sandbox};
 
+use super::Asked;
+use super::allowance::Allowance;
 use super::answer::{Refused, empty, json_page, object};
 use super::hosted::Hosted;
 use super::rpc::at_home;
@@ -78,19 +80,23 @@ impl Contexts {
 }
 
 pub(super) async fn answer<H: Unpin + Send + 'static>(
-    hosted: &Arc<Hosted>,
-    sandbox: Sandbox,
+    asked: Asked<'_>,
     method: &Method,
     path: &str,
-    body: Body,
     holds: H,
 ) -> Result<Response, Refused> {
+    let Asked { hosted, sandbox, allowance, body } = asked;
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     match (method.as_str(), &parts[..]) {
         ("GET", ["health"]) => Ok(json_page(StatusCode::OK, &json!("OK"))),
-        ("POST", ["execute"]) => execute(hosted, sandbox, &object(body, BODY).await?, holds).await,
+        ("POST", ["execute"]) => {
+            let asked = object(allowance, body, BODY).await?;
+            execute(hosted, sandbox, allowance, &asked.fields, holds)
+        }
         ("GET", ["contexts"]) => Ok(json_page(StatusCode::OK, &list(hosted))),
-        ("POST", ["contexts"]) => create(hosted, &sandbox, &object(body, BODY).await?).await,
+        ("POST", ["contexts"]) => {
+            create(hosted, &sandbox, &object(allowance, body, BODY).await?.fields).await
+        }
         ("DELETE", ["contexts", id]) => remove(hosted, &sandbox, id).await,
         ("POST", ["contexts", id, "restart"]) => restart(hosted, &sandbox, id).await,
         _ => Err(Refused::new(StatusCode::NOT_FOUND, "not found")),
@@ -172,9 +178,10 @@ async fn restart(hosted: &Hosted, sandbox: &Sandbox, id: &str) -> Result<Respons
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
-async fn execute<H: Unpin + Send + 'static>(
+fn execute<H: Unpin + Send + 'static>(
     hosted: &Arc<Hosted>,
     sandbox: Sandbox,
+    allowance: &Allowance,
     body: &Map<String, Value>,
     holds: H,
 ) -> Result<Response, Refused> {
@@ -192,8 +199,11 @@ async fn execute<H: Unpin + Send + 'static>(
         }
         Some(_) => return Err(Refused::bad("env_vars must be an object of strings")),
     };
+    let lengths =
+        variables.iter().flatten().map(|(name, value)| name.len() + value.as_str().map_or(0, str::len));
+    let keeping = allowance.keep(code.len() + lengths.sum::<usize>()).ok_or_else(Refused::no_room)?;
     let count = hosted.contexts.count(if language == Language::Python { &context } else { "bash" });
-    let (pieces, answer) = streamed(holds);
+    let (pieces, answer) = streamed((holds, keeping));
     let execution = Execution { sandbox, code: code.to_owned(), context, language, variables, count };
     tokio::spawn(execution.run(pieces));
     Ok(([(header::CONTENT_TYPE, "application/json")], answer).into_response())

@@ -9,7 +9,9 @@
 //! ```
 //! A sandbox belongs to the key that created it, and outlives connections.
 
+mod allowance;
 mod answer;
+mod arriving;
 mod boxes;
 mod control;
 mod create;
@@ -33,6 +35,7 @@ use serde_json::json;
 
 pub(crate) use boxes::Boxes;
 
+use allowance::Allowance;
 use answer::{Refused, empty, json_page};
 use hosted::Hosted;
 use query::Query;
@@ -87,6 +90,14 @@ pub(crate) enum Outcome {
     Port(Arc<crate::entry::Entry>, u16, Request),
 }
 
+/// A request to a sandbox by whoever may make it.
+struct Asked<'a> {
+    hosted: &'a Arc<Hosted>,
+    sandbox: wardian::Sandbox,
+    allowance: &'a Arc<Allowance>,
+    body: axum::body::Body,
+}
+
 /// Answers a request. Whoever got here has shown the server's token, or needs none, or knows a sandbox. What a stream `holds` it has
 /// until it is over.
 pub(crate) async fn answer<H: Unpin + Send + 'static>(
@@ -99,7 +110,10 @@ pub(crate) async fn answer<H: Unpin + Send + 'static>(
     let (id, port) = match way {
         Way::Control(key) => {
             let (head, body) = request.into_parts();
-            let call = control::Call { boxes, key: &key, headers: &head.headers, query };
+            let allowance = boxes.allowance(&key);
+            let Some(_place) = allowance.place() else { return refused(Refused::no_room()) };
+            let call =
+                control::Call { boxes, key: &key, allowance: &allowance, headers: &head.headers, query };
             let answered = control::answer(call, head.method, &head.uri, body).await;
             return Outcome::Answer(answered.unwrap_or_else(IntoResponse::into_response));
         }
@@ -125,21 +139,25 @@ pub(crate) async fn answer<H: Unpin + Send + 'static>(
         }
         return Outcome::Port(hosted.entry.clone(), port, request);
     }
+    let allowance = boxes.allowance(&hosted.key);
+    let Some(place) = allowance.place() else { return refused(Refused::no_room()) };
+    let holds = (holds, place, allowance.clone());
     let (head, body) = request.into_parts();
     let (path, headers) = (head.uri.path(), &head.headers);
+    let asked = Asked { hosted: &hosted, sandbox, allowance: &allowance, body };
     if port == INTERPRETER {
-        let answered = interpreter::answer(&hosted, sandbox, &head.method, path, body, holds).await;
+        let answered = interpreter::answer(asked, &head.method, path, holds).await;
         return Outcome::Answer(answered.unwrap_or_else(IntoResponse::into_response));
     }
     let call = path.strip_prefix('/').and_then(|path| path.split_once('/'));
     Outcome::Answer(match (head.method.as_str(), call, path) {
         ("POST", Some(("process.Process", method)), _) => {
-            processes::answer(&hosted, sandbox, method, headers, body, holds).await
+            processes::answer(asked, method, headers, holds).await
         }
         ("POST", Some(("filesystem.Filesystem", method)), _) => {
-            filesystem::answer(&hosted, sandbox, method, headers, body, holds).await
+            filesystem::answer(asked, method, headers, holds).await
         }
-        (_, _, "/files") => transfer::answer(sandbox, &head.method, headers, &query, body, holds)
+        (_, _, "/files") => transfer::answer(asked, &head.method, headers, &query, holds)
             .await
             .unwrap_or_else(IntoResponse::into_response),
         ("GET", _, "/health") => empty(StatusCode::NO_CONTENT),

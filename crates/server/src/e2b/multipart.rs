@@ -1,16 +1,20 @@
 //! Uploads in parts (`multipart/form-data`) and compressed ones, once they are there as a whole.
 
+use std::ops::Range;
+
 use memchr::memmem;
 
-/// A part: the name of its file, and what is in it.
+/// A part: the name of its file, and where in the body its content is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Part<'b> {
+pub(super) struct Part {
     pub(super) file: Option<String>,
-    pub(super) content: &'b [u8],
+    pub(super) content: Range<usize>,
 }
 
 /// How many parts are read.
 const PARTS: usize = 10_000;
+/// The longest head of a part.
+const HEAD: usize = 16 << 10;
 
 /// Returns what separates the parts, if a content type says that there are some.
 pub(super) fn boundary(content_type: &str) -> Option<String> {
@@ -24,7 +28,7 @@ pub(super) fn boundary(content_type: &str) -> Option<String> {
 }
 
 /// Returns the parts that are files.
-pub(super) fn parts<'b>(body: &'b [u8], boundary: &str) -> Result<Vec<Part<'b>>, &'static str> {
+pub(super) fn parts(body: &[u8], boundary: &str) -> Result<Vec<Part>, &'static str> {
     let separator = format!("\r\n--{boundary}");
     let mut rest =
         body.strip_prefix(&separator.as_bytes()[2..]).ok_or("the body does not begin with its boundary")?;
@@ -34,11 +38,13 @@ pub(super) fn parts<'b>(body: &'b [u8], boundary: &str) -> Result<Vec<Part<'b>>,
             return Ok(parts);
         }
         rest = rest.strip_prefix(b"\r\n").ok_or("a boundary has no end of line")?;
-        let head = memmem::find(rest, b"\r\n\r\n").ok_or("a part has no head")?;
+        let head = memmem::find(&rest[..rest.len().min(HEAD)], b"\r\n\r\n");
+        let head = head.ok_or("a part has no head, or a long one")?;
         let (fields, after) = (&rest[..head], &rest[head + 4..]);
         let end = memmem::find(after, separator.as_bytes()).ok_or("a part has no end")?;
         if let Some(file) = file_name(fields) {
-            parts.push(Part { file, content: &after[..end] });
+            let start = body.len() - after.len();
+            parts.push(Part { file, content: start..start + end });
         }
         if parts.len() > PARTS {
             return Err("there are too many parts");
@@ -61,6 +67,11 @@ fn file_name(head: &[u8]) -> Option<Option<String>> {
         Some(name.replace("%22", "\"").replace("\\\"", "\"").replace("%0D", "\r").replace("%0A", "\n"))
     });
     is_file.then_some(name)
+}
+
+/// Returns how many bytes gzip says that it has, decompressed.
+pub(super) fn gunzipped_length(bytes: &[u8]) -> Option<usize> {
+    Some(u32::from_le_bytes(*bytes.last_chunk::<4>()?) as usize)
 }
 
 /// Decompresses gzip; nothing if it is not that, or would have more than `most` bytes.
@@ -100,8 +111,9 @@ mod tests {
             Content-Type: text/plain\r\n\r\none\r\n--y\r\n--x\r\nContent-Disposition: form-data; name=\"other\"\r\n\r\nno file\
             \r\n--x\r\ncontent-disposition: form-data; name=\"file\"\r\n\r\n\r\n--x--\r\n";
         let file = Some("/tmp/a \"b\"".to_owned());
-        let expected = [Part { file, content: b"one\r\n--y" }, Part { file: None, content: b"" }];
-        assert_eq!(parts(body, "x").unwrap(), expected);
+        let found = parts(body, "x").unwrap();
+        let found: Vec<_> = found.into_iter().map(|part| (part.file, &body[part.content])).collect();
+        assert_eq!(found, [(file, &b"one\r\n--y"[..]), (None, b"")]);
         for cut in 0..body.len() - 4 {
             assert!(parts(&body[..cut], "x").is_err(), "cut at {cut}");
         }

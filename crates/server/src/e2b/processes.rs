@@ -6,17 +6,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use wardian::{Process, ProcessEnd, ProcessOptions, ProcessOutput, Sandbox};
+use wardian::{Process, ProcessEnd, ProcessOptions, ProcessOutput};
 
+use super::Asked;
+use super::allowance::{Allowance, Keeping};
 use super::hosted::Hosted;
-use super::rpc::{self, Frames, MESSAGE, RpcFailure, at_home, text};
+use super::rpc::{self, RpcFailure, at_home, text};
 use super::stream::{Pieces, streamed};
 use crate::params::{decode, encode};
 
@@ -26,13 +27,18 @@ const LISTENERS: usize = 32;
 const PIECES: usize = 4;
 /// How long a process may outlive its stream's timeout.
 const GRACE: Duration = Duration::from_millis(100);
+/// How many bytes the variables of a process may have, names included, and how many its tag.
+const ENVS: usize = 128 << 10;
+const TAG: usize = 256;
 /// The most rows and columns of a terminal.
 const SCREEN: u64 = 4096;
 
 /// A process that runs.
 pub(super) struct Running {
     process: Process,
+    /// What it was started with, and room for that.
     config: Value,
+    _keeping: Keeping,
     tag: Option<String>,
     /// Nobody any more once it has ended.
     listeners: Mutex<Option<Vec<mpsc::Sender<Arc<Heard>>>>>,
@@ -45,31 +51,30 @@ enum Heard {
 
 /// Answers a call; `holds` is what a stream keeps until it is over.
 pub(super) async fn answer<H: Unpin + Send + 'static>(
-    hosted: &Arc<Hosted>,
-    sandbox: Sandbox,
+    asked: Asked<'_>,
     method: &str,
     headers: &HeaderMap,
-    body: Body,
     holds: H,
 ) -> Response {
     match method {
         "Start" | "Connect" => {
             let opened = match method {
-                "Start" => start(hosted, sandbox, headers, body).await,
-                _ => connect(hosted, body).await,
+                "Start" => start(asked, headers).await,
+                _ => connect(asked).await,
             };
             match opened {
                 Ok(opened) => opened.stream(headers, method == "Start", holds),
                 Err(failure) => rpc::failed_stream(&failure),
             }
         }
-        "StreamInput" => stream_input(hosted, body).await,
-        _ => rpc::unary(unary(hosted, method, body).await),
+        "StreamInput" => stream_input(asked).await,
+        _ => rpc::unary(unary(asked, method).await),
     }
 }
 
-async fn unary(hosted: &Arc<Hosted>, method: &str, body: Body) -> Result<Value, RpcFailure> {
-    let message = rpc::message(body).await?;
+async fn unary(asked: Asked<'_>, method: &str) -> Result<Value, RpcFailure> {
+    let Asked { hosted, allowance, body, .. } = asked;
+    let message = rpc::message(allowance, body).await?;
     match method {
         "List" => {
             let running: Vec<_> = hosted.processes.lock().values().cloned().collect();
@@ -81,7 +86,11 @@ async fn unary(hosted: &Arc<Hosted>, method: &str, body: Body) -> Result<Value, 
     }
     let running = selected(hosted, message.get("process"))?;
     match method {
-        "SendInput" => running.process.write(&input(message.get("input"))?).await?,
+        "SendInput" => {
+            let data = input(message.get("input"))?;
+            drop(message);
+            running.take_input(&data, allowance).await?;
+        }
         "SendSignal" => running.process.signal(signal(message.get("signal"))?)?,
         "CloseStdin" => running.process.close_stdin().await?,
         _ => {
@@ -141,54 +150,83 @@ struct Opened {
     heard: mpsc::Receiver<Arc<Heard>>,
 }
 
-async fn start(
-    hosted: &Arc<Hosted>,
-    sandbox: Sandbox,
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<Opened, RpcFailure> {
-    let root = rpc::as_root(headers)?;
-    let message = rpc::first_frame(body).await?;
-    let none = Map::new();
-    let config = message.get("process").and_then(Value::as_object).unwrap_or(&none);
-    let cmd = text(config, "cmd").ok_or_else(|| RpcFailure::argument("process.cmd is missing"))?;
-    let wrong = |what: &str| RpcFailure::argument(format!("process.{what}"));
-    let mut argv = vec![cmd.to_owned()];
-    for arg in config.get("args").and_then(Value::as_array).into_iter().flatten() {
-        argv.push(arg.as_str().ok_or_else(|| wrong("args must be strings"))?.to_owned());
-    }
-    let limit = sandbox.limits().command_bytes;
-    if argv.iter().map(String::len).sum::<usize>() > limit {
-        return Err(RpcFailure::argument(format!("the command is too long: limit {limit}")));
-    }
-    let mut options = ProcessOptions::program(argv).root(root);
-    for (name, value) in &hosted.described.env {
-        options = options.env(name, value);
-    }
-    for (name, value) in config.get("envs").and_then(Value::as_object).into_iter().flatten() {
-        options = options.env(name, value.as_str().ok_or_else(|| wrong("envs must be strings"))?);
-    }
-    let cwd = at_home(text(config, "cwd").unwrap_or_default());
-    if sandbox.file_infos(&cwd, 0, 0).await.is_err_and(|error| error.errno() != Some(wardian::Errno::EFBIG)) {
-        return Err(RpcFailure::argument(format!("cwd '{cwd}' does not exist")));
-    }
-    options = options.cwd(cwd);
-    options = match message.get("pty") {
-        Some(pty) if !pty.is_null() => {
-            let (rows, columns) = size(Some(pty))?;
-            options.pty(rows, columns)
+/// What a client wants to be started.
+struct Wanted {
+    options: ProcessOptions,
+    cwd: String,
+    tag: Option<String>,
+    /// What is told of it, and how many bytes that has.
+    config: Value,
+    bytes: usize,
+}
+
+impl Wanted {
+    fn read(message: &Map<String, Value>, hosted: &Hosted, limit: usize) -> Result<Wanted, RpcFailure> {
+        let none = Map::new();
+        let config = message.get("process").and_then(Value::as_object).unwrap_or(&none);
+        let wrong = |what: &str| RpcFailure::argument(format!("process.{what}"));
+        let mut argv = vec![text(config, "cmd").ok_or_else(|| wrong("cmd is missing"))?.to_owned()];
+        for arg in config.get("args").and_then(Value::as_array).into_iter().flatten() {
+            argv.push(arg.as_str().ok_or_else(|| wrong("args must be strings"))?.to_owned());
         }
-        // Clients that do not say want one.
-        _ => options.stdin(message.get("stdin").and_then(Value::as_bool).unwrap_or(true)),
-    };
+        let command: usize = argv.iter().map(String::len).sum();
+        if command > limit {
+            return Err(RpcFailure::argument(format!("the command is too long: limit {limit}")));
+        }
+        let mut options = ProcessOptions::program(argv);
+        for (name, value) in &hosted.described.env {
+            options = options.env(name, value);
+        }
+        let mut envs = 0;
+        for (name, value) in config.get("envs").and_then(Value::as_object).into_iter().flatten() {
+            let value = value.as_str().ok_or_else(|| wrong("envs must be strings"))?;
+            envs += name.len() + value.len();
+            options = options.env(name, value);
+        }
+        if envs > ENVS {
+            return Err(wrong(&format!("envs may have {ENVS} bytes, and has {envs}")));
+        }
+        let tag = text(message, "tag").map(str::to_owned);
+        if tag.as_ref().is_some_and(|tag| tag.len() > TAG) {
+            return Err(RpcFailure::argument(format!("tag may have {TAG} bytes")));
+        }
+        options = match message.get("pty") {
+            Some(pty) if !pty.is_null() => {
+                let (rows, columns) = size(Some(pty))?;
+                options.pty(rows, columns)
+            }
+            // Clients that do not say want one.
+            _ => options.stdin(message.get("stdin").and_then(Value::as_bool).unwrap_or(true)),
+        };
+        let cwd = at_home(text(config, "cwd").unwrap_or_default());
+        let told = ["cmd", "args", "envs", "cwd"].into_iter();
+        let told = told.filter_map(|name| Some((name.to_owned(), config.get(name)?.clone())));
+        let bytes = command + envs + cwd.len() + TAG;
+        Ok(Wanted { options, cwd, tag, config: Value::Object(told.collect()), bytes })
+    }
+}
+
+async fn start(asked: Asked<'_>, headers: &HeaderMap) -> Result<Opened, RpcFailure> {
+    let Asked { hosted, sandbox, allowance, body } = asked;
+    let root = rpc::as_root(headers)?;
+    let message = rpc::first_frame(allowance, body).await?;
+    let wanted = Wanted::read(&message, hosted, sandbox.limits().command_bytes)?;
+    drop(message);
+    let _keeping = allowance.keep(wanted.bytes).ok_or_else(RpcFailure::no_room)?;
+    let cwd = wanted.cwd;
+    if sandbox.file_infos(&cwd, 0, 0).await.is_err_and(|error| error.errno() != Some(wardian::Errno::EFBIG)) {
+        let shown: String = cwd.chars().take(4096).collect();
+        return Err(RpcFailure::argument(format!("cwd '{shown}' does not exist")));
+    }
     // A client that has waited so long goes away by itself: the process must end without it. Just after the stream, which says why.
-    options = options.timeout(rpc::timeout(headers).map(|timeout| timeout + GRACE));
-    let process = sandbox.start_process(options).await?;
+    let timeout = rpc::timeout(headers).map(|timeout| timeout + GRACE);
+    let process = sandbox.start_process(wanted.options.root(root).cwd(cwd).timeout(timeout)).await?;
     let (listener, heard) = mpsc::channel(PIECES);
     let running = Arc::new(Running {
         process,
-        config: Value::Object(config.clone()),
-        tag: text(&message, "tag").map(str::to_owned),
+        config: wanted.config,
+        _keeping,
+        tag: wanted.tag,
         listeners: Mutex::new(Some(vec![listener])),
     });
     hosted.processes.lock().insert(running.process.pid(), running.clone());
@@ -196,8 +234,9 @@ async fn start(
     Ok(Opened { running, heard })
 }
 
-async fn connect(hosted: &Arc<Hosted>, body: Body) -> Result<Opened, RpcFailure> {
-    let message = rpc::first_frame(body).await?;
+async fn connect(asked: Asked<'_>) -> Result<Opened, RpcFailure> {
+    let Asked { hosted, allowance, body, .. } = asked;
+    let message = rpc::first_frame(allowance, body).await?;
     let running = selected(hosted, message.get("process"))?;
     let (listener, heard) = mpsc::channel(PIECES);
     match &mut *running.listeners.lock() {
@@ -228,6 +267,12 @@ impl Running {
             listed["tag"] = tag.as_str().into();
         }
         listed
+    }
+
+    /// Writes to its standard input, when it reads that.
+    async fn take_input(&self, data: &[u8], allowance: &Allowance) -> Result<(), RpcFailure> {
+        let _keeping = allowance.keep(data.len()).ok_or_else(RpcFailure::no_room)?;
+        Ok(self.process.write(data).await?)
     }
 
     /// Hands on what it writes, up to its end.
@@ -334,8 +379,8 @@ impl Opened {
 }
 
 /// Takes input as it comes, and answers when it has ended.
-async fn stream_input(hosted: &Arc<Hosted>, body: Body) -> Response {
-    match take_input(hosted, body).await {
+async fn stream_input(asked: Asked<'_>) -> Response {
+    match take_inputs(asked).await {
         Ok(()) => {
             let (pieces, body) = streamed(());
             rpc::send(&pieces, &json!({})).await;
@@ -346,33 +391,21 @@ async fn stream_input(hosted: &Arc<Hosted>, body: Body) -> Response {
     }
 }
 
-async fn take_input(hosted: &Arc<Hosted>, mut body: Body) -> Result<(), RpcFailure> {
-    let (mut frames, mut running) = (Frames::default(), None);
-    loop {
-        while let Some(message) = frames.next()? {
-            if let Some(start) = message.get("start") {
-                running = Some(selected(hosted, start.get("process"))?);
-            } else if let Some(data) = message.get("data") {
-                let running: &Arc<Running> = running
-                    .as_ref()
-                    .ok_or_else(|| RpcFailure::argument("the stream must begin with start"))?;
-                running.process.write(&input(data.get("input"))?).await?;
-            }
-        }
-        if frames.buffer.len() > MESSAGE + 5 {
-            return Err(RpcFailure::new("resource_exhausted", "a message is too long"));
-        }
-        let next = std::future::poll_fn(|context| {
-            hyper::body::Body::poll_frame(std::pin::Pin::new(&mut body), context)
-        });
-        match next.await {
-            None => return Ok(()),
-            Some(Ok(frame)) => {
-                if let Ok(data) = frame.into_data() {
-                    frames.buffer.extend_from_slice(&data);
-                }
-            }
-            Some(Err(error)) => return Err(RpcFailure::new("canceled", error.to_string())),
+async fn take_inputs(asked: Asked<'_>) -> Result<(), RpcFailure> {
+    let Asked { hosted, allowance, body, .. } = asked;
+    let mut arriving = allowance.arriving(body);
+    let mut running: Option<Arc<Running>> = None;
+    while let Some(message) = rpc::next_frame(allowance, &mut arriving).await? {
+        if let Some(start) = message.get("start") {
+            running = Some(selected(hosted, start.get("process"))?);
+        } else if let Some(data) = message.get("data") {
+            let no_start = || RpcFailure::argument("the stream must begin with start");
+            let running = running.as_ref().ok_or_else(no_start)?;
+            let data = input(data.get("input"))?;
+            drop(message);
+            arriving.release();
+            running.take_input(&data, allowance).await?;
         }
     }
+    Ok(())
 }

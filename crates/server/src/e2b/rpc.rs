@@ -4,16 +4,22 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
+use std::ops::Deref;
 use std::time::Duration;
 use wardian::{Errno, Error};
 
+use super::allowance::Allowance;
 use super::answer::json_page;
+use super::arriving::{Arriving, Unread};
 use super::stream::Pieces;
+use crate::budget::Room;
 
 /// The longest message of a unary call, and the longest frame.
-pub(super) const MESSAGE: usize = 4 << 20;
+const MESSAGE: usize = 4 << 20;
 /// The flag of the last frame.
 const END: u8 = 2;
+/// The bytes before a frame's message.
+const HEAD: usize = 5;
 /// How long a client may ask a stream to last.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 
@@ -31,6 +37,11 @@ impl RpcFailure {
 
     pub(super) fn argument(message: impl Into<String>) -> RpcFailure {
         RpcFailure::new("invalid_argument", message)
+    }
+
+    /// There is no room for what the call would keep.
+    pub(super) fn no_room() -> RpcFailure {
+        RpcFailure::new("resource_exhausted", "too many requests are waiting")
     }
 
     pub(super) fn missing(message: impl Into<String>) -> RpcFailure {
@@ -127,62 +138,75 @@ pub(super) async fn finish(pieces: &Pieces, failure: Option<&RpcFailure>) {
     let _ = pieces.send(last_frame(failure)).await;
 }
 
+/// A message, and the room it takes.
+pub(super) struct Message {
+    fields: Map<String, Value>,
+    _rooms: Vec<Room>,
+}
+
+impl Deref for Message {
+    type Target = Map<String, Value>;
+
+    fn deref(&self) -> &Map<String, Value> {
+        &self.fields
+    }
+}
+
 /// Reads the message of a unary call.
-pub(super) async fn message(body: Body) -> Result<Map<String, Value>, RpcFailure> {
-    let bytes = axum::body::to_bytes(body, MESSAGE).await.map_err(|_| too_long())?;
-    parse(&bytes)
+pub(super) async fn message(allowance: &Allowance, body: Body) -> Result<Message, RpcFailure> {
+    let mut arriving = allowance.arriving(body);
+    let bytes = arriving.whole(MESSAGE).await?;
+    let fields = fields(allowance.parse(bytes).await?)?;
+    Ok(Message { fields, _rooms: arriving.into_rooms() })
 }
 
 /// Reads the only message of a call that is answered by a stream.
-pub(super) async fn first_frame(body: Body) -> Result<Map<String, Value>, RpcFailure> {
-    let bytes = axum::body::to_bytes(body, MESSAGE).await.map_err(|_| too_long())?;
-    let mut frames = Frames::default();
-    frames.buffer.extend_from_slice(&bytes);
-    frames.next()?.ok_or_else(|| RpcFailure::argument("the request has no message"))
+pub(super) async fn first_frame(allowance: &Allowance, body: Body) -> Result<Message, RpcFailure> {
+    let mut arriving = allowance.arriving(body);
+    let missing = || RpcFailure::argument("the request has no message");
+    let fields = next_frame(allowance, &mut arriving).await?.ok_or_else(missing)?;
+    Ok(Message { fields, _rooms: arriving.into_rooms() })
 }
 
-/// Frames of a client's stream, as they arrive.
-#[derive(Default)]
-pub(super) struct Frames {
-    pub(super) buffer: Vec<u8>,
-}
-
-impl Frames {
-    /// Returns the next message, if all of it is there.
-    pub(super) fn next(&mut self) -> Result<Option<Map<String, Value>>, RpcFailure> {
-        loop {
-            let Some((head, rest)) = self.buffer.split_first_chunk::<5>() else { return Ok(None) };
-            let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
-            if length > MESSAGE {
-                return Err(too_long());
+/// Reads the next message of a client's stream; nothing at its end. Its room stays taken until the one after it is read.
+pub(super) async fn next_frame(
+    allowance: &Allowance,
+    arriving: &mut Arriving,
+) -> Result<Option<Map<String, Value>>, RpcFailure> {
+    loop {
+        // A piece may have thousands of them.
+        tokio::task::coop::consume_budget().await;
+        match whole_frame(arriving.bytes())? {
+            Some((flags, length)) => {
+                let bytes = arriving.bytes()[HEAD..HEAD + length].to_vec();
+                arriving.consume(HEAD + length);
+                if flags & END == 0 {
+                    return Ok(Some(fields(allowance.parse(bytes).await?)?));
+                }
             }
-            if head[0] & 1 != 0 {
-                return Err(RpcFailure::new("unimplemented", "frames may not be compressed"));
-            }
-            if rest.len() < length {
-                return Ok(None);
-            }
-            let (flags, parsed) = (head[0], parse(&rest[..length]));
-            self.buffer.drain(..length + 5);
-            if flags & END == 0 {
-                return parsed.map(Some);
-            }
+            None if arriving.more_messages(2 * MESSAGE).await? => {}
+            None => return Ok(None),
         }
     }
 }
 
-fn too_long() -> RpcFailure {
-    RpcFailure::new(
-        "resource_exhausted",
-        format!("the request cannot be read, or has more than {MESSAGE} bytes"),
-    )
+/// Returns the flags and the length of the frame that bytes begin with, if all of it is there.
+fn whole_frame(bytes: &[u8]) -> Result<Option<(u8, usize)>, RpcFailure> {
+    let Some((head, rest)) = bytes.split_first_chunk::<HEAD>() else { return Ok(None) };
+    let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
+    if length > MESSAGE {
+        return Err(Unread::TooLong(MESSAGE).into());
+    }
+    if head[0] & 1 != 0 {
+        return Err(RpcFailure::new("unimplemented", "frames may not be compressed"));
+    }
+    Ok((rest.len() >= length).then_some((head[0], length)))
 }
 
-fn parse(bytes: &[u8]) -> Result<Map<String, Value>, RpcFailure> {
-    match serde_json::from_slice(bytes) {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(RpcFailure::argument("the message must be a JSON object")),
-        Err(error) => Err(RpcFailure::argument(format!("the message is not JSON: {error}"))),
+fn fields(value: Value) -> Result<Map<String, Value>, RpcFailure> {
+    match value {
+        Value::Object(fields) => Ok(fields),
+        _ => Err(RpcFailure::argument("the message must be a JSON object")),
     }
 }
 

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use tokio::sync::Semaphore;
 use wardian::{Sandbox, WriteOptions};
 
+use super::Asked;
+use super::allowance::Allowance;
 use super::answer::{Refused, json_page};
+use super::arriving::{Arriving, Unread};
 use super::hosted::Hosted;
 use super::multipart;
 use super::query::Query;
@@ -21,9 +23,8 @@ use crate::params::encode;
 
 /// How much of a file is read or written at once.
 const PIECE: usize = 1 << 20;
-/// The longest upload that has to be held whole, and what all of them may hold together.
+/// The longest upload that has to be held whole.
 const HELD: usize = 64 << 20;
-static HOLDING: Semaphore = Semaphore::const_new(256 << 10);
 
 /// Returns whether an address was signed with a sandbox's token, and is still valid.
 pub(super) fn is_signed(hosted: &Hosted, query: &Query, method: &Method) -> bool {
@@ -43,11 +44,10 @@ pub(super) fn is_signed(hosted: &Hosted, query: &Query, method: &Method) -> bool
 }
 
 pub(super) async fn answer<H: Unpin + Send + 'static>(
-    sandbox: Sandbox,
+    asked: Asked<'_>,
     method: &Method,
     headers: &HeaderMap,
     query: &Query,
-    body: Body,
     holds: H,
 ) -> Result<Response, Refused> {
     user(query.get("username")).map_err(|failure| Refused::new(StatusCode::UNAUTHORIZED, failure.message))?;
@@ -56,12 +56,12 @@ pub(super) async fn answer<H: Unpin + Send + 'static>(
     }
     if method == Method::GET {
         let path = query.get("path").ok_or_else(|| Refused::bad("path is missing"))?;
-        return download(sandbox, at_home(path), holds).await;
+        return download(asked.sandbox, at_home(path), holds).await;
     }
     if method != Method::POST {
         return Err(Refused::new(StatusCode::METHOD_NOT_ALLOWED, "only GET and POST"));
     }
-    upload(&sandbox, headers, query, body).await
+    upload(asked, headers, query).await
 }
 
 async fn download<H: Unpin + Send + 'static>(
@@ -104,89 +104,108 @@ async fn download<H: Unpin + Send + 'static>(
     Ok((headers, length, body).into_response())
 }
 
-async fn upload(
-    sandbox: &Sandbox,
-    headers: &HeaderMap,
-    query: &Query,
-    body: Body,
-) -> Result<Response, Refused> {
+async fn upload(asked: Asked<'_>, headers: &HeaderMap, query: &Query) -> Result<Response, Refused> {
     let field = |name: header::HeaderName| {
         headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     };
     let (kind, encoding) = (field(header::CONTENT_TYPE), field(header::CONTENT_ENCODING));
     let path = query.get("path").map(at_home);
+    let Asked { sandbox, allowance, body, .. } = asked;
+    let mut arriving = allowance.arriving(body);
     if let Some(boundary) = multipart::boundary(kind) {
-        let (body, _room) = held(body, encoding).await?;
-        let mut written = Vec::new();
-        for part in multipart::parts(&body, &boundary).map_err(Refused::bad)? {
-            let target = path.clone().or_else(|| part.file.as_deref().map(at_home));
-            let target =
-                target.ok_or_else(|| Refused::bad("a part has no file name, and the address no path"))?;
-            write(sandbox, &target, part.content.to_vec(), None).await?;
-            written.push(told(sandbox, &target).await?);
-        }
-        return Ok(json_page(StatusCode::OK, &Value::Array(written)));
+        let body = held(allowance, &mut arriving, encoding).await?;
+        return write_parts(&sandbox, allowance, body, boundary, path).await;
     }
     let path = path.ok_or_else(|| Refused::bad("path is missing"))?;
     if encoding.is_empty() || encoding == "identity" {
-        write_pieces(sandbox, &path, body).await?;
+        write_arriving(&sandbox, &path, &mut arriving).await?;
     } else {
-        let (content, _room) = held(body, encoding).await?;
-        write(sandbox, &path, content, None).await?;
+        let content = held(allowance, &mut arriving, encoding).await?;
+        write(&sandbox, &path, &content).await?;
     }
-    Ok(json_page(StatusCode::OK, &json!([told(sandbox, &path).await?])))
+    Ok(json_page(StatusCode::OK, &json!([told(&sandbox, &path).await?])))
 }
 
-/// Returns a whole body, decoded, and the room it takes.
-async fn held(
-    body: Body,
-    encoding: &str,
-) -> Result<(Vec<u8>, tokio::sync::SemaphorePermit<'static>), Refused> {
+/// Returns a whole body, decoded. Its room is taken as long as `arriving` is there.
+async fn held(allowance: &Allowance, arriving: &mut Arriving, encoding: &str) -> Result<Vec<u8>, Refused> {
     let large = || {
         Refused::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("more than {HELD} bytes: send them as application/octet-stream"),
         )
     };
-    // It is never closed.
-    let room = HOLDING.acquire_many(((2 * HELD) >> 10) as u32).await.map_err(|_| large())?;
-    let bytes = axum::body::to_bytes(body, HELD).await.map_err(|_| large())?;
-    match encoding {
-        "" | "identity" => Ok((bytes.into(), room)),
-        "gzip" => Ok((
-            multipart::gunzip(&bytes, HELD)
-                .ok_or_else(|| Refused::bad("the body is not gzip, or too long"))?,
-            room,
-        )),
-        _ => Err(Refused::bad("Content-Encoding must be gzip")),
+    if !matches!(encoding, "" | "identity" | "gzip") {
+        return Err(Refused::bad("Content-Encoding must be gzip"));
     }
+    let bytes = arriving.whole(HELD).await.map_err(|unread| match unread {
+        Unread::TooLong(_) => large(),
+        other => other.into(),
+    })?;
+    if encoding != "gzip" {
+        return Ok(bytes);
+    }
+    let wrong = || Refused::bad("the body is not gzip");
+    let length = multipart::gunzipped_length(&bytes).ok_or_else(wrong)?;
+    if length > HELD {
+        return Err(large());
+    }
+    arriving.take_room(bytes.capacity() + length).await?;
+    let content = allowance.aside(bytes.len().max(length), move || multipart::gunzip(&bytes, length));
+    content.await?.ok_or_else(wrong)
 }
 
-async fn write(sandbox: &Sandbox, path: &str, content: Vec<u8>, offset: Option<u64>) -> Result<(), Refused> {
+async fn write_parts(
+    sandbox: &Sandbox,
+    allowance: &Allowance,
+    body: Vec<u8>,
+    boundary: String,
+    path: Option<String>,
+) -> Result<Response, Refused> {
+    let split = move || (multipart::parts(&body, &boundary), body);
+    let (parts, body) = allowance.aside(HELD, split).await?;
+    let mut written = Vec::new();
+    for part in parts.map_err(Refused::bad)? {
+        let target = path.clone().or_else(|| part.file.as_deref().map(at_home));
+        let target =
+            target.ok_or_else(|| Refused::bad("a part has no file name, and the address no path"))?;
+        write(sandbox, &target, &body[part.content]).await?;
+        written.push(told(sandbox, &target).await?);
+    }
+    Ok(json_page(StatusCode::OK, &Value::Array(written)))
+}
+
+async fn write_at(
+    sandbox: &Sandbox,
+    path: &str,
+    content: Vec<u8>,
+    offset: Option<u64>,
+) -> Result<(), Refused> {
     let options = WriteOptions { parents: true, mode: None, offset };
     Ok(sandbox.write_file_with(path, content, options).await?)
 }
 
+/// Writes a file, in pieces: each is copied.
+async fn write(sandbox: &Sandbox, path: &str, content: &[u8]) -> Result<(), Refused> {
+    let (first, rest) = content.split_at(content.len().min(PIECE));
+    write_at(sandbox, path, first.to_vec(), None).await?;
+    let mut offset = first.len() as u64;
+    for piece in rest.chunks(PIECE) {
+        write_at(sandbox, path, piece.to_vec(), Some(offset)).await?;
+        offset += piece.len() as u64;
+    }
+    Ok(())
+}
+
 /// Writes a body as it comes.
-async fn write_pieces(sandbox: &Sandbox, path: &str, mut body: Body) -> Result<(), Refused> {
-    let (mut buffer, mut offset) = (Vec::new(), None);
+async fn write_arriving(sandbox: &Sandbox, path: &str, arriving: &mut Arriving) -> Result<(), Refused> {
+    let mut offset = None;
     loop {
-        let next = std::future::poll_fn(|context| {
-            hyper::body::Body::poll_frame(std::pin::Pin::new(&mut body), context)
-        });
-        let ended = match next.await {
-            None => true,
-            Some(Ok(frame)) => {
-                if let Ok(data) = frame.into_data() {
-                    buffer.extend_from_slice(&data);
-                }
-                false
-            }
-            Some(Err(_)) => return Err(Refused::bad("the body ended early")),
-        };
-        if ended || buffer.len() >= PIECE {
-            let length = buffer.len() as u64;
-            write(sandbox, path, std::mem::take(&mut buffer), offset).await?;
+        let ended = !arriving.more(usize::MAX).await?;
+        if ended || arriving.bytes().len() >= PIECE {
+            let piece = arriving.take();
+            let length = piece.len() as u64;
+            write_at(sandbox, path, piece, offset).await?;
+            arriving.release();
             offset = Some(offset.unwrap_or(0) + length);
         }
         if ended {

@@ -1,10 +1,9 @@
 //! Watching a directory. What changed is found by looking again and comparing, so a change that is undone in between is not seen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use parking_lot::Mutex;
@@ -12,6 +11,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use wardian::{Errno, FileInfo, FileKind, Sandbox};
 
+use super::Asked;
 use super::filesystem::ENTRIES;
 use super::hosted::Hosted;
 use super::rpc::{self, RpcFailure, path, text};
@@ -79,7 +79,8 @@ fn compare(before: &Seen, now: &Seen, prefix: usize) -> Vec<Value> {
         let name = crate::params::text(path.get(prefix..).unwrap_or(path));
         events.push(json!({ "name": name, "type": format!("EVENT_TYPE_{kind}") }));
     };
-    let inodes: std::collections::HashSet<(u64, u64)> = now.values().map(|info| info.inode).collect();
+    let inodes = |seen: &Seen| seen.values().map(|info| info.inode).collect::<HashSet<(u64, u64)>>();
+    let (known, inodes) = (inodes(before), inodes(now));
     for (path, old) in before {
         match now.get(path) {
             Some(new) if new.inode == old.inode => {}
@@ -100,8 +101,7 @@ fn compare(before: &Seen, now: &Seen, prefix: usize) -> Vec<Value> {
             }
             _ => {
                 event(path, "CREATE");
-                let known = before.values().any(|old| old.inode == new.inode);
-                if new.kind == FileKind::File && new.size > 0 && !known {
+                if new.kind == FileKind::File && new.size > 0 && !known.contains(&new.inode) {
                     event(path, "WRITE");
                 }
             }
@@ -144,12 +144,11 @@ pub(super) fn remove(hosted: &Hosted, message: &Map<String, Value>) -> Result<Va
 }
 
 pub(super) async fn stream<H: Unpin + Send + 'static>(
-    hosted: &Arc<Hosted>,
-    sandbox: Sandbox,
+    asked: Asked<'_>,
     headers: &HeaderMap,
-    body: Body,
     holds: H,
 ) -> Response {
+    let Asked { hosted, sandbox, allowance, body } = asked;
     let place = hosted.watchers.streams.clone();
     let opened = async {
         rpc::as_root(headers)?;
@@ -160,7 +159,8 @@ pub(super) async fn stream<H: Unpin + Send + 'static>(
                 format!("a sandbox may have {WATCHERS} watchers"),
             ));
         }
-        Watcher::read(&sandbox, &rpc::first_frame(body).await?).await
+        let message = rpc::first_frame(allowance, body).await?;
+        Watcher::read(&sandbox, &message).await
     };
     match opened.await {
         Err(failure) => rpc::failed_stream(&failure),
@@ -207,5 +207,58 @@ impl Watcher {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many files: their paths begin with a letter, and their inodes with a number.
+    fn files(like: &FileInfo, letter: char, count: u64, inode: u64) -> Seen {
+        let file = |number: u64| {
+            let mut info = like.clone();
+            (info.path, info.inode) = (format!("/w/{letter}{number}").into_bytes(), (0, inode + number));
+            (info.path.clone(), info)
+        };
+        (0..count).map(file).collect()
+    }
+
+    async fn a_file() -> FileInfo {
+        let sandbox = Sandbox::builder().build().await.unwrap();
+        sandbox.write_file("/tmp/a", "content").await.unwrap();
+        sandbox.file_info("/tmp/a").await.unwrap()
+    }
+
+    fn kinds(before: &Seen, now: &Seen) -> Vec<String> {
+        let shown = |event: &Value| {
+            format!("{} {}", event["name"].as_str().unwrap(), event["type"].as_str().unwrap())
+        };
+        compare(before, now, 3).iter().map(shown).collect()
+    }
+
+    #[tokio::test]
+    async fn a_file_that_was_known_by_another_name_is_not_a_new_one() {
+        let like = a_file().await;
+        let (old, new) = (files(&like, 'a', 1, 7), files(&like, 'b', 1, 7));
+        assert_eq!(kinds(&old, &new), ["a0 EVENT_TYPE_RENAME", "b0 EVENT_TYPE_CREATE"]);
+        let other = files(&like, 'b', 1, 8);
+        assert_eq!(
+            kinds(&old, &other),
+            ["a0 EVENT_TYPE_REMOVE", "b0 EVENT_TYPE_CREATE", "b0 EVENT_TYPE_WRITE"]
+        );
+    }
+
+    #[tokio::test]
+    async fn comparing_takes_as_long_as_there_are_files_not_as_their_square() {
+        let like = a_file().await;
+        let (done, wait) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let (before, now) = (files(&like, 'a', 500_000, 0), files(&like, 'b', 500_000, 1_000_000));
+            let _ = done.send(compare(&before, &now, 3).len());
+        });
+        // The square would take many times as long.
+        let events = wait.recv_timeout(Duration::from_secs(60));
+        assert_eq!(events, Ok(1_500_000));
     }
 }

@@ -1,6 +1,7 @@
 //! The server as a client meets it: lines in, lines out. The process around it is tested with the command.
 
 mod callbacks;
+mod e2b;
 mod fair;
 mod garbage;
 mod lines;

@@ -1,0 +1,226 @@
+//! E2B's protocol as a client without manners speaks it: what it begins and does not finish is no burden on others.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use wardian_server::{Http, Options, PortLimits, Server};
+
+const MIB: usize = 1 << 20;
+/// So long that only an answer that never comes takes longer.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A sandbox of a key, on a server with HTTP.
+struct Hosted {
+    at: SocketAddr,
+    id: String,
+    token: String,
+}
+
+async fn listen() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let at = listener.local_addr().expect("an address");
+    let http = Http { token: None, door: None, ports: PortLimits::default() };
+    let server = Server::new(Options::default());
+    tokio::spawn(async move { server.serve_http(listener, http, std::future::pending()).await });
+    at
+}
+
+async fn open(at: SocketAddr, request: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(at).await.expect("it listens");
+    // A request may be refused before all of it is sent.
+    let _ = stream.write_all(request).await;
+    stream
+}
+
+/// The status and the body of the answer to a request.
+async fn answer(mut stream: TcpStream) -> (u16, String) {
+    let mut bytes = Vec::new();
+    let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await;
+    let _ = read.expect("it is answered");
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let status = text.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    (status, text.split_once("\r\n\r\n").map_or(String::new(), |(_, body)| body.to_owned()))
+}
+
+async fn create(at: SocketAddr, key: &str, wanted: Value) -> (u16, String) {
+    let body = wanted.to_string();
+    let head = format!(
+        "POST /sandboxes HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-API-KEY: {key}\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    answer(open(at, (head + &body).as_bytes()).await).await
+}
+
+impl Hosted {
+    async fn new(at: SocketAddr, key: &str) -> Hosted {
+        let (status, body) = create(at, key, json!({ "templateID": "base" })).await;
+        assert_eq!(status, 201, "{body}");
+        let made: Value = serde_json::from_str(&body).expect("JSON");
+        let text = |name: &str| made[name].as_str().expect("text").to_owned();
+        Hosted { at, id: text("sandboxID"), token: text("envdAccessToken") }
+    }
+
+    /// Sends the head of a request that announces so many bytes, and what is `sent` of them.
+    async fn begin(&self, path: &str, kind: &str, length: usize, sent: &[u8]) -> TcpStream {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nE2b-Sandbox-Id: {}\r\nX-Access-Token: {}\r\n\
+             Content-Type: {kind}\r\nContent-Length: {length}\r\n\r\n",
+            self.id, self.token
+        );
+        open(self.at, &[head.as_bytes(), sent].concat()).await
+    }
+
+    async fn send(&self, path: &str, kind: &str, body: &[u8]) -> (u16, String) {
+        answer(self.begin(path, kind, body.len(), body).await).await
+    }
+
+    /// A call that is answered by a stream: all that it was answered.
+    async fn start(&self, message: &Value) -> String {
+        let message = message.to_string();
+        let length = u32::try_from(message.len()).expect("it is short").to_be_bytes();
+        let frame = [&[0][..], &length, message.as_bytes()].concat();
+        self.send("/process.Process/Start", "application/connect+json", &frame).await.1
+    }
+
+    async fn call(&self, method: &str, message: &Value) -> (u16, String) {
+        self.send(&format!("/{method}"), "application/json", message.to_string().as_bytes()).await
+    }
+}
+
+const MULTIPART: &str = "multipart/form-data; boundary=x";
+
+fn upload(name: &str, content: &[u8]) -> Vec<u8> {
+    let head = format!("--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n")
+        .into_bytes();
+    [&head[..], content, b"\r\n--x--\r\n"].concat()
+}
+
+#[tokio::test]
+async fn uploads_that_are_never_finished_keep_no_other_waiting() {
+    let at = listen().await;
+    let (slow, other) = (Hosted::new(at, "slow").await, Hosted::new(at, "other").await);
+    let mut held = Vec::new();
+    for _ in 0..4 {
+        held.push(slow.begin("/files", MULTIPART, 64 * MIB, &upload("/tmp/never", b"")[..40]).await);
+    }
+    // Neither those of another key, nor more of the same.
+    for hosted in [&other, &slow] {
+        let content = vec![b'y'; 3 * MIB];
+        let (status, told) = hosted.send("/files", MULTIPART, &upload("/tmp/a", &content)).await;
+        assert_eq!((status, told.contains("\"/tmp/a\"")), (200, true), "{told}");
+        let (_, stat) = hosted.call("filesystem.Filesystem/Stat", &json!({ "path": "/tmp/a" })).await;
+        assert!(stat.contains(&format!("\"size\":\"{}\"", content.len())), "{stat}");
+    }
+    drop(held);
+}
+
+#[tokio::test]
+async fn half_bodies_of_one_key_leave_room_for_another() {
+    let at = listen().await;
+    let (greedy, other) = (Hosted::new(at, "greedy").await, Hosted::new(at, "other").await);
+    let half = vec![b' '; 3 * MIB];
+    let mut held = Vec::new();
+    for _ in 0..100 {
+        let begun = greedy.begin("/process.Process/List", "application/json", 4 * MIB, &half);
+        // One whose room is not there yet is not read further.
+        held.extend(tokio::time::timeout(Duration::from_millis(200), begun).await);
+        if held.len() >= 60 {
+            break;
+        }
+    }
+    let long = json!({ "path": "/tmp", "padding": " ".repeat(3 * MIB) });
+    let (status, told) = other.call("filesystem.Filesystem/Stat", &long).await;
+    assert_eq!(status, 200, "{told}");
+}
+
+#[tokio::test]
+async fn what_a_process_is_started_with_has_limits_that_are_named() {
+    let hosted = Hosted::new(listen().await, "key").await;
+    let long = "x".repeat(MIB);
+    for (message, refusal) in [
+        (
+            json!({ "process": { "cmd": "true", "envs": { "A": long } } }),
+            "process.envs may have 131072 bytes",
+        ),
+        (json!({ "process": { "cmd": "true" }, "tag": long }), "tag may have 256 bytes"),
+        (json!({ "process": { "cmd": "true", "args": [long] } }), "the command is too long"),
+        (json!({ "process": { "cmd": "true", "args": vec![0; 40_000] } }), "more than 16384 values"),
+    ] {
+        let told = hosted.start(&message).await;
+        assert!(told.contains(refusal) && told.contains("invalid_argument"), "{told}");
+    }
+    // What is not known is not kept.
+    let message = json!({
+        "process": { "cmd": "sleep", "args": ["1000"], "envs": { "A": "b" }, "unknown": long },
+        "tag": "mine", "stdin": false,
+    });
+    let message = message.to_string();
+    let length = u32::try_from(message.len()).expect("it is short").to_be_bytes();
+    let frame = [&[0][..], &length, message.as_bytes()].concat();
+    let mut stream =
+        hosted.begin("/process.Process/Start", "application/connect+json", frame.len(), &frame).await;
+    let mut begun = Vec::new();
+    while !String::from_utf8_lossy(&begun).contains("\"start\"") {
+        begun.push(stream.read_u8().await.expect("it starts"));
+    }
+    let (_, listed) = hosted.call("process.Process/List", &json!({})).await;
+    assert!(listed.contains("\"tag\":\"mine\"") && listed.contains("\"A\":\"b\""), "{listed}");
+    assert!(listed.len() < 1000, "{} bytes", listed.len());
+}
+
+#[tokio::test]
+async fn what_a_sandbox_is_created_with_has_limits_that_are_named() {
+    let at = listen().await;
+    let long = "x".repeat(100_000);
+    for (wanted, refusal) in [
+        (json!({ "templateID": format!("base:{long}") }), "templateID must be a string of at most 256 bytes"),
+        (json!({ "templateID": "base", "network": { "denyOut": [long] } }), "network may have 65536 bytes"),
+    ] {
+        let (status, told) = create(at, "key", wanted).await;
+        assert_eq!((status, told.contains(refusal)), (400, true), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn input_comes_in_frames_however_they_are_cut() {
+    let hosted = Hosted::new(listen().await, "key").await;
+    let start = json!({ "process": { "cmd": "sh", "args": ["-c", "wc -c > /tmp/count"] }, "tag": "counts" });
+    let message = start.to_string();
+    let frame = |message: &str| {
+        let length = u32::try_from(message.len()).expect("it is short").to_be_bytes();
+        [&[0][..], &length, message.as_bytes()].concat()
+    };
+    let started = frame(&message);
+    let process =
+        hosted.begin("/process.Process/Start", "application/connect+json", started.len(), &started).await;
+    let mut listed = String::new();
+    while !listed.contains("counts") {
+        listed = hosted.call("process.Process/List", &json!({})).await.1;
+    }
+    let mut input = frame(&json!({ "start": { "process": { "tag": "counts" } } }).to_string());
+    for length in [1, 20_000, 3, 900_000, 0, 5] {
+        let stdin = crate::support::base64(vec![b'z'; length]);
+        input.extend(frame(&json!({ "data": { "input": { "stdin": stdin } } }).to_string()));
+    }
+    let path = "/process.Process/StreamInput";
+    let mut stream = hosted.begin(path, "application/connect+json", input.len(), &input[..70]).await;
+    for piece in input[70..].chunks(77_777) {
+        stream.write_all(piece).await.expect("it reads");
+    }
+    let (status, told) = answer(stream).await;
+    assert_eq!((status, told.contains("error")), (200, false), "{told}");
+    let (_, closed) =
+        hosted.call("process.Process/CloseStdin", &json!({ "process": { "tag": "counts" } })).await;
+    assert_eq!(closed, "{}");
+    let (_, end) = answer(process).await;
+    assert!(end.contains("\"exited\":true"), "{end}");
+    let request = format!(
+        "GET /files?path=/tmp/count HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nE2b-Sandbox-Id: {}\r\n\
+         X-Access-Token: {}\r\n\r\n",
+        hosted.id, hosted.token
+    );
+    assert_eq!(answer(open(hosted.at, request.as_bytes()).await).await, (200, "920009\n".to_owned()));
+}

@@ -231,6 +231,16 @@ static long set_mode(int fd, const struct termios *in, int flush)
 	return answer(k_tcsetattr(fd, flush, &mode));
 }
 
+/* Drops what was typed and not read, if `queue` is about that. What was written is with the host already. */
+static long flush_queue(int fd, long queue)
+{
+	struct kernel_terminal mode;
+	if (queue != TCIFLUSH && queue != TCOFLUSH && queue != TCIOFLUSH) return -EINVAL;
+	int error = k_tcgetattr(fd, &mode);
+	if (!error && queue != TCOFLUSH) error = k_tcsetattr(fd, 1, &mode);
+	return answer(error);
+}
+
 static long available(int fd, int *out)
 {
 	struct wasi_subscription wanted[2] = { { 0, TAG_READ, { .fd = fd } }, { 1, TAG_CLOCK } };
@@ -263,6 +273,11 @@ static long device(int fd, unsigned request, void *argument)
 		return get_mode(fd, argument);
 	case TCSETS: case TCSETSW: case TCSETSF:
 		return set_mode(fd, argument, request == TCSETSF);
+	case TCFLSH:
+		return flush_queue(fd, (long)argument);
+	case TCSBRK: case TCXONC:
+		/* Nothing waits to be sent, and there is no line to hold or to break. */
+		return answer(k_winsize(fd, rows_columns));
 	case TIOCGPGRP:
 		return answer(k_tcgetpgrp(fd, number));
 	case TIOCSPGRP:

@@ -254,6 +254,34 @@ static long information(struct sysinfo *out)
 	return 0;
 }
 
+/* How nice this process says it is. Nothing depends on it, and a process can only become nicer. */
+static int niceness;
+
+static int is_own(long which, long who)
+{
+	return which != PRIO_PROCESS || !who || who == k_getpid();
+}
+
+static long get_priority(long which, long who)
+{
+	int group, error = 0;
+	if (which < PRIO_PROCESS || which > PRIO_USER) return -EINVAL;
+	if (is_own(which, who)) return 20 - niceness;
+	error = k_getpgid(who, &group);
+	return error ? answer(error) : 20;
+}
+
+static long set_priority(long which, long who, long wanted)
+{
+	int group, error;
+	if (which < PRIO_PROCESS || which > PRIO_USER) return -EINVAL;
+	if (!is_own(which, who)) return (error = k_getpgid(who, &group)) ? answer(error) : -EPERM;
+	if (wanted > 19) wanted = 19;
+	if (wanted < niceness) return -EACCES;
+	niceness = wanted;
+	return 0;
+}
+
 /* Those that ask who it is. The user of a sandbox cannot become another. */
 static long identity(long number, long a, long b, long c)
 {
@@ -319,8 +347,13 @@ long __wardian_process_calls(long number, long a, long b, long c, long d, long e
 		if ((size_t)b < sizeof(long)) return -EINVAL;
 		*(unsigned long *)c = 1;
 		return sizeof(long);
+	case SYS_sched_setaffinity:
+		if ((size_t)b < 1) return -EINVAL;
+		return *(unsigned char *)c & 1 ? 0 : -EINVAL;
 	case SYS_getpriority:
-		return 20;
+		return get_priority(a, b);
+	case SYS_setpriority:
+		return set_priority(a, b, c);
 	case SYS_sched_get_priority_max: case SYS_sched_get_priority_min:
 		if (a == SCHED_FIFO || a == SCHED_RR) return number == SYS_sched_get_priority_max ? 99 : 1;
 		return a == SCHED_OTHER || a == SCHED_BATCH || a == SCHED_IDLE ? 0 : -EINVAL;

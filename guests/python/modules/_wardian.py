@@ -72,12 +72,17 @@ def _answer(status=0, headers=(), body=b'', error=None):
 def fetch(method, url, headers=None, body=None):
     """Makes an HTTP request.
 
-    Answers a dict with ok, status, headers, body (text), body_base64 and error: it raises for wrong arguments alone.
+    Answers a dict with ok, status, headers, body (text), body_base64 and error, whatever happens to the request.
     """
     import urllib.parse
-    method, parts = str(method).upper(), urllib.parse.urlsplit(url)
-    if parts.scheme not in ('http', 'https') or not parts.hostname:
-        raise ValueError(f'not an address of the web: {url!r}')
+    method = str(method).upper()
+    try:
+        parts = urllib.parse.urlsplit(url)
+        is_web = parts.scheme in ('http', 'https') and bool(parts.hostname) and parts.port != 0
+    except (ValueError, TypeError, AttributeError):
+        is_web = False
+    if not is_web:
+        return _answer(error=f'not an address of the web: {url!r}')
     if isinstance(body, str):
         body = body.encode()
     missing = missing_grant(parts.hostname)
@@ -86,12 +91,13 @@ def fetch(method, url, headers=None, body=None):
     import http.client
     import urllib.error
     import urllib.request
-    request = urllib.request.Request(url, data=body, headers=dict(headers or {}), method=method)
     try:
+        request = urllib.request.Request(url, data=body, headers=dict(headers or {}), method=method)
         with urllib.request.urlopen(request) as response:
             return _answer(response.status, response.headers.items(), response.read())
     except urllib.error.HTTPError as response:
         with response:
             return _answer(response.code, response.headers.items(), response.read())
-    except (OSError, http.client.HTTPException) as error:
+    # A value that no request can have: a header with a line break, an address with a space.
+    except (OSError, http.client.HTTPException, ValueError) as error:
         return _answer(error=str(getattr(error, 'reason', error)))

@@ -27,36 +27,47 @@ pandas.io.sql pandas.testing
 """.split()
 
 aside = {}
+specs = {}
 needs = {}
 
 
 class Aside(SourceFileLoader):
-    """Loads a module that was put aside; does everything else as its own loader would."""
+    """Loads a module that was put aside, once; does everything else as its own loader would."""
 
-    def __init__(self, module):
-        spec = module.__spec__
+    def __init__(self, module, spec):
         super().__init__(spec.name, spec.origin)
         self.module = module
         self.spec = spec
 
+    def is_aside(self):
+        return aside.get(self.spec.name) is self.module
+
     def create_module(self, spec):
-        return self.module
+        return self.module if self.is_aside() else self.spec.loader.create_module(self.spec)
 
     def exec_module(self, module):
+        if module is not self.module or not self.is_aside():
+            self.spec.loader.exec_module(module)
+            return
+        name = self.spec.name
+        del aside[name]
         module.__spec__ = self.spec
         module.__loader__ = self.spec.loader
-        bring_along(self.spec.name)
+        # The parts of a package import it, whoever loads it.
+        if self.spec.submodule_search_locations is not None:
+            sys.modules.setdefault(name, module)
+        bring_along(name)
 
 
 class Directory(FileFinder):
-    """Finds modules in a directory; those that were put aside without looking there."""
+    """Finds modules in a directory; those that were put aside without looking there. Looking changes nothing."""
 
     def find_spec(self, fullname, target=None):
-        module = aside.pop(fullname, None)
+        module = aside.get(fullname)
         if module is None:
             return super().find_spec(fullname, target)
-        own = module.__spec__
-        spec = ModuleSpec(fullname, Aside(module), origin=own.origin)
+        own = specs[fullname]
+        spec = ModuleSpec(fullname, Aside(module, own), origin=own.origin)
         spec.submodule_search_locations = own.submodule_search_locations
         spec.cached = own.cached
         spec.has_location = True
@@ -71,10 +82,16 @@ def bring_along(name):
         if name in FRESHEN:
             stale.append(FRESHEN.pop(name))
         for needed in needs.pop(name, ()):
-            module = aside.pop(needed, None)
-            if module is not None:
-                sys.modules[needed] = module
-                waiting.append(needed)
+            # What the program has imported under that name stays.
+            if needed not in aside or needed in sys.modules:
+                continue
+            sys.modules[needed] = module = aside.pop(needed)
+            waiting.append(needed)
+            package, _, part = needed.rpartition(".")
+            parent = sys.modules.get(package)
+            if parent is not None and parent is not modules.get(package):
+                # Someone else has loaded the package, and has not seen its part.
+                setattr(parent, part, module)
     # All is there: whatever these import is found.
     for freshen in stale:
         freshen()
@@ -148,6 +165,7 @@ def put_aside():
             continue
         del sys.modules[name]
         aside[name] = modules[name] = module
+        specs[name] = spec
         # A parent is imported before its parts, and holds them.
         if "." in name:
             needs.setdefault(name, set()).add(name.rpartition(".")[0])

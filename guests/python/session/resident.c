@@ -20,7 +20,7 @@ begin(void)
     }
     take_signals();
     struct wanted wanted = { .executable = "/bin/python3", .python_path = getenv("PYTHONPATH") };
-    if (take_environment() < 0 || take_streams(config) < 0 || take_paths(config, &wanted) < 0) {
+    if (take_environment() < 0 || take_zone() < 0 || take_streams(config) < 0 || take_paths(config, &wanted) < 0) {
         return -1;
     }
     return calls_prepared("begin", NULL);

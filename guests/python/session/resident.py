@@ -148,6 +148,19 @@ def part():
     # A copy has the heap of the other: what nobody seeded must not go on with the same numbers in both.
     for generator in list(modules["random"]._unseeded):
         generator.seed()
+    if "numpy" in FRESHEN:
+        return
+    rand = modules["numpy.random.mtrand"]._rand
+    for generator in list(modules["numpy.random.bit_generator"]._unseeded):
+        try:
+            if generator is rand._bit_generator and type(generator).__name__ == "MT19937":
+                # Keeps half of what it drew for normal deviates, too.
+                rand.seed()
+            else:
+                generator._seed_anew()
+        except Exception:
+            # A class of the user's own that cannot be made without arguments.
+            pass
 
 
 def answer(question):

@@ -100,7 +100,7 @@ open_script(const wchar_t *name)
 }
 
 static int
-flushes_stream(const char *name)
+flushes_stream(const char *name, int tells)
 {
     PyObject *stream = PySys_GetObject(name);
     if (stream == NULL || stream == Py_None) {
@@ -116,7 +116,7 @@ flushes_stream(const char *name)
     PyObject *done = PyObject_CallMethod(stream, "flush", NULL);
     Py_XDECREF(done);
     if (done == NULL) {
-        if (strcmp(name, "stdout") == 0) {
+        if (tells && strcmp(name, "stdout") == 0) {
             PyErr_FormatUnraisable("Exception ignored on flushing sys.stdout");
         }
         PyErr_Clear();
@@ -127,19 +127,19 @@ flushes_stream(const char *name)
 
 /* Leaves what was raised before as it is. */
 static int
-flushes(const char *name)
+flushes(const char *name, int tells)
 {
     PyObject *raised = PyErr_GetRaisedException();
-    int failed = flushes_stream(name);
+    int failed = flushes_stream(name, tells);
     PyErr_SetRaisedException(raised);
     return failed;
 }
 
 static int
-flush_both(void)
+flush_both(int tells)
 {
-    int failed = flushes("stdout");
-    return flushes("stderr") < 0 ? -1 : failed;
+    int failed = flushes("stdout", tells);
+    return flushes("stderr", tells) < 0 ? -1 : failed;
 }
 
 /* Lets go of the modules that the program brought, as finalize_modules does with all. */
@@ -197,10 +197,11 @@ finish(int code, int interrupted)
     PyObject *registered = PyImport_ImportModule("atexit");
     Py_XDECREF(registered);
     calls_at_end("atexit", "_run_exitfuncs");
-    int failed = flush_both();
+    int failed = flush_both(1);
     PyGC_Collect();
     drop_modules();
-    if (flush_both() < 0 || failed < 0) {
+    /* What could not be written is still there, and was told of. */
+    if (flush_both(failed == 0) < 0 || failed < 0) {
         code = 120;
     }
     fflush(NULL);
@@ -228,8 +229,8 @@ run_and_finish(PyConfig *config, const struct wanted *wanted)
     }
     int code = 0, interrupted = 0;
     if (!wanted->command && !wanted->module) {
-        flushes("stderr");
-        flushes("stdout");
+        flushes("stderr", 0);
+        flushes("stdout", 0);
     }
     if (done == NULL) {
         code = 1;

@@ -194,6 +194,21 @@ take_signals(void)
     }
 }
 
+/* What `time` says of the time zone, if the process has one of its own. */
+static int
+take_zone(void)
+{
+    const char *zone = getenv("TZ");
+    if (zone == NULL) {
+        return 0;
+    }
+    PyObject *time = PyImport_ImportModule("time");
+    PyObject *done = time ? PyObject_CallMethod(time, "tzset", NULL) : NULL;
+    Py_XDECREF(time);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
 /* posix.environ, which os.environ stands on. */
 static int
 take_environment(void)
@@ -431,7 +446,7 @@ wardian_start(void)
     }
     take_signals();
     PyConfig *config = (PyConfig *)_PyInterpreterState_GetConfig(PyInterpreterState_Get());
-    if (take_environment() < 0 || take_options(config, &wanted) < 0 || take_streams(config) < 0 ||
+    if (take_environment() < 0 || take_zone() < 0 || take_options(config, &wanted) < 0 || take_streams(config) < 0 ||
         take_arguments(config, argc, argv, &wanted) < 0 || take_paths(config, &wanted) < 0) {
         PyErr_Print();
         exit(1);

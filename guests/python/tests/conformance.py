@@ -19,17 +19,24 @@ import re
 import signal
 import sys
 import traceback
+import types
 import unittest
 
 # A test that takes longer has failed. Some tests use the alarm themselves; the caller's own limit covers those.
 SECONDS = 90
 
 
+NOT_BUILT = "C modules that exist for tests alone are not built"
+
 # What the suite takes for granted on Linux. Its own reasons for skipping, and what the reports say.
 MISSING = {
     "requires threading support": "a process has one thread",
     "requires working os.fork()": "`os.fork` cannot return twice",
+    NOT_BUILT: NOT_BUILT,
 }
+
+# Modules of the suite that import such a module by a plain statement, though few of their tests call it.
+INSISTENT = {"test_class": "_testinternalcapi", "test_compile": "_testinternalcapi"}
 
 # Errors that say of what docs/cpython.md documents as missing that a test has met it.
 DOCUMENTED = {
@@ -44,11 +51,15 @@ DOCUMENTED = {
     "out of pty devices": "there are no pseudo-terminals",
     "[SSL: UNSUPPORTED_IN_SANDBOX]": "TLS is done by the gateway, to the outside alone",
     "os.fork() cannot work in WebAssembly": "`os.fork` cannot return twice",
-    "No module named '_testcapi'": "C modules that exist for tests alone are not built",
-    "No module named '_testinternalcapi'": "C modules that exist for tests alone are not built",
+    "needs memory that processes share, and there is none here": "processes share no memory",
+    "manager needs threads, and a process has one here": "a process has one thread",
+    "forkserver start method not available": "`os.fork` cannot return twice",
+    "No module named '_testcapi'": NOT_BUILT,
+    "No module named '_testinternalcapi'": NOT_BUILT,
 }
 
-MODULE = sys.argv[1]
+# A child that a test spawns imports this file, too, without being told anything.
+MODULE = sys.argv[1] if __name__ == "__main__" else ""
 
 
 class TookTooLong(BaseException):
@@ -183,6 +194,45 @@ class Excluded(unittest.TestCase):
         return self.name
 
 
+class StandIn(types.ModuleType):
+    """Stands in for a C module that is not built, while modules of the suite are imported: a test that calls a function
+    of it is skipped, and the others of its module are not."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def missing(*_, **__):
+            raise unittest.SkipTest(NOT_BUILT)
+
+        return missing
+
+
+def load(import_helper):
+    """The tests of the module. What imports a module that is not built while it runs is skipped by the suite."""
+    plain = import_helper.import_module
+    is_loading = True
+
+    def import_module(name, *rest, **more):
+        try:
+            return plain(name, *rest, **more)
+        except unittest.SkipTest:
+            if is_loading and name.startswith("_test"):
+                return StandIn(name)
+            raise
+
+    import_helper.import_module = import_module
+    insists = INSISTENT.get(MODULE)
+    if insists:
+        sys.modules[insists] = StandIn(insists)
+    try:
+        return unittest.defaultTestLoader.loadTestsFromName("test." + MODULE)
+    finally:
+        is_loading = False
+        if insists:
+            del sys.modules[insists]
+
+
 class WholeModule:
     def id(self):
         return MODULE
@@ -200,14 +250,14 @@ def main():
     sys.argv = ["/usr/lib/python3.13/test/__main__.py"]
 
     from test import support
-    from test.support import threading_helper
+    from test.support import import_helper, threading_helper
 
     threading_helper.can_start_thread = False
     support.has_fork_support = False
     support.use_resources = ["subprocess", "tzdata", "console"]
     result = Result(report, {})
     try:
-        suite = unittest.defaultTestLoader.loadTestsFromName("test." + MODULE)
+        suite = load(import_helper)
         result.reasons = select(suite, done, skips)
         suite.run(result)
     except unittest.SkipTest as reason:

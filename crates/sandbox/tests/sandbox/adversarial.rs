@@ -258,3 +258,72 @@ async fn bombs() {
     ])
     .await;
 }
+
+/// What Python can try that a shell cannot: each ends in an error, or in the end of that process and nothing more.
+#[tokio::test]
+async fn python_stays_inside() {
+    all(vec![
+        (
+            "paths and links out of a mount",
+            "python3 - <<'E'
+import os
+for path in ('/src/../secret', '/src/relative', '/src/absolute', '/over/relative', '/proc/self/root/src/../secret', '/../secret', '/proc/1/root/secret'):
+    try: print(os.read(os.open(path, os.O_RDONLY), 9))
+    except OSError: print('no')
+E",
+            Prints("no\nno\nno\nno\nno\nno\nno\n"),
+        ),
+        (
+            "memory, devices and descriptors that are not its own",
+            "python3 - <<'E'
+import io, os
+for path in ('/proc/self/mem', '/proc/kcore', '/dev/mem', '/dev/kmsg', '/proc/sys/kernel/core_pattern'):
+    try: io.FileIO(path, 'r+').read(1); print('?', path)
+    except OSError: pass
+for fd in range(3, 3000):
+    try: os.fstat(fd); print('?', fd)
+    except OSError: pass
+print('end')
+E",
+            Prints("end\n"),
+        ),
+        (
+            "another user, another root, another's process",
+            "python3 - <<'E'
+import os, signal
+for call in (lambda: os.setuid(0), lambda: os.chroot('/tmp'), lambda: os.mknod('/tmp/d', 0o60600, os.makedev(8, 0)), lambda: os.kill(99999, signal.SIGKILL), lambda: os.setpriority(os.PRIO_PROCESS, 0, -5)):
+    try: call(); print('?')
+    except (OSError, AttributeError): print('no')
+E",
+            Prints("no\nno\nno\nno\nno\n"),
+        ),
+        (
+            "an archive with names that lead out of it",
+            "cd /tmp && python3 - <<'E'
+import os, sys, zipfile, zipimport
+with zipfile.ZipFile('a.zip', 'w') as z:
+    z.writestr('../../secret.py', 'x = 1'); z.writestr('/src/up.py', 'x = 1'); z.writestr('fine.py', 'x = 2')
+sys.path.insert(0, '/tmp/a.zip')
+import fine
+for name in ('up', '..secret', '../../nosuch'):
+    try: zipimport.zipimporter('/tmp/a.zip').load_module(name); print('?')
+    except ImportError: print('no')
+zipfile.ZipFile('a.zip').extractall('/tmp/out')
+print(fine.x, sorted(os.listdir('/tmp')))
+E",
+            Prints("no\nno\nno\n2 ['a.zip', 'out']\n"),
+        ),
+        (
+            "bytecode that crashes the interpreter",
+            "python3 - <<'E' 2> /dev/null || echo \"ended by $?\"
+import dis
+code = [dis.opmap['EXTENDED_ARG'], 15, dis.opmap['EXTENDED_ARG'], 255, dis.opmap['EXTENDED_ARG'], 255, dis.opmap['LOAD_CONST'], 255]
+exec((lambda: 0).__code__.replace(co_code=bytes(code) + bytes([dis.opmap['RETURN_VALUE'], 0])))
+E
+python3 -c 'print(6 * 7)'",
+            Prints("ended by 139\n42\n"),
+        ),
+        ("bytes that are no bytecode", "cd /tmp; head -c 300 /dev/zero > m.pyc; python3 m.pyc", Fails("")),
+    ])
+    .await;
+}

@@ -289,3 +289,39 @@ async fn forks_draw_numbers_of_their_own_unless_they_were_seeded() {
     let three = one.fork().await.expect("a fork");
     assert_eq!(value(&one, "random.random()").await, value(&three, "random.random()").await);
 }
+
+/// Looking for a module of the image and importing it afterwards gives the module, with its parts.
+#[tokio::test]
+async fn what_was_looked_for_can_be_imported() {
+    let sandbox = sandbox().await;
+    let looks = "import importlib.util\nfound = [importlib.util.find_spec(name) for name in ('numpy', 'pandas', 'asyncio', 'numpy')]";
+    python(&sandbox, looks).await;
+    let code = "import numpy, pandas, asyncio
+float(numpy.linalg.det(numpy.eye(2))), len(numpy.fft.fft([1, 2])), int(pandas.Series([1, 2]).sum()), asyncio.base_events.__name__";
+    assert_eq!(value(&sandbox, code).await, "(1.0, 2, 3, 'asyncio.base_events')");
+    let hook = "
+import sys, importlib.machinery
+class Hook:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        importlib.machinery.PathFinder.find_spec(name, path, target)
+sys.meta_path.insert(0, Hook)
+import numpy.linalg, pandas, asyncio, numpy.random
+print(numpy.linalg.norm([3, 4]), numpy.ma.masked, pandas.DataFrame({'a': [1]}).a[0], asyncio.run(asyncio.sleep(0, 1)))
+";
+    assert_eq!(value(&sandbox, &format!("{hook}\n1")).await, "1");
+    let command = format!("python3 - <<'E'\n{hook}E\n");
+    assert_eq!(sandbox.run(command).await.unwrap().stdout, b"5.0 -- 1 1\n");
+    let command = "python3 -c 'import importlib.util as u; u.find_spec(\"numpy\"); import numpy; print(numpy.linalg.__name__)'";
+    assert_eq!(sandbox.run(command).await.unwrap().stdout, b"numpy.linalg\n");
+}
+
+#[tokio::test]
+async fn the_time_zone_of_the_sandbox_is_the_interpreters() {
+    let builder = Sandbox::builder().env("TZ", "Europe/Berlin").timeout(Some(Duration::from_secs(60)));
+    let sandbox = builder.build().await.expect("a sandbox");
+    let code = "import time; time.tzname, time.timezone";
+    assert_eq!(value(&sandbox, code).await, "(('CET', 'CEST'), -3600)");
+    let command = "python3 -c 'import time; print(time.tzname)'; TZ=UTC python3 -c 'import time; print(time.tzname)'";
+    assert_eq!(sandbox.run(command).await.unwrap().stdout, b"('CET', 'CEST')\n('UTC', 'UTC')\n");
+}

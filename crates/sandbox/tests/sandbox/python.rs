@@ -77,10 +77,19 @@ for call in (os.fork, threading.Thread(target=print).start):
     try: call(); print('?')
     except (OSError, RuntimeError) as e: print(e)
 with concurrent.futures.ThreadPoolExecutor() as pool: print(list(pool.map(abs, [-1, 2])), pool.submit(int, 'x').exception())
-print(asyncio.run(asyncio.to_thread(pow, 2, 5)))";
+print(asyncio.run(asyncio.to_thread(pow, 2, 5)))
+import multiprocessing as mp
+for call in (lambda: mp.Value('i', 1), lambda: mp.Array('i', 2), lambda: mp.Barrier(2), mp.Manager, lambda: mp.get_context('forkserver')):
+    try: call(); print('?')
+    except (NotImplementedError, ValueError) as e: print(e)";
     let expected = "[Errno 38] os.fork() cannot work in WebAssembly; use subprocess or multiprocessing\n\
         can't start new thread: a process has one here\n\
-        [1, 2] invalid literal for int() with base 10: 'x'\n32\n";
+        [1, 2] invalid literal for int() with base 10: 'x'\n32\n\
+        multiprocessing.Value needs memory that processes share, and there is none here: send values through a Queue or a Pipe\n\
+        multiprocessing.Array needs memory that processes share, and there is none here: send values through a Queue or a Pipe\n\
+        multiprocessing.Barrier needs memory that processes share, and there is none here: send values through a Queue or a Pipe\n\
+        the server of a multiprocessing manager needs threads, and a process has one here: send values through a Queue or a Pipe\n\
+        forkserver start method not available: the server would call os.fork(), which cannot work here; use 'fork' or 'spawn'\n";
     assert_eq!(python(&sandbox().await, code).await, expected);
 }
 

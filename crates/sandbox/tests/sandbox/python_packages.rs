@@ -54,8 +54,9 @@ for name in ('echoes', 'nosuch'):
     except RuntimeError as e: print(e)
 print(_wardian.spawn('cat; echo $0 >&2; exit 4', 'in'), _wardian.spawn(['nosuch'])['exit_code'])
 print(_wardian.fetch('GET', 'https://example.org/'))
-try: _wardian.fetch('GET', 'file:///etc/passwd')
-except ValueError as e: print(e)";
+for url in ('file:///etc/passwd', 'notaurl', 'http://', 'http://[', 'http://localhost:99999/', b'http://localhost/', 7):
+    answer = _wardian.fetch('GET', url)
+    print(answer['ok'], answer['status'], answer['error'])";
     let expected = "['/tmp/first', '/tmp/second', '/tmp/third'] extension\n\
         {'method': 'm', 'given': {'key': [1, None]}} plain\n\
         [True, False, False, False, False, False, False]\n\
@@ -63,7 +64,13 @@ except ValueError as e: print(e)";
         the sandbox has no extension 'nosuch'\n\
         {'exit_code': 4, 'stdout': 'in', 'stderr': '/bin/sh\\n'} 127\n\
         {'ok': False, 'status': 0, 'headers': {}, 'body': '', 'body_base64': '', 'error': 'no network: the sandbox was not granted example.org (option network.allowedHosts)'}\n\
-        not an address of the web: 'file:///etc/passwd'\n";
+        False 0 not an address of the web: 'file:///etc/passwd'\n\
+        False 0 not an address of the web: 'notaurl'\n\
+        False 0 not an address of the web: 'http://'\n\
+        False 0 not an address of the web: 'http://['\n\
+        False 0 not an address of the web: 'http://localhost:99999/'\n\
+        False 0 not an address of the web: b'http://localhost/'\n\
+        False 0 not an address of the web: 7\n";
     assert_eq!(python(&sandbox, code).await, expected);
     // A directory of pythonPath comes before the packages of extensions.
     let first = "mkdir -p /tmp/second; echo \"where = 'path'\" > /tmp/second/pack.py; python3 -c 'import pack; print(pack.where)'";

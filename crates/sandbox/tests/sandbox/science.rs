@@ -114,3 +114,32 @@ for make in (lambda: pd.read_parquet('a'), lambda: pd.Series([1]).plot()):
     let text = output(&sandbox, &format!("python3 - 2>&1 <<'E'\n{code}\nE")).await;
     assert!(text.contains("pyarrow") && text.contains("matplotlib"), "{text}");
 }
+
+/// What nobody seeded differs between forks; what was seeded goes on.
+#[tokio::test]
+async fn forks_draw_numbers_of_their_own_unless_they_were_seeded() {
+    let sandbox = sandbox_with(Limits::default()).await;
+    let code = "import numpy as np
+own, state = np.random.default_rng(), np.random.RandomState()
+spawned = own.spawn(1)[0]
+seeded, kept, keyed = np.random.default_rng(7), np.random.default_rng(), np.random.Generator(np.random.Philox(key=3))
+kept.bit_generator.state = kept.bit_generator.state
+drawn = np.random.rand(), np.random.randn(), own.random(), state.rand(), spawned.random()";
+    assert_eq!(python(&sandbox, code).await.run.exit_code, 0);
+    let (one, two) = (sandbox.fork().await.expect("a fork"), sandbox.fork().await.expect("a fork"));
+    let unseeded =
+        ["np.random.randn()", "np.random.rand()", "own.random()", "state.rand()", "spawned.random()"];
+    for code in unseeded.into_iter().chain(["own.bit_generator.seed_seq.entropy"]) {
+        let drawn = [value(&sandbox, code).await, value(&one, code).await, value(&two, code).await];
+        assert!(drawn[0] != drawn[1] && drawn[1] != drawn[2] && drawn[0] != drawn[2], "{code}: {drawn:?}");
+    }
+    for code in ["seeded.random()", "kept.random()", "keyed.random()"] {
+        assert_eq!(value(&one, code).await, value(&two, code).await, "{code}");
+    }
+    python(&one, "np.random.seed(3)").await;
+    let three = one.fork().await.expect("a fork");
+    assert_eq!(value(&one, "np.random.rand()").await, value(&three, "np.random.rand()").await);
+    python(&one, "np.random.seed()").await;
+    let four = one.fork().await.expect("a fork");
+    assert_ne!(value(&one, "np.random.rand()").await, value(&four, "np.random.rand()").await);
+}

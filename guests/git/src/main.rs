@@ -29,6 +29,7 @@ mod ignore;
 mod index;
 mod lines;
 mod loose;
+mod merge;
 mod message;
 mod object;
 mod odb;
@@ -48,6 +49,7 @@ mod repo;
 mod revision;
 mod run;
 mod status;
+mod switch;
 mod walk;
 mod worktree;
 

@@ -126,7 +126,10 @@ fn compare_trees(
             }
         } else if paths.matches(&path) {
             let side = |entry: Option<&Entry>| {
-                entry.map_or_else(|| Side::none(&path), |entry| Side::of(&path, canonical_mode(entry.mode), entry.oid))
+                entry.map_or_else(
+                    || Side::none(&path),
+                    |entry| Side::of(&path, canonical_mode(entry.mode), entry.oid),
+                )
             };
             changes.push(Change::new(side(old), side(new)));
         }
@@ -182,11 +185,16 @@ pub fn index_and_work(repo: &Repo, index: &Index, paths: &Pathspec) -> Res<Vec<C
             last = &entry.path;
             continue;
         }
-        let old = if entry.intent_to_add { Side::none(&entry.path) } else { Side::of(&entry.path, entry.mode, entry.oid) };
+        let old = if entry.intent_to_add {
+            Side::none(&entry.path)
+        } else {
+            Side::of(&entry.path, entry.mode, entry.oid)
+        };
         match worktree::state(repo, index, entry)? {
             State::Same => {}
             State::Gone => {
-                changes.push(Change::new(Side::of(&entry.path, entry.mode, entry.oid), Side::none(&entry.path)));
+                changes
+                    .push(Change::new(Side::of(&entry.path, entry.mode, entry.oid), Side::none(&entry.path)));
             }
             State::Changed(mode) => {
                 changes.push(Change::new(old, Side { path: entry.path.clone(), mode, oid: None }));
@@ -207,7 +215,8 @@ pub fn tree_and_work(repo: &Repo, tree: &Oid, index: &Index, paths: &Pathspec) -
         }
         seen = &entry.path;
         let before = old.get(&entry.path);
-        let left = before.map_or_else(|| Side::none(&entry.path), |(mode, oid)| Side::of(&entry.path, *mode, *oid));
+        let left =
+            before.map_or_else(|| Side::none(&entry.path), |(mode, oid)| Side::of(&entry.path, *mode, *oid));
         let right = match worktree::state(repo, index, entry)? {
             State::Same if entry.stage == 0 => Side::of(&entry.path, entry.mode, entry.oid),
             State::Gone => Side::none(&entry.path),

@@ -160,7 +160,8 @@ fn parse(content: &[u8], file: &[u8]) -> Res<Parsed> {
             continue;
         }
         let Some((section, _)) = sections.last() else { return Err(bad()) };
-        let end = line.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'-').unwrap_or(line.len());
+        let end =
+            line.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'-').unwrap_or(line.len());
         let key = line[..end].to_ascii_lowercase();
         let rest = line[end..].trim_ascii_start().to_vec();
         if key.is_empty() || !(rest.is_empty() || matches!(rest[0], b'=' | b'#' | b';')) {
@@ -187,7 +188,9 @@ fn header(line: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let mut sub = Vec::new();
     loop {
         match rest {
-            [b'"', b']', after @ ..] => return Some(([&name, b".".as_slice(), &sub].concat(), after.to_vec())),
+            [b'"', b']', after @ ..] => {
+                return Some(([&name, b".".as_slice(), &sub].concat(), after.to_vec()));
+            }
             [b'\\', byte, after @ ..] | [byte, after @ ..] => {
                 sub.push(*byte);
                 rest = after;
@@ -259,7 +262,9 @@ pub fn change(
         });
         parsed.lines.splice(item.from..item.to, kept.into_iter().chain(replacement));
     }
-    if found.is_empty() && let Some(line) = new_line {
+    if found.is_empty()
+        && let Some(line) = new_line
+    {
         insert(&mut parsed, section, line);
     }
     if value.is_none() && !found.is_empty() {
@@ -283,7 +288,8 @@ fn insert(parsed: &mut Parsed, section: &[u8], line: Vec<u8>) {
     match place {
         Some(at) => {
             let until = parsed.sections.get(at + 1).map_or(parsed.lines.len(), |(_, line)| *line);
-            let last = parsed.items.iter().rev().find(|item| item.to <= until && item.from >= parsed.sections[at].1);
+            let last =
+                parsed.items.iter().rev().find(|item| item.to <= until && item.from >= parsed.sections[at].1);
             let after = last.map_or(parsed.sections[at].1 + 1, |item| item.to);
             parsed.lines.insert(after, line);
         }

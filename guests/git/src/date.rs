@@ -108,7 +108,8 @@ pub fn show(time: i64, zone: i32, style: &Style) -> String {
         Style::Format(pattern) => {
             let shifted = When::at(time.saturating_add(seconds_of(zone)));
             let pattern = pattern.replace("%z", &offset).replace("%Z", "").replace("%s", &time.to_string());
-            String::from_utf8_lossy(&format(pattern.as_bytes(), shifted, &Zone::utc(), Dialect::Gnu)).into_owned()
+            String::from_utf8_lossy(&format(pattern.as_bytes(), shifted, &Zone::utc(), Dialect::Gnu))
+                .into_owned()
         }
     }
 }
@@ -118,9 +119,7 @@ fn relative(time: i64) -> String {
     if age < 0 {
         return "in the future".to_owned();
     }
-    let count = |number: i64, unit: &str| {
-        format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
-    };
+    let count = |number: i64, unit: &str| format!("{number} {unit}{}", if number == 1 { "" } else { "s" });
     let (minutes, hours, days) = ((age + 30) / 60, (age + 30) / 60, (age + 30) / 60);
     let hours = (hours + 30) / 60;
     let days = ((days + 30) / 60 + 12) / 24;
@@ -190,5 +189,7 @@ pub fn parse_limit(text: &str) -> Option<i64> {
         let full = format!("{text} {:02}:{:02}:{:02}", at.hour, at.minute, at.second);
         return clock::parse(&full, now).map(|nanos| nanos / 1_000_000_000);
     }
-    parse(text).map(|(time, _)| time).or_else(|| clock::parse(&spaced, now).map(|nanos| nanos.div_euclid(1_000_000_000)))
+    parse(text)
+        .map(|(time, _)| time)
+        .or_else(|| clock::parse(&spaced, now).map(|nanos| nanos.div_euclid(1_000_000_000)))
 }

@@ -65,7 +65,8 @@ pub struct Diffing {
 
 impl Diffing {
     pub fn usual(repo: &Repo) -> Diffing {
-        let renames = !matches!(repo.config.text("diff.renames").as_deref(), Some("false" | "no" | "off" | "0"));
+        let renames =
+            !matches!(repo.config.text("diff.renames").as_deref(), Some("false" | "no" | "off" | "0"));
         let mut style = Style::default();
         if let Some(context) = repo.config.number("diff.context").and_then(|n| usize::try_from(n).ok()) {
             style.context = context;
@@ -199,7 +200,8 @@ impl Diffing {
         }
         let regex = crate::grep::regex(what, wardian_regex::Syntax::Extended, false)?;
         if !lines {
-            let count = |text: &[u8]| text.split(|&byte| byte == b'\n').filter(|line| regex.is_match(line)).count();
+            let count =
+                |text: &[u8]| text.split(|&byte| byte == b'\n').filter(|line| regex.is_match(line)).count();
             return Ok(count(&old) != count(&new));
         }
         let (old, new) = (crate::lines::split(&old), crate::lines::split(&new));

@@ -41,7 +41,12 @@ pub fn rename_name(old: &[u8], new: &[u8]) -> Vec<u8> {
     if prefix == 0 && suffix == 0 {
         return [old, b" => ", new].concat();
     }
-    let middle = |path: &[u8]| path[prefix.min(path.len())..].get(..(path.len().saturating_sub(prefix + suffix))).unwrap_or(b"").to_vec();
+    let middle = |path: &[u8]| {
+        path[prefix.min(path.len())..]
+            .get(..(path.len().saturating_sub(prefix + suffix)))
+            .unwrap_or(b"")
+            .to_vec()
+    };
     [&old[..prefix], b"{", &middle(old), b" => ", &middle(new), b"}", &old[old.len() - suffix..]].concat()
 }
 
@@ -67,7 +72,8 @@ pub fn count(repo: &Repo, changes: &[Change], style: &Style) -> Res<Vec<Line>> {
         let hunks = patch::hunks(&old, &new, style);
         let added = hunks.iter().map(|hunk| hunk.new.len()).sum();
         let removed = hunks.iter().map(|hunk| hunk.old.len()).sum();
-        let nothing_left = added == 0 && removed == 0 && change.status == b'M' && change.old.mode == change.new.mode;
+        let nothing_left =
+            added == 0 && removed == 0 && change.status == b'M' && change.old.mode == change.new.mode;
         if !nothing_left {
             stat.push(Line { name, added, removed, binary: false, unmerged: false });
         }
@@ -94,14 +100,20 @@ fn digits(number: usize) -> usize {
 
 /// Writes the table of `--stat`.
 pub fn table(stat: &[Line], widths: Widths) {
-    let columns = || std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|_| wardian_abi::isatty(1));
+    let columns = || {
+        std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|_| wardian_abi::isatty(1))
+    };
     let mut width = widths.total.or_else(columns).unwrap_or(80);
     let shown = &stat[..widths.count.unwrap_or(stat.len()).min(stat.len())];
     let display = |name: &[u8]| text(name).chars().count();
     let longest = shown.iter().map(|line| display(&line.name)).max().unwrap_or(0);
     let text_lines = || shown.iter().filter(|line| !line.binary && !line.unmerged);
     let most = text_lines().map(|line| line.added + line.removed).max().unwrap_or(0);
-    let bin_width = shown.iter().filter(|line| line.binary).map(|line| 14 + digits(line.added) + digits(line.removed)).max();
+    let bin_width = shown
+        .iter()
+        .filter(|line| line.binary)
+        .map(|line| 14 + digits(line.added) + digits(line.removed))
+        .max();
     let unmerged_width = shown.iter().any(|line| line.unmerged).then_some(8);
     let bin_width = bin_width.unwrap_or(0).max(unmerged_width.unwrap_or(0));
     let number = digits(most).max(if shown.iter().any(|line| line.binary) { 3 } else { 0 });
@@ -197,10 +209,13 @@ pub fn summary_text(files: usize, added: usize, removed: usize) -> String {
 /// The lines of `--numstat`.
 pub fn numbers(stat: &[Line], changes: &[Change], zero: bool) {
     for (line, change) in stat.iter().zip(changes) {
-        let counts = if line.binary { "-\t-".to_owned() } else { format!("{}\t{}", line.added, line.removed) };
+        let counts =
+            if line.binary { "-\t-".to_owned() } else { format!("{}\t{}", line.added, line.removed) };
         let renamed = matches!(change.status, b'R' | b'C');
         match (zero, renamed) {
-            (true, true) => out::put([counts.as_bytes(), b"\t\0", &change.old.path, b"\0", &change.new.path, b"\0"].concat()),
+            (true, true) => out::put(
+                [counts.as_bytes(), b"\t\0", &change.old.path, b"\0", &change.new.path, b"\0"].concat(),
+            ),
             (true, false) => out::put([counts.as_bytes(), b"\t", change.path(), b"\0"].concat()),
             _ => out::put([counts.as_bytes(), b"\t", &line.name, b"\n"].concat()),
         }
@@ -212,8 +227,14 @@ pub fn events(changes: &[Change]) {
     for change in changes {
         let (old, new) = (&change.old, &change.new);
         match change.status {
-            b'A' => out::put([format!(" create mode {:06o} ", new.mode).as_bytes(), &quote::path(&new.path), b"\n"].concat()),
-            b'D' => out::put([format!(" delete mode {:06o} ", old.mode).as_bytes(), &quote::path(&old.path), b"\n"].concat()),
+            b'A' => out::put(
+                [format!(" create mode {:06o} ", new.mode).as_bytes(), &quote::path(&new.path), b"\n"]
+                    .concat(),
+            ),
+            b'D' => out::put(
+                [format!(" delete mode {:06o} ", old.mode).as_bytes(), &quote::path(&old.path), b"\n"]
+                    .concat(),
+            ),
             b'R' | b'C' => {
                 let verb = if change.status == b'R' { " rename " } else { " copy " };
                 let name = rename_name(&old.path, &new.path);

@@ -48,7 +48,6 @@ impl Fail {
     }
 }
 
-
 /// A failed system call as a fatal error: `fatal: WHAT: WHY`.
 pub fn system(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> Fail {
     move |error| Fail::Fatal(format!("{what}: {}", reason(error)))

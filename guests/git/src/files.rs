@@ -125,7 +125,8 @@ impl Lock {
 
     pub fn commit(mut self) -> Res<()> {
         self.file = None;
-        rename(&self.lock, &self.name).map_err(system(format_args!("unable to write '{}'", text(&self.name))))?;
+        rename(&self.lock, &self.name)
+            .map_err(system(format_args!("unable to write '{}'", text(&self.name))))?;
         self.done = true;
         Ok(())
     }

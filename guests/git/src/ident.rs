@@ -44,7 +44,8 @@ fn person(config: &Config, role: &str) -> Res<Person> {
             .or_else(|| config.get(&format!("user.{what}")))
     };
     let name = clean(&from("name").unwrap_or_else(user));
-    let email = from("email").or_else(|| env("EMAIL")).unwrap_or_else(|| [&user()[..], b"@", &host()].concat());
+    let email =
+        from("email").or_else(|| env("EMAIL")).unwrap_or_else(|| [&user()[..], b"@", &host()].concat());
     let email = clean(&email);
     if name.is_empty() {
         fatal!("empty ident name (for <{}>) not allowed", text(&email));

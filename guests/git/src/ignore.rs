@@ -54,7 +54,14 @@ fn rule(line: &[u8], number: usize) -> Option<Rule> {
     }
     let anchored = body.contains(&b'/');
     let body = body.strip_prefix(b"/").unwrap_or(body).to_vec();
-    (!body.is_empty()).then_some(Rule { pattern: body, negated, only_directories, anchored, line: number, text: shown })
+    (!body.is_empty()).then_some(Rule {
+        pattern: body,
+        negated,
+        only_directories,
+        anchored,
+        line: number,
+        text: shown,
+    })
 }
 
 /// The lists of a repository, read as directories are visited.
@@ -77,7 +84,12 @@ impl<'a> Ignore<'a> {
                 general.push(Rc::new(List::parse(&content, &file)));
             }
         }
-        Ignore { repo, general, by_directory: RefCell::default(), fold: repo.config.bool("core.ignorecase", false) }
+        Ignore {
+            repo,
+            general,
+            by_directory: RefCell::default(),
+            fold: repo.config.bool("core.ignorecase", false),
+        }
     }
 
     /// Adds rules that are stronger than those that hold everywhere, as `-e` gives them.
@@ -89,7 +101,8 @@ impl<'a> Ignore<'a> {
         if let Some(known) = self.by_directory.borrow().get(directory) {
             return known.clone();
         }
-        let source = if directory.is_empty() { b".gitignore".to_vec() } else { join(directory, b".gitignore") };
+        let source =
+            if directory.is_empty() { b".gitignore".to_vec() } else { join(directory, b".gitignore") };
         let content = files::read(&self.repo.in_tree(&source)).unwrap_or_default();
         let list = Rc::new(List::parse(&content, &source));
         self.by_directory.borrow_mut().insert(directory.to_vec(), list.clone());
@@ -134,7 +147,9 @@ impl<'a> Ignore<'a> {
 
     fn deciding(&self, path: &[u8], is_dir: bool) -> Option<(Rc<List>, usize)> {
         for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
-            if let Some((list, rule)) = self.decide(&path[..at], true).filter(|(list, rule)| !list.rules[*rule].negated) {
+            if let Some((list, rule)) =
+                self.decide(&path[..at], true).filter(|(list, rule)| !list.rules[*rule].negated)
+            {
                 return Some((list, rule));
             }
         }

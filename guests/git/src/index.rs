@@ -29,9 +29,8 @@ pub struct Look {
 #[allow(clippy::cast_possible_truncation, reason = "the format has 32 bits for each")]
 impl Look {
     pub fn of(stat: &Stat) -> Look {
-        let time = |nanos: i64| {
-            (nanos.div_euclid(1_000_000_000) as u32, nanos.rem_euclid(1_000_000_000) as u32)
-        };
+        let time =
+            |nanos: i64| (nanos.div_euclid(1_000_000_000) as u32, nanos.rem_euclid(1_000_000_000) as u32);
         Look {
             ctime: time(stat.ctime),
             mtime: time(stat.mtime),
@@ -187,7 +186,9 @@ impl Index {
         for entry in self.entries.iter_mut().filter(|entry| entry.stage == 0 && entry.look.mtime >= written) {
             let name = repo.in_tree(&entry.path);
             let Some(stat) = files::lstat(&name) else { continue };
-            if Look::of(&stat) == entry.look && crate::worktree::hash_file(&name, &stat).ok() != Some(entry.oid) {
+            if Look::of(&stat) == entry.look
+                && crate::worktree::hash_file(&name, &stat).ok() != Some(entry.oid)
+            {
                 entry.look.size = 0;
             }
         }
@@ -203,13 +204,24 @@ impl Index {
             let start = data.len();
             let look = &entry.look;
             let numbers = [
-                look.ctime.0, look.ctime.1, look.mtime.0, look.mtime.1, look.dev, look.ino, entry.mode, look.uid,
-                look.gid, look.size,
+                look.ctime.0,
+                look.ctime.1,
+                look.mtime.0,
+                look.mtime.1,
+                look.dev,
+                look.ino,
+                entry.mode,
+                look.uid,
+                look.gid,
+                look.size,
             ];
             numbers.iter().for_each(|number| data.extend_from_slice(&number.to_be_bytes()));
             data.extend_from_slice(&entry.oid.0);
             let length = u16::try_from(entry.path.len().min(0xfff)).unwrap_or(0xfff);
-            let flags = u16::from(entry.assume_valid) << 15 | u16::from(extended(entry)) << 14 | u16::from(entry.stage) << 12 | length;
+            let flags = u16::from(entry.assume_valid) << 15
+                | u16::from(extended(entry)) << 14
+                | u16::from(entry.stage) << 12
+                | length;
             data.extend_from_slice(&flags.to_be_bytes());
             if extended(entry) {
                 let more = u16::from(entry.skip_worktree) << 14 | u16::from(entry.intent_to_add) << 13;
@@ -308,7 +320,8 @@ pub fn canonical_mode(mode: u32) -> u32 {
 }
 
 fn read(data: &[u8]) -> Res<Index> {
-    let number = |at: usize| data.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
+    let number =
+        |at: usize| data.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
     let Some(end) = data.len().checked_sub(20).filter(|_| data.starts_with(b"DIRC")) else {
         fatal!("index file corrupt");
     };
@@ -326,8 +339,11 @@ fn read(data: &[u8]) -> Res<Index> {
     let mut at = 12;
     let mut previous = Vec::new();
     for _ in 0..count {
-        let Some((entry, next)) = read_entry(&data[..end], at, version, &previous) else { fatal!("index file corrupt") };
-        let ordered = index.entries.last().is_none_or(|last| (&last.path, last.stage) < (&entry.path, entry.stage));
+        let Some((entry, next)) = read_entry(&data[..end], at, version, &previous) else {
+            fatal!("index file corrupt")
+        };
+        let ordered =
+            index.entries.last().is_none_or(|last| (&last.path, last.stage) < (&entry.path, entry.stage));
         if !ordered || !is_safe(&entry.path) {
             fatal!("index file corrupt: unordered or invalid path '{}'", files::text(&entry.path));
         }
@@ -353,7 +369,8 @@ fn refuse_extensions(data: &[u8], mut at: usize) -> Res<()> {
 
 /// A path that stays within the work tree and out of the repository.
 pub fn is_safe(path: &[u8]) -> bool {
-    let bad = |part: &[u8]| part.is_empty() || part == b"." || part == b".." || part.eq_ignore_ascii_case(b".git");
+    let bad =
+        |part: &[u8]| part.is_empty() || part == b"." || part == b".." || part.eq_ignore_ascii_case(b".git");
     !path.split(|&byte| byte == b'/').any(bad)
 }
 

@@ -34,7 +34,9 @@ pub fn split(text: &[u8]) -> Vec<&[u8]> {
 fn key(line: &[u8], space: Space) -> Cow<'_, [u8]> {
     match space {
         Space::All => Cow::Borrowed(line),
-        Space::None => line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect::<Vec<u8>>().into(),
+        Space::None => {
+            line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect::<Vec<u8>>().into()
+        }
         Space::AtEnd => Cow::Borrowed(line.trim_ascii_end()),
         Space::CarriageReturn => {
             let end = line.strip_suffix(b"\n").unwrap_or(line);
@@ -75,15 +77,20 @@ pub fn hunks_by(old: &[&[u8]], new: &[&[u8]], space: Space, name: &str) -> Vec<H
 }
 
 fn compare(old: &[&[u8]], new: &[&[u8]], space: Space, indent: bool, algorithm: Algorithm) -> Vec<Hunk> {
-    let mut input: InternedInput<Cow<'_, [u8]>> =
-        InternedInput { before: Vec::new(), after: Vec::new(), interner: Interner::new(old.len() + new.len()) };
+    let mut input: InternedInput<Cow<'_, [u8]>> = InternedInput {
+        before: Vec::new(),
+        after: Vec::new(),
+        interner: Interner::new(old.len() + new.len()),
+    };
     input.update_before(old.iter().map(|line| key(line, space)));
     input.update_after(new.iter().map(|line| key(line, space)));
     let mut diff = Diff::compute(algorithm, &input);
     if indent {
         diff.postprocess_with_heuristic(
             &input,
-            IndentHeuristic::new(|token| IndentLevel::for_ascii_line(input.interner[token].iter().copied(), 8)),
+            IndentHeuristic::new(|token| {
+                IndentLevel::for_ascii_line(input.interner[token].iter().copied(), 8)
+            }),
         );
     } else {
         diff.postprocess_no_heuristic(&input);

@@ -26,7 +26,9 @@ pub fn place(objects: &[u8], oid: &Oid) -> Vec<u8> {
 pub fn read(objects: &[u8], oid: &Oid) -> Res<Option<Object>> {
     let name = place(objects, oid);
     let Some(packed) = files::read_if_there(&name)? else { return Ok(None) };
-    let Some(object) = decode(&packed) else { fatal!("loose object {oid} (stored in {}) is corrupt", text(&name)) };
+    let Some(object) = decode(&packed) else {
+        fatal!("loose object {oid} (stored in {}) is corrupt", text(&name))
+    };
     Ok(Some(object))
 }
 

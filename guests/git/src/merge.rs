@@ -37,7 +37,14 @@ pub enum Favour {
 impl Labels {
     pub fn new(repo: &Repo, ours: &str, base: &str, theirs: &str) -> Labels {
         let diff3 = matches!(repo.config.text("merge.conflictstyle").as_deref(), Some("diff3" | "zdiff3"));
-        Labels { ours: ours.into(), base: base.into(), theirs: theirs.into(), diff3, favour: Favour::None, size: 7 }
+        Labels {
+            ours: ours.into(),
+            base: base.into(),
+            theirs: theirs.into(),
+            diff3,
+            favour: Favour::None,
+            size: 7,
+        }
     }
 }
 
@@ -47,7 +54,11 @@ enum Part {
     /// Lines of ours, unchanged or changed there alone.
     Ours(std::ops::Range<usize>),
     Theirs(std::ops::Range<usize>),
-    Conflict { base: std::ops::Range<usize>, ours: std::ops::Range<usize>, theirs: std::ops::Range<usize> },
+    Conflict {
+        base: std::ops::Range<usize>,
+        ours: std::ops::Range<usize>,
+        theirs: std::ops::Range<usize>,
+    },
 }
 
 /// Merges texts; answers the result and whether it has conflicts.
@@ -57,7 +68,8 @@ pub fn texts(base: &[u8], ours: &[u8], theirs: &[u8], labels: &Labels) -> (Vec<u
     let parts = if labels.diff3 { parts } else { join_near(refine(parts, &ours, &theirs)) };
     let mut result = Vec::new();
     let mut conflicts = false;
-    let add = |result: &mut Vec<u8>, lines: &[&[u8]]| lines.iter().for_each(|line| result.extend_from_slice(line));
+    let add =
+        |result: &mut Vec<u8>, lines: &[&[u8]]| lines.iter().for_each(|line| result.extend_from_slice(line));
     for part in parts {
         match part {
             Part::Ours(range) => add(&mut result, &ours[range]),
@@ -124,11 +136,15 @@ fn align(base: &[&[u8]], ours: &[&[u8]], theirs: &[&[u8]]) -> Vec<Part> {
         loop {
             let before = (i, j);
             // A change that starts where the other side's ends touches it; one of the same side cannot.
-            while i < left.len() && (left[i].old.start < end || left[i].old.start == end && (i == i0 || j > j0)) {
+            while i < left.len()
+                && (left[i].old.start < end || left[i].old.start == end && (i == i0 || j > j0))
+            {
                 end = end.max(left[i].old.end);
                 i += 1;
             }
-            while j < right.len() && (right[j].old.start < end || right[j].old.start == end && (i > i0 || j == j0)) {
+            while j < right.len()
+                && (right[j].old.start < end || right[j].old.start == end && (i > i0 || j == j0))
+            {
                 end = end.max(right[j].old.end);
                 j += 1;
             }
@@ -136,7 +152,9 @@ fn align(base: &[&[u8]], ours: &[&[u8]], theirs: &[&[u8]]) -> Vec<Part> {
                 break;
             }
         }
-        let length = |hunks: &[Hunk]| -> isize { hunks.iter().map(|hunk| hunk.new.len() as isize - hunk.old.len() as isize).sum() };
+        let length = |hunks: &[Hunk]| -> isize {
+            hunks.iter().map(|hunk| hunk.new.len() as isize - hunk.old.len() as isize).sum()
+        };
         let span = |delta: isize| ((end - first) as isize + delta).max(0) as usize;
         let o = our_at..our_at + span(length(&left[i0..i]));
         let t = their_at..their_at + span(length(&right[j0..j]));
@@ -188,7 +206,9 @@ fn join_near(parts: Vec<Part>) -> Vec<Part> {
             Part::Conflict { base, ours, theirs } => {
                 let gap: usize = between.iter().map(std::iter::ExactSizeIterator::len).sum();
                 match joined.last_mut() {
-                    Some(Part::Conflict { base: b, ours: o, theirs: t }) if gap <= 3 && theirs.start - t.end == gap && ours.start - o.end == gap => {
+                    Some(Part::Conflict { base: b, ours: o, theirs: t })
+                        if gap <= 3 && theirs.start - t.end == gap && ours.start - o.end == gap =>
+                    {
                         (b.end, o.end, t.end) = (base.end, ours.end, theirs.end);
                     }
                     _ => {
@@ -229,7 +249,8 @@ impl Merged {
     pub fn tree(&self, repo: &Repo) -> Res<Oid> {
         let mut files = self.files.clone();
         files.extend(self.left.iter().map(|(path, mode, oid)| (path.clone(), (*mode, *oid))));
-        let list: Vec<(&[u8], u32, Oid)> = files.iter().map(|(path, (mode, oid))| (path.as_slice(), *mode, *oid)).collect();
+        let list: Vec<(&[u8], u32, Oid)> =
+            files.iter().map(|(path, (mode, oid))| (path.as_slice(), *mode, *oid)).collect();
         write_trees(&repo.odb, &list)
     }
 }
@@ -243,13 +264,20 @@ pub fn trees(repo: &Repo, base: &Oid, ours: &Oid, theirs: &Oid, labels: &Labels)
         Ok(changes.into_iter().filter(|change| change.status == b'R').collect())
     };
     let (our_renames, their_renames) = (renames(ours)?, renames(theirs)?);
-    let (mut b, mut o, mut t) = (flatten(&repo.odb, base)?, flatten(&repo.odb, ours)?, flatten(&repo.odb, theirs)?);
+    let (mut b, mut o, mut t) =
+        (flatten(&repo.odb, base)?, flatten(&repo.odb, ours)?, flatten(&repo.odb, theirs)?);
     // A file that one side renamed is taken to its new name on all sides, so that the other's changes follow it.
-    for (renames, other, ours_renamed) in [(&our_renames, &their_renames, true), (&their_renames, &our_renames, false)] {
+    for (renames, other, ours_renamed) in
+        [(&our_renames, &their_renames, true), (&their_renames, &our_renames, false)]
+    {
         for change in renames.iter() {
-            let elsewhere = other.iter().any(|twin| twin.old.path == change.old.path && twin.new.path != change.new.path);
+            let elsewhere =
+                other.iter().any(|twin| twin.old.path == change.old.path && twin.new.path != change.new.path);
             let side = if ours_renamed { &mut t } else { &mut o };
-            if elsewhere || side.contains_key(&change.new.path) && !other.iter().any(|twin| twin.new.path == change.new.path) {
+            if elsewhere
+                || side.contains_key(&change.new.path)
+                    && !other.iter().any(|twin| twin.new.path == change.new.path)
+            {
                 continue;
             }
             if let Some(file) = side.remove(&change.old.path) {
@@ -279,7 +307,11 @@ type Version = Option<(u32, Oid)>;
 
 impl Merge<'_> {
     fn rename_delete(&mut self, change: &Change, ours: bool) {
-        let (renamer, deleter) = if ours { (&self.labels.ours, &self.labels.theirs) } else { (&self.labels.theirs, &self.labels.ours) };
+        let (renamer, deleter) = if ours {
+            (&self.labels.ours, &self.labels.theirs)
+        } else {
+            (&self.labels.theirs, &self.labels.ours)
+        };
         self.merged.messages.push(format!(
             "CONFLICT (rename/delete): {0} renamed to {1} in {renamer}, but deleted in {deleter}.",
             text(&change.old.path),
@@ -316,7 +348,10 @@ impl Merge<'_> {
         };
         let plain = |mode: u32| mode != LINK && mode != SUBMODULE;
         if !plain(o.0) || !plain(t.0) {
-            self.merged.messages.push(format!("CONFLICT ({}): Merge conflict in {shown}", if base.is_some() { "content" } else { "add/add" }));
+            self.merged.messages.push(format!(
+                "CONFLICT ({}): Merge conflict in {shown}",
+                if base.is_some() { "content" } else { "add/add" }
+            ));
             self.keep(path, base, ours, theirs, o.0, o.1);
             return Ok(());
         }
@@ -345,7 +380,12 @@ impl Merge<'_> {
         let old = base.map_or(Ok(Vec::new()), |(_, oid)| self.repo.odb.blob(&oid))?;
         let (our_text, their_text) = (self.repo.odb.blob(&ours)?, self.repo.odb.blob(&theirs)?);
         if [&old, &our_text, &their_text].into_iter().any(|text| lines::is_binary(text)) {
-            let line = format!("warning: Cannot merge binary files: {} ({} vs. {})", text(path), self.labels.ours, self.labels.theirs);
+            let line = format!(
+                "warning: Cannot merge binary files: {} ({} vs. {})",
+                text(path),
+                self.labels.ours,
+                self.labels.theirs
+            );
             self.merged.messages.insert(self.merged.messages.len() - 1, line);
             return Ok((our_text, true));
         }
@@ -377,12 +417,24 @@ pub fn base_tree(repo: &Repo, one: &Oid, two: &Oid, depth: usize) -> Res<(Oid, S
                 let (base, _) = base_tree(repo, &at, next, depth + 1)?;
                 let labels = Labels {
                     size: 7 + 2 * (depth + 1),
-                    ..Labels::new(repo, "Temporary merge branch 1", "merged common ancestors", "Temporary merge branch 2")
+                    ..Labels::new(
+                        repo,
+                        "Temporary merge branch 1",
+                        "merged common ancestors",
+                        "Temporary merge branch 2",
+                    )
                 };
                 let (left, right) = (repo.odb.commit(&at)?.tree, repo.odb.commit(next)?.tree);
                 let tree = trees(repo, &base, &left, &right, &labels)?.tree(repo)?;
                 let person = repo.odb.commit(&at)?.committer.clone();
-                let commit = Commit { tree, parents: vec![at, *next], author: person.clone(), committer: person, extra: Vec::new(), message: b"merged tree\n".to_vec() };
+                let commit = Commit {
+                    tree,
+                    parents: vec![at, *next],
+                    author: person.clone(),
+                    committer: person,
+                    extra: Vec::new(),
+                    message: b"merged tree\n".to_vec(),
+                };
                 at = repo.odb.write(Kind::Commit, &commit.write())?;
             }
             Ok((repo.odb.commit(&at)?.tree, "merged common ancestors".to_owned()))

@@ -32,8 +32,15 @@ pub fn clean(message: &[u8], comments: bool) -> Vec<u8> {
 pub fn given(texts: &[Vec<u8>], file: Option<&[u8]>) -> Res<Option<Vec<u8>>> {
     if let Some(file) = file {
         let content = match file {
-            b"-" => toolkit::files::read_fd(0).map_err(|error| crate::fail::Fail::Fatal(format!("could not read log from standard input: {}", error.message())))?,
-            file => files::read(file).map_err(system(format_args!("could not read log file '{}'", text(file))))?,
+            b"-" => toolkit::files::read_fd(0).map_err(|error| {
+                crate::fail::Fail::Fatal(format!(
+                    "could not read log from standard input: {}",
+                    error.message()
+                ))
+            })?,
+            file => {
+                files::read(file).map_err(system(format_args!("could not read log file '{}'", text(file))))?
+            }
         };
         return Ok(Some(content));
     }

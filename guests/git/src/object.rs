@@ -22,7 +22,9 @@ impl Kind {
     }
 
     pub fn named(name: &[u8]) -> Option<Kind> {
-        [Kind::Commit, Kind::Tree, Kind::Blob, Kind::Tag].into_iter().find(|kind| kind.name().as_bytes() == name)
+        [Kind::Commit, Kind::Tree, Kind::Blob, Kind::Tag]
+            .into_iter()
+            .find(|kind| kind.name().as_bytes() == name)
     }
 }
 
@@ -83,8 +85,11 @@ fn read_entry(data: &[u8]) -> Option<(Entry, &[u8])> {
     let end = rest.iter().position(|&byte| byte == 0)?;
     let name = rest[..end].to_vec();
     let oid = Oid::from_bytes(rest.get(end + 1..end + 21)?)?;
-    let unsafe_name =
-        name.is_empty() || name == b"." || name == b".." || name.contains(&b'/') || name.eq_ignore_ascii_case(b".git");
+    let unsafe_name = name.is_empty()
+        || name == b"."
+        || name == b".."
+        || name.contains(&b'/')
+        || name.eq_ignore_ascii_case(b".git");
     (!unsafe_name).then_some((Entry { mode, name, oid }, &rest[end + 21..]))
 }
 
@@ -245,7 +250,8 @@ pub fn split_message(message: &[u8]) -> (&[u8], &[u8]) {
     let mut end = None;
     let mut at = 0;
     while at < message.len() {
-        let line_end = message[at..].iter().position(|&byte| byte == b'\n').map_or(message.len(), |n| at + n + 1);
+        let line_end =
+            message[at..].iter().position(|&byte| byte == b'\n').map_or(message.len(), |n| at + n + 1);
         let blank = message[at..line_end].trim_ascii().is_empty();
         match (blank, end) {
             (true, None) if start == at => start = line_end,

@@ -210,7 +210,8 @@ impl Odb {
     fn usual_length(&self) -> usize {
         *self.abbreviation.get_or_init(|| {
             let loose = loose::list(self.directory(), 0x17).len() * 256;
-            let packed: usize = self.packs().iter().map(|pack| (0..=255).map(|n| pack.list(n).count()).sum::<usize>()).sum();
+            let packed: usize =
+                self.packs().iter().map(|pack| (0..=255).map(|n| pack.list(n).count()).sum::<usize>()).sum();
             let bits = usize::BITS - (loose + packed).leading_zeros();
             (bits.div_ceil(2) as usize).max(7)
         })
@@ -224,7 +225,8 @@ impl Odb {
             return hex[..length].to_owned();
         }
         let others = self.starting_with(&hex.as_bytes()[..length]);
-        while length < 40 && others.iter().any(|other| other != oid && other.hex()[..length] == hex[..length]) {
+        while length < 40 && others.iter().any(|other| other != oid && other.hex()[..length] == hex[..length])
+        {
             length += 1;
         }
         hex[..length].to_owned()
@@ -233,6 +235,6 @@ impl Odb {
 
 /// The tree without entries exists everywhere.
 pub const EMPTY_TREE: Oid = Oid([
-    0x4b, 0x82, 0x5d, 0xc6, 0x42, 0xcb, 0x6e, 0xb9, 0xa0, 0x60, 0xe5, 0x4b, 0xf8, 0xd6, 0x92, 0x88, 0xfb, 0xee, 0x49,
-    0x04,
+    0x4b, 0x82, 0x5d, 0xc6, 0x42, 0xcb, 0x6e, 0xb9, 0xa0, 0x60, 0xe5, 0x4b, 0xf8, 0xd6, 0x92, 0x88, 0xfb,
+    0xee, 0x49, 0x04,
 ]);

@@ -33,7 +33,11 @@ impl Parsed {
     }
 
     pub fn value(&self, name: &str) -> Option<&[u8]> {
-        let found = self.options.iter().rev().find(|(option, _)| option == name || option.strip_prefix("no-") == Some(name))?;
+        let found = self
+            .options
+            .iter()
+            .rev()
+            .find(|(option, _)| option == name || option.strip_prefix("no-") == Some(name))?;
         if found.0 == name { found.1.as_deref() } else { None }
     }
 
@@ -42,7 +46,10 @@ impl Parsed {
     }
 
     pub fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
-        self.options.iter().filter(move |(option, _)| option == name).filter_map(|(_, value)| value.as_deref())
+        self.options
+            .iter()
+            .filter(move |(option, _)| option == name)
+            .filter_map(|(_, value)| value.as_deref())
     }
 
     /// A value that is a number.
@@ -112,7 +119,9 @@ impl Reader<'_> {
                     return Err(Fail::Code(129));
                 }
                 [b'-', b'-', long @ ..] => self.long(long, &mut rest, &mut parsed)?,
-                [b'-', letters @ ..] if !letters.is_empty() => self.letters(letters, &mut rest, &mut parsed)?,
+                [b'-', letters @ ..] if !letters.is_empty() => {
+                    self.letters(letters, &mut rest, &mut parsed)?
+                }
                 _ => {
                     parsed.args.push(argument.clone());
                     if self.in_order {
@@ -172,7 +181,8 @@ impl Reader<'_> {
         {
             return Found::One(option, true);
         }
-        let mut fitting = known(self.list).filter(|option| option.name.len() > 1 && option.name.starts_with(name) && option.name != "NUM");
+        let mut fitting = known(self.list)
+            .filter(|option| option.name.len() > 1 && option.name.starts_with(name) && option.name != "NUM");
         match (fitting.next(), fitting.next()) {
             (Some(one), None) => Found::One(one, false),
             (Some(one), Some(two)) => Found::Many(one.name, two.name),
@@ -181,7 +191,8 @@ impl Reader<'_> {
     }
 
     fn letters(&self, letters: &[u8], rest: &mut std::slice::Iter<Bytes>, parsed: &mut Parsed) -> Res<()> {
-        let numeric = letters.iter().all(u8::is_ascii_digit) && known(self.list).any(|option| option.name == "NUM");
+        let numeric =
+            letters.iter().all(u8::is_ascii_digit) && known(self.list).any(|option| option.name == "NUM");
         if numeric {
             parsed.options.push(("NUM".to_owned(), Some(letters.to_vec())));
             return Ok(());

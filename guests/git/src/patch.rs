@@ -44,7 +44,9 @@ impl Default for Style {
 
 /// The line that says what is around a hunk: one that starts with a letter.
 fn heading(lines: &[&[u8]], before: usize) -> Option<Vec<u8>> {
-    let starts = |line: &&&[u8]| line.first().is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$'));
+    let starts = |line: &&&[u8]| {
+        line.first().is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$'))
+    };
     let line = lines[..before.min(lines.len())].iter().rev().find(starts)?;
     let mut line = line[..line.len().min(80)].trim_ascii_end().to_vec();
     while std::str::from_utf8(&line).is_err_and(|error| error.error_len().is_none()) {
@@ -168,8 +170,10 @@ pub fn write(repo: &Repo, change: &Change, style: &Style) -> Res<()> {
     let null = b"/dev/null".to_vec();
     let names = |tab: bool| {
         let show = if tab { file_name } else { name };
-        let old_name = if change.old.mode == 0 { null.clone() } else { show(&style.old_prefix, &change.old.path) };
-        let new_name = if change.new.mode == 0 { null.clone() } else { show(&style.new_prefix, &change.new.path) };
+        let old_name =
+            if change.old.mode == 0 { null.clone() } else { show(&style.old_prefix, &change.old.path) };
+        let new_name =
+            if change.new.mode == 0 { null.clone() } else { show(&style.new_prefix, &change.new.path) };
         (old_name, new_name)
     };
     if binary && differs {

@@ -28,11 +28,19 @@ pub struct Pathspec {
 pub fn from_top(repo: &Repo, written: &[u8]) -> Res<Vec<u8>> {
     let tree = repo.work_tree.clone().unwrap_or_default();
     let outside = || {
-        crate::fail::Fail::Fatal(format!("{0}: '{0}' is outside repository at '{1}'", text(written), text(&tree)))
+        crate::fail::Fail::Fatal(format!(
+            "{0}: '{0}' is outside repository at '{1}'",
+            text(written),
+            text(&tree)
+        ))
     };
     if written.starts_with(b"/") {
         let strip = |path: &[u8]| {
-            if path == tree { Some(Vec::new()) } else { path.strip_prefix(&tree[..]).and_then(|rest| rest.strip_prefix(b"/")).map(<[u8]>::to_vec) }
+            if path == tree {
+                Some(Vec::new())
+            } else {
+                path.strip_prefix(&tree[..]).and_then(|rest| rest.strip_prefix(b"/")).map(<[u8]>::to_vec)
+            }
         };
         let resolved = || {
             let mut whole = resolve(&crate::files::parent(written));
@@ -40,9 +48,13 @@ pub fn from_top(repo: &Repo, written: &[u8]) -> Res<Vec<u8>> {
             whole.extend_from_slice(toolkit::files::base_name(written));
             strip(&whole)
         };
-        return strip(written).or_else(resolved).ok_or_else(outside).map(|path| path.strip_suffix(b"/").unwrap_or(&path).to_vec());
+        return strip(written)
+            .or_else(resolved)
+            .ok_or_else(outside)
+            .map(|path| path.strip_suffix(b"/").unwrap_or(&path).to_vec());
     }
-    let mut parts: Vec<&[u8]> = repo.prefix.split(|&byte| byte == b'/').filter(|part| !part.is_empty()).collect();
+    let mut parts: Vec<&[u8]> =
+        repo.prefix.split(|&byte| byte == b'/').filter(|part| !part.is_empty()).collect();
     for part in written.split(|&byte| byte == b'/') {
         match part {
             b"" | b"." => {}
@@ -62,12 +74,21 @@ impl Pathspec {
         let mut items = Vec::new();
         for text in written {
             if text.is_empty() {
-                fatal!("empty string is not a valid pathspec. please use . instead if you meant to match all paths");
+                fatal!(
+                    "empty string is not a valid pathspec. please use . instead if you meant to match all paths"
+                );
             }
             items.push(item(repo, text)?);
         }
         if !items.is_empty() && items.iter().all(|item| item.exclude) {
-            let all = Item { path: repo.prefix.strip_suffix(b"/").unwrap_or(b"").to_vec(), original: b".".to_vec(), glob: false, slashes: false, fold: false, exclude: false };
+            let all = Item {
+                path: repo.prefix.strip_suffix(b"/").unwrap_or(b"").to_vec(),
+                original: b".".to_vec(),
+                glob: false,
+                slashes: false,
+                fold: false,
+                exclude: false,
+            };
             items.push(all);
         }
         Ok(Pathspec { items })
@@ -75,7 +96,14 @@ impl Pathspec {
 
     /// From paths that are from the top already.
     pub fn exactly(paths: &[Vec<u8>]) -> Pathspec {
-        let item = |path: &Vec<u8>| Item { path: path.clone(), original: path.clone(), glob: false, slashes: false, fold: false, exclude: false };
+        let item = |path: &Vec<u8>| Item {
+            path: path.clone(),
+            original: path.clone(),
+            glob: false,
+            slashes: false,
+            fold: false,
+            exclude: false,
+        };
         Pathspec { items: paths.iter().map(item).collect() }
     }
 
@@ -100,7 +128,9 @@ impl Pathspec {
     /// Whether something below a directory may match.
     pub fn may_match_below(&self, directory: &[u8]) -> bool {
         let leads_to = |item: &Item| {
-            item.glob || item.matches(directory) || item.path.strip_prefix(directory).is_some_and(|rest| rest.starts_with(b"/"))
+            item.glob
+                || item.matches(directory)
+                || item.path.strip_prefix(directory).is_some_and(|rest| rest.starts_with(b"/"))
         };
         self.is_empty() || self.items.iter().any(|item| !item.exclude && leads_to(item))
     }
@@ -124,7 +154,8 @@ impl Item {
     fn matches(&self, path: &[u8]) -> bool {
         let same = |a: &[u8], b: &[u8]| if self.fold { a.eq_ignore_ascii_case(b) } else { a == b };
         let prefix = path.get(..self.path.len()).is_some_and(|start| same(start, &self.path));
-        let literal = self.path.is_empty() || prefix && matches!(path.get(self.path.len()), None | Some(b'/'));
+        let literal =
+            self.path.is_empty() || prefix && matches!(path.get(self.path.len()), None | Some(b'/'));
         literal || self.glob && pattern::matches(&self.path, path, self.slashes, self.fold)
     }
 }
@@ -163,5 +194,12 @@ fn item(repo: &Repo, written: &[u8]) -> Res<Item> {
         }
     }
     let path = if top { rest.strip_suffix(b"/").unwrap_or(rest).to_vec() } else { from_top(repo, rest)? };
-    Ok(Item { glob: !literal && pattern::is_glob(&path), path, original: written.to_vec(), slashes, fold, exclude })
+    Ok(Item {
+        glob: !literal && pattern::is_glob(&path),
+        path,
+        original: written.to_vec(),
+        slashes,
+        fold,
+        exclude,
+    })
 }

@@ -8,7 +8,14 @@ pub fn matches(pattern: &[u8], path: &[u8], slashes: bool, fold: bool) -> bool {
 }
 
 /// `whole` is there to know what stands before the rest of the path. The budget ends patterns that would take for ever.
-fn step(mut pattern: &[u8], mut path: &[u8], whole: &[u8], slashes: bool, fold: bool, budget: &mut u32) -> bool {
+fn step(
+    mut pattern: &[u8],
+    mut path: &[u8],
+    whole: &[u8],
+    slashes: bool,
+    fold: bool,
+    budget: &mut u32,
+) -> bool {
     let same = |a: u8, b: u8| a == b || fold && a.eq_ignore_ascii_case(&b);
     loop {
         *budget = budget.saturating_sub(1);
@@ -46,7 +53,8 @@ fn star(pattern: &[u8], path: &[u8], whole: &[u8], slashes: bool, fold: bool, bu
     let rest = &pattern[count..];
     let at_start = whole.len() == path.len() || whole[whole.len() - path.len() - 1] == b'/';
     let deep = !slashes || count == 2 && at_start && (rest.is_empty() || rest[0] == b'/');
-    if slashes && deep && rest.first() == Some(&b'/') && step(&rest[1..], path, whole, slashes, fold, budget) {
+    if slashes && deep && rest.first() == Some(&b'/') && step(&rest[1..], path, whole, slashes, fold, budget)
+    {
         return true;
     }
     if rest.is_empty() {
@@ -124,8 +132,18 @@ mod tests {
 
     #[test]
     fn stars_and_slashes() {
-        let yes = [("*.c", "a.c"), ("**/a", "x/y/a"), ("**/a", "a"), ("a/**", "a/b/c"), ("a/**/b", "a/b"), ("a/**/b", "a/x/y/b"), ("[a-c]?", "bz"), ("\\*", "*")];
-        let no = [("*.c", "x/a.c"), ("a/*", "a/b/c"), ("?", "/"), ("a/**", "a"), ("[!a]", "a"), ("**a", "x/a")];
+        let yes = [
+            ("*.c", "a.c"),
+            ("**/a", "x/y/a"),
+            ("**/a", "a"),
+            ("a/**", "a/b/c"),
+            ("a/**/b", "a/b"),
+            ("a/**/b", "a/x/y/b"),
+            ("[a-c]?", "bz"),
+            ("\\*", "*"),
+        ];
+        let no =
+            [("*.c", "x/a.c"), ("a/*", "a/b/c"), ("?", "/"), ("a/**", "a"), ("[!a]", "a"), ("**a", "x/a")];
         for (pattern, path) in yes {
             assert!(matches(pattern.as_bytes(), path.as_bytes(), true, false), "{pattern} {path}");
         }

@@ -144,7 +144,9 @@ impl Pretty<'_> {
                 return Ok(text);
             }
             Format::Oneline => {
-                text.extend_from_slice(format!("{mark}{}{} ", self.name(oid), self.decoration(oid)).as_bytes());
+                text.extend_from_slice(
+                    format!("{mark}{}{} ", self.name(oid), self.decoration(oid)).as_bytes(),
+                );
                 text.extend_from_slice(&commit.subject());
                 text.push(b'\n');
                 return Ok(text);
@@ -159,7 +161,9 @@ impl Pretty<'_> {
             Format::Email => return Ok(self.email(oid, &commit)),
             _ => {}
         }
-        text.extend_from_slice(format!("commit {mark}{}{}\n", self.name(oid), self.decoration(oid)).as_bytes());
+        text.extend_from_slice(
+            format!("commit {mark}{}{}\n", self.name(oid), self.decoration(oid)).as_bytes(),
+        );
         if self.format == Format::Raw {
             let raw = commit.write();
             let end = raw.windows(2).position(|pair| pair == b"\n\n").map_or(raw.len(), |at| at + 1);
@@ -193,7 +197,9 @@ impl Pretty<'_> {
         match self.format {
             Format::Short => text.extend_from_slice(&[b"Author: ", &who(author)[..]].concat()),
             Format::Full => {
-                text.extend_from_slice(&[b"Author: ", &who(author)[..], b"Commit: ", &who(committer)].concat());
+                text.extend_from_slice(
+                    &[b"Author: ", &who(author)[..], b"Commit: ", &who(committer)].concat(),
+                );
             }
             Format::Fuller => {
                 text.extend_from_slice(&[b"Author:     ", &who(author)[..]].concat());
@@ -264,7 +270,8 @@ impl Pretty<'_> {
         let bytes = rest.as_bytes();
         let first = bytes.first().copied().unwrap_or(0);
         let hex = |oids: &[Oid]| oids.iter().map(Oid::hex).collect::<Vec<_>>().join(" ").into_bytes();
-        let shorts = |oids: &[Oid]| oids.iter().map(|oid| self.short(oid)).collect::<Vec<_>>().join(" ").into_bytes();
+        let shorts =
+            |oids: &[Oid]| oids.iter().map(|oid| self.short(oid)).collect::<Vec<_>>().join(" ").into_bytes();
         let value = match first {
             b'H' => oid.hex().into_bytes(),
             b'h' => self.short(oid).into_bytes(),
@@ -294,14 +301,24 @@ impl Pretty<'_> {
                     (_, Some(names)) => names.into_bytes(),
                 }
             }
-            b'e' | b'N' | b'm' | b'S' => if first == b'm' { b">".to_vec() } else { Vec::new() },
+            b'e' | b'N' | b'm' | b'S' => {
+                if first == b'm' {
+                    b">".to_vec()
+                } else {
+                    Vec::new()
+                }
+            }
             b'a' | b'c' => {
                 let person = if first == b'a' { &commit.author } else { &commit.committer };
-                let Some(value) = bytes.get(1).and_then(|which| self.of_person(person, *which)) else { return Ok(None) };
+                let Some(value) = bytes.get(1).and_then(|which| self.of_person(person, *which)) else {
+                    return Ok(None);
+                };
                 return Ok(Some((value, 2)));
             }
             b'x' => {
-                let Some(byte) = rest.get(1..3).and_then(|hex| u8::from_str_radix(hex, 16).ok()) else { return Ok(None) };
+                let Some(byte) = rest.get(1..3).and_then(|hex| u8::from_str_radix(hex, 16).ok()) else {
+                    return Ok(None);
+                };
                 return Ok(Some((vec![byte], 3)));
             }
             b'C' => return Ok(Some((Vec::new(), color_length(rest)))),
@@ -337,12 +354,19 @@ impl Pretty<'_> {
         let options = inner.strip_prefix(':').unwrap_or("");
         let body = text(commit.body());
         let last = body.trim_end().rsplit("\n\n").next().unwrap_or("").to_owned();
-        let is_trailer = |line: &str| line.split_once(": ").is_some_and(|(key, _)| !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'));
+        let is_trailer = |line: &str| {
+            line.split_once(": ").is_some_and(|(key, _)| {
+                !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+            })
+        };
         let mut value = String::new();
         if last.lines().all(is_trailer) {
             for line in last.lines() {
                 let (key, text) = line.split_once(": ").unwrap_or((line, ""));
-                let wanted = options.split(',').filter_map(|option| option.strip_prefix("key=")).all(|name| name.trim_end_matches(':').eq_ignore_ascii_case(key));
+                let wanted = options
+                    .split(',')
+                    .filter_map(|option| option.strip_prefix("key="))
+                    .all(|name| name.trim_end_matches(':').eq_ignore_ascii_case(key));
                 if wanted {
                     value += if options.split(',').any(|option| option == "valueonly") { text } else { line };
                     value.push('\n');
@@ -357,7 +381,10 @@ fn color_length(rest: &str) -> usize {
     if rest.starts_with("C(") {
         return rest.find(')').map_or(1, |end| end + 1);
     }
-    ["red", "green", "blue", "reset"].iter().find(|name| rest[1..].starts_with(**name)).map_or(1, |name| 1 + name.len())
+    ["red", "green", "blue", "reset"]
+        .iter()
+        .find(|name| rest[1..].starts_with(**name))
+        .map_or(1, |name| 1 + name.len())
 }
 
 /// A subject as a file name, for `%f`.
@@ -394,7 +421,9 @@ impl Padding {
         let end = rest.find(')')?;
         let mut words = rest[start..end].split(',');
         let width = words.next()?.trim().parse().ok()?;
-        let cut = words.next().and_then(|word| ["trunc", "ltrunc", "mtrunc"].into_iter().find(|known| *known == word.trim()));
+        let cut = words
+            .next()
+            .and_then(|word| ["trunc", "ltrunc", "mtrunc"].into_iter().find(|known| *known == word.trim()));
         Some((Padding { width, side, cut }, end + 1))
     }
 
@@ -404,11 +433,19 @@ impl Padding {
         if value.len() > width {
             let cut: String = match self.cut {
                 None => value.into_iter().collect(),
-                Some("ltrunc") => "..".chars().chain(value[value.len() - width.saturating_sub(2)..].iter().copied()).collect(),
+                Some("ltrunc") => ".."
+                    .chars()
+                    .chain(value[value.len() - width.saturating_sub(2)..].iter().copied())
+                    .collect(),
                 Some("mtrunc") => {
                     let half = width.saturating_sub(2) / 2;
                     let tail = width.saturating_sub(2) - half;
-                    value[..half].iter().copied().chain("..".chars()).chain(value[value.len() - tail..].iter().copied()).collect()
+                    value[..half]
+                        .iter()
+                        .copied()
+                        .chain("..".chars())
+                        .chain(value[value.len() - tail..].iter().copied())
+                        .collect()
                 }
                 Some(_) => value[..width.saturating_sub(2)].iter().copied().chain("..".chars()).collect(),
             };

@@ -30,7 +30,9 @@ pub fn exists(repo: &Repo, name: &[u8]) -> bool {
 /// Whether changes of a name are logged where it has no log yet.
 fn is_wanted(repo: &Repo, name: &[u8]) -> bool {
     let usual = name == b"HEAD"
-        || [&b"refs/heads/"[..], b"refs/remotes/", b"refs/notes/"].iter().any(|prefix| name.starts_with(prefix));
+        || [&b"refs/heads/"[..], b"refs/remotes/", b"refs/notes/"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix));
     match repo.config.text("core.logallrefupdates").as_deref() {
         Some("always") => true,
         Some(value) => usual && crate::config::as_bool(value.as_bytes()).unwrap_or(true),
@@ -52,9 +54,11 @@ pub fn append(repo: &Repo, name: &[u8], old: Oid, new: Oid, why: &str) -> Res<()
     }
     line.push(b'\n');
     let opened = std::fs::OpenOptions::new().append(true).create(true).open(path(&file));
-    opened
-        .and_then(|mut log| log.write_all(&line))
-        .map_err(system(format_args!("cannot update the ref '{}': unable to append to '{}'", text(name), text(&file))))
+    opened.and_then(|mut log| log.write_all(&line)).map_err(system(format_args!(
+        "cannot update the ref '{}': unable to append to '{}'",
+        text(name),
+        text(&file)
+    )))
 }
 
 /// All lines, the oldest first.

@@ -21,7 +21,9 @@ pub enum Value {
 
 /// Which directory a name is in: those of one work tree are its own, the others are shared.
 fn directory<'a>(repo: &'a Repo, name: &[u8]) -> &'a [u8] {
-    let own = !name.starts_with(b"refs/") || name.starts_with(b"refs/bisect/") || name.starts_with(b"refs/worktree/");
+    let own = !name.starts_with(b"refs/")
+        || name.starts_with(b"refs/bisect/")
+        || name.starts_with(b"refs/worktree/");
     if own { &repo.git_dir } else { &repo.common_dir }
 }
 
@@ -109,7 +111,9 @@ fn collect(root: &[u8], name: &[u8], depth: usize, names: &mut Vec<Vec<u8>>) {
 
 /// Whether a name may be one, by the rules of `git check-ref-format`.
 pub fn is_valid(name: &[u8]) -> bool {
-    let bad_byte = |byte: &u8| *byte < 0x20 || matches!(byte, 0x7f | b' ' | b'~' | b'^' | b':' | b'?' | b'*' | b'[' | b'\\');
+    let bad_byte = |byte: &u8| {
+        *byte < 0x20 || matches!(byte, 0x7f | b' ' | b'~' | b'^' | b':' | b'?' | b'*' | b'[' | b'\\')
+    };
     let has = |what: &[u8]| name.windows(what.len()).any(|part| part == what);
     let bad_part = |part: &[u8]| part.is_empty() || part.starts_with(b".") || part.ends_with(b".lock");
     !(name.iter().any(bad_byte)
@@ -147,7 +151,11 @@ pub fn update(repo: &Repo, name: &[u8], new: Oid, expect: Expect, why: &str) -> 
 /// Sets a name itself, even a symbolic one: how `HEAD` is detached.
 pub fn set(repo: &Repo, name: &[u8], new: Oid, expect: Expect, why: &str) -> Res<()> {
     if !repo.odb.has(&new) {
-        error!("cannot update ref '{}': trying to write ref '{}' with nonexistent object {new}", text(name), text(name));
+        error!(
+            "cannot update ref '{}': trying to write ref '{}' with nonexistent object {new}",
+            text(name),
+            text(name)
+        );
     }
     check_room(repo, name)?;
     let file = file_of(repo, name);
@@ -194,7 +202,8 @@ fn check_room(repo: &Repo, name: &[u8]) -> Res<()> {
     let mut end = name.len();
     while let Some(slash) = name[..end].iter().rposition(|&byte| byte == b'/') {
         end = slash;
-        if name[..end].iter().filter(|&&byte| byte == b'/').count() > 0 && read(repo, &name[..end])?.is_some() {
+        if name[..end].iter().filter(|&&byte| byte == b'/').count() > 0 && read(repo, &name[..end])?.is_some()
+        {
             return Err(clash(&name[..end]));
         }
     }
@@ -219,7 +228,9 @@ pub fn set_symbolic(repo: &Repo, name: &[u8], target: &[u8], why: Option<&str>) 
 /// Removes a name itself, its log too.
 pub fn delete(repo: &Repo, name: &[u8], expect: Expect) -> Res<()> {
     let old = resolve(repo, name)?;
-    if let Expect::Value(expected) = expect && old != Some(expected) {
+    if let Expect::Value(expected) = expect
+        && old != Some(expected)
+    {
         fatal!("cannot lock ref '{}': unable to resolve reference or it has another value", text(name));
     }
     let mut packed_refs = packed(repo)?;
@@ -243,7 +254,10 @@ pub fn delete(repo: &Repo, name: &[u8], expect: Expect) -> Res<()> {
     if name.starts_with(b"refs/") {
         let stop = |name: &[u8]| {
             let mut parts = name.splitn(3, |&byte| byte == b'/');
-            join(directory(repo, name), &[parts.next().unwrap_or(b""), b"/", parts.next().unwrap_or(b"")].concat())
+            join(
+                directory(repo, name),
+                &[parts.next().unwrap_or(b""), b"/", parts.next().unwrap_or(b"")].concat(),
+            )
         };
         files::prune_upwards(&file, &stop(name));
         reflog::remove(repo, name)?;

@@ -39,9 +39,7 @@ fn pieces(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 pub fn detect(repo: &Repo, changes: Vec<Change>, least: u32, copies: bool) -> Res<Vec<Change>> {
     let file = |mode: u32| mode != 0 && mode != SUBMODULE;
     let places = |wanted: u8| -> Vec<usize> {
-        let fits = |change: &Change| {
-            change.status == wanted && file(change.old.mode.max(change.new.mode))
-        };
+        let fits = |change: &Change| change.status == wanted && file(change.old.mode.max(change.new.mode));
         changes.iter().enumerate().filter(|(_, change)| fits(change)).map(|(at, _)| at).collect()
     };
     let (added, mut removed) = (places(b'A'), places(b'D'));
@@ -61,7 +59,14 @@ struct Pair {
     score: u32,
 }
 
-fn pair(repo: &Repo, changes: &[Change], added: &[usize], removed: &[usize], least: u32, copies: bool) -> Res<Vec<Pair>> {
+fn pair(
+    repo: &Repo,
+    changes: &[Change],
+    added: &[usize],
+    removed: &[usize],
+    least: u32,
+    copies: bool,
+) -> Res<Vec<Pair>> {
     let mut pairs: Vec<Pair> = Vec::new();
     let oid_of = |at: usize, new: bool| -> Res<Oid> {
         let side = if new { &changes[at].new } else { &changes[at].old };
@@ -80,7 +85,12 @@ fn pair(repo: &Repo, changes: &[Change], added: &[usize], removed: &[usize], lea
         let free = |from: &&usize| copies || !pairs.iter().any(|pair| pair.from == **from);
         let kind = |from: &&usize| (changes[**from].old.mode == LINK) == (changes[to].new.mode == LINK);
         let of_same_name = |from: &&usize| name(&changes[**from].old.path) == name(&changes[to].new.path);
-        let from = exact.iter().filter(free).filter(kind).find(of_same_name).or_else(|| exact.iter().filter(free).find(kind));
+        let from = exact
+            .iter()
+            .filter(free)
+            .filter(kind)
+            .find(of_same_name)
+            .or_else(|| exact.iter().filter(free).find(kind));
         if let Some(&from) = from {
             pairs.push(Pair { from, to, score: 100 });
         }
@@ -96,7 +106,8 @@ fn pair(repo: &Repo, changes: &[Change], added: &[usize], removed: &[usize], lea
             for &from in removed {
                 let (old, new) = (&contents[&(from, false)], &contents[&(to, true)]);
                 let links = changes[from].old.mode == LINK || changes[to].new.mode == LINK;
-                let sizes = (old.len().min(new.len()) as u64 * 100) < u64::from(least) * old.len().max(new.len()) as u64;
+                let sizes = (old.len().min(new.len()) as u64 * 100)
+                    < u64::from(least) * old.len().max(new.len()) as u64;
                 if !links && !sizes && !old.is_empty() {
                     let score = similarity(old, new);
                     let same_name = name(&changes[from].old.path) == name(&changes[to].new.path);
@@ -123,7 +134,12 @@ fn replace(changes: Vec<Change>, pairs: &[Pair], copies: bool) -> Vec<Change> {
             // Of several files made from one that is gone, the last is the rename and the others are copies.
             let later = copies && pairs.iter().any(|other| other.from == pair.from && other.to > pair.to);
             let status = if source.status == b'D' && !later { b'R' } else { b'C' };
-            result.push(Change { status, old: source.old.clone(), new: change.new.clone(), score: pair.score });
+            result.push(Change {
+                status,
+                old: source.old.clone(),
+                new: change.new.clone(),
+                score: pair.score,
+            });
         } else if !(change.status == b'D' && pairs.iter().any(|pair| pair.from == at)) {
             result.push(change.clone());
         }

@@ -75,13 +75,17 @@ fn add_command_settings(config: &mut Config, global: &Global) -> Res<()> {
 }
 
 pub fn cwd() -> Res<Vec<u8>> {
-    abi::getcwd().map_err(|error| Fail::Fatal(format!("Unable to read current working directory: {}", error.message())))
+    abi::getcwd().map_err(|error| {
+        Fail::Fatal(format!("Unable to read current working directory: {}", error.message()))
+    })
 }
 
 /// Whether a directory is a repository's own.
 pub fn is_git_dir(directory: &[u8]) -> bool {
     let common = common_dir(directory);
-    files::exists(&join(directory, b"HEAD")) && files::is_dir(&join(&common, b"objects")) && files::is_dir(&join(&common, b"refs"))
+    files::exists(&join(directory, b"HEAD"))
+        && files::is_dir(&join(&common, b"objects"))
+        && files::is_dir(&join(&common, b"refs"))
 }
 
 fn common_dir(git_dir: &[u8]) -> Vec<u8> {
@@ -129,7 +133,10 @@ impl Repo {
                 let place = if place.starts_with(b"/") { place } else { join(&here, &place) };
                 match at_dot_git(&place) {
                     Some(git_dir) => (resolve(&git_dir), Some(here.clone())),
-                    None => fatal!("not a git repository: '{}'", text(&global.git_dir.clone().or_else(|| env("GIT_DIR")).unwrap_or_default())),
+                    None => fatal!(
+                        "not a git repository: '{}'",
+                        text(&global.git_dir.clone().or_else(|| env("GIT_DIR")).unwrap_or_default())
+                    ),
                 }
             }
             None => match discover(&here) {

@@ -13,11 +13,14 @@ use crate::repo::Repo;
 /// The full name that a short one stands for, if there is such a name.
 pub fn full_name(repo: &Repo, name: &[u8]) -> Res<Option<Vec<u8>>> {
     let name = if name == b"@" { b"HEAD" } else { name };
-    let prefixes: [&[u8]; 6] = [b"", b"refs/", b"refs/tags/", b"refs/heads/", b"refs/remotes/", b"refs/remotes/"];
+    let prefixes: [&[u8]; 6] =
+        [b"", b"refs/", b"refs/tags/", b"refs/heads/", b"refs/remotes/", b"refs/remotes/"];
     for (at, prefix) in prefixes.iter().enumerate() {
         let tail: &[u8] = if at == 5 { b"/HEAD" } else { b"" };
         let full = [prefix, name, tail].concat();
-        let special = at == 0 && !full.starts_with(b"refs/") && !full.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_');
+        let special = at == 0
+            && !full.starts_with(b"refs/")
+            && !full.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_');
         if special || !refs::is_valid(&full) {
             continue;
         }
@@ -134,7 +137,10 @@ fn base(repo: &Repo, name: &[u8]) -> Res<Option<Oid>> {
         [] => Ok(None),
         [one] => Ok(Some(*one)),
         many => {
-            let commits: Vec<&Oid> = many.iter().filter(|oid| repo.odb.read(oid).is_ok_and(|object| object.kind == Kind::Commit)).collect();
+            let commits: Vec<&Oid> = many
+                .iter()
+                .filter(|oid| repo.odb.read(oid).is_ok_and(|object| object.kind == Kind::Commit))
+                .collect();
             if let [one] = commits.as_slice() {
                 return Ok(Some(**one));
             }
@@ -153,7 +159,11 @@ fn in_log(repo: &Repo, name: &[u8], inner: &str) -> Res<Option<Oid>> {
         };
     }
     if matches!(inner.to_lowercase().as_str(), "u" | "upstream" | "push") {
-        let branch = if name.is_empty() || name == b"HEAD" || name == b"@" { refs::current_branch(repo)? } else { Some(name.to_vec()) };
+        let branch = if name.is_empty() || name == b"HEAD" || name == b"@" {
+            refs::current_branch(repo)?
+        } else {
+            Some(name.to_vec())
+        };
         let Some(branch) = branch else { fatal!("HEAD does not point to a branch") };
         return match crate::remote::upstream(repo, &branch) {
             Some(upstream) => refs::resolve(repo, &upstream),

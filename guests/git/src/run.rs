@@ -17,16 +17,88 @@ const USAGE: &str = "usage: git [-v | --version] [-h | --help] [-C <path>] [-c <
 
 /// What native git has and this one lacks.
 const ABSENT: &[&str] = &[
-    "am", "annotate", "archimport", "archive", "bisect", "bugreport", "bundle", "checkout-index", "cherry", "citool",
-    "column", "commit-graph", "count-objects", "credential", "cvsexportcommit", "cvsimport", "daemon", "diagnose",
-    "difftool", "fast-export", "fast-import", "fetch-pack", "filter-branch", "fmt-merge-msg", "for-each-repo",
-    "format-patch", "fsck", "fsmonitor--daemon", "gc", "get-tar-commit-id", "gitk", "gui", "help", "http-backend", "imap-send",
-    "index-pack", "instaweb", "interpret-trailers", "mailinfo", "mailsplit", "maintenance", "merge-file", "merge-index",
-    "merge-tree", "mergetool", "mktag", "mktree", "multi-pack-index", "name-rev", "notes", "pack-objects", "pack-redundant",
-    "pack-refs", "patch-id", "prune", "prune-packed", "quiltimport", "range-diff", "read-tree", "receive-pack", "repack",
-    "replace", "request-pull", "rerere", "send-email", "send-pack", "show-branch", "show-index", "sparse-checkout",
-    "stripspace", "submodule", "svn", "unpack-file", "unpack-objects", "update-server-info", "upload-archive", "upload-pack",
-    "verify-commit", "verify-pack", "verify-tag", "whatchanged", "worktree",
+    "am",
+    "annotate",
+    "archimport",
+    "archive",
+    "bisect",
+    "bugreport",
+    "bundle",
+    "checkout-index",
+    "cherry",
+    "citool",
+    "column",
+    "commit-graph",
+    "count-objects",
+    "credential",
+    "cvsexportcommit",
+    "cvsimport",
+    "daemon",
+    "diagnose",
+    "difftool",
+    "fast-export",
+    "fast-import",
+    "fetch-pack",
+    "filter-branch",
+    "fmt-merge-msg",
+    "for-each-repo",
+    "format-patch",
+    "fsck",
+    "fsmonitor--daemon",
+    "gc",
+    "get-tar-commit-id",
+    "gitk",
+    "gui",
+    "help",
+    "http-backend",
+    "imap-send",
+    "index-pack",
+    "instaweb",
+    "interpret-trailers",
+    "mailinfo",
+    "mailsplit",
+    "maintenance",
+    "merge-file",
+    "merge-index",
+    "merge-tree",
+    "mergetool",
+    "mktag",
+    "mktree",
+    "multi-pack-index",
+    "name-rev",
+    "notes",
+    "pack-objects",
+    "pack-redundant",
+    "pack-refs",
+    "patch-id",
+    "prune",
+    "prune-packed",
+    "quiltimport",
+    "range-diff",
+    "read-tree",
+    "receive-pack",
+    "repack",
+    "replace",
+    "request-pull",
+    "rerere",
+    "send-email",
+    "send-pack",
+    "show-branch",
+    "show-index",
+    "sparse-checkout",
+    "stripspace",
+    "submodule",
+    "svn",
+    "unpack-file",
+    "unpack-objects",
+    "update-server-info",
+    "upload-archive",
+    "upload-pack",
+    "verify-commit",
+    "verify-pack",
+    "verify-tag",
+    "whatchanged",
+    "worktree",
 ];
 
 pub fn run() -> i32 {
@@ -73,7 +145,9 @@ fn start(arguments: &[Vec<u8>]) -> Res<i32> {
                 (global.work_tree, rest) = (Some(place), after);
             }
             "--bare" => (global.bare, rest) = (true, after),
-            "--no-pager" | "-P" | "-p" | "--paginate" | "--no-optional-locks" | "--no-replace-objects" => rest = after,
+            "--no-pager" | "-P" | "-p" | "--paginate" | "--no-optional-locks" | "--no-replace-objects" => {
+                rest = after
+            }
             "--literal-pathspecs" => (global.literal_pathspecs, rest) = (true, after),
             "--version" | "-v" => {
                 out::line(format_args!("git version {VERSION}"));
@@ -87,7 +161,9 @@ fn start(arguments: &[Vec<u8>]) -> Res<i32> {
                 out::line("/usr/lib/git-core");
                 return Ok(0);
             }
-            name if name.starts_with('-') => return Err(Fail::Usage(format!("unknown option: {name}\n{USAGE}"))),
+            name if name.starts_with('-') => {
+                return Err(Fail::Usage(format!("unknown option: {name}\n{USAGE}")));
+            }
             _ => return dispatch(&first, after, &global, 0),
         }
     }
@@ -139,11 +215,14 @@ fn alias(name: &str, arguments: &[Vec<u8>], global: &Global, depth: usize) -> Re
 
 fn shell_alias(script: &str, arguments: &[Vec<u8>], global: &Global) -> Res<i32> {
     let place = Repo::find(global)?.and_then(|repo| repo.work_tree);
-    if let Some(place) = place && let Err(error) = abi::chdir(abi::Dir::CWD, &place) {
+    if let Some(place) = place
+        && let Err(error) = abi::chdir(abi::Dir::CWD, &place)
+    {
         fatal!("cannot change to '{}': {}", text(&place), error.message());
     }
     let with_arguments = if arguments.is_empty() { script.to_owned() } else { format!("{script} \"$@\"") };
-    let mut command = vec![b"sh".to_vec(), b"-c".to_vec(), with_arguments.into_bytes(), script.as_bytes().to_vec()];
+    let mut command =
+        vec![b"sh".to_vec(), b"-c".to_vec(), with_arguments.into_bytes(), script.as_bytes().to_vec()];
     command.extend(arguments.iter().cloned());
     commands::program::run(&command)
 }

@@ -37,7 +37,9 @@ impl Status {
         let staged = if renames { rename::detect(repo, staged, 50, false)? } else { staged };
         let mut unstaged = change::index_and_work(repo, index, paths)?;
         unstaged.retain(|change| change.status != b'U');
-        let stages = |path: &[u8]| index.stages(path).iter().fold(0, |mask, entry| mask | 1 << (entry.stage.max(1) - 1));
+        let stages = |path: &[u8]| {
+            index.stages(path).iter().fold(0, |mask, entry| mask | 1 << (entry.stage.max(1) - 1))
+        };
         let unmerged = index.unmerged().into_iter().filter(|path| paths.matches(path));
         let unmerged = unmerged.map(|path| (path.clone(), stages(&path))).collect();
         let found = match untracked {
@@ -68,12 +70,24 @@ impl Status {
         page.staged(self);
         page.unmerged(self);
         page.unstaged(self);
-        page.list("Untracked files", "  (use \"git add <file>...\" to include in what will be committed)", &self.untracked);
+        page.list(
+            "Untracked files",
+            "  (use \"git add <file>...\" to include in what will be committed)",
+            &self.untracked,
+        );
         if show_ignored {
-            page.list("Ignored files", "  (use \"git add -f <file>...\" to include in what will be committed)", &self.ignored);
+            page.list(
+                "Ignored files",
+                "  (use \"git add -f <file>...\" to include in what will be committed)",
+                &self.ignored,
+            );
         }
         if !self.looked && !in_commit {
-            page.line(if page.hints { "Untracked files not listed (use -u option to show untracked files)" } else { "Untracked files not listed" });
+            page.line(if page.hints {
+                "Untracked files not listed (use -u option to show untracked files)"
+            } else {
+                "Untracked files not listed"
+            });
         }
         if !in_commit {
             page.conclusion(self);
@@ -169,7 +183,10 @@ impl Page<'_> {
         } else if there("rebase-merge") {
             self.rebase(conflicts);
         } else {
-            for (file, doing, command) in [("CHERRY_PICK_HEAD", "cherry-picking", "cherry-pick"), ("REVERT_HEAD", "reverting", "revert")] {
+            for (file, doing, command) in [
+                ("CHERRY_PICK_HEAD", "cherry-picking", "cherry-pick"),
+                ("REVERT_HEAD", "reverting", "revert"),
+            ] {
                 if let Ok(oid) = files::read(&self.repo.own(file)) {
                     let oid = Oid::from_hex(oid.trim_ascii()).unwrap_or_default();
                     self.line(format!("You are currently {doing} commit {}.", self.repo.short(&oid)));
@@ -179,7 +196,9 @@ impl Page<'_> {
                         self.hint(&format!("  (all conflicts fixed: run \"git {command} --continue\")"));
                     }
                     self.hint(&format!("  (use \"git {command} --skip\" to skip this patch)"));
-                    self.hint(&format!("  (use \"git {command} --abort\" to cancel the {command} operation)"));
+                    self.hint(&format!(
+                        "  (use \"git {command} --abort\" to cancel the {command} operation)"
+                    ));
                     self.line("");
                 }
             }
@@ -294,17 +313,21 @@ impl Page<'_> {
         }
         let plain = |with: &'static str, without: &'static str| if self.hints { with } else { without };
         let line = match () {
-            () if !status.unstaged.is_empty() || !status.unmerged.is_empty() => {
-                plain("no changes added to commit (use \"git add\" and/or \"git commit -a\")", "no changes added to commit")
-            }
+            () if !status.unstaged.is_empty() || !status.unmerged.is_empty() => plain(
+                "no changes added to commit (use \"git add\" and/or \"git commit -a\")",
+                "no changes added to commit",
+            ),
             () if !status.untracked.is_empty() => plain(
                 "nothing added to commit but untracked files present (use \"git add\" to track)",
                 "nothing added to commit but untracked files present",
             ),
-            () if status.head.is_none() => {
-                plain("nothing to commit (create/copy files and use \"git add\" to track)", "nothing to commit")
+            () if status.head.is_none() => plain(
+                "nothing to commit (create/copy files and use \"git add\" to track)",
+                "nothing to commit",
+            ),
+            () if !status.looked => {
+                plain("nothing to commit (use -u to show untracked files)", "nothing to commit")
             }
-            () if !status.looked => plain("nothing to commit (use -u to show untracked files)", "nothing to commit"),
             () => "nothing to commit, working tree clean",
         };
         self.line(line);
@@ -331,7 +354,10 @@ pub fn tracking(repo: &Repo, branch: &[u8], hints: bool) -> Res<String> {
         }
         (0, behind) => {
             let advice = hint("use \"git pull\" to update your local branch");
-            format!("Your branch is behind '{name}' by {behind} commit{}, and can be fast-forwarded.\n{advice}", many(behind))
+            format!(
+                "Your branch is behind '{name}' by {behind} commit{}, and can be fast-forwarded.\n{advice}",
+                many(behind)
+            )
         }
         (ahead, behind) => {
             let advice = hint("use \"git pull\" to merge the remote branch into yours");

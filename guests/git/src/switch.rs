@@ -35,11 +35,16 @@ fn plan(repo: &Repo, index: &Index, old: &Files, new: &Files, what: &str) -> Res
         let (before, after) = (old.get(path), new.get(path));
         let entry = index.get(path);
         let now = entry.map(|entry| (entry.mode, entry.oid));
-        if before == after && index.stages(path).iter().all(|entry| entry.stage == 0) || now.as_ref() == after && entry.is_some() {
+        if before == after && index.stages(path).iter().all(|entry| entry.stage == 0)
+            || now.as_ref() == after && entry.is_some()
+        {
             continue;
         }
         let same_as_index = match entry {
-            Some(entry) => worktree::state(repo, index, entry)? != State::Gone && worktree::state(repo, index, entry)? == State::Same,
+            Some(entry) => {
+                worktree::state(repo, index, entry)? != State::Gone
+                    && worktree::state(repo, index, entry)? == State::Same
+            }
             None => true,
         };
         let gone = entry.is_some_and(|entry| matches!(worktree::state(repo, index, entry), Ok(State::Gone)));
@@ -68,7 +73,13 @@ fn plan(repo: &Repo, index: &Index, old: &Files, new: &Files, what: &str) -> Res
 }
 
 /// Whether there is a file that is not in the index, differs from the new one and is not ignored.
-fn in_the_way(repo: &Repo, index: &Index, path: &[u8], after: Option<&(u32, Oid)>, ignore: &Ignore) -> Res<bool> {
+fn in_the_way(
+    repo: &Repo,
+    index: &Index,
+    path: &[u8],
+    after: Option<&(u32, Oid)>,
+    ignore: &Ignore,
+) -> Res<bool> {
     let name = repo.in_tree(path);
     let Some(stat) = files::lstat(&name) else { return Ok(false) };
     if stat.is_dir() {
@@ -77,7 +88,8 @@ fn in_the_way(repo: &Repo, index: &Index, path: &[u8], after: Option<&(u32, Oid)
     if worktree::is_below_link(repo, path) || ignore.is_ignored(path, false) {
         return Ok(false);
     }
-    let same = after.is_some_and(|(_, oid)| worktree::hash_file(&name, &stat).is_ok_and(|found| found == *oid));
+    let same =
+        after.is_some_and(|(_, oid)| worktree::hash_file(&name, &stat).is_ok_and(|found| found == *oid));
     Ok(!same)
 }
 
@@ -135,7 +147,9 @@ pub fn force(repo: &Repo, index: &mut Index, tree: &Oid) -> Res<()> {
     }
     for (path, (mode, oid)) in new {
         let same = match index.get(&path) {
-            Some(entry) if (entry.mode, entry.oid) == (mode, oid) => worktree::state(repo, index, entry)? == State::Same,
+            Some(entry) if (entry.mode, entry.oid) == (mode, oid) => {
+                worktree::state(repo, index, entry)? == State::Same
+            }
             _ => false,
         };
         if !same {
@@ -155,7 +169,9 @@ pub fn index_only(repo: &Repo, index: &mut Index, tree: &Oid, paths: &crate::pat
         index.remove(path);
     }
     for (path, (mode, oid)) in new.into_iter().filter(|(path, _)| paths.matches(path)) {
-        let same = index.get(&path).is_some_and(|entry| (entry.mode, entry.oid) == (mode, oid) && !entry.intent_to_add);
+        let same = index
+            .get(&path)
+            .is_some_and(|entry| (entry.mode, entry.oid) == (mode, oid) && !entry.intent_to_add);
         if !same {
             index.put(Entry::new(&path, mode, oid));
         }

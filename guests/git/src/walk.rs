@@ -37,7 +37,15 @@ pub struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     pub fn new(repo: &'a Repo) -> Walk<'a> {
-        Walk { repo, include: Vec::new(), exclude: Vec::new(), order: Order::Date, first_parent: false, left: Vec::new(), paths: Pathspec::default() }
+        Walk {
+            repo,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            order: Order::Date,
+            first_parent: false,
+            left: Vec::new(),
+            paths: Pathspec::default(),
+        }
     }
 
     pub fn include(&mut self, oid: Oid) -> Res<()> {
@@ -65,7 +73,11 @@ impl<'a> Walk<'a> {
                 None => Ok(false),
             };
         }
-        if let Some(name) = written.strip_suffix(b"^!").or_else(|| written.strip_suffix(b"^@")).or_else(|| written.strip_suffix(b"^-")) {
+        if let Some(name) = written
+            .strip_suffix(b"^!")
+            .or_else(|| written.strip_suffix(b"^@"))
+            .or_else(|| written.strip_suffix(b"^-"))
+        {
             let Some(oid) = revision::find(repo, name)? else { return Ok(false) };
             let (oid, _) = repo.odb.peel(&oid)?;
             let parents = repo.odb.commit(&oid)?.parents.clone();
@@ -79,7 +91,8 @@ impl<'a> Walk<'a> {
             }
             return Ok(true);
         }
-        let dots = written.windows(2).position(|pair| pair == b"..").filter(|at| !written[..*at].contains(&b':'));
+        let dots =
+            written.windows(2).position(|pair| pair == b"..").filter(|at| !written[..*at].contains(&b':'));
         let Some(at) = dots else {
             return match revision::find(repo, written)? {
                 Some(oid) => self.include(oid).map(|()| true),
@@ -119,7 +132,8 @@ impl<'a> Walk<'a> {
         if self.first_parent {
             parents.truncate(1);
         }
-        let parents: Vec<Oid> = parents.into_iter().filter(|parent| !is_shallow_edge(self.repo, oid, parent)).collect();
+        let parents: Vec<Oid> =
+            parents.into_iter().filter(|parent| !is_shallow_edge(self.repo, oid, parent)).collect();
         if !self.paths.is_empty() {
             for parent in &parents {
                 // What this one has it has from there: the other lines of history explain nothing.
@@ -206,7 +220,9 @@ impl<'a> Walk<'a> {
                 heap.push((self.repo.odb.commit(&tip)?.committer.time, Reverse(count), tip));
             }
         }
-        while let Some(oid) = if order == Order::Topo { tips.pop() } else { heap.pop().map(|(_, _, oid)| oid) } {
+        while let Some(oid) =
+            if order == Order::Topo { tips.pop() } else { heap.pop().map(|(_, _, oid)| oid) }
+        {
             sorted.push(oid);
             for parent in self.parents(&oid)? {
                 let Some(left) = children.get_mut(&parent) else { continue };
@@ -227,7 +243,8 @@ impl<'a> Walk<'a> {
 fn is_shallow_edge(repo: &Repo, oid: &Oid, parent: &Oid) -> bool {
     let file = crate::files::join(&repo.common_dir, b"shallow");
     !repo.odb.has(parent)
-        && crate::files::read(&file).is_ok_and(|list| list.split(|&byte| byte == b'\n').any(|line| line == oid.hex().as_bytes()))
+        && crate::files::read(&file)
+            .is_ok_and(|list| list.split(|&byte| byte == b'\n').any(|line| line == oid.hex().as_bytes()))
 }
 
 /// All commits that lead to these, and these.
@@ -237,7 +254,11 @@ pub fn ancestors(repo: &Repo, from: &[Oid]) -> Res<HashSet<Oid>> {
     while let Some(oid) = queue.pop() {
         if seen.insert(oid) {
             let parents = &repo.odb.commit(&oid)?.parents;
-            queue.extend(parents.iter().filter(|parent| !seen.contains(*parent) && !is_shallow_edge(repo, &oid, parent)));
+            queue.extend(
+                parents
+                    .iter()
+                    .filter(|parent| !seen.contains(*parent) && !is_shallow_edge(repo, &oid, parent)),
+            );
         }
     }
     Ok(seen)
@@ -274,7 +295,11 @@ pub fn ahead_behind(repo: &Repo, ours: &Oid, theirs: &Oid) -> Res<(usize, usize)
 }
 
 /// Splits arguments into revisions and paths, as `git log` does.
-pub fn split_arguments(repo: &Repo, walk: &mut Walk<'_>, parsed: &crate::options::Parsed) -> Res<Vec<Vec<u8>>> {
+pub fn split_arguments(
+    repo: &Repo,
+    walk: &mut Walk<'_>,
+    parsed: &crate::options::Parsed,
+) -> Res<Vec<Vec<u8>>> {
     let (before, after) = parsed.sides();
     let mut paths = Vec::new();
     for (at, argument) in before.iter().enumerate() {
@@ -285,8 +310,9 @@ pub fn split_arguments(repo: &Repo, walk: &mut Walk<'_>, parsed: &crate::options
             fatal!("bad revision '{}'", text(argument));
         }
         for path in &before[at..] {
-            let there = crate::pathspec::from_top(repo, path)
-                .is_ok_and(|top| top.is_empty() || crate::files::exists(&repo.in_tree(&top)) && !repo.is_bare());
+            let there = crate::pathspec::from_top(repo, path).is_ok_and(|top| {
+                top.is_empty() || crate::files::exists(&repo.in_tree(&top)) && !repo.is_bare()
+            });
             if !there && !crate::pattern::is_glob(path) && !path.starts_with(b":") {
                 return Err(revision::unknown(path));
             }

@@ -82,13 +82,16 @@ pub fn mode_in(repo: &Repo, stat: &Stat, old: Option<&Entry>) -> u32 {
     if repo.config.bool("core.filemode", true) || mode == LINK {
         return mode;
     }
-    old.filter(|old| old.mode == PROGRAM).map_or(index::mode_of(&Stat { mode: stat.mode & !0o111, ..*stat }), |old| old.mode)
+    old.filter(|old| old.mode == PROGRAM)
+        .map_or(index::mode_of(&Stat { mode: stat.mode & !0o111, ..*stat }), |old| old.mode)
 }
 
 /// Makes an entry for a file, whose content becomes an object.
 pub fn entry_for(repo: &Repo, path: &[u8], old: Option<&Entry>) -> Res<Entry> {
     let name = repo.in_tree(path);
-    let Some(stat) = files::lstat(&name) else { fatal!("unable to stat '{}': No such file or directory", text(path)) };
+    let Some(stat) = files::lstat(&name) else {
+        fatal!("unable to stat '{}': No such file or directory", text(path))
+    };
     let oid = repo.odb.write(Kind::Blob, &content(&name, &stat)?)?;
     let mut entry = Entry::new(path, mode_in(repo, &stat, old), oid);
     entry.look = Look::of(&stat);
@@ -116,7 +119,8 @@ pub fn put(repo: &Repo, path: &[u8], mode: u32, content: &[u8]) -> Res<Look> {
 
 fn write_new(name: &[u8], content: &[u8], program: bool) -> Res<()> {
     let failed = format!("unable to create file {}", text(name));
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(path(name)).map_err(system(&failed))?;
+    let mut file =
+        std::fs::OpenOptions::new().write(true).create_new(true).open(path(name)).map_err(system(&failed))?;
     file.write_all(content).map_err(system(&failed))?;
     drop(file);
     if program && let Some(stat) = files::lstat(name) {
@@ -165,7 +169,8 @@ pub fn remove(repo: &Repo, path: &[u8]) -> Res<()> {
     let tree = repo.work_tree.clone().unwrap_or_default();
     // The directory that the command runs in stays.
     let here = crate::repo::cwd().unwrap_or_default();
-    let stop = if here.len() > tree.len() && name.starts_with(&[&here[..], b"/"].concat()) { here } else { tree };
+    let stop =
+        if here.len() > tree.len() && name.starts_with(&[&here[..], b"/"].concat()) { here } else { tree };
     files::prune_upwards(&name, &stop);
     Ok(())
 }
@@ -192,7 +197,13 @@ pub struct Found {
 }
 
 /// Finds the files that are not in the index.
-pub fn untracked(repo: &Repo, index: &Index, paths: &Pathspec, how: Untracked, ignore: &Ignore) -> Res<Found> {
+pub fn untracked(
+    repo: &Repo,
+    index: &Index,
+    paths: &Pathspec,
+    how: Untracked,
+    ignore: &Ignore,
+) -> Res<Found> {
     let mut found = Found::default();
     let mut walk = Walk { repo, index, paths, how, ignore, found: &mut found };
     walk.directory(b"", false, 0)?;
@@ -215,7 +226,8 @@ impl Walk<'_> {
         if depth > DEEPEST {
             fatal!("directories are nested too deeply");
         }
-        let place = if directory.is_empty() { self.repo.work_tree()?.to_vec() } else { self.repo.in_tree(directory) };
+        let place =
+            if directory.is_empty() { self.repo.work_tree()?.to_vec() } else { self.repo.in_tree(directory) };
         let mut entries = toolkit::files::entries_in(&place).unwrap_or_default();
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         for entry in entries.iter().filter(|entry| entry.name != b".git") {
@@ -261,8 +273,15 @@ impl Walk<'_> {
         }
         let mut below = Found::default();
         let paths = Pathspec::default();
-        Walk { repo: self.repo, index: self.index, paths: &paths, how: self.how, ignore: self.ignore, found: &mut below }
-            .directory(&path, ignored, depth + 1)?;
+        Walk {
+            repo: self.repo,
+            index: self.index,
+            paths: &paths,
+            how: self.how,
+            ignore: self.ignore,
+            found: &mut below,
+        }
+        .directory(&path, ignored, depth + 1)?;
         let name = [&path[..], b"/"].concat();
         match (below.untracked.is_empty(), ignored) {
             _ if ignored => self.found.ignored.push(name),

@@ -22,12 +22,15 @@ const READER: Reader = Reader {
 pub fn add(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     let options = READER.read(arguments)?;
     repo.work_tree()?;
-    let (update, all) = (options.has("update"), options.state("all").unwrap_or(!options.has("ignore-removal")));
+    let (update, all) =
+        (options.has("update"), options.state("all").unwrap_or(!options.has("ignore-removal")));
     if update && options.has("all") {
         fatal!("options '-A' and '-u' cannot be used together");
     }
     if options.args.is_empty() && !update && !options.has("all") {
-        out::complain("Nothing specified, nothing added.\nhint: Maybe you wanted to say 'git add .'?\nhint: Turn this message off by running\nhint: \"git config advice.addEmptyPathspec false\"");
+        out::complain(
+            "Nothing specified, nothing added.\nhint: Maybe you wanted to say 'git add .'?\nhint: Turn this message off by running\nhint: \"git config advice.addEmptyPathspec false\"",
+        );
         return Ok(0);
     }
     let mut index = Index::load(repo)?;
@@ -56,7 +59,12 @@ pub fn add(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
         changed.extend(new.into_iter().map(|path| (path, true)));
         changed.sort();
     }
-    check_matches(&paths, &index, &changed, options.has("ignore-missing") || update && options.args.is_empty())?;
+    check_matches(
+        &paths,
+        &index,
+        &changed,
+        options.has("ignore-missing") || update && options.args.is_empty(),
+    )?;
     for (path, there) in changed {
         if say {
             out::put([if there { &b"add '"[..] } else { b"remove '" }, &path, b"'\n"].concat());
@@ -71,7 +79,11 @@ pub fn add(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
             "-x" => FILE,
             _ => fatal!("--chmod param '{mode}' must be either -x or +x"),
         };
-        index.entries.iter_mut().filter(|entry| paths.matches(&entry.path)).for_each(|entry| entry.mode = mode);
+        index
+            .entries
+            .iter_mut()
+            .filter(|entry| paths.matches(&entry.path))
+            .for_each(|entry| entry.mode = mode);
     }
     if !dry {
         index.save(repo)?;
@@ -81,7 +93,8 @@ pub fn add(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
 
 fn check_matches(paths: &Pathspec, index: &Index, changed: &[(Vec<u8>, bool)], lenient: bool) -> Res<()> {
     let unmatched = paths.unmatched(|matches| {
-        index.entries.iter().any(|entry| matches(&entry.path)) || changed.iter().any(|(path, _)| matches(path.strip_suffix(b"/").unwrap_or(path)))
+        index.entries.iter().any(|entry| matches(&entry.path))
+            || changed.iter().any(|(path, _)| matches(path.strip_suffix(b"/").unwrap_or(path)))
     });
     match unmatched {
         Some(written) if !lenient && !(written == b"." || written == b":/" || is_empty_dir(&written)) => {
@@ -101,7 +114,11 @@ fn refuse_ignored(repo: &Repo, written: &[Vec<u8>], index: &Index, ignore: &Igno
     for name in written.iter().filter(|name| !crate::pattern::is_glob(name) && !name.starts_with(b":")) {
         let path = crate::pathspec::from_top(repo, name)?;
         let Some(stat) = files::lstat(&repo.in_tree(&path)) else { continue };
-        if !path.is_empty() && !index.has(&path) && !index.has_below(&path) && ignore.is_ignored(&path, stat.is_dir()) {
+        if !path.is_empty()
+            && !index.has(&path)
+            && !index.has_below(&path)
+            && ignore.is_ignored(&path, stat.is_dir())
+        {
             refused.push(text(name));
         }
     }
@@ -146,7 +163,12 @@ pub fn take(repo: &Repo, index: &mut Index, path: &[u8], there: bool, only_annou
 
 /// Takes all files that the index knows as they are now: `commit -a`.
 pub fn update_known(repo: &Repo, index: &mut Index, paths: &Pathspec) -> Res<()> {
-    let mut known: Vec<Vec<u8>> = index.entries.iter().filter(|entry| paths.matches(&entry.path)).map(|entry| entry.path.clone()).collect();
+    let mut known: Vec<Vec<u8>> = index
+        .entries
+        .iter()
+        .filter(|entry| paths.matches(&entry.path))
+        .map(|entry| entry.path.clone())
+        .collect();
     known.dedup();
     for path in known {
         let Some(entry) = index.stages(&path).first() else { continue };
@@ -162,7 +184,9 @@ pub fn update_known(repo: &Repo, index: &mut Index, paths: &Pathspec) -> Res<()>
 /// Renews the looks of files that are unchanged; answers whether any was old.
 pub fn refresh(repo: &Repo, index: &mut Index) -> Res<bool> {
     let mut changed = Vec::new();
-    for (at, entry) in index.entries.iter().enumerate().filter(|(_, entry)| entry.stage == 0 && entry.mode != SUBMODULE) {
+    for (at, entry) in
+        index.entries.iter().enumerate().filter(|(_, entry)| entry.stage == 0 && entry.mode != SUBMODULE)
+    {
         if let Some(stat) = worktree::stat(repo, &entry.path)
             && !index.is_surely_same(entry, &stat)
             && worktree::state(repo, index, entry)? == State::Same

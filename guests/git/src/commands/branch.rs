@@ -58,11 +58,18 @@ pub fn branch(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
             fatal!("Branch '{}' has no upstream information", text(&branch));
         }
         for key in ["remote", "merge"] {
-            crate::config::change(&file, format!("branch.{}.{key}", text(&branch)).as_bytes(), None, false, &|_| true)?;
+            crate::config::change(
+                &file,
+                format!("branch.{}.{key}", text(&branch)).as_bytes(),
+                None,
+                false,
+                &|_| true,
+            )?;
         }
         return Ok(0);
     }
-    let listing = options.has("list") || options.args.is_empty() || filters.iter().any(|name| options.has(name));
+    let listing =
+        options.has("list") || options.args.is_empty() || filters.iter().any(|name| options.has(name));
     if listing {
         return list(repo, &options);
     }
@@ -101,7 +108,9 @@ pub fn set_upstream(repo: &Repo, branch: &[u8], upstream: &[u8], quiet: bool) ->
     };
     let file = crate::files::join(&repo.common_dir, b"config");
     let name = text(branch);
-    crate::config::change(&file, format!("branch.{name}.remote").as_bytes(), Some(&remote), false, &|_| true)?;
+    crate::config::change(&file, format!("branch.{name}.remote").as_bytes(), Some(&remote), false, &|_| {
+        true
+    })?;
     crate::config::change(&file, format!("branch.{name}.merge").as_bytes(), Some(&merge), false, &|_| true)?;
     if !quiet {
         out::line(format_args!("branch '{name}' set up to track '{}'.", text(refs::short(&full))));
@@ -120,9 +129,15 @@ pub fn create(repo: &Repo, name: &[u8], start: &[u8], force: bool) -> Res<Oid> {
         fatal!("a branch named '{}' already exists", text(name));
     }
     if there && refs::current_branch(repo)?.as_deref() == Some(name) {
-        fatal!("cannot force update the branch '{}' checked out at '{}'", text(name), text(repo.work_tree()?));
+        fatal!(
+            "cannot force update the branch '{}' checked out at '{}'",
+            text(name),
+            text(repo.work_tree()?)
+        );
     }
-    let Some(found) = revision::find(repo, start)? else { fatal!("not a valid object name: '{}'", text(start)) };
+    let Some(found) = revision::find(repo, start)? else {
+        fatal!("not a valid object name: '{}'", text(start))
+    };
     let (oid, kind) = repo.odb.peel(&found)?;
     if kind != Kind::Commit {
         fatal!("not a valid branch point: '{}'", text(start));
@@ -148,7 +163,11 @@ fn delete(repo: &Repo, options: &Parsed) -> Res<i32> {
             continue;
         };
         if !remote && refs::current_branch(repo)?.as_deref() == Some(name) {
-            out::complain(format!("error: Cannot delete branch '{}' checked out at '{}'", text(name), text(repo.work_tree().unwrap_or(b""))));
+            out::complain(format!(
+                "error: Cannot delete branch '{}' checked out at '{}'",
+                text(name),
+                text(repo.work_tree().unwrap_or(b""))
+            ));
             code = 1;
             continue;
         }
@@ -161,7 +180,10 @@ fn delete(repo: &Repo, options: &Parsed) -> Res<i32> {
             None => false,
         };
         if !remote && !force && !merged {
-            out::complain(format!("error: The branch '{0}' is not fully merged.\nIf you are sure you want to delete it, run 'git branch -D {0}'.", text(name)));
+            out::complain(format!(
+                "error: The branch '{0}' is not fully merged.\nIf you are sure you want to delete it, run 'git branch -D {0}'.",
+                text(name)
+            ));
             code = 1;
             continue;
         }
@@ -205,10 +227,19 @@ fn rename(repo: &Repo, options: &Parsed) -> Res<i32> {
         refs::set(repo, &to, oid, Expect::Anything, &why)?;
     }
     if head.as_ref() == Some(&old) {
-        refs::set_symbolic(repo, b"HEAD", &to, Some(&format!("Branch: renamed {} to {}", text(&from), text(&to))))?;
+        refs::set_symbolic(
+            repo,
+            b"HEAD",
+            &to,
+            Some(&format!("Branch: renamed {} to {}", text(&from), text(&to))),
+        )?;
     }
     let file = crate::files::join(&repo.common_dir, b"config");
-    crate::config::change_section(&file, &[b"branch.", &old[..]].concat(), Some(&[b"branch.", &new[..]].concat()))?;
+    crate::config::change_section(
+        &file,
+        &[b"branch.", &old[..]].concat(),
+        Some(&[b"branch.", &new[..]].concat()),
+    )?;
     Ok(0)
 }
 
@@ -223,14 +254,24 @@ struct Reach {
 impl Reach {
     fn new(repo: &Repo, options: &Parsed) -> Res<Reach> {
         let commits = |name: &str| -> Res<Vec<Oid>> {
-            let given: Vec<Vec<u8>> = options.options.iter().filter(|(option, _)| option == name).map(|(_, value)| value.clone().unwrap_or_else(|| option_argument(options))).collect();
+            let given: Vec<Vec<u8>> = options
+                .options
+                .iter()
+                .filter(|(option, _)| option == name)
+                .map(|(_, value)| value.clone().unwrap_or_else(|| option_argument(options)))
+                .collect();
             given.iter().map(|value| revision::commit(repo, value)).collect()
         };
         let ancestors = |name: &str| -> Res<Option<HashSet<Oid>>> {
             let list = commits(name)?;
             if list.is_empty() { Ok(None) } else { walk::ancestors(repo, &list).map(Some) }
         };
-        Ok(Reach { contains: commits("contains")?, lacks: commits("no-contains")?, merged: ancestors("merged")?, unmerged: ancestors("no-merged")? })
+        Ok(Reach {
+            contains: commits("contains")?,
+            lacks: commits("no-contains")?,
+            merged: ancestors("merged")?,
+            unmerged: ancestors("no-merged")?,
+        })
     }
 
     fn fits(&self, repo: &Repo, oid: &Oid) -> Res<bool> {
@@ -244,7 +285,8 @@ impl Reach {
                 return Ok(false);
             }
         }
-        Ok(self.merged.as_ref().is_none_or(|set| set.contains(oid)) && self.unmerged.as_ref().is_none_or(|set| !set.contains(oid)))
+        Ok(self.merged.as_ref().is_none_or(|set| set.contains(oid))
+            && self.unmerged.as_ref().is_none_or(|set| !set.contains(oid)))
     }
 }
 
@@ -255,12 +297,19 @@ fn option_argument(options: &Parsed) -> Vec<u8> {
 
 fn list(repo: &Repo, options: &Parsed) -> Res<i32> {
     let reach = Reach::new(repo, options)?;
-    let detached_value = ["contains", "no-contains", "merged", "no-merged"].iter().any(|name| options.has(name) && options.value(name).is_none());
+    let detached_value = ["contains", "no-contains", "merged", "no-merged"]
+        .iter()
+        .any(|name| options.has(name) && options.value(name).is_none());
     let patterns = if detached_value { options.args.get(1..).unwrap_or(&[]) } else { &options.args[..] };
-    let (local, remote) = (!options.has("remotes") || options.has("all"), options.has("remotes") || options.has("all"));
+    let (local, remote) =
+        (!options.has("remotes") || options.has("all"), options.has("remotes") || options.has("all"));
     let head = refs::current_branch(repo)?;
     let mut rows: Vec<(bool, String, Oid, Vec<u8>)> = Vec::new();
-    if local && head.is_none() && patterns.is_empty() && let Some(oid) = repo.head()? {
+    if local
+        && head.is_none()
+        && patterns.is_empty()
+        && let Some(oid) = repo.head()?
+    {
         let name = format!("({})", status::detached(repo)?);
         if reach.fits(repo, &oid)? {
             rows.push((true, name, oid, b"HEAD".to_vec()));
@@ -269,10 +318,17 @@ fn list(repo: &Repo, options: &Parsed) -> Res<i32> {
     for (prefix, wanted) in [(&b"refs/heads/"[..], local), (b"refs/remotes/", remote)] {
         for (full, oid) in refs::list(repo, prefix)?.into_iter().filter(|_| wanted) {
             let short = full[prefix.len()..].to_vec();
-            let fits = patterns.is_empty() || patterns.iter().any(|one| pattern::matches(one, &short, true, false));
+            let fits =
+                patterns.is_empty() || patterns.iter().any(|one| pattern::matches(one, &short, true, false));
             if fits && reach.fits(repo, &oid)? {
-                let mut name = if options.has("all") && prefix == b"refs/remotes/" { format!("remotes/{}", text(&short)) } else { text(&short) };
-                if options.value("format").is_none() && let Some(refs::Value::Symbolic(target)) = refs::read(repo, &full)? {
+                let mut name = if options.has("all") && prefix == b"refs/remotes/" {
+                    format!("remotes/{}", text(&short))
+                } else {
+                    text(&short)
+                };
+                if options.value("format").is_none()
+                    && let Some(refs::Value::Symbolic(target)) = refs::read(repo, &full)?
+                {
                     name += &format!(" -> {}", text(refs::short(&target)));
                 }
                 rows.push((prefix == b"refs/heads/" && head.as_ref() == Some(&short), name, oid, full));
@@ -363,7 +419,9 @@ fn make_tag(repo: &Repo, options: &Parsed) -> Res<i32> {
         fatal!("'{}' is not a valid tag name.", text(name));
     }
     let written = options.args.get(1).map_or(b"HEAD".as_slice(), Vec::as_slice);
-    let Some(target) = revision::find(repo, written)? else { fatal!("Failed to resolve '{}' as a valid ref.", text(written)) };
+    let Some(target) = revision::find(repo, written)? else {
+        fatal!("Failed to resolve '{}' as a valid ref.", text(written))
+    };
     let old = refs::resolve(repo, &full)?;
     if old.is_some() && !options.has("force") {
         fatal!("tag '{}' already exists", text(name));
@@ -374,7 +432,10 @@ fn make_tag(repo: &Repo, options: &Parsed) -> Res<i32> {
         let message = match given {
             Some(message) => message::clean(&message, false),
             None => {
-                let comments = format!("\nWrite a message for tag:\n  {}\nLines starting with '#' will be ignored.\n", text(name));
+                let comments = format!(
+                    "\nWrite a message for tag:\n  {}\nLines starting with '#' will be ignored.\n",
+                    text(name)
+                );
                 message::edited(repo, "TAG_EDITMSG", b"", comments.as_bytes())?
             }
         };
@@ -396,16 +457,20 @@ fn make_tag(repo: &Repo, options: &Parsed) -> Res<i32> {
 
 fn list_tags(repo: &Repo, options: &Parsed) -> Res<i32> {
     let reach = Reach::new(repo, options)?;
-    let detached_value = ["contains", "no-contains", "merged", "no-merged"].iter().any(|name| options.has(name) && options.value(name).is_none());
+    let detached_value = ["contains", "no-contains", "merged", "no-merged"]
+        .iter()
+        .any(|name| options.has(name) && options.value(name).is_none());
     let patterns = if detached_value { options.args.get(1..).unwrap_or(&[]) } else { &options.args[..] };
-    let lines = options.has("n").then(|| options.text("n").and_then(|n| n.parse::<usize>().ok()).unwrap_or(1));
+    let lines =
+        options.has("n").then(|| options.text("n").and_then(|n| n.parse::<usize>().ok()).unwrap_or(1));
     let mut tags = refs::list(repo, b"refs/tags/")?;
     if let Some(key) = options.text("sort").or_else(|| repo.config.text("tag.sort")) {
         super::for_each_ref::sort(repo, &mut tags, &key)?;
     }
     for (full, oid) in tags {
         let name = full[10..].to_vec();
-        let fits = patterns.is_empty() || patterns.iter().any(|one| pattern::matches(one, &name, false, options.has("ignore-case")));
+        let fits = patterns.is_empty()
+            || patterns.iter().any(|one| pattern::matches(one, &name, false, options.has("ignore-case")));
         let (peeled, kind) = repo.odb.peel(&oid)?;
         if !fits || kind == Kind::Commit && !reach.fits(repo, &peeled)? {
             continue;

@@ -46,7 +46,11 @@ pub fn checkout(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     };
     if !is_commit && creating.is_none() {
         let name = target.map_or(b"".as_slice(), Vec::as_slice);
-        if before.len() == 1 && after.is_none() && let Some(remote) = only_remote(repo, name)? && !worktree_has(repo, name) {
+        if before.len() == 1
+            && after.is_none()
+            && let Some(remote) = only_remote(repo, name)?
+            && !worktree_has(repo, name)
+        {
             branch::create(repo, name, &remote, false)?;
             branch::set_upstream(repo, name, &remote, options.has("quiet"))?;
             return go(repo, name, &options, None);
@@ -72,8 +76,13 @@ fn worktree_has(repo: &Repo, name: &[u8]) -> bool {
 /// The only branch of another repository with this name.
 fn only_remote(repo: &Repo, name: &[u8]) -> Res<Option<Vec<u8>>> {
     let ending = [b"/", name].concat();
-    let fits = |full: &Vec<u8>| full.strip_prefix(b"refs/remotes/").and_then(|rest| rest.iter().position(|&byte| byte == b'/').map(|at| &rest[at..])) == Some(&ending[..]);
-    let found: Vec<Vec<u8>> = refs::list(repo, b"refs/remotes/")?.into_iter().map(|(full, _)| full).filter(fits).collect();
+    let fits = |full: &Vec<u8>| {
+        full.strip_prefix(b"refs/remotes/")
+            .and_then(|rest| rest.iter().position(|&byte| byte == b'/').map(|at| &rest[at..]))
+            == Some(&ending[..])
+    };
+    let found: Vec<Vec<u8>> =
+        refs::list(repo, b"refs/remotes/")?.into_iter().map(|(full, _)| full).filter(fits).collect();
     Ok(match found.as_slice() {
         [one] => Some(refs::short(one).to_vec()),
         _ => None,
@@ -102,7 +111,12 @@ fn create_and_go(repo: &Repo, name: &[u8], start: &[u8], force: bool, options: &
     let why = format!("branch: {} {}", if there { "Reset to" } else { "Created from" }, text(start));
     let old = place(repo)?;
     refs::set(repo, &full, oid, Expect::Anything, &why)?;
-    refs::set_symbolic(repo, b"HEAD", &full, Some(&format!("checkout: moving from {old} to {}", text(name))))?;
+    refs::set_symbolic(
+        repo,
+        b"HEAD",
+        &full,
+        Some(&format!("checkout: moving from {old} to {}", text(name))),
+    )?;
     if options.state("track") != Some(false) && (options.has("track") || branch::is_remote(repo, start)?) {
         branch::set_upstream(repo, name, start, options.has("quiet"))?;
     }
@@ -155,7 +169,11 @@ fn go(repo: &Repo, written: &[u8], options: &Parsed, detach: Option<bool>) -> Re
     if repo.head()?.is_none() && name == b"HEAD" {
         fatal!("You are on a branch yet to be born");
     }
-    let oid = if is_branch { refs::resolve(repo, &full)?.unwrap_or_default() } else { revision::commit(repo, &name)? };
+    let oid = if is_branch {
+        refs::resolve(repo, &full)?.unwrap_or_default()
+    } else {
+        revision::commit(repo, &name)?
+    };
     let before = repo.head()?;
     move_files(repo, &oid, options)?;
     if name == b"HEAD" && !detach {
@@ -169,7 +187,8 @@ fn go(repo: &Repo, written: &[u8], options: &Parsed, detach: Option<bool>) -> Re
         show_changes(repo, options)?;
         if !quiet {
             leaving(repo, old_branch.is_none(), before, &oid)?;
-            let words = if old_branch.as_deref() == Some(&name) { "Already on" } else { "Switched to branch" };
+            let words =
+                if old_branch.as_deref() == Some(&name) { "Already on" } else { "Switched to branch" };
             out::complain(format!("{words} '{}'", text(&name)));
             out::put(status::tracking(repo, &name, true)?);
         }
@@ -179,13 +198,20 @@ fn go(repo: &Repo, written: &[u8], options: &Parsed, detach: Option<bool>) -> Re
         if !quiet {
             leaving(repo, old_branch.is_none(), before, &oid)?;
             if old_branch.is_some() && !options.has("detach") {
-                out::complain(format!("Note: switching to '{}'.\n\nYou are in 'detached HEAD' state. You can look around, make experimental\nchanges and commit them, and you can discard any commits you make in this\nstate without impacting any branches by switching back to a branch.\n", text(&name)));
+                out::complain(format!(
+                    "Note: switching to '{}'.\n\nYou are in 'detached HEAD' state. You can look around, make experimental\nchanges and commit them, and you can discard any commits you make in this\nstate without impacting any branches by switching back to a branch.\n",
+                    text(&name)
+                ));
             }
             let subject = repo.odb.commit(&oid)?.subject();
             out::complain(format!("HEAD is now at {} {}", repo.short(&oid), text(&subject)));
         }
     }
-    super::program::hook(repo, "post-checkout", &[before.unwrap_or_default().hex().as_bytes(), oid.hex().as_bytes(), b"1"])?;
+    super::program::hook(
+        repo,
+        "post-checkout",
+        &[before.unwrap_or_default().hex().as_bytes(), oid.hex().as_bytes(), b"1"],
+    )?;
     Ok(0)
 }
 
@@ -223,7 +249,13 @@ fn orphan(repo: &Repo, name: &[u8]) -> Res<i32> {
 fn restore_paths(repo: &Repo, from: Option<&[u8]>, written: &[Vec<u8>], options: &Parsed) -> Res<i32> {
     let paths = Pathspec::new(repo, written)?;
     let mut index = Index::load(repo)?;
-    let stage = if options.has("ours") { 2 } else if options.has("theirs") { 3 } else { 0 };
+    let stage = if options.has("ours") {
+        2
+    } else if options.has("theirs") {
+        3
+    } else {
+        0
+    };
     let count = match from {
         Some(name) => {
             let tree = revision::tree_of(repo, &revision::get(repo, name)?)?;
@@ -235,7 +267,10 @@ fn restore_paths(repo: &Repo, from: Option<&[u8]>, written: &[Vec<u8>], options:
     if !options.has("quiet") {
         let many = if count == 1 { "" } else { "s" };
         match from {
-            Some(name) => out::complain(format!("Updated {count} path{many} from {}", repo.short(&revision::tree_of(repo, &revision::get(repo, name)?)?))),
+            Some(name) => out::complain(format!(
+                "Updated {count} path{many} from {}",
+                repo.short(&revision::tree_of(repo, &revision::get(repo, name)?)?)
+            )),
             None => out::complain(format!("Updated {count} path{many} from the index")),
         }
     }
@@ -247,7 +282,8 @@ fn from_index(repo: &Repo, index: &mut Index, paths: &Pathspec, stage: u8) -> Re
         error!("pathspec '{}' did not match any file(s) known to git", text(&written));
     }
     let mut count = 0;
-    let chosen: Vec<Entry> = index.entries.iter().filter(|entry| paths.matches(&entry.path)).cloned().collect();
+    let chosen: Vec<Entry> =
+        index.entries.iter().filter(|entry| paths.matches(&entry.path)).cloned().collect();
     for mut entry in chosen {
         if entry.stage > 0 && stage == 0 {
             error!("path '{}' is unmerged", text(&entry.path));
@@ -269,10 +305,20 @@ fn from_index(repo: &Repo, index: &mut Index, paths: &Pathspec, stage: u8) -> Re
 }
 
 /// Files from a tree, into the index, the work tree or both; with `remove` those that it lacks go.
-fn from_tree(repo: &Repo, index: &mut Index, tree: &Oid, paths: &Pathspec, staged: bool, work: bool, remove: bool) -> Res<usize> {
+fn from_tree(
+    repo: &Repo,
+    index: &mut Index,
+    tree: &Oid,
+    paths: &Pathspec,
+    staged: bool,
+    work: bool,
+    remove: bool,
+) -> Res<usize> {
     let files = flatten(&repo.odb, tree)?;
     let known: Vec<Vec<u8>> = index.entries.iter().map(|entry| entry.path.clone()).collect();
-    let unmatched = paths.unmatched(|matches| files.keys().any(|path| matches(path)) || remove && known.iter().any(|path| matches(path)));
+    let unmatched = paths.unmatched(|matches| {
+        files.keys().any(|path| matches(path)) || remove && known.iter().any(|path| matches(path))
+    });
     if let Some(written) = unmatched {
         error!("pathspec '{}' did not match any file(s) known to git", text(&written));
     }
@@ -290,7 +336,8 @@ fn from_tree(repo: &Repo, index: &mut Index, tree: &Oid, paths: &Pathspec, stage
         let same = index.get(path).is_some_and(|old| (old.mode, old.oid) == (*mode, *oid));
         if work {
             let old = index.get(path).cloned();
-            let untouched = same && old.is_some_and(|old| matches!(worktree::state(repo, index, &old), Ok(State::Same)));
+            let untouched =
+                same && old.is_some_and(|old| matches!(worktree::state(repo, index, &old), Ok(State::Same)));
             if untouched {
                 continue;
             }
@@ -326,7 +373,10 @@ pub fn switch(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     }
     let [name] = options.args.as_slice() else { fatal!("missing branch or commit argument") };
     let full = [b"refs/heads/", &name[..]].concat();
-    if name != b"-" && !options.has("detach") && !(refs::is_valid(&full) && refs::resolve(repo, &full)?.is_some()) {
+    if name != b"-"
+        && !options.has("detach")
+        && !(refs::is_valid(&full) && refs::resolve(repo, &full)?.is_some())
+    {
         if let Some(remote) = only_remote(repo, name)? {
             branch::create(repo, name, &remote, false)?;
             branch::set_upstream(repo, name, &remote, options.has("quiet"))?;
@@ -335,9 +385,16 @@ pub fn switch(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
         match revision::find(repo, name)? {
             None => fatal!("invalid reference: {}", text(name)),
             Some(_) => {
-                let kind = if revision::full_name(repo, name)?.is_some_and(|full| full.starts_with(b"refs/tags/")) { "tag" } else { "commit" };
+                let kind =
+                    if revision::full_name(repo, name)?.is_some_and(|full| full.starts_with(b"refs/tags/")) {
+                        "tag"
+                    } else {
+                        "commit"
+                    };
                 out::complain(format!("fatal: a branch is expected, got {kind} '{}'", text(name)));
-                out::complain("hint: If you want to detach HEAD at the commit, try again with the --detach option.");
+                out::complain(
+                    "hint: If you want to detach HEAD at the commit, try again with the --detach option.",
+                );
                 return Ok(128);
             }
         }
@@ -365,7 +422,13 @@ pub fn restore(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     let source = options.value("source").map(<[u8]>::to_vec);
     match (source, staged) {
         (None, false) => {
-            let stage = if options.has("ours") { 2 } else if options.has("theirs") { 3 } else { 0 };
+            let stage = if options.has("ours") {
+                2
+            } else if options.has("theirs") {
+                3
+            } else {
+                0
+            };
             from_index(repo, &mut index, &paths, stage)?;
         }
         (source, _) => {

@@ -49,7 +49,10 @@ pub fn commit(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     let merging = files::read_if_there(&repo.own("MERGE_HEAD"))?;
     let picking = files::exists(&repo.own("CHERRY_PICK_HEAD"));
     if amended.is_some() && (merging.is_some() || picking) {
-        fatal!("You are in the middle of a {} -- cannot amend.", if picking { "cherry-pick" } else { "merge" });
+        fatal!(
+            "You are in the middle of a {} -- cannot amend.",
+            if picking { "cherry-pick" } else { "merge" }
+        );
     }
     let mut rest = stage(repo, &mut index, &paths, &options, merging.is_some())?;
     refuse_unmerged(&index)?;
@@ -81,14 +84,22 @@ pub fn commit(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     clear_state(repo)?;
     program::hook(repo, "post-commit", &[])?;
     if !options.has("quiet") {
-        let dated = options.has("amend") || options.value("date").is_some() || options.value("reuse-message").is_some();
+        let dated = options.has("amend")
+            || options.value("date").is_some()
+            || options.value("reuse-message").is_some();
         announce(repo, &oid, dated)?;
     }
     Ok(0)
 }
 
 /// Brings what is to be committed into the index. With paths only those are committed: then the index that stays is another.
-fn stage(repo: &Repo, index: &mut Index, paths: &Pathspec, options: &Parsed, merging: bool) -> Res<Option<Index>> {
+fn stage(
+    repo: &Repo,
+    index: &mut Index,
+    paths: &Pathspec,
+    options: &Parsed,
+    merging: bool,
+) -> Res<Option<Index>> {
     if options.has("all") {
         add::update_known(repo, index, paths)?;
         return Ok(None);
@@ -134,7 +145,12 @@ fn refuse_unmerged(index: &Index) -> Res<()> {
     Err(Fail::Fatal("Exiting because of an unresolved conflict.".to_owned()))
 }
 
-fn parents(repo: &Repo, head: Option<Oid>, amended: Option<&Commit>, merging: Option<&[u8]>) -> Res<Vec<Oid>> {
+fn parents(
+    repo: &Repo,
+    head: Option<Oid>,
+    amended: Option<&Commit>,
+    merging: Option<&[u8]>,
+) -> Res<Vec<Oid>> {
     if let Some(amended) = amended {
         return Ok(amended.parents.clone());
     }
@@ -161,7 +177,9 @@ fn nothing(repo: &Repo, index: &mut Index, picking: bool) -> Res<i32> {
     let status = Status::find(repo, index, &Pathspec::default(), Some(crate::worktree::Untracked::Normal))?;
     out::put(status.describe(repo, false, false)?);
     if picking {
-        out::complain("The previous cherry-pick is now empty, possibly due to conflict resolution.\nIf you wish to commit it anyway, use:\n\n    git commit --allow-empty\n");
+        out::complain(
+            "The previous cherry-pick is now empty, possibly due to conflict resolution.\nIf you wish to commit it anyway, use:\n\n    git commit --allow-empty\n",
+        );
     }
     Ok(1)
 }
@@ -171,9 +189,13 @@ fn author(repo: &Repo, options: &Parsed, amended: Option<&Commit>) -> Res<Person
         Some(name) => Some(repo.odb.commit(&revision::commit(repo, name)?)?.author.clone()),
         None => None,
     };
-    let picked = files::read(&repo.own("CHERRY_PICK_HEAD")).ok().and_then(|hex| Oid::from_hex(hex.trim_ascii()));
+    let picked =
+        files::read(&repo.own("CHERRY_PICK_HEAD")).ok().and_then(|hex| Oid::from_hex(hex.trim_ascii()));
     let picked = picked.map(|oid| repo.odb.commit(&oid).map(|commit| commit.author.clone())).transpose()?;
-    let old = reused.or_else(|| amended.map(|commit| commit.author.clone())).or(picked).filter(|_| !options.has("reset-author"));
+    let old = reused
+        .or_else(|| amended.map(|commit| commit.author.clone()))
+        .or(picked)
+        .filter(|_| !options.has("reset-author"));
     let mut person = match old {
         Some(old) => old,
         None => ident::author(repo)?,
@@ -208,7 +230,8 @@ fn message_for(repo: &Repo, options: &Parsed, amended: Option<&Commit>, index: &
     }
     let mut prepared = false;
     if start.is_none() {
-        start = files::read_if_there(&repo.own("MERGE_MSG"))?.or(files::read_if_there(&repo.own("SQUASH_MSG"))?);
+        start =
+            files::read_if_there(&repo.own("MERGE_MSG"))?.or(files::read_if_there(&repo.own("SQUASH_MSG"))?);
         prepared = start.is_some();
     }
     let edit = match options.state("edit").or(options.has("no-edit").then_some(false)) {
@@ -223,7 +246,8 @@ fn message_for(repo: &Repo, options: &Parsed, amended: Option<&Commit>, index: &
         add_trailer(&mut start, &text(trailer).replacen('=', ": ", 1));
     }
     let mut cleaned = if edit {
-        let status = Status::find(repo, index, &Pathspec::default(), Some(crate::worktree::Untracked::Normal))?;
+        let status =
+            Status::find(repo, index, &Pathspec::default(), Some(crate::worktree::Untracked::Normal))?;
         let mut comments = b"Please enter the commit message for your changes. Lines starting\nwith '#' will be ignored, and an empty message aborts the commit.\n\n".to_vec();
         comments.extend_from_slice(&status.describe(repo, false, true)?);
         message::edited(repo, "COMMIT_EDITMSG", &start, &comments)?
@@ -302,7 +326,8 @@ pub fn announce(repo: &Repo, oid: &Oid, dated: bool) -> Res<()> {
     if commit.parents.len() > 1 {
         return Ok(());
     }
-    let old = commit.parents.first().map(|parent| repo.odb.commit(parent).map(|parent| parent.tree)).transpose()?;
+    let old =
+        commit.parents.first().map(|parent| repo.odb.commit(parent).map(|parent| parent.tree)).transpose()?;
     let changes = change::trees(repo, old.as_ref(), Some(&commit.tree), &Pathspec::default())?;
     let changes = rename::detect(repo, changes, 50, false)?;
     if !changes.is_empty() {

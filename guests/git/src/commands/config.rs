@@ -21,7 +21,14 @@ pub fn config(global: &Global, arguments: &[Vec<u8>]) -> Res<i32> {
     let place = Place::choose(global, &options)?;
     let args = &options.args;
     let count = |least: usize, most: usize| {
-        if (least..=most).contains(&args.len()) { Ok(()) } else { Err(READER.bad("error: wrong number of arguments, should be from ".to_owned() + &format!("{least} to {most}"))) }
+        if (least..=most).contains(&args.len()) {
+            Ok(())
+        } else {
+            Err(READER.bad(
+                "error: wrong number of arguments, should be from ".to_owned()
+                    + &format!("{least} to {most}"),
+            ))
+        }
     };
     let all = |_: &[u8]| true;
     match () {
@@ -134,9 +141,12 @@ fn name_of(written: &[u8]) -> Res<Vec<u8>> {
 
 /// A value in the type asked for.
 fn typed(name: &[u8], value: Option<&[u8]>, options: &Parsed) -> Res<Vec<u8>> {
-    let kind = options.text("type").or_else(|| ["bool", "int", "bool-or-int", "path"].into_iter().find(|kind| options.has(kind)).map(str::to_owned));
+    let kind = options.text("type").or_else(|| {
+        ["bool", "int", "bool-or-int", "path"].into_iter().find(|kind| options.has(kind)).map(str::to_owned)
+    });
     let bytes = value.unwrap_or(b"");
-    let bad = |what: &str| Fail::Fatal(format!("bad {what} config value '{}' for '{}'", text(bytes), text(name)));
+    let bad =
+        |what: &str| Fail::Fatal(format!("bad {what} config value '{}' for '{}'", text(bytes), text(name)));
     match kind.as_deref() {
         Some("bool") => match value.map_or(Some(true), config::as_bool) {
             Some(value) => Ok(value.to_string().into_bytes()),
@@ -202,7 +212,8 @@ fn get(config: &Config, options: &Parsed) -> Res<i32> {
         None => None,
     };
     let fits = |setting: &&Setting| {
-        setting.name == name && chosen.as_ref().is_none_or(|chosen| chosen(setting.value.as_deref().unwrap_or(b"")))
+        setting.name == name
+            && chosen.as_ref().is_none_or(|chosen| chosen(setting.value.as_deref().unwrap_or(b"")))
     };
     let mut found: Vec<&Setting> = config.settings.iter().filter(fits).collect();
     if !options.has("get-all") {

@@ -14,7 +14,10 @@ use crate::revision;
 use crate::walk;
 
 pub fn diff(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
-    let list = format!("{} cached staged merge-base no-index! cc! c! base! ours! theirs! 0! 1! 2! 3!", diffing::OPTIONS);
+    let list = format!(
+        "{} cached staged merge-base no-index! cc! c! base! ours! theirs! 0! 1! 2! 3!",
+        diffing::OPTIONS
+    );
     let reader = Reader {
         command: "diff",
         usage: "git diff [<options>] [<commit>] [--] [<path>...]",
@@ -45,7 +48,9 @@ fn find(repo: &Repo, options: &Parsed) -> Res<Vec<Change>> {
         let head = revision::get(repo, b"HEAD")?;
         let other = revision::commit(repo, &revisions[0])?;
         let against = if revisions.len() > 1 { revision::commit(repo, &revisions[1])? } else { head };
-        let Some(base) = walk::merge_bases(repo, &other, &against)?.first().copied() else { fatal!("no merge base found") };
+        let Some(base) = walk::merge_bases(repo, &other, &against)?.first().copied() else {
+            fatal!("no merge base found")
+        };
         trees[0] = base;
     }
     match trees.as_slice() {
@@ -54,7 +59,9 @@ fn find(repo: &Repo, options: &Parsed) -> Res<Vec<Change>> {
             repo.work_tree()?;
             change::index_and_work(repo, &Index::load(repo)?, &paths)
         }
-        [one] if cached => change::tree_and_index(repo, &revision::tree_of(repo, one)?, &Index::load(repo)?, &paths),
+        [one] if cached => {
+            change::tree_and_index(repo, &revision::tree_of(repo, one)?, &Index::load(repo)?, &paths)
+        }
         [one] => {
             repo.work_tree()?;
             change::tree_and_work(repo, &revision::tree_of(repo, one)?, &Index::load(repo)?, &paths)
@@ -110,7 +117,8 @@ fn split(repo: &Repo, options: &Parsed) -> Res<(Vec<Vec<u8>>, Vec<Vec<u8>>)> {
         } else {
             let paths = before[at..].to_vec();
             for path in &paths {
-                let there = pathspec::from_top(repo, path).is_ok_and(|top| files::exists(&repo.in_tree(&top)));
+                let there =
+                    pathspec::from_top(repo, path).is_ok_and(|top| files::exists(&repo.in_tree(&top)));
                 if !there && !crate::pattern::is_glob(path) && !path.starts_with(b":") {
                     return Err(revision::unknown(path));
                 }

@@ -23,25 +23,34 @@ const FOR_EACH_REF: Reader = Reader {
 
 pub fn for_each_ref(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     let options = FOR_EACH_REF.read(arguments)?;
-    let format = options.text("format").unwrap_or_else(|| "%(objectname) %(objecttype)\t%(refname)".to_owned());
+    let format =
+        options.text("format").unwrap_or_else(|| "%(objectname) %(objecttype)\t%(refname)".to_owned());
     let fits = |name: &[u8]| {
         options.args.is_empty()
             || options.args.iter().any(|pattern| {
                 let directory = [pattern.strip_suffix(b"/").unwrap_or(pattern), b"/"].concat();
-                name == pattern.as_slice() || name.starts_with(&directory) || pattern::matches(pattern, name, true, false)
+                name == pattern.as_slice()
+                    || name.starts_with(&directory)
+                    || pattern::matches(pattern, name, true, false)
             })
     };
     let mut list = refs::list(repo, b"refs/")?;
     list.retain(|(name, _)| fits(name));
     if let Some(target) = options.value("points-at") {
         let target = revision::get(repo, target)?;
-        list.retain(|(_, oid)| *oid == target || repo.odb.peel(oid).is_ok_and(|(peeled, _)| peeled == target));
+        list.retain(|(_, oid)| {
+            *oid == target || repo.odb.peel(oid).is_ok_and(|(peeled, _)| peeled == target)
+        });
     }
     let keys: Vec<String> = options.values("sort").map(text).collect();
     for key in &keys {
         sort(repo, &mut list, key)?;
     }
-    let most = options.number("count")?.and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0).unwrap_or(usize::MAX);
+    let most = options
+        .number("count")?
+        .and_then(|n| usize::try_from(n).ok())
+        .filter(|n| *n > 0)
+        .unwrap_or(usize::MAX);
     for (name, oid) in list.iter().take(most) {
         out::bytes_line(&expand(repo, &format, name, oid)?);
     }
@@ -64,7 +73,8 @@ pub fn sort(repo: &Repo, list: &mut [(Vec<u8>, Oid)], key: &str) -> Res<()> {
         keyed.push((number, if dated { String::new() } else { value }, name.clone(), *oid));
     }
     keyed.sort_by(|a, b| {
-        let by_text = if version { toolkit::version::compare(a.1.as_bytes(), b.1.as_bytes()) } else { a.1.cmp(&b.1) };
+        let by_text =
+            if version { toolkit::version::compare(a.1.as_bytes(), b.1.as_bytes()) } else { a.1.cmp(&b.1) };
         let order = a.0.cmp(&b.0).then(by_text);
         if reverse { order.reverse() } else { order }
     });
@@ -108,7 +118,11 @@ fn field_of(repo: &Repo, place: &str, name: &[u8], oid: &Oid) -> Res<Vec<u8>> {
     let object = repo.odb.read(oid)?;
     let commit = (object.kind == Kind::Commit).then(|| repo.odb.commit(oid)).transpose()?;
     let tag = (object.kind == Kind::Tag).then(|| repo.odb.tag(oid)).transpose()?;
-    let message = commit.as_ref().map(|commit| commit.message.clone()).or_else(|| tag.as_ref().map(|tag| tag.message.clone())).unwrap_or_default();
+    let message = commit
+        .as_ref()
+        .map(|commit| commit.message.clone())
+        .or_else(|| tag.as_ref().map(|tag| tag.message.clone()))
+        .unwrap_or_default();
     let author = commit.as_ref().map(|commit| commit.author.clone());
     let committer = commit.as_ref().map(|commit| commit.committer.clone());
     let tagger = tag.as_ref().and_then(|tag| tag.tagger.clone());
@@ -134,7 +148,9 @@ fn field_of(repo: &Repo, place: &str, name: &[u8], oid: &Oid) -> Res<Vec<u8>> {
         "objecttype" => object.kind.name().as_bytes().to_vec(),
         "objectsize" => object.data.len().to_string().into_bytes(),
         "tree" => commit.map_or(Vec::new(), |commit| commit.tree.hex().into_bytes()),
-        "parent" => commit.map_or(Vec::new(), |commit| commit.parents.iter().map(Oid::hex).collect::<Vec<_>>().join(" ").into_bytes()),
+        "parent" => commit.map_or(Vec::new(), |commit| {
+            commit.parents.iter().map(Oid::hex).collect::<Vec<_>>().join(" ").into_bytes()
+        }),
         "subject" => object::subject(&message),
         "body" => object::split_message(&message).1.to_vec(),
         "contents" if option == "subject" => object::subject(&message),
@@ -145,7 +161,8 @@ fn field_of(repo: &Repo, place: &str, name: &[u8], oid: &Oid) -> Res<Vec<u8>> {
             if head.as_deref() == Some(name) { b"*".to_vec() } else { b" ".to_vec() }
         }
         "upstream" => {
-            let upstream = name.strip_prefix(b"refs/heads/").and_then(|branch| remote::upstream(repo, branch));
+            let upstream =
+                name.strip_prefix(b"refs/heads/").and_then(|branch| remote::upstream(repo, branch));
             match (upstream, option) {
                 (None, _) => Vec::new(),
                 (Some(full), "short") => short_name(&full).to_vec(),
@@ -212,7 +229,11 @@ pub fn show_ref(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
             return;
         }
         let length = options.text("hash").or_else(|| options.text("abbrev")).and_then(|n| n.parse().ok());
-        let shown = if length.is_some() || options.has("abbrev") { repo.odb.abbreviate(oid, length) } else { oid.hex() };
+        let shown = if length.is_some() || options.has("abbrev") {
+            repo.odb.abbreviate(oid, length)
+        } else {
+            oid.hex()
+        };
         match options.has("hash") {
             true => out::line(shown),
             false => out::bytes_line(&[shown.as_bytes(), b" ", name].concat()),
@@ -230,11 +251,22 @@ pub fn show_ref(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     }
     let mut list = refs::list(repo, b"refs/")?;
     if options.has("heads") || options.has("tags") {
-        list.retain(|(name, _)| options.has("heads") && name.starts_with(b"refs/heads/") || options.has("tags") && name.starts_with(b"refs/tags/"));
+        list.retain(|(name, _)| {
+            options.has("heads") && name.starts_with(b"refs/heads/")
+                || options.has("tags") && name.starts_with(b"refs/tags/")
+        });
     }
-    let fits = |name: &[u8]| options.args.is_empty() || options.args.iter().any(|part| name == part.as_slice() || name.ends_with(&[b"/", &part[..]].concat()));
+    let fits = |name: &[u8]| {
+        options.args.is_empty()
+            || options
+                .args
+                .iter()
+                .any(|part| name == part.as_slice() || name.ends_with(&[b"/", &part[..]].concat()))
+    };
     list.retain(|(name, _)| fits(name));
-    if options.has("head") && let Some(head) = repo.head()? {
+    if options.has("head")
+        && let Some(head) = repo.head()?
+    {
         list.insert(0, (b"HEAD".to_vec(), head));
     }
     for (name, oid) in &list {
@@ -273,11 +305,16 @@ pub fn update_ref(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
         })
     };
     match options.args.as_slice() {
-        [name, rest @ ..] if options.has("d") => refs::delete(repo, &refs::follow(repo, name)?, expect(rest.first())?)?,
+        [name, rest @ ..] if options.has("d") => {
+            refs::delete(repo, &refs::follow(repo, name)?, expect(rest.first())?)?
+        }
         [name, new, rest @ ..] => {
             let new = value(new)?;
             if !refs::is_valid(name) {
-                fatal!("update_ref failed for ref '{0}': refusing to update ref with bad name '{0}'", text(name));
+                fatal!(
+                    "update_ref failed for ref '{0}': refusing to update ref with bad name '{0}'",
+                    text(name)
+                );
             }
             let why = options.text("m").unwrap_or_default();
             match (new.is_null(), options.has("no-deref")) {
@@ -303,7 +340,9 @@ pub fn symbolic_ref(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     match options.args.as_slice() {
         [name] => match refs::read(repo, name)? {
             Some(Value::Symbolic(_)) if options.has("delete") => refs::delete(repo, name, Expect::Anything)?,
-            Some(Value::Symbolic(target)) => out::bytes_line(if options.has("short") { refs::short(&target) } else { &target }),
+            Some(Value::Symbolic(target)) => {
+                out::bytes_line(if options.has("short") { refs::short(&target) } else { &target })
+            }
             _ if options.has("quiet") => return Ok(1),
             _ => fatal!("ref {} is not a symbolic ref", text(name)),
         },

@@ -32,9 +32,11 @@ pub fn init(global: &Global, arguments: &[Vec<u8>]) -> Res<i32> {
     let bare = options.has("bare") || global.bare;
     files::make_dirs(&place)?;
     let place = toolkit::files::resolve(&place);
-    let given = global.git_dir.clone().or_else(|| repo::env("GIT_DIR")).map(|path| toolkit::files::resolve(&path));
+    let given =
+        global.git_dir.clone().or_else(|| repo::env("GIT_DIR")).map(|path| toolkit::files::resolve(&path));
     let git_dir = given.unwrap_or_else(|| if bare { place.clone() } else { join(&place, b".git") });
-    let branch = options.value("initial-branch").map(<[u8]>::to_vec).or_else(|| config.get("init.defaultbranch"));
+    let branch =
+        options.value("initial-branch").map(<[u8]>::to_vec).or_else(|| config.get("init.defaultbranch"));
     let again = create(&git_dir, bare, branch.as_deref())?;
     if !options.has("quiet") {
         let verb = if again { "Reinitialized existing" } else { "Initialized empty" };

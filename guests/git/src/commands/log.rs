@@ -46,15 +46,20 @@ pub fn log(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
 /// Where a walk starts; answers the paths.
 pub fn start<'a>(repo: &'a Repo, walk: &mut Walk<'a>, options: &Parsed) -> Res<Vec<Vec<u8>>> {
     let written = walk::split_arguments(repo, walk, options)?;
-    for (name, prefix) in [("all", "refs/"), ("branches", "refs/heads/"), ("tags", "refs/tags/"), ("remotes", "refs/remotes/")] {
+    for (name, prefix) in
+        [("all", "refs/"), ("branches", "refs/heads/"), ("tags", "refs/tags/"), ("remotes", "refs/remotes/")]
+    {
         if options.has(name) {
-            if name == "all" && let Some(head) = repo.head()? {
+            if name == "all"
+                && let Some(head) = repo.head()?
+            {
                 walk.include(head)?;
             }
             walk.include_refs(prefix.as_bytes())?;
         }
     }
-    let nothing = walk.include.is_empty() && !["all", "branches", "tags", "remotes"].iter().any(|name| options.has(name));
+    let nothing = walk.include.is_empty()
+        && !["all", "branches", "tags", "remotes"].iter().any(|name| options.has(name));
     let named = options.sides().0.iter().any(|argument| !written.contains(argument));
     if nothing && !(named && walk.exclude.is_empty()) {
         match repo.head()? {
@@ -96,7 +101,9 @@ pub fn chosen(repo: &Repo, walk: &mut Walk<'_>, options: &Parsed, paths: &Pathsp
         if !filter.fits(&commit) || !follow && !walk.is_interesting(&oid)? {
             continue;
         }
-        if let Some(follow) = &mut followed && !follow.touches(&commit)? {
+        if let Some(follow) = &mut followed
+            && !follow.touches(&commit)?
+        {
             continue;
         }
         if skip > 0 {
@@ -129,15 +136,26 @@ impl<'a> Follow<'a> {
         if commit.parents.len() > 1 {
             return Ok(false);
         }
-        let old = commit.parents.first().map(|parent| self.repo.odb.commit(parent).map(|parent| parent.tree)).transpose()?;
-        let here = change::trees(self.repo, old.as_ref(), Some(&commit.tree), &Pathspec::exactly(&[self.path.clone()]))?;
+        let old = commit
+            .parents
+            .first()
+            .map(|parent| self.repo.odb.commit(parent).map(|parent| parent.tree))
+            .transpose()?;
+        let here = change::trees(
+            self.repo,
+            old.as_ref(),
+            Some(&commit.tree),
+            &Pathspec::exactly(&[self.path.clone()]),
+        )?;
         if here.is_empty() {
             return Ok(false);
         }
         if here[0].status == b'A' {
             let all = change::trees(self.repo, old.as_ref(), Some(&commit.tree), &Pathspec::default())?;
             let all = crate::rename::detect(self.repo, all, 50, false)?;
-            if let Some(renamed) = all.iter().find(|change| change.status == b'R' && change.new.path == self.path) {
+            if let Some(renamed) =
+                all.iter().find(|change| change.status == b'R' && change.new.path == self.path)
+            {
                 self.path.clone_from(&renamed.old.path);
             }
         }
@@ -182,7 +200,9 @@ impl Filter {
             Some(number) => usize::try_from(number).ok(),
             None => options.number("NUM")?.and_then(|number| usize::try_from(number).ok()),
         };
-        let count = |name: &str| options.number(name).map(|number| number.and_then(|number| usize::try_from(number).ok()));
+        let count = |name: &str| {
+            options.number(name).map(|number| number.and_then(|number| usize::try_from(number).ok()))
+        };
         let mut parents = (count("min-parents")?.unwrap_or(0), count("max-parents")?.unwrap_or(usize::MAX));
         if options.has("merges") {
             parents.0 = 2;
@@ -206,8 +226,12 @@ impl Filter {
     fn fits(&self, commit: &Commit) -> bool {
         let who = |person: &crate::object::Person| [&person.name[..], b" <", &person.email, b">"].concat();
         let time = commit.committer.time;
-        let of = |list: &[wardian_regex::Regex], text: &[u8]| list.is_empty() || list.iter().any(|regex| regex.is_match(text));
-        let in_message = |regex: &wardian_regex::Regex| commit.message.split(|&byte| byte == b'\n').any(|line| regex.is_match(line));
+        let of = |list: &[wardian_regex::Regex], text: &[u8]| {
+            list.is_empty() || list.iter().any(|regex| regex.is_match(text))
+        };
+        let in_message = |regex: &wardian_regex::Regex| {
+            commit.message.split(|&byte| byte == b'\n').any(|line| regex.is_match(line))
+        };
         let words = match self.all_match {
             true => self.words.iter().all(in_message),
             false => self.words.iter().any(in_message),
@@ -299,7 +323,14 @@ impl<'a> Show<'a> {
         self.started = true;
         let mut text = self.pretty.show(oid, "")?;
         if self.with_parents {
-            let parents: String = self.repo.odb.commit(oid)?.parents.iter().map(|parent| format!(" {}", self.pretty.name(parent))).collect();
+            let parents: String = self
+                .repo
+                .odb
+                .commit(oid)?
+                .parents
+                .iter()
+                .map(|parent| format!(" {}", self.pretty.name(parent)))
+                .collect();
             let name = self.pretty.name(oid);
             if let Some(at) = text.windows(name.len()).position(|part| part == name.as_bytes()) {
                 let end = at + name.len();
@@ -314,7 +345,8 @@ impl<'a> Show<'a> {
     }
 
     pub fn end(&self) {
-        if self.started && matches!(self.pretty.format, Format::User(_, false)) && !self.diffing.formats.any() {
+        if self.started && matches!(self.pretty.format, Format::User(_, false)) && !self.diffing.formats.any()
+        {
             out::put(b"\n");
         }
     }
@@ -322,7 +354,11 @@ impl<'a> Show<'a> {
 
 /// How commits are to be shown.
 pub fn pretty<'a>(repo: &'a Repo, options: &Parsed) -> Res<Pretty<'a>> {
-    let given = options.options.iter().rev().find(|(name, _)| matches!(name.as_str(), "oneline" | "format" | "pretty"));
+    let given = options
+        .options
+        .iter()
+        .rev()
+        .find(|(name, _)| matches!(name.as_str(), "oneline" | "format" | "pretty"));
     let name = match given {
         Some((name, _)) if name == "oneline" => Some("oneline".to_owned()),
         Some((_, value)) => value.as_deref().map(text),
@@ -344,7 +380,9 @@ pub fn pretty<'a>(repo: &'a Repo, options: &Parsed) -> Res<Pretty<'a>> {
             None => return Err(Fail::Fatal(format!("unknown date format {name}"))),
         },
     };
-    let abbrev = options.state("abbrev-commit").unwrap_or(options.has("oneline") || repo.config.bool("log.abbrevcommit", false));
+    let abbrev = options
+        .state("abbrev-commit")
+        .unwrap_or(options.has("oneline") || repo.config.bool("log.abbrevcommit", false));
     let decorate = match (options.state("decorate"), options.text("decorate").as_deref()) {
         (Some(true), Some("full")) => Some(Decorations::load(repo, true)?),
         (Some(true), Some("no")) => None,

@@ -31,7 +31,10 @@ pub fn ls_files(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     if options.has("error-unmatch") {
         let unmatched = paths.unmatched(|matches| index.entries.iter().any(|entry| matches(&entry.path)));
         if let Some(written) = unmatched {
-            error!("pathspec '{}' did not match any file(s) known to git\nDid you forget to 'git add'?", text(&written));
+            error!(
+                "pathspec '{}' did not match any file(s) known to git\nDid you forget to 'git add'?",
+                text(&written)
+            );
         }
     }
     let list = Listing { repo, options: &options };
@@ -43,7 +46,8 @@ pub fn ls_files(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     let cached = options.has("cached") || stages || !others;
     let ignore = Ignore::new(repo);
     for entry in index.entries.iter().filter(|entry| paths.matches(&entry.path)) {
-        let hidden = options.has("ignored") && !options.has("others") && !ignore.is_ignored(&entry.path, false);
+        let hidden =
+            options.has("ignored") && !options.has("others") && !ignore.is_ignored(&entry.path, false);
         if cached && !hidden && (entry.stage > 0 || !options.has("unmerged")) {
             list.entry(if entry.stage > 0 { "M " } else { "H " }, entry, stages);
         }
@@ -72,7 +76,11 @@ struct Listing<'a> {
 
 impl Listing<'_> {
     fn name(&self, path: &[u8]) -> Vec<u8> {
-        let seen = if self.options.has("full-name") { path.to_vec() } else { crate::status::seen_from(self.repo, path) };
+        let seen = if self.options.has("full-name") {
+            path.to_vec()
+        } else {
+            crate::status::seen_from(self.repo, path)
+        };
         let zero = self.options.has("z");
         let name = if zero { seen } else { quote::path(&seen) };
         [&name[..], if zero { b"\0" } else { b"\n" }].concat()
@@ -98,7 +106,9 @@ impl Listing<'_> {
         }
         let how = if self.options.has("directory") { Untracked::Normal } else { Untracked::All };
         let found = worktree::untracked(self.repo, index, paths, how, &ignore)?;
-        let rules = self.options.has("exclude-standard") || !own.is_empty() || self.options.value("exclude-from").is_some();
+        let rules = self.options.has("exclude-standard")
+            || !own.is_empty()
+            || self.options.value("exclude-from").is_some();
         let mut list = match (self.options.has("ignored"), rules) {
             (true, _) => found.ignored,
             (false, true) => found.untracked,

@@ -45,7 +45,9 @@ pub fn merge(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
         super::commit::clear_state(repo)?;
         return Ok(0);
     }
-    if let Some(strategy) = options.text("strategy").filter(|name| !matches!(name.as_str(), "ort" | "recursive" | "resolve")) {
+    if let Some(strategy) =
+        options.text("strategy").filter(|name| !matches!(name.as_str(), "ort" | "recursive" | "resolve"))
+    {
         fatal!("merge strategy '{strategy}' is not supported here");
     }
     refuse_unfinished(repo)?;
@@ -61,7 +63,13 @@ pub fn merge(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     let theirs = repo.odb.peel(&found)?.0;
     let Some(ours) = repo.head()? else {
         let mut index = Index::load(repo)?;
-        switch::to_tree(repo, &mut index, &crate::odb::EMPTY_TREE, &revision::tree_of(repo, &theirs)?, "merge")?;
+        switch::to_tree(
+            repo,
+            &mut index,
+            &crate::odb::EMPTY_TREE,
+            &revision::tree_of(repo, &theirs)?,
+            "merge",
+        )?;
         index.save(repo)?;
         refs::update(repo, b"HEAD", theirs, Expect::Anything, "initial pull")?;
         return Ok(0);
@@ -72,12 +80,17 @@ pub fn merge(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     }
     if bases.contains(&theirs) {
         if !options.has("quiet") {
-            out::line(if options.has("squash") { "Already up to date. (nothing to squash)" } else { "Already up to date." });
+            out::line(if options.has("squash") {
+                "Already up to date. (nothing to squash)"
+            } else {
+                "Already up to date."
+            });
         }
         return Ok(0);
     }
     refs::set(repo, b"ORIG_HEAD", ours, Expect::Anything, "")?;
-    let no_ff = options.state("ff").map_or(repo.config.text("merge.ff").as_deref() == Some("false"), |ff| !ff);
+    let no_ff =
+        options.state("ff").map_or(repo.config.text("merge.ff").as_deref() == Some("false"), |ff| !ff);
     if bases.contains(&ours) && !no_ff {
         return forward(repo, &options, &name, ours, theirs);
     }
@@ -89,13 +102,19 @@ pub fn merge(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
 
 pub fn refuse_unfinished(repo: &Repo) -> Res<()> {
     if files::exists(&repo.own("MERGE_HEAD")) {
-        fatal!("You have not concluded your merge (MERGE_HEAD exists).\nPlease, commit your changes before you merge.");
+        fatal!(
+            "You have not concluded your merge (MERGE_HEAD exists).\nPlease, commit your changes before you merge."
+        );
     }
     if files::exists(&repo.own("CHERRY_PICK_HEAD")) {
-        fatal!("You have not concluded your cherry-pick (CHERRY_PICK_HEAD exists).\nPlease, commit your changes before you merge.");
+        fatal!(
+            "You have not concluded your cherry-pick (CHERRY_PICK_HEAD exists).\nPlease, commit your changes before you merge."
+        );
     }
     if !Index::load(repo)?.unmerged().is_empty() {
-        out::complain("error: Merging is not possible because you have unmerged files.\nhint: Fix them up in the work tree, and then use 'git add/rm <file>'\nhint: as appropriate to mark resolution and make a commit.");
+        out::complain(
+            "error: Merging is not possible because you have unmerged files.\nhint: Fix them up in the work tree, and then use 'git add/rm <file>'\nhint: as appropriate to mark resolution and make a commit.",
+        );
         fatal!("Exiting because of an unresolved conflict.");
     }
     Ok(())
@@ -117,7 +136,11 @@ pub fn undo(repo: &Repo, index: &mut Index) -> Res<()> {
     let tree = repo.head_tree()?;
     let head = crate::index::flatten(&repo.odb, &tree)?;
     let mut kept = Vec::new();
-    for entry in index.entries.iter().filter(|entry| entry.stage == 0 && head.get(&entry.path) == Some(&(entry.mode, entry.oid))) {
+    for entry in index
+        .entries
+        .iter()
+        .filter(|entry| entry.stage == 0 && head.get(&entry.path) == Some(&(entry.mode, entry.oid)))
+    {
         if crate::worktree::state(repo, index, entry)? != crate::worktree::State::Same
             && let Some(stat) = crate::worktree::stat(repo, &entry.path)
         {
@@ -158,7 +181,13 @@ fn forward(repo: &Repo, options: &Parsed, name: &[u8], ours: Oid, theirs: Oid) -
         out::line("Squash commit -- not updating HEAD");
         squash_message(repo, &ours, &theirs)?;
     } else {
-        refs::update(repo, b"HEAD", theirs, Expect::Value(ours), &format!("merge {}: Fast-forward", text(name)))?;
+        refs::update(
+            repo,
+            b"HEAD",
+            theirs,
+            Expect::Value(ours),
+            &format!("merge {}: Fast-forward", text(name)),
+        )?;
     }
     if !quiet && options.state("stat") != Some(false) && !options.has("n") {
         stat(repo, &ours, &theirs)?;
@@ -179,8 +208,11 @@ fn join(repo: &Repo, options: &Parsed, name: &[u8], ours: Oid, theirs: Oid) -> R
     let mut index = Index::load(repo)?;
     let staged = change::tree_and_index(repo, &trees.0, &index, &Pathspec::default())?;
     if !staged.is_empty() {
-        let list: String = staged.iter().map(|change| format!("  {}", text(change.path()))).collect::<Vec<_>>().join("\n");
-        out::complain(format!("error: Your local changes to the following files would be overwritten by merge:\n{list}"));
+        let list: String =
+            staged.iter().map(|change| format!("  {}", text(change.path()))).collect::<Vec<_>>().join("\n");
+        out::complain(format!(
+            "error: Your local changes to the following files would be overwritten by merge:\n{list}"
+        ));
         return Ok(2);
     }
     let merged = merge::trees(repo, &base, &trees.0, &trees.1, &labels)?;
@@ -201,7 +233,10 @@ fn join(repo: &Repo, options: &Parsed, name: &[u8], ours: Oid, theirs: Oid) -> R
         }
     } else {
         files::write(&repo.own("MERGE_HEAD"), format!("{theirs}\n").as_bytes())?;
-        files::write(&repo.own("MERGE_MODE"), if options.state("ff") == Some(false) { b"no-ff" } else { b"" })?;
+        files::write(
+            &repo.own("MERGE_MODE"),
+            if options.state("ff") == Some(false) { b"no-ff" } else { b"" },
+        )?;
     }
     if !merged.is_clean() {
         let mut text = message;
@@ -219,16 +254,36 @@ fn join(repo: &Repo, options: &Parsed, name: &[u8], ours: Oid, theirs: Oid) -> R
     conclude(repo, options, name, message, &index, (ours, theirs))
 }
 
-fn conclude(repo: &Repo, options: &Parsed, name: &[u8], text_of: Vec<u8>, index: &Index, sides: (Oid, Oid)) -> Res<i32> {
+fn conclude(
+    repo: &Repo,
+    options: &Parsed,
+    name: &[u8],
+    text_of: Vec<u8>,
+    index: &Index,
+    sides: (Oid, Oid),
+) -> Res<i32> {
     let mut message = text_of;
     if options.has("edit") {
         message = message::edited(repo, "MERGE_MSG", &message, b"Please enter a commit message to explain why this merge is necessary,\nespecially if it merges an updated upstream into a topic branch.\n\nLines starting with '#' will be ignored, and an empty message aborts\nthe commit.\n")?;
     }
     let tree = index.write_tree(&repo.odb)?;
     let (author, committer) = (ident::author(repo)?, ident::committer(repo)?);
-    let commit = Commit { tree, parents: vec![sides.0, sides.1], author, committer, extra: Vec::new(), message: message::clean(&message, false) };
+    let commit = Commit {
+        tree,
+        parents: vec![sides.0, sides.1],
+        author,
+        committer,
+        extra: Vec::new(),
+        message: message::clean(&message, false),
+    };
     let oid = repo.odb.write(Kind::Commit, &commit.write())?;
-    refs::update(repo, b"HEAD", oid, Expect::Value(sides.0), &format!("merge {}: Merge made by the 'ort' strategy.", text(name)))?;
+    refs::update(
+        repo,
+        b"HEAD",
+        oid,
+        Expect::Value(sides.0),
+        &format!("merge {}: Merge made by the 'ort' strategy.", text(name)),
+    )?;
     super::commit::clear_state(repo)?;
     if !options.has("quiet") {
         out::line("Merge made by the 'ort' strategy.");
@@ -247,12 +302,19 @@ fn merge_message(repo: &Repo, options: &Parsed, name: &[u8]) -> Res<Vec<u8>> {
     let full = revision::full_name(repo, name)?;
     let what = match &full {
         Some(full) if full.starts_with(b"refs/heads/") => format!("branch '{}'", text(name)),
-        Some(full) if full.starts_with(b"refs/remotes/") => format!("remote-tracking branch '{}'", text(refs::short(full))),
+        Some(full) if full.starts_with(b"refs/remotes/") => {
+            format!("remote-tracking branch '{}'", text(refs::short(full)))
+        }
         Some(full) if full.starts_with(b"refs/tags/") => format!("tag '{}'", text(name)),
         _ => format!("commit '{}'", text(name)),
     };
     let into = match refs::current_branch(repo)? {
-        Some(branch) if branch == b"master" || branch == b"main" && repo.config.get("init.defaultbranch").as_deref() == Some(b"main") => String::new(),
+        Some(branch)
+            if branch == b"master"
+                || branch == b"main" && repo.config.get("init.defaultbranch").as_deref() == Some(b"main") =>
+        {
+            String::new()
+        }
         Some(branch) => format!(" into {}", text(&branch)),
         None => " into HEAD".to_owned(),
     };

@@ -96,7 +96,14 @@ fn batch(repo: &Repo, options: &Parsed) -> Res<i32> {
 fn list_tree(repo: &Repo, oid: &Oid) -> Res<()> {
     for entry in repo.odb.tree(oid)? {
         let kind = kind_of(&entry);
-        out::put([format!("{:06o} {kind} {}\t", entry.mode, entry.oid).as_bytes(), &quote::path(&entry.name), b"\n"].concat());
+        out::put(
+            [
+                format!("{:06o} {kind} {}\t", entry.mode, entry.oid).as_bytes(),
+                &quote::path(&entry.name),
+                b"\n",
+            ]
+            .concat(),
+        );
     }
     Ok(())
 }
@@ -127,14 +134,17 @@ pub fn hash_object(global: &Global, arguments: &[Vec<u8>]) -> Res<i32> {
     let stdin = || toolkit::files::read_fd(0).map_err(|error| Fail::Fatal(error.message().to_owned()));
     let mut names = options.args.clone();
     if options.has("stdin-paths") {
-        names.extend(stdin()?.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec));
+        names.extend(
+            stdin()?.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec),
+        );
     }
     let mut contents = Vec::new();
     if options.has("stdin") {
         contents.push(stdin()?);
     }
     for name in &names {
-        let content = files::read(name).map_err(system(format_args!("could not open '{}' for reading", text(name))))?;
+        let content =
+            files::read(name).map_err(system(format_args!("could not open '{}' for reading", text(name))))?;
         contents.push(content);
     }
     for content in contents {
@@ -198,7 +208,10 @@ impl List<'_> {
         for entry in self.repo.odb.tree(tree)? {
             let path = [prefix, &entry.name].concat();
             let below = [&path[..], b"/"].concat();
-            let named = self.tops.is_empty() || self.tops.iter().any(|top| top.is_empty() || *top == path || path.starts_with(&[&top[..], b"/"].concat()));
+            let named = self.tops.is_empty()
+                || self.tops.iter().any(|top| {
+                    top.is_empty() || *top == path || path.starts_with(&[&top[..], b"/"].concat())
+                });
             let leads = self.tops.iter().any(|top| top.starts_with(&below));
             let opened = self.tops.iter().zip(&self.slashed).any(|(top, slashed)| *slashed && *top == path);
             if !named && !leads {
@@ -206,7 +219,10 @@ impl List<'_> {
             }
             let descend = entry.is_tree() && (self.options.has("r") && named || leads || opened);
             let show = match entry.is_tree() {
-                true => named && (!descend || self.options.has("t")) || descend && self.options.has("d") && named && !opened,
+                true => {
+                    named && (!descend || self.options.has("t"))
+                        || descend && self.options.has("d") && named && !opened
+                }
                 false => named && !self.options.has("d"),
             };
             if show {
@@ -226,7 +242,10 @@ impl List<'_> {
         let name = if zero { seen } else { quote::path(&seen) };
         let end: &[u8] = if zero { b"\0" } else { b"\n" };
         let oid = match options.state("abbrev") {
-            Some(true) => self.repo.odb.abbreviate(&entry.oid, options.number("abbrev")?.and_then(|n| usize::try_from(n).ok())),
+            Some(true) => self
+                .repo
+                .odb
+                .abbreviate(&entry.oid, options.number("abbrev")?.and_then(|n| usize::try_from(n).ok())),
             _ => entry.oid.hex(),
         };
         if options.has("name-only") || options.has("name-status") {
@@ -234,12 +253,16 @@ impl List<'_> {
         } else if options.has("object-only") {
             out::put([oid.as_bytes(), end].concat());
         } else {
-            let size = match (options.has("long"), entry.is_tree() || entry.mode == crate::object::SUBMODULE) {
+            let size = match (options.has("long"), entry.is_tree() || entry.mode == crate::object::SUBMODULE)
+            {
                 (false, _) => String::new(),
                 (true, true) => format!(" {:>7}", "-"),
                 (true, false) => format!(" {:>7}", self.repo.odb.read(&entry.oid)?.data.len()),
             };
-            out::put([format!("{:06o} {} {oid}{size}\t", entry.mode, kind_of(entry)).as_bytes(), &name, end].concat());
+            out::put(
+                [format!("{:06o} {} {oid}{size}\t", entry.mode, kind_of(entry)).as_bytes(), &name, end]
+                    .concat(),
+            );
         }
         Ok(())
     }
@@ -274,7 +297,14 @@ pub fn commit_tree(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
         None => toolkit::files::read_fd(0).map_err(|error| Fail::Fatal(error.message().to_owned()))?,
     };
     let (author, committer) = (ident::author(repo)?, ident::committer(repo)?);
-    let commit = Commit { tree: revision::tree_of(repo, &tree)?, parents, author, committer, extra: Vec::new(), message };
+    let commit = Commit {
+        tree: revision::tree_of(repo, &tree)?,
+        parents,
+        author,
+        committer,
+        extra: Vec::new(),
+        message,
+    };
     out::line(repo.odb.write(Kind::Commit, &commit.write())?);
     Ok(0)
 }

@@ -37,7 +37,12 @@ pub fn edit(repo: &Repo, file: &[u8]) -> Res<()> {
 }
 
 pub fn edit_with(repo: &Repo, file: &[u8], variable: &str, setting: &str) -> Res<()> {
-    let general = || env("GIT_EDITOR").or_else(|| repo.config.get("core.editor")).or_else(|| env("VISUAL")).or_else(|| env("EDITOR"));
+    let general = || {
+        env("GIT_EDITOR")
+            .or_else(|| repo.config.get("core.editor"))
+            .or_else(|| env("VISUAL"))
+            .or_else(|| env("EDITOR"))
+    };
     let editor = env(variable).or_else(|| repo.config.get(setting)).or_else(general);
     let Some(editor) = editor else {
         out::complain("error: Terminal is dumb, but EDITOR unset");

@@ -1,7 +1,7 @@
 //! `git rm` and `git mv`.
 
-use crate::fail::{Fail, Res, fatal};
 use crate::fail::reason;
+use crate::fail::{Fail, Res, fatal};
 use crate::files::{self, join, text};
 use crate::index::Index;
 use crate::options::Reader;
@@ -26,7 +26,12 @@ pub fn rm(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     let cached = options.has("cached");
     let mut index = Index::load(repo)?;
     let paths = Pathspec::new(repo, &options.args)?;
-    let mut chosen: Vec<Vec<u8>> = index.entries.iter().filter(|entry| paths.matches(&entry.path)).map(|entry| entry.path.clone()).collect();
+    let mut chosen: Vec<Vec<u8>> = index
+        .entries
+        .iter()
+        .filter(|entry| paths.matches(&entry.path))
+        .map(|entry| entry.path.clone())
+        .collect();
     chosen.dedup();
     if let Some(written) = paths.unmatched(|matches| chosen.iter().any(|path| matches(path))) {
         if !options.has("ignore-unmatch") {
@@ -36,7 +41,9 @@ pub fn rm(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     if !options.has("r") {
         for written in options.args.iter().filter(|written| !crate::pattern::is_glob(written)) {
             let top = pathspec::from_top(repo, written)?;
-            if !index.has(&top) && chosen.iter().any(|path| path.starts_with(&[&top[..], b"/"].concat()) || top.is_empty()) {
+            if !index.has(&top)
+                && chosen.iter().any(|path| path.starts_with(&[&top[..], b"/"].concat()) || top.is_empty())
+            {
                 fatal!("not removing '{}' recursively without -r", text(written));
             }
         }
@@ -80,10 +87,21 @@ fn check_safe(repo: &Repo, index: &Index, paths: &[Vec<u8>], cached: bool) -> Re
     let complain = |list: &[String], what: &str, hint: &str| {
         if !list.is_empty() {
             let (noun, verb) = if list.len() == 1 { ("file", "has") } else { ("files", "have") };
-            out::complain(format!("error: the following {noun} {verb} {what}:\n{}\n({hint})", list.join("\n")));
+            out::complain(format!(
+                "error: the following {noun} {verb} {what}:\n{}\n({hint})",
+                list.join("\n")
+            ));
         }
     };
-    complain(&both, if both.len() == 1 { "staged content different from both the\nfile and the HEAD" } else { "staged content different from both the\nfile and the HEAD" }, "use -f to force removal");
+    complain(
+        &both,
+        if both.len() == 1 {
+            "staged content different from both the\nfile and the HEAD"
+        } else {
+            "staged content different from both the\nfile and the HEAD"
+        },
+        "use -f to force removal",
+    );
     complain(&staged, "changes staged in the index", "use --cached to keep the file, or -f to force removal");
     complain(&local, "local modifications", "use --cached to keep the file, or -f to force removal");
     if both.is_empty() && staged.is_empty() && local.is_empty() { Ok(()) } else { Err(Fail::Code(1)) }
@@ -107,7 +125,11 @@ pub fn mv(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
         fatal!("destination '{}' is not a directory", text(target));
     }
     if !into && target.ends_with(b"/") && sources.iter().any(|source| !files::is_dir(source)) {
-        fatal!("destination directory does not exist, source={}, destination={}", text(&sources[0]), text(target));
+        fatal!(
+            "destination directory does not exist, source={}, destination={}",
+            text(&sources[0]),
+            text(target)
+        );
     }
     let mut index = Index::load(repo)?;
     let mut moves = Vec::new();
@@ -171,14 +193,19 @@ fn move_one(repo: &Repo, index: &mut Index, from: &[u8], to: &[u8]) -> Res<()> {
         fatal!("renaming '{}' failed: {}", text(from), reason(error));
     }
     let below = [from, b"/"].concat();
-    let moved: Vec<crate::index::Entry> =
-        index.entries.iter().filter(|entry| entry.path == from || entry.path.starts_with(&below)).cloned().collect();
+    let moved: Vec<crate::index::Entry> = index
+        .entries
+        .iter()
+        .filter(|entry| entry.path == from || entry.path.starts_with(&below))
+        .cloned()
+        .collect();
     for mut entry in moved {
         index.remove(&entry.path);
         entry.path = [to, &entry.path[from.len()..]].concat();
         // A new name changes when the file was last touched, though not what it holds.
-        let unchanged = files::lstat(&repo.in_tree(&entry.path))
-            .filter(|stat| worktree::hash_file(&repo.in_tree(&entry.path), stat).is_ok_and(|oid| oid == entry.oid));
+        let unchanged = files::lstat(&repo.in_tree(&entry.path)).filter(|stat| {
+            worktree::hash_file(&repo.in_tree(&entry.path), stat).is_ok_and(|oid| oid == entry.oid)
+        });
         if let Some(stat) = unchanged {
             entry.look = crate::index::Look::of(&stat);
         }

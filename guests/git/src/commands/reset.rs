@@ -31,20 +31,28 @@ pub fn reset(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
             None if after.is_some() => fatal!("bad revision '{}'", text(name)),
             None => {
                 let top = crate::pathspec::from_top(repo, name)?;
-                if !crate::files::exists(&repo.in_tree(&top)) && !Index::load(repo)?.has(&top) && !name.starts_with(b":") {
+                if !crate::files::exists(&repo.in_tree(&top))
+                    && !Index::load(repo)?.has(&top)
+                    && !name.starts_with(b":")
+                {
                     return Err(revision::unknown(name));
                 }
                 (b"HEAD".to_vec(), before.to_vec())
             }
         },
     };
-    let mode = ["soft", "hard", "keep", "mixed"].into_iter().find(|mode| options.has(mode)).unwrap_or("mixed");
+    let mode =
+        ["soft", "hard", "keep", "mixed"].into_iter().find(|mode| options.has(mode)).unwrap_or("mixed");
     let mut index = Index::load(repo)?;
     if !written.is_empty() {
         if mode != "mixed" {
             fatal!("Cannot do {mode} reset with paths.");
         }
-        let tree = if name == b"HEAD" && repo.head()?.is_none() { crate::odb::EMPTY_TREE } else { revision::tree_of(repo, &revision::get(repo, &name)?)? };
+        let tree = if name == b"HEAD" && repo.head()?.is_none() {
+            crate::odb::EMPTY_TREE
+        } else {
+            revision::tree_of(repo, &revision::get(repo, &name)?)?
+        };
         switch::index_only(repo, &mut index, &tree, &Pathspec::new(repo, &written)?)?;
         index.save(repo)?;
         unstaged(repo, &index, options.has("quiet"))?;
@@ -80,7 +88,11 @@ pub fn reset(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     }
     match mode {
         "hard" if !options.has("quiet") => {
-            out::line(format_args!("HEAD is now at {} {}", repo.short(&oid), text(&repo.odb.commit(&oid)?.subject())));
+            out::line(format_args!(
+                "HEAD is now at {} {}",
+                repo.short(&oid),
+                text(&repo.odb.commit(&oid)?.subject())
+            ));
         }
         "mixed" => unstaged(repo, &index, options.has("quiet"))?,
         _ => {}

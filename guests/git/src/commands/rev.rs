@@ -13,7 +13,8 @@ use crate::walk::{self, Walk};
 use super::log;
 
 pub fn rev_parse(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
-    let mut state = RevParse { repo, verify: false, quiet: false, short: None, abbrev: None, symbolic: false, found: 0 };
+    let mut state =
+        RevParse { repo, verify: false, quiet: false, short: None, abbrev: None, symbolic: false, found: 0 };
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let written = text(argument);
@@ -60,7 +61,12 @@ struct RevParse<'a> {
 
 impl RevParse<'_> {
     fn git_dir(&self) -> &[u8] {
-        let at_top = self.repo.prefix.is_empty() && self.repo.work_tree.as_ref().is_some_and(|tree| crate::files::join(tree, b".git") == self.repo.git_dir);
+        let at_top = self.repo.prefix.is_empty()
+            && self
+                .repo
+                .work_tree
+                .as_ref()
+                .is_some_and(|tree| crate::files::join(tree, b".git") == self.repo.git_dir);
         if at_top { b".git" } else { &self.repo.git_dir }
     }
 
@@ -73,18 +79,29 @@ impl RevParse<'_> {
             "--git-common-dir" => out::bytes_line(self.git_dir()),
             "--show-toplevel" => out::bytes_line(repo.work_tree()?),
             "--show-prefix" => out::bytes_line(&repo.prefix),
-            "--show-cdup" => out::line("../".repeat(repo.prefix.iter().filter(|&&byte| byte == b'/').count())),
+            "--show-cdup" => {
+                out::line("../".repeat(repo.prefix.iter().filter(|&&byte| byte == b'/').count()))
+            }
             "--is-inside-work-tree" => {
                 let here = crate::repo::cwd()?;
-                let inside = repo.work_tree.as_ref().is_some_and(|tree| here == *tree || here.starts_with(&[&tree[..], b"/"].concat()));
+                let inside = repo
+                    .work_tree
+                    .as_ref()
+                    .is_some_and(|tree| here == *tree || here.starts_with(&[&tree[..], b"/"].concat()));
                 out::line(inside && !here.starts_with(&repo.git_dir));
             }
             "--is-inside-git-dir" => out::line(crate::repo::cwd()?.starts_with(&repo.git_dir)),
             "--is-bare-repository" => out::line(repo.is_bare()),
-            "--is-shallow-repository" => out::line(crate::files::exists(&crate::files::join(&repo.common_dir, b"shallow"))),
+            "--is-shallow-repository" => {
+                out::line(crate::files::exists(&crate::files::join(&repo.common_dir, b"shallow")))
+            }
             "--show-object-format" => out::line("sha1"),
             "--all" | "--branches" | "--tags" | "--remotes" => {
-                let prefix = if option == "--all" { "refs/".to_owned() } else { format!("refs/{}/", option[2..].replace("branches", "heads")) };
+                let prefix = if option == "--all" {
+                    "refs/".to_owned()
+                } else {
+                    format!("refs/{}/", option[2..].replace("branches", "heads"))
+                };
                 refs::list(repo, prefix.as_bytes())?.iter().for_each(|(_, oid)| out::line(oid));
             }
             _ => fatal!("git rev-parse: option '{option}' is not supported here"),
@@ -123,10 +140,13 @@ impl RevParse<'_> {
         }
         match (self.symbolic, self.short) {
             (true, _) => out::bytes_line(written),
-            (_, Some(length)) => out::line(format_args!("{sign}{}", match length {
-                Some(length) => self.repo.odb.abbreviate(&oid, Some(length)),
-                None => self.repo.short(&oid),
-            })),
+            (_, Some(length)) => out::line(format_args!(
+                "{sign}{}",
+                match length {
+                    Some(length) => self.repo.odb.abbreviate(&oid, Some(length)),
+                    None => self.repo.short(&oid),
+                }
+            )),
             _ => out::line(format_args!("{sign}{oid}")),
         }
         Ok(())
@@ -136,9 +156,12 @@ impl RevParse<'_> {
 pub fn rev_list(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     let options = log::read("rev-list", "git rev-list [<options>] <commit>... [--] [<path>...]", arguments)?;
     let mut walk = Walk::new(repo);
-    let any = !options.args.is_empty() || ["all", "branches", "tags", "remotes"].iter().any(|name| options.has(name));
+    let any = !options.args.is_empty()
+        || ["all", "branches", "tags", "remotes"].iter().any(|name| options.has(name));
     if !any {
-        return Err(crate::fail::Fail::Usage("usage: git rev-list [<options>] <commit>... [--] [<path>...]\n".to_owned()));
+        return Err(crate::fail::Fail::Usage(
+            "usage: git rev-list [<options>] <commit>... [--] [<path>...]\n".to_owned(),
+        ));
     }
     let written = log::start(repo, &mut walk, &options)?;
     let paths = Pathspec::new(repo, &written)?;
@@ -153,7 +176,8 @@ pub fn rev_list(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
         }
         return Ok(0);
     }
-    let formatted = options.value("format").is_some() || options.value("pretty").is_some() || options.has("oneline");
+    let formatted =
+        options.value("format").is_some() || options.value("pretty").is_some() || options.has("oneline");
     let pretty = log::pretty(repo, &options)?;
     for oid in &list {
         let parents: String = match options.has("parents") {

@@ -47,8 +47,10 @@ pub fn status(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     let porcelain = options.state("porcelain").unwrap_or(false);
     let version = options.text("porcelain").unwrap_or_else(|| "v1".to_owned());
     let zero = options.has("null");
-    let short = options.has("short") || (repo.config.bool("status.short", false) && !options.has("long") && !porcelain);
-    let branch = options.state("branch").unwrap_or(!porcelain && short && repo.config.bool("status.branch", false));
+    let short = options.has("short")
+        || (repo.config.bool("status.short", false) && !options.has("long") && !porcelain);
+    let branch =
+        options.state("branch").unwrap_or(!porcelain && short && repo.config.bool("status.branch", false));
     let show = Show { repo, zero, relative: !porcelain && !zero };
     if porcelain && matches!(version.as_str(), "v2" | "2") {
         show.second(&status, branch, options.has("ignored"))?;
@@ -101,7 +103,10 @@ impl Show<'_> {
                     out::put([&change.new.path[..], b"\0", &change.old.path, b"\0"].concat());
                 }
                 Some(change) => {
-                    out::put([&self.path(&change.old.path)[..], b" -> ", &self.path(&change.new.path), b"\n"].concat());
+                    out::put(
+                        [&self.path(&change.old.path)[..], b" -> ", &self.path(&change.new.path), b"\n"]
+                            .concat(),
+                    );
                 }
                 None => out::put([&self.path(&path)[..], self.end()].concat()),
             }
@@ -120,7 +125,9 @@ impl Show<'_> {
             (Some(branch), Some(_)) => format!("## {}", text(branch)),
             (None, _) => "## HEAD (no branch)".to_owned(),
         };
-        if let Some(branch) = &status.branch && let Some(upstream) = remote::upstream(self.repo, branch) {
+        if let Some(branch) = &status.branch
+            && let Some(upstream) = remote::upstream(self.repo, branch)
+        {
             line += &format!("...{}", text(refs::short(&upstream)));
             match (status.head, refs::resolve(self.repo, &upstream)?) {
                 (Some(ours), Some(theirs)) => {
@@ -150,19 +157,35 @@ impl Show<'_> {
             let dot = |sign: u8| if sign == b' ' { '.' } else { char::from(sign) };
             let unstaged = status.unstaged.iter().find(|change| change.path() == path);
             let entry = index.get(&path).filter(|entry| !entry.intent_to_add);
-            let old_path = staged.filter(|change| matches!(change.status, b'R' | b'C')).map_or(&path, |change| &change.old.path);
+            let old_path = staged
+                .filter(|change| matches!(change.status, b'R' | b'C'))
+                .map_or(&path, |change| &change.old.path);
             let (head_mode, head_oid) = head.get(old_path).copied().unwrap_or_default();
-            let (index_mode, index_oid) = entry.map_or((0, Default::default()), |entry| (entry.mode, entry.oid));
+            let (index_mode, index_oid) =
+                entry.map_or((0, Default::default()), |entry| (entry.mode, entry.oid));
             let work_mode = match unstaged {
                 Some(change) => change.new.mode,
                 None => index_mode,
             };
-            let fields = format!("{}{} N... {head_mode:06o} {index_mode:06o} {work_mode:06o} {head_oid} {index_oid}", dot(x), dot(y));
+            let fields = format!(
+                "{}{} N... {head_mode:06o} {index_mode:06o} {work_mode:06o} {head_oid} {index_oid}",
+                dot(x),
+                dot(y)
+            );
             match staged.filter(|change| matches!(change.status, b'R' | b'C')) {
                 Some(change) => {
                     let gap: &[u8] = if self.zero { b"\0" } else { b"\t" };
                     let score = format!("2 {fields} {}{} ", char::from(change.status), change.score);
-                    out::put([score.as_bytes(), &self.plain(&path), gap, &self.plain(&change.old.path), self.end()].concat());
+                    out::put(
+                        [
+                            score.as_bytes(),
+                            &self.plain(&path),
+                            gap,
+                            &self.plain(&change.old.path),
+                            self.end(),
+                        ]
+                        .concat(),
+                    );
                 }
                 None => out::put([b"1 ", fields.as_bytes(), b" ", &self.plain(&path), self.end()].concat()),
             }
@@ -182,7 +205,10 @@ impl Show<'_> {
         let oid = status.head.map_or("(initial)".to_owned(), |head| head.hex());
         let name = status.branch.as_ref().map_or("(detached)".to_owned(), |branch| text(branch));
         out::put(format!("# branch.oid {oid}{end}# branch.head {name}{end}"));
-        let Some(upstream) = status.branch.as_ref().and_then(|branch| remote::upstream(self.repo, branch)) else { return Ok(()) };
+        let Some(upstream) = status.branch.as_ref().and_then(|branch| remote::upstream(self.repo, branch))
+        else {
+            return Ok(());
+        };
         out::put(format!("# branch.upstream {}{end}", text(refs::short(&upstream))));
         if let (Some(ours), Some(theirs)) = (status.head, refs::resolve(self.repo, &upstream)?) {
             let (ahead, behind) = walk::ahead_behind(self.repo, &ours, &theirs)?;
@@ -194,7 +220,11 @@ impl Show<'_> {
     fn second_unmerged(&self, status: &Status, index: &Index) {
         for (path, stages) in &status.unmerged {
             let (_, letters) = unmerged_words(*stages);
-            let of = |stage: u8| index.position(path, stage).map_or((0, Default::default()), |at| (index.entries[at].mode, index.entries[at].oid));
+            let of = |stage: u8| {
+                index
+                    .position(path, stage)
+                    .map_or((0, Default::default()), |at| (index.entries[at].mode, index.entries[at].oid))
+            };
             let (one, two, three) = (of(1), of(2), of(3));
             let work = crate::worktree::stat(self.repo, path).map_or(0, |stat| crate::index::mode_of(&stat));
             let fields = format!(

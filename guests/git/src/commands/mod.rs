@@ -1,0 +1,75 @@
+//! The commands, by name.
+
+mod add;
+mod branch;
+mod checkout;
+mod commit;
+mod config;
+mod diff;
+mod for_each_ref;
+mod init;
+mod log;
+mod ls_files;
+mod merge;
+mod plumbing;
+pub mod program;
+mod remove;
+mod reset;
+mod rev;
+mod status;
+
+use crate::fail::Res;
+use crate::repo::{Global, Repo};
+
+pub enum Command {
+    /// Works without a repository.
+    Anywhere(fn(&Global, &[Vec<u8>]) -> Res<i32>),
+    InRepo(fn(&Repo, &[Vec<u8>]) -> Res<i32>),
+}
+
+pub fn find(name: &str) -> Option<Command> {
+    use Command::{Anywhere, InRepo};
+    Some(match name {
+        "init" | "init-db" => Anywhere(init::init),
+        "version" => Anywhere(init::version),
+        "config" => Anywhere(config::config),
+        "add" | "stage" => InRepo(add::add),
+        "rm" => InRepo(remove::rm),
+        "mv" => InRepo(remove::mv),
+        "status" => InRepo(status::status),
+        "commit" => InRepo(commit::commit),
+        "log" => InRepo(log::log),
+        "show" => InRepo(log::show),
+        "diff" => InRepo(diff::diff),
+        "cat-file" => InRepo(plumbing::cat_file),
+        "hash-object" => Anywhere(plumbing::hash_object),
+        "ls-files" => InRepo(ls_files::ls_files),
+        "ls-tree" => InRepo(plumbing::ls_tree),
+        "write-tree" => InRepo(plumbing::write_tree),
+        "commit-tree" => InRepo(plumbing::commit_tree),
+        "branch" => InRepo(branch::branch),
+        "tag" => InRepo(branch::tag),
+        "checkout" => InRepo(checkout::checkout),
+        "switch" => InRepo(checkout::switch),
+        "restore" => InRepo(checkout::restore),
+        "reset" => InRepo(reset::reset),
+        "reflog" => InRepo(reset::reflog),
+        "merge" => InRepo(merge::merge),
+        "rev-parse" => InRepo(rev::rev_parse),
+        "rev-list" => InRepo(rev::rev_list),
+        "merge-base" => InRepo(rev::merge_base),
+        "for-each-ref" => InRepo(for_each_ref::for_each_ref),
+        "show-ref" => InRepo(for_each_ref::show_ref),
+        "update-ref" => InRepo(for_each_ref::update_ref),
+        "symbolic-ref" => InRepo(for_each_ref::symbolic_ref),
+        _ => return None,
+    })
+}
+
+/// Renews what the index remembers of files that did not change.
+pub fn refresh(repo: &Repo, index: &mut crate::index::Index) -> Res<()> {
+    if !repo.is_bare() {
+        add::refresh(repo, index)?;
+    }
+    Ok(())
+}

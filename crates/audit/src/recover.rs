@@ -174,7 +174,7 @@ pub(super) fn settle(
     Ok((head, repaired))
 }
 
-/// Returns where the log ends according to its head or, if the head is to be rebuilt, its records.
+/// Returns where the log ends according to its head or, if the head must be rebuilt, its records.
 fn known_end(
     path: &Path,
     found: &Found,

@@ -115,7 +115,7 @@ pub(super) struct Survey {
     marked: Option<String>,
     /// How much of the newest file must be there: all that was handed over, or after a power failure what was synced.
     durable: Option<u64>,
-    /// The hash of the last record that was lost in a power failure, from the record that tells of it.
+    /// The hash of the last record that was lost in a power failure, from the record that reports it.
     told_lost: Option<String>,
     /// How many records were lost, according to the log.
     lost: u64,

@@ -26,7 +26,7 @@ impl Arguments {
         Arguments { given: given.unwrap_or_default(), known: Vec::new() }
     }
 
-    /// Takes one; `null` is as good as absent.
+    /// Takes one; `null` counts as absent.
     fn take(&mut self, name: &'static str) -> Option<Value> {
         self.known.push(name);
         self.given.remove(name).filter(|value| !value.is_null())

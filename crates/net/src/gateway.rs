@@ -31,7 +31,7 @@ const MISHAPS: [&str; 3] = ["http", "responseTimeoutMs", "record"];
 /// Is told of what the policy refuses within a connection, with the port: there is no other error that says so.
 pub type OnDenied = Arc<dyn Fn(&Denied, Option<u16>) + Send + Sync>;
 
-/// What an embedder brings, besides the policy.
+/// What an embedder provides in addition to the policy.
 #[derive(Clone)]
 pub struct Options {
     /// Looks up names.

@@ -156,7 +156,7 @@ impl Sandbox {
     }
 
     /// Waits for work that `stop` ends. It is told to when it is cancelled or the sandbox destroyed, and still waited for:
-    /// whoever has the session next finds nothing half done.
+    /// the next user of the session finds nothing half done.
     async fn unless_cancelled<T>(
         &self,
         stop: &Stop,

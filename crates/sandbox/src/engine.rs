@@ -42,7 +42,7 @@ pub struct EngineBuilder {
 pub struct EngineUsage {
     /// The number of sandboxes.
     pub sandboxes: usize,
-    /// The number of processes that run in them, and other tasks of theirs.
+    /// The number of processes that run in them, and their other tasks.
     pub tasks: usize,
     /// Bytes that are charged to [`EngineBuilder::memory_bytes`], if that is set.
     pub memory_bytes: Option<u64>,
@@ -68,7 +68,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Reserves capacity for so many programs in memory at once, out of what the process has (Linux limits the mappings of
+    /// Reserves capacity for this many programs in memory at the same time, out of what the process has (Linux limits the mappings of
     /// a process). By default engines share what nobody has reserved.
     pub fn instances(mut self, instances: usize) -> EngineBuilder {
         self.config.instances = Some(instances);

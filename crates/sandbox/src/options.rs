@@ -500,7 +500,7 @@ impl Builder {
 
 impl Builder {
     /// Returns the options that a store keeps with a sandbox. Mounts are part of its files; what it may reach outside
-    /// (network, secrets, extensions, native programs) is granted anew by whoever opens it.
+    /// (network, secrets, extensions, native programs) must be granted again by the caller that opens it.
     fn to_saved(&self) -> Value {
         let millis = |time: Option<Duration>| time.map(|time| time.as_millis() as u64);
         json!({

@@ -19,7 +19,7 @@ const TOKEN: std::ops::RangeInclusive<usize> = 16..=256;
 /// Whom a connection's states belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Tenant {
-    /// Whoever started the server.
+    /// The process that started the server.
     Owner,
     /// One of many clients, who has not said which.
     Nobody,

@@ -208,7 +208,7 @@ pub enum SyncError {
         /// Git's message.
         why: String,
     },
-    /// There is no such snapshot.
+    /// Unknown snapshot.
     #[error("'{0}' is not a snapshot")]
     NoSuchSnapshot(String),
     /// There is no commit to start a branch from.

@@ -17,7 +17,7 @@ use crate::options::Setup;
 use crate::sandbox::RestOfAll;
 use crate::snapshot::Value;
 
-/// A value, and what is to be remembered of it for the next commit.
+/// A value, and what to remember of it for the next commit.
 pub(crate) struct Loaded {
     pub(crate) value: Value,
     pub(crate) saved: Saved,

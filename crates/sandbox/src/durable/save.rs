@@ -61,7 +61,7 @@ pub(crate) struct Programs {
     pub(crate) python: String,
 }
 
-/// Collects what must be written for a value after `saved`. Returns its root and what is to be remembered of it.
+/// Collects what must be written for a value after `saved`. Returns its root and what to remember of it.
 pub(crate) fn save(
     store: &Store,
     setup: &Setup,

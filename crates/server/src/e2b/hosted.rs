@@ -43,7 +43,7 @@ pub(super) struct Hosted {
     pub(super) id: String,
     /// Whose it is.
     pub(super) key: String,
-    /// The secret of whoever may use it.
+    /// The secret that clients of this sandbox must send.
     pub(super) token: String,
     pub(super) traffic: String,
     pub(super) described: Description,

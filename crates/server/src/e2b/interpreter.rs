@@ -26,7 +26,7 @@ const BODY: usize = 4 << 20;
 const CONTEXTS: usize = 15;
 /// How many pieces of output may wait for the client.
 const PIECES: usize = 4;
-/// The context of whoever names none.
+/// The default context.
 const FIRST: &str = "main";
 
 /// What is known of a sandbox's contexts.

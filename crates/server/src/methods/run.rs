@@ -130,7 +130,7 @@ pub(super) struct Told {
 pub(super) type Heard = (Vec<u8>, Vec<u8>, Order);
 
 impl Told {
-    /// Who is to be told, if the client wants to be.
+    /// The listener, if the client wants progress.
     pub(super) fn of(
         session: &Session,
         id: Option<&Value>,

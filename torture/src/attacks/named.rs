@@ -69,7 +69,11 @@ fn disturb(attacker: &mut Attacker<'_>, client: &mut Client, id: &Value, round: 
             3 => client
                 .send("persistence.branch", json!({ "name": "work", "newName": format!("branch{round}") }))?,
             4 => client.send("persistence.tag", json!({ "name": "work", "tag": "t", "commit": "1" }))?,
-            _ => client.send("persistence.delete", json!({ "name": "work" }))?,
+            // Refused, since it is open. Unanswered it might be done once the client is gone.
+            _ => {
+                client.ask("persistence.delete", json!({ "name": "work" }))?;
+                continue;
+            }
         };
     }
     client.send("run", with(id, json!({ "command": "yes > /tmp/big & sleep 100" })))?;

@@ -311,6 +311,7 @@ async fn the_time_zone_of_the_sandbox_is_the_interpreters() {
     let sandbox = builder.build().await.expect("a sandbox");
     let code = "import time; time.tzname, time.timezone";
     assert_eq!(value(&sandbox, code).await, "(('CET', 'CEST'), -3600)");
-    let command = "python3 -c 'import time; print(time.tzname)'; TZ=UTC python3 -c 'import time; print(time.tzname)'";
+    let command =
+        "python3 -c 'import time; print(time.tzname)'; TZ=UTC python3 -c 'import time; print(time.tzname)'";
     assert_eq!(sandbox.run(command).await.unwrap().stdout, b"('CET', 'CEST')\n('UTC', 'UTC')\n");
 }

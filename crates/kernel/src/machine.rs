@@ -357,6 +357,12 @@ impl Machine {
         if !process.claim_end() {
             return;
         }
+        // What a process does between the decision to kill its run and its own turn to be killed is not its answer: it may
+        // have exited because its fork was refused or its child was killed first.
+        let status = match status {
+            Status::Exited(_) if process.run().is_over() => Status::Signaled(SIGKILL),
+            status => status,
+        };
         let fds = std::mem::take(&mut *process.fds.lock());
         drop(fds);
         self.locks.release_process(process.pid);

@@ -129,10 +129,11 @@ async fn what_it_left_in_the_background_outlives_it_but_not_the_sandbox() {
 
 #[tokio::test]
 async fn processes_count_against_the_limits_and_wait_while_nobody_takes_their_output() {
-    let limits = Limits { processes: 4, ..Limits::default() };
+    // Enough for the shell, the three processes of the pipeline below and the one that waits meanwhile.
+    let limits = Limits { processes: 6, ..Limits::default() };
     let sandbox = Sandbox::builder().limits(limits).build().await.unwrap();
     let mut held = Vec::new();
-    for _ in 0..3 {
+    for _ in 0..5 {
         held.push(sandbox.start_process(ProcessOptions::program(["sleep", "1000"])).await.unwrap());
     }
     let refused = sandbox.start_process(ProcessOptions::program(["sleep", "1000"])).await.unwrap_err();
@@ -143,7 +144,7 @@ async fn processes_count_against_the_limits_and_wait_while_nobody_takes_their_ou
     }
     let writes = "head -c 50000000 /dev/zero | tr '\\0' x; echo done > /tmp/done";
     let process = sandbox.start_process(ProcessOptions::command(writes)).await.unwrap();
-    sandbox.run("sleep 0.2").await.unwrap();
+    assert_eq!(sandbox.run("sleep 0.2").await.unwrap().exit_code, 0);
     assert!(sandbox.stat("/tmp/done").await.is_err(), "somebody took fifty megabytes");
     let mut bytes = 0;
     while let Some(piece) = process.next_output().await {

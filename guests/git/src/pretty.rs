@@ -6,7 +6,7 @@ use crate::date::{self, Style as Dates};
 use crate::fail::Res;
 use crate::files::text;
 use crate::hash::Oid;
-use crate::object::{Commit, Kind, Person};
+use crate::object::{Commit, Person};
 use crate::refs;
 use crate::repo::Repo;
 
@@ -460,9 +460,4 @@ impl Padding {
         let text: String = value.into_iter().collect();
         format!("{}{text}{}", " ".repeat(left), " ".repeat(space - left)).into_bytes()
     }
-}
-
-/// What kind of thing a name is, for those who show all kinds.
-pub fn kind_of(repo: &Repo, oid: &Oid) -> Res<Kind> {
-    Ok(repo.odb.read(oid)?.kind)
 }

@@ -29,6 +29,16 @@ pub struct Status {
     pub looked: bool,
 }
 
+/// Who describes the state.
+#[derive(Clone, Copy, PartialEq)]
+pub enum For {
+    Status,
+    /// `git commit`, where there is nothing to commit.
+    Commit,
+    /// The comments in a message that is edited.
+    Template,
+}
+
 impl Status {
     pub fn find(repo: &Repo, index: &Index, paths: &Pathspec, untracked: Option<Untracked>) -> Res<Status> {
         let staged = change::tree_and_index(repo, &repo.head_tree()?, index, paths)?;
@@ -58,14 +68,11 @@ impl Status {
         })
     }
 
-    pub fn is_clean(&self) -> bool {
-        self.staged.is_empty() && self.unstaged.is_empty() && self.unmerged.is_empty()
-    }
-
-    /// The long text. `hints` says what to do next.
-    pub fn describe(&self, repo: &Repo, show_ignored: bool, in_commit: bool) -> Res<Vec<u8>> {
+    /// The long text.
+    pub fn describe(&self, repo: &Repo, show_ignored: bool, whose: For) -> Res<Vec<u8>> {
+        let in_commit = whose == For::Template;
         let mut page = Page { text: Vec::new(), repo, hints: repo.config.bool("advice.statushints", true) };
-        page.head(self)?;
+        page.head(self, whose)?;
         page.operation(self, in_commit)?;
         page.staged(self);
         page.unmerged(self);
@@ -140,7 +147,7 @@ impl Page<'_> {
         }
     }
 
-    fn head(&mut self, status: &Status) -> Res<()> {
+    fn head(&mut self, status: &Status, whose: For) -> Res<()> {
         match &status.branch {
             Some(branch) => {
                 self.line([b"On branch ", &branch[..]].concat());
@@ -160,7 +167,7 @@ impl Page<'_> {
             }
         }
         if status.head.is_none() {
-            self.line("\nNo commits yet\n");
+            self.line(if whose == For::Status { "\nNo commits yet\n" } else { "\nInitial commit\n" });
         }
         Ok(())
     }

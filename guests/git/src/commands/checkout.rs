@@ -361,6 +361,19 @@ const SWITCH: Reader = Reader {
 
 pub fn switch(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     let options = SWITCH.read(arguments)?;
+    let under_way = [
+        ("MERGE_HEAD", "merging", "merge"),
+        ("rebase-merge", "rebasing", "rebase"),
+        ("CHERRY_PICK_HEAD", "cherry-picking", "cherry-pick"),
+        ("REVERT_HEAD", "reverting", "revert"),
+    ];
+    if let Some((_, doing, command)) =
+        under_way.iter().find(|(file, ..)| crate::files::exists(&repo.own(file)))
+    {
+        fatal!(
+            "cannot switch branch while {doing}\nConsider \"git {command} --quit\" or \"git worktree add\"."
+        );
+    }
     if let Some(name) = options.value("orphan") {
         let mut index = Index::load(repo)?;
         switch::to_tree(repo, &mut index, &repo.head_tree()?, &crate::odb::EMPTY_TREE, "checkout")?;

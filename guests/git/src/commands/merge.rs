@@ -101,6 +101,12 @@ pub fn merge(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
 }
 
 pub fn refuse_unfinished(repo: &Repo) -> Res<()> {
+    if !Index::load(repo)?.unmerged().is_empty() {
+        out::complain(
+            "error: Merging is not possible because you have unmerged files.\nhint: Fix them up in the work tree, and then use 'git add/rm <file>'\nhint: as appropriate to mark resolution and make a commit.",
+        );
+        fatal!("Exiting because of an unresolved conflict.");
+    }
     if files::exists(&repo.own("MERGE_HEAD")) {
         fatal!(
             "You have not concluded your merge (MERGE_HEAD exists).\nPlease, commit your changes before you merge."
@@ -110,12 +116,6 @@ pub fn refuse_unfinished(repo: &Repo) -> Res<()> {
         fatal!(
             "You have not concluded your cherry-pick (CHERRY_PICK_HEAD exists).\nPlease, commit your changes before you merge."
         );
-    }
-    if !Index::load(repo)?.unmerged().is_empty() {
-        out::complain(
-            "error: Merging is not possible because you have unmerged files.\nhint: Fix them up in the work tree, and then use 'git add/rm <file>'\nhint: as appropriate to mark resolution and make a commit.",
-        );
-        fatal!("Exiting because of an unresolved conflict.");
     }
     Ok(())
 }
@@ -227,6 +227,7 @@ fn join(repo: &Repo, options: &Parsed, name: &[u8], ours: Oid, theirs: Oid) -> R
     if options.has("squash") {
         squash_message(repo, &ours, &theirs)?;
         if merged.is_clean() {
+            out::flush();
             out::line("Squash commit -- not updating HEAD");
             out::complain("Automatic merge went well; stopped before committing as requested");
             return Ok(0);
@@ -248,6 +249,7 @@ fn join(repo: &Repo, options: &Parsed, name: &[u8], ours: Oid, theirs: Oid) -> R
     }
     files::write(&repo.own("MERGE_MSG"), &message)?;
     if options.state("commit") == Some(false) {
+        out::flush();
         out::complain("Automatic merge went well; stopped before committing as requested");
         return Ok(0);
     }
@@ -309,12 +311,7 @@ fn merge_message(repo: &Repo, options: &Parsed, name: &[u8]) -> Res<Vec<u8>> {
         _ => format!("commit '{}'", text(name)),
     };
     let into = match refs::current_branch(repo)? {
-        Some(branch)
-            if branch == b"master"
-                || branch == b"main" && repo.config.get("init.defaultbranch").as_deref() == Some(b"main") =>
-        {
-            String::new()
-        }
+        Some(branch) if branch == b"master" || branch == b"main" => String::new(),
         Some(branch) => format!(" into {}", text(&branch)),
         None => " into HEAD".to_owned(),
     };

@@ -2,11 +2,13 @@
 
 mod add;
 mod branch;
+mod check_ignore;
 mod checkout;
 mod commit;
 mod config;
 mod diff;
 mod for_each_ref;
+mod fsck;
 mod init;
 mod log;
 mod ls_files;
@@ -41,6 +43,8 @@ pub fn find(name: &str) -> Option<Command> {
         "log" => InRepo(log::log),
         "show" => InRepo(log::show),
         "diff" => InRepo(diff::diff),
+        "check-ignore" => InRepo(check_ignore::check_ignore),
+        "fsck" => InRepo(fsck::fsck),
         "cat-file" => InRepo(plumbing::cat_file),
         "hash-object" => Anywhere(plumbing::hash_object),
         "ls-files" => InRepo(ls_files::ls_files),

@@ -47,6 +47,7 @@ mod rename;
 mod repo;
 mod revision;
 mod run;
+mod sequence;
 mod status;
 mod switch;
 mod walk;

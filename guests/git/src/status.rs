@@ -229,6 +229,11 @@ impl Page<'_> {
         self.line("");
     }
 
+    /// Whether what is staged comes from another commit.
+    fn is_joining(&self) -> bool {
+        ["MERGE_HEAD", "CHERRY_PICK_HEAD"].iter().any(|name| files::exists(&self.repo.own(name)))
+    }
+
     fn unstage_hint(&mut self, status: &Status) {
         match status.head {
             None => self.hint("  (use \"git rm --cached <file>...\" to unstage)"),
@@ -241,7 +246,7 @@ impl Page<'_> {
             return;
         }
         self.line("Changes to be committed:");
-        if status.unmerged.is_empty() && !files::exists(&self.repo.own("MERGE_HEAD")) {
+        if !self.is_joining() {
             self.unstage_hint(status);
         }
         status.staged.iter().for_each(|change| self.change(change));
@@ -283,7 +288,7 @@ impl Page<'_> {
             return;
         }
         self.line("Unmerged paths:");
-        if !files::exists(&self.repo.own("MERGE_HEAD")) {
+        if !self.is_joining() {
             self.unstage_hint(status);
         }
         let has = |stages: &[u8]| status.unmerged.iter().any(|(_, mask)| stages.contains(mask));

@@ -85,6 +85,7 @@ pub fn commit(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     program::hook(repo, "post-commit", &[])?;
     if !options.has("quiet") {
         let dated = options.has("amend")
+            || picking
             || options.value("date").is_some()
             || options.value("reuse-message").is_some();
         announce(repo, &oid, head.is_none(), dated)?;
@@ -173,12 +174,12 @@ fn is_empty(repo: &Repo, parents: &[Oid], tree: &Oid) -> Res<bool> {
 }
 
 /// Says why there is nothing to commit.
-fn nothing(repo: &Repo, index: &mut Index, picking: bool) -> Res<i32> {
+pub fn nothing(repo: &Repo, index: &mut Index, picking: bool) -> Res<i32> {
     let status = Status::find(repo, index, &Pathspec::default(), Some(crate::worktree::Untracked::Normal))?;
     out::put(status.describe(repo, false, For::Commit)?);
     if picking {
         out::complain(
-            "The previous cherry-pick is now empty, possibly due to conflict resolution.\nIf you wish to commit it anyway, use:\n\n    git commit --allow-empty\n",
+            "The previous cherry-pick is now empty, possibly due to conflict resolution.\nIf you wish to commit it anyway, use:\n\n    git commit --allow-empty\n\nOtherwise, please use 'git cherry-pick --skip'",
         );
     }
     Ok(1)
@@ -277,7 +278,7 @@ pub fn sign_off(repo: &Repo, message: &mut Vec<u8>) -> Res<()> {
     Ok(())
 }
 
-fn add_trailer(message: &mut Vec<u8>, line: &str) {
+pub fn add_trailer(message: &mut Vec<u8>, line: &str) {
     *message = message::clean(message, false);
     let last = text(message).trim_end().rsplit("\n\n").next().unwrap_or("").to_owned();
     let is_trailer = |line: &str| line.split_once(": ").is_some_and(|(key, _)| !key.contains(' '));

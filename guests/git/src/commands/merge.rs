@@ -216,12 +216,12 @@ fn join(repo: &Repo, options: &Parsed, name: &[u8], ours: Oid, theirs: Oid) -> R
         return Ok(2);
     }
     let merged = merge::trees(repo, &base, &trees.0, &trees.1, &labels)?;
-    merged.messages.iter().for_each(out::line);
     if let Err(fail) = switch::to_merged(repo, &mut index, &trees.0, &merged, "merge") {
         out::complain("Merge with strategy ort failed.");
         fail.report();
         return Ok(2);
     }
+    merged.messages.iter().for_each(out::line);
     index.save(repo)?;
     let message = merge_message(repo, options, name)?;
     if options.has("squash") {

@@ -4,7 +4,7 @@ mod add;
 mod branch;
 mod check_ignore;
 mod checkout;
-mod commit;
+pub mod commit;
 mod config;
 mod diff;
 mod for_each_ref;
@@ -13,11 +13,13 @@ mod init;
 mod log;
 mod ls_files;
 mod merge;
+mod pick;
 mod plumbing;
 pub mod program;
 mod remove;
 mod reset;
 mod rev;
+mod stash;
 mod status;
 
 use crate::fail::Res;
@@ -44,6 +46,9 @@ pub fn find(name: &str) -> Option<Command> {
         "show" => InRepo(log::show),
         "diff" => InRepo(diff::diff),
         "check-ignore" => InRepo(check_ignore::check_ignore),
+        "stash" => InRepo(stash::stash),
+        "cherry-pick" => InRepo(pick::cherry_pick),
+        "revert" => InRepo(pick::revert),
         "fsck" => InRepo(fsck::fsck),
         "cat-file" => InRepo(plumbing::cat_file),
         "hash-object" => Anywhere(plumbing::hash_object),

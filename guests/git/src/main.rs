@@ -50,6 +50,7 @@ mod run;
 mod sequence;
 mod status;
 mod switch;
+mod transport;
 mod walk;
 mod worktree;
 

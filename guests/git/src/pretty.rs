@@ -82,14 +82,8 @@ impl Decorations {
             }
         }
         let mut list = refs::list(repo, b"refs/")?;
-        // Tags come before branches, and those before what is elsewhere.
-        let rank = |name: &[u8]| match () {
-            () if name.starts_with(b"refs/tags/") => 0,
-            () if name.starts_with(b"refs/remotes/") => 1,
-            () if name.starts_with(b"refs/heads/") => 2,
-            () => 3,
-        };
-        list.sort_by_key(|(name, _)| rank(name));
+        // The last name comes first: tags before what is elsewhere, and that before branches.
+        list.reverse();
         for (name, oid) in list.iter().filter(|(name, _)| Some(name) != branch.as_ref()) {
             let shown = match name.starts_with(b"refs/tags/") {
                 true => format!("tag: {}", show(name)),

@@ -4,11 +4,13 @@ mod add;
 mod branch;
 mod check_ignore;
 mod checkout;
+mod clone;
 pub mod commit;
 mod config;
 mod diff;
+mod fetch;
 mod for_each_ref;
-mod fsck;
+pub mod fsck;
 mod init;
 mod log;
 mod ls_files;
@@ -16,6 +18,8 @@ mod merge;
 mod pick;
 mod plumbing;
 pub mod program;
+mod push;
+mod remote;
 mod remove;
 mod reset;
 mod rev;
@@ -49,6 +53,11 @@ pub fn find(name: &str) -> Option<Command> {
         "stash" => InRepo(stash::stash),
         "cherry-pick" => InRepo(pick::cherry_pick),
         "revert" => InRepo(pick::revert),
+        "clone" => Anywhere(clone::clone),
+        "remote" => InRepo(remote::remote),
+        "fetch" => InRepo(fetch::fetch),
+        "pull" => InRepo(fetch::pull),
+        "push" => InRepo(push::push),
         "fsck" => InRepo(fsck::fsck),
         "cat-file" => InRepo(plumbing::cat_file),
         "hash-object" => Anywhere(plumbing::hash_object),

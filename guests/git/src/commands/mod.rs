@@ -1,9 +1,11 @@
 //! The commands, by name.
 
 mod add;
+mod blame;
 mod branch;
 mod check_ignore;
 mod checkout;
+mod clean;
 mod clone;
 pub mod commit;
 mod config;
@@ -11,6 +13,7 @@ mod diff;
 mod fetch;
 mod for_each_ref;
 pub mod fsck;
+mod grep;
 mod init;
 mod log;
 mod ls_files;
@@ -23,6 +26,7 @@ mod remote;
 mod remove;
 mod reset;
 mod rev;
+mod shortlog;
 mod stash;
 mod status;
 
@@ -58,6 +62,11 @@ pub fn find(name: &str) -> Option<Command> {
         "fetch" => InRepo(fetch::fetch),
         "pull" => InRepo(fetch::pull),
         "push" => InRepo(push::push),
+        "clean" => InRepo(clean::clean),
+        "blame" => InRepo(blame::blame),
+        "shortlog" => InRepo(shortlog::shortlog),
+        "describe" => InRepo(shortlog::describe),
+        "grep" => InRepo(grep::grep),
         "fsck" => InRepo(fsck::fsck),
         "cat-file" => InRepo(plumbing::cat_file),
         "hash-object" => Anywhere(plumbing::hash_object),

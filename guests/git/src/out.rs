@@ -42,6 +42,12 @@ pub fn flush() {
     }
 }
 
+/// Says bytes on standard error as they are.
+pub fn say(text: &[u8]) {
+    // There is nowhere left to say that this failed.
+    let _ = abi::write_all(2, text);
+}
+
 /// Says a line on standard error. As with native git, what was written before to something else than a terminal may come later.
 pub fn complain(text: impl Display) {
     if abi::isatty(1) {

@@ -89,7 +89,6 @@ const ABSENT: &[&str] = &[
     "quiltimport",
     "range-diff",
     "read-tree",
-    "rebase",
     "receive-pack",
     "repack",
     "replace",

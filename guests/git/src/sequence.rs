@@ -117,6 +117,11 @@ fn message_for(
 
 /// Applies one commit to the index and the files, and commits the result.
 pub fn apply(repo: &Repo, action: Action, oid: &Oid, how: &How) -> Res<Outcome> {
+    apply_as(repo, action, oid, how, action.command())
+}
+
+/// The same; the log calls it `done`.
+pub fn apply_as(repo: &Repo, action: Action, oid: &Oid, how: &How, done: &str) -> Res<Outcome> {
     let commit = repo.odb.commit(oid)?;
     let parent = parent_of(oid, &commit, how, action)?;
     let head = repo.head()?;
@@ -135,7 +140,10 @@ pub fn apply(repo: &Repo, action: Action, oid: &Oid, how: &How) -> Res<Outcome> 
     if how.fast_forward && head.is_some() && parent == head && !how.no_commit {
         switch::to_tree(repo, &mut index, &ours, &commit.tree, "merge")?;
         index.save(repo)?;
-        let why = format!("{}: fast-forward", action.command());
+        let why = match done.starts_with("rebase") {
+            true => format!("{done}: {}", text(&commit.subject())),
+            false => format!("{done}: fast-forward"),
+        };
         refs::update(repo, b"HEAD", *oid, Expect::Anything, &why)?;
         return Ok(Outcome::Done(Some(*oid)));
     }
@@ -199,7 +207,7 @@ pub fn apply(repo: &Repo, action: Action, oid: &Oid, how: &How) -> Res<Outcome> 
     if how.edit {
         text_of = message::edited(repo, "COMMIT_EDITMSG", &text_of, b"Please enter the commit message for your changes. Lines starting\nwith '#' will be ignored, and an empty message aborts the commit.\n")?;
     }
-    let new = write(repo, tree, author, &text_of, action.command())?;
+    let new = write(repo, tree, author, &text_of, done)?;
     Ok(Outcome::Done(Some(new)))
 }
 

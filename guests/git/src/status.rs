@@ -218,6 +218,31 @@ impl Page<'_> {
         let branch = read("rebase-merge/head-name");
         let onto = Oid::from_hex(read("rebase-merge/onto").as_bytes()).unwrap_or_default();
         let branch = branch.strip_prefix("refs/heads/").unwrap_or(&branch).to_owned();
+        let short = |line: &str| {
+            let mut words = line.splitn(3, ' ');
+            let (verb, oid, rest) = (words.next()?, words.next()?, words.next().unwrap_or_default());
+            Some(format!("   {verb} {} {rest}", self.repo.short(&Oid::from_hex(oid.as_bytes())?)))
+        };
+        let (done, todo) = (read("rebase-merge/done"), read("rebase-merge/git-rebase-todo"));
+        let done: Vec<String> = done.lines().filter_map(short).collect();
+        let todo: Vec<String> = todo.lines().filter_map(short).collect();
+        let many = |count: usize| if count == 1 { "" } else { "s" };
+        if !done.is_empty() {
+            let last = if done.len() == 1 { "command" } else { "commands" };
+            self.line(format!("Last {last} done ({} command{} done):", done.len(), many(done.len())));
+            done[done.len().saturating_sub(2)..].iter().for_each(|line| self.line(line));
+            if done.len() > 2 {
+                self.hint("  (see more in file .git/rebase-merge/done)");
+            }
+        }
+        if todo.is_empty() {
+            self.line("No commands remaining.");
+        } else {
+            let next = if todo.len() == 1 { "command" } else { "commands" };
+            self.line(format!("Next {next} to do ({} remaining command{}):", todo.len(), many(todo.len())));
+            todo.iter().take(2).for_each(|line| self.line(line));
+            self.hint("  (use \"git rebase --edit-todo\" to view and edit)");
+        }
         self.line(format!("You are currently rebasing branch '{branch}' on '{}'.", self.repo.short(&onto)));
         if conflicts {
             self.hint("  (fix conflicts and then run \"git rebase --continue\")");

@@ -22,6 +22,7 @@ mod pick;
 mod plumbing;
 pub mod program;
 mod push;
+mod rebase;
 mod remote;
 mod remove;
 mod reset;
@@ -67,6 +68,7 @@ pub fn find(name: &str) -> Option<Command> {
         "shortlog" => InRepo(shortlog::shortlog),
         "describe" => InRepo(shortlog::describe),
         "grep" => InRepo(grep::grep),
+        "rebase" => InRepo(rebase::rebase),
         "fsck" => InRepo(fsck::fsck),
         "cat-file" => InRepo(plumbing::cat_file),
         "hash-object" => Anywhere(plumbing::hash_object),

@@ -136,7 +136,7 @@ pub fn describe(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
             Some((distance, tag)) => format!("{}-{distance}-g{short}", tag.name),
             None if options.has("always") => short,
             None if options.has("exact-match") => fatal!("no tag exactly matches '{oid}'"),
-            None if tags.iter().filter(useful).next().is_none() && tags.is_empty() => {
+            None if tags.is_empty() => {
                 fatal!("No names found, cannot describe anything.")
             }
             None if !options.has("tags") && tags.iter().any(|tag| !tag.annotated) => fatal!(

@@ -309,7 +309,7 @@ type Line = (&'static str, String, String, String, String);
 const PULL: Reader = Reader {
     command: "pull",
     usage: "git pull [<options>] [<repository> [<refspec>...]]",
-    list: "v|verbose q|quiet progress no-progress r|rebase?! no-rebase n stat no-stat log?! signoff! squash commit no-commit e|edit \
+    list: "v|verbose q|quiet progress no-progress r|rebase? no-rebase n stat no-stat log?! signoff! squash commit no-commit e|edit \
            no-edit cleanup=! ff no-ff ff-only verify! no-verify autostash! s|strategy= X|strategy-option= \
            allow-unrelated-histories all! a|append! f|force t|tags p|prune j|jobs= depth=!",
     in_order: false,
@@ -352,10 +352,17 @@ pub fn pull(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
         out::complain(DIVERGENT);
         fatal!("Need to specify how to reconcile divergent branches.");
     }
-    if repo.config.text("pull.rebase").is_some_and(|value| value != "false")
-        && options.state("rebase").is_none()
-    {
-        fatal!("pull.rebase: not supported here; use 'git pull --no-rebase'");
+    let configured = repo.config.text("pull.rebase").is_some_and(|value| value != "false");
+    let rebases =
+        options.state("rebase").unwrap_or(configured) && options.text("rebase").as_deref() != Some("false");
+    let forward = match repo.head()? {
+        Some(head) => walk::is_ancestor(repo, &head, &theirs)?,
+        None => true,
+    };
+    if rebases && !forward {
+        let mut words = vec![theirs.hex().into_bytes()];
+        words.extend(options.has("quiet").then(|| b"--quiet".to_vec()));
+        return super::rebase::rebase(repo, &words);
     }
     let mut merging: Vec<Vec<u8>> = Vec::new();
     for name in ["quiet", "squash", "allow-unrelated-histories", "ff-only"]

@@ -113,11 +113,13 @@ fn history(program: &str, place: &Path, seed: u64, steps: usize) -> String {
 
 #[test]
 fn random_histories_are_those_of_native_git_and_sound() {
+    let mut all = String::new();
     for seed in 1..=6 {
         let (ours, native) = (Place::new(&format!("ours{seed}")), Place::new(&format!("native{seed}")));
         let said = history(OURS, &ours.0, seed, 40);
         let wanted = history("git", &native.0, seed, 40);
         assert_eq!(said, wanted, "seed {seed}");
+        all += &said;
         let checked = run("git", &ours.0, 0, &["fsck", "--strict", "--no-dangling"]);
         let errors = String::from_utf8_lossy(&checked.stderr).into_owned();
         assert!(checked.status.success() && checked.stdout.is_empty(), "seed {seed}: {errors}");
@@ -127,6 +129,8 @@ fn random_histories_are_those_of_native_git_and_sound() {
             assert_eq!(well(OURS, &ours.0, look), well("git", &ours.0, look), "seed {seed}: {look:?}");
         }
     }
+    let count = |code: i32| all.matches(&format!("merge Some({code})")).count();
+    assert!(count(0) > 5 && count(1) > 2, "{} clean merges, {} conflicts", count(0), count(1));
 }
 
 #[test]

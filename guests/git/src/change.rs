@@ -204,6 +204,22 @@ pub fn index_and_work(repo: &Repo, index: &Index, paths: &Pathspec) -> Res<Vec<C
     Ok(changes)
 }
 
+/// Adds, behind each path with conflicts, how the file differs from our version.
+pub fn with_ours(repo: &Repo, index: &Index, changes: Vec<Change>) -> Res<Vec<Change>> {
+    let mut all = Vec::new();
+    for change in changes {
+        let path = change.path().to_vec();
+        let ours = index.stages(&path).iter().find(|entry| entry.stage == 2 && change.status == b'U');
+        all.push(change);
+        let (Some(entry), Some(stat)) = (ours, worktree::stat(repo, &path)) else { continue };
+        if worktree::hash_file(&repo.in_tree(&path), &stat)? != entry.oid {
+            let mode = worktree::mode_in(repo, &stat, Some(entry));
+            all.push(Change::new(Side::of(&path, entry.mode, entry.oid), Side { path, mode, oid: None }));
+        }
+    }
+    Ok(all)
+}
+
 /// Compares a tree with the files of the work tree that the index knows.
 pub fn tree_and_work(repo: &Repo, tree: &Oid, index: &Index, paths: &Pathspec) -> Res<Vec<Change>> {
     let old = crate::index::flatten(&repo.odb, tree)?;

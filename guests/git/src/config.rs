@@ -246,7 +246,8 @@ pub fn change(
     chosen: &dyn Fn(&[u8]) -> bool,
 ) -> Res<usize> {
     let mut parsed = parse(&files::read_if_there(file)?.unwrap_or_default(), file)?;
-    let wanted = |item: &&Item| item.name == name && chosen(item.value.as_deref().unwrap_or(b"true"));
+    let plain = canonical(name).map_err(Fail::Fatal)?;
+    let wanted = |item: &&Item| item.name == plain && chosen(item.value.as_deref().unwrap_or(b"true"));
     let found: Vec<Item> =
         if append { Vec::new() } else { parsed.items.iter().filter(wanted).cloned().collect() };
     let last = name.iter().rposition(|&byte| byte == b'.').unwrap_or(0);
@@ -265,10 +266,10 @@ pub fn change(
     if found.is_empty()
         && let Some(line) = new_line
     {
-        insert(&mut parsed, section, line);
+        insert(&mut parsed, (&plain[..last], section), line);
     }
     if value.is_none() && !found.is_empty() {
-        drop_empty_section(&mut parsed, section, file)?;
+        drop_empty_section(&mut parsed, &plain[..last], file)?;
     }
     write_lines(file, &parsed.lines)?;
     Ok(found.len())
@@ -282,8 +283,8 @@ fn write_lines(file: &[u8], lines: &[Vec<u8>]) -> Res<()> {
     files::replace(file, &content)
 }
 
-/// Puts a line at the end of its section, which is made if need be.
-fn insert(parsed: &mut Parsed, section: &[u8], line: Vec<u8>) {
+/// Puts a line at the end of its section, which is made if need be, as the user spelt it.
+fn insert(parsed: &mut Parsed, (section, written): (&[u8], &[u8]), line: Vec<u8>) {
     let place = parsed.sections.iter().rposition(|(name, _)| name == section);
     match place {
         Some(at) => {
@@ -294,7 +295,7 @@ fn insert(parsed: &mut Parsed, section: &[u8], line: Vec<u8>) {
             parsed.lines.insert(after, line);
         }
         None => {
-            parsed.lines.push(section_header(section));
+            parsed.lines.push(section_header(written));
             parsed.lines.push(line);
         }
     }
@@ -332,7 +333,12 @@ pub fn change_section(file: &[u8], old: &[u8], new: Option<&[u8]>) -> Res<bool> 
     let mut parsed = parse(&files::read_if_there(file)?.unwrap_or_default(), file)?;
     let mut found = false;
     for at in (0..parsed.sections.len()).rev() {
-        if parsed.sections[at].0 != old {
+        // Here the upper case of a section's name counts.
+        let base = old.split(|&byte| byte == b'.').next().unwrap_or(old);
+        let written = parsed.lines[parsed.sections[at].1].trim_ascii_start();
+        if parsed.sections[at].0 != old
+            || !written.strip_prefix(b"[").is_some_and(|name| name.starts_with(base))
+        {
             continue;
         }
         found = true;

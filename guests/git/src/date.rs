@@ -155,7 +155,7 @@ pub fn parse(text: &str) -> Option<(i64, i32)> {
             Some(zone) => Some((time, zone.parse().ok()?)),
         };
     }
-    let nanos = clock::parse(&text.replace('.', " ").replace('T', " "), clock::now())
+    let nanos = clock::parse(&text.replace(['.', 'T'], " "), clock::now())
         .or_else(|| clock::parse(text, clock::now()))?;
     let time = nanos.div_euclid(1_000_000_000);
     Some((time, written_zone(text).unwrap_or_else(|| local_zone(time))))
@@ -177,7 +177,7 @@ fn written_zone(text: &str) -> Option<i32> {
 
 /// A date as a limit: `2 weeks ago`, `yesterday`, `2024-01-01`.
 pub fn parse_limit(text: &str) -> Option<i64> {
-    let spaced = text.replace('.', " ").replace('_', " ");
+    let spaced = text.replace(['.', '_'], " ");
     let now = clock::now();
     if text == "never" {
         return Some(0);

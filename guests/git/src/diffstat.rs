@@ -152,7 +152,8 @@ fn row(line: &Line, name_width: usize, number: usize, graph: usize, most: usize)
     }
     let pad = " ".repeat(name_width.saturating_sub(name.chars().count()));
     if line.unmerged {
-        out::line(format_args!(" {name}{pad} | {:>number$}", "Unmerged"));
+        // The line does not end here in native git either.
+        out::put(format!(" {name}{pad} | {:>number$}", "Unmerged"));
         return;
     }
     if line.binary {

@@ -32,15 +32,15 @@ impl Fail {
     pub fn report(self) -> i32 {
         match self {
             Fail::Fatal(text) => {
-                crate::out::complain(&format!("fatal: {text}"));
+                crate::out::complain(format!("fatal: {text}"));
                 128
             }
             Fail::Error(text) => {
-                crate::out::complain(&format!("error: {text}"));
+                crate::out::complain(format!("error: {text}"));
                 1
             }
             Fail::Usage(text) => {
-                crate::out::complain(&text);
+                crate::out::complain(text);
                 129
             }
             Fail::Code(code) => code,

@@ -8,8 +8,7 @@
 //!                 └──► refs, reflog, config ─► odb ─► loose, pack
 //! ```
 //!
-//! The formats are read and written by own code: of gix's crates most want files mapped into memory, threads and a system's
-//! own file locks, none of which a sandbox has, and the porcelain would have to be written anyway.
+//! The formats are read and written by own code, which needs neither mapped files nor threads.
 
 // A program, not a library: names that speak for themselves need no more words.
 #![allow(missing_docs)]
@@ -48,8 +47,10 @@ mod rename;
 mod repo;
 mod revision;
 mod run;
+mod sequence;
 mod status;
 mod switch;
+mod transport;
 mod walk;
 mod worktree;
 

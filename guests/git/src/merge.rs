@@ -20,7 +20,7 @@ pub struct Labels {
     pub base: String,
     pub theirs: String,
     pub diff3: bool,
-    /// Where both changed the same lines, take `ours` or `theirs`, or both one after the other.
+    /// Where both changed the same lines, take `ours` or `theirs`.
     pub favour: Favour,
     pub size: usize,
 }
@@ -31,7 +31,6 @@ pub enum Favour {
     None,
     Ours,
     Theirs,
-    Union,
 }
 
 impl Labels {
@@ -77,11 +76,6 @@ pub fn texts(base: &[u8], ours: &[u8], theirs: &[u8], labels: &Labels) -> (Vec<u
             Part::Conflict { base: b, ours: o, theirs: t } => match labels.favour {
                 Favour::Ours => add(&mut result, &ours[o]),
                 Favour::Theirs => add(&mut result, &theirs[t]),
-                Favour::Union => {
-                    add(&mut result, &ours[o]);
-                    end_line(&mut result);
-                    add(&mut result, &theirs[t]);
-                }
                 Favour::None => {
                     conflicts = true;
                     mark(&mut result, b'<', &labels.ours, labels.size);

@@ -135,7 +135,9 @@ impl Reader<'_> {
     }
 
     pub fn bad(&self, message: impl std::fmt::Display) -> Fail {
-        Fail::Usage(format!("{message}\nusage: {}\n", self.usage))
+        let message = message.to_string();
+        let gap = if message.is_empty() { "" } else { "\n" };
+        Fail::Usage(format!("{message}{gap}usage: {}\n", self.usage))
     }
 
     fn refuse(&self, option: &str) -> Fail {

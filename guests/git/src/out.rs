@@ -42,15 +42,17 @@ pub fn flush() {
     }
 }
 
-/// Says a line on standard error, behind what was written before.
-pub fn complain(text: impl Display) {
-    flush();
-    // There is nowhere left to say that this failed.
-    let _ = abi::write_all(2, format!("{text}\n").as_bytes());
-}
-
 /// Says bytes on standard error as they are.
 pub fn say(text: &[u8]) {
-    flush();
+    // There is nowhere left to say that this failed.
     let _ = abi::write_all(2, text);
+}
+
+/// Says a line on standard error. As with native git, what was written before to something else than a terminal may come later.
+pub fn complain(text: impl Display) {
+    if abi::isatty(1) {
+        flush();
+    }
+    // There is nowhere left to say that this failed.
+    let _ = abi::write_all(2, format!("{text}\n").as_bytes());
 }

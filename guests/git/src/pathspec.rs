@@ -135,11 +135,6 @@ impl Pathspec {
         self.is_empty() || self.items.iter().any(|item| !item.exclude && leads_to(item))
     }
 
-    /// Whether a path is named itself, not only through a directory above it.
-    pub fn names(&self, path: &[u8]) -> bool {
-        self.items.iter().any(|item| !item.exclude && !item.glob && item.path == path)
-    }
-
     /// What was written for those items that match none of the paths.
     pub fn unmatched(&self, mut paths: impl FnMut(&dyn Fn(&[u8]) -> bool) -> bool) -> Option<Vec<u8>> {
         self.items

@@ -6,7 +6,7 @@ use crate::date::{self, Style as Dates};
 use crate::fail::Res;
 use crate::files::text;
 use crate::hash::Oid;
-use crate::object::{Commit, Kind, Person};
+use crate::object::{Commit, Person};
 use crate::refs;
 use crate::repo::Repo;
 
@@ -82,14 +82,8 @@ impl Decorations {
             }
         }
         let mut list = refs::list(repo, b"refs/")?;
-        // Tags come before branches, and those before what is elsewhere.
-        let rank = |name: &[u8]| match () {
-            () if name.starts_with(b"refs/tags/") => 0,
-            () if name.starts_with(b"refs/remotes/") => 1,
-            () if name.starts_with(b"refs/heads/") => 2,
-            () => 3,
-        };
-        list.sort_by_key(|(name, _)| rank(name));
+        // The last name comes first: tags before what is elsewhere, and that before branches.
+        list.reverse();
         for (name, oid) in list.iter().filter(|(name, _)| Some(name) != branch.as_ref()) {
             let shown = match name.starts_with(b"refs/tags/") {
                 true => format!("tag: {}", show(name)),
@@ -460,9 +454,4 @@ impl Padding {
         let text: String = value.into_iter().collect();
         format!("{}{text}{}", " ".repeat(left), " ".repeat(space - left)).into_bytes()
     }
-}
-
-/// What kind of thing a name is, for those who show all kinds.
-pub fn kind_of(repo: &Repo, oid: &Oid) -> Res<Kind> {
-    Ok(repo.odb.read(oid)?.kind)
 }

@@ -30,36 +30,3 @@ fn always(path: &[u8]) -> Vec<u8> {
     text.push(b'"');
     text
 }
-
-/// The path that a quoted text stands for, and what follows the closing quote.
-pub fn unquote(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
-    let mut rest = text.strip_prefix(b"\"")?;
-    let mut path = Vec::new();
-    loop {
-        match rest {
-            [b'"', after @ ..] => return Some((path, after)),
-            [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', after @ ..] => {
-                path.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
-                rest = after;
-            }
-            [b'\\', byte, after @ ..] => {
-                path.push(match byte {
-                    b'a' => 7,
-                    b'b' => 8,
-                    b't' => b'\t',
-                    b'n' => b'\n',
-                    b'v' => 11,
-                    b'f' => 12,
-                    b'r' => b'\r',
-                    byte => *byte,
-                });
-                rest = after;
-            }
-            [byte, after @ ..] => {
-                path.push(*byte);
-                rest = after;
-            }
-            [] => return None,
-        }
-    }
-}

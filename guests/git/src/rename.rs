@@ -115,7 +115,7 @@ fn pair(
                 }
             }
         }
-        candidates.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)));
+        candidates.sort_by_key(|candidate| std::cmp::Reverse((candidate.0, candidate.1)));
         for (score, _, from, to) in candidates {
             let taken = pairs.iter().any(|pair| pair.to == to || pair.from == from && !copies);
             if !taken {

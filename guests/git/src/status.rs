@@ -29,6 +29,16 @@ pub struct Status {
     pub looked: bool,
 }
 
+/// Who describes the state.
+#[derive(Clone, Copy, PartialEq)]
+pub enum For {
+    Status,
+    /// `git commit`, where there is nothing to commit.
+    Commit,
+    /// The comments in a message that is edited.
+    Template,
+}
+
 impl Status {
     pub fn find(repo: &Repo, index: &Index, paths: &Pathspec, untracked: Option<Untracked>) -> Res<Status> {
         let staged = change::tree_and_index(repo, &repo.head_tree()?, index, paths)?;
@@ -58,14 +68,11 @@ impl Status {
         })
     }
 
-    pub fn is_clean(&self) -> bool {
-        self.staged.is_empty() && self.unstaged.is_empty() && self.unmerged.is_empty()
-    }
-
-    /// The long text. `hints` says what to do next.
-    pub fn describe(&self, repo: &Repo, show_ignored: bool, in_commit: bool) -> Res<Vec<u8>> {
+    /// The long text.
+    pub fn describe(&self, repo: &Repo, show_ignored: bool, whose: For) -> Res<Vec<u8>> {
+        let in_commit = whose == For::Template;
         let mut page = Page { text: Vec::new(), repo, hints: repo.config.bool("advice.statushints", true) };
-        page.head(self)?;
+        page.head(self, whose)?;
         page.operation(self, in_commit)?;
         page.staged(self);
         page.unmerged(self);
@@ -140,7 +147,7 @@ impl Page<'_> {
         }
     }
 
-    fn head(&mut self, status: &Status) -> Res<()> {
+    fn head(&mut self, status: &Status, whose: For) -> Res<()> {
         match &status.branch {
             Some(branch) => {
                 self.line([b"On branch ", &branch[..]].concat());
@@ -160,7 +167,7 @@ impl Page<'_> {
             }
         }
         if status.head.is_none() {
-            self.line("\nNo commits yet\n");
+            self.line(if whose == For::Status { "\nNo commits yet\n" } else { "\nInitial commit\n" });
         }
         Ok(())
     }
@@ -211,6 +218,31 @@ impl Page<'_> {
         let branch = read("rebase-merge/head-name");
         let onto = Oid::from_hex(read("rebase-merge/onto").as_bytes()).unwrap_or_default();
         let branch = branch.strip_prefix("refs/heads/").unwrap_or(&branch).to_owned();
+        let short = |line: &str| {
+            let mut words = line.splitn(3, ' ');
+            let (verb, oid, rest) = (words.next()?, words.next()?, words.next().unwrap_or_default());
+            Some(format!("   {verb} {} {rest}", self.repo.short(&Oid::from_hex(oid.as_bytes())?)))
+        };
+        let (done, todo) = (read("rebase-merge/done"), read("rebase-merge/git-rebase-todo"));
+        let done: Vec<String> = done.lines().filter_map(short).collect();
+        let todo: Vec<String> = todo.lines().filter_map(short).collect();
+        let many = |count: usize| if count == 1 { "" } else { "s" };
+        if !done.is_empty() {
+            let last = if done.len() == 1 { "command" } else { "commands" };
+            self.line(format!("Last {last} done ({} command{} done):", done.len(), many(done.len())));
+            done[done.len().saturating_sub(2)..].iter().for_each(|line| self.line(line));
+            if done.len() > 2 {
+                self.hint("  (see more in file .git/rebase-merge/done)");
+            }
+        }
+        if todo.is_empty() {
+            self.line("No commands remaining.");
+        } else {
+            let next = if todo.len() == 1 { "command" } else { "commands" };
+            self.line(format!("Next {next} to do ({} remaining command{}):", todo.len(), many(todo.len())));
+            todo.iter().take(2).for_each(|line| self.line(line));
+            self.hint("  (use \"git rebase --edit-todo\" to view and edit)");
+        }
         self.line(format!("You are currently rebasing branch '{branch}' on '{}'.", self.repo.short(&onto)));
         if conflicts {
             self.hint("  (fix conflicts and then run \"git rebase --continue\")");
@@ -220,6 +252,11 @@ impl Page<'_> {
             self.hint("  (all conflicts fixed: run \"git rebase --continue\")");
         }
         self.line("");
+    }
+
+    /// Whether what is staged comes from another commit.
+    fn is_joining(&self) -> bool {
+        ["MERGE_HEAD", "CHERRY_PICK_HEAD"].iter().any(|name| files::exists(&self.repo.own(name)))
     }
 
     fn unstage_hint(&mut self, status: &Status) {
@@ -234,7 +271,7 @@ impl Page<'_> {
             return;
         }
         self.line("Changes to be committed:");
-        if status.unmerged.is_empty() && !files::exists(&self.repo.own("MERGE_HEAD")) {
+        if !self.is_joining() {
             self.unstage_hint(status);
         }
         status.staged.iter().for_each(|change| self.change(change));
@@ -276,7 +313,7 @@ impl Page<'_> {
             return;
         }
         self.line("Unmerged paths:");
-        if !files::exists(&self.repo.own("MERGE_HEAD")) {
+        if !self.is_joining() {
             self.unstage_hint(status);
         }
         let has = |stages: &[u8]| status.unmerged.iter().any(|(_, mask)| stages.contains(mask));

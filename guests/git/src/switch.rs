@@ -188,6 +188,9 @@ pub fn to_merged(repo: &Repo, index: &mut Index, old: &Oid, merged: &Merged, wha
     for path in paths {
         index.remove(path);
     }
+    if !merged.is_clean() {
+        files::write(&repo.own("AUTO_MERGE"), format!("{tree}\n").as_bytes())?;
+    }
     merged.unmerged.iter().for_each(|entry| index.put_stage(entry.clone()));
     Ok(())
 }

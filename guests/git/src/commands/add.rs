@@ -97,7 +97,7 @@ fn check_matches(paths: &Pathspec, index: &Index, changed: &[(Vec<u8>, bool)], l
             || changed.iter().any(|(path, _)| matches(path.strip_suffix(b"/").unwrap_or(path)))
     });
     match unmatched {
-        Some(written) if !lenient && !(written == b"." || written == b":/" || is_empty_dir(&written)) => {
+        Some(written) if !(lenient || written == b"." || written == b":/" || is_empty_dir(&written)) => {
             fatal!("pathspec '{}' did not match any files", text(&written))
         }
         _ => Ok(()),

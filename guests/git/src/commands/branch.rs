@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::fail::{Res, error, fatal};
+use crate::fail::{Res, fatal};
 use crate::files::text;
 use crate::hash::Oid;
 use crate::ident;
@@ -492,9 +492,4 @@ fn list_tags(repo: &Repo, options: &Parsed) -> Res<i32> {
         }
     }
     Ok(0)
-}
-
-/// Says that a name is none, for commands that take branches.
-pub fn no_such(name: &[u8]) -> Res<i32> {
-    error!("pathspec '{}' did not match any file(s) known to git", text(name))
 }

@@ -30,7 +30,7 @@ pub fn checkout(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     let (before, after) = options.sides();
     let creating = options.value("b").or_else(|| options.value("B"));
     if let Some(name) = options.value("orphan") {
-        return orphan(repo, name);
+        return orphan(repo, name, options.has("quiet"));
     }
     if let Some(paths) = after.filter(|paths| !paths.is_empty()) {
         if before.len() > 1 {
@@ -235,13 +235,15 @@ fn show_changes(repo: &Repo, options: &Parsed) -> Res<()> {
     Ok(())
 }
 
-fn orphan(repo: &Repo, name: &[u8]) -> Res<i32> {
+fn orphan(repo: &Repo, name: &[u8], quiet: bool) -> Res<i32> {
     let full = [b"refs/heads/", name].concat();
     if refs::resolve(repo, &full)?.is_some() {
         fatal!("a branch named '{}' already exists", text(name));
     }
     refs::set_symbolic(repo, b"HEAD", &full, None)?;
-    out::complain(format!("Switched to a new branch '{}'", text(name)));
+    if !quiet {
+        out::complain(format!("Switched to a new branch '{}'", text(name)));
+    }
     Ok(0)
 }
 
@@ -361,17 +363,35 @@ const SWITCH: Reader = Reader {
 
 pub fn switch(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     let options = SWITCH.read(arguments)?;
+    let under_way = [
+        ("MERGE_HEAD", "merging", "merge"),
+        ("rebase-merge", "rebasing", "rebase"),
+        ("CHERRY_PICK_HEAD", "cherry-picking", "cherry-pick"),
+        ("REVERT_HEAD", "reverting", "revert"),
+    ];
+    if let Some((_, doing, command)) =
+        under_way.iter().find(|(file, ..)| crate::files::exists(&repo.own(file)))
+    {
+        fatal!(
+            "cannot switch branch while {doing}\nConsider \"git {command} --quit\" or \"git worktree add\"."
+        );
+    }
     if let Some(name) = options.value("orphan") {
         let mut index = Index::load(repo)?;
         switch::to_tree(repo, &mut index, &repo.head_tree()?, &crate::odb::EMPTY_TREE, "checkout")?;
         index.save(repo)?;
-        return orphan(repo, name);
+        return orphan(repo, name, options.has("quiet"));
     }
     if let Some(name) = options.value("create").or_else(|| options.value("force-create")) {
         let start = options.args.first().map_or(b"HEAD".as_slice(), Vec::as_slice);
         return create_and_go(repo, name, start, options.value("force-create").is_some(), &options);
     }
-    let [name] = options.args.as_slice() else { fatal!("missing branch or commit argument") };
+    let head = b"HEAD".to_vec();
+    let name = match options.args.as_slice() {
+        [name] => name,
+        [] if options.has("detach") => &head,
+        _ => fatal!("missing branch or commit argument"),
+    };
     let full = [b"refs/heads/", &name[..]].concat();
     if name != b"-"
         && !options.has("detach")

@@ -18,7 +18,7 @@ use crate::refs::{self, Expect};
 use crate::rename;
 use crate::repo::Repo;
 use crate::revision;
-use crate::status::Status;
+use crate::status::{For, Status};
 
 use super::{add, program};
 
@@ -85,9 +85,10 @@ pub fn commit(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     program::hook(repo, "post-commit", &[])?;
     if !options.has("quiet") {
         let dated = options.has("amend")
+            || picking
             || options.value("date").is_some()
             || options.value("reuse-message").is_some();
-        announce(repo, &oid, dated)?;
+        announce(repo, &oid, head.is_none(), dated)?;
     }
     Ok(0)
 }
@@ -173,12 +174,12 @@ fn is_empty(repo: &Repo, parents: &[Oid], tree: &Oid) -> Res<bool> {
 }
 
 /// Says why there is nothing to commit.
-fn nothing(repo: &Repo, index: &mut Index, picking: bool) -> Res<i32> {
+pub fn nothing(repo: &Repo, index: &mut Index, picking: bool) -> Res<i32> {
     let status = Status::find(repo, index, &Pathspec::default(), Some(crate::worktree::Untracked::Normal))?;
-    out::put(status.describe(repo, false, false)?);
+    out::put(status.describe(repo, false, For::Commit)?);
     if picking {
         out::complain(
-            "The previous cherry-pick is now empty, possibly due to conflict resolution.\nIf you wish to commit it anyway, use:\n\n    git commit --allow-empty\n",
+            "The previous cherry-pick is now empty, possibly due to conflict resolution.\nIf you wish to commit it anyway, use:\n\n    git commit --allow-empty\n\nOtherwise, please use 'git cherry-pick --skip'",
         );
     }
     Ok(1)
@@ -228,11 +229,9 @@ fn message_for(repo: &Repo, options: &Parsed, amended: Option<&Commit>, index: &
     if start.is_none() {
         start = amended.map(|commit| commit.message.clone());
     }
-    let mut prepared = false;
     if start.is_none() {
         start =
             files::read_if_there(&repo.own("MERGE_MSG"))?.or(files::read_if_there(&repo.own("SQUASH_MSG"))?);
-        prepared = start.is_some();
     }
     let edit = match options.state("edit").or(options.has("no-edit").then_some(false)) {
         Some(edit) => edit,
@@ -249,13 +248,13 @@ fn message_for(repo: &Repo, options: &Parsed, amended: Option<&Commit>, index: &
         let status =
             Status::find(repo, index, &Pathspec::default(), Some(crate::worktree::Untracked::Normal))?;
         let mut comments = b"Please enter the commit message for your changes. Lines starting\nwith '#' will be ignored, and an empty message aborts the commit.\n\n".to_vec();
-        comments.extend_from_slice(&status.describe(repo, false, true)?);
+        comments.extend_from_slice(&status.describe(repo, false, For::Template)?);
         message::edited(repo, "COMMIT_EDITMSG", &start, &comments)?
     } else {
         match options.text("cleanup").as_deref() {
             Some("verbatim") => start.clone(),
             Some("strip") => message::clean(&start, true),
-            _ => message::clean(&start, prepared),
+            _ => message::clean(&start, false),
         }
     };
     let file = repo.own("COMMIT_EDITMSG");
@@ -279,7 +278,7 @@ pub fn sign_off(repo: &Repo, message: &mut Vec<u8>) -> Res<()> {
     Ok(())
 }
 
-fn add_trailer(message: &mut Vec<u8>, line: &str) {
+pub fn add_trailer(message: &mut Vec<u8>, line: &str) {
     *message = message::clean(message, false);
     let last = text(message).trim_end().rsplit("\n\n").next().unwrap_or("").to_owned();
     let is_trailer = |line: &str| line.split_once(": ").is_some_and(|(key, _)| !key.contains(' '));
@@ -301,10 +300,10 @@ pub fn clear_state(repo: &Repo) -> Res<()> {
 }
 
 /// `[main 1234567] subject`, and what changed.
-pub fn announce(repo: &Repo, oid: &Oid, dated: bool) -> Res<()> {
+pub fn announce(repo: &Repo, oid: &Oid, first: bool, dated: bool) -> Res<()> {
     let commit = repo.odb.commit(oid)?;
     let branch = refs::current_branch(repo)?.map_or("detached HEAD".to_owned(), |branch| text(&branch));
-    let root = if commit.parents.is_empty() { " (root-commit)" } else { "" };
+    let root = if first { " (root-commit)" } else { "" };
     out::line(format_args!("[{branch}{root} {}] {}", repo.short(oid), text(&commit.subject())));
     let (author, committer) = (&commit.author, &commit.committer);
     if (&author.name, &author.email) != (&committer.name, &committer.email) {

@@ -206,7 +206,7 @@ fn matcher(pattern: &[u8], options: &Parsed) -> Res<impl Fn(&[u8]) -> bool + use
 }
 
 fn get(config: &Config, options: &Parsed) -> Res<i32> {
-    let name = name_of(&options.args[0])?;
+    let name = name_of(&options.args[0]).map_err(|_| Fail::Code(1))?;
     let chosen = match options.args.get(1) {
         Some(pattern) => Some(matcher(pattern, options)?),
         None => None,
@@ -274,7 +274,7 @@ fn set(place: &Place, options: &Parsed, append: bool, chosen: &dyn Fn(&[u8]) -> 
         out::complain("error: cannot overwrite multiple values with a single value\n       Use a regexp, --add or --replace-all to change ".to_owned() + &text(&name) + ".");
         return Ok(5);
     }
-    config::change(&file, &name, Some(&value), append, chosen)?;
+    config::change(&file, &options.args[0], Some(&value), append, chosen)?;
     Ok(0)
 }
 
@@ -294,12 +294,7 @@ fn unset(place: &Place, options: &Parsed) -> Res<i32> {
 }
 
 fn section(place: &Place, old: &[u8], new: Option<&Vec<u8>>) -> Res<i32> {
-    let lower = |name: &[u8]| {
-        let dot = name.iter().position(|&byte| byte == b'.').unwrap_or(name.len());
-        [&name[..dot].to_ascii_lowercase(), &name[dot..]].concat()
-    };
-    let new = new.map(|name| lower(name));
-    if config::change_section(&place.file()?, &lower(old), new.as_deref())? {
+    if config::change_section(&place.file()?, old, new.map(Vec::as_slice))? {
         return Ok(0);
     }
     fatal!("no such section: {}", text(old))

@@ -57,7 +57,8 @@ fn find(repo: &Repo, options: &Parsed) -> Res<Vec<Change>> {
         [] if cached => change::tree_and_index(repo, &repo.head_tree()?, &Index::load(repo)?, &paths),
         [] => {
             repo.work_tree()?;
-            change::index_and_work(repo, &Index::load(repo)?, &paths)
+            let index = Index::load(repo)?;
+            change::with_ours(repo, &index, change::index_and_work(repo, &index, &paths)?)
         }
         [one] if cached => {
             change::tree_and_index(repo, &revision::tree_of(repo, one)?, &Index::load(repo)?, &paths)
@@ -103,8 +104,10 @@ fn take(repo: &Repo, written: &[u8], trees: &mut Vec<Oid>) -> Res<()> {
     Ok(())
 }
 
+type Words = Vec<Vec<u8>>;
+
 /// Which arguments are revisions, and which are paths.
-fn split(repo: &Repo, options: &Parsed) -> Res<(Vec<Vec<u8>>, Vec<Vec<u8>>)> {
+fn split(repo: &Repo, options: &Parsed) -> Res<(Words, Words)> {
     let (before, after) = options.sides();
     let mut revisions = Vec::new();
     for (at, argument) in before.iter().enumerate() {

@@ -317,11 +317,16 @@ pub fn update_ref(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
                 );
             }
             let why = options.text("m").unwrap_or_default();
-            match (new.is_null(), options.has("no-deref")) {
-                (true, _) => refs::delete(repo, name, expect(rest.first())?)?,
-                (false, true) => refs::set(repo, name, new, expect(rest.first())?, &why)?,
-                (false, false) => refs::update(repo, name, new, expect(rest.first())?, &why)?,
-            }
+            let expected = expect(rest.first())?;
+            let done = match (new.is_null(), options.has("no-deref")) {
+                (true, _) => refs::delete(repo, name, expected),
+                (false, true) => refs::set(repo, name, new, expected, &why),
+                (false, false) => refs::update(repo, name, new, expected, &why),
+            };
+            done.map_err(|fail| match fail {
+                Fail::Fatal(why) => Fail::Fatal(format!("update_ref failed for ref '{}': {why}", text(name))),
+                other => other,
+            })?;
         }
         _ => return Err(UPDATE_REF.bad("")),
     }

@@ -39,7 +39,6 @@ pub fn log(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     for oid in chosen(repo, &mut walk, &options, &paths)? {
         show.commit(&oid)?;
     }
-    show.end();
     Ok(0)
 }
 
@@ -145,7 +144,7 @@ impl<'a> Follow<'a> {
             self.repo,
             old.as_ref(),
             Some(&commit.tree),
-            &Pathspec::exactly(&[self.path.clone()]),
+            &Pathspec::exactly(std::slice::from_ref(&self.path)),
         )?;
         if here.is_empty() {
             return Ok(false);
@@ -254,6 +253,8 @@ pub struct Show<'a> {
     /// Merges are shown against each parent.
     each_parent: bool,
     first_parent: bool,
+    /// Of merges what differs from all parents is shown; how much changed is counted against the first.
+    combined: bool,
     with_parents: bool,
     started: bool,
 }
@@ -270,6 +271,7 @@ impl<'a> Show<'a> {
             paths,
             each_parent: options.has("m"),
             first_parent,
+            combined: false,
             with_parents: options.has("parents"),
             started: false,
         })
@@ -286,7 +288,7 @@ impl<'a> Show<'a> {
         let commit = self.repo.odb.commit(oid)?;
         let wanted = self.diffing.formats.any();
         let searching = self.diffing.pickaxe.is_some() || self.diffing.filter.is_some();
-        let single = commit.parents.len() < 2 || self.first_parent;
+        let single = commit.parents.len() < 2 || self.first_parent || self.combined && !self.each_parent;
         if !wanted && !searching || !single && !self.each_parent {
             return if searching { Ok(()) } else { self.header(oid) };
         }
@@ -342,13 +344,6 @@ impl<'a> Show<'a> {
             out::put(b"\n");
         }
         Ok(())
-    }
-
-    pub fn end(&self) {
-        if self.started && matches!(self.pretty.format, Format::User(_, false)) && !self.diffing.formats.any()
-        {
-            out::put(b"\n");
-        }
     }
 }
 
@@ -406,6 +401,7 @@ pub fn show(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     if !show.diffing.formats.any() && !show.diffing.formats.none {
         show.diffing.formats.patch = true;
     }
+    show.combined = !show.diffing.formats.patch;
     for name in &names {
         if name.windows(2).any(|pair| pair == b"..") {
             let mut walk = Walk::new(repo);
@@ -418,7 +414,6 @@ pub fn show(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
         let oid = revision::get(repo, name)?;
         object(repo, &mut show, oid, name, 0)?;
     }
-    show.end();
     Ok(0)
 }
 

@@ -30,6 +30,11 @@ const READER: Reader = Reader {
 };
 
 pub fn merge(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
+    merge_as(repo, arguments, None)
+}
+
+/// Merges for `git pull`: what the log says was done, and what the message says was merged.
+pub fn merge_as(repo: &Repo, arguments: &[Vec<u8>], pulled: Option<(&str, &str)>) -> Res<i32> {
     let options = READER.read(arguments)?;
     repo.work_tree()?;
     if options.has("abort") {
@@ -56,6 +61,7 @@ pub fn merge(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
         [] => b"@{u}".to_vec(),
         _ => fatal!("merging more than one commit at a time is not supported here"),
     };
+    let done = pulled.map_or_else(|| format!("merge {}", text(&name)), |(done, _)| done.to_owned());
     let Some(found) = revision::find(repo, &name)? else {
         out::complain(format!("merge: {} - not something we can merge", text(&name)));
         return Ok(1);
@@ -92,15 +98,21 @@ pub fn merge(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     let no_ff =
         options.state("ff").map_or(repo.config.text("merge.ff").as_deref() == Some("false"), |ff| !ff);
     if bases.contains(&ours) && !no_ff {
-        return forward(repo, &options, &name, ours, theirs);
+        return forward(repo, &options, &done, ours, theirs);
     }
     if options.has("ff-only") || repo.config.text("merge.ff").as_deref() == Some("only") {
         fatal!("Not possible to fast-forward, aborting.");
     }
-    join(repo, &options, &name, ours, theirs)
+    join(repo, &options, (&name, &done, pulled.map(|(_, what)| what)), (ours, theirs))
 }
 
 pub fn refuse_unfinished(repo: &Repo) -> Res<()> {
+    if !Index::load(repo)?.unmerged().is_empty() {
+        out::complain(
+            "error: Merging is not possible because you have unmerged files.\nhint: Fix them up in the work tree, and then use 'git add/rm <file>'\nhint: as appropriate to mark resolution and make a commit.",
+        );
+        fatal!("Exiting because of an unresolved conflict.");
+    }
     if files::exists(&repo.own("MERGE_HEAD")) {
         fatal!(
             "You have not concluded your merge (MERGE_HEAD exists).\nPlease, commit your changes before you merge."
@@ -110,12 +122,6 @@ pub fn refuse_unfinished(repo: &Repo) -> Res<()> {
         fatal!(
             "You have not concluded your cherry-pick (CHERRY_PICK_HEAD exists).\nPlease, commit your changes before you merge."
         );
-    }
-    if !Index::load(repo)?.unmerged().is_empty() {
-        out::complain(
-            "error: Merging is not possible because you have unmerged files.\nhint: Fix them up in the work tree, and then use 'git add/rm <file>'\nhint: as appropriate to mark resolution and make a commit.",
-        );
-        fatal!("Exiting because of an unresolved conflict.");
     }
     Ok(())
 }
@@ -166,7 +172,7 @@ fn stat(repo: &Repo, old: &Oid, new: &Oid) -> Res<()> {
     Ok(())
 }
 
-fn forward(repo: &Repo, options: &Parsed, name: &[u8], ours: Oid, theirs: Oid) -> Res<i32> {
+fn forward(repo: &Repo, options: &Parsed, done: &str, ours: Oid, theirs: Oid) -> Res<i32> {
     let quiet = options.has("quiet");
     if !quiet {
         out::line(format_args!("Updating {}..{}", repo.short(&ours), repo.short(&theirs)));
@@ -181,13 +187,7 @@ fn forward(repo: &Repo, options: &Parsed, name: &[u8], ours: Oid, theirs: Oid) -
         out::line("Squash commit -- not updating HEAD");
         squash_message(repo, &ours, &theirs)?;
     } else {
-        refs::update(
-            repo,
-            b"HEAD",
-            theirs,
-            Expect::Value(ours),
-            &format!("merge {}: Fast-forward", text(name)),
-        )?;
+        refs::update(repo, b"HEAD", theirs, Expect::Value(ours), &format!("{done}: Fast-forward"))?;
     }
     if !quiet && options.state("stat") != Some(false) && !options.has("n") {
         stat(repo, &ours, &theirs)?;
@@ -195,7 +195,9 @@ fn forward(repo: &Repo, options: &Parsed, name: &[u8], ours: Oid, theirs: Oid) -
     Ok(0)
 }
 
-fn join(repo: &Repo, options: &Parsed, name: &[u8], ours: Oid, theirs: Oid) -> Res<i32> {
+/// `names`: what was written, what the log says was done, and what the message says was merged, if that is something else.
+fn join(repo: &Repo, options: &Parsed, names: (&[u8], &str, Option<&str>), sides: (Oid, Oid)) -> Res<i32> {
+    let ((name, done, what), (ours, theirs)) = (names, sides);
     let (base, base_name) = merge::base_tree(repo, &ours, &theirs, 0)?;
     let mut labels = Labels::new(repo, "HEAD", &base_name, &text(name));
     labels.favour = match options.text("strategy-option").as_deref() {
@@ -216,17 +218,18 @@ fn join(repo: &Repo, options: &Parsed, name: &[u8], ours: Oid, theirs: Oid) -> R
         return Ok(2);
     }
     let merged = merge::trees(repo, &base, &trees.0, &trees.1, &labels)?;
-    merged.messages.iter().for_each(out::line);
     if let Err(fail) = switch::to_merged(repo, &mut index, &trees.0, &merged, "merge") {
         out::complain("Merge with strategy ort failed.");
         fail.report();
         return Ok(2);
     }
+    merged.messages.iter().for_each(out::line);
     index.save(repo)?;
-    let message = merge_message(repo, options, name)?;
+    let message = merge_message(repo, options, name, what)?;
     if options.has("squash") {
         squash_message(repo, &ours, &theirs)?;
         if merged.is_clean() {
+            out::flush();
             out::line("Squash commit -- not updating HEAD");
             out::complain("Automatic merge went well; stopped before committing as requested");
             return Ok(0);
@@ -248,16 +251,17 @@ fn join(repo: &Repo, options: &Parsed, name: &[u8], ours: Oid, theirs: Oid) -> R
     }
     files::write(&repo.own("MERGE_MSG"), &message)?;
     if options.state("commit") == Some(false) {
+        out::flush();
         out::complain("Automatic merge went well; stopped before committing as requested");
         return Ok(0);
     }
-    conclude(repo, options, name, message, &index, (ours, theirs))
+    conclude(repo, options, done, message, &index, (ours, theirs))
 }
 
 fn conclude(
     repo: &Repo,
     options: &Parsed,
-    name: &[u8],
+    done: &str,
     text_of: Vec<u8>,
     index: &Index,
     sides: (Oid, Oid),
@@ -282,7 +286,7 @@ fn conclude(
         b"HEAD",
         oid,
         Expect::Value(sides.0),
-        &format!("merge {}: Merge made by the 'ort' strategy.", text(name)),
+        &format!("{done}: Merge made by the 'ort' strategy."),
     )?;
     super::commit::clear_state(repo)?;
     if !options.has("quiet") {
@@ -294,13 +298,14 @@ fn conclude(
     Ok(0)
 }
 
-fn merge_message(repo: &Repo, options: &Parsed, name: &[u8]) -> Res<Vec<u8>> {
+fn merge_message(repo: &Repo, options: &Parsed, name: &[u8], pulled: Option<&str>) -> Res<Vec<u8>> {
     let texts: Vec<Vec<u8>> = options.values("message").map(<[u8]>::to_vec).collect();
     if let Some(message) = message::given(&texts, options.value("file"))? {
         return Ok(message);
     }
     let full = revision::full_name(repo, name)?;
     let what = match &full {
+        _ if pulled.is_some() => pulled.unwrap_or_default().to_owned(),
         Some(full) if full.starts_with(b"refs/heads/") => format!("branch '{}'", text(name)),
         Some(full) if full.starts_with(b"refs/remotes/") => {
             format!("remote-tracking branch '{}'", text(refs::short(full)))
@@ -309,12 +314,7 @@ fn merge_message(repo: &Repo, options: &Parsed, name: &[u8]) -> Res<Vec<u8>> {
         _ => format!("commit '{}'", text(name)),
     };
     let into = match refs::current_branch(repo)? {
-        Some(branch)
-            if branch == b"master"
-                || branch == b"main" && repo.config.get("init.defaultbranch").as_deref() == Some(b"main") =>
-        {
-            String::new()
-        }
+        Some(branch) if branch == b"master" || branch == b"main" => String::new(),
         Some(branch) => format!(" into {}", text(&branch)),
         None => " into HEAD".to_owned(),
     };

@@ -1,21 +1,34 @@
 //! The commands, by name.
 
 mod add;
+mod blame;
 mod branch;
+mod check_ignore;
 mod checkout;
-mod commit;
+mod clean;
+mod clone;
+pub mod commit;
 mod config;
 mod diff;
+mod fetch;
 mod for_each_ref;
+pub mod fsck;
+mod grep;
 mod init;
 mod log;
 mod ls_files;
 mod merge;
+mod pick;
 mod plumbing;
 pub mod program;
+mod push;
+mod rebase;
+mod remote;
 mod remove;
 mod reset;
 mod rev;
+mod shortlog;
+mod stash;
 mod status;
 
 use crate::fail::Res;
@@ -41,6 +54,22 @@ pub fn find(name: &str) -> Option<Command> {
         "log" => InRepo(log::log),
         "show" => InRepo(log::show),
         "diff" => InRepo(diff::diff),
+        "check-ignore" => InRepo(check_ignore::check_ignore),
+        "stash" => InRepo(stash::stash),
+        "cherry-pick" => InRepo(pick::cherry_pick),
+        "revert" => InRepo(pick::revert),
+        "clone" => Anywhere(clone::clone),
+        "remote" => InRepo(remote::remote),
+        "fetch" => InRepo(fetch::fetch),
+        "pull" => InRepo(fetch::pull),
+        "push" => InRepo(push::push),
+        "clean" => InRepo(clean::clean),
+        "blame" => InRepo(blame::blame),
+        "shortlog" => InRepo(shortlog::shortlog),
+        "describe" => InRepo(shortlog::describe),
+        "grep" => InRepo(grep::grep),
+        "rebase" => InRepo(rebase::rebase),
+        "fsck" => InRepo(fsck::fsck),
         "cat-file" => InRepo(plumbing::cat_file),
         "hash-object" => Anywhere(plumbing::hash_object),
         "ls-files" => InRepo(ls_files::ls_files),

@@ -228,7 +228,8 @@ impl List<'_> {
             if show {
                 self.line(&entry, &path)?;
             }
-            if descend && !(self.options.has("d") && named && !opened && !self.options.has("r")) {
+            let itself = self.options.has("d") && !self.options.has("r") && named && !opened;
+            if descend && !itself {
                 self.show(&entry.oid, &below, depth + 1)?;
             }
         }

@@ -33,10 +33,10 @@ pub fn rm(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
         .map(|entry| entry.path.clone())
         .collect();
     chosen.dedup();
-    if let Some(written) = paths.unmatched(|matches| chosen.iter().any(|path| matches(path))) {
-        if !options.has("ignore-unmatch") {
-            fatal!("pathspec '{}' did not match any files", text(&written));
-        }
+    if !options.has("ignore-unmatch")
+        && let Some(written) = paths.unmatched(|matches| chosen.iter().any(|path| matches(path)))
+    {
+        fatal!("pathspec '{}' did not match any files", text(&written));
     }
     if !options.has("r") {
         for written in options.args.iter().filter(|written| !crate::pattern::is_glob(written)) {
@@ -93,15 +93,7 @@ fn check_safe(repo: &Repo, index: &Index, paths: &[Vec<u8>], cached: bool) -> Re
             ));
         }
     };
-    complain(
-        &both,
-        if both.len() == 1 {
-            "staged content different from both the\nfile and the HEAD"
-        } else {
-            "staged content different from both the\nfile and the HEAD"
-        },
-        "use -f to force removal",
-    );
+    complain(&both, "staged content different from both the\nfile and the HEAD", "use -f to force removal");
     complain(&staged, "changes staged in the index", "use --cached to keep the file, or -f to force removal");
     complain(&local, "local modifications", "use --cached to keep the file, or -f to force removal");
     if both.is_empty() && staged.is_empty() && local.is_empty() { Ok(()) } else { Err(Fail::Code(1)) }
@@ -149,7 +141,12 @@ pub fn mv(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     }
     for (from, to) in moves {
         if options.has("verbose") || options.has("dry-run") {
+            let below = [&from[..], b"/"].concat();
             out::put([b"Renaming ", &from[..], b" to ", &to, b"\n"].concat());
+            for entry in index.entries.iter().filter(|entry| entry.path.starts_with(&below)) {
+                let rest = &entry.path[from.len()..];
+                out::put([b"Renaming ", &entry.path[..], b" to ", &to, rest, b"\n"].concat());
+            }
         }
         if !options.has("dry-run") {
             move_one(repo, &mut index, &from, &to)?;
@@ -179,7 +176,7 @@ fn check_move(repo: &Repo, index: &Index, from: &[u8], to: &[u8], force: bool) -
         return Some("conflicted");
     }
     let target = repo.in_tree(to);
-    if files::exists(&target) && !(force && !files::is_dir(&target)) {
+    if files::exists(&target) && (!force || files::is_dir(&target)) {
         return Some("destination exists");
     }
     if !files::is_dir(&files::parent(&target)) {

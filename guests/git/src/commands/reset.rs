@@ -115,22 +115,23 @@ fn unstaged(repo: &Repo, index: &Index, quiet: bool) -> Res<()> {
 }
 
 pub fn reflog(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
-    let (name, rest) = match arguments.first().map(Vec::as_slice) {
-        Some(b"show") => (arguments.get(1), arguments.get(2..).unwrap_or(&[])),
+    let rest = match arguments.first().map(Vec::as_slice) {
+        Some(b"show") => &arguments[1..],
         Some(b"exists") => {
             let there = arguments.get(1).is_some_and(|name| reflog::exists(repo, name));
             return Ok(i32::from(!there));
         }
         Some(what @ (b"expire" | b"delete")) => fatal!("git reflog {}: not supported here", text(what)),
-        Some(first) if !first.starts_with(b"-") => (arguments.first(), &arguments[1..]),
-        _ => (None, arguments),
+        _ => arguments,
     };
     let mut most = usize::MAX;
+    let mut name = None;
     for argument in rest {
-        let argument = text(argument);
-        match argument.trim_start_matches("-n").trim_start_matches('-').parse() {
+        let option = text(argument);
+        match option.trim_start_matches("-n").trim_start_matches('-').parse() {
+            _ if !option.starts_with('-') && name.is_none() => name = Some(argument),
             Ok(count) => most = count,
-            Err(_) => fatal!("git reflog: option '{argument}' is not supported here"),
+            Err(_) => fatal!("git reflog: option '{option}' is not supported here"),
         }
     }
     let written = name.map_or(b"HEAD".to_vec(), Clone::clone);

@@ -114,7 +114,7 @@ impl RevParse<'_> {
             let mut walk = Walk::new(self.repo);
             let range = written.windows(2).any(|pair| pair == b"..") && !written.starts_with(b".");
             if range && walk.take(written)? {
-                walk.include.iter().rev().for_each(|oid| out::line(oid));
+                walk.include.iter().rev().for_each(out::line);
                 walk.exclude.iter().for_each(|oid| out::line(format_args!("^{oid}")));
                 return Ok(());
             }
@@ -225,6 +225,6 @@ pub fn merge_base(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     }
     let bases = walk::merge_bases(repo, &one, &two)?;
     let count = if options.has("all") { bases.len() } else { 1 };
-    bases.iter().take(count).for_each(|oid| out::line(oid));
+    bases.iter().take(count).for_each(out::line);
     Ok(i32::from(bases.is_empty()))
 }

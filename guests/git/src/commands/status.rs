@@ -59,7 +59,7 @@ pub fn status(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     } else if short || porcelain || zero {
         show.first(&status, branch, options.has("ignored"))?;
     } else {
-        out::put(status.describe(repo, options.has("ignored"), false)?);
+        out::put(status.describe(repo, options.has("ignored"), crate::status::For::Status)?);
     }
     Ok(0)
 }

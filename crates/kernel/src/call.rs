@@ -192,6 +192,7 @@ macro_rules! waiting_calls {
             |caller: wasmtime::Caller<'_, $crate::instance::Ctx>, ($($arg,)*): ($($ty,)*)| Box::new(async move {
                 let mut call = $crate::call::Call::new(caller);
                 let outcome = $name(&mut call, $($arg),*).await;
+                call.process().task().pause_if_due().await;
                 call.finish(outcome)
             }),
         )?;

@@ -66,6 +66,8 @@ pub(crate) struct Task {
     stopped: AtomicBool,
     /// What to do when it is stopped and its current turn is over.
     when_stopped: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    /// The tick in which its turn began.
+    turn: AtomicU64,
     phase: AtomicU8,
     /// What the scheduler knows it by, once it is launched.
     seat: AtomicU64,
@@ -91,6 +93,7 @@ impl Task {
             doomed: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             when_stopped: Mutex::new(None),
+            turn: AtomicU64::new(0),
             phase: AtomicU8::new(IDLE),
             seat: AtomicU64::new(0),
             driver: Mutex::new(None),
@@ -154,6 +157,14 @@ impl Task {
     /// For a body that may just have stopped itself: it goes no further until it is continued.
     pub(crate) async fn pause_if_stopped(&self) {
         if self.stopped.load(Ordering::SeqCst) {
+            pause().await;
+        }
+    }
+
+    /// Lets others run if its turn has lasted for a tick. Compiled code looks for that only where it loops or enters a function:
+    /// many calls of the kernel in a row come to neither.
+    pub(crate) async fn pause_if_due(&self) {
+        if self.gate.turns().ticker().now() != self.turn.load(Ordering::Relaxed) {
             pause().await;
         }
     }
@@ -313,6 +324,7 @@ impl Driver {
         let Some(work) = slot.as_mut() else { return Poll::Ready(()) };
         let ended = task.doomed.load(Ordering::SeqCst) || {
             task.phase.store(RUNNING, Ordering::SeqCst);
+            task.turn.store(self.kernel.turns().ticker().now(), Ordering::Relaxed);
             let _running = self.kernel.turns().ticker().enter();
             let mut cx = Context::from_waker(&self.waker);
             // A fault of ours in a system call ends that process, not the worker, and nobody waits for it in vain.

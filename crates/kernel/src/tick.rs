@@ -96,6 +96,11 @@ impl Ticker {
         }
     }
 
+    /// The number of the current tick.
+    pub(crate) fn now(&self) -> u64 {
+        self.ticks.load(Ordering::Relaxed)
+    }
+
     /// Marks a guest as running until the returned value is dropped.
     pub(crate) fn enter(&self) -> Running<'_> {
         self.running.fetch_add(1, Ordering::SeqCst);

@@ -340,16 +340,18 @@ impl Table {
     /// Makes it a zombie for its parent to find, or removes it if there is none. Its own children lose their parent.
     /// Returns the parent to notify.
     pub(crate) fn end(&mut self, pid: Pid, status: Status) -> Option<Arc<Process>> {
-        let parent = self.entries.get(&pid).map(|e| e.parent)?;
+        let (parent, is_over) = self.entries.get(&pid).map(|e| (e.parent, e.process.run().is_over()))?;
         for entry in self.entries.values_mut().filter(|e| e.parent == pid) {
             entry.parent = 0;
         }
         self.entries.retain(|_, e| e.parent != 0 || !matches!(e.life, Life::Zombie(_)));
         let told = self.entries.get(&parent).map(|e| e.process.clone());
-        // Who ignores the signal that tells of it will not wait for it either.
-        let wanted = told
-            .as_ref()
-            .is_some_and(|parent| parent.signals.lock().disposition(SIGCHLD) != Disposition::Ignore);
+        // Who ignores the signal that tells of it will not wait for it either, and a run that is being killed is forgotten
+        // (`forget_ended`): also one of it that was just ending by itself.
+        let wanted = !is_over
+            && told
+                .as_ref()
+                .is_some_and(|parent| parent.signals.lock().disposition(SIGCHLD) != Disposition::Ignore);
         if !wanted {
             self.entries.remove(&pid);
         } else if let Some(entry) = self.entries.get_mut(&pid) {

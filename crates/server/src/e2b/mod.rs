@@ -85,7 +85,7 @@ fn field<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// What came of a request: an answer, or a port of a sandbox that it is to be passed on to.
+/// What came of a request: an answer, or a port of a sandbox to pass it on to.
 pub(crate) enum Outcome {
     Answer(Response),
     Port(Arc<crate::entry::Entry>, u16, Request),

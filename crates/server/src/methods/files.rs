@@ -114,7 +114,7 @@ pub(super) fn write(session: &Arc<Session>, params: &mut Params) -> Prepared {
     })
 }
 
-/// What is to be listed.
+/// What to list.
 struct Listed {
     path: String,
     /// Everything below it, by path.

@@ -64,7 +64,7 @@ pub fn main(arguments: &[String]) -> Result<()> {
             println!("{name}: bash itself prints something else each time");
             continue;
         }
-        let score = compare(&work, &expected, &outcome(&work, &source, &ours, name)?)?;
+        let score = compare(&work, name, &expected, &outcome(&work, &source, &ours, name)?)?;
         println!("{name}: {} lines, {} missing, {} extra", score.lines, score.missing, score.extra);
         scores.insert(name.clone(), score);
     }
@@ -166,9 +166,12 @@ fn outcome(work: &Path, source: &Path, shell: &Path, name: &str) -> Result<Vec<u
     Ok(lines.filter(|line| !about_locales(line)).collect::<Vec<_>>().concat())
 }
 
-/// How many lines of one text are not in the other, and the other way round, in order.
-fn compare(work: &Path, expected: &[u8], found: &[u8]) -> Result<Score> {
-    let (left, right) = (work.join("expected"), work.join("found"));
+/// How many lines of one text are not in the other, and the other way round, in order. Both stay in `printed`, to be
+/// looked at.
+fn compare(work: &Path, name: &str, expected: &[u8], found: &[u8]) -> Result<Score> {
+    let printed = work.join("printed");
+    fs::create_dir_all(&printed)?;
+    let (left, right) = (printed.join(format!("{name}.bash")), printed.join(format!("{name}.ours")));
     fs::write(&left, expected)?;
     fs::write(&right, found)?;
     let difference = Command::new("diff").arg("-a").arg(&left).arg(&right).output()?.stdout;

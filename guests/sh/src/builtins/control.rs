@@ -298,12 +298,24 @@ pub fn caller(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     }
     let frame = &shell.frames[(count - 1 - depth) as usize];
     let outer = if depth + 1 < count { shell.frames.get((count - 2 - depth) as usize) } else { None };
-    let function = outer.and_then(|outer| outer.function.as_deref()).unwrap_or(b"main").to_vec();
-    let source = outer.map_or_else(|| shell.name.clone(), |outer| outer.source.to_vec());
+    // Outside all functions there is a frame for a script's file, and else none.
+    let is_file = shell.invocation == crate::shell::Invocation::File;
+    if outer.is_none() && !is_file && level.is_some() {
+        return Ok(1);
+    }
+    let function = match outer {
+        Some(outer) => outer.function.as_deref().unwrap_or(b"source"),
+        None => b"main",
+    };
+    let source = match outer {
+        Some(outer) => outer.source.to_vec(),
+        None if is_file => shell.name.clone(),
+        None => b"NULL".to_vec(),
+    };
     let line = frame.call_line.to_string();
     let text = match level {
         None => [line.as_bytes(), b" ", &source, b"\n"].concat(),
-        Some(_) => [line.as_bytes(), b" ", &function, b" ", &source, b"\n"].concat(),
+        Some(_) => [line.as_bytes(), b" ", function, b" ", &source, b"\n"].concat(),
     };
     Ok(super::output(shell, b"caller", &text))
 }

@@ -107,8 +107,22 @@ fn fetch(work: &Path) -> Result<PathBuf> {
         compiler.arg("-o").arg(source.join("tests").join(program));
         crate::run(compiler.arg(source.join("support").join(format!("{program}.c"))))?;
     }
+    make_locales(work)?;
     fs::write(done, PACKAGE)?;
     Ok(source)
+}
+
+/// The locales that the scripts set, where the machine has what they are made from.
+fn make_locales(work: &Path) -> Result<()> {
+    let locales = work.join("locales");
+    fs::create_dir_all(&locales)?;
+    let mut command = Command::new("localedef");
+    command.args(["--no-archive", "-i", "en_US", "-f", "UTF-8"]).arg(locales.join("en_US.UTF-8"));
+    match command.status().is_ok_and(|status| status.success()) {
+        true => {}
+        false => println!("no locale en_US.UTF-8: what depends on it will differ"),
+    }
+    Ok(())
 }
 
 /// The tests that are asked for, or all.
@@ -154,6 +168,7 @@ fn outcome(work: &Path, source: &Path, shell: &Path, name: &str) -> Result<Vec<u
         .env("SUITE_KEPT", &kept)
         .env("HOME", &place)
         .env("LANG", "C.UTF-8")
+        .env("LOCPATH", work.join("locales"))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());

@@ -145,6 +145,8 @@ pub enum CaseEnd {
 pub struct Function {
     pub name: Rc<[u8]>,
     pub body: Rc<Compound>,
+    /// The line its name is on.
+    pub line: u32,
     /// The line its body ends on.
     pub end: u32,
     /// The file it was defined in, once it was.

@@ -289,6 +289,7 @@ impl Parser {
     }
 
     pub(super) fn function_body(&mut self, name: Vec<u8>) -> Parsed<Command> {
+        let line = self.line;
         self.blanks_and_newlines()?;
         let body_follows = self.peek() == Some(b'(')
             || matches!(
@@ -300,8 +301,8 @@ impl Parser {
         }
         match self.command()? {
             Command::Compound(body) => {
-                let function =
-                    Function { name: name.into(), body, end: self.line, source: Default::default() };
+                let end = self.line;
+                let function = Function { name: name.into(), body, line, end, source: Default::default() };
                 Ok(Command::Function(Rc::new(function)))
             }
             _ => Err(self.unexpected()),

@@ -186,7 +186,7 @@ pub(super) fn list_functions(shell: &mut Shell, request: &Request, operands: &[V
             }
             text.extend_from_slice(&name);
             if !operands.is_empty() && shell.shopt.get("extdebug") {
-                text.extend_from_slice(format!(" {} ", function.body.line).as_bytes());
+                text.extend_from_slice(format!(" {} ", function.line).as_bytes());
                 text.extend_from_slice(function.source.get().map_or(&b"environment"[..], |source| source));
             }
             text.push(b'\n');

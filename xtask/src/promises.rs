@@ -30,6 +30,7 @@ mod tests {
             "guests/archive" => "guests/archive/tests",
             "guests/awk" => "guests/awk/tests",
             "guests/clock/src" => "guests/clock/src",
+            "guests/git" => "guests/git/tests",
             "guests/jq" => "guests/jq/tests",
             "guests/make" => "guests/make/tests",
             "guests/net" => "guests/net/tests",

@@ -1,5 +1,6 @@
 //! Answers that are not read: what waits for a client is within the room that its key has, and not for ever.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
@@ -23,7 +24,7 @@ const SECOND: usize = 16 << 10;
 
 /// Takes room for an answer that is there as a whole, until it is read. If there is none, or nobody reads it, the client does not get
 /// it. Streams are as they are: they have few pieces at a time.
-pub(super) fn within(response: Response, allowance: &Allowance) -> Response {
+pub(super) fn within(response: Response, allowance: &Arc<Allowance>) -> Response {
     match response.body().size_hint().exact() {
         Some(length) if length > SHORT => {}
         _ => return response,
@@ -38,9 +39,12 @@ pub(super) fn within(response: Response, allowance: &Allowance) -> Response {
     // So that one that ends early is not taken for all of it.
     head.headers.insert(CONTENT_LENGTH, length.into());
     let (pieces, sent) = streamed(());
+    // The key's next request must find the room taken, also if there was none in between.
+    let allowance = allowance.clone();
     tokio::spawn(async move {
         let patience = PATIENCE + Duration::from_secs((length / SECOND) as u64);
         let _ = tokio::time::timeout_at(Instant::now() + patience, send(body, room, pieces)).await;
+        drop(allowance);
     });
     Response::from_parts(head, sent)
 }

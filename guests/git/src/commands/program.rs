@@ -36,12 +36,19 @@ pub fn edit(repo: &Repo, file: &[u8]) -> Res<()> {
     edit_with(repo, file, "GIT_EDITOR", "core.editor")
 }
 
+/// Whether the terminal can only show line after line.
+pub fn dumb_terminal() -> bool {
+    env("TERM").is_none_or(|name| name == b"dumb")
+}
+
 pub fn edit_with(repo: &Repo, file: &[u8], variable: &str, setting: &str) -> Res<()> {
+    let on_a_screen = |editor: fn() -> Option<Vec<u8>>| if dumb_terminal() { None } else { editor() };
     let general = || {
         env("GIT_EDITOR")
             .or_else(|| repo.config.get("core.editor"))
-            .or_else(|| env("VISUAL"))
+            .or_else(|| on_a_screen(|| env("VISUAL")))
             .or_else(|| env("EDITOR"))
+            .or_else(|| on_a_screen(|| Some(b"vi".to_vec())))
     };
     let editor = env(variable).or_else(|| repo.config.get(setting)).or_else(general);
     let Some(editor) = editor else {

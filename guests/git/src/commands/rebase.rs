@@ -280,8 +280,7 @@ fn patch_id(repo: &Repo, oid: &Oid) -> Res<Oid> {
 
 /// What takes the line away that shows how far it is.
 fn erased() -> String {
-    let plain = crate::repo::env("TERM").is_none_or(|name| name == b"dumb");
-    if plain { format!("\r{:80}\r", "") } else { "\r\x1b[K".to_owned() }
+    if super::program::dumb_terminal() { format!("\r{:80}\r", "") } else { "\r\x1b[K".to_owned() }
 }
 
 struct State<'a> {

@@ -84,7 +84,8 @@ pub fn write(
     out::line(format_args!("index {}..{}", names.join(","), short(&result.oid)));
     modes(parents, result, modes_differ);
     if !text {
-        return Ok(out::line("Binary files differ"));
+        out::line("Binary files differ");
+        return Ok(());
     }
     if !body.is_empty() {
         let side = |prefix: &[u8], there: bool| match there {

@@ -235,22 +235,6 @@ fn length(bytes: &mut &[u8]) -> Option<usize> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn differences_are_applied_and_broken_ones_refused() {
-        let difference = [5, 8, 0x91, 1, 3, 5, b'h', b'e', b'l', b'l', b'o'];
-        assert_eq!(apply(b"abcde", &difference).as_deref(), Some(&b"bcdhello"[..]));
-        for end in 0..difference.len() {
-            assert_eq!(apply(b"abcde", &difference[..end]), None);
-        }
-        assert_eq!(apply(b"abcd", &difference), None);
-        assert_eq!(apply(b"abcde", &[5, 8, 0x91, 4, 3, 5, 1, 1, 1, 1, 1]), None);
-    }
-}
-
 /// Writes every object of a pack that came from elsewhere. Differences from objects that are here already are understood.
 pub fn unpack(content: &[u8], odb: &crate::odb::Odb) -> Res<()> {
     let count = match content.get(..12) {
@@ -368,4 +352,20 @@ pub fn write(repo: &crate::repo::Repo, objects: &[Oid], out: &mut Vec<u8>) -> Re
     let seal = crate::http::seal(&out[start..]);
     out.extend_from_slice(&seal.0);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_applied_and_broken_ones_refused() {
+        let difference = [5, 8, 0x91, 1, 3, 5, b'h', b'e', b'l', b'l', b'o'];
+        assert_eq!(apply(b"abcde", &difference).as_deref(), Some(&b"bcdhello"[..]));
+        for end in 0..difference.len() {
+            assert_eq!(apply(b"abcde", &difference[..end]), None);
+        }
+        assert_eq!(apply(b"abcd", &difference), None);
+        assert_eq!(apply(b"abcde", &[5, 8, 0x91, 4, 3, 5, 1, 1, 1, 1, 1]), None);
+    }
 }

@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use wardian::{AuditLog, Builder, Engine, PoolOptions, Sandbox, Snapshot, Store, UsageNow};
+use wardian::{AuditLog, Builder, Engine, PersistenceMode, PoolOptions, Sandbox, Snapshot, Store, UsageNow};
 
 use crate::ClientNetwork;
 use crate::budget;
 use crate::callback::Callbacks;
 use crate::doors::Doors;
 use crate::entry::{Entry, Origin};
+use crate::hibernation::{Asleep, Bed, Dormitory};
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
 use crate::processes::Processes;
@@ -57,6 +59,8 @@ pub(crate) struct Shared {
     pub(crate) processes: Arc<Semaphore>,
     /// The sandboxes whose ports can be reached by HTTP.
     pub(crate) doors: Doors,
+    /// Who of those that are saved is in memory.
+    pub(crate) dormitory: Dormitory,
 }
 
 impl Shared {
@@ -91,6 +95,12 @@ impl Clients {
             max_size: one.max_size.max(other.max_size),
         };
         wanted.reduce(larger).unwrap_or_default()
+    }
+
+    /// Those that sleep, and that nobody looks at, take no more than they need.
+    pub(crate) fn settle(&self) {
+        let sessions: Vec<Arc<Session>> = self.sessions.lock().values().filter_map(Weak::upgrade).collect();
+        sessions.iter().for_each(|session| session.settle());
     }
 
     /// Returns what all their sandboxes use now.
@@ -145,10 +155,27 @@ struct Table {
     /// Whether the client stores states.
     storage: bool,
     others: BTreeMap<u64, Arc<Entry>>,
+    /// Those that sleep; none of them is among the others.
+    asleep: BTreeMap<u64, Sleeper>,
     snapshots: BTreeMap<u64, (Arc<Entry>, Snapshot)>,
     last_id: u64,
     last_snapshot: u64,
     closed: bool,
+}
+
+/// What is left of a sandbox that sleeps.
+struct Sleeper {
+    asleep: Asleep,
+    label: Option<Box<str>>,
+    created: SystemTime,
+    idle: Option<Duration>,
+}
+
+/// A named sandbox, as lists show it.
+pub(crate) struct Named {
+    pub(crate) id: String,
+    pub(crate) label: Option<String>,
+    pub(crate) created: SystemTime,
 }
 
 fn unknown(id: &str) -> RpcError {
@@ -284,7 +311,7 @@ impl Session {
         line_limit: Option<usize>,
         storage: bool,
     ) -> Result<Arc<Entry>, RpcError> {
-        let root = Entry::new(Origin::Root, self.room(1)?.pop());
+        let root = Entry::new(Origin::Root, None);
         let line_limit = line_limit.map_or(LINE_LIMIT, |bytes| bytes.clamp(1 << 10, LONGEST_LINE));
         self.line_limit.store(line_limit, Ordering::Relaxed);
         let mut table = self.table.lock();
@@ -310,22 +337,65 @@ impl Session {
     }
 
     /// Returns the sandbox a request is about.
-    pub(crate) fn entry(&self, id: Option<&str>) -> Result<Arc<Entry>, RpcError> {
-        let table = self.table.lock();
+    pub(crate) fn entry(self: &Arc<Session>, id: Option<&str>) -> Result<Arc<Entry>, RpcError> {
+        let mut table = self.table.lock();
         let found = match id {
-            None => table.root.as_ref(),
-            Some(id) => number(id).and_then(|number| table.others.get(&number)),
+            None => table.root.clone(),
+            Some(id) => number(id).and_then(|number| self.look_up(&mut table, number)),
         };
-        found.cloned().ok_or_else(|| unknown(id.unwrap_or("null")))
+        found.ok_or_else(|| unknown(id.unwrap_or("null")))
+    }
+
+    fn look_up(self: &Arc<Session>, table: &mut Table, number: u64) -> Option<Arc<Entry>> {
+        if let Some(Sleeper { asleep, label, created, idle }) = table.asleep.remove(&number) {
+            let origin = Origin::Named { label: label.map(String::from) };
+            table.others.insert(number, Entry::asleep(origin, created, asleep, self.bed(idle)));
+        }
+        table.others.get(&number).cloned()
+    }
+
+    /// Returns where a sandbox that is saved sleeps.
+    pub(crate) fn bed(self: &Arc<Session>, idle: Option<Duration>) -> Arc<Bed> {
+        let session = Arc::downgrade(self);
+        Bed::new(&self.shared, idle, move || session.upgrade()?.builder())
+    }
+
+    /// Keeps only what is necessary of those that sleep.
+    fn settle(&self) {
+        let mut table = self.table.lock();
+        let numbers: Vec<u64> = {
+            let sleeps = |entry: &Arc<Entry>| entry.bed().is_some() && entry.is_asleep();
+            table.others.iter().filter(|(_, entry)| sleeps(entry)).map(|(number, _)| *number).collect()
+        };
+        for number in numbers {
+            let Some(entry) = table.others.remove(&number) else { continue };
+            // One that somebody has looked up stays: it may be about to wake.
+            let entry = match Arc::try_unwrap(entry) {
+                Ok(entry) => entry,
+                Err(entry) => {
+                    table.others.insert(number, entry);
+                    continue;
+                }
+            };
+            match entry.into_asleep() {
+                Ok((Origin::Named { label }, created, asleep, bed)) => {
+                    let label = label.map(String::into_boxed_str);
+                    table.asleep.insert(number, Sleeper { asleep, label, created, idle: bed.idle() });
+                }
+                // Only named ones have beds, and the root, which is not here.
+                Ok((origin, created, asleep, bed)) => {
+                    table.others.insert(number, Entry::asleep(origin, created, asleep, bed));
+                }
+                Err(entry) => {
+                    table.others.insert(number, Arc::new(entry));
+                }
+            }
+        }
     }
 
     /// Reserves capacity for this many more sandboxes.
-    pub(crate) fn room(&self, count: usize) -> Result<Vec<OwnedSemaphorePermit>, RpcError> {
-        let take = || self.shared.room.clone().try_acquire_owned();
-        let room: Result<Vec<_>, _> = (0..count).map(|_| take()).collect();
-        room.map_err(|_| {
-            RpcError::params(format!("Maximum of {} sandboxes reached", self.shared.max_sandboxes))
-        })
+    pub(crate) async fn room(&self, count: usize) -> Result<Vec<OwnedSemaphorePermit>, RpcError> {
+        self.shared.make_room(count).await
     }
 
     /// Adds a sandbox to the table; returns its id.
@@ -340,9 +410,30 @@ impl Session {
         Ok(id.to_string())
     }
 
+    /// Adds one with a label perhaps, which can sleep if it is saved; returns its id.
+    pub(crate) fn add_named(
+        self: &Arc<Session>,
+        label: Option<String>,
+        sandbox: Sandbox,
+        room: OwnedSemaphorePermit,
+        idle: Option<Duration>,
+    ) -> Result<String, RpcError> {
+        let saved = sandbox.persistence_mode() == Some(PersistenceMode::Persistent);
+        let entry = Entry::over(Origin::Named { label }, sandbox, room);
+        if saved {
+            entry.sleeps_in(self.bed(idle));
+        }
+        self.add(entry)
+    }
+
     /// Removes a sandbox from the table, with its snapshots, if `wanted`.
-    pub(crate) fn remove(&self, id: &str, wanted: fn(&Origin) -> bool) -> Result<Arc<Entry>, RpcError> {
+    pub(crate) fn remove(
+        self: &Arc<Session>,
+        id: &str,
+        wanted: fn(&Origin) -> bool,
+    ) -> Result<Arc<Entry>, RpcError> {
         let mut table = self.table.lock();
+        number(id).and_then(|number| self.look_up(&mut table, number));
         let key = number(id).filter(|key| table.others.get(key).is_some_and(|entry| wanted(&entry.origin)));
         let entry = key.and_then(|key| table.others.remove(&key)).ok_or_else(|| unknown(id))?;
         let gone = table.snapshots.extract_if(.., |_, (owner, _)| Arc::ptr_eq(owner, &entry));
@@ -350,11 +441,19 @@ impl Session {
         Ok(entry)
     }
 
-    /// Returns the named sandboxes.
-    pub(crate) fn named(&self) -> Vec<(String, Arc<Entry>)> {
+    /// Returns the named sandboxes, in the order of their creation.
+    pub(crate) fn named(&self) -> Vec<Named> {
         let table = self.table.lock();
-        let named = table.others.iter().filter(|(_, entry)| matches!(entry.origin, Origin::Named { .. }));
-        named.map(|(id, entry)| (id.to_string(), entry.clone())).collect()
+        let awake = table.others.iter().filter_map(|(id, entry)| {
+            let Origin::Named { label } = &entry.origin else { return None };
+            Some((*id, label.clone(), entry.created))
+        });
+        let asleep = table.asleep.iter();
+        let asleep = asleep.map(|(id, one)| (*id, one.label.as_deref().map(str::to_owned), one.created));
+        let mut all: Vec<_> = awake.chain(asleep).collect();
+        all.sort_by_key(|(id, ..)| *id);
+        let named = |(id, label, created): (u64, _, _)| Named { id: id.to_string(), label, created };
+        all.into_iter().map(named).collect()
     }
 
     /// Keeps a snapshot, which takes `bytes` more than the one before it, unless all of a sandbox then take more than
@@ -401,6 +500,8 @@ impl Session {
             if let Some(root) = &table.root {
                 root.buried.lock().extend(snapshots.into_values().map(|(_, snapshot)| snapshot));
             }
+            // Dropping those that sleep lets go of their names.
+            drop(std::mem::take(&mut table.asleep));
             let others = std::mem::take(&mut table.others);
             others.into_values().chain(table.root.take()).collect()
         };

@@ -115,7 +115,7 @@ impl Store {
         let (setup, _, _) = builder.set_up_all(&system).await?;
         let (setup, mut value) = self.image_value((hash, root), &system, setup, keep).await?;
         value.tree.set_quota(setup.limits.quota());
-        Sandbox::wake(system, setup, value).await
+        Sandbox::wake(system, setup, value, None).await
     }
 }
 

@@ -19,6 +19,6 @@ mod store;
 
 pub use changes::{FileChange, FileChangeKind};
 pub use image::ImageInfo;
-pub use persist::{Durability, Mode};
+pub use persist::{Dormant, Durability, Mode};
 pub(crate) use persist::{NewName, Persist};
 pub use store::{SandboxInfo, Store, StoreOptions};

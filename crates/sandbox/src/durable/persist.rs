@@ -1,12 +1,15 @@
 //! A sandbox that is saved: who may save it, when, and what was saved last.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use serde_json::Value as Json;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, oneshot};
 use wardian_kernel::AtRest;
 use wardian_store::{Commit, CommitId, Lease, Note, StoreError};
+use wardian_vfs::Tree;
 
 use super::load;
 use super::save::{Programs, Saved, save};
@@ -80,6 +83,11 @@ impl Builder {
 impl NewName {
     /// Gives a new sandbox its name, and saves it for the first time.
     pub(crate) async fn attach(self, sandbox: Sandbox) -> Result<Sandbox, Error> {
+        self.give(&sandbox, Json::Null).await?;
+        Ok(sandbox)
+    }
+
+    async fn give(self, sandbox: &Sandbox, note: Json) -> Result<(), Error> {
         let NewName { store, name, mode, durability } = self;
         let lease = {
             let store = store.clone();
@@ -90,35 +98,65 @@ impl NewName {
             let meta = if mode == Mode::Session { "session".to_owned() } else { meta };
             tokio::task::spawn_blocking(move || store.inner.create(&name, &meta)).await.map_err(lost)??
         };
-        let saved = Saved::nothing(&sandbox.inner().setup.base);
-        let persist = Persist::new(store, lease, mode, durability, saved);
+        let saved = Saved { note, ..Saved::nothing(&sandbox.inner().setup.base) };
+        let persist = Persist::new(store, Arc::new(lease), mode, durability, saved);
         *sandbox.inner().persist.lock() = Some(Arc::new(persist));
         sandbox.save().await?;
-        Ok(sandbox)
+        Ok(())
+    }
+}
+
+/// A sandbox that is asleep: see [`Sandbox::hibernate`]. Dropping it lets go of the name.
+#[derive(Clone, Debug)]
+pub struct Dormant {
+    pub(super) lease: Arc<Lease>,
+    pub(super) id: Box<str>,
+}
+
+impl Dormant {
+    /// Returns the name under which it is saved.
+    pub fn name(&self) -> &str {
+        self.lease.name()
+    }
+
+    /// Returns the sandbox's id, which it keeps.
+    pub fn id(&self) -> &str {
+        &self.id
     }
 }
 
 /// Where a sandbox is saved.
 pub(crate) struct Persist {
     store: Store,
-    lease: Lease,
+    /// Also with the sandbox while it is asleep.
+    lease: Arc<Lease>,
     mode: Mode,
     durability: Durability,
     saved: Arc<AsyncMutex<Saved>>,
     /// A change that is not saved yet, with a save on its way.
     waiting: Mutex<Option<Note>>,
+    /// Whether a save has failed, or has not ended, since the last that did not.
+    unsaved: AtomicBool,
 }
 
 impl Persist {
     pub(crate) fn new(
         store: Store,
-        lease: Lease,
+        lease: Arc<Lease>,
         mode: Mode,
         durability: Durability,
         saved: Saved,
     ) -> Persist {
         let saved = Arc::new(AsyncMutex::new(saved));
-        Persist { store, lease, mode, durability, saved, waiting: Mutex::default() }
+        Persist { store, lease, mode, durability, saved, waiting: Mutex::default(), unsaved: AtomicBool::new(false) }
+    }
+
+    /// Returns whether something is not saved. Processes may have written since the last command.
+    async fn differs(&self, tree: &Tree) -> bool {
+        let saved = self.saved.lock().await;
+        self.unsaved.load(Ordering::SeqCst)
+            || saved.commit.is_none()
+            || !tree.changed_groups(&saved.tree).is_empty()
     }
 
     /// Reads what [`NewName::attach`] noted about when it is saved.
@@ -137,6 +175,28 @@ impl Sandbox {
     /// Returns the name under which it is saved.
     pub fn name(&self) -> Option<String> {
         self.inner().persist.lock().as_ref().map(|persist| persist.lease.name().to_owned())
+    }
+
+    /// Returns when it is saved, if it is.
+    pub fn persistence_mode(&self) -> Option<Mode> {
+        self.inner().persist.lock().as_ref().map(|persist| persist.mode)
+    }
+
+    /// Gives a sandbox that has none a name in a store, and saves it. `note` is the caller's, and is saved with it.
+    pub async fn save_as(&self, store: &Store, name: &str, mode: Mode, note: Json) -> Result<(), Error> {
+        if self.name().is_some() {
+            return Err(Error::Unsupported("a second name for a sandbox"));
+        }
+        let durability = Durability::Command;
+        NewName { store: store.clone(), name: name.to_owned(), mode, durability }.give(self, note).await
+    }
+
+    /// Replaces the note that is saved with it, from the next commit on.
+    pub async fn set_note(&self, note: Json) -> Result<(), Error> {
+        let persist = self.inner().persist.lock().clone();
+        let persist = persist.ok_or(Error::Unsupported("a note for a sandbox that has no name in a store"))?;
+        persist.saved.lock().await.note = note;
+        Ok(())
     }
 
     /// Saves its current value now; returns the commit's number. Does not wait for a command in progress: the files are
@@ -159,7 +219,10 @@ impl Sandbox {
         let Some(persist) = self.inner().persist.lock().clone() else { return Ok(()) };
         let note = Note { command: command.to_vec(), exit_code };
         match (persist.mode, persist.durability) {
-            (Mode::Session, _) => Ok(()),
+            (Mode::Session, _) => {
+                persist.unsaved.store(true, Ordering::SeqCst);
+                Ok(())
+            }
             (Mode::Persistent, Durability::Command) => self.commit_to(persist, session, note).await.map(drop),
             (Mode::Persistent, Durability::Interval(time)) => {
                 let on_its_way = persist.waiting.lock().replace(note).is_some();
@@ -168,6 +231,10 @@ impl Sandbox {
                     self.kernel().spawn(async move {
                         tokio::time::sleep(time).await;
                         let Some(inner) = inner.upgrade() else { return };
+                        // What was closed meanwhile was saved then.
+                        if inner.persist.lock().is_none() {
+                            return;
+                        }
                         if let Err(error) = Sandbox::of(inner).save().await {
                             tracing::warn!(%error, "a sandbox could not be saved");
                         }
@@ -188,6 +255,7 @@ impl Sandbox {
         let saved = persist.saved.clone().lock_owned().await;
         let value = self.value_to_save(session, &saved).await?;
         let (inner, programs) = (self.inner().clone(), self.programs());
+        persist.unsaved.store(true, Ordering::SeqCst);
         let work = move || {
             let mut saved: OwnedMutexGuard<Saved> = saved;
             let (root, batch, next) = save(&persist.store, &inner.setup, &programs, &saved, &value)?;
@@ -199,6 +267,7 @@ impl Sandbox {
             let gone = || StoreError::Io("the store was closed".to_owned());
             let id = answer.blocking_recv().unwrap_or_else(|_| Err(gone()))?;
             *saved = Saved { commit: Some(id), ..next };
+            persist.unsaved.store(false, Ordering::SeqCst);
             Ok::<CommitId, Error>(id)
         };
         self.kernel().spawn_blocking(work).await.map_err(lost)?
@@ -259,12 +328,47 @@ impl Sandbox {
         self.commit_to(persist, None, note).await
     }
 
+    /// Leaves memory if it is at rest and everything about it can be saved: no process but its resident programs, no
+    /// connection, no lock, and nothing open that is not found again by its name. Returns what [`Store::wake`] brings it back by;
+    /// meanwhile nobody else can open the name. `None` if it has to stay: a command runs, say. One of [`Mode::Session`] is
+    /// saved by this.
+    ///
+    /// Nobody may use it meanwhile: calls by other handles return [`Error::Destroyed`].
+    pub async fn hibernate(&self) -> Result<Option<Dormant>, Error> {
+        let Some(persist) = self.inner().persist.lock().clone() else { return Ok(None) };
+        if self.live().is_err() {
+            return Ok(None);
+        }
+        let Some(session) = self.session_now() else { return Ok(None) };
+        if !self.machine().is_quiet() {
+            return Ok(None);
+        }
+        let value = self.value(&session).await?;
+        if !value.rest.all().all(|rest| rest.is_movable(&value.tree)) {
+            return Ok(None);
+        }
+        let changed = persist.differs(&value.tree).await;
+        let waiting = persist.waiting.lock().take();
+        if changed || waiting.is_some() {
+            self.commit_to(persist.clone(), Some(&session), waiting.unwrap_or_default()).await?;
+        }
+        drop((session, value));
+        self.vanish().await;
+        drop(self.inner().persist.lock().take());
+        Ok(Some(Dormant { lease: persist.lease.clone(), id: self.id().into() }))
+    }
+
     /// Saves what is not saved yet, lets go of the name, and ends the sandbox. It stays in the store.
     pub async fn close(&self) -> Result<(), Error> {
         let persist = self.inner().persist.lock().clone();
         let saved = match &persist {
-            Some(persist) if persist.mode == Mode::Session || persist.waiting.lock().is_some() => {
-                self.save().await.map(drop)
+            Some(persist) if self.live().is_ok() => {
+                let tree = self.machine().tree().await.clone();
+                if persist.waiting.lock().is_some() || persist.differs(&tree).await {
+                    self.save().await.map(drop)
+                } else {
+                    Ok(())
+                }
             }
             _ => Ok(()),
         };

@@ -13,6 +13,7 @@ use wardian::Sandbox;
 use super::allowance::{Allowance, Allowances};
 use super::answer::Refused;
 use super::hosted::{Description, Hosted};
+use super::paused;
 use crate::session::Shared;
 
 /// How many sandboxes a key may have, and how many snapshots.
@@ -81,14 +82,13 @@ impl Boxes {
     }
 
     /// Takes room for so many more sandboxes of a key.
-    pub(super) fn room(&self, key: &str, count: usize) -> Result<Vec<OwnedSemaphorePermit>, Refused> {
+    pub(super) async fn room(&self, key: &str, count: usize) -> Result<Vec<OwnedSemaphorePermit>, Refused> {
         let has = self.table.lock().hosted.values().filter(|hosted| hosted.key == key).count();
         if has + count > SANDBOXES {
             let message = format!("a key may have {SANDBOXES} sandboxes");
             return Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, message));
         }
-        let take = || self.shared.room.clone().try_acquire_owned();
-        (0..count).map(|_| take()).collect::<Result<_, _>>().map_err(|_| {
+        self.shared.make_room(count).await.map_err(|_| {
             let message = format!("this server has at most {} sandboxes", self.shared.max_sandboxes);
             Refused::new(StatusCode::TOO_MANY_REQUESTS, message)
         })
@@ -153,7 +153,8 @@ impl Boxes {
         };
         let mut ending = JoinSet::new();
         for hosted in hosted.into_values() {
-            ending.spawn(async move { hosted.entry.end().await });
+            let store = self.shared.store.clone();
+            ending.spawn(async move { paused::end(&hosted, store).await });
         }
         for kept in kept.into_values() {
             ending.spawn(async move { kept.sandbox.destroy().await });

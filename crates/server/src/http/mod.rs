@@ -108,6 +108,7 @@ impl Server {
             ready: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
         });
+        site.boxes.find_paused().await;
         tokio::spawn(get_ready(site.clone()));
         let closing = async {
             end.await;

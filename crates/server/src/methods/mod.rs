@@ -9,6 +9,7 @@ mod env;
 mod extension;
 mod files;
 mod history;
+mod images;
 mod mount;
 mod named;
 mod names;
@@ -115,7 +116,7 @@ impl Job {
 }
 
 /// All of them, for `capabilities`.
-const METHODS: [&str; 63] = [
+const METHODS: [&str; 66] = [
     "create",
     "capabilities",
     "usage",
@@ -161,6 +162,9 @@ const METHODS: [&str; 63] = [
     "persistence.branch",
     "persistence.tag",
     "persistence.delete",
+    "image.save",
+    "image.list",
+    "image.delete",
     "offload",
     "rehydrate",
     "net.connect",
@@ -238,6 +242,9 @@ pub(crate) fn prepare(
         "persistence.branch" => named::branch(session, params),
         "persistence.tag" => named::tag(session, params),
         "persistence.delete" => named::delete(session, params),
+        "image.save" => images::save(session, params),
+        "image.list" => images::list(session, params),
+        "image.delete" => images::delete(session, params),
         "offload" => storage::offload(session, params),
         "rehydrate" => storage::rehydrate(session, params),
         "net.connect" => ports::connect(session, id, params),
@@ -261,13 +268,13 @@ pub(crate) fn prepare(
 }
 
 /// Returns the sandbox that `sandboxId` names; the root if there is none.
-fn entry(session: &Session, params: &mut Params) -> Result<Arc<Entry>, RpcError> {
+fn entry(session: &Arc<Session>, params: &mut Params) -> Result<Arc<Entry>, RpcError> {
     let id = params.string("sandboxId")?;
     session.entry(id.as_deref())
 }
 
 /// Does the same for a method that takes nothing else.
-fn alone(session: &Session, params: &mut Params) -> Result<Arc<Entry>, RpcError> {
+fn alone(session: &Arc<Session>, params: &mut Params) -> Result<Arc<Entry>, RpcError> {
     let entry = entry(session, params)?;
     params.done().map(|()| entry)
 }

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use wardian::{Builder, Durability, PersistenceMode, Store};
 
 use super::{Job, Prepared, entry, ok};
-use crate::entry::{Entry, Origin};
 use crate::params::{Params, text};
 use crate::rpc::{INVALID_REQUEST, RpcError};
 use crate::session::Session;
@@ -21,13 +20,13 @@ const LISTED: usize = 100;
 const LISTED_MOST: usize = 1000;
 
 /// Returns the server's store.
-fn store(session: &Session) -> Result<Store, RpcError> {
+pub(super) fn store(session: &Session) -> Result<Store, RpcError> {
     let store = session.shared.store.clone();
     store.ok_or_else(|| RpcError::params("the server was started without --store"))
 }
 
 /// Returns the full name of what a client calls `name`.
-fn full(session: &Session, name: &str) -> Result<String, RpcError> {
+pub(super) fn full(session: &Session, name: &str) -> Result<String, RpcError> {
     match session.tenant() {
         Tenant::Owner => Ok(name.to_owned()),
         Tenant::Token(_) if name.contains('/') => {
@@ -41,7 +40,7 @@ fn full(session: &Session, name: &str) -> Result<String, RpcError> {
 }
 
 /// Returns what a client calls a sandbox, if it is its own.
-fn shown(session: &Session, name: &str) -> Option<String> {
+pub(super) fn shown(session: &Session, name: &str) -> Option<String> {
     match session.tenant() {
         Tenant::Owner => Some(name.to_owned()),
         Tenant::Token(hash) => Some(name.strip_prefix(&format!("t-{}/", &hash[..32]))?.to_owned()),
@@ -49,7 +48,7 @@ fn shown(session: &Session, name: &str) -> Option<String> {
     }
 }
 
-fn name(session: &Session, params: &mut Params) -> Result<String, RpcError> {
+pub(super) fn name(session: &Session, params: &mut Params) -> Result<String, RpcError> {
     full(session, &params.required_string("name")?)
 }
 
@@ -57,6 +56,20 @@ fn name(session: &Session, params: &mut Params) -> Result<String, RpcError> {
 pub(super) struct Origins {
     image: Option<(Store, String)>,
     persist: Option<(Store, String, PersistenceMode, Durability)>,
+    /// After how long without a call it leaves memory, if the client says so.
+    pub(super) idle: Option<Duration>,
+}
+
+/// The longest that `idleSeconds` can be.
+const IDLE_MOST: u64 = 366 * 24 * 3600;
+
+/// Reads `idleSeconds`.
+fn idle(params: &mut Params) -> Result<Option<Duration>, RpcError> {
+    match params.number("idleSeconds")? {
+        None => Ok(None),
+        Some(seconds) if (1..=IDLE_MOST).contains(&seconds) => Ok(Some(Duration::from_secs(seconds))),
+        Some(_) => Err(RpcError::params(format!("idleSeconds must be from 1 to {IDLE_MOST}"))),
+    }
 }
 
 impl Origins {
@@ -67,21 +80,27 @@ impl Origins {
             None => None,
         };
         let Some(mut given) = params.object("persistence")? else {
-            return Ok(Origins { image, persist: None });
+            return Ok(Origins { image, persist: None, idle: None });
         };
         let mode = given.string("mode")?;
         let durability = given.string("durability")?;
         let interval = given.number("autosaveMs")?;
         let name = given.string("name")?;
-        given
-            .refuse("idleSeconds", "is not supported: an open sandbox stays in memory until it is removed")?;
+        let idle = idle(&mut given)?;
         given.done()?;
         let mode = match mode.as_deref() {
-            Some("ephemeral") if name.is_none() && durability.is_none() && interval.is_none() => {
-                return Ok(Origins { image, persist: None });
+            Some("ephemeral")
+                if name.is_none() && durability.is_none() && interval.is_none() && idle.is_none() =>
+            {
+                return Ok(Origins { image, persist: None, idle: None });
             }
             Some("ephemeral") => {
                 return Err(RpcError::params("persistence: an ephemeral sandbox is not saved"));
+            }
+            Some("session") if idle.is_some() => {
+                return Err(RpcError::params(
+                    "persistence.idleSeconds: a sandbox of mode \"session\" is saved only when asked, so it stays in memory",
+                ));
             }
             Some("session") => PersistenceMode::Session,
             None | Some("persistent") => PersistenceMode::Persistent,
@@ -104,7 +123,7 @@ impl Origins {
         };
         let name = name.ok_or_else(|| RpcError::params("Missing required param: persistence.name"))?;
         let persist = Some((store(session)?, full(session, &name)?, mode, durability));
-        Ok(Origins { image, persist })
+        Ok(Origins { image, persist, idle })
     }
 
     /// Gives them to a builder.
@@ -122,6 +141,7 @@ impl Origins {
 /// `sandbox.open`: a saved sandbox, with the client's network policy and extensions.
 pub(super) fn open(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let name = name(session, params)?;
+    let idle = idle(params)?;
     params.done()?;
     let store = store(session)?;
     let (mut root, builder) = (session.entry(None)?.at_once(), session.builder());
@@ -129,11 +149,11 @@ pub(super) fn open(session: &Arc<Session>, params: &mut Params) -> Prepared {
     Job::in_turn(None, async move {
         root.come().await;
         drop(root);
-        let (Some(builder), Some(room)) = (builder, session.room(1)?.pop()) else {
+        let (Some(builder), Some(room)) = (builder, session.room(1).await?.pop()) else {
             return Err(RpcError::new(INVALID_REQUEST, "the sandbox could not be created"));
         };
         let sandbox = store.resume_with(&name, builder).await?;
-        let id = session.add(Entry::over(Origin::Named { label: None }, sandbox, room))?;
+        let id = session.add_named(None, sandbox, room, idle)?;
         Ok(json!({ "sandboxId": id }))
     })
 }
@@ -158,7 +178,7 @@ pub(super) fn checkout(session: &Arc<Session>, params: &mut Params) -> Prepared 
 }
 
 /// Does something that blocks with the store.
-fn with_store(
+pub(super) fn with_store(
     session: &Arc<Session>,
     work: impl FnOnce(&Store) -> Result<Value, wardian::Error> + Send + 'static,
 ) -> Prepared {

@@ -26,7 +26,7 @@ fn port(params: &mut Params) -> Result<u16, RpcError> {
 
 /// Reads which sandbox and which connection a call is about. The ids of connections are a client's own, so a sandbox need not be
 /// named; if it is, there has to be one.
-fn stream(session: &Session, params: &mut Params) -> Result<(String, Arc<Entry>), RpcError> {
+fn stream(session: &Arc<Session>, params: &mut Params) -> Result<(String, Arc<Entry>), RpcError> {
     let entry = entry(session, params)?;
     Ok((params.required_string("streamId")?, entry))
 }
@@ -57,7 +57,7 @@ pub(super) fn connect(session: &Arc<Session>, id: Option<&Value>, params: &mut P
         let (reader, writer) = tokio::io::split(connected?);
         let stream = session.streams.add(writer, place);
         let answer = json!({ "streamId": stream.id() });
-        tokio::spawn(stream.tell(told, entry, reader, session.outbox.clone()));
+        tokio::spawn(stream.tell(told, (entry, sandbox), reader, session.outbox.clone()));
         Ok(answer)
     })
 }

@@ -42,7 +42,7 @@ pub(super) fn start(session: &Arc<Session>, id: Option<&Value>, params: &mut Par
         let shown = text(&shown[..shown.len().min(SHOWN)]);
         let handle = session.processes.add(process, sandbox_id, shown, place);
         let answer = json!({ "processId": handle.id(), "pid": handle.pid });
-        tokio::spawn(handle.tell(session.processes.clone(), told, entry, session.outbox.clone()));
+        tokio::spawn(handle.tell(session.processes.clone(), told, (entry, sandbox), session.outbox.clone()));
         Ok(answer)
     })
 }
@@ -101,7 +101,7 @@ fn check_command(sandbox: &Sandbox, bytes: usize) -> Result<(), RpcError> {
 
 /// Reads which process a call is about. The ids of processes are a client's own, so a sandbox need not be named; if it is, there
 /// has to be one.
-fn named(session: &Session, params: &mut Params) -> Result<String, RpcError> {
+fn named(session: &Arc<Session>, params: &mut Params) -> Result<String, RpcError> {
     entry(session, params)?;
     params.required_string("processId")
 }

@@ -9,10 +9,8 @@ impl Machine {
     /// Returns whether nothing lives in it but its resident programs: no process, not even one that has ended and whose
     /// parent has not asked for it, no socket, no lock, no alarm; and it is not suspended.
     pub fn is_quiet(&self) -> bool {
-        let resident = self
-            .table()
-            .iter()
-            .all(|(_, entry)| entry.process.resident && !entry.process.alarm.is_set());
+        let resident =
+            self.table().iter().all(|(_, entry)| entry.process.resident && !entry.process.alarm.is_set());
         resident && !self.is_suspended() && !self.network().is_any() && !self.locks().is_any()
     }
 }
@@ -23,9 +21,7 @@ impl AtRest {
     pub fn is_movable(&self, tree: &Tree) -> bool {
         let found = |handle: &Handle, name: &[u8]| {
             let place = tree.lookup(&Caller::ROOT, &tree.root(), name, true);
-            !handle.is_host()
-                && handle.held_bytes() == 0
-                && place.is_ok_and(|place| place == handle.place())
+            !handle.is_host() && handle.held_bytes() == 0 && place.is_ok_and(|place| place == handle.place())
         };
         let fds = self.fds.iter().all(|(_, fd)| match &fd.what {
             Resting::Stream(_) => true,

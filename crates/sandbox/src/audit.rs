@@ -59,11 +59,9 @@ impl Event<'_> {
 
     fn data(&self) -> Value {
         match self {
-            Event::Create
-            | Event::Destroy
-            | Event::Hibernate
-            | Event::Wake
-            | Event::CommandCancelled => json!({}),
+            Event::Create | Event::Destroy | Event::Hibernate | Event::Wake | Event::CommandCancelled => {
+                json!({})
+            }
             Event::Fork { child } => json!({ "child": child }),
             Event::CommandStart { command } => {
                 let kept = &command[..command.len().min(COMMAND_KEPT)];

@@ -176,6 +176,7 @@ pub(crate) struct Named {
     pub(crate) id: String,
     pub(crate) label: Option<String>,
     pub(crate) created: SystemTime,
+    pub(crate) asleep: bool,
 }
 
 fn unknown(id: &str) -> RpcError {
@@ -446,13 +447,17 @@ impl Session {
         let table = self.table.lock();
         let awake = table.others.iter().filter_map(|(id, entry)| {
             let Origin::Named { label } = &entry.origin else { return None };
-            Some((*id, label.clone(), entry.created))
+            Some((*id, label.clone(), entry.created, entry.is_asleep()))
         });
         let asleep = table.asleep.iter();
-        let asleep = asleep.map(|(id, one)| (*id, one.label.as_deref().map(str::to_owned), one.created));
+        let asleep =
+            asleep.map(|(id, one)| (*id, one.label.as_deref().map(str::to_owned), one.created, true));
         let mut all: Vec<_> = awake.chain(asleep).collect();
         all.sort_by_key(|(id, ..)| *id);
-        let named = |(id, label, created): (u64, _, _)| Named { id: id.to_string(), label, created };
+        let named = |(id, label, created, asleep): (u64, _, _, _)| {
+            let id = id.to_string();
+            Named { id, label, created, asleep }
+        };
         all.into_iter().map(named).collect()
     }
 

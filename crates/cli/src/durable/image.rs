@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use wardian::Run;
+use wardian::{Run, Sandbox};
 
-use super::{StoreFlags, shown_time};
+use super::{StoreFlags, at_once, read, shown_time, write_new};
 use crate::out::{remark, say};
 use crate::preparing;
 use crate::sandbox::SandboxOptions;
@@ -37,6 +37,27 @@ Examples:
     Inspect {
         /// The image.
         name: String,
+        #[command(flatten)]
+        store: StoreFlags,
+    },
+    /// Write an image to a file, to take it to another store.
+    Export {
+        /// The image.
+        name: String,
+        /// The file, which must not exist.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        #[command(flatten)]
+        store: StoreFlags,
+    },
+    /// Make an image of such a file, or of one that `wardian sandbox export` wrote.
+    Import {
+        /// The file.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// The image's name, if not the one it had.
+        #[arg(long)]
+        name: Option<String>,
         #[command(flatten)]
         store: StoreFlags,
     },
@@ -86,6 +107,21 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
             say!("base     {}", image.base.as_deref().unwrap_or("none"))?;
             say!("version  {}", image.version)?;
             say!("script\n{}", image.script.trim_end())?;
+            Ok(0)
+        }
+        Command::Export { name, file, store } => {
+            let store = store.open()?;
+            let _explaining = preparing::explain();
+            let exported = at_once(store.export_image(&name))?;
+            write_new(&file, &exported)?;
+            Ok(0)
+        }
+        Command::Import { file, name, store } => {
+            let store = store.open()?;
+            let exported = read(&file)?;
+            let _explaining = preparing::explain();
+            let name = at_once(store.import_image(exported, name.as_deref(), Sandbox::builder()))?;
+            say!("{name}")?;
             Ok(0)
         }
         Command::Rm { name, store } => {

@@ -5,7 +5,8 @@ pub(crate) mod image;
 pub(crate) mod named;
 pub(crate) mod store;
 
-use std::path::PathBuf;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
@@ -59,6 +60,37 @@ impl StoreFlags {
         let options = StoreOptions { key, ..StoreOptions::default() };
         Store::open_with(&directory, options).with_context(|| format!("store {}", directory.display()))
     }
+}
+
+/// The longest file that is imported.
+const IMPORTED: u64 = 4 << 30;
+
+/// Waits for something.
+fn at_once<T>(work: impl Future<Output = Result<T, wardian::Error>>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(work)?)
+}
+
+/// Writes a file that does not exist: all of it, or nothing that has its name.
+fn write_new(file: &Path, content: &[u8]) -> Result<()> {
+    let write = || {
+        let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let mut new = tempfile::NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))?;
+        new.write_all(content)?;
+        new.as_file().sync_all()?;
+        new.persist_noclobber(file)?;
+        std::io::Result::Ok(())
+    };
+    write().with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// Reads a file to import.
+fn read(file: &Path) -> Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let read = || std::fs::File::open(file)?.take(IMPORTED + 1).read_to_end(&mut content);
+    let length = { read }().with_context(|| format!("cannot read {}", file.display()))?;
+    anyhow::ensure!(length as u64 <= IMPORTED, "{} is longer than {IMPORTED} bytes", file.display());
+    Ok(content)
 }
 
 /// Returns a time as `2026-11-18 14:05:09`, in UTC.

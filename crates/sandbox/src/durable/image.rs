@@ -12,7 +12,7 @@ use crate::options::Builder;
 use crate::sandbox::Sandbox;
 
 /// The longest script that is noted with an image.
-const RECIPE: usize = 64 << 10;
+pub(super) const RECIPE: usize = 64 << 10;
 
 /// An image in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,6 +16,7 @@ mod persist;
 mod root;
 mod save;
 mod store;
+mod transfer;
 
 pub use changes::{FileChange, FileChangeKind};
 pub use image::ImageInfo;

@@ -148,7 +148,15 @@ impl Persist {
         saved: Saved,
     ) -> Persist {
         let saved = Arc::new(AsyncMutex::new(saved));
-        Persist { store, lease, mode, durability, saved, waiting: Mutex::default(), unsaved: AtomicBool::new(false) }
+        Persist {
+            store,
+            lease,
+            mode,
+            durability,
+            saved,
+            waiting: Mutex::default(),
+            unsaved: AtomicBool::new(false),
+        }
     }
 
     /// Returns whether something is not saved. Processes may have written since the last command.
@@ -194,7 +202,8 @@ impl Sandbox {
     /// Replaces the note that is saved with it, from the next commit on.
     pub async fn set_note(&self, note: Json) -> Result<(), Error> {
         let persist = self.inner().persist.lock().clone();
-        let persist = persist.ok_or(Error::Unsupported("a note for a sandbox that has no name in a store"))?;
+        let persist =
+            persist.ok_or(Error::Unsupported("a note for a sandbox that has no name in a store"))?;
         persist.saved.lock().await.note = note;
         Ok(())
     }

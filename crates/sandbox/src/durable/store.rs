@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use wardian_store::{
-    Collected, Commit, CommitId, CommitInfo, Entry, Hash, Key, Kind, Lease, Note, Options, Repaired, Retention,
-    StoreError, Verified,
+    Collected, Commit, CommitId, CommitInfo, Entry, Hash, Key, Kind, Lease, Note, Options, Repaired,
+    Retention, StoreError, Verified,
 };
 use wardian_vfs::{ChunkName, ChunkSource, Errno};
 

@@ -93,9 +93,7 @@ pub(super) async fn pass_to(
         Err(refused) => return *refused,
     };
     match connect(&entry, target.port).await {
-        Ok((awake, stream)) => {
-            exchange(site, (entry, Arc::new(awake)), holds, stream, target, request).await
-        }
+        Ok((awake, stream)) => exchange(site, (entry, Arc::new(awake)), holds, stream, target, request).await,
         Err(refused) => refused,
     }
 }

@@ -29,6 +29,7 @@ pub(super) fn save(session: &Arc<Session>, params: &mut Params) -> Prepared {
 
 /// `image.list`: the client's.
 pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
+    params.ignore("sandboxId");
     params.done()?;
     let asking = session.clone();
     with_store(session, move |store| {

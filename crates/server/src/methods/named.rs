@@ -49,6 +49,8 @@ pub(super) fn shown(session: &Session, name: &str) -> Option<String> {
 }
 
 pub(super) fn name(session: &Session, params: &mut Params) -> Result<String, RpcError> {
+    // Every method accepts one, also if it is about none.
+    params.ignore("sandboxId");
     full(session, &params.required_string("name")?)
 }
 
@@ -188,6 +190,7 @@ pub(super) fn with_store(
 
 /// `persistence.sandboxes`: the client's.
 pub(super) fn sandboxes(session: &Arc<Session>, params: &mut Params) -> Prepared {
+    params.ignore("sandboxId");
     params.done()?;
     let asking = session.clone();
     with_store(session, move |store| {

@@ -96,7 +96,10 @@ pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
         let mut room = room.ok_or_else(|| RpcError::internal("the client is gone"))?;
         let listed: Value = named
             .iter()
-            .map(|one| json!({ "sandboxId": one.id, "label": one.label, "createdAt": date(one.created) }))
+            .map(|one| {
+                let created = date(one.created);
+                json!({ "sandboxId": one.id, "label": one.label, "createdAt": created, "asleep": one.asleep })
+            })
             .collect();
         let json = listed.to_string().into_bytes();
         room.shrink(json.len() + 1024);

@@ -286,7 +286,7 @@ impl Entry {
     }
 
     /// Returns what is left of one that sleeps, if that is all there is to it; else all of it.
-    pub(crate) fn into_asleep(mut self) -> Result<(Origin, SystemTime, Asleep, Arc<Bed>), Entry> {
+    pub(crate) fn into_asleep(mut self) -> Result<(Origin, SystemTime, Asleep, Arc<Bed>), Box<Entry>> {
         let plain = self.snapshots.get_mut().0.is_none()
             && self.name.get_mut().is_none()
             && self.buried.get_mut().is_empty();
@@ -296,7 +296,7 @@ impl Entry {
             (slot, bed) => {
                 *self.slot.get_mut() = slot;
                 self.bed = bed.map_or_else(OnceLock::new, OnceLock::from);
-                Err(self)
+                Err(Box::new(self))
             }
         }
     }

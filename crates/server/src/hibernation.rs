@@ -57,11 +57,6 @@ impl Dormitory {
         self.asleep.load(Ordering::SeqCst)
     }
 
-    /// Returns how many are awake of those that could sleep.
-    pub(crate) fn awake(&self) -> usize {
-        self.awake.lock().len()
-    }
-
     fn place(&self) -> Option<Place> {
         let one_more = |count: usize| (count < ASLEEP_MOST).then_some(count + 1);
         let taken = self.asleep.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more);

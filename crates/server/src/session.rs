@@ -388,7 +388,7 @@ impl Session {
                     table.others.insert(number, Entry::asleep(origin, created, asleep, bed));
                 }
                 Err(entry) => {
-                    table.others.insert(number, Arc::new(entry));
+                    table.others.insert(number, Arc::new(*entry));
                 }
             }
         }

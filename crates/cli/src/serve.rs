@@ -65,9 +65,6 @@ pub(crate) struct Arguments {
     /// say otherwise for each of its own.
     #[arg(long, value_name = "N", requires = "store", value_parser = clap::value_parser!(u64).range(1..))]
     idle_seconds: Option<u64>,
-    /// When all sandboxes use more memory than this, those of the store leave it that were not used for the longest time.
-    #[arg(long, value_name = "BYTES", requires = "store")]
-    awake_bytes: Option<u64>,
     /// Record what all sandboxes do in this log: commands, connections, requests, refusals. It is hash-chained:
     /// `wardian audit verify` tells whether anything was changed.
     #[arg(long, value_name = "FILE")]
@@ -117,7 +114,7 @@ async fn serve(arguments: Arguments) -> Result<()> {
             None => None,
         },
         idle: arguments.idle_seconds.map(Duration::from_secs),
-        awake_bytes: arguments.awake_bytes,
+        awake_bytes: default.awake_bytes,
         network: match arguments.network {
             GrantableNetwork::Off => ClientNetwork::Off,
             GrantableNetwork::Public => ClientNetwork::Public,

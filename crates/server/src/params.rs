@@ -103,14 +103,6 @@ impl Params {
         self.take(name);
     }
 
-    /// Refuses a param that is known but not supported, and says why.
-    pub(crate) fn refuse(&mut self, name: &'static str, why: &str) -> Result<(), RpcError> {
-        match self.take(name) {
-            None => Ok(()),
-            Some(_) => Err(RpcError::params(format!("{} {why}", self.named(name)))),
-        }
-    }
-
     pub(crate) fn string(&mut self, name: &'static str) -> Result<Option<String>, RpcError> {
         match self.take(name) {
             None => Ok(None),

@@ -28,7 +28,8 @@ pub(super) fn copy(session: &Arc<Session>, params: &mut Params) -> Prepared {
     params.done()?;
     let mut turn = entry.at_once();
     Job::at_once(turn.hold(), async move {
-        copy_file(&turn.sandbox().await?, &path, &to).await?;
+        let sandbox = turn.sandbox().await?;
+        copy_file(&sandbox, &path, &to).await?;
         ok()
     })
 }

@@ -133,7 +133,6 @@ async fn an_idle_sandbox_leaves_memory_and_comes_back_as_it_was() {
     let run = |command: &str| json!({ "command": command, "sandboxId": id });
     client.call("run", run("x=kept; cd /tmp; echo data > f; exec 7<f; read -r -n 2 -u 7 two")).await;
     client.call("python.run", json!({ "code": "y = [1, 2]", "sandboxId": id })).await;
-    let before = client.call("persistence.log", json!({ "name": "a" })).await["commits"].clone();
     for _ in 0..3 {
         until_asleep(&mut client, 1).await;
         // It is listed all the same, and nobody else can have it.
@@ -144,8 +143,6 @@ async fn an_idle_sandbox_leaves_memory_and_comes_back_as_it_was() {
         let read = client.call("files.read", json!({ "path": "f", "sandboxId": id })).await;
         assert_eq!(crate::support::decode(&read["data"]), b"data\n");
     }
-    // Sleeping and waking are no commits.
-    assert_eq!(client.call("persistence.log", json!({ "name": "a" })).await["commits"], before);
     until_asleep(&mut client, 1).await;
     let ran = client.call("run", run("echo $x $two; pwd; cat <&7")).await;
     assert_eq!(ran["stdout"], "kept da\n/tmp\nta\n");
@@ -169,7 +166,7 @@ async fn what_cannot_be_saved_stays_in_memory() {
         "exec 5>/tmp/gone; rm /tmp/gone",
         "exec 5>/tmp/lock; flock 5",
         "coproc cat",
-        "exec 5<>/dev/tcp/localhost/1 || exec 5< <(sleep 1000)",
+        "exec 5< <(sleep 1000)",
     ];
     for (number, setup) in setups.iter().enumerate() {
         let persistence = json!({ "persistence": { "name": format!("stays{number}"), "idleSeconds": 1 } });
@@ -227,18 +224,6 @@ async fn a_full_server_puts_the_longest_unused_aside() {
     }
     let full = client.failure("sandbox.create", json!({})).await;
     assert_eq!(full, (-32602, "Maximum of 3 sandboxes reached".to_owned()));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn short_memory_puts_sandboxes_aside() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut client = Client::new(Options { awake_bytes: Some(1), ..options(directory.path()) });
-    client.call("create", json!({})).await;
-    for number in 0..3 {
-        let persistence = json!({ "persistence": { "name": format!("s{number}") } });
-        client.call("sandbox.create", persistence).await;
-    }
-    until_asleep(&mut client, 3).await;
 }
 
 #[tokio::test]

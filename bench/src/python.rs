@@ -218,7 +218,7 @@ fn sizes(table: &mut Table) -> Result<()> {
         }
         Ok(format!("{:.2} MB", bytes as f64 / 1e6))
     };
-    note(table, "interpreter and standard library", &size(&["python3.wasm.zst", "python3.lib"])?, "12 MB");
+    note(table, "interpreter and standard library", &size(&["python3.wasm.zst", "python3.lib"])?, "10 MB");
     note(table, "ready packages", &size(&["python3-packages.lib"])?, "6 MB");
     note(table, "files of numpy and pandas", &size(&["python3-science.lib"])?, "5 MB");
     Ok(())

@@ -21,11 +21,10 @@ const SUITES: &[(&str, &str, &str)] = &[
 const PEERS: &str =
     "cargo build --release --quiet --manifest-path bench/peers/Cargo.toml --target-dir target/peers";
 
-/// Other Pythons are installed where they can be; without them, their columns are empty.
-const PYTHON_PEERS: &[&str] = &[
-    "python3.13 -m venv target/peers/python",
-    "target/peers/python/bin/python3 -m pip install --quiet pyeryx pydantic-monty",
-];
+/// Other Pythons are installed where they can be, by the first of these that makes an environment; without them, their columns
+/// are empty.
+const PYTHONS: [&str; 2] = ["python3.13", "python3"];
+const PYTHON_PEERS: &str = "target/peers/python/bin/python3 -m pip install --quiet pyeryx pydantic-monty";
 
 /// Runs all suites, or those named.
 pub fn main(arguments: &[String]) -> Result<()> {
@@ -41,16 +40,24 @@ pub fn main(arguments: &[String]) -> Result<()> {
                 crate::step(PEERS, &[])?;
             }
             if *name == "python" && !crate::root().join("target/peers/python/bin/python3").exists() {
-                for line in PYTHON_PEERS {
-                    if let Err(error) = crate::step(line, &[]) {
-                        println!("{line}: {error:#}");
-                    }
-                }
+                install_pythons();
             }
             measure(file, line)?;
         }
     }
     Ok(())
+}
+
+fn install_pythons() {
+    let makes = |python: &&str| {
+        let line = format!("{python} -m venv --clear target/peers/python");
+        crate::step(&line, &[]).is_ok()
+    };
+    if PYTHONS.iter().any(makes)
+        && let Err(error) = crate::step(PYTHON_PEERS, &[])
+    {
+        println!("{PYTHON_PEERS}: {error:#}");
+    }
 }
 
 fn measure(file: &str, line: &str) -> Result<()> {

@@ -48,6 +48,8 @@ struct Options {
     modules: Vec<String>,
     /// The table is written if everything ran.
     everything: bool,
+    /// What was run before counts, and is not run again.
+    continues: bool,
     skips: Skips,
 }
 
@@ -74,7 +76,8 @@ pub fn check() -> Result<()> {
         }
     };
     let modules = CI.iter().map(|&name| name.to_owned()).collect();
-    let options = Options { modules, everything: false, skips: Skips::read(&skips_file())? };
+    let skips = Skips::read(&skips_file())?;
+    let options = Options { modules, everything: false, continues: false, skips };
     report::verdict(&run_all(&suite, &options)?)
 }
 
@@ -83,12 +86,15 @@ fn skips_file() -> PathBuf {
 }
 
 fn read_options(arguments: &[String], suite: &Path) -> Result<Options> {
-    const USAGE: &str = "cargo xtask python-conformance [MODULE…] [--list ci|all] [--without-skips]";
+    const USAGE: &str =
+        "cargo xtask python-conformance [MODULE…] [--list ci|all] [--continue] [--without-skips]";
+    let mut continues = false;
     let (mut modules, mut list, mut skips) = (Vec::new(), None, Some(Skips::read(&skips_file())?));
     let mut words = arguments.iter().map(String::as_str);
     while let Some(word) = words.next() {
         match word {
             "--list" => list = Some(words.next().context(USAGE)?),
+            "--continue" => continues = true,
             "--without-skips" => skips = None,
             _ if word.starts_with('-') => bail!("{USAGE}"),
             name => modules.push(name.to_owned()),
@@ -106,7 +112,7 @@ fn read_options(arguments: &[String], suite: &Path) -> Result<Options> {
         bail!("the suite has no module {unknown}");
     }
     let everything = list == Some("all") && skips.is_some();
-    Ok(Options { modules, everything, skips: skips.unwrap_or_default() })
+    Ok(Options { modules, everything, continues, skips: skips.unwrap_or_default() })
 }
 
 /// Runs the modules, as many at a time as there are processors.
@@ -119,7 +125,14 @@ fn run_all(suite: &Path, options: &Options) -> Result<Vec<Report>> {
     let work = || {
         loop {
             let Some(module) = pending.lock().expect("nobody panics with it").next() else { return };
-            match run_module(suite, &place, module, &options.skips) {
+            let kept = place.join(format!("{module}.tests"));
+            let before = options.continues.then(|| fs::read_to_string(&kept).ok()).flatten();
+            let run = match before {
+                Some(before) => Ok(Report::stored(module, &before)),
+                None => run_module(suite, &place, module, &options.skips)
+                    .and_then(|report| Ok(fs::write(&kept, report.to_store()).map(|()| report)?)),
+            };
+            match run {
                 Ok(report) => {
                     println!("{}", report.line());
                     reports.lock().expect("nobody panics with it").push(report);

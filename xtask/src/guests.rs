@@ -84,6 +84,14 @@ const PROGRAMS: &[Program] = &[
         links: Links::Are(&["gmake", "make"]),
     },
     Program {
+        name: "git",
+        package: "git",
+        dist: "dist",
+        stack: 8 * MIB,
+        link_args: &["--strip-all"],
+        links: Links::Are(&["git"]),
+    },
+    Program {
         name: "archive",
         package: "archive",
         dist: "dist",

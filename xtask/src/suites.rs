@@ -64,7 +64,7 @@ pub fn main(arguments: &[String]) -> Result<()> {
             println!("{name}: bash itself prints something else each time");
             continue;
         }
-        let score = compare(&work, &expected, &outcome(&work, &source, &ours, name)?)?;
+        let score = compare(&work, name, &expected, &outcome(&work, &source, &ours, name)?)?;
         println!("{name}: {} lines, {} missing, {} extra", score.lines, score.missing, score.extra);
         scores.insert(name.clone(), score);
     }
@@ -107,8 +107,22 @@ fn fetch(work: &Path) -> Result<PathBuf> {
         compiler.arg("-o").arg(source.join("tests").join(program));
         crate::run(compiler.arg(source.join("support").join(format!("{program}.c"))))?;
     }
+    make_locales(work)?;
     fs::write(done, PACKAGE)?;
     Ok(source)
+}
+
+/// The locales that the scripts set, where the machine has what they are made from.
+fn make_locales(work: &Path) -> Result<()> {
+    let locales = work.join("locales");
+    fs::create_dir_all(&locales)?;
+    let mut command = Command::new("localedef");
+    command.args(["--no-archive", "-i", "en_US", "-f", "UTF-8"]).arg(locales.join("en_US.UTF-8"));
+    match command.status().is_ok_and(|status| status.success()) {
+        true => {}
+        false => println!("no locale en_US.UTF-8: what depends on it will differ"),
+    }
+    Ok(())
 }
 
 /// The tests that are asked for, or all.
@@ -154,6 +168,7 @@ fn outcome(work: &Path, source: &Path, shell: &Path, name: &str) -> Result<Vec<u
         .env("SUITE_KEPT", &kept)
         .env("HOME", &place)
         .env("LANG", "C.UTF-8")
+        .env("LOCPATH", work.join("locales"))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
@@ -166,9 +181,12 @@ fn outcome(work: &Path, source: &Path, shell: &Path, name: &str) -> Result<Vec<u
     Ok(lines.filter(|line| !about_locales(line)).collect::<Vec<_>>().concat())
 }
 
-/// How many lines of one text are not in the other, and the other way round, in order.
-fn compare(work: &Path, expected: &[u8], found: &[u8]) -> Result<Score> {
-    let (left, right) = (work.join("expected"), work.join("found"));
+/// How many lines of one text are not in the other, and the other way round, in order. Both stay in `printed`, to be
+/// looked at.
+fn compare(work: &Path, name: &str, expected: &[u8], found: &[u8]) -> Result<Score> {
+    let printed = work.join("printed");
+    fs::create_dir_all(&printed)?;
+    let (left, right) = (printed.join(format!("{name}.bash")), printed.join(format!("{name}.ours")));
     fs::write(&left, expected)?;
     fs::write(&right, found)?;
     let difference = Command::new("diff").arg("-a").arg(&left).arg(&right).output()?.stdout;

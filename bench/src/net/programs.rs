@@ -73,6 +73,9 @@ open("/tmp/connected", "w").close()
 wait("/tmp/end")
 "#;
 
+/// What [`CROWD`] says if it was not ready in time.
+pub(super) const LATE: &str = "started too late";
+
 /// Sends so many requests a second from a given time on, and prints what each took when all others are done as well: printing
 /// and exiting is work that would delay the last requests of those that are not.
 pub(super) const CROWD: &str = r#"

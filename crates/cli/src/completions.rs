@@ -1,4 +1,4 @@
-//! `wardian completions`: what a host's shell needs to complete our own command line.
+//! `wardian completions`: what a host's shell needs to complete Wardian's command line.
 
 use anyhow::Result;
 use clap_complete::Shell;
@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-/// Prints them; answers the exit code.
+/// Prints them; returns the exit code.
 pub(crate) fn main(arguments: Arguments, mut command: clap::Command) -> Result<u8> {
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "wardian", &mut text);

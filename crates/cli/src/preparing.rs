@@ -65,7 +65,7 @@ pub(crate) struct Arguments {}
 /// How many have been begun.
 static BEGUN: AtomicUsize = AtomicUsize::new(0);
 
-/// Compiles everything; answers the exit code.
+/// Compiles everything; returns the exit code.
 pub(crate) fn main(_: Arguments) -> Result<u8> {
     let total = wardian::program_names().len();
     let terminal = std::io::stderr().is_terminal();

@@ -71,7 +71,7 @@ pub(crate) struct Arguments {
     message: String,
 }
 
-/// Runs it; answers the exit code.
+/// Runs it; returns the exit code.
 pub(crate) fn main(arguments: Arguments) -> Result<u8> {
     start(arguments, None)
 }

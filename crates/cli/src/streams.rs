@@ -66,7 +66,7 @@ impl Copying {
     }
 }
 
-/// Has a run's output written to ours. Where both streams are the same file outside, they are written by one thread, in the
+/// Copies a run's output to this process's. Where both streams are the same file outside, they are written by one thread, in the
 /// order in which the run writes them; else each has its own, and a reader that is slow with one does not hold up the
 /// other.
 pub(crate) fn copy_output(run: Run) -> (Run, Copying) {

@@ -95,7 +95,7 @@ struct Called {
     words: Vec<OsString>,
 }
 
-/// Does it; answers the exit code.
+/// Does it; returns the exit code.
 pub(crate) fn main(arguments: Arguments) -> Result<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {

@@ -150,7 +150,7 @@ fn allow_each<'a>(
     paths: impl Iterator<Item = (&'a OsStr, BitFlags<AccessFs>)>,
 ) -> io::Result<RulesetCreated> {
     for (path, access) in paths {
-        // What is not there, or not ours to open, is not the program's to open either.
+        // What is missing, or closed to this process, the program may not open either.
         if let Ok(found) = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
             ruleset = allow(ruleset, found, access)?;
         }

@@ -37,7 +37,7 @@ impl Privileges {
         let had = permitted()?;
         no_new_privileges()?;
         for capability in (0..64).filter(|capability| had != 0 && !KEPT.contains(capability)) {
-            // SAFETY: takes a number; those the kernel does not have, and a set we may not touch, are errors. The
+            // SAFETY: takes a number; those the kernel does not have, and a set this process may not change, are errors. The
             // latter is no loss: `drop` takes away what could be used of it.
             unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
         }

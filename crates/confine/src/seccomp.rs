@@ -169,7 +169,7 @@ const FORKING: &[i64] = &[];
 const TYPING: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
 
 /// What a process needs that reads and writes its open descriptors and computes in between. In addition, `mmap` and
-/// `mprotect` unless the memory is to be executable, and signals to itself.
+/// `mprotect` unless the memory would be executable, and signals to itself.
 const COMPUTING: &[i64] = &[
     libc::SYS_read,
     libc::SYS_readv,

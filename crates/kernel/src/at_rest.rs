@@ -25,7 +25,7 @@ pub(crate) struct Rest {
 /// What each value takes by itself, whatever it shares with others: its own parts, and the nodes of its tree that lead to
 /// what differs.
 const FLAT: u64 = 8 << 10;
-/// What a descriptor takes, besides its name: in the list, and in its tree's count of open files.
+/// What a descriptor takes in addition to its name: in the list, and in its tree's count of open files.
 const DESCRIPTOR: u64 = size_of::<(u32, RestingFd)>() as u64 + 64;
 /// Values with more descriptors than this are not opened on a worker.
 const DESCRIPTORS_AT_ONCE: usize = 2_000;

@@ -199,7 +199,8 @@ macro_rules! waiting_calls {
     )* };
 }
 
-/// Defines calls that return immediately.
+/// Defines calls that return immediately. They look whether the turn is over as well: a straight line of them comes to no other place
+/// that does.
 macro_rules! quick_calls {
     ($imports:expr, $module:expr; $( $name:ident ( $($arg:ident : $ty:ty),* $(,)? ); )*) => { $(
         $imports.note(
@@ -207,16 +208,38 @@ macro_rules! quick_calls {
             stringify!($name),
             &[$((stringify!($arg), <$ty as $crate::imports::Word>::LETTER)),*],
         );
-        $imports.linker.func_wrap(
+        $imports.linker.func_wrap_async(
             $module,
             stringify!($name),
-            |caller: wasmtime::Caller<'_, $crate::instance::Ctx>, $($arg: $ty),*| {
+            |caller: wasmtime::Caller<'_, $crate::instance::Ctx>, ($($arg,)*): ($($ty,)*)| Box::new(async move {
                 let mut call = $crate::call::Call::new(caller);
                 let outcome = $name(&mut call, $($arg),*);
+                call.process().task().pause_if_due().await;
                 call.finish(outcome)
-            },
+            }),
         )?;
     )* };
 }
 
-pub(crate) use {quick_calls, waiting_calls};
+/// Defines a call that returns a number of its own, and never fails: `|ctx, args| number`.
+macro_rules! number_call {
+    ($imports:expr, $module:expr, $name:literal, |$ctx:ident $(, $arg:ident : $ty:ty)*| $number:expr) => {
+        $imports.note(
+            $module,
+            $name,
+            &[$((stringify!($arg), <$ty as $crate::imports::Word>::LETTER)),*],
+        );
+        $imports.linker.func_wrap_async(
+            $module,
+            $name,
+            |caller: wasmtime::Caller<'_, $crate::instance::Ctx>, ($($arg,)*): ($($ty,)*)| Box::new(async move {
+                let $ctx = caller.data();
+                let number: u32 = $number;
+                $ctx.process.task().pause_if_due().await;
+                number
+            }),
+        )?;
+    };
+}
+
+pub(crate) use {number_call, quick_calls, waiting_calls};

@@ -85,7 +85,7 @@ const MAX_LINKS: usize = 40;
 const MAX_STEPS: usize = 4096;
 
 /// Returns the same path without links, if none of them, and no `..`, leads out of the directory it starts from. The
-/// last part stays a link unless it is to be followed.
+/// last part stays a link unless links are followed.
 pub(crate) fn beneath(tree: &Tree, who: &Caller, at: &Place, path: &[u8], follow: bool) -> Result<Vec<u8>> {
     let enters = path.ends_with(b"/");
     let mut rest = parts_reversed(path);

@@ -94,7 +94,7 @@ pub use host_program::{HostCall, HostInput, HostOutput, HostProcess, HostProgram
 pub use imports::Import;
 pub use input::{Input, Source, SourceRead};
 pub use kernel::{CompileBudget, Kernel, KernelConfig, KernelError};
-pub use limits::Limits;
+pub use limits::{HeldMemory, Limits};
 pub use machine::{Census, HostPrograms, Machine, Rules};
 pub use memory::image::Image;
 pub use memory::pages::Page;

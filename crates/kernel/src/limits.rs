@@ -165,6 +165,21 @@ impl Drop for Charge {
     }
 }
 
+/// Memory that the host keeps for a sandbox, charged to it until this is dropped.
+pub struct HeldMemory(#[allow(dead_code)] Charge);
+
+impl HeldMemory {
+    pub(crate) fn new(charge: Charge) -> HeldMemory {
+        HeldMemory(charge)
+    }
+}
+
+impl std::fmt::Debug for HeldMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HeldMemory").field("bytes", &self.0.bytes).finish()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

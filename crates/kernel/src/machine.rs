@@ -14,7 +14,7 @@ use crate::fd::{Fd, OpenFile, ReleaseBin, TreeFile};
 use crate::gate::Gate;
 use crate::host_program::HostProgram;
 use crate::kernel::{Kernel, KernelInner};
-use crate::limits::{Limits, Meter};
+use crate::limits::{HeldMemory, Limits, Meter};
 use crate::locks::{Locks, Owner};
 use crate::net::{HostStream, Network, Outside};
 use crate::pipe::Pipe;
@@ -338,6 +338,11 @@ impl Machine {
         let pipe = Pipe::unopened(&self.meter)?;
         fifos.insert(ino, Arc::downgrade(&pipe));
         Some(pipe)
+    }
+
+    /// Charges for memory that the host keeps for the sandbox, unless that would exceed its limit.
+    pub fn hold_memory(&self, bytes: usize) -> Option<HeldMemory> {
+        self.meter.hold(bytes).map(HeldMemory::new)
     }
 
     /// Counts what is alive.

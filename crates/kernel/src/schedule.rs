@@ -22,7 +22,7 @@ static NEXT_SANDBOX: AtomicU64 = AtomicU64::new(1);
 /// A process known to the scheduler. Numbers are never used twice.
 pub(crate) type SeatId = u64;
 
-/// Charged for each turn besides its length: the work of switching. A process that keeps waking without doing anything
+/// Charged for each turn in addition to its length: the work of switching. A process that keeps waking without doing anything
 /// uses the processors all the same.
 const TURN_COST: u64 = 2_000;
 /// Charged for making others yield early: what that costs them.
@@ -155,7 +155,7 @@ impl<T: Clone> Scheduler<T> {
         id
     }
 
-    /// Forgets a process, wherever it is, after it used its slot for `spent` if it had one. Answers what was kept for it,
+    /// Forgets a process, wherever it is, after it used its slot for `spent` if it had one. Returns what was kept for it,
     /// to be dropped by the caller, and who has its slot now.
     pub(crate) fn remove_seat(&mut self, id: SeatId, spent: u64) -> (Option<T>, Option<T>) {
         self.step_down(id, spent);
@@ -188,7 +188,7 @@ impl<T: Clone> Scheduler<T> {
         Answer::Wait { preempt }
     }
 
-    /// One that had a slot used it for `spent` and waits for an event. Answers who has the slot now.
+    /// One that had a slot used it for `spent` and waits for an event. Returns who has the slot now.
     pub(crate) fn release(&mut self, id: SeatId, spent: u64) -> Option<T> {
         self.step_down(id, spent);
         self.pick()
@@ -245,7 +245,7 @@ impl<T: Clone> Scheduler<T> {
         Some(id)
     }
 
-    /// Takes its slot or its place in the queue from a process. Answers whether it had a slot.
+    /// Takes its slot or its place in the queue from a process. Returns whether it had a slot.
     fn step_down(&mut self, id: SeatId, spent: u64) -> bool {
         let Some(seat) = self.seats.get_mut(&id) else { return false };
         let (name, before) = (seat.sandbox, std::mem::replace(&mut seat.place, Place::Away));

@@ -46,7 +46,7 @@ impl Executable {
     }
 }
 
-/// A program, found and compiled, with what it is to be given.
+/// A program, found and compiled, with what it will be given.
 pub(crate) struct Request {
     pub(crate) program: Executable,
     pub(crate) argv: Strings,

@@ -99,7 +99,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and whoever ran on it is gone.
+        // SAFETY: the mapping is this value's, and what ran on it is gone.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
     }
 }

@@ -3,7 +3,7 @@
 //! Creating and destroying an instance changes the memory map of the whole process, and its first writes are page
 //! faults: for a small tool that is most of its life. So an instance whose process is gone is wiped if that is fast:
 //! what it wrote is reset to its initial contents. That must be all of its state, so only Wardian's own programs are
-//! kept, which are known to have none besides their memory and their stack pointer.
+//! kept, which are known to have none except their memory and their stack pointer.
 
 use std::collections::HashMap;
 
@@ -41,7 +41,7 @@ impl Stock {
         self.idle.lock().len()
     }
 
-    /// Whether instances of this program have no state besides what can be reset.
+    /// Whether instances of this program have no state except what can be reset.
     pub(crate) fn keeps(&self) -> bool {
         self.keeps
     }

@@ -109,7 +109,7 @@ impl Channel {
         std::mem::replace(&mut self.held, rest)
     }
 
-    /// Keeps the whole characters of what was held and `data`; answers how many bytes those are.
+    /// Keeps the whole characters of what was held and `data`; returns how many bytes those are.
     fn keep(&mut self, data: &[u8]) -> usize {
         let before = self.kept.len();
         if self.held.is_empty() {
@@ -141,7 +141,7 @@ impl State {
 pub struct Ended {
     /// What was kept of standard output: all of it, its beginning, or nothing where somebody listened.
     pub stdout: Vec<u8>,
-    /// The same of standard error, and our own note.
+    /// The same of standard error, and the kernel's note.
     pub stderr: Vec<u8>,
     /// Whether more was written than the caps allow, to standard output and to standard error.
     pub cut: [bool; 2],
@@ -172,7 +172,7 @@ impl Output {
         self.closing.notify_waiters();
     }
 
-    /// Ends it: what is kept is cut at a character if it had to be cut, a `note` of ours goes after standard error on a
+    /// Ends it: what is kept is cut at a character if it had to be cut, the kernel's `note` goes after standard error on a
     /// line of its own, past any cap, and listeners hear that nothing more comes.
     pub async fn end(&self, note: Option<&str>) -> Ended {
         self.close();

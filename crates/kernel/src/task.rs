@@ -5,7 +5,7 @@
 //! is queued behind other guests. Only while it is being polled must the killer wait, and then no longer than the
 //! next epoch tick: the poller looks at `doomed` when it gets the thread back.
 //!
-//! A future is polled only while its task holds a slot of the scheduler (`schedule.rs`). Its waker is ours: waking a task
+//! A future is polled only while its task holds a slot of the scheduler (`schedule.rs`). Its waker is the kernel's: waking a task
 //! asks the scheduler, and the scheduler wakes the runtime's task when it is its turn. Where a task is, is its *phase*:
 //!
 //! ```text
@@ -106,7 +106,7 @@ impl Task {
         self.cpu_nanos.load(Ordering::Relaxed)
     }
 
-    /// Ends the body. Answers it when this thread is to drop it; `None` when it is being polled (its poller drops
+    /// Ends the body. Returns it when this thread is to drop it; `None` when it is being polled (its poller drops
     /// it within a tick) or gone already.
     ///
     /// The body must not be dropped on a guest's own stack (that is, inside a host call): hand it to a task.
@@ -181,7 +181,7 @@ impl Task {
         self.gate.hurry();
     }
 
-    /// It has a slot of the scheduler, and is to be polled.
+    /// It has a slot of the scheduler, and must be polled.
     pub(crate) fn grant(&self) {
         self.phase.store(GRANTED, Ordering::SeqCst);
         self.wake_driver();
@@ -327,7 +327,7 @@ impl Driver {
             task.turn.store(self.kernel.turns().ticker().now(), Ordering::Relaxed);
             let _running = self.kernel.turns().ticker().enter();
             let mut cx = Context::from_waker(&self.waker);
-            // A fault of ours in a system call ends that process, not the worker, and nobody waits for it in vain.
+            // A panic in a system call ends that process, not the worker, and nobody waits for it in vain.
             let polled = catch_unwind(AssertUnwindSafe(|| work.body.as_mut().poll(&mut cx).is_ready()));
             polled.unwrap_or_else(|_| {
                 tracing::error!("a system call panicked; its process is ended");

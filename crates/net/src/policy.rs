@@ -17,7 +17,7 @@ pub struct NetworkPolicy {
     pub blocked_hosts: Vec<String>,
     /// Ports that may be reached.
     pub ports: Vec<u16>,
-    /// Ports besides 80 and 443 that are granted and parsed as HTTP. Others are opaque.
+    /// Ports other than 80 and 443 that are granted and parsed as HTTP. Others are opaque.
     pub http_ports: Vec<u16>,
     /// What requests to a host may be. A host that no rule names accepts every request.
     pub http_rules: Vec<HttpRule>,
@@ -167,7 +167,7 @@ pub enum Roots {
     Platform,
     /// Mozilla's, as compiled in.
     Webpki,
-    /// None besides those of `caFile`.
+    /// None but those of `caFile`.
     CaFile,
 }
 

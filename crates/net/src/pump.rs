@@ -12,7 +12,7 @@ use crate::guest::{Activity, Reader};
 use crate::name::Host;
 use crate::upstream::BodySender;
 
-/// What is needed besides the two ends.
+/// What is needed in addition to the two ends.
 pub(crate) struct Pump<'a> {
     pub(crate) inner: &'a Inner,
     pub(crate) host: &'a Host,

@@ -34,6 +34,10 @@ use crate::system::System;
 pub const PYTHON_PACKAGES: &str = "/usr/lib/python3/site-packages";
 /// The name of the command that lists extensions.
 const LISTING: &str = "extensions";
+
+/// Programs of ours that give way to an extension of their name, such as the native one: `type NAME` then names the
+/// file in `/usr/bin`.
+const YIELDING: [&str; 1] = ["git"];
 /// The most that the descriptions of all extensions take, and what each takes at least.
 const SPECS: usize = 1 << 20;
 const FLAT: usize = 1 << 10;
@@ -362,6 +366,10 @@ pub(crate) fn install(
     let mut names = BTreeSet::new();
     for extension in extensions {
         let name = &extension.spec.name;
+        if YIELDING.contains(&name.as_str()) {
+            let own = format!("/bin/{name}");
+            tree.uninstall(own.as_bytes()).map_err(|errno| Error::refused(errno, own.as_bytes()))?;
+        }
         check_name(tree, name)?;
         if !names.insert(name) {
             return Err(Error::Option(format!("two extensions are called '{name}'")));

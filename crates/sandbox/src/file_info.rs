@@ -6,6 +6,9 @@ use crate::error::Error;
 use crate::files::{USER, each_name};
 use crate::sandbox::Sandbox;
 
+/// The most bytes of paths, those that links have included, that a list has.
+const PATHS: usize = 8 << 20;
+
 /// A file as `stat` sees it. Links are not followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -52,7 +55,7 @@ impl Sandbox {
     }
 
     /// Lists a directory and, up to `depth` levels in all, those in it; sorted by path. `EFBIG` if there are more than `most`
-    /// entries.
+    /// entries, or more than 8 MiB of paths.
     pub async fn file_infos(
         &self,
         path: impl AsRef<[u8]>,
@@ -75,6 +78,7 @@ fn list(
     while start.last() == Some(&b'/') {
         start.pop();
     }
+    let mut bytes = 0;
     // Not by recursion: trees can be deeper than stacks.
     let mut to_do = vec![(tree.lookup(&USER, root, path, true)?, start, 1)];
     while let Some((dir, prefix, level)) = to_do.pop() {
@@ -83,11 +87,14 @@ fn list(
             // A name may go between being listed and being looked at only on the host.
             let Ok(stat) = tree.stat(&USER, &dir, &name, false) else { return Ok(()) };
             let full = [&prefix[..], b"/", &name].concat();
+            bytes += full.len();
             if stat.kind == FileKind::Dir && level < depth {
                 below.push((name.clone(), full.clone()));
             }
-            found.push(describe(tree, &dir, &name, full, &stat));
-            if found.len() > most { Err(Errno::EFBIG) } else { Ok(()) }
+            let info = describe(tree, &dir, &name, full, &stat);
+            bytes += info.target.as_ref().map_or(0, Vec::len);
+            found.push(info);
+            if found.len() > most || bytes > PATHS { Err(Errno::EFBIG) } else { Ok(()) }
         })?;
         for (name, full) in below {
             // A directory that may not be read is listed, and what is in it is not.

@@ -13,7 +13,7 @@
 //! With an overlay, the host's directory is a private copy of what the sandbox sees (`overlay_copy.rs`), and what the
 //! program changes there is taken back.
 //!
-//! `git commit` without a message opens the sandbox's editor first (`git_commit.rs`).
+//! `git commit` without a message opens the sandbox's editor first (`git_editor.rs`).
 //!
 //! A path is mapped if it is a whole argument or follows a `=`; the gateway checks everything else. Standard input is
 //! empty.
@@ -23,7 +23,7 @@ use wardian_hosttools::{Ended, Finished, Request, Stream, ToolError, ToolSandbox
 
 use crate::error::Error;
 use crate::extension::{Extension, ExtensionCall, ExtensionSpec};
-use crate::git_commit;
+use crate::git_editor;
 use crate::mounts::{HostMount, MountMode, NewMount};
 use crate::overlay_copy::{OverlayCopy, Wanted};
 use crate::sandbox::new_id;
@@ -60,10 +60,11 @@ impl HostTool {
             let tool = Tool { door: self.door.clone(), name: self.name.clone(), session: session.clone() };
             let names = names.clone();
             async move {
-                if tool.name == "git"
-                    && let Some(code) = git_commit::edited(&mut call, &names.mount).await
-                {
-                    return code;
+                if tool.name == "git" {
+                    git_editor::change_directory(&mut call);
+                    if let Some(code) = git_editor::edited(&mut call).await {
+                        return code;
+                    }
                 }
                 if overlay {
                     tool.run_on_copy(names, call).await

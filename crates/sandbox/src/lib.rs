@@ -38,7 +38,7 @@ mod file_changes;
 mod file_info;
 mod file_parts;
 mod files;
-mod git_commit;
+mod git_editor;
 mod history;
 mod host_tool;
 mod interactive;
@@ -97,7 +97,7 @@ pub use suggest::{did_you_mean, suggest};
 #[doc(hidden)]
 pub use system::{finish_preparing, live_sandboxes, prepare};
 pub use system::{return_memory, tune_process};
-pub use usage::UsageNow;
+pub use usage::{HeldMemory, UsageNow};
 pub use wardian_net::NetworkPolicy;
 pub use wardian_store::{
     Collected, CommitId, CommitInfo, Damage, Key as StoreKey, Repaired, Retention, StoreError, Verified,

@@ -1,4 +1,4 @@
-//! The files that a program of ours reads and that ship with it: Python's standard library, the packages that are ready,
+//! The files that a program of Wardian's reads and that ship with it: Python's standard library, the packages that are ready,
 //! numpy and pandas.
 //!
 //! They lie in this binary in compressed groups; `xtask/src/cpython/library.rs` packs them and says how. Even the list of

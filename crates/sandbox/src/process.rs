@@ -308,7 +308,7 @@ impl Sandbox {
     }
 }
 
-/// What looks after a process until it has ended.
+/// Supervises a process until it has ended.
 struct Watched {
     sandbox: Sandbox,
     started: Arc<Started>,

@@ -22,6 +22,7 @@ pub(crate) const TOOLS: Shipped =
 /// Large programs that few sandboxes use: each is loaded when it is first started.
 pub(crate) const LATER: &[Shipped] = &[
     Shipped { name: "archive", compressed: include_bytes!("../../../guests/dist/archive.wasm.zst") },
+    Shipped { name: "git", compressed: include_bytes!("../../../guests/dist/git.wasm.zst") },
     Shipped { name: "jq", compressed: include_bytes!("../../../guests/dist/jq.wasm.zst") },
     Shipped { name: "make", compressed: include_bytes!("../../../guests/dist/make.wasm.zst") },
     Shipped { name: "net", compressed: include_bytes!("../../../guests/dist/net.wasm.zst") },

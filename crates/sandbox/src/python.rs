@@ -228,7 +228,7 @@ impl Sandbox {
             };
             return (finished, None);
         };
-        // A copy seeds its generators anew (`resident.py`).
+        // A copy reseeds its generators (`resident.py`).
         let copy = if interpreter.is_copy() { "+" } else { "" };
         command.script = [format!("{copy}{most}\0").as_bytes(), &command.script].concat();
         let done = interpreter.ask(command, most.saturating_mul(2).saturating_add(ANSWER_FRAME)).await;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!         answers   requests
-//! own       1 MiB      1 MiB   for each client, so that whoever goes on is always served
+//! own       1 MiB      1 MiB   for each client, so that a client that reads is always served
 //! client   64 MiB    128 MiB   for each client: the longest line there is
 //! shared  128 MiB    256 MiB   for all clients: what a line takes beyond the first of these
 //! ```

@@ -184,7 +184,7 @@ impl Processes {
     }
 }
 
-/// Bytes that are to be written, counted until they are.
+/// Bytes waiting to be written, counted until they are.
 pub(crate) struct Unwritten {
     handle: Arc<Handle>,
     bytes: usize,
@@ -213,7 +213,7 @@ impl Handle {
             .ok_or_else(|| RpcError::refused("ESRCH", format!("ESRCH: the process {} has ended", self.id())))
     }
 
-    /// Takes note of bytes that are to be written, unless there are too many.
+    /// Takes note of bytes waiting to be written, unless there are too many.
     pub(crate) fn count(self: &Arc<Handle>, bytes: usize) -> Result<Unwritten, RpcError> {
         let most = |now: usize| now.checked_add(bytes).filter(|sum| *sum <= WRITES);
         match self.unwritten.fetch_update(Ordering::SeqCst, Ordering::SeqCst, most) {

@@ -246,8 +246,9 @@ impl Session {
         sum
     }
 
-    /// Waits for a turn for work that takes long for its size. Whoever has one must not wait for a client.
-    pub(crate) async fn heavy(&self) -> Held {
+    /// Waits for a turn for work that takes long for its size. What has one must not wait for a client. There are none for a client
+    /// that is gone.
+    pub(crate) async fn heavy(&self) -> Result<Held, RpcError> {
         self.heavy.take().await
     }
 
@@ -261,7 +262,7 @@ impl Session {
 
     /// Waits for a turn to read or write a long line or file: that takes as long as it is, so such turns are short, and do
     /// not wait for the others.
-    pub(crate) async fn line_turn(&self) -> Held {
+    pub(crate) async fn line_turn(&self) -> Result<Held, RpcError> {
         self.aside.take().await
     }
 
@@ -498,6 +499,7 @@ impl Session {
 
     /// Destroys every sandbox. Running commands return as cancelled.
     pub(crate) async fn end(&self) {
+        self.heavy.close();
         let entries: Vec<Arc<Entry>> = {
             let mut table = self.table.lock();
             table.closed = true;

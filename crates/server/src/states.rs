@@ -114,35 +114,31 @@ impl States {
         Ok(StateFile { states: self, name })
     }
 
-    /// Lists them by name.
-    pub(crate) async fn list(self) -> std::result::Result<Vec<KeptState>, RpcError> {
-        let done = tokio::task::spawn_blocking(move || read(&self.directory)).await;
-        done.map_err(Error::other)
-            .flatten()
-            .map_err(|error| RpcError::internal(format!("the states: {error}")))
+    /// Lists them by name. Blocks, like everything here that uses the disk.
+    pub(crate) fn list(&self) -> std::result::Result<Vec<KeptState>, RpcError> {
+        read(&self.directory).map_err(|error| RpcError::internal(format!("the states: {error}")))
     }
 }
 
 impl StateFile {
     /// Writes all of it or nothing; only this user can read it.
-    pub(crate) async fn write(self, state: Vec<u8>) -> std::result::Result<(), RpcError> {
-        self.aside(move |StateFile { states, name }| {
+    pub(crate) fn write(&self, state: &[u8]) -> std::result::Result<(), RpcError> {
+        self.told(|states, name| {
             create_private(&states.directory)?;
             let path = states.directory.join(name);
             let _writing = states.all.writing.lock();
             states.all.check_room(&path, state.len() as u64)?;
             let mut written = NamedTempFile::new_in(&states.directory)?;
-            written.write_all(&state)?;
+            written.write_all(state)?;
             // Before it has its name: a power failure leaves the old state or the new one.
             written.as_file().sync_all()?;
             written.persist(path)?;
             sync(&states.directory)
         })
-        .await
     }
 
-    pub(crate) async fn read(self, max: u64) -> std::result::Result<Vec<u8>, RpcError> {
-        self.aside(move |StateFile { states, name }| {
+    pub(crate) fn read(&self, max: u64) -> std::result::Result<Vec<u8>, RpcError> {
+        self.told(|states, name| {
             let opened = File::open(states.directory.join(name))?;
             if opened.metadata()?.len() > max {
                 let limits = "what fsLimitBytes and memoryBytes of this sandbox allow";
@@ -152,25 +148,19 @@ impl StateFile {
             opened.take(max).read_to_end(&mut state)?;
             Ok(state)
         })
-        .await
     }
 
-    pub(crate) async fn remove(self) -> std::result::Result<(), RpcError> {
-        self.aside(|StateFile { states, name }| {
+    pub(crate) fn remove(&self) -> std::result::Result<(), RpcError> {
+        self.told(|states, name| {
             std::fs::remove_file(states.directory.join(name))?;
             sync(&states.directory)
         })
-        .await
     }
 
-    /// Runs disk access where it may block.
-    async fn aside<T: Send + 'static>(
-        self,
-        work: impl FnOnce(&StateFile) -> Result<T> + Send + 'static,
-    ) -> std::result::Result<T, RpcError> {
-        let name = self.name.clone();
-        let done = tokio::task::spawn_blocking(move || work(&self)).await;
-        done.map_err(Error::other).flatten().map_err(|error| match error.kind() {
+    /// Does something with the disk; an error says which state it is about.
+    fn told<T>(&self, work: impl FnOnce(&States, &str) -> Result<T>) -> std::result::Result<T, RpcError> {
+        let name = &self.name;
+        work(&self.states, name).map_err(|error| match error.kind() {
             ErrorKind::NotFound => RpcError::params(format!("file: state {name} not found")),
             ErrorKind::QuotaExceeded => {
                 RpcError::refused("ENOSPC", format!("ENOSPC: the state {name}: {error}"))

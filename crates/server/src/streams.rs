@@ -182,7 +182,7 @@ fn parse(id: &str) -> Option<u64> {
     id.parse().ok().filter(|number: &u64| number.to_string() == id)
 }
 
-/// Bytes that are to be written, counted until they are.
+/// Bytes waiting to be written, counted until they are.
 pub(crate) struct Unwritten {
     stream: Arc<Stream>,
     bytes: usize,
@@ -203,7 +203,7 @@ impl Stream {
         self.lane.turn()
     }
 
-    /// Takes note of bytes that are to be written, unless there are too many.
+    /// Takes note of bytes waiting to be written, unless there are too many.
     pub(crate) fn count(self: &Arc<Stream>, bytes: usize) -> Result<Unwritten, RpcError> {
         let most = |now: usize| now.checked_add(bytes).filter(|sum| *sum <= WRITES);
         match self.unwritten.fetch_update(Ordering::SeqCst, Ordering::SeqCst, most) {

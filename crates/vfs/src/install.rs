@@ -108,6 +108,11 @@ impl Tree {
         Ok(())
     }
 
+    /// Removes what has this name, if anything does; not a directory.
+    pub fn uninstall(&mut self, path: &[u8]) -> Result<()> {
+        self.place_to_install(path, ROOT).map(drop)
+    }
+
     /// Installs a device.
     pub fn install_device(&mut self, path: &[u8], mode: u32, device: Device) -> Result<()> {
         self.install_body(path, mode, Body::Device(device), ROOT)?;

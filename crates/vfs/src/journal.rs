@@ -58,7 +58,7 @@ impl Journal {
         let Some(state) = host.state() else { return Ok(None) };
         let state = match StateDir::open(state) {
             Ok(state) => state,
-            // A directory that is not there, or not for us, has no journal of ours.
+            // A directory that is not there, or not for us, has no journal of Wardian's.
             Err(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES | Errno::EPERM) => return Ok(None),
             Err(errno) => return Err(errno),
         };

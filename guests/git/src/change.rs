@@ -204,12 +204,24 @@ pub fn index_and_work(repo: &Repo, index: &Index, paths: &Pathspec) -> Res<Vec<C
     Ok(changes)
 }
 
-/// Adds, behind each path with conflicts, how the file differs from our version.
-pub fn with_ours(repo: &Repo, index: &Index, changes: Vec<Change>) -> Res<Vec<Change>> {
+/// Gives the paths with conflicts their two versions, where there are two.
+pub fn with_both(index: &Index, changes: &mut [Change]) {
+    for change in changes.iter_mut().filter(|change| change.status == b'U') {
+        let path = change.path().to_vec();
+        let version = |stage: u8| index.stages(&path).iter().find(|entry| entry.stage == stage);
+        if let (Some(ours), Some(theirs)) = (version(2), version(3)) {
+            change.old = Side::of(&path, ours.mode, ours.oid);
+            change.new = Side::of(&path, theirs.mode, theirs.oid);
+        }
+    }
+}
+
+/// Adds, behind each path with conflicts, how the file differs from one of its versions: 1 is the common one, 2 is ours.
+pub fn with_version(repo: &Repo, index: &Index, changes: Vec<Change>, stage: u8) -> Res<Vec<Change>> {
     let mut all = Vec::new();
     for change in changes {
         let path = change.path().to_vec();
-        let ours = index.stages(&path).iter().find(|entry| entry.stage == 2 && change.status == b'U');
+        let ours = index.stages(&path).iter().find(|entry| entry.stage == stage && change.status == b'U');
         all.push(change);
         let (Some(entry), Some(stat)) = (ours, worktree::stat(repo, &path)) else { continue };
         if worktree::hash_file(&repo.in_tree(&path), &stat)? != entry.oid {

@@ -95,6 +95,9 @@ impl Diffing {
         for (name, value) in &parsed.options {
             diffing.take(name, value.as_deref())?;
         }
+        if diffing.reverse {
+            std::mem::swap(&mut diffing.style.old_prefix, &mut diffing.style.new_prefix);
+        }
         Ok(diffing)
     }
 

@@ -183,6 +183,14 @@ fn row(line: &Line, name_width: usize, number: usize, graph: usize, most: usize)
     out::line(format_args!(" {name}{pad} | {:>number$}{space}{bars}", line.added + line.removed));
 }
 
+/// The same with wider numbers, as `git apply --stat` has it.
+pub fn wide_table(stat: &[Line]) {
+    let longest = stat.iter().map(|line| text(&line.name).chars().count()).max().unwrap_or(0).min(50);
+    let most = stat.iter().map(|line| line.added + line.removed).max().unwrap_or(0);
+    stat.iter().for_each(|line| row(line, longest, 4, most.min(70 - longest), most));
+    summary(stat);
+}
+
 /// ` 2 files changed, 3 insertions(+)`
 pub fn summary(stat: &[Line]) {
     let merged = || stat.iter().filter(|line| !line.unmerged);

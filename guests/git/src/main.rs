@@ -13,7 +13,9 @@
 // A program, not a library: names that speak for themselves need no more words.
 #![allow(missing_docs)]
 
+mod apply;
 mod change;
+mod combined;
 mod commands;
 mod config;
 mod date;
@@ -21,8 +23,10 @@ mod diffing;
 mod diffstat;
 mod fail;
 mod files;
+mod graph;
 mod grep;
 mod hash;
+mod http;
 mod ident;
 mod ignore;
 mod index;

@@ -1,6 +1,6 @@
 //! Standard output, buffered, and standard error behind it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 
 use wardian_abi as abi;
@@ -9,6 +9,7 @@ use wardian_abi as abi;
 const ENOUGH: usize = 64 * 1024;
 
 thread_local! {
+    static CAPTURING: Cell<usize> = const { Cell::new(0) };
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -16,11 +17,20 @@ thread_local! {
 pub fn put(bytes: impl AsRef<[u8]>) {
     let full = BUFFER.with_borrow_mut(|buffer| {
         buffer.extend_from_slice(bytes.as_ref());
-        buffer.len() >= ENOUGH
+        buffer.len() >= ENOUGH && CAPTURING.with(Cell::get) == 0
     });
     if full {
         flush();
     }
+}
+
+/// Writes to a text of its own what is written meanwhile.
+pub fn capture<T>(write: impl FnOnce() -> T) -> (T, Vec<u8>) {
+    let before = BUFFER.replace(Vec::new());
+    CAPTURING.with(|depth| depth.set(depth.get() + 1));
+    let result = write();
+    CAPTURING.with(|depth| depth.set(depth.get() - 1));
+    (result, BUFFER.replace(before))
 }
 
 /// Writes a line of text.
@@ -36,6 +46,9 @@ pub fn bytes_line(bytes: &[u8]) {
 
 /// Hands over what has gathered. Where nobody reads any more the program ends, as a signal would end it.
 pub fn flush() {
+    if CAPTURING.with(Cell::get) > 0 {
+        return;
+    }
     let bytes = BUFFER.take();
     if abi::write_all(1, &bytes).is_err() {
         abi::exit(141);

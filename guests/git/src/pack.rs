@@ -250,3 +250,122 @@ mod tests {
         assert_eq!(apply(b"abcde", &[5, 8, 0x91, 4, 3, 5, 1, 1, 1, 1, 1]), None);
     }
 }
+
+/// Writes every object of a pack that came from elsewhere. Differences from objects that are here already are understood.
+pub fn unpack(content: &[u8], odb: &crate::odb::Odb) -> Res<()> {
+    let count = match content.get(..12) {
+        Some(head) if head.starts_with(b"PACK\0\0\0\x02") => number(head, 8).unwrap_or(0),
+        _ => fatal!("the pack that was sent is damaged"),
+    };
+    let (body, seal) = content.split_at(content.len().saturating_sub(20));
+    if crate::hash::sha1(&[body]).0 != *seal {
+        fatal!("the pack that was sent is damaged: its checksum is wrong");
+    }
+    let damaged = |at: usize| crate::fail::Fail::Fatal(format!("the pack that was sent is damaged at {at}"));
+    let mut names: std::collections::HashMap<usize, Oid> = std::collections::HashMap::new();
+    let mut later: Vec<(Oid, usize, Vec<u8>)> = Vec::new();
+    let mut at = 12;
+    for _ in 0..count {
+        let start = at;
+        let (base, data) = streamed(body, &mut at).ok_or_else(|| damaged(start))?;
+        let base = match base {
+            Base::None(kind) => {
+                names.insert(start, odb.write(kind, &data)?);
+                continue;
+            }
+            Base::Offset(earlier) => match names.get(&(earlier as usize)) {
+                Some(oid) => *oid,
+                None => return Err(damaged(start)),
+            },
+            Base::Named(oid) => oid,
+        };
+        match odb.find(&base)? {
+            Some(object) => {
+                let made = apply(&object.data, &data).ok_or_else(|| damaged(start))?;
+                names.insert(start, odb.write(object.kind, &made)?);
+            }
+            None => later.push((base, start, data)),
+        }
+    }
+    // Bases may come behind what is made from them.
+    while !later.is_empty() {
+        let before = later.len();
+        for (base, start, data) in std::mem::take(&mut later) {
+            match odb.find(&base)? {
+                Some(object) => {
+                    let made = apply(&object.data, &data).ok_or_else(|| damaged(start))?;
+                    odb.write(object.kind, &made)?;
+                }
+                None => later.push((base, start, data)),
+            }
+        }
+        if later.len() == before {
+            fatal!("the pack that was sent lacks {}", later[0].0);
+        }
+    }
+    Ok(())
+}
+
+/// The next object of a pack in memory.
+fn streamed(body: &[u8], at: &mut usize) -> Option<(Base, Vec<u8>)> {
+    let start = *at;
+    let mut rest = body.get(start..)?;
+    let mut byte = next(&mut rest)?;
+    let kind = byte >> 4 & 7;
+    let (mut size, mut shift) = (u64::from(byte & 15), 4);
+    while byte & 0x80 != 0 {
+        byte = next(&mut rest)?;
+        size |= u64::from(byte & 0x7f).checked_shl(shift)?;
+        shift += 7;
+    }
+    let base = match kind {
+        1 => Base::None(Kind::Commit),
+        2 => Base::None(Kind::Tree),
+        3 => Base::None(Kind::Blob),
+        4 => Base::None(Kind::Tag),
+        6 => Base::Offset((start as u64).checked_sub(distance(&mut rest)?)?),
+        7 => {
+            let mut oid = Oid::NULL;
+            rest.read_exact(&mut oid.0).ok()?;
+            Base::Named(oid)
+        }
+        _ => return None,
+    };
+    let size = usize::try_from(size).ok().filter(|size| *size <= LARGEST)?;
+    let mut decoder = flate2::bufread::ZlibDecoder::new(rest);
+    let mut data = Vec::new();
+    (&mut decoder).take(size as u64).read_to_end(&mut data).ok()?;
+    // The end of the stream is part of it.
+    let mut end = [0];
+    if data.len() != size || decoder.read(&mut end).ok()? != 0 {
+        return None;
+    }
+    *at = body.len() - rest.len() + decoder.total_in() as usize;
+    Some((base, data))
+}
+
+/// Writes a pack of whole objects.
+pub fn write(repo: &crate::repo::Repo, objects: &[Oid], out: &mut Vec<u8>) -> Res<()> {
+    let start = out.len();
+    out.extend_from_slice(b"PACK\0\0\0\x02");
+    out.extend_from_slice(&(objects.len() as u32).to_be_bytes());
+    for oid in objects {
+        let object = repo.odb.read(oid)?;
+        let mut size = object.data.len();
+        let mut byte = crate::http::number_of(object.kind) << 4 | (size & 15) as u8;
+        size >>= 4;
+        while size > 0 {
+            out.push(byte | 0x80);
+            byte = (size & 0x7f) as u8;
+            size >>= 7;
+        }
+        out.push(byte);
+        let mut encoder = flate2::write::ZlibEncoder::new(&mut *out, flate2::Compression::fast());
+        std::io::Write::write_all(&mut encoder, &object.data)
+            .and_then(|()| encoder.finish().map(drop))
+            .map_err(crate::fail::system("cannot compress"))?;
+    }
+    let seal = crate::http::seal(&out[start..]);
+    out.extend_from_slice(&seal.0);
+    Ok(())
+}

@@ -43,7 +43,7 @@ impl Default for Style {
 }
 
 /// The line that says what is around a hunk: one that starts with a letter.
-fn heading(lines: &[&[u8]], before: usize) -> Option<Vec<u8>> {
+pub fn heading(lines: &[&[u8]], before: usize) -> Option<Vec<u8>> {
     let starts = |line: &&&[u8]| {
         line.first().is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$'))
     };
@@ -143,6 +143,17 @@ fn file_name(prefix: &[u8], path: &[u8]) -> Vec<u8> {
 
 /// Writes the patch of one change.
 pub fn write(repo: &Repo, change: &Change, style: &Style) -> Res<()> {
+    if change.status == b'U' && change.old.mode != 0 && change.new.mode != 0 {
+        let entry = |side: &crate::change::Side| {
+            crate::index::Entry::new(&side.path, side.mode, side.oid.unwrap_or_default())
+        };
+        return crate::combined::conflict(
+            repo,
+            change.path(),
+            [&entry(&change.old), &entry(&change.new)],
+            style,
+        );
+    }
     if change.status == b'U' {
         out::put(b"* Unmerged path ");
         out::bytes_line(&change.new.path);

@@ -235,13 +235,16 @@ pub fn delete(repo: &Repo, name: &[u8], expect: Expect) -> Res<()> {
     }
     let mut packed_refs = packed(repo)?;
     if packed_refs.remove(name).is_some() {
-        let mut content = b"# pack-refs with: peeled fully-peeled sorted \n".to_vec();
-        for (name, oid) in &packed_refs {
+        // A name may lead to what only another repository has; then the list does not claim to know all targets.
+        let targets: Vec<Option<Oid>> =
+            packed_refs.values().map(|oid| repo.odb.peel(oid).ok().map(|(oid, _)| oid)).collect();
+        let known = if targets.contains(&None) { "" } else { "peeled fully-peeled " };
+        let mut content = format!("# pack-refs with: {known}sorted \n").into_bytes();
+        for ((name, oid), target) in packed_refs.iter().zip(&targets) {
             content.extend_from_slice(format!("{oid} ").as_bytes());
             content.extend_from_slice(name);
             content.push(b'\n');
-            let (peeled, _) = repo.odb.peel(oid)?;
-            if peeled != *oid {
+            if let Some(peeled) = target.filter(|peeled| peeled != oid) {
                 content.extend_from_slice(format!("^{peeled}\n").as_bytes());
             }
         }

@@ -310,3 +310,19 @@ pub fn entry_at(repo: &Repo, tree: &Oid, path: &[u8]) -> Res<Option<(u32, Oid)>>
     }
     Ok(Some(at))
 }
+
+/// A word that could be a revision and is a file too means neither.
+pub fn refuse_ambiguous(repo: &Repo, word: &[u8]) -> Res<()> {
+    if repo.is_bare() || word.starts_with(b"^") || word.contains(&b':') {
+        return Ok(());
+    }
+    let there = crate::pathspec::from_top(repo, word)
+        .is_ok_and(|top| !top.is_empty() && crate::files::exists(&repo.in_tree(&top)));
+    if there {
+        fatal!(
+            "ambiguous argument '{}': both revision and filename\nUse '--' to separate paths from revisions, like this:\n'git <command> [<revision>...] -- [<file>...]'",
+            text(word)
+        );
+    }
+    Ok(())
+}

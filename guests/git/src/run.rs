@@ -17,9 +17,7 @@ const USAGE: &str = "usage: git [-v | --version] [-h | --help] [-C <path>] [-c <
 
 /// What native git has and this one lacks.
 const ABSENT: &[&str] = &[
-    "am",
     "annotate",
-    "apply",
     "archimport",
     "archive",
     "backfill",
@@ -52,7 +50,6 @@ const ABSENT: &[&str] = &[
     "filter-branch",
     "fmt-merge-msg",
     "for-each-repo",
-    "format-patch",
     "fsmonitor--daemon",
     "gc",
     "get-tar-commit-id",
@@ -65,7 +62,6 @@ const ABSENT: &[&str] = &[
     "index-pack",
     "instaweb",
     "interpret-trailers",
-    "ls-remote",
     "mailinfo",
     "mailsplit",
     "maintenance",
@@ -123,10 +119,12 @@ const ABSENT: &[&str] = &[
 
 pub fn run() -> i32 {
     let arguments: Vec<Vec<u8>> = abi::args().into_iter().skip(1).collect();
-    match start(&arguments) {
+    let code = match start(&arguments) {
         Ok(code) => code,
         Err(fail) => fail.report(),
-    }
+    };
+    crate::http::clean_up();
+    code
 }
 
 fn start(arguments: &[Vec<u8>]) -> Res<i32> {

@@ -187,6 +187,12 @@ impl Page<'_> {
                 }
             }
             self.line("");
+        } else if there("rebase-apply/applying") {
+            self.line("You are in the middle of an am session.");
+            self.hint("  (fix conflicts and then run \"git am --continue\")");
+            self.hint("  (use \"git am --skip\" to skip this patch)");
+            self.hint("  (use \"git am --abort\" to restore the original branch)");
+            self.line("");
         } else if there("rebase-merge") {
             self.rebase(conflicts);
         } else {
@@ -243,8 +249,13 @@ impl Page<'_> {
             todo.iter().take(2).for_each(|line| self.line(line));
             self.hint("  (use \"git rebase --edit-todo\" to view and edit)");
         }
-        self.line(format!("You are currently rebasing branch '{branch}' on '{}'.", self.repo.short(&onto)));
-        if conflicts {
+        let editing = !conflicts && files::exists(&self.repo.own("rebase-merge/amend"));
+        let doing = if editing { "editing a commit while rebasing" } else { "rebasing" };
+        self.line(format!("You are currently {doing} branch '{branch}' on '{}'.", self.repo.short(&onto)));
+        if editing {
+            self.hint("  (use \"git commit --amend\" to amend the current commit)");
+            self.hint("  (use \"git rebase --continue\" once you are satisfied with your changes)");
+        } else if conflicts {
             self.hint("  (fix conflicts and then run \"git rebase --continue\")");
             self.hint("  (use \"git rebase --skip\" to skip this patch)");
             self.hint("  (use \"git rebase --abort\" to check out the original branch)");

@@ -11,23 +11,31 @@ use crate::repo::Repo;
 
 /// Opens the repository that an address names: a path, or `file://` and a path.
 pub fn open(address: &[u8]) -> Res<Option<Repo>> {
+    open_for(address, None)
+}
+
+/// The same for a repository that has some of its objects already.
+pub fn open_for(address: &[u8], borrower: Option<&Repo>) -> Res<Option<Repo>> {
+    if crate::http::is_address(address) {
+        return crate::http::fetch(address, borrower).map(Some);
+    }
     let shown = text(address);
     if let Some(path) = shown.strip_prefix("file://") {
         return Repo::at(path.as_bytes());
     }
     if let Some((scheme, _)) = shown.split_once("://") {
-        fatal!("the transport '{scheme}' is not supported here: only local repositories are");
+        fatal!("the transport '{scheme}' is not supported here: use http, https or a path");
     }
     let colon = shown.find(':');
     if colon.is_some_and(|colon| !shown[..colon].contains('/')) && !files::exists(address) {
-        fatal!("ssh is not supported here: only local repositories are");
+        fatal!("ssh is not supported here: use an address with https:// or a path");
     }
     Repo::at(address)
 }
 
 /// Opens one that must be there.
-pub fn must_open(address: &[u8]) -> Res<Repo> {
-    match open(address)? {
+pub fn must_open(address: &[u8], borrower: Option<&Repo>) -> Res<Repo> {
+    match open_for(address, borrower)? {
         Some(repo) => Ok(repo),
         None => {
             crate::out::complain(format!(
@@ -78,6 +86,39 @@ pub fn copy(from: &Repo, to: &Repo, tips: &[Oid]) -> Res<()> {
         to.odb.write(kind, &from.odb.read(&oid)?.data)?;
     }
     Ok(())
+}
+
+/// The objects that some commits need and others do not, those that need them last.
+pub fn missing(repo: &Repo, tips: &[Oid], known: &[Oid]) -> Res<Vec<Oid>> {
+    let mut commits = Vec::new();
+    for oid in known {
+        let (oid, kind) = repo.odb.peel(oid)?;
+        commits.extend((kind == Kind::Commit).then_some(oid));
+    }
+    let mut seen: HashSet<Oid> = crate::walk::ancestors(repo, &commits)?;
+    for commit in commits {
+        let mut left = vec![repo.odb.commit(&commit)?.tree];
+        while let Some(oid) = left.pop() {
+            if seen.insert(oid) {
+                let object = repo.odb.read(&oid)?;
+                left.extend(links(object.kind, &object.data).unwrap_or_default());
+            }
+        }
+    }
+    let mut left = tips.to_vec();
+    let mut found = Vec::new();
+    while let Some(oid) = left.pop() {
+        if !seen.insert(oid) {
+            continue;
+        }
+        let object = repo.odb.read(&oid)?;
+        match links(object.kind, &object.data) {
+            Some(links) => left.extend(links),
+            None => fatal!("bad object {oid}"),
+        }
+        found.push(oid);
+    }
+    Ok(found)
 }
 
 /// The settings of a remote: its address and what is fetched.

@@ -127,7 +127,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn parents(&self, oid: &Oid) -> Res<Vec<Oid>> {
+    pub fn parents(&self, oid: &Oid) -> Res<Vec<Oid>> {
         let mut parents = self.repo.odb.commit(oid)?.parents.clone();
         if self.first_parent {
             parents.truncate(1);
@@ -304,6 +304,9 @@ pub fn split_arguments(
     let mut paths = Vec::new();
     for (at, argument) in before.iter().enumerate() {
         if walk.take(argument)? {
+            if after.is_none() {
+                revision::refuse_ambiguous(repo, argument)?;
+            }
             continue;
         }
         if after.is_some() {

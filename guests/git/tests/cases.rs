@@ -14,5 +14,5 @@ use std::path::Path;
 #[test]
 fn cases_agree_with_git() {
     let git = Path::new(env!("CARGO_BIN_EXE_git"));
-    agree::agree(env!("CARGO_MANIFEST_DIR"), &[("git", git)], 130, &[]);
+    agree::agree(env!("CARGO_MANIFEST_DIR"), &[("git", git)], 500, &[]);
 }

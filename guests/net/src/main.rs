@@ -5,13 +5,14 @@
 
 mod curl;
 mod getent;
-mod http;
 mod lookup;
 mod nc;
 mod ping;
 mod services;
 mod sockets;
 mod wget;
+
+use wardian_http as http;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -36,6 +36,7 @@ impl Shell {
         if let Some(var) = self.vars.raw_mut(name)
             && !var.attrs.has(SLOW)
             && let Value::Scalar(old) = &mut var.value
+            && !self.options.allexport
         {
             old.extend_from_slice(text);
             return Ok(());
@@ -342,12 +343,8 @@ impl Shell {
         let name = &self.resolve_target(name)?;
         self.end_reference(name);
         self.check_writable(name)?;
-        let export = self.options.allexport;
         let var = self.vars.entry(name);
         var.attrs.set(Attrs::UNASSIGNED, false);
-        if export {
-            var.attrs.set(Attrs::EXPORT, true);
-        }
         if matches!(var.value, Value::Assoc(_)) {
             if !append {
                 var.value = Value::Assoc(Assoc::default());

@@ -147,6 +147,8 @@ pub struct Function {
     pub body: Rc<Compound>,
     /// The line its body ends on.
     pub end: u32,
+    /// The file it was defined in, once it was.
+    pub source: std::cell::OnceCell<Rc<[u8]>>,
 }
 
 #[derive(Debug)]

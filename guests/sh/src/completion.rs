@@ -58,6 +58,8 @@ pub struct Spec {
 #[derive(Default)]
 pub struct Completions {
     pub of: BTreeMap<Vec<u8>, Rc<Spec>>,
+    /// Whether there ever was one: until then none is missed.
+    pub declared: bool,
     /// The options of the completion in progress, which `compopt` may change.
     pub current: Option<Vec<&'static str>>,
 }
@@ -150,9 +152,11 @@ impl Shell {
 
     /// `-X`: takes out what matches, or with `!` what does not; `&` is the word.
     fn filter_out(&self, found: &mut Vec<Vec<u8>>, filter: &[u8], word: &[u8]) {
+        // `!(…)` is a pattern, where there are such.
+        let extended = filter.starts_with(b"!(") && self.shopt.get("extglob");
         let (negated, pattern) = match filter.strip_prefix(b"!") {
-            Some(rest) => (true, rest),
-            None => (false, filter),
+            Some(rest) if !extended => (true, rest),
+            _ => (false, filter),
         };
         let mut text = Vec::new();
         let mut at = 0;
@@ -365,7 +369,7 @@ impl Shell {
         };
         let mut found = Vec::new();
         for entry in crate::expand::list_directory(&real) {
-            if !entry.starts_with(name) || (name.is_empty() && entry.starts_with(b".")) {
+            if !entry.starts_with(name) {
                 continue;
             }
             let is_directory = || {

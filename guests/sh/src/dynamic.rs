@@ -28,6 +28,7 @@ pub const DYNAMIC: &[&[u8]] = &[
     b"BASHOPTS",
     b"SHELLOPTS",
     b"BASH_ARGV0",
+    b"HISTCMD",
 ];
 
 impl Shell {
@@ -69,6 +70,11 @@ impl Shell {
             b"SHELLOPTS" => Value::Scalar(self.options.enabled()),
             b"_" => Value::Scalar(self.last_arg.clone()),
             b"BASH_ARGV0" => Value::Scalar(self.name.clone()),
+            b"HISTCMD" if !self.options.history => number(0),
+            // The command being run has its number already.
+            b"HISTCMD" => {
+                number((self.history.number(self.history.len()) - usize::from(self.recorded)) as i64)
+            }
             b"FUNCNAME" => self.function_names(),
             b"BASH_SOURCE" => self.sources(),
             b"BASH_LINENO" => self.call_lines(),
@@ -83,7 +89,7 @@ impl Shell {
     pub fn var_listed(&self, name: &[u8]) -> Option<std::borrow::Cow<'_, Var>> {
         let unknown = |attrs: Attrs| Some(std::borrow::Cow::Owned(Var { value: Value::Unset, attrs }));
         match name {
-            b"RANDOM" | b"SRANDOM" | b"BASHPID" => unknown(Attrs::INTEGER),
+            b"RANDOM" | b"SRANDOM" | b"BASHPID" | b"HISTCMD" => unknown(Attrs::INTEGER),
             b"SECONDS" | b"EPOCHSECONDS" | b"EPOCHREALTIME" | b"LINENO" | b"BASH_SUBSHELL"
             | b"BASH_COMMAND" | b"BASH_ARGV0" => unknown(Attrs::default()),
             b"DIRSTACK" => Some(std::borrow::Cow::Owned(Var {

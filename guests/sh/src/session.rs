@@ -139,6 +139,7 @@ impl Shell {
         if let Ok(Some(list)) = parser.next_command(&self.dialect())
             && let [item] = list.items.as_slice()
             && let [crate::ast::Command::Function(parsed)] = item.first.stages.as_slice()
+            && parsed.name.as_ref() == function
         {
             self.functions.insert(parsed.name.to_vec(), parsed.clone());
             self.function_attrs.entry(parsed.name.to_vec()).or_default().set(Attrs::EXPORT, true);
@@ -150,6 +151,11 @@ impl Shell {
     pub fn run_script(&mut self, parser: &mut Parser) -> i32 {
         let mut status = 0;
         loop {
+            if self.options.history && self.invocation != Invocation::Session {
+                return match self.run_recorded(parser, status) {
+                    Ok(code) | Err(code) => self.run_exit_trap(code),
+                };
+            }
             match self.next_list(parser) {
                 Ok(Some(list)) => {
                     if self.options.noexec {
@@ -165,12 +171,6 @@ impl Shell {
                     if self.options.onecmd && matches!(self.invocation, Invocation::File | Invocation::Stdin)
                     {
                         break;
-                    }
-                    if self.options.history && self.invocation != Invocation::Session {
-                        let (rest, line) = parser.take_rest();
-                        return match self.run_recorded(&rest, line, status) {
-                            Ok(code) | Err(code) => self.run_exit_trap(code),
-                        };
                     }
                 }
                 Ok(None) => {
@@ -204,9 +204,25 @@ impl Shell {
     }
 
     /// With `set -o history` a script is taken line by line, each into the history before it is run.
-    fn run_recorded(&mut self, text: &[u8], first: u32, mut status: i32) -> Result<i32, i32> {
+    fn run_recorded(&mut self, parser: &mut Parser, mut status: i32) -> Result<i32, i32> {
+        let (text, first) = parser.take_rest();
+        let mut refill = parser.take_refill();
+        let mut lines = text.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>().into_iter();
+        // A line that is still to come stands after what was read already, which ends with a line's end.
+        let mut following = move || {
+            let line = lines.next();
+            match &mut refill {
+                None => line,
+                Some(more) => line.filter(|line| !line.is_empty() || lines.len() > 0).or_else(|| {
+                    let line = more()?;
+                    Some(line.strip_suffix(b"\n").map_or(line.clone(), <[u8]>::to_vec))
+                }),
+            }
+        };
         let (mut command, mut start) = (Vec::new(), first);
-        for (number, line) in (first..).zip(text.split(|&byte| byte == b'\n')) {
+        for number in first.. {
+            let Some(line) = following() else { break };
+            let line = line.as_slice();
             if command.is_empty() {
                 start = number;
             }

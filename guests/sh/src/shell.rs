@@ -291,10 +291,7 @@ impl Shell {
         }
         let mut text = match self.invocation {
             Invocation::File => self.source.to_vec(),
-            // Where bash says that a function given with `-c` comes from.
-            Invocation::Command if self.frames.last().is_some_and(|frame| frame.function.is_some()) => {
-                b"environment".to_vec()
-            }
+            _ if !self.frames.is_empty() => self.source.to_vec(),
             _ => self.name.clone(),
         };
         let place = match self.shopt.get("gnu_errfmt") {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import textwrap
 from pathlib import Path
@@ -10,6 +11,11 @@ from typing import Callable, Iterator
 import pytest
 
 from wardian import Sandbox
+
+# Whoever starts the tests in the background may ignore these, and what is ignored is inherited.
+for number in (signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(number, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 #: Takes Python code that deals with each request after `create`, and answers a program that serves so.
 FakeServer = Callable[[str], Path]

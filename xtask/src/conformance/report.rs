@@ -16,6 +16,17 @@ pub(super) enum Outcome {
     Excluded,
 }
 
+impl Outcome {
+    fn word(self) -> &'static str {
+        match self {
+            Outcome::Passed => "passed",
+            Outcome::Failed => "failed",
+            Outcome::Skipped => "skipped",
+            Outcome::Excluded => "excluded",
+        }
+    }
+}
+
 /// One module.
 pub(super) struct Report {
     pub(super) module: String,
@@ -54,7 +65,7 @@ impl Report {
                 "excluded" => Outcome::Excluded,
                 _ => continue,
             };
-            self.add(name, outcome, &detail.replace("\\n", "\n").replace("\\t", "\t").replace("\\\\", "\\"));
+            self.add(name, outcome, &unescaped(detail));
             running = None;
         }
         let at = running.clone().unwrap_or_else(|| format!("{}.between_tests", self.module));
@@ -66,6 +77,23 @@ impl Report {
     /// The tests that need not be run again, one on a line.
     pub(super) fn names(&self) -> String {
         self.tests.keys().fold(String::new(), |text, name| text + name + "\n")
+    }
+
+    /// What [`Report::stored`] makes a report of again.
+    pub(super) fn to_store(&self) -> String {
+        let mut text = String::new();
+        for (name, (outcome, detail)) in &self.tests {
+            let detail = detail.replace('\\', "\\\\").replace('\n', "\\n").replace('\t', "\\t");
+            let _ = writeln!(text, "{} {name}\t{detail}", outcome.word());
+        }
+        text + "end\n"
+    }
+
+    /// The report of a module that was run before.
+    pub(super) fn stored(module: &str, text: &str) -> Report {
+        let mut report = Report::new(module);
+        report.read(text, ExitStatus::default());
+        report
     }
 
     fn count(&self, wanted: Outcome) -> usize {
@@ -83,20 +111,39 @@ impl Report {
     /// The failures with their tracebacks.
     pub(super) fn failures(&self) -> String {
         let mut text = String::new();
-        for (name, (_, detail)) in self.tests.iter().filter(|(_, (outcome, _))| *outcome == Outcome::Failed) {
+        for (name, detail) in self.failed() {
             let _ = writeln!(text, "---- {name}\n{detail}");
         }
         text
     }
+
+    fn failed(&self) -> impl Iterator<Item = (&str, &str)> {
+        let failed = self.tests.iter().filter(|(_, (outcome, _))| *outcome == Outcome::Failed);
+        failed.map(|(name, (_, detail))| (name.as_str(), detail.as_str()))
+    }
+}
+
+/// What `conformance.py` wrote on one line.
+fn unescaped(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        text.push(match letter {
+            '\\' => match letters.next() {
+                Some('n') => '\n',
+                Some('r') => '\r',
+                Some('t') => '\t',
+                other => other.unwrap_or('\\'),
+            },
+            letter => letter,
+        });
+    }
+    text
 }
 
 /// Lists the failures; fails if there are any.
 pub(super) fn verdict(reports: &[Report]) -> Result<()> {
-    let failed: Vec<&str> = reports
-        .iter()
-        .flat_map(|report| report.tests.iter().filter(|(_, (outcome, _))| *outcome == Outcome::Failed))
-        .map(|(name, _)| name.as_str())
-        .collect();
+    let failed: Vec<&str> = reports.iter().flat_map(Report::failed).map(|(name, _)| name).collect();
     let passed: usize = reports.iter().map(|report| report.count(Outcome::Passed)).sum();
     println!("python-conformance: {passed} passed, {} failed", failed.len());
     if !failed.is_empty() {
@@ -133,8 +180,57 @@ pub(super) fn page(reports: &[Report]) -> String {
     for (reason, count) in reasons(reports) {
         let _ = writeln!(text, "| {count} | {reason} |");
     }
-    let _ =
-        writeln!(text, "\n## Modules\n\n| module | passed | of | skipped by the suite |\n|---|---|---|---|");
+    let _ = writeln!(text, "\n## The network\n\nThe modules about sockets and what is made of them.\n");
+    let of_network: Vec<&Report> = reports.iter().filter(|report| is_of_network(&report.module)).collect();
+    text += &table(&of_network);
+    let _ = writeln!(text, "\n| tests | excluded of these because |\n|---|---|");
+    for (reason, count) in reasons(of_network.iter().copied()) {
+        let _ = writeln!(text, "| {count} | {reason} |");
+    }
+    let _ = writeln!(text, "\n## Failures\n");
+    if failed == 0 {
+        let _ = writeln!(text, "None.");
+    }
+    for (name, _) in reports.iter().flat_map(Report::failed) {
+        let _ = writeln!(text, "- `{name}`");
+    }
+    let _ = writeln!(text, "\n## Modules\n");
+    text + &table(&reports.iter().collect::<Vec<_>>())
+}
+
+/// The beginnings of the names of modules that are about the network.
+const NETWORK: &[&str] = &[
+    "test_asyncio.test_sendfile",
+    "test_asyncio.test_server",
+    "test_asyncio.test_sock",
+    "test_asyncio.test_ssl",
+    "test_asyncio.test_streams",
+    "test_docxmlrpc",
+    "test_epoll",
+    "test_ftplib",
+    "test_http",
+    "test_imaplib",
+    "test_ipaddress",
+    "test_poll",
+    "test_poplib",
+    "test_robotparser",
+    "test_select",
+    "test_smtp",
+    "test_socket",
+    "test_ssl",
+    "test_timeout",
+    "test_urllib",
+    "test_urlparse",
+    "test_wsgiref",
+    "test_xmlrpc",
+];
+
+fn is_of_network(module: &str) -> bool {
+    NETWORK.iter().any(|start| module.starts_with(start))
+}
+
+fn table(reports: &[&Report]) -> String {
+    let mut text = "| module | passed | of | skipped by the suite |\n|---|---|---|---|\n".to_owned();
     for report in reports {
         let passed = report.count(Outcome::Passed);
         let of = passed + report.count(Outcome::Failed) + report.count(Outcome::Excluded);
@@ -145,9 +241,9 @@ pub(super) fn page(reports: &[Report]) -> String {
 }
 
 /// How many tests are excluded for each reason. A module that is excluded counts as one.
-fn reasons(reports: &[Report]) -> Vec<(&str, usize)> {
+fn reasons<'a>(reports: impl IntoIterator<Item = &'a Report>) -> Vec<(&'a str, usize)> {
     let mut reasons = BTreeMap::new();
-    let tests = reports.iter().flat_map(|report| report.tests.values());
+    let tests = reports.into_iter().flat_map(|report| report.tests.values());
     for (_, reason) in tests.filter(|(outcome, _)| *outcome == Outcome::Excluded) {
         *reasons.entry(reason.as_str()).or_insert(0) += 1;
     }
@@ -172,6 +268,15 @@ mod tests {
         assert!(report.read("begin a.d\nfailed a.d\tx\\ny\nskipped a.e\tno\nend\n", status));
         assert_eq!((report.count(Outcome::Failed), report.count(Outcome::Passed)), (2, 1));
         assert!(report.failures().contains("---- a.d\nx\ny\n"), "{}", report.failures());
+    }
+
+    #[test]
+    fn a_report_that_was_stored_is_the_same_again() {
+        let mut report = Report::new("test_a");
+        report.read("passed a.b\nfailed a.d\tx\\ny\\\\n\\tz\nskipped a.e\tno\nend\n", ExitStatus::default());
+        let again = Report::stored("test_a", &report.to_store());
+        assert_eq!(again.tests, report.tests);
+        assert_eq!(again.tests["a.d"], (Outcome::Failed, "x\ny\\n\tz".to_owned()));
     }
 
     #[test]

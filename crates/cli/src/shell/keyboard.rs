@@ -1,11 +1,11 @@
 //! What is typed: kept in order, and given to whoever reads at the moment.
 //!
 //! ```text
-//!   your terminal ──► keys nobody has read yet ──┬──► a terminal of our own ──► the line editor, a line at a time
+//!   your terminal ──► keys nobody has read yet ──┬──► a pseudo-terminal ──► the line editor, a line at a time
 //!                        (one thread reads)      └──► the sandbox's terminal, when something in it reads
 //! ```
 //!
-//! The line editor reads as much as there is and drops what follows the line. So it reads from a terminal of our own
+//! The line editor reads as much as there is and drops what follows the line. So it reads from a pseudo-terminal
 //! (a pty that becomes standard input), into which the keys of one line are put at a time. What a command did not read
 //! goes back to the front of the keys.
 
@@ -154,7 +154,7 @@ impl Keyboard {
     }
 }
 
-/// Makes a terminal of our own standard input; returns its other end.
+/// Makes a pseudo-terminal standard input; returns its other end.
 fn editor_terminal() -> Result<OwnedFd> {
     let mut mode = termios::tcgetattr(std::io::stdin()).context("cannot ask the terminal for its mode")?;
     termios::cfmakeraw(&mut mode);

@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     no_history: bool,
 }
 
-/// Runs it; answers the exit code.
+/// Runs it; returns the exit code.
 pub(crate) fn main(arguments: Arguments) -> Result<u8> {
     run(&arguments, None)
 }

@@ -212,14 +212,32 @@ fn git_commit_opens_an_editor_of_the_sandbox() {
     assert!(out.contains("# On branch main\n"), "{out}");
     let (exit, _, err) = run("GIT_EDITOR=true git commit -a");
     assert_eq!((exit, err.as_str()), (1, "Aborting commit due to empty commit message.\n"));
-    let (exit, _, err) = run("GIT_EDITOR=false git commit -a");
-    assert_eq!((exit, err.as_str()), (1, "git commit: the editor failed; nothing was committed\n"));
-    let (exit, _, err) = run("git commit -a");
-    assert_eq!(exit, 1);
-    assert_eq!(
-        err,
-        "git commit: give the message with -m or -F: a host tool cannot open the sandbox's editor\n"
-    );
+    let edit = "export GIT_EDITOR='sed -i \"1s/.*/the message/\"'";
+    for (script, printed) in [
+        ("cd / && git -C /repo --no-pager commit -qa && git -C /repo log -1 --format=%s", "the message\n"),
+        ("git --no-pager -C . commit -qa", "FLAG_DENIED"),
+        ("git commit -qa --amend && git log --format=%s", "the message\n"),
+        ("git tag -a v1 && git tag -n", "v1              the message\n"),
+    ] {
+        let (exit, out, err) = run(&format!("{edit}; {script}"));
+        match printed {
+            "FLAG_DENIED" => assert!(exit != 0 && err.contains("only listed flags may precede"), "{err}"),
+            _ => assert_eq!((exit, out.as_str(), err.as_str()), (0, printed, ""), "{script}"),
+        }
+    }
+    let advice = |what: &str| format!("git {what}: a host tool cannot open the sandbox's editor\n");
+    for (script, told) in [
+        ("GIT_EDITOR=false git commit -a", "git commit: the editor failed; nothing was done\n".to_owned()),
+        ("GIT_EDITOR=true git tag -a v1", "git tag: the message is empty; nothing was done\n".to_owned()),
+        ("git commit -a", advice("commit: give the message with -m or -F")),
+        ("git tag -a v1", advice("tag: give the message with -m or -F")),
+        ("EDITOR=cat git commit -c HEAD", advice("commit: give the message with -m or -F, without -c")),
+        ("git revert -e HEAD", advice("revert: leave out -e")),
+        ("git rebase -i HEAD", advice("rebase: leave out -i")),
+    ] {
+        let (exit, _, err) = run(script);
+        assert_eq!((exit, err), (1, told), "{script}");
+    }
 }
 
 #[test]

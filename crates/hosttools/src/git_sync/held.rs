@@ -33,7 +33,7 @@ impl Held {
     /// Opens a directory in this one, creating it if it does not exist.
     pub fn make(&self, name: &str) -> io::Result<Held> {
         match mkdirat(&self.0, name, Mode::from_raw_mode(0o700)) {
-            // Also where there is something else of that name, which is not ours to use.
+            // Also where there is something else of that name, which must not be used.
             Ok(()) | Err(Errno::EXIST) => self.below(Path::new(name)).map_err(|error| {
                 io::Error::new(error.kind(), format!("'{name}' is not a directory to use: {error}"))
             }),

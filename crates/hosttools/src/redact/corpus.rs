@@ -27,7 +27,7 @@ const CRATES: &[(&str, &str)] = &[
     ("pem-", "PRIVATE KEY-----"),
     ("rcgen-", "PRIVATE KEY-----"),
 ];
-/// No source of ours is larger; of others, no more than this is looked at.
+/// No source file of Wardian's is larger; of others, no more than this is read.
 const LARGEST: u64 = 4 << 20;
 const MOST_BYTES: usize = 300 << 20;
 

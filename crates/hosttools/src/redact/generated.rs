@@ -81,7 +81,7 @@ fn known_by_itself() -> impl Strategy<Value = String> {
             .prop_map(|(head, claims, sign)| format!("eyJ{head}.eyJ{claims}.{sign}"))
             .boxed(),
     ])
-    // What ends in words that are written where a secret is to be is not one.
+    // A value that ends in the words of a placeholder is not a secret.
     .prop_filter("by chance a placeholder", |secret| !super::judge::placeholder(secret.as_bytes()))
 }
 

@@ -39,7 +39,7 @@ fn every_process() -> impl Iterator<Item = (i32, i32)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| {
         let process = entry.file_name().to_str()?.parse().ok()?;
-        // What we want is at the beginning, and comes in one read.
+        // What is needed is at the beginning, and comes in one read.
         let mut stat = [0; 256];
         let read =
             fs::File::open(entry.path().join("stat")).and_then(|mut file| file.read(&mut stat)).ok()?;
@@ -68,7 +68,7 @@ pub(super) fn end_all(mut reaped: impl FnMut(Pid, rustix::process::WaitStatus)) 
         match wait(WaitOptions::NOHANG) {
             Ok(Some((process, status))) => reaped(process, status),
             Ok(None) => {
-                // Killing a parent makes its children ours, so that there is always one to wait for.
+                // Killing a parent makes its children this process's, so that there is always one to wait for.
                 signal_all(Signal::KILL);
                 if let Ok(Some((process, status))) = wait(WaitOptions::empty()) {
                     reaped(process, status);

@@ -45,7 +45,7 @@ impl Slot {
         let mut state = self.state.lock();
         match &mut *state {
             State::NotStarted => *state = State::Over,
-            // It cannot fail for a process of ours that nobody has waited for.
+            // It cannot fail for a child that nobody has waited for.
             State::Running(child) => drop(child.kill()),
             State::Over => {}
         }
@@ -61,7 +61,7 @@ impl Slot {
         let state = self.state.lock();
         let State::Running(child) = &*state else { return None };
         let process = Pid::from_child(child);
-        // It cannot fail for a process of ours that nobody has waited for.
+        // It cannot fail for a child that nobody has waited for.
         let _ = kill_process(process, if paused { Signal::STOP } else { Signal::CONT });
         let pages = std::fs::read_to_string(format!("/proc/{}/statm", child.id())).ok()?;
         let pages: u64 = pages.split(' ').nth(1)?.parse().ok()?;

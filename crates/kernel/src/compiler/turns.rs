@@ -225,7 +225,7 @@ impl State {
         }
     }
 
-    /// Forgets those who have stopped waiting, and families whose next turn would be no later if they came anew.
+    /// Forgets those who have stopped waiting, and families whose next turn would be no later if they came for the first time.
     fn forget(&mut self) {
         let (waiting, families) = (&mut self.waiting, &mut self.families);
         waiting.retain(|waiter| {

@@ -52,7 +52,7 @@ impl<'a> RestingTemplate<'a> {
         let _ = self.template.name().set(name);
     }
 
-    /// Returns what is to be noted about it: from where to where it reaches, how much of it began as a start image, and which
+    /// Returns what is recorded about it: from where to where it reaches, how much of it began as a start image, and which
     /// pages it has.
     pub fn describe(&self) -> Vec<u8> {
         let (start, end) = self.template.range();

@@ -7,7 +7,7 @@
 //! The allocator keeps freed memory for reuse, in an arena for each thread, and pieces that are still in use keep
 //! everything below them. After a sandbox with many small files, or many full pipes, that was hundreds of megabytes of
 //! unused memory. So some time after a sandbox is gone the allocator is asked to return whole pages. What a program keeps
-//! besides its sandboxes (the requests of a connection, say) may be larger still, and only the program knows when it ends:
+//! in addition to its sandboxes (the requests of a connection, say) may be larger still, and only the program knows when it ends:
 //! it asks, too.
 
 use std::sync::Arc;

@@ -215,7 +215,7 @@ impl Channel {
         drop(rights);
     }
 
-    /// Takes the error that the receiver is to be told, if any.
+    /// Takes the error for the receiver, if any.
     pub(crate) fn take_reset(&self) -> bool {
         std::mem::take(&mut self.state.lock().reset)
     }

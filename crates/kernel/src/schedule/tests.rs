@@ -118,7 +118,7 @@ struct Habit {
     sleep: Option<u64>,
 }
 
-/// Runs processes with these habits for `length` nanoseconds. Answers how long each ran, and the longest that each waited
+/// Runs processes with these habits for `length` nanoseconds. Returns how long each ran, and the longest that each waited
 /// for a turn, the first tenth of the time left out: there everybody waits for a first turn.
 fn simulate(slots: usize, costs: &[u64], habits: &[Habit], length: u64) -> (Vec<u64>, Vec<u64>) {
     let strangers: Vec<(u64, u64)> = (0..).zip(costs.iter().copied()).collect();

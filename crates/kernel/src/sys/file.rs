@@ -4,14 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use wardian_vfs::{Access, Errno, FileKind, Handle, OpenFlags, Place, Result, Stat, Tree};
-use wasmtime::Caller;
 
 use super::MODULE;
-use crate::call::{Call, Outcome, waiting_calls};
+use crate::call::{Call, Outcome, number_call, waiting_calls};
 use crate::cwd::Cwd;
 use crate::fd::OpenFile;
 use crate::imports::Imports;
-use crate::instance::Ctx;
 
 /// The path flag that follows a final symbolic link.
 const FOLLOW: u32 = 1;
@@ -36,10 +34,9 @@ pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
         getcwd(buf: u32, len: u32, need: u32);
         chdir(dir: u32, path: u32, len: u32);
     }
-    imports.note(MODULE, "umask", &[("mask", 'i')]);
-    imports.linker.func_wrap(MODULE, "umask", |caller: Caller<'_, Ctx>, mask: u32| {
-        caller.data().process.umask.swap(mask & 0o777, Ordering::Relaxed)
-    })?;
+    number_call!(imports, MODULE, "umask", |ctx, mask: u32| {
+        ctx.process.umask.swap(mask & 0o777, Ordering::Relaxed)
+    });
     Ok(())
 }
 

@@ -4,15 +4,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use wardian_vfs::{Errno, Result};
-use wasmtime::Caller;
 
 use super::MODULE;
-use crate::call::{Call, Fail, Outcome, quick_calls, waiting_calls};
+use crate::call::{Call, Fail, Outcome, number_call, quick_calls, waiting_calls};
 use crate::cwd::Cwd;
 use crate::fd::{Allowance, Fd};
 use crate::foreign;
 use crate::imports::Imports;
-use crate::instance::{Ctx, Stop};
+use crate::instance::Stop;
 use crate::pause::pause;
 use crate::proc::Pid;
 use crate::signal::{self, Disposition};
@@ -42,13 +41,10 @@ pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
         getrlimit(which: u32, out: u32);
         setrlimit(which: u32, limits: u32);
     }
-    imports.note(MODULE, "getpid", &[]);
-    imports.linker.func_wrap(MODULE, "getpid", |caller: Caller<'_, Ctx>| caller.data().process.pid)?;
-    imports.note(MODULE, "getppid", &[]);
-    imports.linker.func_wrap(MODULE, "getppid", |caller: Caller<'_, Ctx>| {
-        let ctx = caller.data();
+    number_call!(imports, MODULE, "getpid", |ctx| ctx.process.pid);
+    number_call!(imports, MODULE, "getppid", |ctx| {
         ctx.machine.table().get(ctx.process.pid).map_or(0, |entry| entry.parent)
-    })?;
+    });
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! The line discipline against Linux's: the same bytes typed into ours and into a real pty, in the same modes.
+//! The line discipline against Linux's: the same bytes typed into Wardian's and into a real pty, in the same modes.
 
 use std::fs::File;
 use std::io::{Read, Write};

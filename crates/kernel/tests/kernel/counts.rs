@@ -494,14 +494,21 @@ async fn those_that_hold_a_worker(programs: impl Iterator<Item = (String, Vec<u8
     let machine = Machine::new(&kernel, tree, Limits::default());
     furnish(&machine).await;
     let control_program = program(&CONTROL, HUGE, None);
-    let control = neighbours_wait(&neighbour, &machine, &control_program).await;
+    let mut control = neighbours_wait(&neighbour, &machine, &control_program).await;
     let mut holding = Vec::new();
     for (name, program) in programs {
-        let wait = neighbours_wait(&neighbour, &machine, &program).await;
-        println!("{wait:>10.2?} (control {control:.2?}) {name}");
-        // A tick is a millisecond, and so is a piece of work without a pause, about.
-        if wait > control * 3 + Duration::from_millis(2) {
-            holding.push(format!("{name}: {wait:.2?}, control {control:.2?}"));
+        // Whoever holds a worker does so each time; what else the machine is busy with shows in some tries only.
+        for tries_left in (0..5).rev() {
+            let wait = neighbours_wait(&neighbour, &machine, &program).await;
+            println!("{wait:>10.2?} (control {control:.2?}) {name}");
+            // A tick is a millisecond, and so is a piece of work without a pause, about.
+            if wait <= control * 3 + Duration::from_millis(2) {
+                break;
+            }
+            if tries_left == 0 {
+                holding.push(format!("{name}: {wait:.2?}, control {control:.2?}"));
+            }
+            control = neighbours_wait(&neighbour, &machine, &control_program).await;
         }
     }
     holding

@@ -1,11 +1,12 @@
 //! Sandboxes take turns, whatever the number of their processes; and nobody's turn is ever lost.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use wardian_kernel::{Kernel, KernelConfig, Limits, Machine, Rules, Start, Started, Status};
 
-use crate::support::{KERNEL, PROGRAMS, Programs, run, settled, start};
+use crate::support::{KERNEL, PROGRAMS, Programs, put, run, settled, start};
 
 const MANY: Limits = Limits { memory_bytes: 1 << 30, processes: 128, open_files: 256 };
 
@@ -85,6 +86,36 @@ async fn short_turns_beside_a_crowd_are_not_much_fewer_than_beside_one() {
     let beside_many = done_within(&neighbour, TIME).await;
     end(many).await;
     assert!(beside_many * 3 > beside_two, "{beside_many} beside sixty, {beside_two} beside two");
+}
+
+/// A straight line of calls that return immediately: no loop, no function of its own.
+#[tokio::test]
+async fn many_calls_in_a_straight_line_are_interrupted() {
+    let (kernel, programs) = own(1);
+    let [busy, neighbour] = [(); 2].map(|()| Machine::new(&kernel, programs.tree(&kernel), MANY));
+    let calls = "(drop (call $clock (i32.const 2) (i64.const 0) (i32.const 0)))".repeat(100_000);
+    let text = format!(
+        "(module (import \"wasi_snapshot_preview1\" \"clock_time_get\" (func $clock (param i32 i64 i32) (result i32)))
+         (memory (export \"memory\") 1) (func (export \"_start\") {calls}))"
+    );
+    put(&busy, b"/tmp/straight", &wat::parse_str(&text).expect("a module")).await;
+    let started = busy.start(Start::new("/tmp/straight", &["straight"])).await.expect("it starts");
+    let ended = AtomicBool::new(false);
+    let wait = async {
+        started.wait().await;
+        ended.store(true, Ordering::SeqCst);
+    };
+    let count = async {
+        let mut done = 0;
+        while !ended.load(Ordering::SeqCst) {
+            assert_eq!(run(&neighbour, &["exit", "0"]).await.status, Status::Exited(0));
+            done += 1;
+        }
+        done
+    };
+    // One when it begins and one when it is over, if it is never interrupted.
+    let ((), done) = tokio::join!(wait, count);
+    assert!(done > 4, "{done} programs ran beside it");
 }
 
 /// The same numbers every time (splitmix64).

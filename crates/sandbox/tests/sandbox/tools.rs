@@ -58,6 +58,23 @@ async fn every_recorded_case_of_make_is_as_gnu_has_it() {
 }
 
 #[tokio::test]
+async fn every_recorded_case_of_git_is_as_native_git_has_it() {
+    cases::agree("guests/git/tests/cases", GIT_MISSING, 500).await;
+}
+
+#[tokio::test]
+async fn a_first_commit_needs_no_settings() {
+    let sandbox = Sandbox::builder().build().await.expect("a sandbox");
+    let script = "git init r && cd r && echo x > f && git add . && git commit -m m && git log && git status";
+    let result = sandbox.run(script).await.expect("it runs");
+    let (out, err) = (String::from_utf8_lossy(&result.stdout), String::from_utf8_lossy(&result.stderr));
+    assert_eq!(result.exit_code, 0, "{out}{err}");
+    for part in ["Author: ", "nothing to commit, working tree clean", "git config --global user.name"] {
+        assert!(out.contains(part), "{part}: {out}{err}");
+    }
+}
+
+#[tokio::test]
 async fn every_recorded_case_of_archives_is_as_the_real_programs_have_it() {
     let missing =
         &[("tar", "tar: times before 1970 and after 2242", "WASI knows no time of a file before 1970")];
@@ -68,6 +85,9 @@ async fn every_recorded_case_of_archives_is_as_the_real_programs_have_it() {
 async fn every_recorded_case_of_sqlite_is_as_its_shell_has_it() {
     cases::agree("guests/sqlite/tests/cases", &[], 100).await;
 }
+
+/// Cases of git that differ in a sandbox, each with the reason.
+const GIT_MISSING: cases::Missing = &[];
 
 /// Cases of the network's tools that differ in a sandbox, each with the reason.
 const NET_MISSING: cases::Missing = &[];

@@ -10,16 +10,17 @@ use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::arriving::{Arriving, Unread};
-use crate::budget::{Budget, LARGE};
+use crate::budget::{Budget, LARGE, Room};
 use crate::rpc;
 use crate::session::{Shared, WAITING_KIB};
-use crate::turns::Turns;
+use crate::turns::{Held, Turns};
 
 /// How many values a message may have, names and nested ones included.
 const VALUES: usize = 16 << 10;
 
 pub(super) struct Allowance {
     budget: Budget,
+    answers: Budget,
     turns: Turns,
     /// Requests in progress.
     places: Arc<Semaphore>,
@@ -40,6 +41,7 @@ impl Allowance {
         let places = (crate::admission::clients() * 3 / 4).max(1);
         Allowance {
             budget: Budget::for_requests_at_once(shared.requests.clone()),
+            answers: Budget::for_requests_at_once(shared.answers.clone()),
             turns: shared.aside.of_client(),
             places: Arc::new(Semaphore::new(places)),
             kept: Arc::new(Semaphore::new(WAITING_KIB / 2)),
@@ -57,6 +59,16 @@ impl Allowance {
         let kib = u32::try_from(bytes / 1024 + 1).ok()?;
         let _own = self.kept.clone().try_acquire_many_owned(kib).ok()?;
         Some(Keeping { _own, _all: self.all_kept.clone().try_acquire_many_owned(kib).ok()? })
+    }
+
+    /// Returns room for an answer of so many bytes, if there is some.
+    pub(super) fn room_to_answer(&self, bytes: usize) -> Option<Room> {
+        self.answers.of_request().try_room(bytes)
+    }
+
+    /// Waits for a turn to make something long.
+    pub(super) async fn turn(&self) -> Result<Held, Unread> {
+        self.turns.take().await.map_err(|error| Unread::Invalid(error.message))
     }
 
     /// Begins to read a body.
@@ -126,7 +138,7 @@ mod tests {
         let mut context = Context::from_waker(Waker::noop());
         let message = |length| format!("{{\"a\":\"{}\"}}", "x".repeat(length)).into_bytes();
         assert!(pin!(allowance.parse(message(1000))).poll(&mut context).is_ready());
-        let turn = allowance.turns.take().await;
+        let turn = allowance.turns.take().await.expect("a turn");
         let mut long = pin!(allowance.parse(message(LARGE)));
         assert!(long.as_mut().poll(&mut context).is_pending(), "it was parsed without a turn");
         drop(turn);

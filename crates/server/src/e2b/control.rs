@@ -161,7 +161,7 @@ impl Call<'_> {
         };
         let start = match self.query.get("nextToken") {
             None => 0,
-            // The last of the page before; if it is gone meanwhile, the list begins anew.
+            // The last of the page before; if it is gone meanwhile, the list starts again.
             Some(token) => all.iter().position(|one| id(one) == token).map_or(0, |at| at + 1),
         };
         let page = &all[start..(start + limit).min(all.len())];

@@ -21,7 +21,7 @@ const TEMPLATE: usize = 256;
 /// All traffic, in lists of what is denied.
 const EVERYTHING: [&str; 2] = ["0.0.0.0/0", "::/0"];
 
-/// What is to be created.
+/// What to create.
 pub(super) struct Wanted {
     pub(super) described: Description,
     pub(super) timeout: Duration,

@@ -5,9 +5,10 @@ use std::time::{Duration, SystemTime};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
-use wardian::{Errno, FileInfo, FileKind, Sandbox};
+use wardian::{Errno, Error, FileInfo, FileKind, Sandbox};
 
 use super::Asked;
+use super::allowance::Allowance;
 use super::rpc::{self, RpcFailure, path};
 use super::watch;
 use crate::methods::date;
@@ -15,6 +16,8 @@ use crate::params::text;
 
 /// How many entries a listing may have.
 pub(super) const ENTRIES: usize = 10_000;
+/// How many are listed where others wait.
+pub(super) const FEW: usize = 256;
 
 pub(super) async fn answer<H: Unpin + Send + 'static>(
     asked: Asked<'_>,
@@ -42,14 +45,14 @@ async fn unary(asked: Asked<'_>, method: &str, headers: &HeaderMap) -> Result<Va
             sandbox.rename(&from, &to).await?;
             Ok(json!({ "entry": entry(&sandbox.file_info(&to).await?) }))
         }
-        "ListDir" => list(sandbox, &message).await,
+        "ListDir" => list(sandbox, allowance, &message).await,
         "Remove" => match sandbox.rm(path(&message, "path")?).await {
             // What is not there need not be removed.
             Err(error) if error.errno() == Some(Errno::ENOENT) => Ok(json!({})),
             other => Ok(other.map(|()| json!({}))?),
         },
         "CreateWatcher" => watch::create(hosted, sandbox, &message).await,
-        "GetWatcherEvents" => watch::events(hosted, sandbox, &message).await,
+        "GetWatcherEvents" => watch::events(hosted, sandbox, allowance, &message).await,
         "RemoveWatcher" => watch::remove(hosted, &message),
         _ => Err(RpcFailure::new("unimplemented", format!("there is no filesystem.Filesystem/{method}"))),
     }
@@ -80,18 +83,42 @@ async fn make_parents(sandbox: &Sandbox, path: &str) -> Result<(), RpcFailure> {
     }
 }
 
-async fn list(sandbox: &Sandbox, message: &Map<String, Value>) -> Result<Value, RpcFailure> {
+async fn list(
+    sandbox: &Sandbox,
+    allowance: &Allowance,
+    message: &Map<String, Value>,
+) -> Result<Value, RpcFailure> {
     let path = path(message, "path")?;
-    let depth = message.get("depth").and_then(Value::as_u64).unwrap_or(1).clamp(1, 4096);
-    let listed =
-        sandbox.file_infos(&path, depth as usize, ENTRIES).await.map_err(|error| match error.errno() {
-            Some(Errno::ENOTDIR) => RpcFailure::argument(format!("path is not a directory: {path}")),
-            Some(Errno::EFBIG) => {
-                RpcFailure::new("resource_exhausted", format!("{path} has more than {ENTRIES} entries"))
-            }
-            _ => error.into(),
-        })?;
-    Ok(json!({ "entries": listed.iter().map(entry).collect::<Vec<Value>>() }))
+    let depth = message.get("depth").and_then(Value::as_u64).unwrap_or(1).clamp(1, 4096) as usize;
+    let entries = |infos: Vec<FileInfo>| infos.iter().map(entry).collect::<Vec<Value>>();
+    let entries = match sandbox.file_infos(&path, depth, FEW).await {
+        Err(error) if error.errno() == Some(Errno::EFBIG) => {
+            let turn = allowance.turn().await?;
+            let infos = infos(sandbox, &path, depth).await?;
+            turn.run(move || entries(infos))
+                .await
+                .map_err(|error| RpcFailure::new("internal", error.message))?
+        }
+        Err(error) => return Err(unlisted(&path, error)),
+        Ok(infos) => entries(infos),
+    };
+    Ok(json!({ "entries": entries }))
+}
+
+/// Lists a directory.
+pub(super) async fn infos(sandbox: &Sandbox, path: &str, depth: usize) -> Result<Vec<FileInfo>, RpcFailure> {
+    sandbox.file_infos(path, depth, ENTRIES).await.map_err(|error| unlisted(path, error))
+}
+
+fn unlisted(path: &str, error: Error) -> RpcFailure {
+    match error.errno() {
+        Some(Errno::ENOTDIR) => RpcFailure::argument(format!("path is not a directory: {path}")),
+        Some(Errno::EFBIG) => RpcFailure::new(
+            "resource_exhausted",
+            format!("{path} has more than {ENTRIES} entries, or more than 8 MiB of paths"),
+        ),
+        _ => error.into(),
+    }
 }
 
 /// A file as the SDKs know it.

@@ -25,6 +25,7 @@ mod query;
 mod rpc;
 mod stream;
 mod transfer;
+mod unread;
 mod watch;
 
 use std::sync::Arc;
@@ -85,7 +86,7 @@ fn field<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// What came of a request: an answer, or a port of a sandbox that it is to be passed on to.
+/// What came of a request: an answer, or a port of a sandbox to pass it on to.
 pub(crate) enum Outcome {
     Answer(Response),
     Port(Arc<crate::entry::Entry>, u16, Request),
@@ -117,7 +118,8 @@ pub(crate) async fn answer<H: Unpin + Send + 'static>(
             let call =
                 control::Call { boxes, key: &key, allowance: &allowance, headers: &head.headers, query };
             let answered = control::answer(call, head.method, &head.uri, body).await;
-            return Outcome::Answer(answered.unwrap_or_else(IntoResponse::into_response));
+            let answered = answered.unwrap_or_else(IntoResponse::into_response);
+            return Outcome::Answer(unread::within(answered, &allowance));
         }
         Way::Sandbox { id, port } => (id, port),
         Way::Signed => match transfer::signer(boxes, &query, request.method()) {
@@ -154,10 +156,11 @@ pub(crate) async fn answer<H: Unpin + Send + 'static>(
     let asked = Asked { hosted: &hosted, sandbox, allowance: &allowance, body };
     if port == INTERPRETER {
         let answered = interpreter::answer(asked, &head.method, path, holds).await;
-        return Outcome::Answer(answered.unwrap_or_else(IntoResponse::into_response));
+        let answered = answered.unwrap_or_else(IntoResponse::into_response);
+        return Outcome::Answer(unread::within(answered, &allowance));
     }
     let call = path.strip_prefix('/').and_then(|path| path.split_once('/'));
-    Outcome::Answer(match (head.method.as_str(), call, path) {
+    let answered = match (head.method.as_str(), call, path) {
         ("POST", Some(("process.Process", method)), _) => {
             processes::answer(asked, method, headers, holds).await
         }
@@ -171,7 +174,8 @@ pub(crate) async fn answer<H: Unpin + Send + 'static>(
         ("GET", _, "/metrics") => json_page(StatusCode::OK, &agent_metrics(&hosted).await),
         ("GET", _, "/envs") => json_page(StatusCode::OK, &json!(envs(&hosted))),
         _ => Refused::new(StatusCode::NOT_FOUND, "not found").into_response(),
-    })
+    };
+    Outcome::Answer(unread::within(answered, &allowance))
 }
 
 fn refused(refused: Refused) -> Outcome {

@@ -153,7 +153,7 @@ fn size(pty: Option<&Value>) -> Result<(u16, u16), RpcFailure> {
     Ok((side("rows").ok_or_else(wrong)?, side("cols").ok_or_else(wrong)?))
 }
 
-/// A process, and the ear of the stream that is to be answered.
+/// A process, and the receiver of the stream that answers.
 struct Opened {
     running: Arc<Running>,
     heard: mpsc::Receiver<Arc<Heard>>,

@@ -21,8 +21,10 @@ use super::rpc::{at_home, user};
 use super::stream::streamed;
 use crate::params::encode;
 
-/// How much of a file is read or written at once.
+/// How much of a file is written at once.
 const PIECE: usize = 1 << 20;
+/// How much of one is read at once: a client that does not read leaves a few of these waiting.
+const READ: usize = 32 << 10;
 /// The longest upload that has to be held whole.
 const HELD: usize = 64 << 20;
 
@@ -70,7 +72,7 @@ async fn download<H: Unpin + Send + 'static>(
     holds: H,
 ) -> Result<Response, Refused> {
     let (first, size) =
-        sandbox.read_range_into(&path, 0, PIECE as u64, Vec::new()).await.map_err(|error| {
+        sandbox.read_range_into(&path, 0, READ as u64, Vec::new()).await.map_err(|error| {
             match error.errno() {
                 Some(wardian::Errno::EISDIR) => Refused::bad(format!("path '{path}' is a directory")),
                 _ => error.into(),
@@ -88,7 +90,7 @@ async fn download<H: Unpin + Send + 'static>(
             return;
         }
         while offset < size {
-            let read = sandbox.read_range_into(&path, offset, PIECE as u64, Vec::new()).await;
+            let read = sandbox.read_range_into(&path, offset, READ as u64, Vec::new()).await;
             // A file that changes meanwhile ends early, and its length tells the client so.
             let Ok((piece, _)) = read else { return };
             if piece.is_empty() {

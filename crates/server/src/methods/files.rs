@@ -46,7 +46,8 @@ pub(super) fn read(session: &Arc<Session>, params: &mut Params) -> Prepared {
             let Some(room) = session.outbox.budget.room(encoded(size)).await else {
                 return Err(RpcError::internal("the client is gone"));
             };
-            match read_into(&session, &sandbox, &path, size, room).await {
+            let _turn = if size > LARGE as u64 { Some(session.line_turn().await?) } else { None };
+            match read_into(&sandbox, &path, size, room).await {
                 Err(error) if error.errno() == Some(Errno::EFBIG) && attempt < ATTEMPTS => {}
                 other => return Ok(other?),
             }
@@ -60,14 +61,7 @@ fn encoded(size: u64) -> usize {
 }
 
 /// Reads a file of at most `size` bytes straight into the answer.
-async fn read_into(
-    session: &Session,
-    sandbox: &Sandbox,
-    path: &str,
-    size: u64,
-    mut room: Room,
-) -> Result<Written, Error> {
-    let _turn = if size > LARGE as u64 { Some(session.line_turn().await) } else { None };
+async fn read_into(sandbox: &Sandbox, path: &str, size: u64, mut room: Room) -> Result<Written, Error> {
     // Only what is there takes memory: a small file has a small answer.
     let mut json = Vec::with_capacity(encoded(sandbox.file_size(path).await?.min(size)));
     json.extend_from_slice(b"{\"data\":\"");
@@ -94,7 +88,7 @@ async fn read_part(
     let Some(mut room) = session.outbox.budget.room(encoded(length)).await else {
         return Err(RpcError::internal("the client is gone"));
     };
-    let _turn = if length > LARGE as u64 { Some(session.line_turn().await) } else { None };
+    let _turn = if length > LARGE as u64 { Some(session.line_turn().await?) } else { None };
     let encoder = EncoderWriter::new(b"{\"data\":\"".to_vec(), &BASE64);
     let (mut encoder, size) = sandbox.read_range_into(path, offset, length, encoder).await?;
     // Writing to memory does not fail.
@@ -120,7 +114,7 @@ pub(super) fn write(session: &Arc<Session>, params: &mut Params) -> Prepared {
     })
 }
 
-/// What is to be listed.
+/// What to list.
 struct Listed {
     path: String,
     /// Everything below it, by path.
@@ -165,13 +159,13 @@ pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
 async fn list_large(session: &Arc<Session>, sandbox: &Sandbox, what: &Listed) -> Result<Written, RpcError> {
     let mut room: Option<Room> = None;
     for _ in 0..ATTEMPTS {
-        let turn = session.heavy().await;
+        let turn = session.heavy().await?;
         let listing = match what.within(sandbox, ANSWER_MAX).await {
             Err(error) if error.errno() == Some(Errno::EFBIG) => return Err(too_long("files.list")),
             other => other?,
         };
         let (budget, had) = (session.outbox.budget.clone(), room.take());
-        let written = tokio::task::spawn_blocking(move || {
+        let written = turn.run(move || {
             let need = listing_size(&listing);
             let room = had.filter(|room| room.covers(need)).or_else(|| budget.try_room(need));
             match room {
@@ -183,7 +177,7 @@ async fn list_large(session: &Arc<Session>, sandbox: &Sandbox, what: &Listed) ->
                 None => Err(need),
             }
         });
-        let written = written.await.map_err(|_| RpcError::internal("the listing failed"))?;
+        let written = written.await?;
         drop(turn);
         match written {
             Ok(written) => return Ok(written),
@@ -255,7 +249,7 @@ pub(super) fn rm(session: &Arc<Session>, params: &mut Params) -> Prepared {
     Job::at_once(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
         let is_dir = sandbox.stat(&path).await?.kind == FileKind::Dir;
-        let _turn = if is_dir { Some(session.heavy().await) } else { None };
+        let _turn = if is_dir { Some(session.heavy().await?) } else { None };
         sandbox.rm(path).await?;
         ok()
     })

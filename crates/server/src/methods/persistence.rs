@@ -21,8 +21,9 @@ pub(super) fn export(session: &Arc<Session>, params: &mut Params) -> Prepared {
     Job::answered_in_turn(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
         let Some(file) = file else { return Ok(Answer::Written(export_line(&session, &sandbox).await?)) };
-        let _turn = session.heavy().await;
-        file.write(sandbox.export().await?).await?;
+        let held = session.heavy().await?;
+        let state = sandbox.export().await?;
+        held.run(move || file.write(&state)).await??;
         ok().map(Answer::Value)
     })
 }
@@ -33,7 +34,7 @@ const IN_LINE: usize = ANSWER_MAX / 4 * 3 - 1024;
 /// Exports a state for a line: at most so many bytes that it fits into one. What packs well takes long for its length,
 /// so even a short one takes its turn.
 pub(super) async fn export_for_line(session: &Session, sandbox: &Sandbox) -> Result<Vec<u8>, RpcError> {
-    let _turn = session.heavy().await;
+    let _turn = session.heavy().await?;
     Ok(sandbox.export_within(IN_LINE).await?)
 }
 
@@ -42,7 +43,7 @@ pub(super) async fn export_for_line(session: &Session, sandbox: &Sandbox) -> Res
 async fn export_line(session: &Session, sandbox: &Sandbox) -> Result<Written, RpcError> {
     let gone = || RpcError::internal("the client is gone");
     let budget = &session.outbox.budget;
-    let turn = session.heavy().await;
+    let turn = session.heavy().await?;
     let short = sandbox.export_within(LARGE).await;
     drop(turn);
     let (state, mut room) = match short {
@@ -74,10 +75,13 @@ pub(super) fn import(session: &Arc<Session>, params: &mut Params) -> Prepared {
     Job::in_turn(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
         // A short archive can unpack to much, and a file is read only when it is its turn.
-        let _turn = session.heavy().await;
+        let held = session.heavy().await?;
         let state = match (data, file) {
             (Some(data), _) => data,
-            (None, Some(file)) => file.read(state_max(&sandbox)).await?,
+            (None, Some(file)) => {
+                let max = state_max(&sandbox);
+                held.run(move || file.read(max)).await??
+            }
             (None, None) => return Err(RpcError::params("Missing required param: data")),
         };
         sandbox.import(state).await?;
@@ -117,22 +121,23 @@ fn state_file(session: &Session, params: &mut Params) -> Result<Option<StateFile
 }
 
 /// `persistence.list`: the client's states.
-pub(super) fn list(session: &Session, params: &mut Params) -> Prepared {
+pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
     params.done()?;
-    let states = states(session)?;
+    let (states, session) = (states(session)?, session.clone());
     Job::at_once(None, async move {
         let describe = |state: KeptState| json!({ "file": state.name, "bytes": state.bytes, "modifiedMs": state.modified_ms });
-        Ok(json!({ "states": states.list().await?.into_iter().map(describe).collect::<Vec<_>>() }))
+        let listed = session.heavily(move || states.list()).await??;
+        Ok(json!({ "states": listed.into_iter().map(describe).collect::<Vec<_>>() }))
     })
 }
 
 /// `persistence.remove`: one of them is deleted.
-pub(super) fn remove(session: &Session, params: &mut Params) -> Prepared {
+pub(super) fn remove(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let name = params.required_string("file")?;
     params.done()?;
-    let file = states(session)?.file(name)?;
+    let (file, session) = (states(session)?.file(name)?, session.clone());
     Job::at_once(None, async move {
-        file.remove().await?;
+        session.heavily(move || file.remove()).await??;
         ok()
     })
 }

@@ -54,7 +54,7 @@ pub(super) fn rehydrate(session: &Arc<Session>, params: &mut Params) -> Prepared
             return Err(RpcError::internal("nothing to make a sandbox from"));
         };
         let sandbox = builder.build().await?;
-        let importing = session.heavy().await;
+        let importing = session.heavy().await?;
         sandbox.import(state).await?;
         drop(importing);
         turn.entry().fill(sandbox);

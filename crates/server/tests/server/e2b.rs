@@ -333,3 +333,90 @@ async fn what_is_paused_survives_the_server() {
     let store = wardian::Store::open(directory.path()).expect("a store");
     assert_eq!(store.list().expect("a list"), []);
 }
+
+impl Hosted {
+    /// Runs a command to its end.
+    async fn run(&self, command: &str) {
+        let message = json!({ "process": { "cmd": "sh", "args": ["-c", command] } });
+        let told = self.start(&message).await;
+        assert!(told.contains("\"exited\":true"), "{told}");
+    }
+
+    /// What the sandbox is charged for.
+    async fn charged(&self) -> u64 {
+        let request = format!(
+            "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nE2b-Sandbox-Id: {}\r\nX-Access-Token: {}\r\n\r\n",
+            self.id, self.token
+        );
+        let (status, told) = answer(open(self.at, request.as_bytes()).await).await;
+        assert_eq!(status, 200, "{told}");
+        serde_json::from_str::<Value>(&told).expect("JSON")["mem_used"].as_u64().expect("a number")
+    }
+}
+
+/// Makes files whose paths are long.
+const MANY: &str =
+    "mkdir -p /tmp/many; cd /tmp/many; long=$(printf %0240d 0); seq -f \"$long%05g\" 1 9000 | xargs touch";
+
+#[tokio::test]
+async fn a_sandbox_is_charged_for_what_its_watchers_remember() {
+    let hosted = Hosted::new(listen().await, "key").await;
+    hosted.run(MANY).await;
+    let before = hosted.charged().await;
+    let each = 9_000 * (240 + 5 + "/tmp/many/".len() as u64);
+    let mut watchers = Vec::new();
+    for count in 1..=8 {
+        let (status, told) =
+            hosted.call("filesystem.Filesystem/CreateWatcher", &json!({ "path": "/tmp/many" })).await;
+        assert_eq!(status, 200, "{told}");
+        watchers.push(serde_json::from_str::<Value>(&told).expect("JSON")["watcherId"].clone());
+        let charged = hosted.charged().await;
+        assert!(charged >= before + count * each, "{count} watchers: {charged} bytes");
+    }
+    // What they see next takes the place of what they saw.
+    hosted.run("cd /tmp/many; seq 1 500 | xargs touch").await;
+    let (_, told) =
+        hosted.call("filesystem.Filesystem/GetWatcherEvents", &json!({ "watcherId": watchers[0] })).await;
+    assert_eq!(told.matches("EVENT_TYPE_CREATE").count(), 500, "{}", &told[..told.len().min(1000)]);
+    assert!(hosted.charged().await < before + 10 * 2 * each);
+    for id in watchers {
+        hosted.call("filesystem.Filesystem/RemoveWatcher", &json!({ "watcherId": id })).await;
+    }
+    let after = hosted.charged().await;
+    assert!(after < before + each, "{after} bytes are still charged, {before} were before");
+}
+
+#[tokio::test]
+async fn answers_that_nobody_reads_are_bounded_for_each_key() {
+    let at = listen().await;
+    let (deaf, other) = (Hosted::new(at, "deaf").await, Hosted::new(at, "other").await);
+    for hosted in [&deaf, &other] {
+        hosted.run(MANY).await;
+    }
+    let list = json!({ "path": "/tmp/many" }).to_string();
+    let mut unread = Vec::new();
+    let refused = loop {
+        let path = "/filesystem.Filesystem/ListDir";
+        unread.push(deaf.begin(path, "application/json", list.len(), list.as_bytes()).await);
+        let (status, told) =
+            deaf.call("filesystem.Filesystem/ListDir", &json!({ "path": "/tmp/many" })).await;
+        if status != 200 {
+            break (status, told);
+        }
+        assert!(unread.len() < 100, "nothing is refused");
+    };
+    assert_eq!(
+        (refused.0, refused.1.contains("too many answers wait to be read")),
+        (429, true),
+        "{}",
+        refused.1
+    );
+    // Short answers go on, and so do another key's long ones.
+    assert_eq!(deaf.call("filesystem.Filesystem/Stat", &json!({ "path": "/tmp" })).await.0, 200);
+    let (status, told) = other.call("filesystem.Filesystem/ListDir", &json!({ "path": "/tmp/many" })).await;
+    assert_eq!((status, told.matches("\"name\"").count()), (200, 9000));
+    drop(unread);
+    while deaf.call("filesystem.Filesystem/ListDir", &json!({ "path": "/tmp/many" })).await.0 != 200 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}

@@ -51,7 +51,7 @@ async fn connect(client: &mut Client, port: u16) -> Value {
 
 /// The next thing that a connection says: bytes, or nothing and an error at the end.
 async fn hear(client: &mut Client, stream: &Value) -> Result<Vec<u8>, Option<String>> {
-    let message = client.answers.next().await.expect("a message");
+    let message = client.answers.told().await;
     assert_eq!(&message["params"]["streamId"], stream, "{message}");
     match message["method"].as_str() {
         Some("net.data") => Ok(decode(&message["params"]["data"])),

@@ -8,7 +8,7 @@ use crate::support::{Client, base64, decode};
 async fn listen(client: &mut Client, id: &Value) -> (Vec<u8>, Value) {
     let mut heard = Vec::new();
     loop {
-        let message = client.answers.next().await.expect("a message");
+        let message = client.answers.told().await;
         let params = &message["params"];
         assert_eq!(&params["processId"], id, "{message}");
         match message["method"].as_str() {
@@ -80,13 +80,13 @@ async fn a_terminal_can_be_resized_and_a_process_killed_and_both_end_with_their_
     let mut client = Client::created(json!({})).await;
     let pty = json!({ "command": "size() { python3 -c 'import os; print(*os.get_terminal_size(0))'; }; trap size WINCH; echo ready; while :; do sleep 0.01; done", "pty": { "rows": 10, "columns": 20 } });
     let id = start(&mut client, pty).await;
-    let ready = client.answers.next().await.unwrap();
+    let ready = client.answers.told().await;
     assert_eq!(
         (&ready["params"]["stream"], decode(&ready["params"]["data"])),
         (&json!("pty"), b"ready\r\n".to_vec())
     );
     client.call("process.resize", json!({ "processId": id, "rows": 11, "columns": 22 })).await;
-    let size = client.answers.next().await.unwrap();
+    let size = client.answers.told().await;
     assert_eq!(decode(&size["params"]["data"]), b"22 11\r\n");
     client.call("process.signal", json!({ "processId": id, "signal": "KILL" })).await;
     let (_, end) = listen(&mut client, &id).await;

@@ -163,6 +163,21 @@ impl<R: AsyncRead + Unpin> Answers<R> {
         self.read().await
     }
 
+    /// The next message that the server sends of its own accord. Answers, which may come at any time, are kept.
+    pub(crate) async fn told(&mut self) -> Value {
+        let is_it = |message: &Value| message.get("method").is_some();
+        if let Some(at) = self.kept.iter().position(is_it) {
+            return self.kept.remove(at).expect("it was found there");
+        }
+        loop {
+            let message = self.read().await.expect("a message");
+            if is_it(&message) {
+                return message;
+            }
+            self.kept.push_back(message);
+        }
+    }
+
     /// Whether nothing was kept.
     pub(crate) fn is_empty(&self) -> bool {
         self.kept.is_empty()
@@ -203,7 +218,7 @@ impl<R: AsyncRead + Unpin> Answers<R> {
 
     /// The next call from the server: its id and params.
     pub(crate) async fn callback(&mut self, method: &str) -> (Value, Value) {
-        let message = self.next().await.expect("a call");
+        let message = self.told().await;
         assert_eq!(message["method"], method, "{message}");
         (message["id"].clone(), message["params"].clone())
     }

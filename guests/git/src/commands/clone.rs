@@ -1,4 +1,4 @@
-//! `git clone`, of repositories on the same machine.
+//! `git clone`.
 
 use crate::config;
 use crate::fail::{Res, fatal};
@@ -32,7 +32,9 @@ pub fn clone(_: &Global, arguments: &[Vec<u8>]) -> Res<i32> {
         _ => return Err(READER.bad("fatal: Too many arguments.\n")),
     };
     let Some(from) = transport::open(source)? else { fatal!("repository '{}' does not exist", text(source)) };
-    if options.value("depth").is_some() && !source.starts_with(b"file://") {
+    if options.value("depth").is_some() && crate::http::is_address(source) {
+        out::complain("warning: --depth is not supported here: all of the history is fetched");
+    } else if options.value("depth").is_some() && !source.starts_with(b"file://") {
         out::complain("warning: --depth is ignored in local clones; use file:// instead.");
     }
     let filled = files::names_in(&place).is_ok_and(|names| !names.is_empty());

@@ -27,7 +27,7 @@ const READER: Reader = Reader {
     usage: "git commit [-a | --interactive | --patch] [-s] [-v] [-u<mode>] [--amend] [--dry-run] [<options>] [--] [<pathspec>...]",
     list: "a|all m|message= F|file= C|reuse-message= c|reedit-message= amend allow-empty allow-empty-message author= date= \
            s|signoff n|no-verify q|quiet v|verbose e|edit no-edit reset-author o|only i|include t|template=! cleanup= dry-run! \
-           short! porcelain! long! z! branch! fixup=! squash=! p|patch! interactive! S|gpg-sign?! no-gpg-sign u|untracked-files? \
+           short! porcelain! long! z! branch! fixup= squash= p|patch! interactive! S|gpg-sign?! no-gpg-sign u|untracked-files? \
            no-status status trailer= post-rewrite no-post-rewrite pathspec-from-file=! pathspec-file-nul!",
     in_order: false,
 };
@@ -232,6 +232,17 @@ fn message_for(repo: &Repo, options: &Parsed, amended: Option<&Commit>, index: &
     if start.is_none() {
         start =
             files::read_if_there(&repo.own("MERGE_MSG"))?.or(files::read_if_there(&repo.own("SQUASH_MSG"))?);
+    }
+    if let Some(name) = options.value("fixup").or_else(|| options.value("squash")) {
+        let about = options.value("fixup").is_some();
+        if about && (name.starts_with(b"amend:") || name.starts_with(b"reword:")) {
+            fatal!("git commit: '--fixup={}' is not supported here", text(name));
+        }
+        let subject = repo.odb.commit(&revision::commit(repo, name)?)?.subject();
+        let head = [if about { &b"fixup! "[..] } else { b"squash! " }, &subject, b"\n"].concat();
+        let given = message::given(&texts, options.value("file"))?;
+        start = Some(given.map_or(head.clone(), |given| [&head[..], b"\n", &given].concat()));
+        edit = edit && !about;
     }
     let edit = match options.state("edit").or(options.has("no-edit").then_some(false)) {
         Some(edit) => edit,

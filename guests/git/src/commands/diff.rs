@@ -14,10 +14,8 @@ use crate::revision;
 use crate::walk;
 
 pub fn diff(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
-    let list = format!(
-        "{} cached staged merge-base no-index! cc! c! base! ours! theirs! 0! 1! 2! 3!",
-        diffing::OPTIONS
-    );
+    let list =
+        format!("{} cached staged merge-base no-index! cc c base ours theirs 0! 1 2 3", diffing::OPTIONS);
     let reader = Reader {
         command: "diff",
         usage: "git diff [<options>] [<commit>] [--] [<path>...]",
@@ -29,14 +27,14 @@ pub fn diff(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     if !diffing.formats.any() && !diffing.formats.none {
         diffing.formats.patch = true;
     }
-    let changes = find(repo, &options)?;
+    let changes = find(repo, &options, diffing.formats.patch)?;
     let changes = diffing.arrange(repo, changes)?;
     diffing.write(repo, &changes)?;
     Ok(diffing.code(&changes))
 }
 
 /// What is compared with what.
-fn find(repo: &Repo, options: &Parsed) -> Res<Vec<Change>> {
+fn find(repo: &Repo, options: &Parsed, patch: bool) -> Res<Vec<Change>> {
     let (revisions, written) = split(repo, options)?;
     let paths = Pathspec::new(repo, &written)?;
     let cached = options.has("cached") || options.has("staged");
@@ -58,7 +56,19 @@ fn find(repo: &Repo, options: &Parsed) -> Res<Vec<Change>> {
         [] => {
             repo.work_tree()?;
             let index = Index::load(repo)?;
-            change::with_ours(repo, &index, change::index_and_work(repo, &index, &paths)?)
+            let mut changes = change::index_and_work(repo, &index, &paths)?;
+            let stages = [("base", "1", 1), ("ours", "2", 2), ("theirs", "3", 3)];
+            let stage = stages.into_iter().find(|(name, digit, _)| options.has(name) || options.has(digit));
+            if patch && stage.is_none() {
+                change::with_both(&index, &mut changes);
+                let (both, others): (Vec<_>, Vec<_>) =
+                    changes.into_iter().partition(|change| change.status == b'U' && change.old.mode != 0);
+                let mut changes = change::with_version(repo, &index, others, 2)?;
+                changes.extend(both);
+                changes.sort_by(|a, b| a.path().cmp(b.path()));
+                return Ok(changes);
+            }
+            change::with_version(repo, &index, changes, stage.map_or(2, |(_, _, stage)| stage))
         }
         [one] if cached => {
             change::tree_and_index(repo, &revision::tree_of(repo, one)?, &Index::load(repo)?, &paths)
@@ -83,6 +93,14 @@ fn two_objects(repo: &Repo, one: &Oid, two: &Oid, paths: &Pathspec) -> Res<Vec<C
 
 /// `A`, `A..B` or `A...B` as one or two objects.
 fn take(repo: &Repo, written: &[u8], trees: &mut Vec<Oid>) -> Res<()> {
+    if let Some(name) = written.strip_suffix(b"^!") {
+        let commit = revision::commit(repo, name)?;
+        let Some(parent) = repo.odb.commit(&commit)?.parents.first().copied() else {
+            fatal!("{} has no parent to compare with", text(name))
+        };
+        trees.extend([parent, commit]);
+        return Ok(());
+    }
     let dots = written.windows(2).position(|pair| pair == b"..");
     let Some(at) = dots else {
         trees.push(revision::get(repo, written)?);
@@ -114,6 +132,9 @@ fn split(repo: &Repo, options: &Parsed) -> Res<(Words, Words)> {
         let mut trees = Vec::new();
         let is_revision = take(repo, argument, &mut trees).is_ok();
         if is_revision {
+            if after.is_none() {
+                revision::refuse_ambiguous(repo, argument)?;
+            }
             revisions.push(argument.clone());
         } else if after.is_some() {
             fatal!("bad revision '{}'", text(argument));

@@ -71,7 +71,7 @@ impl<'a> Fetch<'a> {
         let known = transport::address(repo, &text(name));
         let name_of = known.is_some().then(|| text(name));
         let address = known.unwrap_or_else(|| name.to_vec());
-        let from = transport::must_open(&address)?;
+        let from = transport::must_open(&address, Some(repo))?;
         let usual = match &name_of {
             Some(name) => repo.config.all(format!("remote.{name}.fetch").as_bytes()),
             None => Vec::new(),

@@ -1,10 +1,14 @@
 //! `git log` and `git show`.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::change::{self, Change};
+use crate::combined;
 use crate::date::{self, Style as Dates};
-use crate::diffing::{self, Diffing};
+use crate::diffing::{self, Diffing, Formats};
 use crate::fail::{Fail, Res, fatal};
 use crate::files::text;
+use crate::graph::Graph;
 use crate::hash::Oid;
 use crate::object::{Commit, Kind};
 use crate::options::{Parsed, Reader};
@@ -17,8 +21,8 @@ use crate::walk::{self, Order, Walk};
 
 pub const OPTIONS: &str = "NUM n|max-count= skip= since= after= until= before= author= committer= grep= i|regexp-ignore-case \
     E|extended-regexp F|fixed-strings P|perl-regexp! invert-grep all-match oneline format= pretty? abbrev-commit date= \
-    decorate? graph! all branches? tags? remotes? reverse merges no-merges first-parent topo-order date-order \
-    author-date-order follow m c! cc! root no-walk? left-right cherry-pick! cherry-mark! cherry! g|walk-reflogs! source! \
+    decorate? graph all branches? tags? remotes? reverse merges no-merges first-parent topo-order date-order \
+    author-date-order follow m c cc root no-walk? left-right cherry-pick! cherry-mark! cherry! g|walk-reflogs! source! \
     parents children! boundary! full-history simplify-merges! dense sparse! ancestry-path?! L=! min-parents= max-parents= \
     relative-date log-size! notes?! show-signature! clear-decorations decorate-refs=! exclude=! glob=! diff-merges=! \
     encoding= no-expand-tabs expand-tabs? mailmap use-mailmap count show-pulls! not!";
@@ -36,7 +40,15 @@ pub fn log(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     let written = start(repo, &mut walk, &options)?;
     let paths = Pathspec::new(repo, &written)?;
     let mut show = Show::new(repo, &options, &paths)?;
-    for oid in chosen(repo, &mut walk, &options, &paths)? {
+    let graph = options.has("graph");
+    if graph && options.has("reverse") {
+        fatal!("options '--graph' and '--reverse' cannot be used together");
+    }
+    let chosen = chosen(repo, &mut walk, &options, &paths)?;
+    if graph {
+        show.draw(&mut walk, &options)?;
+    }
+    for oid in chosen {
         show.commit(&oid)?;
     }
     Ok(0)
@@ -71,7 +83,8 @@ pub fn start<'a>(repo: &'a Repo, walk: &mut Walk<'a>, options: &Parsed) -> Res<V
     }
     walk.first_parent = options.has("first-parent");
     walk.order = match () {
-        () if options.has("topo-order") || options.has("graph") => Order::Topo,
+        () if options.has("topo-order") => Order::Topo,
+        () if options.has("graph") && !options.has("date-order") => Order::Topo,
         () if options.has("date-order") || options.has("author-date-order") => Order::DateTopo,
         () => Order::Date,
     };
@@ -255,14 +268,34 @@ pub struct Show<'a> {
     first_parent: bool,
     /// Of merges what differs from all parents is shown; how much changed is counted against the first.
     combined: bool,
+    /// Of merges what differs from all parents is shown; true leaves out what is as one of them has it.
+    merges: Option<bool>,
     with_parents: bool,
     started: bool,
+    drawing: Option<Drawing>,
+}
+
+/// The drawing beside the commits, and which parents it leads to.
+struct Drawing {
+    graph: Graph,
+    parents: HashMap<Oid, Vec<Oid>>,
+    /// Whether the last commit's text had no line feed at its end.
+    open: bool,
 }
 
 impl<'a> Show<'a> {
     pub fn new(repo: &'a Repo, options: &Parsed, paths: &'a Pathspec) -> Res<Show<'a>> {
         let pretty = pretty(repo, options)?;
-        let diffing = Diffing::from(repo, options)?;
+        let mut diffing = Diffing::from(repo, options)?;
+        let merges = match () {
+            () if options.has("m") => None,
+            () if options.has("cc") => Some(true),
+            () if options.has("c") => Some(false),
+            () => None,
+        };
+        if merges.is_some() && !diffing.formats.any() && !diffing.formats.none {
+            diffing.formats.patch = true;
+        }
         let first_parent = options.has("first-parent");
         Ok(Show {
             repo,
@@ -272,9 +305,41 @@ impl<'a> Show<'a> {
             each_parent: options.has("m"),
             first_parent,
             combined: false,
+            merges,
             with_parents: options.has("parents"),
             started: false,
+            drawing: None,
         })
+    }
+
+    /// From now on with a drawing of what this walk finds.
+    fn draw(&mut self, walk: &mut Walk<'_>, options: &Parsed) -> Res<()> {
+        let filter = Filter::new(options)?;
+        let list = walk.run()?;
+        let mut shown = HashSet::new();
+        for oid in &list {
+            if filter.fits(&*self.repo.odb.commit(oid)?) && walk.is_interesting(oid)? {
+                shown.insert(*oid);
+            }
+        }
+        let known: HashSet<Oid> = list.iter().copied().collect();
+        let mut parents = HashMap::new();
+        for oid in &shown {
+            let mut own = Vec::new();
+            for parent in walk.parents(oid)? {
+                // With paths a line goes on to the next commit that counts.
+                let mut at = Some(parent);
+                while let Some(next) = at.filter(|next| !walk.paths.is_empty() && !shown.contains(next)) {
+                    at = walk.parents(&next)?.first().copied().filter(|next| known.contains(next));
+                }
+                if let Some(at) = at.filter(|at| shown.contains(at) && !own.contains(at)) {
+                    own.push(at);
+                }
+            }
+            parents.insert(*oid, own);
+        }
+        self.drawing = Some(Drawing { graph: Graph::default(), parents, open: false });
+        Ok(())
     }
 
     /// What a commit changed.
@@ -285,7 +350,13 @@ impl<'a> Show<'a> {
     }
 
     pub fn commit(&mut self, oid: &Oid) -> Res<()> {
+        if self.drawing.is_some() {
+            return self.drawn(oid);
+        }
         let commit = self.repo.odb.commit(oid)?;
+        if let Some(dense) = self.merges.filter(|_| commit.parents.len() > 1 && !self.first_parent) {
+            return self.merged(oid, &commit, dense);
+        }
         let wanted = self.diffing.formats.any();
         let searching = self.diffing.pickaxe.is_some() || self.diffing.filter.is_some();
         let single = commit.parents.len() < 2 || self.first_parent || self.combined && !self.each_parent;
@@ -299,7 +370,7 @@ impl<'a> Show<'a> {
         };
         for parent in parents {
             let changes = self.changes(&commit, parent)?;
-            if searching && changes.is_empty() {
+            if (searching || !single) && changes.is_empty() {
                 continue;
             }
             self.header(oid)?;
@@ -317,9 +388,103 @@ impl<'a> Show<'a> {
         Ok(())
     }
 
-    fn header(&mut self, oid: &Oid) -> Res<()> {
-        let ended = matches!(self.pretty.format, Format::Oneline | Format::User(_, true) | Format::Reference);
+    /// A merge, and what it has from none of its parents.
+    fn merged(&mut self, oid: &Oid, commit: &Commit, dense: bool) -> Res<()> {
+        let repo = self.repo;
+        let mut lists = Vec::new();
+        for parent in &commit.parents {
+            let old = repo.odb.commit(parent)?.tree;
+            lists.push(change::trees(repo, Some(&old), Some(&commit.tree), self.paths)?);
+        }
+        let rows = combined::paths(&lists);
+        let formats = self.diffing.formats.clone();
+        let mut counting = self.diffing.clone();
+        counting.formats =
+            Formats { patch: false, raw: false, name_only: false, name_status: false, ..formats };
+        let (done, counts) = out::capture(|| -> Res<()> {
+            let changes = self.changes(commit, commit.parents.first())?;
+            counting.write(repo, &changes)
+        });
+        done?;
+        let (done, text) = out::capture(|| -> Res<()> {
+            for row in &rows {
+                let path = crate::quote::path(row[0].path());
+                if formats.names() {
+                    if formats.name_status {
+                        out::put(row.iter().map(|change| change.status).collect::<Vec<u8>>());
+                        out::put(b"\t");
+                    }
+                    out::bytes_line(&path);
+                }
+                if formats.patch {
+                    let (parents, result) = combined::versions(repo, row)?;
+                    combined::write(repo, row[0].path(), &parents, &result, &self.diffing.style, dense)?;
+                }
+            }
+            Ok(())
+        });
+        done?;
+        self.header(oid)?;
+        let blank = !matches!(self.pretty.format, Format::Oneline);
+        if !matches!(&self.pretty.format, Format::User(format, _) if format.is_empty()) {
+            let open = matches!(&self.pretty.format, Format::User(format, false) if !format.is_empty());
+            out::put(if open {
+                "\n\n"
+            } else if blank {
+                "\n"
+            } else {
+                ""
+            });
+        }
+        let gap: &[u8] = if !counts.is_empty() && !text.is_empty() { b"\n" } else { b"" };
+        out::put([&counts[..], gap, &text].concat());
+        Ok(())
+    }
+
+    /// A commit with what it changed, beside the drawing.
+    fn drawn(&mut self, oid: &Oid) -> Res<()> {
+        let Some(mut drawing) = self.drawing.take() else { return Ok(()) };
+        let ended = self.is_ended();
+        drawing.graph.next_commit(*oid, drawing.parents.remove(oid).unwrap_or_default(), b'*');
         if self.started && !ended {
+            if !drawing.open {
+                out::put(drawing.graph.padding());
+            }
+            out::put(b"\n");
+        }
+        self.started = false;
+        let (done, head) = out::capture(|| self.header(oid));
+        done?;
+        self.started = false;
+        let (done, all) = out::capture(|| self.commit(oid));
+        done?;
+        self.started = true;
+        let ends = ended && !matches!(&self.pretty.format, Format::User(text, true) if text.is_empty());
+        let own = head.strip_suffix(b"\n").filter(|_| ends).unwrap_or(&head);
+        drawing.open = !own.ends_with(b"\n");
+        out::put(drawing.graph.up_to_commit());
+        out::put(drawing.graph.beside(own));
+        if ends {
+            if !drawing.open {
+                out::put(drawing.graph.padding());
+            }
+            out::put(b"\n");
+        }
+        for line in all.get(head.len()..).unwrap_or(b"").split_inclusive(|&byte| byte == b'\n') {
+            let beside = drawing.graph.padding();
+            out::put([&beside[..], line].concat());
+        }
+        self.drawing = Some(drawing);
+        Ok(())
+    }
+
+    /// Whether a line feed ends each commit rather than separate them.
+    fn is_ended(&self) -> bool {
+        matches!(self.pretty.format, Format::Oneline | Format::User(_, true) | Format::Reference)
+    }
+
+    fn header(&mut self, oid: &Oid) -> Res<()> {
+        if self.started && !self.is_ended() {
             out::put(b"\n");
         }
         self.started = true;
@@ -402,6 +567,9 @@ pub fn show(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
         show.diffing.formats.patch = true;
     }
     show.combined = !show.diffing.formats.patch;
+    if !options.has("m") && show.merges.is_none() && !show.combined {
+        show.merges = Some(true);
+    }
     for name in &names {
         if name.windows(2).any(|pair| pair == b"..") {
             let mut walk = Walk::new(repo);

@@ -1,6 +1,7 @@
 //! The commands, by name.
 
 mod add;
+mod apply;
 mod blame;
 mod branch;
 mod check_ignore;
@@ -14,9 +15,11 @@ mod fetch;
 mod for_each_ref;
 pub mod fsck;
 mod grep;
-mod init;
+pub mod init;
 mod log;
 mod ls_files;
+mod ls_remote;
+mod mail;
 mod merge;
 mod pick;
 mod plumbing;
@@ -30,6 +33,7 @@ mod rev;
 mod shortlog;
 mod stash;
 mod status;
+mod todo;
 
 use crate::fail::Res;
 use crate::repo::{Global, Repo};
@@ -46,6 +50,9 @@ pub fn find(name: &str) -> Option<Command> {
         "init" | "init-db" => Anywhere(init::init),
         "version" => Anywhere(init::version),
         "config" => Anywhere(config::config),
+        "apply" => Anywhere(apply::apply),
+        "format-patch" => InRepo(mail::format_patch),
+        "am" => InRepo(mail::am),
         "add" | "stage" => InRepo(add::add),
         "rm" => InRepo(remove::rm),
         "mv" => InRepo(remove::mv),
@@ -60,6 +67,7 @@ pub fn find(name: &str) -> Option<Command> {
         "revert" => InRepo(pick::revert),
         "clone" => Anywhere(clone::clone),
         "remote" => InRepo(remote::remote),
+        "ls-remote" => Anywhere(ls_remote::ls_remote),
         "fetch" => InRepo(fetch::fetch),
         "pull" => InRepo(fetch::pull),
         "push" => InRepo(push::push),

@@ -1,8 +1,9 @@
-//! `git push`, to repositories on the same machine.
+//! `git push`.
 
 use crate::fail::{Res, error, fatal};
 use crate::files::text;
 use crate::hash::Oid;
+use crate::http;
 use crate::options::{Parsed, Reader};
 use crate::out;
 use crate::refs::{self, Expect};
@@ -58,7 +59,14 @@ pub fn push(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     }
     let address = address.unwrap_or_else(|| name.as_bytes().to_vec());
     let updates = updates(repo, &options, &name, branch.as_deref())?;
-    let to = transport::must_open(&address)?;
+    let remote = match http::is_address(&address) {
+        true => Some(http::receive(&address, repo)?),
+        false => None,
+    };
+    let local = if remote.is_some() { None } else { Some(transport::must_open(&address, Some(repo))?) };
+    let Some(to) = remote.as_ref().map(|remote| &remote.repo).or(local.as_ref()) else {
+        fatal!("'{}' cannot be opened", text(&address))
+    };
     let updates = match updates {
         Ok(list) => list,
         Err(missing) => {
@@ -68,11 +76,22 @@ pub fn push(repo: &Repo, arguments: &[Vec<u8>]) -> Res<i32> {
     };
     let mut lines = Vec::new();
     let mut advice = None;
+    let mut done = Vec::new();
     for update in &updates {
-        match apply(repo, &to, update, options.has("force"))? {
-            Pushed::Same => {}
-            Pushed::Done(line) => lines.push(line),
-            Pushed::Refused(line, why) => {
+        done.push((update, apply(repo, to, update, options.has("force"))?));
+    }
+    let refused = remote.as_ref().map(|remote| remote.send(repo)).transpose()?.unwrap_or_default();
+    for (update, pushed) in done {
+        match (pushed, refused.get(&update.to)) {
+            (Pushed::Same, _) => {}
+            (Pushed::Done(_), Some(why)) => {
+                let to = text(refs::short(&update.to));
+                lines.push(format!(" ! {:<17} {} -> {to} ({why})", "[remote rejected]", update.from));
+                advice = advice.or(Some(""));
+                continue;
+            }
+            (Pushed::Done(line), None) => lines.push(line),
+            (Pushed::Refused(line, why), _) => {
                 lines.push(line);
                 advice = advice.or(Some(why));
             }

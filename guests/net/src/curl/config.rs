@@ -1,7 +1,8 @@
 //! Configuration files: an option in each line.
 
-use super::options::{Parsed, Wrong, text};
+use super::options::{Parsed, Wrong};
 use super::table::Takes;
+use super::values::text;
 use super::{data, table};
 
 /// Reads a configuration file; `-` is standard input.

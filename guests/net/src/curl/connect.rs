@@ -1,7 +1,7 @@
 //! Connections, kept for the next request.
 
 use super::{Failure, Session};
-use crate::curl::options::Operation;
+use crate::curl::operation::Operation;
 use crate::curl::report::Stats;
 use crate::http::Error;
 use crate::http::tls::{self, Refused};

@@ -1,6 +1,6 @@
 //! `file:` URLs.
 
-use super::options::Operation;
+use super::operation::Operation;
 use super::sink::Sink;
 use super::{Failure, meter::Meter};
 use crate::http::{date, url};

@@ -8,7 +8,9 @@ mod form;
 mod glob;
 mod help;
 mod meter;
+mod operation;
 mod options;
+mod receive;
 mod report;
 mod request;
 mod run;
@@ -17,13 +19,16 @@ mod table;
 mod trace;
 mod transfer;
 mod upload;
+mod values;
 
 use crate::http::cookies::Jar;
 use crate::http::head::Head;
 use crate::http::url::Url;
 use crate::http::{Error, date};
-use options::{Operation, Parsed, Wrong, text};
+use operation::Operation;
+use options::{Parsed, Wrong};
 use std::cell::Cell;
+use values::text;
 use wardian_abi as abi;
 
 /// What curl calls itself to servers.

@@ -1,6 +1,6 @@
 //! What `-w` reports about a transfer.
 
-use super::options::Operation;
+use super::operation::Operation;
 use crate::http::head::Head;
 use std::net::SocketAddr;
 use std::time::Instant;

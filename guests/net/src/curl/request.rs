@@ -1,7 +1,8 @@
 //! The head of a request.
 
-use super::options::{Operation, text};
+use super::operation::Operation;
 use super::upload::Upload;
+use super::values::text;
 use crate::http::url::Url;
 use crate::http::{base64, date};
 

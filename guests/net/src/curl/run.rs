@@ -2,10 +2,12 @@
 
 use super::glob::Glob;
 use super::meter::Meter;
-use super::options::{Global, Operation, Parsed, Target, text};
+use super::operation::{Operation, Target};
+use super::options::{Global, Parsed};
 use super::report::{self, Stats};
 use super::sink::Sink;
 use super::transfer::Transfer;
+use super::values::text;
 use super::{Failure, Session, file, hint, set_time, warn};
 use crate::http::url::{self, Url};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! What `-v` shows.
 
 use super::Session;
-use super::options::Operation;
+use super::operation::Operation;
 use crate::http::head::Head;
 use crate::http::url::Url;
 use wardian_abi as abi;

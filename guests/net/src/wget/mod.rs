@@ -1,11 +1,17 @@
 //! `wget`, as version 1.21 of Debian 12: files over HTTP/1.1, with TLS by the sandbox's gateway.
 
+// An `End` is what a try leads to, not an error that is passed far.
+#![allow(clippy::result_large_err)]
+
+mod connect;
 mod fetch;
 mod links;
 mod log;
 mod names;
 mod options;
+mod request;
 mod robots;
+mod save;
 
 use crate::http::cookies::Jar;
 use crate::http::url::Url;

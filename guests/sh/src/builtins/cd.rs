@@ -177,7 +177,12 @@ pub fn pwd(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             other => return Ok(invalid_option(shell, b"pwd", &[b'-', other], "pwd [-LP]")),
         }
     }
-    let mut text = if physical { abi::getcwd().unwrap_or_default() } else { logical_directory(shell) };
+    // What the shell last went to keeps the name it had, even if it has another one by now.
+    let mut text = match shell.directory.clone().filter(|_| !physical && !shell.options.posix) {
+        Some(named) => named,
+        None if physical => abi::getcwd().unwrap_or_default(),
+        None => logical_directory(shell),
+    };
     text.push(b'\n');
     Ok(output(shell, b"pwd", &text))
 }

@@ -88,6 +88,7 @@ pub fn complete(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     }
     let spec = Rc::new(request.spec);
     for name in names {
+        shell.completions.declared = true;
         shell.completions.of.insert(name, spec.clone());
     }
     Ok(0)
@@ -100,7 +101,7 @@ fn remove(shell: &mut Shell, names: &[Vec<u8>]) -> i32 {
     }
     let mut status = 0;
     for name in names {
-        if shell.completions.of.remove(name).is_none() {
+        if shell.completions.of.remove(name).is_none() && shell.completions.declared {
             status = fail(shell, b"complete", &[name, b": no completion specification"], 1);
         }
     }
@@ -145,7 +146,7 @@ pub fn compgen(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let word = options.rest().first().cloned().unwrap_or_default();
     let asked = Asked::default();
     let mut found = shell.generate(&spec, b"compgen", &word, &asked);
-    if found.is_empty() && (spec.has("default") || spec.has("bashdefault")) {
+    if found.is_empty() && spec.has("default") {
         found = shell.of_action("file", &word);
     }
     let text: Vec<u8> = found.iter().flat_map(|word| [word.as_slice(), b"\n"].concat()).collect();

@@ -261,7 +261,10 @@ pub fn command(shell: &mut Shell, args: &[Vec<u8>], simple: &Simple) -> Exec {
         return Ok(1);
     }
     if describe || verbose {
-        return super::lookup::describe(shell, rest, verbose);
+        return match standard {
+            true => with_standard_path(shell, |shell| super::lookup::describe(shell, rest, verbose)),
+            false => super::lookup::describe(shell, rest, verbose),
+        };
     }
     let Some(name) = rest.first() else { return Ok(0) };
     if let Some(found) = shell.enabled_builtin(name) {
@@ -270,15 +273,22 @@ pub fn command(shell: &mut Shell, args: &[Vec<u8>], simple: &Simple) -> Exec {
         shell.by_command = outer;
         return result;
     }
-    let path = shell.vars.raw(b"PATH").cloned();
-    if standard {
-        shell.vars.set_raw(b"PATH", b"/usr/local/bin:/usr/bin:/bin");
+    match standard {
+        true => with_standard_path(shell, |shell| shell.run_program_now(rest)),
+        false => shell.run_program_now(rest),
     }
-    let status = shell.run_program_now(rest);
-    if standard && let Some(path) = path {
-        shell.vars.insert(b"PATH", path);
+}
+
+/// With the PATH that finds the system's own programs, whatever the script's is.
+fn with_standard_path<T>(shell: &mut Shell, run: impl FnOnce(&mut Shell) -> T) -> T {
+    let path = shell.vars.remove(b"PATH");
+    shell.vars.set_raw(b"PATH", b"/bin:/usr/bin");
+    let result = run(shell);
+    match path {
+        Some(path) => shell.vars.insert(b"PATH", path),
+        None => drop(shell.vars.remove(b"PATH")),
     }
-    status
+    result
 }
 
 /// `caller [n]`
@@ -298,12 +308,24 @@ pub fn caller(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     }
     let frame = &shell.frames[(count - 1 - depth) as usize];
     let outer = if depth + 1 < count { shell.frames.get((count - 2 - depth) as usize) } else { None };
-    let function = outer.and_then(|outer| outer.function.as_deref()).unwrap_or(b"main").to_vec();
-    let source = outer.map_or_else(|| shell.name.clone(), |outer| outer.source.to_vec());
+    // Outside all functions there is a frame for a script's file, and else none.
+    let is_file = shell.invocation == crate::shell::Invocation::File;
+    if outer.is_none() && !is_file && level.is_some() {
+        return Ok(1);
+    }
+    let function = match outer {
+        Some(outer) => outer.function.as_deref().unwrap_or(b"source"),
+        None => b"main",
+    };
+    let source = match outer {
+        Some(outer) => outer.source.to_vec(),
+        None if is_file => shell.name.clone(),
+        None => b"NULL".to_vec(),
+    };
     let line = frame.call_line.to_string();
     let text = match level {
         None => [line.as_bytes(), b" ", &source, b"\n"].concat(),
-        Some(_) => [line.as_bytes(), b" ", &function, b" ", &source, b"\n"].concat(),
+        Some(_) => [line.as_bytes(), b" ", function, b" ", &source, b"\n"].concat(),
     };
     Ok(super::output(shell, b"caller", &text))
 }

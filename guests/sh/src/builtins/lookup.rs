@@ -78,7 +78,9 @@ pub fn type_(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     }
     let mut status = 0;
     for name in options.rest() {
-        let found = if force { files(shell, name, all) } else { meanings(shell, name, all, no_functions) };
+        let hashed = force && shell.hash_version == shell.vars.path_version && shell.hash.contains_key(name);
+        let found =
+            if force { files(shell, name, all && !hashed) } else { meanings(shell, name, all, no_functions) };
         if found.is_empty() {
             status = 1;
             if !kind_only && !path_only && !force {
@@ -214,7 +216,9 @@ pub fn hash(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
                 Some((path, hits)) => {
                     *hits += 1;
                     let path = path.clone();
-                    let text = if names.len() > 1 {
+                    let text = if list {
+                        [b"builtin hash -p ", path.as_slice(), b" ", name, b"\n"].concat()
+                    } else if names.len() > 1 {
                         [name.as_slice(), b"\t", &path, b"\n"].concat()
                     } else {
                         [path.as_slice(), b"\n"].concat()
@@ -225,6 +229,7 @@ pub fn hash(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             }
         } else {
             let search = shell.vars.text(b"PATH").cloned().unwrap_or_default();
+            shell.hash.remove(name);
             match lookup(&search, name) {
                 Ok(found) => drop(shell.hash.insert(name.clone(), (found, 0))),
                 Err(_) if shell.enabled_builtin(name).is_some() || shell.functions.contains_key(name) => {}

@@ -394,8 +394,9 @@ fn last_field<'l>(line: &'l [Item], ifs: &[u8]) -> &'l [Item] {
     if rest.is_empty() {
         return field;
     }
+    // As in bash, white space here goes even if a backslash was before it.
     let mut end = line.len();
-    while end > 0 && is_blank(&line[end - 1], ifs) {
+    while end > 0 && is_blank(&(line[end - 1].0, false), ifs) {
         end -= 1;
     }
     &line[..end]

@@ -185,6 +185,8 @@ impl Shell {
                 let met = match shell.run_condition(condition) {
                     Ok(result) => (result == 0) != until,
                     Err(Flow::Break(1)) => return Ok(0),
+                    // It is a success, which is what ends this loop.
+                    Err(Flow::Continue(1)) if until => return Ok(status),
                     Err(Flow::Continue(1)) => continue,
                     Err(Flow::Break(n)) => return Err(Flow::Break(n - 1)),
                     Err(Flow::Continue(n)) => return Err(Flow::Continue(n - 1)),

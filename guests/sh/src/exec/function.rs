@@ -1,9 +1,12 @@
 //! Functions and sourced files.
 
 use crate::ast::Function;
-use crate::shell::{Exec, Flow, Frame, Shell};
+use crate::shell::{Exec, Flow, Frame, Invocation, Shell};
 use crate::vars::Attrs;
 use std::rc::Rc;
+
+/// Where bash says that functions come from that no file defined.
+const FROM_ENVIRONMENT: &[u8] = b"environment";
 
 impl Shell {
     pub(super) fn define_function(&mut self, function: &Rc<Function>) -> Exec {
@@ -21,9 +24,20 @@ impl Shell {
         if self.options.allexport {
             self.function_attrs.entry(function.name.to_vec()).or_default().set(Attrs::EXPORT, true);
         }
+        function.source.get_or_init(|| self.defining_source());
         self.functions.insert(function.name.to_vec(), function.clone());
         self.status = 0;
         Ok(0)
+    }
+
+    /// Where a function that is defined now comes from, as `BASH_SOURCE` has it.
+    fn defining_source(&self) -> Rc<[u8]> {
+        match self.invocation {
+            _ if !self.frames.is_empty() => self.source.clone(),
+            Invocation::File => self.source.clone(),
+            Invocation::Command => FROM_ENVIRONMENT.into(),
+            Invocation::Stdin | Invocation::Session => b"main"[..].into(),
+        }
     }
 
     /// Almost anything is a name for a function, except in POSIX's eyes.
@@ -43,11 +57,12 @@ impl Shell {
         let params = std::mem::replace(&mut self.params, args);
         let loops = std::mem::take(&mut self.loops);
         let call_line = self.line;
-        self.enter_function(function, call_line);
+        let source = self.enter_function(function, call_line);
         let getopts = (self.getopts_at, self.getopts_index);
         let result = self.run_function_body(function);
         let result = self.say_goodbye_inside(result);
         self.leave_function(getopts);
+        self.source = source;
         self.loops = loops;
         self.params = params;
         self.line = call_line;
@@ -61,11 +76,14 @@ impl Shell {
     }
 
     /// Apart from the call itself, as is leaving: calls nest, and what they keep on the stack counts.
+    ///
+    /// Answers the file of the caller.
     #[inline(never)]
-    fn enter_function(&mut self, function: &Function, call_line: u32) {
-        let source = self.source.clone();
-        self.frames.push(Frame { function: Some(function.name.clone()), source, call_line });
+    fn enter_function(&mut self, function: &Function, call_line: u32) -> Rc<[u8]> {
+        let source = function.source.get_or_init(|| FROM_ENVIRONMENT.into()).clone();
+        self.frames.push(Frame { function: Some(function.name.clone()), source: source.clone(), call_line });
         self.vars.push_scope();
+        std::mem::replace(&mut self.source, source)
     }
 
     #[inline(never)]

@@ -44,8 +44,13 @@ impl Shell {
         // A backslash that came out of an expansion takes the meaning of what follows it.
         let escaped = |at: &usize| *at > 0 && field.text[at - 1] == b'\\' && field.active.contains(&(at - 1));
         let byte = |at: &usize| if escaped(at) { 0 } else { field.text.get(*at).copied().unwrap_or(0) };
-        let opens =
-            field.active.iter().any(|at| byte(at) == b'[') && field.active.iter().any(|at| byte(at) == b']');
+        // Brackets never match a slash, so those with one inside are no pattern.
+        let mut active = field.active.iter();
+        let closed = |open: &usize| {
+            let close = field.active.iter().find(|at| *at > open && byte(at) == b']')?;
+            (!field.text[*open..*close].contains(&b'/')).then_some(())
+        };
+        let opens = active.any(|at| byte(at) == b'[' && closed(at).is_some());
         opens
             || field.active.iter().any(|at| {
                 matches!(byte(at), b'*' | b'?')

@@ -396,7 +396,11 @@ impl Shell {
     }
 
     fn check_set(&mut self, param: &Param, base: &Base) -> Exec<()> {
-        let exempt = matches!(param.op, ParamOp::Names { .. } | ParamOp::Keys { .. });
+        let mut exempt = matches!(param.op, ParamOp::Names { .. } | ParamOp::Keys { .. });
+        if let (ParamOp::Transform(b'a'), Base::One(None), true) = (&param.op, base, self.options.nounset) {
+            let source = self.source_of(param)?;
+            exempt = self.has_elements(&source);
+        }
         match base {
             Base::One(None) if !exempt => self.unset_param(param),
             Base::Many(list, _) if list.is_empty() && matches!(param.op, ParamOp::Length) => {

@@ -108,6 +108,8 @@ impl Sink {
             Mode::Fields | Mode::Text | Mode::Value => self.current.text.extend_from_slice(text),
             Mode::Pattern => self.escaped(text, |byte| byte.is_ascii_punctuation()),
             Mode::Replacement => self.escaped(text, |byte| matches!(byte, b'&' | b'\\')),
+            // Between brackets there is nothing to take away from a character but a backslash's meaning.
+            Mode::Regex if is_in_brackets(&self.current.text) => self.escaped(text, |byte| byte == b'\\'),
             Mode::Regex => self.escaped(text, is_regex_special),
         }
         if !text.is_empty() {
@@ -206,5 +208,37 @@ impl Sink {
 
     pub fn into_text(self) -> Vec<u8> {
         self.current.text
+    }
+}
+
+/// Whether a regular expression ends inside a bracket expression.
+fn is_in_brackets(text: &[u8]) -> bool {
+    let mut at = 0;
+    while at < text.len() {
+        match text[at] {
+            b'\\' => at += 2,
+            b'[' => match bracket_end(text, at + 1) {
+                Some(end) => at = end,
+                None => return true,
+            },
+            _ => at += 1,
+        }
+    }
+    false
+}
+
+/// What follows the bracket expression whose inside begins at `at`, if it is closed.
+fn bracket_end(text: &[u8], mut at: usize) -> Option<usize> {
+    at += usize::from(text.get(at) == Some(&b'^'));
+    at += usize::from(text.get(at) == Some(&b']'));
+    loop {
+        match text.get(at)? {
+            b']' => return Some(at + 1),
+            b'[' if matches!(text.get(at + 1), Some(b':' | b'.' | b'=')) => {
+                let closing = [text[at + 1], b']'];
+                at += 4 + text.get(at + 2..)?.windows(2).position(|pair| pair == closing)?;
+            }
+            _ => at += 1,
+        }
     }
 }

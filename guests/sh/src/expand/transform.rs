@@ -57,6 +57,15 @@ impl Shell {
         }
     }
 
+    /// What an array is like can be said if it has elements, whichever.
+    pub(super) fn has_elements(&self, source: &Source) -> bool {
+        match source.name.as_deref().and_then(|name| self.vars.get(name)).map(|var| &var.value) {
+            Some(crate::vars::Value::Indexed(array)) => array.len() > 0,
+            Some(crate::vars::Value::Assoc(array)) => array.len() > 0,
+            _ => false,
+        }
+    }
+
     fn attributes_of(&self, source: &Source, base: Base) -> Base {
         let letters = source
             .name
@@ -65,7 +74,11 @@ impl Shell {
             .map(crate::builtins::attribute_letters);
         let letters = letters.unwrap_or_default();
         match base {
-            Base::Many(list, star) => Base::Many(vec![letters; list.len()], star),
+            // There is something to say of an array without elements, too.
+            Base::Many(list, star) => {
+                let least = usize::from(!letters.is_empty());
+                Base::Many(vec![letters; list.len().max(least)], star)
+            }
             Base::One(None) if letters.is_empty() => Base::One(None),
             Base::One(_) => Base::One(Some(letters)),
         }

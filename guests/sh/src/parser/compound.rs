@@ -300,7 +300,8 @@ impl Parser {
         }
         match self.command()? {
             Command::Compound(body) => {
-                let function = Function { name: name.into(), body, end: self.line };
+                let function =
+                    Function { name: name.into(), body, end: self.line, source: Default::default() };
                 Ok(Command::Function(Rc::new(function)))
             }
             _ => Err(self.unexpected()),

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Deeper nesting than this is a syntax error rather than a stack that runs out.
-const MAX_DEPTH: usize = 400;
+const MAX_DEPTH: usize = 420;
 
 /// What the shell's options mean to the syntax.
 #[derive(Clone, Default)]
@@ -185,6 +185,11 @@ impl Parser {
     pub fn take_rest(&mut self) -> (Vec<u8>, u32) {
         let rest = self.src.split_off(self.at.min(self.src.len()));
         (rest, self.line)
+    }
+
+    /// Where more of the source would come from, for who reads on instead.
+    pub fn take_refill(&mut self) -> Option<Refill> {
+        self.refill.take()
     }
 
     /// Drops the source already parsed when more of it keeps coming.

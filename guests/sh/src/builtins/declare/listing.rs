@@ -177,7 +177,7 @@ pub(super) fn list_functions(shell: &mut Shell, request: &Request, operands: &[V
             continue;
         };
         if request.function_names {
-            if operands.is_empty() {
+            if operands.is_empty() || request.print {
                 text.extend_from_slice(b"declare -f");
                 let attrs = shell.function_attrs.get(name.as_slice()).copied().unwrap_or_default();
                 let letters = [(Attrs::READONLY, b'r'), (Attrs::TRACE, b't'), (Attrs::EXPORT, b'x')];
@@ -185,6 +185,10 @@ pub(super) fn list_functions(shell: &mut Shell, request: &Request, operands: &[V
                 text.push(b' ');
             }
             text.extend_from_slice(&name);
+            if !operands.is_empty() && shell.shopt.get("extdebug") {
+                text.extend_from_slice(format!(" {} ", function.body.line).as_bytes());
+                text.extend_from_slice(function.source.get().map_or(&b"environment"[..], |source| source));
+            }
             text.push(b'\n');
         } else {
             text.extend(crate::unparse::function_text(&function));

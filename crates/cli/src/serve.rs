@@ -114,7 +114,6 @@ async fn serve(arguments: Arguments) -> Result<()> {
             None => None,
         },
         idle: arguments.idle_seconds.map(Duration::from_secs),
-        awake_bytes: default.awake_bytes,
         network: match arguments.network {
             GrantableNetwork::Off => ClientNetwork::Off,
             GrantableNetwork::Public => ClientNetwork::Public,

@@ -2,7 +2,7 @@
 
 use wardian_vfs::{Caller, FileKind, Handle, Tree};
 
-use crate::at_rest::{AtRest, Resting};
+use crate::at_rest::{AtRest, Resting, open_directory, open_name};
 use crate::machine::Machine;
 
 impl Machine {
@@ -17,21 +17,25 @@ impl Machine {
 
 impl AtRest {
     /// Returns whether everything it has open is found again by its name. A pipe or a socket is not, nor is a file that was
-    /// removed, one of the host, which others may have replaced, or one that was computed when it was opened.
+    /// removed, one of the host, which others may have replaced, or one that was computed when it was opened; nor one that
+    /// its owner may not open any more.
     pub fn is_movable(&self, tree: &Tree) -> bool {
+        let mut trial = tree.clone();
         let found = |handle: &Handle, name: &[u8]| {
             let place = tree.lookup(&Caller::ROOT, &tree.root(), name, true);
-            !handle.is_host() && handle.held_bytes() == 0 && place.is_ok_and(|place| place == handle.place())
+            handle.held_bytes() == 0 && place.is_ok_and(|place| place == handle.place())
         };
         let fds = self.fds.iter().all(|(_, fd)| match &fd.what {
             Resting::Stream(_) => true,
             Resting::Pipe { .. } | Resting::Socket(_) => false,
-            Resting::File { handle, name, .. } => match handle.kind() {
-                FileKind::File | FileKind::Dir => found(handle, name),
-                // A device, by its name as well: it has no state.
-                _ => tree.lookup(&Caller::ROOT, &tree.root(), name, true).is_ok(),
-            },
+            Resting::File { handle, name, .. } => {
+                // A device has no state, so any of its name is the same.
+                let is_device = !matches!(handle.kind(), FileKind::File | FileKind::Dir);
+                let is_same = !handle.is_host() && (is_device || found(handle, name));
+                is_same && open_name(&mut trial, handle.flags(), name).is_ok()
+            }
         });
-        fds && tree.path_of(&self.cwd.place()).is_ok()
+        let cwd = tree.path_of(&self.cwd.place());
+        fds && cwd.is_ok_and(|cwd| open_directory(&mut trial, &cwd).is_ok())
     }
 }

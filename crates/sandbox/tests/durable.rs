@@ -420,6 +420,20 @@ async fn a_sandbox_that_sleeps_keeps_its_name_its_id_and_its_value() {
     drop(dormant);
     assert_eq!(sandbox.id(), id);
     assert!(before == sandbox.export().await.expect("an archive"));
+    // What is not changed is not saved again, though it was read.
+    let commits = || store.log("sleeper", None, 1000).expect("a log").len();
+    let (at_first, mut sandbox) = (commits(), sandbox);
+    for _ in 0..3 {
+        sandbox.read_file("/etc/passwd").await.expect("a file");
+        let dormant = sandbox.hibernate().await.expect("it is saved").expect("it can");
+        sandbox = store.wake(&dormant, Sandbox::builder()).await.expect("it wakes");
+    }
+    assert_eq!(commits(), at_first);
+    sandbox.clear_history();
+    let dormant = sandbox.hibernate().await.expect("it is saved").expect("it can");
+    let sandbox = store.wake(&dormant, Sandbox::builder()).await.expect("it wakes");
+    assert_eq!(sandbox.history(), []);
+    assert_eq!(commits(), at_first + 1);
     // What a process wrote that has ended meanwhile is saved.
     sh(&sandbox, "exec 3>&-; (sleep 0.2; echo late > ~/late) & sleep 0; wait -n; true").await;
     while sandbox.usage_now().processes > 1 {
@@ -444,9 +458,10 @@ async fn what_could_not_be_found_again_keeps_a_sandbox_awake() {
     let setups = [
         ("removed", "exec 5>gone; rm gone", "exec 5>&-"),
         ("pipe", "exec 5< <(true)", "exec 5<&-; wait"),
-        ("lock", "exec 5>lock; flock 5", "exec 5>&-"),
         ("computed", "exec 5</proc/uptime", "exec 5<&-"),
         ("process", "sleep 1000 & p=$!", "kill $p; wait 2>/dev/null; true"),
+        ("forbidden", "exec 5>f; chmod 0 f", "exec 5>&-"),
+        ("unreachable", "mkdir -p a/b; cd a/b; chmod 0 ~/a", "chmod 700 ~/a"),
         ("directory", "mkdir d; cd d; rmdir ../d", "cd"),
         ("host", "exec 5</host/f", "exec 5<&-"),
     ];
@@ -460,6 +475,26 @@ async fn what_could_not_be_found_again_keeps_a_sandbox_awake() {
         while sandbox.usage_now().processes > 1 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        assert!(sandbox.hibernate().await.expect("no error").is_some(), "{name}, undone");
+    }
+    let setups = [
+        ("lock", "import fcntl; f = open('lock', 'w'); fcntl.flock(f, fcntl.LOCK_EX)", "f.close()"),
+        (
+            "socket",
+            "import socket; s = socket.socket(); s.bind(('127.0.0.1', 8000)); s.listen()",
+            "s.close()",
+        ),
+        ("alarm", "import signal; left = signal.alarm(1000)", "left = signal.alarm(0)"),
+    ];
+    for (name, setup, undo) in setups {
+        let sandbox = create(&store, name).await;
+        let python = async |code: &str| {
+            let done = sandbox.python(code).await.expect("it runs");
+            assert_eq!(done.run.exit_code, 0, "{code}: {}", String::from_utf8_lossy(&done.run.stderr));
+        };
+        python(setup).await;
+        assert!(sandbox.hibernate().await.expect("no error").is_none(), "{name}");
+        python(undo).await;
         assert!(sandbox.hibernate().await.expect("no error").is_some(), "{name}, undone");
     }
     let nameless = Sandbox::builder().build().await.expect("a sandbox");

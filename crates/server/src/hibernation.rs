@@ -1,7 +1,7 @@
 //! Sandboxes that are saved leave memory while nobody uses them, and come back with their next call.
 //!
 //! ```text
-//!          idle for long, or memory is short                    its session looks
+//!          idle for long, or its place is needed                its session looks
 //!  Live ──► Leaving ──► saved, dropped ──► Asleep (an `Entry`) ──► Sleeper (a few words)
 //!   ▲          │                             │                        │
 //!   └──────────┴───────── the next call ◄────┴────────────────────────┘
@@ -32,8 +32,6 @@ const ASLEEP_MOST: usize = 1 << 20;
 pub(crate) struct Dormitory {
     /// After how long without a call a sandbox leaves memory, unless its client says otherwise.
     idle: Option<Duration>,
-    /// How much memory sandboxes may use before those that can sleep do.
-    awake_bytes: Option<u64>,
     awake: Mutex<BTreeMap<u64, Weak<Entry>>>,
     last: AtomicU64,
     asleep: Arc<AtomicUsize>,
@@ -41,10 +39,9 @@ pub(crate) struct Dormitory {
 }
 
 impl Dormitory {
-    pub(crate) fn new(idle: Option<Duration>, awake_bytes: Option<u64>) -> Dormitory {
+    pub(crate) fn new(idle: Option<Duration>) -> Dormitory {
         Dormitory {
             idle,
-            awake_bytes,
             awake: Mutex::default(),
             last: AtomicU64::new(0),
             asleep: Arc::default(),
@@ -216,25 +213,10 @@ async fn watch(shared: Weak<Shared>) {
 
 async fn sweep(shared: &Shared) {
     let now = Instant::now();
-    let mut left = Vec::new();
     for entry in shared.dormitory.by_use() {
         let idle = entry.bed().and_then(|bed| bed.idle).or(shared.dormitory.idle);
         if idle.is_some_and(|idle| now.duration_since(entry.last_used()) >= idle) {
             entry.hibernate().await;
-        } else {
-            left.push(entry);
-        }
-    }
-    if let Some(most) = shared.dormitory.awake_bytes {
-        let mut used = shared.clients.usage().memory_bytes;
-        for entry in left {
-            if used <= most {
-                break;
-            }
-            let frees = entry.usage().memory_bytes;
-            if entry.hibernate().await {
-                used = used.saturating_sub(frees);
-            }
         }
     }
     shared.clients.settle();

@@ -87,8 +87,6 @@ pub struct Options {
     pub store: Option<wardian::Store>,
     /// After how long without a call a sandbox with a name leaves memory, until its next call; `None` unless its client says so.
     pub idle: Option<Duration>,
-    /// How much memory sandboxes may use until those with names leave it that were not used for the longest time.
-    pub awake_bytes: Option<u64>,
     /// Where everything is recorded that sandboxes do; nowhere by default.
     pub audit: Option<wardian::AuditLog>,
     /// The maximum number of sandboxes of all clients together, without those that are asleep.
@@ -161,7 +159,6 @@ impl Default for Options {
             state_bytes: 16 << 30,
             store: None,
             idle: None,
-            awake_bytes: None,
             audit: None,
             max_sandboxes: 4096,
             network: ClientNetwork::Public,
@@ -196,7 +193,7 @@ impl Server {
             streams: Arc::new(Semaphore::new(streams::SHARED)),
             processes: Arc::new(Semaphore::new(processes::SHARED)),
             doors: doors::Doors::default(),
-            dormitory: hibernation::Dormitory::new(options.idle, options.awake_bytes),
+            dormitory: hibernation::Dormitory::new(options.idle),
         }))
     }
 

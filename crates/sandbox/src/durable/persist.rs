@@ -1,7 +1,7 @@
 //! A sandbox that is saved: who may save it, when, and what was saved last.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -135,8 +135,9 @@ pub(crate) struct Persist {
     saved: Arc<AsyncMutex<Saved>>,
     /// A change that is not saved yet, with a save on its way.
     waiting: Mutex<Option<Note>>,
-    /// Whether a save has failed, or has not ended, since the last that did not.
-    unsaved: AtomicBool,
+    /// How many changes there were that the files do not show, and saves; and how many of these the last save has.
+    changes: AtomicU64,
+    changes_saved: AtomicU64,
 }
 
 impl Persist {
@@ -155,16 +156,22 @@ impl Persist {
             durability,
             saved,
             waiting: Mutex::default(),
-            unsaved: AtomicBool::new(false),
+            changes: AtomicU64::new(0),
+            changes_saved: AtomicU64::new(0),
         }
     }
 
     /// Returns whether something is not saved. Processes may have written since the last command.
     async fn differs(&self, tree: &Tree) -> bool {
         let saved = self.saved.lock().await;
-        self.unsaved.load(Ordering::SeqCst)
+        self.changes.load(Ordering::SeqCst) != self.changes_saved.load(Ordering::SeqCst)
             || saved.commit.is_none()
             || !tree.changed_groups(&saved.tree).is_empty()
+    }
+
+    /// Notes a change that the files do not show, or a save that has begun; returns its number.
+    pub(crate) fn changed(&self) -> u64 {
+        self.changes.fetch_add(1, Ordering::SeqCst) + 1
     }
 
     /// Reads what [`NewName::attach`] noted about when it is saved.
@@ -205,6 +212,7 @@ impl Sandbox {
         let persist =
             persist.ok_or(Error::Unsupported("a note for a sandbox that has no name in a store"))?;
         persist.saved.lock().await.note = note;
+        persist.changed();
         Ok(())
     }
 
@@ -215,6 +223,13 @@ impl Sandbox {
         let persist = persist.ok_or(Error::Unsupported("saving a sandbox that has no name in a store"))?;
         let note = persist.waiting.lock().take().unwrap_or_default();
         self.commit_to(persist, None, note).await
+    }
+
+    /// Notes a change that is not worth a commit of its own: the next has it, and it is saved before the sandbox leaves memory.
+    pub(crate) fn note_change(&self) {
+        if let Some(persist) = &*self.inner().persist.lock() {
+            persist.changed();
+        }
     }
 
     /// Notes that something was changed and, unless it is saved later, saves it. `session` is the shell, if the caller has
@@ -229,7 +244,7 @@ impl Sandbox {
         let note = Note { command: command.to_vec(), exit_code };
         match (persist.mode, persist.durability) {
             (Mode::Session, _) => {
-                persist.unsaved.store(true, Ordering::SeqCst);
+                persist.changed();
                 Ok(())
             }
             (Mode::Persistent, Durability::Command) => self.commit_to(persist, session, note).await.map(drop),
@@ -262,9 +277,10 @@ impl Sandbox {
     ) -> Result<CommitId, Error> {
         // Held until the commit is made: the next one starts from it.
         let saved = persist.saved.clone().lock_owned().await;
+        // What changes from here on may be missing in it.
+        let change = persist.changed();
         let value = self.value_to_save(session, &saved).await?;
         let (inner, programs) = (self.inner().clone(), self.programs());
-        persist.unsaved.store(true, Ordering::SeqCst);
         let work = move || {
             let mut saved: OwnedMutexGuard<Saved> = saved;
             let (root, batch, next) = save(&persist.store, &inner.setup, &programs, &saved, &value)?;
@@ -276,7 +292,7 @@ impl Sandbox {
             let gone = || StoreError::Io("the store was closed".to_owned());
             let id = answer.blocking_recv().unwrap_or_else(|_| Err(gone()))?;
             *saved = Saved { commit: Some(id), ..next };
-            persist.unsaved.store(false, Ordering::SeqCst);
+            persist.changes_saved.store(change, Ordering::SeqCst);
             Ok::<CommitId, Error>(id)
         };
         self.kernel().spawn_blocking(work).await.map_err(lost)?

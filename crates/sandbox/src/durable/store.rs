@@ -218,7 +218,9 @@ impl Store {
         match loaded? {
             Found::Value(loaded) => {
                 let sandbox = Sandbox::wake(system, setup, loaded.value, id).await?;
-                Ok((sandbox, loaded.saved))
+                // A machine has a `/proc` of its own, which is not saved. Having got one is no change.
+                let tree = sandbox.machine().tree().await.clone();
+                Ok((sandbox, Saved { tree, ..loaded.saved }))
             }
             Found::Files(tree) => {
                 let saved = Saved::nothing(&setup.base);

@@ -144,6 +144,9 @@ async fn an_idle_sandbox_leaves_memory_and_comes_back_as_it_was() {
         assert_eq!(crate::support::decode(&read["data"]), b"data\n");
     }
     until_asleep(&mut client, 1).await;
+    // What only was read is not saved again.
+    let log = client.call("persistence.log", json!({ "name": "a" })).await;
+    assert_eq!(log["commits"].as_array().map(Vec::len), Some(3), "{log}");
     let ran = client.call("run", run("echo $x $two; pwd; cat <&7")).await;
     assert_eq!(ran["stdout"], "kept da\n/tmp\nta\n");
     let ran = client.call("python.run", json!({ "code": "y + [3]", "sandboxId": id })).await;
@@ -161,23 +164,41 @@ async fn what_cannot_be_saved_stays_in_memory() {
     let directory = tempfile::tempdir().unwrap();
     let mut client = Client::new(options(directory.path()));
     client.call("create", json!({})).await;
+    let lock = "import fcntl; f = open('/tmp/lock', 'w'); fcntl.flock(f, fcntl.LOCK_EX)";
+    let listen = "import socket; s = socket.socket(); s.bind(('127.0.0.1', 8000)); s.listen()";
     let setups = [
-        "sleep 1000 &",
-        "exec 5>/tmp/gone; rm /tmp/gone",
-        "exec 5>/tmp/lock; flock 5",
-        "coproc cat",
-        "exec 5< <(sleep 1000)",
+        ("run", "command", "sleep 1000 & true"),
+        ("run", "command", "exec 5>/tmp/gone; rm /tmp/gone"),
+        ("run", "command", "coproc cat"),
+        ("run", "command", "exec 5< <(sleep 1000)"),
+        ("run", "command", "mkfifo /tmp/p; exec 5<>/tmp/p; echo kept >&5"),
+        ("python.run", "code", lock),
+        ("python.run", "code", listen),
+        ("python.run", "code", "import signal; left = signal.alarm(1000)"),
     ];
-    for (number, setup) in setups.iter().enumerate() {
+    let mut staying = Vec::new();
+    for (number, (method, field, setup)) in setups.into_iter().enumerate() {
         let persistence = json!({ "persistence": { "name": format!("stays{number}"), "idleSeconds": 1 } });
         let id = client.call("sandbox.create", persistence).await["sandboxId"].clone();
-        client.call("run", json!({ "command": setup, "sandboxId": id })).await;
+        let ran = client.call(method, json!({ field: setup, "sandboxId": id })).await;
+        // A setup that fails would prove nothing.
+        let failed = if method == "run" { ran["exitCode"] != 0 } else { !ran["error"].is_null() };
+        assert!(!failed, "{setup}: {ran}");
+        staying.push((id, setup));
     }
     // One that can leave, last: when it has, the others were asked before it.
     let persistence = json!({ "persistence": { "name": "leaves", "idleSeconds": 1 } });
     client.call("sandbox.create", persistence).await;
-    until_asleep(&mut client, 1).await;
-    assert_eq!(asleep(&mut client).await, (setups.len() as u64, 1));
+    let mut left = Vec::new();
+    while left.is_empty() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let listed = client.call("sandbox.list", json!({})).await;
+        let listed = listed.as_array().expect("a list").iter();
+        left = listed.filter(|one| one["asleep"] == true).map(|one| one["sandboxId"].clone()).collect();
+    }
+    let wrong: Vec<&str> =
+        staying.iter().filter(|(id, _)| left.contains(id)).map(|(_, setup)| *setup).collect();
+    assert_eq!((wrong, left.len()), (vec![], 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -134,32 +134,38 @@ impl Pack {
         let mut file = &self.file;
         file.seek(SeekFrom::Start(offset)).ok()?;
         let mut reader = std::io::BufReader::with_capacity(8192, file);
-        let mut byte = next(&mut reader)?;
-        let kind = byte >> 4 & 7;
-        let (mut size, mut shift) = (u64::from(byte & 15), 4);
-        while byte & 0x80 != 0 {
-            byte = next(&mut reader)?;
-            size |= u64::from(byte & 0x7f).checked_shl(shift)?;
-            shift += 7;
-        }
-        let base = match kind {
-            1 => Base::None(Kind::Commit),
-            2 => Base::None(Kind::Tree),
-            3 => Base::None(Kind::Blob),
-            4 => Base::None(Kind::Tag),
-            6 => Base::Offset(offset.checked_sub(distance(&mut reader)?).filter(|at| *at < offset)?),
-            7 => {
-                let mut oid = Oid::NULL;
-                reader.read_exact(&mut oid.0).ok()?;
-                Base::Named(oid)
-            }
-            _ => return None,
-        };
-        let size = usize::try_from(size).ok().filter(|size| *size <= LARGEST)?;
+        let (base, size) = header(&mut reader, offset)?;
         let mut data = Vec::new();
         ZlibDecoder::new(reader).take(size as u64 + 1).read_to_end(&mut data).ok()?;
         (data.len() == size).then_some((base, data))
     }
+}
+
+/// Reads what is before an object at `offset`: its kind or what it differs from, and its size.
+fn header(reader: &mut impl Read, offset: u64) -> Option<(Base, usize)> {
+    let mut byte = next(reader)?;
+    let kind = byte >> 4 & 7;
+    let (mut size, mut shift) = (u64::from(byte & 15), 4);
+    while byte & 0x80 != 0 {
+        byte = next(reader)?;
+        size |= u64::from(byte & 0x7f).checked_shl(shift)?;
+        shift += 7;
+    }
+    let base = match kind {
+        1 => Base::None(Kind::Commit),
+        2 => Base::None(Kind::Tree),
+        3 => Base::None(Kind::Blob),
+        4 => Base::None(Kind::Tag),
+        6 => Base::Offset(offset.checked_sub(distance(reader)?).filter(|at| *at < offset)?),
+        7 => {
+            let mut oid = Oid::NULL;
+            reader.read_exact(&mut oid.0).ok()?;
+            Base::Named(oid)
+        }
+        _ => return None,
+    };
+    let size = usize::try_from(size).ok().filter(|size| *size <= LARGEST)?;
+    Some((base, size))
 }
 
 fn number(bytes: &[u8], at: usize) -> Option<u32> {
@@ -294,28 +300,7 @@ pub fn unpack(content: &[u8], odb: &crate::odb::Odb) -> Res<()> {
 fn streamed(body: &[u8], at: &mut usize) -> Option<(Base, Vec<u8>)> {
     let start = *at;
     let mut rest = body.get(start..)?;
-    let mut byte = next(&mut rest)?;
-    let kind = byte >> 4 & 7;
-    let (mut size, mut shift) = (u64::from(byte & 15), 4);
-    while byte & 0x80 != 0 {
-        byte = next(&mut rest)?;
-        size |= u64::from(byte & 0x7f).checked_shl(shift)?;
-        shift += 7;
-    }
-    let base = match kind {
-        1 => Base::None(Kind::Commit),
-        2 => Base::None(Kind::Tree),
-        3 => Base::None(Kind::Blob),
-        4 => Base::None(Kind::Tag),
-        6 => Base::Offset((start as u64).checked_sub(distance(&mut rest)?)?),
-        7 => {
-            let mut oid = Oid::NULL;
-            rest.read_exact(&mut oid.0).ok()?;
-            Base::Named(oid)
-        }
-        _ => return None,
-    };
-    let size = usize::try_from(size).ok().filter(|size| *size <= LARGEST)?;
+    let (base, size) = header(&mut rest, start as u64)?;
     let mut decoder = flate2::bufread::ZlibDecoder::new(rest);
     let mut data = Vec::new();
     (&mut decoder).take(size as u64).read_to_end(&mut data).ok()?;

@@ -143,7 +143,7 @@ git $flags "$subcommand" --cleanup=strip -m "$(cat "$file")" "$@"
 "##;
 
 /// What a call of git is.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Need<'a> {
     /// It works without an editor.
     Nothing,
@@ -183,7 +183,8 @@ pub(crate) async fn edited(call: &mut ExtensionCall) -> Option<u8> {
     let (flags, rest) = call.args.split_at(flags);
     let (subcommand, arguments) = rest.split_first()?;
     let editing = EDITING.iter().find(|editing| editing.name == subcommand)?;
-    let advice = match need(editing, arguments) {
+    let need = need(editing, arguments);
+    let advice = match need {
         Need::Nothing => return None,
         Need::Message => "give the message with -m or -F".to_owned(),
         Need::Impossible(option) if editing.message => {
@@ -192,7 +193,7 @@ pub(crate) async fn edited(call: &mut ExtensionCall) -> Option<u8> {
         Need::Impossible(option) => format!("leave out {option}"),
     };
     let name = format!("git {subcommand}");
-    if let (Need::Message, Some(editor)) = (need(editing, arguments), editor(call)) {
+    if let (Need::Message, Some(editor)) = (need, editor(call)) {
         let words =
             ["sh", "-c", SCRIPT, &name, &editor, &call.cwd, &flags.join(" "), subcommand].map(str::to_owned);
         let argv: Vec<Vec<u8>> =

@@ -25,13 +25,11 @@ const SECOND: usize = 16 << 10;
 /// Takes room for an answer that is there as a whole, until it is read. If there is none, or nobody reads it, the client does not get
 /// it. Streams are as they are: they have few pieces at a time.
 pub(super) fn within(response: Response, allowance: &Arc<Allowance>) -> Response {
-    match response.body().size_hint().exact() {
-        Some(length) if length > SHORT => {}
+    let length = match response.body().size_hint().exact() {
+        Some(length) if length > SHORT => length as usize,
         _ => return response,
-    }
-    let length = response.body().size_hint().exact().and_then(|length| usize::try_from(length).ok());
-    let room = length.and_then(|length| allowance.room_to_answer(length));
-    let (Some(room), Some(length)) = (room, length) else {
+    };
+    let Some(room) = allowance.room_to_answer(length) else {
         return Refused::new(axum::http::StatusCode::TOO_MANY_REQUESTS, "too many answers wait to be read")
             .into_response();
     };

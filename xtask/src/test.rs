@@ -27,7 +27,7 @@ pub fn main(arguments: &[String]) -> Result<()> {
     }
     // The tests above have built the program.
     crate::conformance::check()?;
-    crate::torture::main(&["--minutes".to_owned(), "2".to_owned()])?;
+    crate::torture::check()?;
     crate::python::check()?;
     crate::npm::check()?;
     crate::e2b::check()?;

@@ -6,6 +6,15 @@ use anyhow::Result;
 pub fn main(arguments: &[String]) -> Result<()> {
     // All of the workspace, here as everywhere: a part of it would be built with other features of shared crates.
     crate::step("cargo build --release --workspace", &[])?;
-    let words = arguments.iter().map(|word| format!(" {word}")).collect::<String>();
+    attack(&arguments.iter().map(|word| format!(" {word}")).collect::<String>())
+}
+
+/// Does the same for two minutes, after all tests were built: with their features, so that only the attackers are left to build.
+pub fn check() -> Result<()> {
+    crate::step("cargo build --release --workspace --bins --tests", &[])?;
+    attack(" --minutes 2")
+}
+
+fn attack(words: &str) -> Result<()> {
     crate::step(&format!("target/release/wardian-torture{words}"), &[])
 }

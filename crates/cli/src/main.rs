@@ -3,8 +3,10 @@
 mod audit;
 mod closed;
 mod completions;
+mod doctor;
 mod durable;
 mod duration;
+mod man;
 mod mcp;
 mod mount;
 mod network;
@@ -59,6 +61,10 @@ enum Command {
     Tools(tools::Arguments),
     /// Print a completion script for your shell.
     Completions(completions::Arguments),
+    /// Print or write manual pages.
+    Man(man::Arguments),
+    /// Check what works on this machine, by trying it.
+    Doctor(doctor::Arguments),
     /// Check and repair audit logs.
     Audit(audit::Arguments),
     /// Sandboxes with names: saved after every command, there tomorrow.
@@ -112,6 +118,8 @@ fn execute(command: Command) -> Result<u8> {
         Command::Mcp(arguments) => mcp::main(arguments),
         Command::Tools(arguments) => tools::main(arguments),
         Command::Completions(arguments) => completions::main(arguments, Arguments::command()),
+        Command::Man(arguments) => man::main(arguments, Arguments::command()),
+        Command::Doctor(arguments) => doctor::main(arguments),
         Command::Audit(arguments) => audit::main(arguments),
         Command::Sandbox(arguments) => durable::named::main(*arguments),
         Command::Image(arguments) => durable::image::main(arguments),

@@ -28,6 +28,7 @@ Examples:
   wardian run --mount .:/src:ro 'ls /src | head -3'
   wardian run --mount .:/src --tool git 'cd /src; git log --oneline | head -3'
   wardian run --json 'echo hi'
+  wardian run --python 'import sys; print(sys.argv[1:])' a b
   wardian run 'echo $0: $@' hello a b                    # as with bash -c: hello: a b
   wardian run --file build.sh debug                      # $0 is build.sh, $1 is debug
   wardian run --memory 512M --processes 32 --disk 1G 'seq 1000000 | sort -R | md5sum'
@@ -36,8 +37,8 @@ Examples:
   wardian run --mount .:/src:overlay --commit agent/fix 'cd /src && sh fix.sh'     # the same, as a commit on a branch
   echo 'echo from standard input' | wardian run -")]
 pub(crate) struct Arguments {
-    /// The script, or - to read it from standard input; with --file, the first argument.
-    #[arg(required_unless_present = "file")]
+    /// The script, or - to read it from standard input; with --file or --python, the first argument.
+    #[arg(required_unless_present_any = ["file", "python"])]
     script: Option<String>,
     /// Arguments of the script: after a script, $0 $1 …, as with bash -c; after --file, $1 $2 …. Put -- before one that
     /// begins with a dash.
@@ -46,6 +47,9 @@ pub(crate) struct Arguments {
     /// Read the script from a file.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
+    /// Run this Python code instead of a script, as python3 -c does.
+    #[arg(long, value_name = "CODE", conflicts_with = "file")]
+    python: Option<String>,
     /// Timeout (200ms, 1.5s, 2m); 0 for none.
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "30s")]
     timeout: Duration,
@@ -163,7 +167,11 @@ fn script(arguments: &Arguments) -> Result<(Vec<u8>, Arc<Input>)> {
         let script = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
         let name = file.to_string_lossy();
         let words = [name.as_ref()].into_iter().chain(given).chain(rest.iter().map(String::as_str));
-        return Ok((with_arguments(&script, words), Input::source(Stdin)));
+        return Ok((with_arguments("bash", &script, words), Input::source(Stdin)));
+    }
+    if let Some(code) = &arguments.python {
+        let words = given.into_iter().chain(rest.iter().map(String::as_str));
+        return Ok((with_arguments("python3", code.as_bytes(), words), Input::source(Stdin)));
     }
     let (script, stdin) = match given {
         Some("-") => {
@@ -177,12 +185,12 @@ fn script(arguments: &Arguments) -> Result<(Vec<u8>, Arc<Input>)> {
     if rest.is_empty() {
         return Ok((script, stdin));
     }
-    Ok((with_arguments(&script, rest.iter().map(String::as_str)), stdin))
+    Ok((with_arguments("bash", &script, rest.iter().map(String::as_str)), stdin))
 }
 
-/// A script that runs another with its own `$0` and `$@`, in a shell of its own: `bash -c SCRIPT WORDS…`.
-fn with_arguments<'a>(script: &'a [u8], words: impl Iterator<Item = &'a str>) -> Vec<u8> {
-    let mut command = b"bash -c".to_vec();
+/// A script that runs another with its own arguments, in a process of its own: `bash -c SCRIPT WORDS…`, or the same for Python.
+fn with_arguments<'a>(program: &str, script: &'a [u8], words: impl Iterator<Item = &'a str>) -> Vec<u8> {
+    let mut command = format!("{program} -c").into_bytes();
     for word in std::iter::once(script).chain(words.map(str::as_bytes)) {
         command.extend_from_slice(b" '");
         for byte in word {

@@ -48,6 +48,16 @@ impl ArtifactCache {
         Some(self.dir.as_ref()?.join(name))
     }
 
+    fn path(&self, source: &ProgramSource) -> Option<PathBuf> {
+        Some(self.dir.as_ref()?.join(format!("{}-{}.cwasm", source.sha256, self.engine_key)))
+    }
+
+    /// Whether there is an artifact of it.
+    pub(crate) fn has(&self, source: &ProgramSource) -> bool {
+        let meta = self.path(source).and_then(|path| fs::symlink_metadata(path).ok());
+        meta.is_some_and(|meta| is_own_file(&meta))
+    }
+
     /// The compiled module, from its artifact or by compiling it now.
     pub(crate) fn load(
         &self,
@@ -55,7 +65,7 @@ impl ArtifactCache {
         source: &ProgramSource,
         progress: &dyn Fn(&str),
     ) -> Result<Module, KernelError> {
-        let path = self.dir.as_ref().map(|d| d.join(format!("{}-{}.cwasm", source.sha256, self.engine_key)));
+        let path = self.path(source);
         if let Some(module) = path.as_deref().and_then(|path| open_artifact(engine, path)) {
             return Ok(module);
         }

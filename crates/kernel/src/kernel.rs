@@ -188,6 +188,11 @@ impl Kernel {
         self.0.load(source, progress)
     }
 
+    /// Returns whether an earlier start has compiled a program and its code was kept: loading it takes a moment only.
+    pub fn is_compiled(&self, source: &ProgramSource) -> bool {
+        self.0.artifacts.has(source)
+    }
+
     /// Registers the file with this content version as `program`, so that starting it compiles nothing.
     pub fn register(&self, version: u64, program: Arc<Program>) {
         self.0.programs.lock().register(version, Known::Ready(program));

@@ -95,7 +95,7 @@ pub use snapshot::Snapshot;
 #[doc(hidden)]
 pub use suggest::{did_you_mean, suggest};
 #[doc(hidden)]
-pub use system::{finish_preparing, live_sandboxes, prepare};
+pub use system::{compiled_programs, finish_preparing, live_sandboxes, prepare};
 pub use system::{return_memory, tune_process};
 pub use usage::{HeldMemory, UsageNow};
 pub use wardian_net::NetworkPolicy;

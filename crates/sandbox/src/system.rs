@@ -58,8 +58,12 @@ impl System {
         let progress: &dyn Fn(&str) = &progress;
         let kernel = Kernel::new(config)?;
         let shell = kernel.load(&SHELL.source()?, progress)?;
-        let tools = kernel.load(&TOOLS.source()?, progress)?;
-        let (mut base, python_version) = base_tree(&kernel, &shell, &tools)?;
+        // Reading the tools' code takes longer than all else here: a script that needs none does not wait for it.
+        let tools = match kernel.is_compiled(&TOOLS.source()?) {
+            true => None,
+            false => Some(kernel.load(&TOOLS.source()?, progress)?),
+        };
+        let (mut base, python_version) = base_tree(&kernel, &shell, tools.as_ref())?;
         let host_programs = Arc::new(extension::install_listing(&mut base)?);
         let programs_hash = SHELL.sha256()?.to_owned();
         kernel.set_shipped_files(base.clone(), &programs::key());
@@ -100,24 +104,36 @@ impl System {
 
 type Installed<T = ()> = Result<T, (Errno, String)>;
 
-fn base_tree(kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<Program>) -> Result<(Tree, u64), Error> {
+fn base_tree(
+    kernel: &Kernel,
+    shell: &Arc<Program>,
+    tools: Option<&Arc<Program>>,
+) -> Result<(Tree, u64), Error> {
     let mut tree = Tree::new(Quota { bytes: u64::MAX, inodes: u64::MAX });
     let installed = install(&mut tree, kernel, shell, tools);
     let python = installed.map_err(|(errno, path)| Error::refused(errno, path.as_bytes()))?;
     Ok((tree, python))
 }
 
-/// Installs everything. Returns the version of Python's program.
-fn install(tree: &mut Tree, kernel: &Kernel, shell: &Arc<Program>, tools: &Arc<Program>) -> Installed<u64> {
+/// Installs everything; programs that are not loaded yet are loaded when they are first started. Returns the version of
+/// Python's program.
+fn install(
+    tree: &mut Tree,
+    kernel: &Kernel,
+    shell: &Arc<Program>,
+    tools: Option<&Arc<Program>>,
+) -> Installed<u64> {
     let mut python = 0;
-    for (shipped, program) in [(&SHELL, shell), (&TOOLS, tools)] {
+    let first = [(&SHELL, Some(shell)), (&TOOLS, tools)];
+    for (shipped, program) in first.into_iter().chain(LATER.iter().map(|shipped| (shipped, None))) {
         let version = install_program(tree, shipped)?;
-        kernel.register(version, program.clone());
-    }
-    for shipped in LATER {
-        let version = install_program(tree, shipped)?;
-        let source = shipped.source().map_err(|_| (Errno::EIO, shipped.name.to_owned()))?;
-        kernel.register_later(version, source);
+        match program {
+            Some(program) => kernel.register(version, program.clone()),
+            None => {
+                let source = shipped.source().map_err(|_| (Errno::EIO, shipped.name.to_owned()))?;
+                kernel.register_later(version, source);
+            }
+        }
         if shipped.name == programs::PYTHON {
             python = version;
         }
@@ -307,6 +323,16 @@ fn install_etc(tree: &mut Tree) -> Installed {
 /// takes several seconds, once per machine. Calls `progress` for each step. Blocks.
 pub fn prepare(progress: impl Fn(&str)) -> Result<(), Error> {
     Engine::of(&System::shared(&progress)?).prepare(progress)
+}
+
+/// Returns how many of Wardian's programs are compiled, without compiling more than every sandbox needs. Blocks.
+pub fn compiled_programs() -> Result<usize, Error> {
+    let system = System::shared(&|_| ())?;
+    let mut compiled = 0;
+    for shipped in [&SHELL, &TOOLS].into_iter().chain(LATER) {
+        compiled += usize::from(system.kernel.is_compiled(&shipped.source()?));
+    }
+    Ok(compiled)
 }
 
 /// Waits for programs that are being compiled because a command was the first to use them, also if it was cancelled

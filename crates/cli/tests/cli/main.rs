@@ -3,6 +3,7 @@
 mod audit;
 mod http;
 mod input;
+mod machine;
 mod mounts;
 mod outputs;
 mod readme;

@@ -24,6 +24,8 @@ const COMMANDS: &[&[&str]] = &[
     &["tools", "policy", "show"],
     &["tools", "doctor", "--jail", "DIR"],
     &["completions", "bash"],
+    &["doctor"],
+    &["man"],
     &["completions", "zsh"],
     &["audit", "verify", "FILE"],
     &["audit", "repair", "FILE"],

@@ -44,6 +44,15 @@ fn the_script_can_come_from_standard_input_or_a_file() {
 }
 
 #[test]
+fn python_code_runs_as_with_python() {
+    let code = "import sys; print(sys.argv, input()); sys.exit(3)";
+    let output = wardian_with(&["run", "--python", code, "it's", "two words", "-n", ""], b"read\n");
+    assert_eq!(shown(output), (3, "['-c', \"it's\", 'two words', '-n', ''] read\n".into(), String::new()));
+    let (exit, _, stderr) = shown(wardian(&["run", "--python", "1", "--file", "x"]));
+    assert!(exit == 2 && stderr.contains("cannot be used with"), "{stderr}");
+}
+
+#[test]
 fn a_script_has_arguments_as_with_bash() {
     let show = r#"echo "$0|$#|$*"; for x in "$@"; do echo "<$x>"; done; exit 3"#;
     let words = ["hello", "it's", "two words", "-n", ""];

@@ -120,7 +120,7 @@ impl Door {
 }
 
 fn settings(file: Option<&Path>) -> Result<Config> {
-    // Whoever asks here wants it enabled, but does not overrule settings that disable it.
+    // The command implies that tools are enabled, but does not override settings that disable them.
     Ok(Config { enabled: true, ..Config::default() }.with_settings(file)?)
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// A tmux server of its own with one window, in which the shell runs.
 struct Tmux {
     socket: PathBuf,
-    /// Where its history is; taken along by whoever comes after.
+    /// Where its history is; a later shell can use it too.
     state: Option<tempfile::TempDir>,
 }
 

@@ -405,7 +405,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.machine.end(&self.process, Status::Exited(0));
         if let Some(instance) = self.warm.take() {
-            // Tidying up takes longer than whoever lets go of a session cares to wait. One at a time: when hundreds of
+            // Cleaning up takes longer than the one who drops a session should wait. One at a time: when hundreds of
             // sandboxes go at once, the workers have other things to do in between.
             let kernel = self.machine.kernel().clone();
             self.machine.kernel().runtime().spawn(async move {

@@ -235,7 +235,7 @@ async fn a_parallel_script_works_by_default() {
 }
 
 #[tokio::test]
-async fn whoever_cannot_start_a_process_is_told_which_limit_it_was() {
+async fn a_process_that_cannot_be_started_names_the_limit() {
     let sandbox = limited(Limits { processes: 8, ..Limits::default() }).await;
     let result = run(&sandbox, "for i in {1..20}; do sleep 1000 & done").await;
     let stderr = text(result.stderr);

@@ -221,7 +221,7 @@ impl Sandbox {
                 verdict,
                 limit: None,
                 cut_short: false,
-                refused: false,
+                refused: None,
                 denied: Vec::new(),
                 waited: Duration::ZERO,
                 usage,

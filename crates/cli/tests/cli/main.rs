@@ -4,6 +4,7 @@ mod audit;
 mod http;
 mod input;
 mod mounts;
+mod network;
 mod outputs;
 mod readme;
 mod run;

@@ -382,6 +382,19 @@ fn files_are_edited() {
 }
 
 #[test]
+fn keys_after_escape_in_one_write_are_keys_of_vi() {
+    let tmux = Tmux::start(state(), "");
+    tmux.line("printf 'first\\nlast\\n' > note; vi note");
+    tmux.wait_until("the editor", |screen| screen.contains("last") && screen.contains('~'));
+    // As a program types: the text, Escape and what follows without a pause; O opens a line above.
+    send_at_once(&tmux, "oin between\u{1b}Oabove\u{1b}:wq\r");
+    tmux.wait_for_last("user@wardian:~$");
+    tmux.line("paste -sd , note");
+    tmux.wait_for("first,above,in between,last");
+    tmux.leave();
+}
+
+#[test]
 fn what_cannot_be_saved_is_not_lost() {
     let tmux = Tmux::start(state(), "");
     tmux.line("mkdir full; echo old > full/keep");

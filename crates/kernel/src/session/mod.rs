@@ -180,14 +180,15 @@ impl Session {
             _ => {}
         }
         run.count_cpu(self.process.task().cpu_nanos());
+        let name = |limit| match limit {
+            "memoryBytes" => self.machine.meter().refusing(),
+            limit => limit,
+        };
         let finished = Finished {
             verdict,
-            limit: run.limit_hit().map(|limit| match limit {
-                "memoryBytes" => self.machine.meter().refusing(),
-                limit => limit,
-            }),
+            limit: run.limit_hit().map(name),
             cut_short: run.was_cut_short(),
-            refused: run.was_refused(),
+            refused: run.refused().map(name),
             waited: run.clock().stood(),
             denied: run.denied(),
             usage: run.usage(),

@@ -9,7 +9,7 @@ use wardian_kernel::{HostPrograms, Kernel, KernelConfig, Program, Spares};
 use wardian_vfs::{Caller, Content, Device, Errno, Quota, Tree};
 
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, engine};
 use crate::extension;
 use crate::library;
 use crate::pool::Pool;
@@ -56,15 +56,15 @@ impl System {
 
     pub(crate) fn start(config: KernelConfig, progress: impl Fn(&str)) -> Result<System, Error> {
         let progress: &dyn Fn(&str) = &progress;
-        let kernel = Kernel::new(config)?;
-        let shell = kernel.load(&SHELL.source()?, progress)?;
-        let tools = kernel.load(&TOOLS.source()?, progress)?;
+        let kernel = Kernel::new(config).map_err(engine)?;
+        let load = |shipped: &Shipped| kernel.load(&shipped.source()?, progress);
+        let (shell, tools) = (load(&SHELL).map_err(engine)?, load(&TOOLS).map_err(engine)?);
         let (mut base, python_version) = base_tree(&kernel, &shell, &tools)?;
         let host_programs = Arc::new(extension::install_listing(&mut base)?);
-        let programs_hash = SHELL.sha256()?.to_owned();
+        let programs_hash = SHELL.sha256().map_err(engine)?.to_owned();
         kernel.set_shipped_files(base.clone(), &programs::key());
         let pool = Pool::new(Spares::new(&kernel, &shell));
-        let python_hash = programs::python_hash()?.to_owned();
+        let python_hash = programs::python_hash().map_err(engine)?.to_owned();
         let (alive, python) = (AtomicUsize::new(0), OnceCell::new());
         Ok(System {
             kernel,
@@ -82,7 +82,11 @@ impl System {
 
     /// Returns Python's program, which is loaded at its first use.
     pub(crate) async fn python(&self) -> Result<&Arc<Program>, Error> {
-        Ok(self.python.get_or_try_init(|| self.kernel.registered(self.python_version)).await?)
+        Ok(self
+            .python
+            .get_or_try_init(|| self.kernel.registered(self.python_version))
+            .await
+            .map_err(engine)?)
     }
 
     /// Returns the same, if it was used before.

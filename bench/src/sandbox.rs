@@ -26,7 +26,7 @@ pub(crate) async fn measure() -> Result<Table> {
 }
 
 async fn create(table: &mut Table) -> Result<()> {
-    // Some lie ready, as in a server; afterwards none again, or the other rows would share the processors with refilling.
+    // Some are prepared in advance, as in a server; afterwards none again, or the other rows would share the processors with refilling.
     let ready = PoolOptions { min_size: 8, max_size: 64 };
     let engine = Sandbox::builder().build().await?.engine();
     engine.set_pool(ready)?;

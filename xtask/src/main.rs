@@ -51,7 +51,7 @@ cargo xtask CHORE
                              the fuzz targets, one after the other
   torture [--minutes N] [--seed N] [--only ATTACK]
                              attack one server for a while and check that it is unharmed
-  shell-record [PATH…]       record the shell's cases anew from bash 5.2
+  shell-record [PATH…]       record the shell's cases again from bash 5.2
   shell-record --check [PATH…]
                              show the cases where this machine's bash differs from the recording
   bash-suite [TEST…]         bash's own test scripts with bash and with our shell; all of them write

@@ -77,7 +77,7 @@ fn record_all(arguments: &[String], everything: impl FnOnce() -> Result<Vec<Path
         unsteady.join("\n")
     );
     ensure!(!check || drifted.is_empty(), "{}", sheet::report(&drifted, total));
-    println!("{total} cases, {} recorded anew", drifted.len());
+    println!("{total} cases, {} recorded again", drifted.len());
     Ok(())
 }
 

@@ -6,7 +6,7 @@
 use anyhow::{Context, Result, bail};
 use wasmparser::{DataKind, ElementKind, Operator, Parser, Payload};
 
-/// Fails, saying what it is, if a program has state besides its memory and the one global that is its stack pointer.
+/// Fails, saying what it is, if a program has state other than its memory and the one global that is its stack pointer.
 pub fn check(wasm: &[u8]) -> Result<()> {
     let mut variables = 0;
     for payload in Parser::new(0).parse_all(wasm) {

@@ -16,7 +16,7 @@ use crate::zip::Zip;
 
 /// The package's version: the workspace has one for all.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Where a wheel tells of itself.
+/// Where a wheel describes itself.
 const INFO: &str = concat!("wardian-", env!("CARGO_PKG_VERSION"), ".dist-info");
 
 /// Builds the program, packs the wheel and says where it is.

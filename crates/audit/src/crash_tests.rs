@@ -77,7 +77,7 @@ fn assert_recovered(file: &Path, acknowledged: &[u64], what: &str) {
         let name = entry.file_name().into_string().unwrap();
         if name.contains(".torn-") && verified.first == 1 {
             let length = entry.metadata().unwrap().len();
-            assert!(told.contains(&(name.clone(), length)), "{what}: nothing tells of {name}: {told:?}");
+            assert!(told.contains(&(name.clone(), length)), "{what}: nothing reports {name}: {told:?}");
         }
     }
 }
@@ -138,7 +138,7 @@ fn records_named(file: &Path, acknowledged: &[u64]) -> u64 {
 }
 
 #[test]
-fn a_full_disk_is_a_gap_that_the_log_tells_of_once_there_is_room() {
+fn a_full_disk_is_a_gap_that_the_log_reports_once_there_is_space() {
     let directory = directory();
     let file = directory.path().join("audit");
     let (disk, fault) = failing(Kind::Full, PLENTY);
@@ -281,7 +281,7 @@ fn a_head_without_slots_is_gone_on_with() {
     assert_eq!(verify_audit(&file).unwrap().last, 4);
     assert_eq!(write(&AuditLog::to_file(&file, Rotation::default()).unwrap(), [5]), [5]);
     assert_eq!(verify_audit(&file).unwrap().last, 5);
-    // It is held to what it says, as any other.
+    // It must be what it says, like any other.
     std::fs::write(&file, text.split_inclusive('\n').take(3).collect::<String>()).unwrap();
     std::fs::write(file.with_extension("head"), old(4)).unwrap();
     assert!(repair_audit(&file).is_err());

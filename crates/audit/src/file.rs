@@ -185,7 +185,7 @@ impl FileSink {
             *head = after;
             return Ok(());
         }
-        // It does not count, so it is taken back. If that fails as well, it is set aside by whoever comes next.
+        // It does not count, so it is taken back. If that fails as well, the next writer sets it aside.
         let _ = self.disk.set_len(&self.file, before);
         if is_first {
             let _ = self.disk.set_len(&self.head_file, 0);

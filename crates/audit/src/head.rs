@@ -168,7 +168,7 @@ impl Head {
         ![disk.boot(), ""].contains(&self.boot.as_str()) && !disk.boot().is_empty()
     }
 
-    /// Says that the log is being recovered, and leaves everything else as it was found: whoever comes next must see it.
+    /// Says that the log is being recovered, and leaves everything else as it was found: the next writer must see it.
     pub(super) fn write_unsettled(&self, file: &File, disk: &Disk) -> io::Result<()> {
         Head { size: UNSETTLED, ..self.clone() }.put(file, disk)
     }

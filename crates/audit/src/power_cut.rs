@@ -275,7 +275,7 @@ fn assert_whole(file: &Path, number: u64, known: &Known, rotation: Rotation, wha
             there.iter().flat_map(|record| record["data"]["setAside"].as_array().into_iter().flatten());
         assert!(
             verified.first > 1 || told.clone().any(|aside| aside["file"] == name.as_str()),
-            "{what}: nothing tells of {name}"
+            "{what}: nothing reports {name}"
         );
     }
 }

@@ -154,11 +154,11 @@ pub(super) fn settle(
         aside.add(&std::fs::read(head_path(path)).map_err(failed)?, unsettled).map_err(failed)?;
     }
     repaired.set_aside = aside.files();
-    // Until the record that tells of it is written, whoever comes next must look again.
+    // Until the record that reports it is written, the next writer must look again.
     head.size = if repaired.is_nothing() { survey.size } else { UNSETTLED };
     head.synced = if after_power_cut { 0 } else { head.synced.min(survey.size) };
     if repaired.lost.is_some() {
-        // The head that knows of the lost records is replaced with the record that tells of them, not before.
+        // The head that knows of the lost records is replaced with the record that reports them, not before.
         before.write_unsettled(head_file, disk).and_then(|()| disk.sync(head_file)).map_err(failed)?;
     } else if !repaired.head_rebuilt
         && found != Found::Written(head.clone())

@@ -28,6 +28,12 @@ pub(crate) struct NetworkOptions {
     /// Let it reach every public host (full), or whatever this JSON file with a policy says (docs/network.md).
     #[arg(long, value_name = "full|FILE")]
     network: Option<String>,
+    /// Append every HTTP request and its response to this cassette file.
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    record: Option<PathBuf>,
+    /// Answer HTTP requests from this cassette file, and connect to nothing.
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
 }
 
 impl NetworkOptions {
@@ -54,8 +60,14 @@ impl NetworkOptions {
         for secret in &self.secrets {
             policy.secrets.push(read_secret(secret)?);
         }
-        if self.ca_file.is_some() {
-            policy.ca_file.clone_from(&self.ca_file);
+        for (own, field) in [
+            (&self.ca_file, &mut policy.ca_file),
+            (&self.record, &mut policy.record),
+            (&self.replay, &mut policy.replay),
+        ] {
+            if own.is_some() {
+                field.clone_from(own);
+            }
         }
         Ok((policy != NetworkPolicy::default()).then_some(policy))
     }

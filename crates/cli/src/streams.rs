@@ -16,7 +16,7 @@ use crate::out::{self, OutputError};
 /// How many pieces of output may wait for a slow terminal before the guest does.
 const PIECES: usize = 16;
 
-/// Standard input, read only when the guest asks, and no more than it asks for: the rest is left to whoever comes next.
+/// Standard input, read only when the guest asks, and no more than it asks for: the rest is left to the next reader.
 /// So past the buffer that the standard library keeps.
 pub(crate) struct Stdin;
 
@@ -38,7 +38,7 @@ impl Source for Stdin {
     }
 }
 
-/// Reads what there is, or waits for it, also where whoever started this made the stream non-blocking.
+/// Reads what there is, or waits for it, even if the parent process made the stream non-blocking.
 fn read(stdin: BorrowedFd<'_>, buf: &mut [u8]) -> nix::Result<usize> {
     loop {
         match nix::unistd::read(stdin, buf) {

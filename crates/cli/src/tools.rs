@@ -12,7 +12,7 @@ use crate::out::{OutputError, remark, say};
 use crate::state::state_directory;
 use crate::{duration, out};
 
-/// The door said no.
+/// The gateway said no.
 const REFUSED: u8 = 126;
 /// It took too long.
 const TIMED_OUT: u8 = 124;
@@ -71,7 +71,7 @@ enum PolicyCommand {
     },
 }
 
-/// Where the door stands. WARDIAN_TOOLS_* sets the rest.
+/// Where the gateway stands. WARDIAN_TOOLS_* sets the rest.
 #[derive(clap::Args)]
 pub(crate) struct Door {
     /// The directory programs work in and see; the current one by default.
@@ -120,11 +120,11 @@ impl Door {
 }
 
 fn settings(file: Option<&Path>) -> Result<Config> {
-    // Whoever asks here wants it enabled, but does not overrule settings that disable it.
+    // The command implies that tools are enabled, but does not override settings that disable them.
     Ok(Config { enabled: true, ..Config::default() }.with_settings(file)?)
 }
 
-/// A door whose jail is this directory, for a sandbox that has it mounted: as an overlay, programs work on copies of it.
+/// A gateway whose jail is this directory, for a sandbox that has it mounted: as an overlay, programs work on copies of it.
 pub(crate) fn door_to(jail: &Path, overlay: bool) -> Result<ToolSandbox> {
     let config = settings(None)?;
     if !config.enabled {

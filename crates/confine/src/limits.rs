@@ -34,7 +34,7 @@ impl OtherProcesses {
     }
 
     pub fn refresh(&mut self) {
-        // Root is not held to the limit, whatever it is.
+        // The limit does not apply to root, whatever it is.
         let fresh = self.counted.is_some_and(|(when, _)| when.elapsed() < GOOD_FOR);
         if !fresh && !getuid().is_root() {
             self.counted = Some((Instant::now(), threads_of_user(getuid().as_raw())));

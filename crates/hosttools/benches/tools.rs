@@ -1,4 +1,4 @@
-//! What the door and its pool add to starting a program: `cargo xtask bench tools`. Everything is confined as the door
+//! What the gateway and its pool add to starting a program: `cargo xtask bench tools`. Everything is confined as the gateway
 //! confines it, and compared with the same program started without anything, in turns, so that a busy machine is as busy
 //! for both.
 
@@ -49,7 +49,7 @@ async fn main() {
     door.shutdown().await;
 }
 
-/// A door that knows one program, with a log in a file.
+/// A gateway that knows one program, with a log in a file.
 fn door(jail: &Path, place: &Path, pool: &PoolConfig) -> ToolSandbox {
     let config =
         Config { enabled: true, jail: Some(jail.to_owned()), pool: pool.clone(), ..Config::default() };

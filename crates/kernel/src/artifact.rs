@@ -130,7 +130,7 @@ fn open_artifact(engine: &Engine, path: &Path) -> Option<Module> {
         return None;
     }
     // SAFETY: the file lies in a directory only this user can write, under a name only `write_artifact` gives, which
-    // renames complete files into place. Whoever can change it can change this program too.
+    // renames complete files into place. Anyone who can change it can change this program too.
     match unsafe { Module::deserialize_file(engine, path) } {
         Ok(module) => Some(module),
         Err(error) => {

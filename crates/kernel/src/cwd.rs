@@ -74,7 +74,7 @@ impl Cwd {
         self.hold.as_ref()
     }
 
-    /// Holds it open no longer: its process has ended, and whoever is told so may count what is left.
+    /// Closes it: its process has ended, and those who are told so may count what is left.
     pub(crate) fn let_go(&mut self) {
         self.hold = None;
     }

@@ -51,7 +51,7 @@ pub struct Machine {
     dying: Mutex<Vec<Arc<Run>>>,
 }
 
-/// For so long whoever kills processes takes them down; the rest is done aside.
+/// For so long the killer drops processes itself; the rest is done in the background.
 const TAKING_DOWN: Duration = Duration::from_millis(2);
 /// Trees with more files than this are not dropped on a worker.
 const FILES_AT_ONCE: u64 = 2_000;
@@ -469,7 +469,7 @@ impl Machine {
             dying.push(run.clone());
         }
         self.kill_where(|process| Arc::ptr_eq(&process.run(), run) && Some(process.pid) != spare);
-        // Whoever would wait for them is gone, or back at a time before they were.
+        // Their parent is gone, or restored to a state from before they existed.
         self.table().forget_ended(run);
     }
 
@@ -514,7 +514,7 @@ impl Machine {
         let mut left = Vec::new();
         for process in victims {
             let body = self.signal(&process, SIGKILL);
-            // Whoever kills a resident waits for it.
+            // The killer of a resident waits for it.
             if process.resident || start.elapsed() < TAKING_DOWN {
                 drop(body);
             } else {

@@ -149,7 +149,7 @@ impl State {
     }
 }
 
-/// Hands on what was kept, as far as anybody listens, and tells of what was not.
+/// Hands on what was kept, as far as anybody listens, and reports what was not.
 async fn give(late: Option<Late>, mut dropped: u64, to: &Output) {
     if let Some(late) = late {
         let (Ended { stdout, stderr, order, .. }, missing) = late.output.into_kept();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_kept_is_counted_and_told() {
+    async fn output_that_is_dropped_is_counted_and_reported() {
         for limit in [0, 1 << 20] {
             let meter = Arc::new(Meter::new(limit));
             let outlet = Outlet::keeping(&meter);

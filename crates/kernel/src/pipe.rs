@@ -185,7 +185,7 @@ impl Pipe {
         self.state.lock().written
     }
 
-    /// Whether the first `mark` bytes have been dealt with: whoever read them came back for more or, where no more can
+    /// Whether the first `mark` bytes have been dealt with: their reader came back for more or, where no more can
     /// come, has closed it.
     pub(crate) fn is_drained(&self, mark: u64) -> bool {
         let state = self.state.lock();

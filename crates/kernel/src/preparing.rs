@@ -1,4 +1,4 @@
-//! Which program is being compiled for this machine right now, for whoever waits and wonders.
+//! Which program is being compiled for this machine right now, to show to those who wait.
 
 use std::time::Instant;
 

@@ -292,7 +292,7 @@ impl Table {
         Ok(self.insert(0, None, seed, true))
     }
 
-    /// Adds nothing from here on, so that whoever kills all processes has them all.
+    /// Adds nothing from here on, so that killing all processes leaves none.
     pub(crate) fn close(&mut self) {
         self.closed = true;
     }
@@ -346,7 +346,7 @@ impl Table {
         }
         self.entries.retain(|_, e| e.parent != 0 || !matches!(e.life, Life::Zombie(_)));
         let told = self.entries.get(&parent).map(|e| e.process.clone());
-        // Who ignores the signal that tells of it will not wait for it either, and a run that is being killed is forgotten
+        // A parent that ignores the signal will not wait for it either, and a run that is being killed is forgotten
         // (`forget_ended`): also one of it that was just ending by itself.
         let wanted = !is_over
             && told

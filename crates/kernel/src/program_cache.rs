@@ -104,7 +104,7 @@ impl<P> UserCache<P> {
         Some(kept.program.clone())
     }
 
-    /// Returns the program of these bytes, whoever brought them, now in a file of this owner.
+    /// Returns the program of these bytes, from whichever owner, now in a file of this owner.
     pub(crate) fn by_hash(
         &mut self,
         owner: &Family,

@@ -137,7 +137,7 @@ impl Room {
         self.free_one(|state| state.leave(sandbox, self.share));
     }
 
-    /// Adds one to the free capacity, for whoever is next. `leave` says whose it was.
+    /// Adds one to the free capacity, for the next that waits. `leave` says whose it was.
     fn free_one(&self, leave: impl FnOnce(&mut State)) {
         let next = {
             let mut state = self.state.lock();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_wait_are_served_by_sandbox() {
+    fn waiting_sandboxes_are_served_in_turn() {
         let room = Room::of(8, None);
         let mut all: Vec<_> = (0..8).map(|_| room.take(1).expect("there is room")).collect();
         // Five commands of one sandbox came first, then one each of two others.
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_gives_up_waiting_keeps_nothing() {
+    fn a_caller_that_gives_up_waiting_keeps_nothing() {
         let room = Room::of(1, None);
         let only = room.take(1).expect("there is room");
         let mut cx = Context::from_waker(Waker::noop());
@@ -308,7 +308,7 @@ mod tests {
 
     /// Random takes, waits and returns: every berth is somewhere, nobody waits while there is room for them.
     #[test]
-    fn random_calls_lose_no_room() {
+    fn random_calls_lose_no_capacity() {
         let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
         let mut roll = |below: u64| {
             seed ^= seed << 13;

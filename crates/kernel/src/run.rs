@@ -17,11 +17,7 @@ const DENIED_KEPT: usize = 16;
 #[derive(Default)]
 pub(crate) struct Run {
     over: AtomicBool,
-    limit: Mutex<Option<&'static str>>,
-    /// A process could not continue because of the limit.
-    cut_short: AtomicBool,
-    /// A process could not be started because of it.
-    refused: AtomicBool,
+    limits: Mutex<LimitsHit>,
     denied: Mutex<Vec<Vec<u8>>>,
     alive: AtomicUsize,
     deserted: Notify,
@@ -32,6 +28,17 @@ pub(crate) struct Run {
     terminal: Option<Arc<Terminal>>,
     substitutions: Substitutions,
     clock: Clock,
+}
+
+/// Limits that changed what happened, by name. Not all are equal: many programs ignore a full disk, none a missing process.
+#[derive(Clone, Copy, Default)]
+struct LimitsHit {
+    first: Option<&'static str>,
+    last: Option<&'static str>,
+    /// The first because of which a process could not continue.
+    cut_short: Option<&'static str>,
+    /// The first because of which a process could not be started.
+    refused: Option<&'static str>,
 }
 
 impl Run {
@@ -64,32 +71,38 @@ impl Run {
         self.over.load(Ordering::SeqCst)
     }
 
-    /// Notes that a limit changed what happened; the first one is reported.
+    /// Notes that a limit changed what happened.
     pub(crate) fn hit(&self, limit: &'static str) {
-        self.limit.lock().get_or_insert(limit);
+        let mut limits = self.limits.lock();
+        limits.first.get_or_insert(limit);
+        limits.last = Some(limit);
     }
 
+    /// Returns the limit that ended a process, or else the first that was hit.
     pub(crate) fn limit_hit(&self) -> Option<&'static str> {
-        *self.limit.lock()
+        let limits = self.limits.lock();
+        limits.cut_short.or(limits.first)
     }
 
     /// Notes that a process could not be started because of a limit.
     pub(crate) fn refuse(&self, limit: &'static str) {
         self.hit(limit);
-        self.refused.store(true, Ordering::Relaxed);
+        self.limits.lock().refused.get_or_insert(limit);
     }
 
-    pub(crate) fn was_refused(&self) -> bool {
-        self.refused.load(Ordering::Relaxed)
+    /// Returns the limit because of which a process could not be started.
+    pub(crate) fn refused(&self) -> Option<&'static str> {
+        self.limits.lock().refused
     }
 
-    /// Notes that a process was killed because of a limit.
+    /// Notes that a process was killed because of the limit that was hit just now.
     pub(crate) fn cut_short(&self) {
-        self.cut_short.store(true, Ordering::Relaxed);
+        let mut limits = self.limits.lock();
+        limits.cut_short = limits.cut_short.or(limits.last);
     }
 
     pub(crate) fn was_cut_short(&self) -> bool {
-        self.cut_short.load(Ordering::Relaxed)
+        self.limits.lock().cut_short.is_some()
     }
 
     /// Notes a program that may not be started here.

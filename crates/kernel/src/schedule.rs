@@ -3,7 +3,7 @@
 //! There are as many *slots* as guests may run at once. A process that is ready asks for one. While one is free it gets it
 //! at once; otherwise it waits in its sandbox's own queue. A slot that is given back goes to the family (a sandbox and its
 //! forks) that has had the least time so far, weighted, there to the sandbox of which the same is true, and there to the
-//! process that has waited longest. Time is virtual: what a process used, times the sandbox's cost. Whoever was idle starts
+//! process that has waited longest. Time is virtual: what a process used, times the sandbox's cost. One that was idle starts
 //! from little before the present, so that idling saves nothing up. New forks start at their family's present, which is why
 //! four hundred of them keep nobody else waiting.
 //!
@@ -87,7 +87,7 @@ enum Place {
     Away,
     /// In its sandbox's queue, under this number.
     Waiting(u64),
-    /// Has a slot, for which its sandbox was charged so much in advance: otherwise whoever is first would have all slots
+    /// Has a slot, for which its sandbox was charged so much in advance: otherwise the first would have all slots
     /// at the same time.
     Holding(u64),
 }
@@ -281,7 +281,7 @@ impl<T: Clone> Scheduler<T> {
         self.shift(name, advance, 0);
     }
 
-    /// Gives a free slot to whoever should have it. One call for each slot that was given back is enough: there is never a
+    /// Gives a free slot to the process that should have it. One call for each slot that was given back is enough: there is never a
     /// free slot while somebody waits.
     fn pick(&mut self) -> Option<T> {
         if self.holders.len() >= self.slots {

@@ -75,7 +75,7 @@ impl KernelInner {
             return image.clone();
         }
         let (kernel, program) = (self.clone(), program.clone());
-        // A task of its own: it goes on if whoever asked is killed.
+        // A task of its own: it continues if the process that asked is killed.
         let making =
             async move { program.start.get_or_init(|| find_or_make(&kernel, &program)).await.clone() };
         self.runtime().spawn(making).await.ok().flatten()

@@ -1,4 +1,4 @@
-//! The streams from a command to whoever runs it. Its input is in `input.rs`.
+//! The streams from a command to its caller. Its input is in `input.rs`.
 //!
 //! An [`Output`] takes the first bytes of each stream up to a cap and counts the rest; it keeps them, or hands them on to
 //! a listener. It is one for both streams, since their order is the order of the calls that write them. Processes come
@@ -287,7 +287,7 @@ impl Output {
     }
 }
 
-/// Who hears of a stream.
+/// Who listens to a stream.
 enum Listener {
     Own(mpsc::Sender<Vec<u8>>),
     Shared(mpsc::Sender<Piece>),
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_million_single_bytes_by_turns_are_kept_in_little_room() {
+    async fn a_million_alternating_bytes_take_little_memory() {
         let output = Output::kept(1 << 20);
         for _ in 0..500_000 {
             output.write(Stream::Stdout, b"o").await.unwrap();

@@ -1,7 +1,7 @@
 //! Lists of strings as guests pass them: arguments and environment.
 //!
 //! A list is the block of bytes that the guest passed, each string followed by a NUL, copied once and shared by
-//! everything that needs it. Two million empty strings are two million bytes, whoever holds them.
+//! everything that needs it. Two million empty strings are two million bytes, wherever they are kept.
 
 use std::sync::Arc;
 

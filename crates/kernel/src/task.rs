@@ -18,13 +18,13 @@
 //!                    Waiting ◄────────────────────────── again ◄───────────────┘
 //! ```
 //!
-//! No wake-up is lost, because every change out of a phase that others may change is an exchange, and whoever loses the
+//! No wake-up is lost, because every change out of a phase that others may change is an exchange, and the one that loses the
 //! exchange acts on what it finds:
 //! - A wake-up finds the task Idle (and asks), Running (and leaves Woken behind for the driver to find), or in a phase that
 //!   leads to a poll anyway.
 //! - The driver gives its slot back *before* it becomes Idle. A wake-up in between leaves Woken behind, and the driver asks
 //!   again; one after it finds Idle, and the scheduler no longer counts the task as running.
-//! - Held is entered first, and then the driver looks again whether it is still stopped. Whoever continues it clears the
+//! - Held is entered first, and then the driver looks again whether it is still stopped. The one that continues it clears the
 //!   flag first and then looks for Held. One of the two always sees the other.
 //! - A grant is written down before the runtime's task is woken, and the driver leaves its waker before it looks for a grant.
 //! - A doomed task needs no slot: the killer wakes the driver directly, in any phase. When the driver goes, the scheduler

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_in_a_sentence() {
+    fn mistakes_are_reported_in_a_sentence() {
         let mut given = arguments(
             json!({"text": 3, "long": "xxxx", "path": "", "n": -1, "s": 0, "flag": "yes", "env": {"A": 1}}),
         );

@@ -37,7 +37,7 @@ pub struct Options {
     pub cwd: Option<String>,
     /// Where states are exported to. Without it there are no tools for that.
     pub state_dir: Option<PathBuf>,
-    /// Hears what keeps a command waiting.
+    /// Called with what a command waits for.
     pub progress: fn(&str),
 }
 

@@ -58,7 +58,7 @@ impl Progress {
             format!("{seconds:.0} s, {} bytes of output: {line}", written.len())
         };
         let told = ProgressNotificationParam::new(token.clone(), seconds).with_message(message);
-        // A client that is gone is noticed by whoever reads from it.
+        // The task that reads from a client notices that it is gone.
         let _ = context.peer.notify_progress(told).await;
     }
 }

@@ -12,7 +12,7 @@ use crate::answer::{Answer, Mistake, halves};
 use crate::arguments::Arguments;
 use crate::server::Call;
 
-/// How often a client hears of a call that runs.
+/// How often a client is told about a call that runs.
 const TICK: Duration = Duration::from_millis(500);
 /// How much input a command may be given.
 const LONGEST_INPUT: usize = 4 << 20;

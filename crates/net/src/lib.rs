@@ -39,6 +39,7 @@ mod guest;
 mod head;
 mod limits;
 mod local;
+mod mask;
 mod name;
 mod outgoing;
 mod policy;

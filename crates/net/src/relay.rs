@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::guest::{Activity, OnItsWay, Reader, Sending};
 use crate::limits::Limits;
-use crate::secrets::Mask;
+use crate::mask::Mask;
 
 /// A buffer starts small, since most connections are idle, and grows while it is filled at once.
 const SMALLEST: usize = 4 << 10;

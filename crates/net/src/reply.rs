@@ -13,8 +13,8 @@ use crate::cassette::{Head, Recording, to_texts};
 use crate::gateway::Inner;
 use crate::guest::{Activity, Framed, end_of_body, flush, response_head, write_data};
 use crate::head::RequestHead;
+use crate::mask::Mask;
 use crate::outgoing::response_headers;
-use crate::secrets::Mask;
 
 /// A response on its way.
 pub(crate) struct Reply<'a> {

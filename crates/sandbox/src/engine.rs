@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use wardian_kernel::KernelConfig;
 
-use crate::error::{Error, lost};
+use crate::error::{Error, engine, lost};
 use crate::options::Builder;
 use crate::pool::PoolOptions;
 use crate::sandbox::Sandbox;
@@ -129,7 +129,7 @@ impl Engine {
 
     /// Compiles whatever the first use of each program would otherwise wait for. Calls `progress` for each step. Blocks.
     pub fn prepare(&self, progress: impl Fn(&str)) -> Result<(), Error> {
-        Ok(self.0.kernel.load_all(&progress)?)
+        self.0.kernel.load_all(&progress).map_err(engine)
     }
 
     /// Sets how many shells are kept ready.

@@ -71,10 +71,9 @@ impl Error {
     }
 }
 
-impl From<KernelError> for Error {
-    fn from(error: KernelError) -> Error {
-        Error::Engine(error.to_string())
-    }
+/// The engine could not start. Not a `From`: that would make the kernel's error part of the interface.
+pub(crate) fn engine(error: KernelError) -> Error {
+    Error::Engine(error.to_string())
 }
 
 /// An internal task ended without a result.

@@ -35,6 +35,17 @@ impl Refusals {
         self.note(format!("host not allowed: {}", beginning(host)));
     }
 
+    /// Remembers that a connection was refused. If its host is granted, the line names the field of the policy that decided, but
+    /// not the address, which the guest does not learn.
+    fn connection(&self, to: &str, denied: &Denied) {
+        match denied.rule {
+            rule @ ("allowPrivate" | "blockedHosts" | "ports" | "httpRules") => {
+                self.note(format!("host not allowed: {} ({rule})", beginning(to)));
+            }
+            _ => self.host(to),
+        }
+    }
+
     /// Remembers what was refused to somebody who is connected.
     fn request(&self, denied: &Denied, port: Option<u16>) {
         let port = port.map(|port| format!(":{port}")).unwrap_or_default();
@@ -134,8 +145,8 @@ impl Outside for Way {
             };
             let connected = gateway.connect(&Destination { host, port: to.port }).await;
             let connection = connected.map_err(|error| {
-                if matches!(error, ConnectError::Denied(_)) {
-                    refusals.host(&name);
+                if let ConnectError::Denied(denied) = &error {
+                    refusals.connection(&name, denied);
                 }
                 errno(&error)
             })?;

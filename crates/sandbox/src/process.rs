@@ -144,7 +144,7 @@ pub struct ProcessEnd {
     pub signal: Option<u8>,
     /// Why it did not run normally, if it did not.
     pub error_class: Option<ErrorClass>,
-    /// The first limit it hit.
+    /// The limit that ended one of its processes, or else the first it hit.
     pub limit: Option<Limit>,
     /// How long it took.
     pub duration: Duration,

@@ -134,7 +134,7 @@ pub(crate) fn restore(
 ) -> Result<BTreeMap<String, Session>, Error> {
     let mut restored = BTreeMap::new();
     for (name, rest) in interpreters {
-        // Whoever has the state of one has loaded it.
+        // A sandbox that has the state of one has loaded it.
         let program =
             system.known_python().ok_or(Error::Unsupported("an interpreter without its program"))?;
         let session = Session::restore(machine, program, rest);
@@ -221,7 +221,7 @@ impl Sandbox {
                 verdict,
                 limit: None,
                 cut_short: false,
-                refused: false,
+                refused: None,
                 denied: Vec::new(),
                 waited: Duration::ZERO,
                 usage,

@@ -28,7 +28,7 @@ pub struct RunResult {
     pub truncated: Truncated,
     /// Why it did not run normally, if it did not.
     pub error_class: Option<ErrorClass>,
-    /// The first limit that was hit.
+    /// The limit that ended a process, or else the first that was hit.
     pub limit: Option<Limit>,
     /// The resources it used.
     pub usage: Usage,
@@ -192,10 +192,10 @@ pub(crate) fn note(
         (Verdict::Exited(_), Some(limit)) if finished.cut_short => {
             lines.push(format!("wardian: a process was killed: {}", reached(limit)));
         }
-        (Verdict::Exited(_), Some(limit)) if finished.refused => {
-            lines.push(format!("wardian: a process could not be started: {}", reached(limit)));
+        (Verdict::Exited(_), _) => {
+            let refused = finished.refused.map(reached);
+            lines.extend(refused.map(|limit| format!("wardian: a process could not be started: {limit}")));
         }
-        (Verdict::Exited(_), _) => {}
     }
     (!lines.is_empty()).then(|| lines.join("\n"))
 }

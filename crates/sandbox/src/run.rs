@@ -325,7 +325,7 @@ impl Sandbox {
         Ok(answer)
     }
 
-    /// Says that a command runs that `cancel` ends. Whoever destroys the sandbox says so first and then looks for a command;
+    /// Says that a command runs that `cancel` ends. Destroying the sandbox first says so and then looks for a command;
     /// here it is the other way round, so that one of the two always sees the other.
     pub(crate) fn begin(&self, cancel: &Arc<Notify>) -> Running {
         let running = Running::begin(&self.inner().running, cancel);

@@ -40,7 +40,7 @@ pub(crate) struct Inner {
     pub(crate) history: Mutex<History>,
     /// Where relative paths start.
     pub(crate) directory: Directory,
-    /// The interpreters, by name. Whoever has the shell has them, too.
+    /// The interpreters, by name. The lock on the shell covers them, too.
     pub(crate) interpreters: Mutex<BTreeMap<String, Session>>,
     destroyed: AtomicBool,
     /// Where it is saved, if it is.

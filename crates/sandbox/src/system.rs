@@ -9,7 +9,7 @@ use wardian_kernel::{HostPrograms, Kernel, KernelConfig, Program, Spares};
 use wardian_vfs::{Caller, Content, Device, Errno, Quota, Tree};
 
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, engine};
 use crate::extension;
 use crate::library;
 use crate::pool::Pool;
@@ -56,19 +56,20 @@ impl System {
 
     pub(crate) fn start(config: KernelConfig, progress: impl Fn(&str)) -> Result<System, Error> {
         let progress: &dyn Fn(&str) = &progress;
-        let kernel = Kernel::new(config)?;
-        let shell = kernel.load(&SHELL.source()?, progress)?;
+        let kernel = Kernel::new(config).map_err(engine)?;
+        let load = |shipped: &Shipped| kernel.load(&shipped.source()?, progress);
+        let shell = load(&SHELL).map_err(engine)?;
         // Reading the tools' code takes longer than all else here: a script that needs none does not wait for it.
-        let tools = match kernel.is_compiled(&TOOLS.source()?) {
+        let tools = match kernel.is_compiled(&TOOLS.source().map_err(engine)?) {
             true => None,
-            false => Some(kernel.load(&TOOLS.source()?, progress)?),
+            false => Some(load(&TOOLS).map_err(engine)?),
         };
         let (mut base, python_version) = base_tree(&kernel, &shell, tools.as_ref())?;
         let host_programs = Arc::new(extension::install_listing(&mut base)?);
-        let programs_hash = SHELL.sha256()?.to_owned();
+        let programs_hash = SHELL.sha256().map_err(engine)?.to_owned();
         kernel.set_shipped_files(base.clone(), &programs::key());
         let pool = Pool::new(Spares::new(&kernel, &shell));
-        let python_hash = programs::python_hash()?.to_owned();
+        let python_hash = programs::python_hash().map_err(engine)?.to_owned();
         let (alive, python) = (AtomicUsize::new(0), OnceCell::new());
         Ok(System {
             kernel,
@@ -86,7 +87,11 @@ impl System {
 
     /// Returns Python's program, which is loaded at its first use.
     pub(crate) async fn python(&self) -> Result<&Arc<Program>, Error> {
-        Ok(self.python.get_or_try_init(|| self.kernel.registered(self.python_version)).await?)
+        Ok(self
+            .python
+            .get_or_try_init(|| self.kernel.registered(self.python_version))
+            .await
+            .map_err(engine)?)
     }
 
     /// Returns the same, if it was used before.
@@ -330,7 +335,7 @@ pub fn compiled_programs() -> Result<usize, Error> {
     let system = System::shared(&|_| ())?;
     let mut compiled = 0;
     for shipped in [&SHELL, &TOOLS].into_iter().chain(LATER) {
-        compiled += usize::from(system.kernel.is_compiled(&shipped.source()?));
+        compiled += usize::from(system.kernel.is_compiled(&shipped.source().map_err(engine)?));
     }
     Ok(compiled)
 }

@@ -72,7 +72,7 @@ async fn open_files_are_open_again_where_they_were() {
     let store = open(directory.path());
     let sandbox = create(&store, "files").await;
     sh(&sandbox, "printf 'hello\n' > f; exec 7>>log; echo one >&7; exec 8<f; read -r -n 2 -u 8 two").await;
-    // A removed file that is still open belongs to whoever has it open.
+    // A removed file that is still open belongs to the process that has it open.
     sh(&sandbox, "exec 9<>orphan; echo still here >&9; rm orphan; mkdir gone; cd gone").await;
     sandbox.close().await.expect("closed");
     drop(sandbox);

@@ -1,4 +1,4 @@
-//! Admitting clients, up to a maximum number at once. Whoever comes beyond that is told so and may try again.
+//! Admitting clients, up to a maximum number at once. A client beyond that is told so and may try again.
 
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -241,12 +241,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn many_clients_have_no_more_room_than_there_is() {
+    async fn many_clients_together_stay_within_the_capacity() {
         let shared = Shared::for_answers();
         let clients: Vec<Budget> = (0..64).map(|_| Budget::new(shared.clone())).collect();
         let rooms: Vec<Room> = clients.iter().filter_map(|client| client.try_room(8 << 20)).collect();
         assert!((1..=SHARED_KIB >> 13).contains(&rooms.len()), "{} have room", rooms.len());
-        // Whoever reads is served all the same.
+        // A client that reads is served all the same.
         assert!(clients.iter().all(|client| client.try_room(1 << 19).is_some()));
         drop(rooms);
         assert!(clients[0].try_room(ANSWER_MAX).is_some());
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_takes_line_after_line_slowly_is_too_slow_as_well() {
+    fn a_client_that_reads_lines_slowly_is_too_slow_as_well() {
         let (start, patience) = (Instant::now(), Duration::from_secs(10));
         // Always one line of two megabytes on its way, the next before the last is gone.
         for (pause, too_slow) in [(8_000, true), (100, false)] {

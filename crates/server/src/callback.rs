@@ -81,7 +81,7 @@ impl Callbacks {
     /// Accepts a response from the client. One that no one waits for is ignored.
     pub(crate) fn answer(&self, id: &str, outcome: Outcome) {
         match self.waiting.lock().as_mut().and_then(|waiting| waiting.remove(id)) {
-            // Whoever waited may have stopped just now.
+            // The caller may have stopped waiting just now.
             Some(sender) => drop(sender.send(outcome)),
             None => tracing::debug!(id, "an answer that nobody asked for"),
         }

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn turns_come_in_the_order_they_were_taken_whoever_waits_first() {
+    async fn turns_come_in_the_order_they_were_taken() {
         let (lane, order) = (Lane::default(), Arc::new(Mutex::new(Vec::new())));
         let turns: Vec<Turn> = (0..10).map(|_| lane.turn()).collect();
         let mut tasks = Vec::new();

@@ -1,7 +1,7 @@
 //! Lines to a client, whole and one at a time.
 //!
 //! A client that does not read makes those wait who have something to tell it. Answers have more room than output does:
-//! a client may well send thousands of requests before it reads the first answer, while whoever writes output can wait.
+//! a client may well send thousands of requests before it reads the first answer, while a writer of output can wait.
 
 use std::io;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl Outbox {
         }
     }
 
-    /// Nothing more comes, whoever else could still send.
+    /// Nothing more comes, even if there are other senders.
     pub(crate) fn end(&self) {
         let _ = self.lines.send(Message::End);
     }

@@ -21,7 +21,7 @@ pub(crate) struct StateDirectory {
     path: PathBuf,
     /// How many bytes all of them may have.
     max_bytes: u64,
-    /// Whoever looks whether there is room and then uses it has this.
+    /// Held from checking whether there is room until it is used.
     writing: Mutex<()>,
 }
 

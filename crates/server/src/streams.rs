@@ -292,7 +292,7 @@ impl Stream {
         self.end(|ended| ended.reading = true);
     }
 
-    /// Whoever writes has been told to stop.
+    /// The writer has been told to stop.
     async fn drop_writer(&self) {
         self.writer.lock().await.take();
     }

@@ -10,7 +10,7 @@ use crate::{CommitId, Hash, Store, StoreError};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Which commits of each sandbox are kept, besides its head, those with a tag, and those that are in use.
+/// Which commits of each sandbox are kept, in addition to its head, those with a tag, and those that are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
     /// The last so many.

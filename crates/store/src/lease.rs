@@ -107,7 +107,7 @@ impl Store {
         self.take_lease(name, false)
     }
 
-    /// Does the same, whoever has it: for a holder that is known to be gone. One that is not can no longer commit.
+    /// Does the same even if another has it: for a holder that is known to be gone. One that is not can no longer commit.
     pub fn take_over(&self, name: &str) -> Result<Lease, StoreError> {
         self.take_lease(name, true)
     }

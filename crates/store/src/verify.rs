@@ -52,7 +52,7 @@ pub struct Repaired {
     pub set_back: Vec<(String, CommitId)>,
     /// Names that cannot be had any more; they are left as they are.
     pub lost: Vec<String>,
-    /// Damaged objects that were removed, so that they can be stored anew.
+    /// Damaged objects that were removed, so that they can be stored again.
     pub removed: u64,
     /// Stray files that were removed.
     pub files: u64,

@@ -62,7 +62,7 @@ fn a_head_moves_only_from_the_expected_commit() {
 
 /// Two stores on one directory stand for two processes.
 #[test]
-fn the_second_of_two_writers_is_told_who_has_it() {
+fn the_second_of_two_writers_learns_who_has_it() {
     let directory = tempfile::tempdir().expect("a directory");
     let (one, two) = (open(directory.path()), open(directory.path()));
     let lease = one.create("box", "").expect("created");

@@ -264,7 +264,7 @@ impl FileBody {
         }
     }
 
-    /// Returns how many bytes of content it keeps in memory, whoever is charged for them.
+    /// Returns how many bytes of content it keeps in memory, regardless of who is charged for them.
     pub(crate) fn kept(&self) -> u64 {
         match &self.data {
             Data::Shared(bytes) => bytes.len() as u64,

@@ -71,7 +71,7 @@ impl Journal {
             Err(Errno::EBUSY) if !wait => return Ok(None),
             lock => lock?,
         };
-        // Whoever had the lock may have finished meanwhile.
+        // The holder of the lock may have finished meanwhile.
         let left = state.read(&name)?.is_some();
         Ok(left.then_some(Journal { state, name, _lock: lock }))
     }

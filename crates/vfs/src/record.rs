@@ -87,7 +87,7 @@ impl Tree {
         let mut out = Writer::default();
         for (ino, inode) in self.inodes.range(first..=last) {
             let of_base = base.inodes.get(ino).or_else(|| base.packed_inode(*ino));
-            // A removed file that is still open belongs to whoever has it open.
+            // A removed file that is still open belongs to the process that has it open.
             if inode.nlink == 0 || of_base.is_some_and(|known| Arc::ptr_eq(known, inode)) {
                 continue;
             }
@@ -288,7 +288,7 @@ fn write_dir(out: &mut Writer, tree: &Tree, dir: &Dir) {
         }
         None => out.number(0),
     }
-    // What is computed is mounted again by whoever computes it.
+    // Computed files are mounted again by the code that computes them.
     let covered_by = dir
         .covered_by
         .filter(|id| tree.mount_point(*id).is_ok_and(|point| !matches!(point.source, Source::Virtual(_))));

@@ -39,7 +39,7 @@ impl StateDir {
     pub(crate) fn open(state: &Path) -> Result<StateDir> {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let base = rustix::fs::open(state, flags, Mode::empty())?;
-        // Whoever can write there cannot make a directory that is ours.
+        // Others who can write there cannot create a directory that this user owns.
         let dir = rustix::fs::openat(&base, JOURNALS, flags | OFlags::NOFOLLOW, Mode::empty())?;
         check_private(&rustix::fs::fstat(&dir)?, FileType::Directory)?;
         Ok(StateDir(dir))

@@ -271,7 +271,7 @@ impl Tree {
         Ok(if inode.charged || !inode.installed { 0 } else { inode.metadata() })
     }
 
-    /// Empties a directory and everything below it, whoever owns it. For what the tree itself removes.
+    /// Empties a directory and everything below it, regardless of owners. For what the tree itself removes.
     pub(crate) fn remove_all_below(&mut self, top: Ino) -> Result<()> {
         let mut pending = vec![top];
         while let Some(dir) = pending.pop() {

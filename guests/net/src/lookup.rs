@@ -2,6 +2,7 @@
 
 use crate::http::wire;
 use std::net::IpAddr;
+use toolkit::options::{Fault, Found, Grammar};
 use wardian_abi as abi;
 
 fn print(text: &str) -> i32 {
@@ -49,25 +50,31 @@ fn find(name: &str, kind: Kind) -> (Vec<IpAddr>, bool) {
 pub fn host(arguments: toolkit::Arguments) -> i32 {
     const HELP: &str = "Usage: host [-t TYPE] [-4] [-6] NAME\nPrint the addresses of a name.\n";
     let (mut names, mut wanted) = (Vec::new(), Kind::Both);
-    let mut rest = words(arguments).into_iter();
-    while let Some(word) = rest.next() {
-        match word.as_str() {
-            "--help" | "-h" => return print(HELP),
-            "--version" | "-V" => return print("host (Wardian) 0.1.0\n"),
-            "-4" => wanted = Kind::A,
-            "-6" => wanted = Kind::Aaaa,
-            "-t" => match rest.next().as_deref().map(kind) {
-                Some(Some(found)) => wanted = found,
-                _ => {
-                    toolkit::complain("host", ONLY);
-                    return 1;
-                }
+    let refuse = |what: &str| {
+        toolkit::complain("host", what);
+        1
+    };
+    let mut grammar = Grammar::new("46t:hV");
+    grammar.name("help", 0);
+    grammar.name("version", 1);
+    for found in grammar.scan(toolkit::args::bytes_of(arguments).into_iter()) {
+        match found {
+            Ok(Found::Operand(name)) => names.push(String::from_utf8_lossy(&name).into_owned()),
+            Ok(Found::Letter('h', _) | Found::Name(0, _)) => return print(HELP),
+            Ok(Found::Letter('V', _) | Found::Name(..)) => return print("host (Wardian) 0.1.0\n"),
+            Ok(Found::Letter('4', _)) => wanted = Kind::A,
+            Ok(Found::Letter('6', _)) => wanted = Kind::Aaaa,
+            Ok(Found::Letter(_, given)) => match kind(&String::from_utf8_lossy(&given.unwrap_or_default())) {
+                Some(found) => wanted = found,
+                None => return refuse(ONLY),
             },
-            word if word.starts_with('-') => {
-                toolkit::complain("host", format_args!("option {word} is not available in this sandbox"));
-                return 1;
+            Err(Fault::UnknownLetter(letter)) => {
+                return refuse(&format!("option -{letter} is not available in this sandbox"));
             }
-            _ => names.push(word),
+            Err(Fault::UnknownName(name)) => {
+                return refuse(&format!("option --{name} is not available in this sandbox"));
+            }
+            Err(fault) => return refuse(&fault.to_string()),
         }
     }
     let name = match &names[..] {

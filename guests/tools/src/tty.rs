@@ -54,6 +54,8 @@ pub struct Tty {
     fd: Fd,
     usual: TerminalMode,
     alternate: bool,
+    /// Whether Escape and a key that follows at once are one key, with Alt.
+    alt: bool,
     signals: Vec<(i32, Disposition)>,
     /// Bytes that were read and are no part of a key yet.
     ahead: VecDeque<u8>,
@@ -70,11 +72,17 @@ impl Tty {
         abi::tcsetattr(fd, &raw, false).ok()?;
         let flag = |signal| Some((signal, abi::sigaction(signal, Disposition::Flag).ok()?));
         let signals = [SIGHUP, SIGTERM, SIGWINCH].into_iter().filter_map(flag).collect();
-        let tty = Tty { fd, usual, alternate, signals, ahead: VecDeque::new() };
+        let tty = Tty { fd, usual, alternate, alt: true, signals, ahead: VecDeque::new() };
         if alternate {
             tty.put(b"\x1b[?1049h");
         }
         Some(tty)
+    }
+
+    /// Makes Escape a key of its own, even if other keys come with it in one write.
+    pub fn without_alt(mut self) -> Tty {
+        self.alt = false;
+        self
     }
 
     /// Rows and columns.
@@ -166,9 +174,27 @@ impl Tty {
         match self.byte(Some(SEQUENCE)) {
             None => Key::Escape,
             Some(b'[') => self.sequence(),
-            Some(b'O') => self.byte(Some(SEQUENCE)).map_or(Key::Unknown, named),
-            Some(byte) => Key::Alt(byte.to_ascii_uppercase()),
+            Some(b'O') => self.function(),
+            Some(byte) if self.alt => Key::Alt(byte.to_ascii_uppercase()),
+            Some(byte) => {
+                self.ahead.push_front(byte);
+                Key::Escape
+            }
         }
+    }
+
+    /// `ESC O letter`.
+    fn function(&mut self) -> Key {
+        let letter = self.byte(Some(SEQUENCE));
+        let key = letter.map_or(Key::Unknown, named);
+        if self.alt || key != Key::Unknown {
+            return key;
+        }
+        if let Some(letter) = letter {
+            self.ahead.push_front(letter);
+        }
+        self.ahead.push_front(b'O');
+        Key::Escape
     }
 
     /// `ESC [ numbers letter`.

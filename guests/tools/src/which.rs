@@ -1,13 +1,14 @@
 //! `which`: where in `PATH` a command is, as Debian's says it.
 
 use toolkit::args::{answer_help, bytes_of};
+use toolkit::options::{Fault, Found, Grammar};
 use toolkit::out::Out;
 use toolkit::{Arguments, complain, files, program};
 use wardian_abi as abi;
 
 pub fn main(arguments: Arguments) -> i32 {
     let (mut all, mut silent) = (false, false);
-    let mut names = bytes_of(arguments);
+    let names = bytes_of(arguments);
     if let Some(code) = answer_help(
         "which",
         "Usage: which [-as] NAME...\nPrint where in PATH each NAME is: all places with -a, none with -s.\n",
@@ -15,33 +16,37 @@ pub fn main(arguments: Arguments) -> i32 {
     ) {
         return code;
     }
-    while let Some(letters) = names.first().and_then(|word| word.strip_prefix(b"-")).map(<[u8]>::to_vec) {
-        if letters.is_empty() {
-            break;
-        }
-        names.remove(0);
-        if letters == b"-" {
-            break;
-        }
-        for letter in letters {
-            match letter {
-                b'a' => all = true,
-                b's' => silent = true,
-                letter => {
-                    complain("which", format_args!("Illegal option -{}", char::from(letter)));
-                    complain("Usage", "which [-as] args");
-                    return 2;
-                }
+    // As `getopts` of the shell reads them, which Debian's uses.
+    let grammar = Grammar::new("+as");
+    let mut operands = Vec::new();
+    for found in grammar.scan(names.into_iter()) {
+        let wrong = match found {
+            Ok(Found::Letter('a', _)) => {
+                all = true;
+                continue;
             }
-        }
+            Ok(Found::Letter(..)) => {
+                silent = true;
+                continue;
+            }
+            Ok(Found::Operand(name)) => {
+                operands.push(name);
+                continue;
+            }
+            Err(Fault::UnknownLetter(letter)) => letter,
+            Ok(Found::Name(..)) | Err(_) => '-',
+        };
+        complain("which", format_args!("Illegal option -{wrong}"));
+        complain("Usage", "which [-as] args");
+        return 2;
     }
-    if names.is_empty() {
+    if operands.is_empty() {
         return 1;
     }
     let search = program::search_path(&abi::environ());
     let mut out = Out::new("which");
     let mut code = 0;
-    for name in &names {
+    for name in &operands {
         let found = places_of(name, &search);
         code |= i32::from(found.is_empty());
         for place in found.iter().take(if all { usize::MAX } else { 1 }).filter(|_| !silent) {

@@ -12,7 +12,7 @@ import pytest
 
 from wardian import Sandbox
 
-# Whoever starts the tests in the background may ignore these, and what is ignored is inherited.
+# The process that starts the tests in the background may ignore these, and what is ignored is inherited.
 for number in (signal.SIGHUP, signal.SIGQUIT):
     signal.signal(number, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -274,6 +274,8 @@ def test_options_are_honoured_or_refused_by_name() -> None:
     for wrong, why in refused:
         with pytest.raises(InvalidRequestError, match=why):
             wrong()
+    with pytest.raises(TypeError, match=r"limits must be a Limits, as in Limits\(memory_bytes=…\)"):
+        Sandbox(limits={"memoryBytes": 1 << 30})  # type: ignore[arg-type]
 
 
 def test_forks_do_not_see_each_other(sandbox: Sandbox) -> None:

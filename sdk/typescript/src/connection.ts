@@ -37,7 +37,7 @@ export type OnOutput = (stream: StreamName, data: Buffer) => void;
 export type OnCall = (method: string, params: Json) => Promise<unknown>;
 
 /**
- * Hears what comes on a connection to a port.
+ * Receives what arrives on a connection to a port.
  * @internal
  */
 export interface Receiver {
@@ -51,14 +51,14 @@ export interface RequestOptions {
   /** The sandbox whose commands go one after the other. */
   readonly lane?: string | undefined;
   readonly onOutput?: OnOutput | undefined;
-  /** Who hears what comes on the connection that it opens. */
+  /** Receives what arrives on the connection that it opens. */
   readonly receiver?: Receiver | undefined;
   /** Is told of the answer before any later line is read. */
   readonly onAnswer?: ((answer: Json) => void) | undefined;
 }
 
 /**
- * Hears of a process beside the shell.
+ * Receives the events of a process beside the shell.
  * @internal
  */
 export interface ProcessListener {
@@ -88,7 +88,7 @@ export class Request {
       this.resolve = resolve;
       this.reject = reject;
     });
-    // Whoever gave up on it does not listen any more.
+    // A caller that gave up on it does not listen any more.
     this.answer.catch(() => {});
   }
 }
@@ -101,7 +101,7 @@ export class Connection {
   readonly #lanes = new Map<string, Request[]>();
   /** Runs whose output waits to be taken. */
   readonly #behind = new Set<Request>();
-  /** Who hears what comes on connections to ports, by their ids. */
+  /** The receivers of what arrives on connections to ports, by their ids. */
   readonly #receivers = new Map<string, Receiver>();
   readonly #processes = new Map<string, ProcessListener>();
   /** How many wait for something that is no answer. */
@@ -264,7 +264,7 @@ export class Connection {
     const request = typeof number === "number" ? this.#pending.get(number) : undefined;
     if (request === undefined || request.line !== undefined) throw nonsense(line);
     this.#leave(request);
-    // At once: the next line may be the first that it hears.
+    // At once: the next line may be the first one for it.
     const { receiver } = request.options;
     if (error === undefined && receiver !== undefined) {
       const id = field(member(message, "result"), "streamId", "string");

@@ -78,7 +78,7 @@ async function* gathered(source: Source): AsyncGenerator<Buffer, void> {
   let size = 0;
   for await (const piece of source) {
     if (!(piece instanceof Uint8Array)) throw new TypeError("the pieces of a file must be Uint8Arrays");
-    // Copied: whoever yields it may use the memory again.
+    // Copied: the generator that yields it may reuse the memory.
     held.push(Buffer.from(piece));
     size += piece.length;
     if (size >= PART) {

@@ -14,7 +14,7 @@
 import { field, list, member, type Json } from "./answers.js";
 import { checkKeys } from "./check.js";
 
-/** What a command line brings besides its arguments. */
+/** What comes with a command line, in addition to its arguments. */
 export interface ExtensionCall {
   /** Standard input, as text. */
   readonly stdin: string;

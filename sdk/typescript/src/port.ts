@@ -67,7 +67,7 @@ export class Port {
   }
 
   /**
-   * Returns where this port is served by HTTP, if the server serves HTTP; whoever knows it can reach the port. Throws a
+   * Returns where this port is served by HTTP, if the server serves HTTP; anyone who knows it can reach the port. Throws a
    * `SandboxError` (`ENOTSUP`) otherwise: `request` needs no HTTP.
    */
   async url(options: CallSignal = {}): Promise<string> {

@@ -253,7 +253,7 @@ async function launch(
   signal?.throwIfAborted();
   const what = typeof command === "string" ? { command } : { argv: command };
   let started: Process | undefined;
-  // In the same turn as its answer: the next line may be the first that it hears.
+  // In the same turn as its response: the next line may be the first one for it.
   const request = handle.send("process.start", { ...what, ...params }, undefined, (answer) => {
     started = new Process(handle, answer);
   });

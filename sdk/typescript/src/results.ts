@@ -30,7 +30,10 @@ export class RunResult {
   readonly truncated: Readonly<Record<StreamName, boolean>>;
   /** Why it ended or what it was refused, where that applies. */
   readonly errorClass: ErrorClass | undefined;
-  /** The first limit it ran into, such as `"stdoutBytes"`; without one, no limit changed the result. */
+  /**
+   * The limit that ended a process, or else the first it ran into, such as `"stdoutBytes"`; without one, no limit changed
+   * the result.
+   */
   readonly limit: string | undefined;
 
   /** @internal */

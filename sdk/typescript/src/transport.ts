@@ -19,7 +19,7 @@ const LINE_SHOWN = 1000;
 const LOG_LINE = 1 << 16;
 
 /**
- * Who hears what arrives.
+ * Receives what arrives.
  * @internal
  */
 export interface Listener {

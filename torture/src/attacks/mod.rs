@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::dice::Dice;
 
-/// What each attacker's sandbox may have; a whole attack is held to their sum.
+/// What each attacker's sandbox may have; a whole attack may have no more than their sum.
 pub(crate) const MEMORY_BYTES: usize = 64 << 20;
 pub(crate) const FILE_BYTES: usize = 32 << 20;
 /// The outputs, a request and its answer, what the guest's end of a connection holds.

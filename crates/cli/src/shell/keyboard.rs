@@ -1,4 +1,4 @@
-//! What is typed: kept in order, and given to whoever reads at the moment.
+//! What is typed: kept in order, and given to the current reader.
 //!
 //! ```text
 //!   your terminal ──► keys nobody has read yet ──┬──► a pseudo-terminal ──► the line editor, a line at a time

@@ -115,7 +115,7 @@ impl Screen {
             }
         })?;
         self.show(&terminal.take_shown())?;
-        // What nobody read is for whoever reads next.
+        // What nobody read is left for the next reader.
         self.keyboard.put_back([terminal.take_typed(), ahead.take()].concat());
         Ok(done?)
     }

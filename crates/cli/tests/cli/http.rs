@@ -307,7 +307,7 @@ fn others_need_the_token() {
 }
 
 #[test]
-fn whether_it_lives_is_told_without_the_token_and_nothing_else() {
+fn without_the_token_a_client_learns_only_whether_the_server_is_alive() {
     let server = Server::start(&["--http", "0.0.0.0:0", "--token-file", "TOKEN", "--tools", "JAIL"]);
     let health = server.get("/health");
     assert_eq!((health.status, health.json()), (200, json!({ "status": "ok" })));
@@ -352,7 +352,7 @@ fn health_answers<T>(server: &Server, others: &[T]) {
 }
 
 #[test]
-fn health_answers_beside_more_stuck_connections_than_there_is_room_for() {
+fn health_responds_despite_more_stuck_connections_than_the_server_accepts() {
     descriptors(4096);
     let server = Server::start(&["--http", "0", "--tools", "JAIL"]);
     let mut others = Vec::new();
@@ -369,7 +369,7 @@ fn health_answers_beside_more_stuck_connections_than_there_is_room_for() {
     assert_eq!(first.read(&mut [0; 1]).ok(), Some(0), "the oldest is still open");
     let mut last = &others[1149];
     last.set_nonblocking(true).expect("a socket");
-    let error = last.read(&mut [0; 1]).expect_err("the newest was closed, or its time is up");
+    let error = last.read(&mut [0; 1]).expect_err("the newest was closed, or timed out");
     assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
     assert_eq!(server.terminate(), Some(0));
 }

@@ -56,7 +56,7 @@ fn a_reader_that_is_killed_takes_nothing_along() {
 }
 
 #[test]
-fn whoever_reads_when_it_comes_gets_it_however_many_were_killed_before() {
+fn input_goes_to_the_current_reader_however_many_were_killed_before() {
     let mut run =
         talk("for i in 1 2 3 4 5; do timeout 0.1 cat; done; echo --; read a; read b; echo $b $a; cat");
     assert_eq!(run.line(), "--\n");
@@ -91,7 +91,7 @@ fn shown(script: &str, input: &PipeReader) -> String {
 }
 
 #[test]
-fn what_a_script_does_not_read_is_left_to_whoever_comes_next() {
+fn what_a_script_does_not_read_is_left_for_the_next_reader() {
     let input = holding("a\nb\nc\nd\n");
     assert_eq!(shown("true", &input), "");
     assert_eq!(shown("read x; echo $x", &input), "a\n");

@@ -5,6 +5,7 @@ mod http;
 mod input;
 mod machine;
 mod mounts;
+mod network;
 mod outputs;
 mod readme;
 mod run;

@@ -219,7 +219,7 @@ fn a_full_standard_error_is_no_panic() {
 }
 
 #[test]
-fn a_script_whose_output_is_gone_hears_of_it_and_changes_nothing() {
+fn a_script_whose_output_is_gone_gets_an_error_and_changes_nothing() {
     let place = place();
     for (redirection, expected) in [("> /dev/full", 2), (">&-", 2), ("", 141)] {
         let (reader, writer) = std::io::pipe().unwrap();

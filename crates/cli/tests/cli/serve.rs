@@ -105,7 +105,7 @@ fn a_client_that_no_longer_reads_or_is_gone() {
 }
 
 #[test]
-fn a_socket_for_this_user_until_the_process_is_told_to_end() {
+fn only_this_user_can_open_the_socket_until_the_server_stops() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("socket");
     let mut child =
@@ -194,7 +194,7 @@ fn the_log_has_a_line_for_what_is_created_run_and_refused() {
 }
 
 #[test]
-fn a_level_that_does_not_exist_is_told() {
+fn a_log_level_that_does_not_exist_is_refused() {
     let output =
         Command::new(env!("CARGO_BIN_EXE_wardian")).args(["run", "true"]).env("WARDIAN_LOG", "inof").output();
     let (code, _, stderr) = shown(output.unwrap());

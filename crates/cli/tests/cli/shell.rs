@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// A tmux server of its own with one window, in which the shell runs.
 struct Tmux {
     socket: PathBuf,
-    /// Where its history is; taken along by whoever comes after.
+    /// Where its history is; a later shell can use it too.
     state: Option<tempfile::TempDir>,
 }
 
@@ -378,6 +378,19 @@ fn files_are_edited() {
     tmux.command(&["send-keys", "-l", " and run"]);
     tmux.keys(&["C-s", "C-x"]);
     tmux.wait_for("to be edited and run");
+    tmux.leave();
+}
+
+#[test]
+fn keys_after_escape_in_one_write_are_keys_of_vi() {
+    let tmux = Tmux::start(state(), "");
+    tmux.line("printf 'first\\nlast\\n' > note; vi note");
+    tmux.wait_until("the editor", |screen| screen.contains("last") && screen.contains('~'));
+    // As a program types: the text, Escape and what follows without a pause; O opens a line above.
+    send_at_once(&tmux, "oin between\u{1b}Oabove\u{1b}:wq\r");
+    tmux.wait_for_last("user@wardian:~$");
+    tmux.line("paste -sd , note");
+    tmux.wait_for("first,above,in between,last");
     tmux.leave();
 }
 

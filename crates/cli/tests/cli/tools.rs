@@ -1,4 +1,4 @@
-//! Native programs through the door, from the command line and from inside a sandbox.
+//! Native programs through the gateway, from the command line and from inside a sandbox.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -183,7 +183,7 @@ impl Git {
         };
         let local = |address: &str| RemoteRepository::find(self.work_tree(), address);
         let repositories: Vec<_> = addresses.lines().filter_map(local).collect();
-        // Its hooks and the programs its configuration names would be run, and whoever works here could have written them.
+        // Its hooks and the programs its configuration names would be run, and anyone who can write here could have written them.
         if repositories.iter().any(|repository| repository.path.starts_with(self.work_tree())) {
             let why = format!("{remote} is a repository inside the work tree");
             return Err(SyncError::Git { step: "push", why });

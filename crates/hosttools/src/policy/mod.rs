@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_policy_that_comes_with_us_names_these_programs_and_no_others() {
+    fn the_bundled_policy_names_these_programs_and_no_others() {
         let policy = Policy::standard();
         let names: Vec<&str> = policy.programs.keys().map(String::as_str).collect();
         assert_eq!(names, ["cat", "find", "git", "grep", "head", "ls", "tail", "wc"]);

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn who_fills_the_queue_gives_way_to_who_has_nothing_in_it() {
+    fn a_session_that_fills_the_queue_yields_to_one_with_nothing_in_it() {
         let mut queue = filled(4, "aaba");
         assert_eq!(queue.push("a", "a4".to_owned(), 0), Err(4), "not to itself");
         assert_eq!(queue.push("b", "b4".to_owned(), 0), Err(4), "nor to who has one");

@@ -124,7 +124,7 @@ fn obey(order: &Order, running: Option<&Running>) {
     match order {
         Order::Terminate(id) if *id == running.id => {
             family::signal_all(Signal::TERM);
-            // One that is stopped would not hear of it.
+            // One that is stopped would not notice.
             family::signal_all(Signal::CONT);
         }
         Order::Kill(id) if *id == running.id => family::signal_all(Signal::KILL),

@@ -1,5 +1,5 @@
 //! Each thing the operating system is to hold a program to, tried by a program that does what it should not: as
-//! whoever runs the tests, and as an ordinary user where that is root.
+//! the user who runs the tests, and as an ordinary user where that is root.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -143,7 +143,7 @@ async fn a_read_only_jail_cannot_be_changed() {
 }
 
 #[tokio::test]
-async fn attributes_by_path_are_nobodys_unless_granted() {
+async fn attributes_by_path_need_a_grant() {
     let place = Place::new();
     let canary = place.canary();
     let canary = canary.to_str().expect("a name");

@@ -334,7 +334,7 @@ async fn no_call_takes_a_worker_for_longer_than_it_may() {
 }
 
 #[tokio::test]
-async fn whoever_calls_leaves_no_secret_and_no_novel_in_the_log_by_their_name() {
+async fn a_callers_name_puts_no_secret_and_no_long_text_into_the_log() {
     let yard = Yard::new();
     let door = yard.door();
     let name = format!("password=hunter2 {}", "x".repeat(100_000));

@@ -213,7 +213,7 @@ impl Trapped {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// A door with the standard policy for one git, in which traps could leave their marks if they were run.
+    /// A gateway with the standard policy for one git, in which traps could leave their marks if they were run.
     fn door(&self, git: &Path) -> ToolSandbox {
         let rules = format!("[programs.git]\npath = {git:?}\nwrite = true\n");
         let policy = Policy::standard().text().replace("[programs.git]\n", &rules);
@@ -259,7 +259,7 @@ fn words(line: &str) -> Vec<&str> {
     line.split(' ').collect()
 }
 
-/// Runs what the door would run, but held by nothing except what it gives git.
+/// Runs what the gateway would run, but held by nothing except what it gives git.
 fn unconfined(spec: &ExecSpec) {
     let mut command = Command::new(&spec.program);
     command.args(&spec.args).env_clear().envs(spec.env.iter().cloned()).current_dir(spec.cwd.path());
@@ -323,7 +323,7 @@ fn all_calls(door: &ToolSandbox, git: &Path, jail: &Path) -> Vec<ExecSpec> {
     specs
 }
 
-/// What the door sets switches off everything that has a switch, also where nothing is confined.
+/// What the gateway sets switches off everything that has a switch, also where nothing is confined.
 #[tokio::test]
 async fn settings_switch_off_every_program_that_has_a_switch() {
     let trapped = Trapped::new();
@@ -355,7 +355,7 @@ async fn settings_switch_off_every_program_that_has_a_switch() {
     }
 }
 
-/// Nothing at all runs through the door, whether there is a switch for it or not.
+/// Nothing at all runs through the gateway, whether there is a switch for it or not.
 #[tokio::test]
 async fn no_program_a_repository_names_is_run() {
     let trapped = Trapped::new();
@@ -375,7 +375,7 @@ async fn no_program_a_repository_names_is_run() {
     }
 }
 
-/// The traps work: git, asked the same without the door, runs them.
+/// The traps work: git, asked the same without the gateway, runs them.
 #[test]
 fn the_traps_snap_without_the_door() {
     let trapped = Trapped::new();

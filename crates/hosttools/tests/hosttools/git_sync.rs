@@ -582,7 +582,7 @@ fn kill_who_holds_the_lock(git_directory: &Path) -> PathBuf {
 }
 
 #[tokio::test]
-async fn a_lock_left_by_a_git_that_was_killed_is_in_nobodys_way() {
+async fn a_lock_left_by_a_killed_git_blocks_nobody() {
     let user = User::new();
     let pool = user.place.pool();
     // Ours with hooks, which we switch off with other settings that come first.
@@ -619,7 +619,7 @@ async fn a_lock_left_by_a_git_that_was_killed_is_in_nobodys_way() {
 }
 
 #[tokio::test]
-async fn who_gives_up_waiting_leaves_nothing_half_done() {
+async fn a_caller_that_gives_up_waiting_leaves_nothing_half_done() {
     let user = User::new();
     let pool = user.place.pool();
     let (state, index) = (user.state(), user.index());
@@ -638,7 +638,7 @@ async fn who_gives_up_waiting_leaves_nothing_half_done() {
 }
 
 #[tokio::test]
-async fn a_branch_that_moved_meanwhile_is_told() {
+async fn a_branch_that_moved_meanwhile_is_reported() {
     let user = User::new();
     let pool = user.place.pool();
     // Someone moves it after we have looked and before we write.
@@ -663,7 +663,7 @@ async fn what_a_dead_process_left_is_cleared_away() {
     assert!(!abandoned.exists());
 }
 
-/// Whoever works in the tree may put links where this process, which nothing confines, makes and removes files.
+/// Anyone who can write to the tree may put links where this process, which nothing confines, makes and removes files.
 #[tokio::test]
 async fn links_in_our_way_lead_nowhere() {
     let user = User::new();

@@ -40,7 +40,7 @@ async fn busy(pool: &WorkerPool) {
 }
 
 #[tokio::test]
-async fn a_full_queue_is_told_and_trying_again_helps() {
+async fn a_full_queue_is_reported_and_retrying_helps() {
     let place = Place::new();
     let pool =
         WorkerPool::start(Mode::Worker, &PoolConfig { queue_depth: 2, ..place.config() }).expect("a pool");
@@ -111,7 +111,7 @@ async fn in_a_crowd_each_session_has_its_turn() {
 }
 
 #[tokio::test]
-async fn who_fills_the_queue_keeps_nobody_out() {
+async fn a_session_that_fills_the_queue_does_not_block_others() {
     let place = Place::new();
     let pool =
         WorkerPool::start(Mode::Worker, &PoolConfig { queue_depth: 3, ..place.config() }).expect("a pool");
@@ -268,7 +268,7 @@ async fn an_answer_to_another_call_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_worker_of_another_version_is_told_as_that() {
+async fn a_worker_of_another_version_is_reported_as_such() {
     let place = Place::new();
     let other = place.jail().join("other");
     fs::write(&other, r"printf '\002\000\000\000\000\143' >&0; cat > /dev/null").expect("a script");
@@ -279,7 +279,7 @@ async fn a_worker_of_another_version_is_told_as_that() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_none_is_told_and_tried_again() {
+async fn a_worker_that_is_not_one_is_reported_and_retried() {
     let place = Place::new();
     let program = place.jail().join("worker");
     let pool =
@@ -336,7 +336,7 @@ async fn a_shutdown_has_a_hard_end() {
 }
 
 #[tokio::test]
-async fn who_no_longer_waits_ends_the_program() {
+async fn a_caller_that_stops_waiting_ends_the_program() {
     let place = Place::new();
     let pool = place.pool();
     let time = a_long_time();
@@ -526,7 +526,7 @@ async fn without_a_pool_each_call_has_a_helper_of_its_own() {
 }
 
 #[tokio::test]
-async fn disabled_is_told_and_starts_nothing() {
+async fn a_disabled_gateway_says_so_and_starts_nothing() {
     let place = Place::new();
     let pool = WorkerPool::start(Mode::Disabled, &place.config()).expect("a pool");
     assert_eq!(run(&pool, place.shell("true")).await.expect_err("it is off").code(), "SANDBOX_DISABLED");

@@ -1,4 +1,4 @@
-//! The door, with real programs, real files and real processes.
+//! The gateway, with real programs, real files and real processes.
 
 mod adversarial;
 mod confinement;

@@ -1,4 +1,4 @@
-//! Programs that behave, and programs that do not: what the caller hears, and that nothing is left of them.
+//! Programs that behave, and programs that do not: what the caller is told, and that nothing is left of them.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -23,7 +23,7 @@ async fn output_and_exit_code_arrive() {
 }
 
 #[tokio::test]
-async fn an_end_by_signal_is_told_as_one() {
+async fn a_death_by_signal_is_reported_as_one() {
     let place = Place::new();
     let pool = place.pool();
     for signal in [1, 6, 9, 11, 15] {
@@ -45,7 +45,7 @@ async fn there_is_nothing_to_read_and_no_environment_but_its_own() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_none_is_told_as_that() {
+async fn a_program_that_is_not_one_is_reported_as_such() {
     let place = Place::new();
     let file = place.jail().join("no-program");
     fs::write(&file, "echo no").expect("a file");

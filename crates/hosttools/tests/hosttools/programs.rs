@@ -257,7 +257,7 @@ async fn programs_named_by_the_repository_do_not_run() {
     yard.git(&["add", ".gitattributes"]);
     let _ = fs::remove_file(jail.join("ran"));
     fs::write(jail.join("file"), "changed\n").unwrap();
-    // With what the door sets, but free to write: were one of them run, it would leave its mark.
+    // With what the gateway sets, but free to write: were one of them run, it would leave its mark.
     let text = Policy::standard().text().replace("[programs.git]\n", "[programs.git]\nwrite = true\n");
     let door = yard.door_with(yard.config(), Policy::parse(&text).unwrap());
     for line in [

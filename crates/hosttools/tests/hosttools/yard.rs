@@ -1,4 +1,4 @@
-//! A jail with a repository in it, a canary outside that nobody may see or touch, and a door between them.
+//! A jail with a repository in it, a canary outside that nobody may see or touch, and a gateway between them.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -109,7 +109,7 @@ impl Yard {
         }
     }
 
-    /// A door with the policy that comes with us, whose records are kept here.
+    /// A gateway with the policy that comes with us, whose records are kept here.
     pub fn door(&self) -> ToolSandbox {
         self.door_with(self.config(), Policy::standard())
     }

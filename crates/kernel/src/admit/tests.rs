@@ -77,7 +77,7 @@ fn what_is_not_on_the_list_is_refused_by_name_here_and_by_the_engine() {
 
 /// As a user's own programs would be; what they need beside their memory is less than the flat charge.
 #[test]
-fn every_program_that_ships_with_us_would_be_admitted() {
+fn every_bundled_program_would_be_admitted() {
     let guests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guests");
     let mut seen = 0;
     for dist in [guests.join("dist"), guests.join("testing/dist")] {

@@ -44,7 +44,7 @@ pub(crate) fn main() -> ! {
 }
 
 fn tell(text: &str) {
-    // Nobody is left to hear of it otherwise.
+    // There is nobody left to report it to otherwise.
     let _ = io::stderr().write_all(text.as_bytes());
 }
 

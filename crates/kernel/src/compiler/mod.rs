@@ -90,7 +90,7 @@ impl Compiler {
         self.turns.now(family.id())
     }
 
-    /// Waits for the family's next turn. Whoever has had much more is asked to make room.
+    /// Waits for the family's next turn. A family that has had much more is asked to yield.
     pub(crate) async fn turn(&self, family: &Family) -> Result<Turn, CompileError> {
         let mut next = self.turns.wait(family.id());
         loop {

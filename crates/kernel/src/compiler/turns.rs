@@ -5,7 +5,7 @@
 //! next. Time is virtual, as in `schedule.rs`: a family that comes starts a little before the present, so that waiting saves
 //! nothing up, and a stream of new ones keeps nobody waiting for ever.
 //!
-//! Some modules take minutes. Whoever waits while others have had much more asks one of them to yield: its compiler is paused,
+//! Some modules take minutes. A family that waits while others have had much more asks one of them to yield: its compiler is paused,
 //! and goes on when its turn comes again.
 
 use std::collections::{HashMap, VecDeque};
@@ -91,7 +91,7 @@ impl Turns {
     /// Returns a turn, if the family may have one now.
     pub(super) fn now(self: &Arc<Self>, family: u64) -> Option<Turn> {
         let mut state = self.0.lock();
-        // Whoever waits may not have what is free.
+        // Those that wait may not be entitled to what is free.
         if !state.may_start(family) {
             return None;
         }
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_had_much_more_yields_to_one_who_waits() {
+    fn a_family_that_has_had_much_more_yields_to_one_that_waits() {
         let turns = Turns::new(2);
         let [first, second] = [1, 2].map(|family| turns.now(family).expect("a free one"));
         assert!(asked(&turns, 10_000).is_empty(), "nobody waits");

@@ -48,7 +48,7 @@ impl<'a> RestingTemplate<'a> {
 
     /// Notes its name in a store.
     pub fn set_name(&self, name: [u8; 32]) {
-        // Equal content has one name: whoever was first noted the same.
+        // Equal content has one name: the first writer recorded the same.
         let _ = self.template.name().set(name);
     }
 

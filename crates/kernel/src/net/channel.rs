@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sends_to_nobody_is_told_at_once_or_the_second_time() {
+    fn sending_to_nobody_fails_at_once_or_the_second_time() {
         let (unix, _meter) = channel(1 << 20);
         assert!(!unix.stop_receiving(false));
         assert_eq!(unix.try_send(b"x", &mut None), Err(Errno::EPIPE));

@@ -18,7 +18,7 @@ use crate::proc::{Pid, Process};
 const OWN_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 const OWN_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1);
 
-/// Whoever wants to be connected: a socket, or the host.
+/// The side that connects: a socket, or the host.
 struct Client<'a> {
     notify: &'a Arc<Notify>,
     address: Address,

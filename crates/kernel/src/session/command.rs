@@ -58,12 +58,12 @@ pub enum Verdict {
 pub struct Finished {
     /// How it ended.
     pub verdict: Verdict,
-    /// The first limit it hit.
+    /// The limit because of which a process was killed, or else the first that was hit.
     pub limit: Option<&'static str>,
     /// Whether one of its processes could not continue because of that limit.
     pub cut_short: bool,
-    /// Whether a process could not be started because of it.
-    pub refused: bool,
+    /// The limit because of which a process could not be started.
+    pub refused: Option<&'static str>,
     /// Programs it was not allowed to start.
     pub denied: Vec<Vec<u8>>,
     /// How long it waited for programs that ship with Wardian to be compiled, which is not part of its timeout.

@@ -180,14 +180,15 @@ impl Session {
             _ => {}
         }
         run.count_cpu(self.process.task().cpu_nanos());
+        let name = |limit| match limit {
+            "memoryBytes" => self.machine.meter().refusing(),
+            limit => limit,
+        };
         let finished = Finished {
             verdict,
-            limit: run.limit_hit().map(|limit| match limit {
-                "memoryBytes" => self.machine.meter().refusing(),
-                limit => limit,
-            }),
+            limit: run.limit_hit().map(name),
             cut_short: run.was_cut_short(),
-            refused: run.was_refused(),
+            refused: run.refused().map(name),
             waited: run.clock().stood(),
             denied: run.denied(),
             usage: run.usage(),
@@ -405,7 +406,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.machine.end(&self.process, Status::Exited(0));
         if let Some(instance) = self.warm.take() {
-            // Tidying up takes longer than whoever lets go of a session cares to wait. One at a time: when hundreds of
+            // Cleaning up takes longer than the one who drops a session should wait. One at a time: when hundreds of
             // sandboxes go at once, the workers have other things to do in between.
             let kernel = self.machine.kernel().clone();
             self.machine.kernel().runtime().spawn(async move {

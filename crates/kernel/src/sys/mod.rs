@@ -3,6 +3,7 @@
 mod descriptor;
 mod file;
 mod lock;
+mod message;
 mod process;
 mod socket;
 

@@ -195,7 +195,7 @@ async fn a_bomb_ends_at_its_budget() {
 }
 
 #[tokio::test]
-async fn a_bomb_ends_with_the_command_that_wants_it() {
+async fn a_compile_bomb_ends_with_its_command() {
     let _turn = TURN.lock().await;
     let rig = Rig::new();
     let (machine, neighbour) = (rig.machine(), rig.machine());
@@ -260,7 +260,7 @@ async fn many_bombs_wait_for_each_other() {
 /// As many families as there are turns compile what takes minutes; another one's program is compiled all the same, and they go
 /// on.
 #[tokio::test]
-async fn those_who_take_long_make_room_for_others() {
+async fn compilations_that_take_long_yield_to_others() {
     let _turn = TURN.lock().await;
     let rig = Rig::new();
     let most = (std::thread::available_parallelism().map_or(1, usize::from) / 2).max(2);
@@ -378,9 +378,9 @@ async fn a_compiler_at_work_is_sealed() {
     none_left().await;
 }
 
-/// A program that ships with us is prepared once, by whoever is first, also if nobody waits for the end of it.
+/// A program that ships with Wardian is prepared once, by the first that needs it, even if nobody waits for it to finish.
 #[tokio::test]
-async fn what_was_begun_for_a_program_of_ours_is_kept() {
+async fn compiling_a_bundled_program_continues_and_is_kept() {
     let rig = Rig::new();
     let wasm = small(3);
     let sha256 = Sha256::digest(&wasm).iter().map(|byte| format!("{byte:02x}")).collect();

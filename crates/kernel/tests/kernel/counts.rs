@@ -483,7 +483,7 @@ async fn neighbours_wait(neighbour: &Arc<Machine>, machine: &Arc<Machine>, progr
     waits[waits.len() / 2]
 }
 
-/// Runs each program beside a neighbour, on a kernel with one worker: whoever holds that holds up all others. Names those
+/// Runs each program beside a neighbour, on a kernel with one worker: a program that keeps it delays all others. Names those
 /// that keep the neighbour waiting for much longer than a program that makes no calls at all.
 async fn those_that_hold_a_worker(programs: impl Iterator<Item = (String, Vec<u8>)>) -> Vec<String> {
     let artifacts = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("artifacts"));
@@ -497,7 +497,7 @@ async fn those_that_hold_a_worker(programs: impl Iterator<Item = (String, Vec<u8
     let mut control = neighbours_wait(&neighbour, &machine, &control_program).await;
     let mut holding = Vec::new();
     for (name, program) in programs {
-        // Whoever holds a worker does so each time; what else the machine is busy with shows in some tries only.
+        // A program that keeps a worker does so each time; what else the machine is busy with shows in some tries only.
         for tries_left in (0..5).rev() {
             let wait = neighbours_wait(&neighbour, &machine, &program).await;
             println!("{wait:>10.2?} (control {control:.2?}) {name}");

@@ -44,7 +44,7 @@ async fn a_stack_that_was_touched_is_charged() {
 }
 
 #[tokio::test]
-async fn stacks_are_held_to_the_limit() {
+async fn stacks_stay_within_the_limit() {
     let machine = machine_with(Limits { memory_bytes: 8 << 20, ..Limits::default() });
     put(&machine, b"/tmp/deep", &wat::parse_str(DEEP).expect("a module")).await;
     let mut sleeping = Vec::new();

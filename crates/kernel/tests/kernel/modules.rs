@@ -24,7 +24,7 @@ async fn start(machine: &Arc<Machine>, wasm: &[u8]) -> Result<Started, Errno> {
 }
 
 #[tokio::test]
-async fn what_cannot_be_held_to_its_limits_is_not_started() {
+async fn a_program_whose_limits_cannot_be_enforced_is_not_started() {
     let attacks = [
         ("a fill of a 64-bit memory, which would not be split", "memory64", endless("(memory i64 4000)")),
         ("a fill of another memory", "multi", endless("(memory 1) (memory 4000)")),

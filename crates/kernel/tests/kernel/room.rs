@@ -7,7 +7,7 @@ use wardian_kernel::{Kernel, KernelConfig, Limits, Machine, Start, Status};
 use crate::support::{Programs, finish, machine_with, put, settled};
 
 #[tokio::test]
-async fn without_room_fork_is_refused_and_new_programs_wait() {
+async fn without_capacity_fork_is_refused_and_new_programs_wait() {
     let config = KernelConfig { instances: Some(3), ..KernelConfig::default() };
     let kernel = Kernel::new(config).expect("a kernel starts");
     let programs = Programs::load(&kernel);

@@ -43,7 +43,7 @@ async fn a_word_outside_of_memory_is_refused() {
 }
 
 #[tokio::test]
-async fn who_waits_at_a_write_end_hears_that_the_readers_are_gone() {
+async fn a_waiting_writer_is_told_that_the_readers_are_gone() {
     // A clock ends the first wait (its number is 2), the hang-up (1) the second: 2 * 10 + 1 + 100 for the hang-up's flag.
     let status = run(r#"(module
         (import "wardian" "pipe" (func $pipe (param i32 i32) (result i32)))

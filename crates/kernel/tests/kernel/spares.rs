@@ -1,4 +1,4 @@
-//! Instances that lie ready are like any other, whoever gets them.
+//! Instances that were prepared in advance are like any other, whichever process gets them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ async fn full(spares: &Spares, wanted: usize) {
 async fn what_is_taken_is_replaced_and_what_is_too_much_goes() {
     let spares = spares();
     let machine = machine_with(&spares, Limits::default());
-    assert_eq!(run(&machine, &["fork", "2"]).await.status, Status::Exited(0), "none lies ready yet");
+    assert_eq!(run(&machine, &["fork", "2"]).await.status, Status::Exited(0), "none is prepared yet");
     for wanted in [3, 1, 5, 0] {
         spares.keep(wanted);
         full(&spares, wanted).await;
@@ -70,7 +70,7 @@ async fn a_spare_never_holds_a_secret() {
 }
 
 #[tokio::test]
-async fn spares_leave_room_for_those_who_need_it() {
+async fn spares_leave_capacity_for_those_that_need_it() {
     let config = KernelConfig { instances: Some(8), ..KernelConfig::default() };
     let kernel = Kernel::new(config).expect("a kernel starts");
     let programs = Programs::load(&kernel);

@@ -9,7 +9,7 @@ use crate::support::{Programs, run, settled, start};
 
 const SECRET: &str = "0dd5ec2e70dd5ec2e70dd5ec2e70dd5ec2e7";
 
-/// A kernel of its own: others would take what lies ready here.
+/// A kernel of its own: other tests would take the instances kept for reuse.
 fn own() -> (Programs, Arc<Machine>) {
     let kernel = Kernel::new(KernelConfig::default()).expect("a kernel starts");
     let programs = Programs::load(&kernel);
@@ -17,7 +17,7 @@ fn own() -> (Programs, Arc<Machine>) {
     (programs, machine)
 }
 
-/// Waits until so many lie ready: a process is over a moment before its instance is.
+/// Waits until so many are kept for reuse: a process ends a moment before its instance is wiped.
 async fn idle(programs: &Programs, wanted: usize) {
     for _ in 0..2_000 {
         if programs.testing().idle() == wanted {
@@ -25,7 +25,7 @@ async fn idle(programs: &Programs, wanted: usize) {
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    panic!("{} lie ready instead of {wanted}", programs.testing().idle());
+    panic!("{} are kept for reuse instead of {wanted}", programs.testing().idle());
 }
 
 #[tokio::test]
@@ -48,7 +48,7 @@ async fn what_was_used_holds_no_secret() {
         assert_eq!(run(&machine, &["secret", SECRET, "little"]).await.status, Status::Exited(0));
         let found = run(&machine, &["search", SECRET, "0"]).await;
         assert_eq!(found.status, Status::Exited(0), "round {round}: {found:?}");
-        // Children are made of what lies ready, too, and leave it behind.
+        // Children use the instances kept for reuse, too, and leave them behind.
         assert_eq!(run(&machine, &["fork", "3"]).await.status, Status::Exited(0));
     }
     assert!(programs.testing().idle() > 0);

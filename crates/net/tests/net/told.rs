@@ -21,7 +21,7 @@ fn listening(told: &Told) -> impl FnOnce(&mut Options) {
 }
 
 #[tokio::test]
-async fn refusals_within_a_connection_are_told_and_those_before_it_are_not() {
+async fn refusals_within_a_connection_are_reported_and_those_before_it_are_not() {
     let server = servers::http().await;
     let rule = HttpRule { host: "api.test".into(), methods: vec!["GET".into()], path_prefixes: vec![] };
     let policy = NetworkPolicy { http_rules: vec![rule], request_bytes: 3, ..Default::default() };
@@ -45,7 +45,7 @@ async fn refusals_within_a_connection_are_told_and_those_before_it_are_not() {
         format!("api.test {port:?} tls: the policy does not allow TLS without verification"),
     ];
     assert_eq!(*told.lock(), expected);
-    // Whoever asked gets these as errors, and mistakes of a guest are no decision of the policy.
+    // The caller gets these as errors, and mistakes of a guest are no decision of the policy.
     assert!(world.gateway.look_up("example.org").is_err());
     assert!(world.connect("api.test", 25).await.is_err());
     world.ask("api.test", server.port, "nonsense\r\n\r\n").await;

@@ -337,6 +337,6 @@ fn load_or_take_files(
     } else {
         "it was saved over another system"
     };
-    tracing::warn!("{why}: its files are taken, its shell starts anew");
+    tracing::warn!("{why}: its files are used, but its shell starts afresh");
     Ok(Found::Files(Box::new(load::load_files(store, setup, root)?)))
 }

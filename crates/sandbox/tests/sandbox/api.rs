@@ -1,4 +1,4 @@
-//! The calls of a sandbox besides `run`, one by one.
+//! The calls of a sandbox other than `run`, one by one.
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ async fn a_sparse_file_does_not_fill_its_readers_memory() {
 }
 
 #[tokio::test]
-async fn a_write_without_room_leaves_the_file_as_it_was() {
+async fn a_write_without_space_leaves_the_file_unchanged() {
     let limits = Limits { fs_bytes: 1000, ..Limits::default() };
     let sandbox = Sandbox::builder().limits(limits).build().await.unwrap();
     sandbox.write_file("/tmp/f", "before").await.unwrap();
@@ -167,7 +167,7 @@ async fn history_is_kept_and_goes_along() {
 }
 
 #[tokio::test]
-async fn a_snapshot_can_be_come_back_to_again_and_again() {
+async fn a_snapshot_can_be_restored_many_times() {
     let sandbox = sandbox().await;
     output(&sandbox, "x=1; f() { echo f$x; }; echo one > /tmp/f; exec 3>>/tmp/f").await;
     let snapshot = sandbox.snapshot().await.unwrap();

@@ -15,7 +15,7 @@ async fn allowed(tools: &[&str]) -> Sandbox {
 }
 
 #[tokio::test]
-async fn only_allowed_tools_start_whoever_starts_them() {
+async fn only_allowed_tools_start_whatever_starts_them() {
     let sandbox = allowed(&["bash", "sh", "ls", "cat", "xargs", "env", "find", "timeout"]).await;
     assert_eq!(
         output(&sandbox, "echo x > /tmp/f; cat /tmp/f; ls /tmp; bash -c 'cat /tmp/f'").await,

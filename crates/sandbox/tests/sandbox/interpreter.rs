@@ -85,7 +85,7 @@ Shown()
 }
 
 #[tokio::test]
-async fn errors_are_cpythons_without_a_frame_of_ours() {
+async fn errors_are_cpythons_without_frames_of_wardian() {
     let sandbox = sandbox().await;
     python(&sandbox, "def f(n):\n    return 1 // n").await;
     let result = python(&sandbox, "print('before')\nf(0)").await;

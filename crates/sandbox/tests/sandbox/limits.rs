@@ -235,13 +235,19 @@ async fn a_parallel_script_works_by_default() {
 }
 
 #[tokio::test]
-async fn whoever_cannot_start_a_process_is_told_which_limit_it_was() {
+async fn a_process_that_cannot_be_started_names_the_limit() {
     let sandbox = limited(Limits { processes: 8, ..Limits::default() }).await;
     let result = run(&sandbox, "for i in {1..20}; do sleep 1000 & done").await;
     let stderr = text(result.stderr);
     let told = "wardian: a process could not be started: processes limit of 8 reached\n";
     assert!(stderr.ends_with(told) && stderr.matches("limit of").count() == 1, "{stderr}");
     assert_eq!((result.limit, result.error_class), (Some(Limit::Processes), None));
+    // It names that limit, not another one that was hit before.
+    let sandbox = limited(Limits { processes: 8, fs_bytes: 50_000, ..Limits::default() }).await;
+    let result = run(&sandbox, "yes > /tmp/full; for i in {1..20}; do sleep 1000 & done").await;
+    let stderr = text(result.stderr);
+    assert!(stderr.ends_with(told) && stderr.matches("limit of").count() == 1, "{stderr}");
+    assert_eq!(result.limit, Some(Limit::FsBytes));
 }
 
 #[tokio::test]

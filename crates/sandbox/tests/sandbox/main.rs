@@ -18,6 +18,7 @@ mod kills;
 mod limits;
 mod mounts;
 mod network;
+mod network_tools;
 mod order;
 mod processes;
 mod python;

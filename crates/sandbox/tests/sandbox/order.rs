@@ -85,7 +85,7 @@ async fn single_bytes_by_turns_stay_in_order_and_cost_no_more_than_they_are() {
     assert!(result.output() == "oe".repeat(100_000).as_bytes());
 }
 
-/// Whoever listens to one stream alone needs not care for the other, however much is written to it.
+/// A listener of one stream alone does not depend on the other, however much is written to it.
 #[tokio::test]
 async fn nobody_waits_for_a_stream_that_another_floods() {
     let sandbox = sandbox().await;

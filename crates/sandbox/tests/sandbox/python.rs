@@ -70,7 +70,7 @@ print(len(bytearray(50 << 20)))";
 }
 
 #[tokio::test]
-async fn what_a_process_has_not_says_so() {
+async fn missing_features_say_so() {
     let code = "
 import os, threading, concurrent.futures, asyncio
 for call in (os.fork, threading.Thread(target=print).start):

@@ -137,7 +137,7 @@ async fn child() {
         return;
     }
     wardian::tune_process();
-    // Programs are loaded, threads are started, instances lie ready.
+    // Programs are loaded, threads are started, instances are kept for reuse.
     for _ in 0..2 {
         round(u64::MAX).await;
     }

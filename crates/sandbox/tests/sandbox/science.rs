@@ -76,7 +76,7 @@ refused, float(np.ones(1000).sum())";
 }
 
 #[tokio::test]
-async fn a_program_that_needs_neither_has_nothing_of_them() {
+async fn a_program_that_imports_neither_does_not_pay_for_them() {
     let sandbox = sandbox_with(Limits::default()).await;
     let code = "python3 -c 'import sys; print([m for m in sys.modules if m.split(\".\")[0] in (\"numpy\", \"pandas\", \"dateutil\")])'";
     assert_eq!(output(&sandbox, code).await, "[]\n");

@@ -38,7 +38,7 @@ async fn the_tools_see_the_same_directory_as_the_shell() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_said_in_bashs_words() {
+async fn a_missing_command_is_reported_as_by_bash() {
     let sandbox = sandbox().await;
     let result = run(&sandbox, "nothing-like-it").await;
     assert_eq!(result.exit_code, 127);

@@ -163,7 +163,7 @@ async fn environment_and_directory_are_what_the_builder_said() {
 }
 
 #[tokio::test]
-async fn a_removed_directory_stays_for_whoever_is_in_it() {
+async fn a_removed_directory_remains_for_processes_in_it() {
     let sandbox = sandbox().await;
     output(&sandbox, "mkdir /tmp/d; cd /tmp/d; rmdir /tmp/d").await;
     let look = "ls -A; echo $?; stat -c '%F %h' .; touch x 2>/dev/null; echo $?";

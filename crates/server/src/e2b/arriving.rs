@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bodies_that_stall_give_their_room_to_those_of_the_same_key_that_go_on() {
+    async fn stalled_bodies_give_their_memory_to_active_ones_of_the_same_key() {
         let shared = Shared::new(16 << 10, 64 << 10, Duration::from_millis(20));
         let key = Budget::for_requests_at_once(shared);
         let (read, tasks) = stalled(2, 7 * MIB, &key);

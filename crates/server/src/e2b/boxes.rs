@@ -56,7 +56,7 @@ impl Boxes {
         self.allowances.of(key, &self.shared)
     }
 
-    /// Returns a sandbox by its id, whoever asks: who knows it has yet to show its token.
+    /// Returns a sandbox by its id, without checking who asks: the token is checked later.
     pub(super) fn find(&self, id: &str) -> Option<Arc<Hosted>> {
         self.table.lock().hosted.get(id).cloned()
     }

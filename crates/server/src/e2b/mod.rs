@@ -91,7 +91,7 @@ pub(crate) enum Outcome {
     Port(Arc<crate::entry::Entry>, u16, Request),
 }
 
-/// A request to a sandbox by whoever may make it.
+/// A request to a sandbox by a client that may make it.
 struct Asked<'a> {
     hosted: &'a Arc<Hosted>,
     sandbox: wardian::Sandbox,
@@ -99,7 +99,7 @@ struct Asked<'a> {
     body: axum::body::Body,
 }
 
-/// Answers a request. Whoever got here has shown the server's token, or needs none, or knows a sandbox. What a stream `holds` it has
+/// Answers a request. Its client has shown the server's token, or needs none, or knows a sandbox. What a stream `holds` it has
 /// until it is over.
 pub(crate) async fn answer<H: Unpin + Send + 'static>(
     boxes: &Arc<Boxes>,

@@ -1,6 +1,6 @@
 //! `process.Process`: programs that run on their own, and those who listen to them.
 //!
-//! A process belongs to its sandbox, not to the stream that started it: whoever is connected hears what it writes from then on, and
+//! A process belongs to its sandbox, not to the stream that started it: every connected client gets what it writes from then on, and
 //! while nobody is, what it writes is dropped. A listener that reads slowly makes it wait.
 
 use std::sync::Arc;
@@ -331,7 +331,7 @@ impl Opened {
         rpc::stream(body)
     }
 
-    /// Tells the client what it hears. A timeout ends the process if this is the stream that started it.
+    /// Passes on what arrives to the client. A timeout ends the process if this is the stream that started it.
     async fn tell(mut self, pieces: Pieces, timeout: Option<Duration>, keepalive: Duration, is_start: bool) {
         let start = json!({ "event": { "start": { "pid": self.running.process.pid() } } });
         if !rpc::send(&pieces, &start).await {

@@ -1,4 +1,4 @@
-//! `/files`: downloads and uploads, by whoever has the sandbox's token or an address signed with it.
+//! `/files`: downloads and uploads, for clients with the sandbox's token or an address signed with it.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -43,7 +43,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, end: impl Futur
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // Out of descriptors, most likely: whoever has been silent for longest gives one back.
+                // Out of descriptors, most likely: the client that has been silent for longest is closed.
                 tracing::warn!(%error, "cannot accept a client");
                 seats.close_oldest();
                 tokio::time::sleep(PAUSE).await;
@@ -70,7 +70,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, end: impl Futur
         });
     }
     drop(listener);
-    // Whoever is still in the middle of a request by then is left there.
+    // A client that is still in the middle of a request by then is abandoned.
     stop.send_replace(true);
     let _ = tokio::time::timeout(FAREWELL, stop.closed()).await;
 }
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_was_silent_for_longest_goes_first_and_whoever_works_stays() {
+    fn the_longest_silent_client_is_closed_first_and_busy_ones_stay() {
         let seats = Arc::new(Seats::new(3));
         let (a, b, c) = (seats.sit(), seats.sit(), seats.sit());
         let working = a.keep().unwrap();

@@ -231,7 +231,7 @@ impl Watched {
         drop(self.holds);
     }
 
-    /// Ends before the work is dropped, and leaves word for whoever reads what the work passes on.
+    /// Ends before the work is dropped, and leaves word for the reader of what the work passes on.
     async fn ended_early(&self) {
         tokio::select! {
             () = self.entry.ended() => {}

@@ -68,7 +68,7 @@ fn parse(body: &[u8]) -> Result<Request, String> {
         (None, Some(Value::Array(words))) => Request::words(strings(words)?),
         _ => return Err("either command, a string, or args, a list of strings, is needed".to_owned()),
     };
-    // For whoever shares the server without saying who they are.
+    // For clients that share the server without saying who they are.
     request = request.session("http");
     for (name, value) in &fields {
         request = match (name.as_str(), value) {

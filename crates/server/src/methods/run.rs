@@ -138,7 +138,7 @@ impl Told {
         encoding: Encoding,
     ) -> Result<Option<Told>, RpcError> {
         let streams = params.flag("stream")?.unwrap_or(false);
-        // Whoever sent no id cannot be told whose output it is.
+        // A client that sent no id cannot be told whose output it is.
         let told = |id: &Value| Told { outbox: session.outbox.clone(), request: id.clone(), encoding };
         Ok(id.filter(|_| streams).map(told))
     }

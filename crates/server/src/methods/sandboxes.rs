@@ -25,7 +25,7 @@ pub(super) fn fork(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let (mut turn, session) = (entry.in_turn(), session.clone());
     Job::in_turn(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
-        // Not before its turn: whoever waits must not keep others from theirs.
+        // Not before its turn: a request that waits must not keep others from theirs.
         let room = session.room(count.unwrap_or(1))?;
         let forks = sandbox.fork_many(room.len()).await?;
         let add = |(sandbox, room)| session.add(Entry::over(Origin::Fork, sandbox, room));

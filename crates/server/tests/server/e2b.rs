@@ -118,7 +118,7 @@ async fn uploads_that_are_never_finished_keep_no_other_waiting() {
 }
 
 #[tokio::test]
-async fn half_bodies_of_one_key_leave_room_for_another() {
+async fn half_bodies_of_one_key_do_not_exhaust_anothers_memory() {
     let at = listen().await;
     let (greedy, other) = (Hosted::new(at, "greedy").await, Hosted::new(at, "other").await);
     let half = vec![b' '; 3 * MIB];

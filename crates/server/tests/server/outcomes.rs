@@ -109,7 +109,7 @@ fn endings() -> Vec<Ending> {
 }
 
 #[tokio::test]
-async fn every_ending_is_told_as_the_protocol_has_it() {
+async fn every_ending_is_reported_as_documented() {
     for ending in endings() {
         let mut client = Client::created(ending.options.clone()).await;
         for stream in [false, true] {
@@ -195,7 +195,7 @@ async fn streamed_bytes_can_travel_as_base64() {
 }
 
 #[tokio::test]
-async fn both_streams_are_told_and_answered_in_the_order_of_their_writes() {
+async fn both_streams_are_sent_and_returned_in_the_order_of_their_writes() {
     let mut client = Client::created(json!({})).await;
     let command = "for i in 1 2 3; do echo out$i; echo err$i >&2; done";
     let said = "out1\nerr1\nout2\nerr2\nout3\nerr3\n";

@@ -7,7 +7,7 @@ use wardian_server::{Options, Server};
 
 use crate::support::{Client, base64, decode};
 
-/// A server that says back what it hears and, at the end, goodbye.
+/// A server that echoes what it receives and, at the end, says goodbye.
 pub(crate) const ECHO: &str = "
 import socket
 listener = socket.create_server(('127.0.0.1', 7), backlog=64)
@@ -214,7 +214,7 @@ async fn a_guest_that_does_not_read_makes_the_client_wait_and_not_the_server_kee
 }
 
 #[tokio::test]
-async fn a_thousand_connects_are_capped_and_closing_makes_room() {
+async fn a_thousand_connects_are_capped_and_closing_frees_one() {
     let mut client = Client::created(json!({})).await;
     start(&mut client, DEAF, 9).await;
     let mut ids = Vec::new();

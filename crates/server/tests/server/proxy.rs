@@ -242,7 +242,7 @@ async fn a_websocket_is_passed_on_and_half_closed() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_holds_up_nobody_and_ends_with_the_sandbox() {
+async fn a_client_that_does_not_read_delays_nobody_and_ends_with_the_sandbox() {
     let limits = PortLimits { idle: Duration::from_millis(500), response: Duration::from_secs(60), ..LIMITS };
     let site = Site::new(None, limits).await;
     let get = format!("GET {}/endless HTTP/1.1\r\nHost: localhost\r\n\r\n", site.path);

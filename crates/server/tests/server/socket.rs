@@ -104,7 +104,7 @@ async fn what_a_client_had_is_gone_when_it_leaves() {
 }
 
 #[tokio::test]
-async fn whoever_is_one_too_many_is_told_at_once() {
+async fn a_client_beyond_the_limit_gets_an_error_immediately() {
     let listening = Listening::start(Options { max_clients: 2, ..Options::default() }).await;
     let (mut first, mut second) = (listening.client().await, listening.client().await);
     first.call("create", json!({})).await;
@@ -154,7 +154,7 @@ async fn states_belong_to_those_who_know_the_token() {
         assert!(code == -32602 && message.contains("pass a stateToken to create"), "{message}");
     }
     drop(first);
-    // Whoever comes back finds what they left, and nothing of anybody else.
+    // A client that comes back finds its own states, and nobody else's.
     let mut again = client(Some(mine)).await;
     again.call("persistence.import", json!({ "file": "state" })).await;
     assert_eq!(again.stdout("echo $x").await, "first\n");

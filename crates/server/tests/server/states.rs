@@ -70,7 +70,7 @@ async fn states() {
     check(&mut client, rows).await;
 }
 
-/// Whoever writes them, under whatever name.
+/// For all writers and all names together.
 #[tokio::test]
 async fn all_states_together_have_one_limit() {
     let directory = tempfile::tempdir().unwrap();

@@ -12,7 +12,7 @@ const PAX_MAX: u64 = 1 << 20;
 const PIECES_MAX: usize = 1 << 20;
 /// The maximum length of a record about all files that follow, of which each gets a copy.
 const GLOBAL_MAX: usize = 256;
-/// What an entry has besides its content: a header, padding, and a header and a block of records.
+/// What an entry has in addition to its content: a header, padding, and a header and a block of records.
 const USUAL: u64 = 4 * BLOCK as u64;
 
 const TOO_MUCH: &str = "its headers are much longer than its files need";

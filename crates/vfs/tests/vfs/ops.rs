@@ -142,7 +142,7 @@ impl Source<'_> {
         LENS[usize::from(self.below(LENS.len() as u8))]
     }
 
-    /// Root, or the user that the other side is (unless it is whoever runs the tests).
+    /// Root, or the user that the other side is (unless that user runs the tests).
     fn owner(&mut self) -> u32 {
         let user = self.coin() && !self.confined;
         if user { 1000 } else { 0 }

@@ -167,13 +167,13 @@ fn host_ops(bytes: &[u8]) -> Vec<u8> {
     kept.collect::<Vec<_>>().concat()
 }
 
-/// Would a host file of this mode be closed to whoever runs the tests, so that it could not be looked at
+/// Would a host file of this mode be closed to the user who runs the tests, so that it could not be looked at
 /// afterwards?
 pub fn unreadable(mode: u32) -> bool {
     confined() && mode & 0o700 != 0o700
 }
 
-/// Host files all show as user 1000's, whoever runs the tests.
+/// Host files all show as user 1000's, regardless of who runs the tests.
 fn as_user(answer: Answer) -> Answer {
     let (uid, gid) = ids();
     let shown = |text: &String| text.replace(&format!(" {uid}:{gid} "), " 1000:1000 ");

@@ -16,7 +16,7 @@ pub fn state_of(uid: u32) -> PathBuf {
     all.join(uid.to_string())
 }
 
-/// The same for whoever runs the tests.
+/// The same for the user who runs the tests.
 pub fn state() -> PathBuf {
     // SAFETY: it only asks.
     state_of(unsafe { libc::geteuid() })

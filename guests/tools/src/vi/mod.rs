@@ -129,7 +129,7 @@ pub fn main(arguments: Arguments) -> i32 {
             }
         },
     };
-    let Some(tty) = Tty::open(true) else {
+    let Some(tty) = Tty::open(true).map(Tty::without_alt) else {
         complain("vi", "there is no terminal to edit on; use 'ex -s FILE' with commands on standard input");
         return 1;
     };

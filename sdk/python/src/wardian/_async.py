@@ -439,7 +439,7 @@ class AsyncFiles:
         return await self._sandbox._do(_calls.list_files(path, recursive))
 
     async def exists(self, path: str) -> bool:
-        """Returns whether there is something at a path, be it a link that leads nowhere."""
+        """Returns whether there is something at a path, including a dangling link."""
         try:
             await self.stat(path)
         except SandboxError as error:

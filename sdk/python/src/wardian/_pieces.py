@@ -28,7 +28,7 @@ class _Block:
 
 
 class Pieces:
-    """A queue of pieces. Whoever uses it sees to it that one does at a time."""
+    """A queue of pieces. Callers must make sure that only one uses it at a time."""
 
     def __init__(self) -> None:
         self._blocks: Deque[_Block] = collections.deque()

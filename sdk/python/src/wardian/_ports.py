@@ -136,7 +136,7 @@ class Exchange:
         return data
 
     def close(self) -> None:
-        """Ends it, also for whoever waits in another thread."""
+        """Ends it, also for callers that wait in other threads."""
         self._inbox.end("ECONNABORTED")
         if self._id is not None and not self._closed:
             self._closed = True

@@ -76,7 +76,7 @@ class Request:
         #: The sandbox whose commands go one after the other; None for what is not a command.
         self.lane = lane
         self.on_output = on_output
-        #: Where a connection to a port that it opens puts what it hears.
+        #: Where a connection to a port that it opens puts what arrives.
         self.claims: Optional[Inbox] = None
         #: The same for a process that it starts.
         self.mailbox: Optional[Mailbox] = None
@@ -276,7 +276,7 @@ class Connection:
             if request.lane is not None:
                 self._leave(request.lane)
         if "result" in message:
-            # In this thread: the next line may be the first that it hears.
+            # In this thread: the next line may be the first one for it.
             if request.claims is not None and isinstance(message["result"], dict):
                 self._inboxes[str(message["result"].get("streamId"))] = request.claims
             if request.mailbox is not None and isinstance(message["result"], dict):

@@ -389,7 +389,7 @@ class Port:
 
     @property
     def url(self) -> str:
-        """Where this port is served by HTTP, if the sandbox was created with ``http``; whoever knows it can reach the
+        """Where this port is served by HTTP, if the sandbox was created with ``http``; anyone who knows it can reach the
         port. Raises :class:`SandboxError` (``ENOTSUP``) otherwise: :meth:`request` needs no HTTP.
         """
         return self._sandbox._do(_ports.url(self.number))
@@ -473,7 +473,7 @@ class Files:
         return self._sandbox._do(_calls.list_files(path, recursive))
 
     def exists(self, path: str) -> bool:
-        """Returns whether there is something at a path, be it a link that leads nowhere."""
+        """Returns whether there is something at a path, including a dangling link."""
         try:
             self.stat(path)
         except SandboxError as error:

@@ -32,7 +32,7 @@ from ._waiting import wait
 
 _log = logging.getLogger("wardian")
 
-#: What the server tells of a call besides its arguments.
+#: What the server sends with a call, in addition to its arguments.
 _CONTEXT = ("stdin", "env", "cwd")
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 #: The exit code for a command line that does not fit.

@@ -86,6 +86,8 @@ class Options:
 
     def params(self, extensions: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
         """Returns the params of ``create``."""
+        if not isinstance(self.limits, Limits):
+            raise TypeError(f"limits must be a Limits, as in Limits(memory_bytes=…), not {self.limits!r}")
         params: Dict[str, Any] = {"limits": self.limits.params()}
         if self.timeout is not None:
             params["timeoutMs"] = milliseconds(self.timeout)

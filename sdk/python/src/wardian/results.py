@@ -38,7 +38,8 @@ class RunResult:
     truncated: Truncated = Truncated()
     #: ``TIMEOUT``, ``CANCELLED``, ``LIMIT_EXCEEDED`` or ``CAPABILITY_DENIED``, where one applies.
     error_class: Optional[str] = None
-    #: The first limit it ran into, such as ``"stdoutBytes"``: where this is None, no limit changed the result.
+    #: The limit that ended a process, or else the first it ran into, such as ``"stdoutBytes"``: where this is None, no
+    #: limit changed the result.
     limit: Optional[str] = None
     #: How long of that it waited for programs that ship with Wardian to be compiled, once per machine. It does not
     #: count against the timeout.

@@ -15,6 +15,7 @@ use wardian_vfs::{Quota, Tree};
 use crate::checks;
 use crate::durable::{NewName, Store};
 use crate::engine::Engine;
+use crate::env::keep_last;
 use crate::error::{Error, lost};
 use crate::extension::{self, Extension};
 use crate::host_tool::HostTool;
@@ -470,9 +471,9 @@ impl Builder {
         check_length("env", given.sum(), ENVIRONMENT)?;
         for (name, value) in &self.env {
             check_variable(name, value)?;
-            all.retain(|(other, _)| other != name);
             all.push((name.clone(), value.clone()));
         }
+        keep_last(&mut all, |(name, _)| name.as_bytes());
         self.add_python_path(&mut all)?;
         Ok(all.into_iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect())
     }

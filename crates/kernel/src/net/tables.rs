@@ -12,6 +12,9 @@ use super::{Address, Network, UnixName};
 /// Ports that a socket gets without asking for one, as on Linux.
 const EPHEMERAL: std::ops::RangeInclusive<u16> = 32_768..=60_999;
 
+/// How many sockets may share a port. Each datagram looks at all of them, and so does each that is closed.
+const AT_A_PORT: usize = 1024;
+
 /// A file in the tree: its device and inode.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct FileKey {
@@ -156,7 +159,11 @@ impl Network {
             return Err(Errno::EADDRINUSE);
         }
         let bound = Bound { claim, socket: Arc::downgrade(socket) };
-        tables.ports.entry((kind, port)).or_default().push(bound);
+        let at_port = tables.ports.entry((kind, port)).or_default();
+        if at_port.len() >= AT_A_PORT {
+            return Err(Errno::EADDRINUSE);
+        }
+        at_port.push(bound);
         Ok(port)
     }
 

@@ -38,9 +38,9 @@ pub struct Limits {
     pub file_count: u64,
     /// Maximum memory of all processes, beyond what their programs start with.
     pub memory_bytes: u64,
-    /// Maximum number of processes at once.
+    /// Maximum number of processes at once, up to 32,000.
     pub processes: usize,
-    /// Maximum number of descriptors per process.
+    /// Maximum number of descriptors per process, up to 4,096.
     pub open_files: usize,
 }
 
@@ -540,8 +540,8 @@ impl Builder {
             fs_bytes: number("fsBytes").unwrap_or(default.fs_bytes),
             file_count: number("fileCount").unwrap_or(default.file_count),
             memory_bytes: number("memoryBytes").unwrap_or(default.memory_bytes),
-            processes: size("processes", default.processes),
-            open_files: size("openFiles", default.open_files),
+            processes: size("processes", default.processes).min(wardian_kernel::Limits::MOST_PROCESSES),
+            open_files: size("openFiles", default.open_files).min(wardian_kernel::Limits::MOST_OPEN_FILES),
         };
         self.timeout = number("timeoutMs").map(Duration::from_millis);
         self.background_timeout = number("backgroundTimeoutMs").map(Duration::from_millis);

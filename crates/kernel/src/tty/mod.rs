@@ -38,8 +38,6 @@ use mode::{input, local, place};
 const SCREEN: usize = 64 * 1024;
 /// How much may be typed ahead before the host waits.
 const TYPED: usize = 64 * 1024;
-/// How much is typed at once: a byte may cost as much as the line that it edits is long.
-const PIECE: usize = 256;
 
 /// A terminal of a host.
 pub struct Terminal {
@@ -77,6 +75,9 @@ struct State {
 }
 
 impl Terminal {
+    /// How much is typed at once: a byte may cost as much as the line that it edits is long.
+    pub const PIECE: usize = 256;
+
     /// Creates a terminal of this size, in Linux's default mode.
     pub fn new(rows: u16, columns: u16) -> Arc<Terminal> {
         let state = State {
@@ -101,9 +102,14 @@ impl Terminal {
 
     // --- for the host ---
 
-    /// Types bytes. Waits while too much typed input is unread.
+    /// Types bytes. Waits while too much typed input is unread. Of up to [`Terminal::PIECE`] bytes all are typed or, if this is
+    /// dropped, none.
     pub async fn type_bytes(&self, bytes: &[u8]) {
-        for piece in bytes.chunks(PIECE) {
+        for (number, piece) in bytes.chunks(Terminal::PIECE).enumerate() {
+            if number > 0 {
+                // Typing may never have to wait, and this thread has others to serve.
+                pause().await;
+            }
             loop {
                 let eaten = self.eaten.notified();
                 let mut eaten = std::pin::pin!(eaten);
@@ -114,8 +120,6 @@ impl Terminal {
                 eaten.await;
             }
             self.type_now(piece);
-            // Typing may never have to wait, and this thread has others to serve.
-            pause().await;
         }
     }
 
@@ -474,6 +478,6 @@ mod tests {
             () = typing => {}
             () = others => {}
         }
-        assert!(turns >= flood.len() / PIECE, "{turns} turns");
+        assert!(turns >= flood.len() / Terminal::PIECE, "{turns} turns");
     }
 }

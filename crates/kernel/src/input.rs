@@ -15,7 +15,6 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio::sync::futures::Notified;
 use tokio::task::AbortHandle;
 use wardian_vfs::Errno;
 
@@ -171,8 +170,8 @@ impl Input {
     }
 
     /// Something came, or the end did.
-    pub(crate) fn changed(&self) -> Notified<'_> {
-        self.shared.changed.notified()
+    pub(crate) fn changed(&self) -> &Notify {
+        &self.shared.changed
     }
 }
 
@@ -295,7 +294,7 @@ mod tests {
         let found = |input: &Input| (input.readiness().bytes, input.readiness().hangup);
         assert_eq!(found(&rig.input), (0, false));
         assert_eq!(rig.asked.recv().await, Some(1));
-        let mut changed = std::pin::pin!(rig.input.changed());
+        let mut changed = std::pin::pin!(rig.input.changed().notified());
         changed.as_mut().enable();
         assert_eq!(found(&rig.input), (0, false));
         rig.send.send(Ok(b"x".to_vec())).unwrap();

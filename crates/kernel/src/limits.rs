@@ -16,10 +16,26 @@ use crate::run::Run;
 pub struct Limits {
     /// Maximum memory of all processes together, beyond what their programs start with, in bytes.
     pub memory_bytes: u64,
-    /// Maximum number of processes alive or not yet waited for.
+    /// Maximum number of processes alive or not yet waited for, at most [`Limits::MOST_PROCESSES`].
     pub processes: usize,
-    /// Maximum number of open descriptors per process.
+    /// Maximum number of open descriptors per process, at most [`Limits::MOST_OPEN_FILES`].
     pub open_files: usize,
+}
+
+impl Limits {
+    /// Higher limits on processes count as this: there must always be a number for the next one.
+    pub const MOST_PROCESSES: usize = 32_000;
+    /// Higher limits on descriptors count as this: a table of so many is what the flat charge of a process covers, and so long may
+    /// lists of descriptors be that are passed to a system call.
+    pub const MOST_OPEN_FILES: usize = 4_096;
+
+    pub(crate) fn bounded(self) -> Limits {
+        Limits {
+            processes: self.processes.min(Limits::MOST_PROCESSES),
+            open_files: self.open_files.min(Limits::MOST_OPEN_FILES),
+            ..self
+        }
+    }
 }
 
 impl Default for Limits {

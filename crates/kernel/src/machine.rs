@@ -97,6 +97,7 @@ impl Machine {
 
     /// Does the same, with rules for its processes.
     pub fn with_rules(kernel: &Kernel, mut tree: Tree, limits: Limits, rules: Rules) -> Arc<Machine> {
+        let limits = limits.bounded();
         Arc::new_cyclic(|machine| {
             let proc = Mount::Virtual(ProcFs::new(machine.clone()));
             // Over the one of the machine that this tree comes from, if any.

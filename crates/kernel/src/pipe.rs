@@ -294,8 +294,8 @@ impl PipeReader {
         Readiness { bytes: state.bytes.len(), hangup: state.writers == 0 }
     }
 
-    pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
-        self.pipe.changed_for_readers.notified()
+    pub(crate) fn changed(&self) -> &Notify {
+        &self.pipe.changed_for_readers
     }
 }
 
@@ -368,8 +368,8 @@ impl PipeWriter {
         Readiness { bytes: if room >= ATOMIC { room } else { 0 }, hangup: state.readers == 0 }
     }
 
-    pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
-        self.pipe.changed_for_writers.notified()
+    pub(crate) fn changed(&self) -> &Notify {
+        &self.pipe.changed_for_writers
     }
 }
 

@@ -14,7 +14,7 @@ use crate::cwd::Cwd;
 use crate::fd::{Fd, FdTable};
 use crate::footprint::Footprint;
 use crate::gate::Gate;
-use crate::limits::Meter;
+use crate::limits::{Limits, Meter};
 use crate::run::Run;
 use crate::signal::{Disposition, SIGCHLD, Signal, Signals};
 use crate::strings::Strings;
@@ -265,6 +265,8 @@ pub(crate) struct Table {
 
 /// Numbers start again after this one.
 const MAX_PID: Pid = 32_767;
+// Looking for a free number comes to an end.
+const _: () = assert!(Limits::MOST_PROCESSES + 2 < MAX_PID as usize);
 
 impl Table {
     pub(crate) fn new(limit: usize, gate: Arc<Gate>, meter: Arc<Meter>) -> Table {

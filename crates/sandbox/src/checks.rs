@@ -1,6 +1,6 @@
 //! Options that cannot work are refused when a sandbox is built, by name and with what would work.
 
-use wardian_kernel::Allowlist;
+use wardian_kernel::{Allowlist, Limits as Kernel};
 use wardian_vfs::{Caller, Tree};
 
 use crate::error::Error;
@@ -19,7 +19,7 @@ const PROGRAMS: [&str; 2] = ["/bin", "/usr/bin"];
 /// name them.
 const SYNOPSES: &str = include_str!("../../../guests/sh/src/builtins/synopses.txt");
 
-/// Checks that a shell can work within these limits.
+/// Checks that a shell can work within these limits, and that they are limits that can be kept.
 pub(crate) fn limits(limits: &Limits) -> Result<(), Error> {
     let least = |name: &str, given: u64, least: u64| {
         if given >= least {
@@ -29,7 +29,12 @@ pub(crate) fn limits(limits: &Limits) -> Result<(), Error> {
     };
     least("memoryBytes", limits.memory_bytes, MEMORY_MIN)?;
     least("processes", limits.processes as u64, 1)?;
-    least("openFiles", limits.open_files as u64, OPEN_FILES_MIN as u64)
+    least("openFiles", limits.open_files as u64, OPEN_FILES_MIN as u64)?;
+    let most = |name: &str, given: usize, most: usize| {
+        if given <= most { Ok(()) } else { Err(Error::Option(format!("{name} is {given}: at most {most}"))) }
+    };
+    most("processes", limits.processes, Kernel::MOST_PROCESSES)?;
+    most("openFiles", limits.open_files, Kernel::MOST_OPEN_FILES)
 }
 
 /// Checks that paths are absolute and in the form that they are compared in.

@@ -1,5 +1,6 @@
 //! Variables: the shell's own, and those set for one command only.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use tokio::sync::Notify;
@@ -115,7 +116,49 @@ pub(crate) fn around(env: &[(String, String)], cwd: Option<&str>) -> Option<(Vec
     Some((before.into_bytes(), after.into_bytes()))
 }
 
+/// Of variables that are given more than once, leaves the last. As there may be tens of thousands, none is compared with all
+/// others.
+pub(crate) fn keep_last<T>(variables: &mut Vec<T>, name: impl Fn(&T) -> &[u8]) {
+    let mut known = HashSet::with_capacity(variables.len());
+    let mut is_last: Vec<bool> =
+        variables.iter().rev().map(|variable| known.insert(name(variable))).collect();
+    drop(known);
+    variables.retain(|_| is_last.pop().unwrap_or(true));
+}
+
+/// The name in `NAME=VALUE`.
+pub(crate) fn name_of(variable: &[u8]) -> &[u8] {
+    variable.split(|&byte| byte == b'=').next().unwrap_or_default()
+}
+
 /// Quotes text as a shell word.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn of_variables_with_one_name_the_last_stays_where_it_is() {
+        let mut variables: Vec<&[u8]> = vec![b"A=1", b"AB=2", b"B=3", b"A=4=5", b"B"];
+        keep_last(&mut variables, |variable| name_of(variable));
+        assert_eq!(variables, [&b"AB=2"[..], b"A=4=5", b"B"]);
+    }
+
+    #[test]
+    fn many_variables_are_not_compared_with_each_other() {
+        let (done, wait) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut variables: Vec<String> =
+                (0..600_000).map(|number| format!("v{:06}=", number / 2)).collect();
+            keep_last(&mut variables, |variable| name_of(variable.as_bytes()));
+            let _ = done.send(variables.len());
+        });
+        // The square would take many times as long.
+        assert_eq!(wait.recv_timeout(Duration::from_secs(60)), Ok(300_000));
+    }
 }

@@ -15,6 +15,7 @@ use wardian_vfs::{Quota, Tree};
 use crate::checks;
 use crate::durable::{NewName, Store};
 use crate::engine::Engine;
+use crate::env::keep_last;
 use crate::error::{Error, lost};
 use crate::extension::{self, Extension};
 use crate::host_tool::HostTool;
@@ -37,9 +38,9 @@ pub struct Limits {
     pub file_count: u64,
     /// Maximum memory of all processes, beyond what their programs start with.
     pub memory_bytes: u64,
-    /// Maximum number of processes at once.
+    /// Maximum number of processes at once, up to 32,000.
     pub processes: usize,
-    /// Maximum number of descriptors per process.
+    /// Maximum number of descriptors per process, up to 4,096.
     pub open_files: usize,
 }
 
@@ -470,9 +471,9 @@ impl Builder {
         check_length("env", given.sum(), ENVIRONMENT)?;
         for (name, value) in &self.env {
             check_variable(name, value)?;
-            all.retain(|(other, _)| other != name);
             all.push((name.clone(), value.clone()));
         }
+        keep_last(&mut all, |(name, _)| name.as_bytes());
         self.add_python_path(&mut all)?;
         Ok(all.into_iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect())
     }
@@ -539,8 +540,8 @@ impl Builder {
             fs_bytes: number("fsBytes").unwrap_or(default.fs_bytes),
             file_count: number("fileCount").unwrap_or(default.file_count),
             memory_bytes: number("memoryBytes").unwrap_or(default.memory_bytes),
-            processes: size("processes", default.processes),
-            open_files: size("openFiles", default.open_files),
+            processes: size("processes", default.processes).min(wardian_kernel::Limits::MOST_PROCESSES),
+            open_files: size("openFiles", default.open_files).min(wardian_kernel::Limits::MOST_OPEN_FILES),
         };
         self.timeout = number("timeoutMs").map(Duration::from_millis);
         self.background_timeout = number("backgroundTimeoutMs").map(Duration::from_millis);

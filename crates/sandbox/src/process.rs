@@ -18,9 +18,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
 use wardian_kernel::{Output, Piece, Sink, Start, Started, Status, Stream, Terminal};
-use wardian_vfs::{Access, Caller, Errno};
+use wardian_vfs::{Access, Caller, Errno, NAME_MAX, PATH_MAX};
 
 use crate::audit::Event;
+use crate::env::{keep_last, name_of};
 use crate::error::{Error, lost};
 use crate::limit::Limit;
 use crate::options::{ENVIRONMENT, check_length, check_variable};
@@ -253,11 +254,7 @@ impl Sandbox {
             options.env.iter().map(|(name, value)| name.len() + value.len() + size_of::<(String, String)>());
         check_length("env", given.sum(), ENVIRONMENT)?;
         let mut env = self.inner().setup.environment.clone();
-        let mut set = |name: &str, value: &str| {
-            let start = format!("{name}=");
-            env.retain(|variable| !variable.starts_with(start.as_bytes()));
-            env.push(format!("{name}={value}").into_bytes());
-        };
+        let mut set = |name: &str, value: &str| env.push(format!("{name}={value}").into_bytes());
         if options.pty.is_some() {
             set("TERM", "xterm-256color");
         }
@@ -270,6 +267,7 @@ impl Sandbox {
             check_variable(name, value)?;
             set(name, value);
         }
+        keep_last(&mut env, |variable| name_of(variable));
         Ok(env)
     }
 
@@ -283,6 +281,12 @@ impl Sandbox {
     ) -> Result<Vec<u8>, Error> {
         if name.contains(&b'/') {
             return Ok(name.to_vec());
+        }
+        // Before they are copied for each directory.
+        for (part, most) in [(name, NAME_MAX), (cwd, PATH_MAX)] {
+            if part.len() > most {
+                return Err(Error::refused(Errno::ENAMETOOLONG, &part[..most]));
+            }
         }
         let path = env.iter().find_map(|variable| variable.strip_prefix(b"PATH=")).unwrap_or_default();
         let candidates: Vec<Vec<u8>> = path

@@ -26,7 +26,9 @@ const SIGNALS: &[&str] = &["TERM", "KILL", "STOP", "CONT", "INT", "HUP", "WINCH"
 /// A flood of all calls there are for them.
 pub(super) fn beside_the_shell(attacker: &mut Attacker<'_>) -> Result<Vec<String>> {
     let mut client = attacker.client()?;
-    let large = STANDARD.encode(vec![b'x'; 900_000]);
+    // The second makes a terminal show a long line again and again.
+    let floods = [vec![b'x'; 900_000], [vec![1; 4095], vec![0x12; 100_000]].concat()];
+    let floods = floods.map(|flood| STANDARD.encode(flood));
     let mut ids: Vec<Value> = Vec::new();
     for _ in 0..250 {
         let id = if ids.is_empty() { json!("1") } else { attacker.dice.pick(&ids).clone() };
@@ -36,13 +38,23 @@ pub(super) fn beside_the_shell(attacker: &mut Attacker<'_>) -> Result<Vec<String
                 if attacker.dice.once_in(4) {
                     params["pty"] = json!({ "rows": 24, "columns": attacker.dice.below(300) });
                 }
+                if attacker.dice.once_in(20) {
+                    let many = (0..18_000).map(|number| (format!("v{number}"), json!("")));
+                    params["env"] =
+                        Value::Object(many.chain([("PATH".to_owned(), json!(":".repeat(300)))]).collect());
+                    params["command"] = Value::Null;
+                    params["argv"] = json!(["x".repeat(60_000)]);
+                }
                 if attacker.dice.once_in(3) {
                     params["timeoutMs"] = json!(attacker.dice.below(300) + 1);
                 }
                 let started = client.ask("process.start", params)?;
                 ids.extend(started["result"].get("processId").cloned());
             }
-            4..=5 => drop(client.send("process.write", json!({ "processId": id, "data": large }))?),
+            4..=5 => {
+                let flood = attacker.dice.pick(&floods);
+                client.send("process.write", json!({ "processId": id, "data": flood }))?;
+            }
             6 => drop(client.send("process.write", json!({ "processId": id, "data": "eAo=" }))?),
             7..=8 => {
                 let signal = *attacker.dice.pick(SIGNALS);

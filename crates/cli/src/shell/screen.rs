@@ -92,8 +92,11 @@ impl Screen {
                 loop {
                     let keys = self.keyboard.next_for(terminal).await;
                     ahead.replace(keys.clone());
-                    terminal.type_bytes(&keys).await;
-                    ahead.take();
+                    for piece in keys.chunks(Terminal::PIECE) {
+                        terminal.type_bytes(piece).await;
+                        // What is typed must not come back once more, if the work ends now.
+                        ahead.borrow_mut().drain(..piece.len());
+                    }
                 }
             });
             let mut size = tokio::time::interval(SIZE_CHECK);

@@ -14,6 +14,9 @@ use super::socket::{Connection, Kind, Peer, Phase, Socket, SocketFd, State};
 use super::{Address, Domain, Name, Network};
 use crate::proc::{Pid, Process};
 
+/// How many may wait at a listener for a place among those that wait to be accepted. Each that comes looks at all of them.
+const MOST_WAITING: usize = 1024;
+
 /// The address that a connection to the outside seems to come from.
 const OWN_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 const OWN_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1);
@@ -225,8 +228,11 @@ impl Socket {
         if !may_wait {
             return Err(Errno::EAGAIN);
         }
-        client.state.lock().phase = Phase::Connecting(None);
         pending.waiting.retain(|(waiting, _)| waiting.strong_count() > 0);
+        if pending.waiting.len() >= MOST_WAITING {
+            return Err(Errno::ECONNREFUSED);
+        }
+        client.state.lock().phase = Phase::Connecting(None);
         pending.waiting.push_back((Arc::downgrade(client), to.clone()));
         Ok(())
     }

@@ -10,8 +10,8 @@ use crate::proc::UID;
 
 /// The files in `/proc/net`.
 pub(crate) const FILES: [&str; 5] = ["tcp", "tcp6", "udp", "udp6", "unix"];
-/// The most sockets that one of them lists.
-const MOST: usize = 16_384;
+/// The most sockets that one of them lists: it is written in one go.
+const MOST: usize = 2048;
 
 impl Network {
     /// Returns the text of one of the files.

@@ -294,9 +294,9 @@ impl Socket {
         }
     }
 
-    /// The next change, for `poll_oneoff`.
-    pub(crate) fn next_change(&self) -> tokio::sync::futures::Notified<'_> {
-        self.changed.notified()
+    /// Its changes, for `poll_oneoff`.
+    pub(crate) fn changed(&self) -> &Notify {
+        &self.changed
     }
 
     pub(crate) fn is_bound(&self) -> bool {

@@ -12,6 +12,12 @@ use super::{Address, Network, UnixName};
 /// Ports that a socket gets without asking for one, as on Linux.
 const EPHEMERAL: std::ops::RangeInclusive<u16> = 32_768..=60_999;
 
+/// How many abstract names a socket can get without asking for one.
+const NAMES: u32 = 1 << 20;
+
+/// How many sockets may share a port. Each datagram looks at all of them, and so does each that is closed.
+const AT_A_PORT: usize = 1024;
+
 /// A file in the tree: its device and inode.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct FileKey {
@@ -54,6 +60,7 @@ pub(super) struct Tables {
     names: HashMap<Name, Weak<Socket>>,
     sockets: BTreeMap<u64, Weak<Socket>>,
     next_port: u16,
+    next_name: u32,
     turns: usize,
 }
 
@@ -112,6 +119,19 @@ impl Tables {
         Err(Errno::EADDRINUSE)
     }
 
+    /// Looks for a free name, from the one after the last on: those that were given before need not be passed again. Returns also
+    /// how many were looked at.
+    fn free_name(&mut self) -> (Result<Vec<u8>>, u32) {
+        for looked_at in 1..=NAMES {
+            let name = format!("{:05x}", self.next_name).into_bytes();
+            self.next_name = (self.next_name + 1) % NAMES;
+            if !self.names.contains_key(&Name::Abstract(name.clone())) {
+                return (Ok(name), looked_at);
+            }
+        }
+        (Err(Errno::ENOSPC), NAMES)
+    }
+
     fn forget(&mut self, socket: &Socket, entry: Option<&Entry>) {
         self.sockets.remove(&socket.id());
         let is_it = |weak: &Weak<Socket>| std::ptr::eq(weak.as_ptr(), socket);
@@ -156,7 +176,11 @@ impl Network {
             return Err(Errno::EADDRINUSE);
         }
         let bound = Bound { claim, socket: Arc::downgrade(socket) };
-        tables.ports.entry((kind, port)).or_default().push(bound);
+        let at_port = tables.ports.entry((kind, port)).or_default();
+        if at_port.len() >= AT_A_PORT {
+            return Err(Errno::EADDRINUSE);
+        }
+        at_port.push(bound);
         Ok(port)
     }
 
@@ -220,16 +244,30 @@ impl Network {
 
     /// Returns an abstract name that nobody has: five hexadecimal digits, as on Linux.
     pub(super) fn free_name(&self) -> Result<UnixName> {
-        let tables = self.tables.lock();
-        (0..=0xf_ffff_u32)
-            .map(|number| format!("{number:05x}").into_bytes())
-            .find(|name| !tables.names.contains_key(&Name::Abstract(name.clone())))
-            .map(UnixName::Abstract)
-            .ok_or(Errno::ENOSPC)
+        self.tables.lock().free_name().0.map(UnixName::Abstract)
     }
 
     /// Returns the socket with this name.
     pub(crate) fn named(&self, name: &Name) -> Option<Arc<Socket>> {
         self.tables.lock().names.get(name).and_then(Weak::upgrade)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_given_without_looking_at_all_that_were_given() {
+        let mut tables = Tables::default();
+        for number in 0..2000 {
+            let (name, looked_at) = tables.free_name();
+            let name = name.expect("a name");
+            assert_eq!((name.clone(), looked_at), (format!("{number:05x}").into_bytes(), 1));
+            tables.names.insert(Name::Abstract(name), Weak::new());
+        }
+        tables.next_name = NAMES - 1;
+        assert_eq!(tables.free_name().0, Ok(b"fffff".to_vec()));
+        assert_eq!(tables.free_name(), (Ok(b"007d0".to_vec()), 2001), "the first that nobody has");
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use super::SCREEN;
 use super::mode::{Mode, input, local, output, place};
 use crate::signal::Signal;
 
@@ -43,14 +44,24 @@ pub(crate) struct Line {
     literal: bool,
     /// Output is held back by the stop character.
     pub(super) stopped: bool,
+    /// Nothing is echoed now: the host has not shown what there is.
+    full: bool,
     /// Where the cursor is, and where it was when the line being typed began.
     column: usize,
     start: usize,
 }
 
 impl Line {
-    /// Handles a typed byte: echoes into `echo`, returns the signal it sends.
-    pub(super) fn receive(&mut self, byte: u8, echo: &mut Vec<u8>) -> Option<Signal> {
+    /// Handles a typed byte: echoes onto `screen`, returns the signal it sends. A screen that is full gets no echo: one byte can
+    /// be worth a whole line (`REPRINT`), so neither memory nor time may depend on what is typed alone.
+    pub(super) fn receive(&mut self, byte: u8, screen: &mut Vec<u8>) -> Option<Signal> {
+        self.full = screen.len() >= SCREEN;
+        let signal = self.handle(byte, screen);
+        self.full = false;
+        signal
+    }
+
+    fn handle(&mut self, byte: u8, echo: &mut Vec<u8>) -> Option<Signal> {
         let byte = if self.mode.input(input::ISTRIP) { byte & 0x7f } else { byte };
         if std::mem::take(&mut self.literal) {
             self.keep(byte, false, echo);
@@ -93,6 +104,8 @@ impl Line {
     fn interrupt(&mut self, byte: u8, echo: &mut Vec<u8>) {
         if !self.mode.local(local::NOFLSH) {
             self.flush();
+            // The screen is cleared, too.
+            self.full = false;
         }
         self.stopped = false;
         if self.mode.local(local::ECHO) {
@@ -154,7 +167,7 @@ impl Line {
     fn keep(&mut self, byte: u8, translated: bool, echo: &mut Vec<u8>) {
         let lines = self.mode.local(local::ICANON);
         if self.editing.len() >= MAX_LINE {
-            if self.mode.input(input::IMAXBEL) {
+            if self.mode.input(input::IMAXBEL) && !self.full {
                 echo.push(BELL);
             }
             return;
@@ -178,6 +191,9 @@ impl Line {
     }
 
     fn reprint(&mut self, byte: u8, echo: &mut Vec<u8>) {
+        if self.full {
+            return;
+        }
         self.echo(byte, echo);
         self.put(b'\n', echo);
         for byte in std::mem::take(&mut self.editing) {
@@ -237,6 +253,9 @@ impl Line {
 
     /// Erases a character, already removed from the line, from the screen.
     fn rub_out(&mut self, byte: u8, what: Erase, echo: &mut Vec<u8>) {
+        if self.full {
+            return;
+        }
         if what == Erase::Char && !self.mode.local(local::ECHOE) {
             self.echo(self.mode.chars[place::ERASE], echo);
             return;
@@ -284,6 +303,9 @@ impl Line {
 
     /// Processes a byte on its way to the screen.
     pub(super) fn put(&mut self, byte: u8, out: &mut Vec<u8>) {
+        if self.full {
+            return;
+        }
         if !self.mode.output(output::OPOST) {
             out.push(byte);
             return;

@@ -22,7 +22,6 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio::sync::futures::Notified;
 use wardian_vfs::{Device, Errno, FileKind, Result, Stat};
 
 use crate::machine::Machine;
@@ -35,7 +34,7 @@ pub(crate) use mode::MODE_SIZE;
 pub use mode::Mode;
 use mode::{input, local, place};
 
-/// How much output may wait for a slow host before writers wait.
+/// How much output may wait for a slow host before writers wait, and what is typed is not echoed any more.
 const SCREEN: usize = 64 * 1024;
 /// How much may be typed ahead before the host waits.
 const TYPED: usize = 64 * 1024;
@@ -76,6 +75,9 @@ struct State {
 }
 
 impl Terminal {
+    /// How much is typed at once: a byte may cost as much as the line that it edits is long.
+    pub const PIECE: usize = 256;
+
     /// Creates a terminal of this size, in Linux's default mode.
     pub fn new(rows: u16, columns: u16) -> Arc<Terminal> {
         let state = State {
@@ -100,9 +102,14 @@ impl Terminal {
 
     // --- for the host ---
 
-    /// Types bytes. Waits while too much typed input is unread.
+    /// Types bytes. Waits while too much typed input is unread. Of up to [`Terminal::PIECE`] bytes all are typed or, if this is
+    /// dropped, none.
     pub async fn type_bytes(&self, bytes: &[u8]) {
-        for piece in bytes.chunks(4096) {
+        for (number, piece) in bytes.chunks(Terminal::PIECE).enumerate() {
+            if number > 0 {
+                // Typing may never have to wait, and this thread has others to serve.
+                pause().await;
+            }
             loop {
                 let eaten = self.eaten.notified();
                 let mut eaten = std::pin::pin!(eaten);
@@ -126,18 +133,21 @@ impl Terminal {
         let mut signals = Vec::new();
         {
             let mut state = self.state.lock();
+            let state = &mut *state;
             state.wanted = false;
-            let mut echo = Vec::new();
+            let mut shown_before = state.screen.len();
             for &byte in bytes {
-                if let Some(signal) = state.line.receive(byte, &mut echo) {
+                let Some(signal) = state.line.receive(byte, &mut state.screen) else { continue };
+                // One that is on its way does not come twice.
+                if !signals.contains(&signal) {
                     signals.push(signal);
-                    // What the interrupted would still have shown is not wanted any more.
-                    if !state.line.mode.local(local::NOFLSH) {
-                        state.screen.clear();
-                    }
+                }
+                // What the interrupted would still have shown is not wanted any more.
+                if !state.line.mode.local(local::NOFLSH) {
+                    state.screen.drain(..shown_before);
+                    shown_before = 0;
                 }
             }
-            state.screen.extend(echo);
         }
         self.wake_all();
         for signal in signals {
@@ -345,10 +355,12 @@ impl Terminal {
                     return Err(Errno::EIO);
                 }
                 if state.screen.len() < SCREEN && !state.line.stopped {
-                    let taken = data.len().min(SCREEN);
                     let state = &mut *state;
-                    for &byte in &data[..taken] {
-                        state.line.put(byte, &mut state.screen);
+                    let mut taken = 0;
+                    // A tab may become eight bytes.
+                    while taken < data.len() && state.screen.len() < SCREEN {
+                        state.line.put(data[taken], &mut state.screen);
+                        taken += 1;
                     }
                     self.drawn.notify_waiters();
                     return Ok(taken);
@@ -392,8 +404,8 @@ impl Terminal {
         Readiness { bytes: readable.unwrap_or(0), hangup: hung_up || readable == Some(0) }
     }
 
-    pub(crate) fn changed(&self) -> Notified<'_> {
-        self.typed.notified()
+    pub(crate) fn changed(&self) -> &Notify {
+        &self.typed
     }
 }
 
@@ -414,5 +426,58 @@ pub(crate) fn stat() -> Stat {
         mtime: 0,
         ctime: 0,
         version: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line as long as it gets, and what makes the most of it: it is shown again, erased, or rings the bell.
+    fn floods() -> [Vec<u8>; 4] {
+        let line = [1; 4095].to_vec();
+        let again = |byte: u8, times: usize| [line.clone(), vec![byte; times]].concat();
+        [again(0x12, 4096), again(b'x', 200_000), again(0x15, 1).repeat(40), b"\t\x7f".repeat(100_000)]
+    }
+
+    #[tokio::test]
+    async fn what_is_typed_at_a_screen_that_nobody_reads_takes_no_more_than_the_screen() {
+        for flood in floods() {
+            let terminal = Terminal::new(24, 80);
+            terminal.type_bytes(&flood).await;
+            let shown = terminal.take_shown();
+            assert!(!shown.is_empty() && shown.len() < SCREEN + 8 * 4096, "{} bytes", shown.len());
+            // Whoever reads sees what comes next.
+            terminal.type_bytes(b"\x15hello").await;
+            assert!(terminal.take_shown().ends_with(b"hello"));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_interrupt_is_shown_on_a_full_screen_and_clears_it() {
+        let terminal = Terminal::new(24, 80);
+        terminal.type_bytes(&floods()[0]).await;
+        terminal.type_bytes(b"\x03").await;
+        assert_eq!(terminal.take_shown(), b"^C");
+    }
+
+    #[tokio::test]
+    async fn who_types_much_lets_others_run_in_between() {
+        let terminal = Terminal::new(24, 80);
+        let flood = floods()[0].clone();
+        let typing = terminal.type_bytes(&flood);
+        let mut turns = 0;
+        let others = async {
+            loop {
+                turns += 1;
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = typing => {}
+            () = others => {}
+        }
+        assert!(turns >= flood.len() / Terminal::PIECE, "{turns} turns");
     }
 }

@@ -1,10 +1,12 @@
 //! poll_oneoff: waiting for clocks and descriptors together.
 
+use std::collections::HashSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use wardian_vfs::{Errno, Result};
 
 use super::MODULE;
@@ -179,8 +181,9 @@ async fn wait_for(wanted: &[Subscription]) -> Result<Vec<Event>> {
         Wanted::Descriptor { .. } | Wanted::HangUp { .. } => None,
     });
     let first = first.min();
+    let sources = sources(wanted);
     loop {
-        let mut changes: Vec<_> = wanted.iter().filter_map(change).map(Box::pin).collect();
+        let mut changes: Vec<_> = sources.iter().map(|source| Box::pin(source.notified())).collect();
         for change in &mut changes {
             change.as_mut().enable();
         }
@@ -195,7 +198,14 @@ async fn wait_for(wanted: &[Subscription]) -> Result<Vec<Event>> {
     }
 }
 
-fn change(s: &Subscription) -> Option<tokio::sync::futures::Notified<'_>> {
+/// Whose changes to wait for, each once: whoever changes something wakes all who wait for it, and must not be held up by how
+/// often they ask.
+fn sources(wanted: &[Subscription]) -> Vec<&Notify> {
+    let mut known = HashSet::new();
+    wanted.iter().filter_map(source).filter(|source| known.insert(std::ptr::from_ref(*source))).collect()
+}
+
+fn source(s: &Subscription) -> Option<&Notify> {
     let (file, write) = match &s.wanted {
         Wanted::Descriptor { file: Ok(file), write } => (file, *write),
         Wanted::HangUp { file: Ok(file) } => (file, matches!(**file, OpenFile::Writer(_))),
@@ -206,7 +216,7 @@ fn change(s: &Subscription) -> Option<tokio::sync::futures::Notified<'_>> {
         (OpenFile::Writer(writer) | OpenFile::Both(_, writer), true) => Some(writer.changed()),
         (OpenFile::Terminal(tty, _), false) => Some(tty.changed()),
         (OpenFile::Input(input), false) => Some(input.changed()),
-        (OpenFile::Socket(socket), _) => Some(socket.socket().next_change()),
+        (OpenFile::Socket(socket), _) => Some(socket.socket().changed()),
         _ => None,
     }
 }
@@ -228,4 +238,26 @@ fn encode(event: &Event) -> [u8; EVENT as usize] {
     out[16..24].copy_from_slice(&event.bytes.to_le_bytes());
     out[24..26].copy_from_slice(&event.flags.to_le_bytes());
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Meter;
+
+    #[test]
+    fn what_is_asked_about_often_is_waited_for_once() {
+        let (reader, writer) =
+            crate::pipe::pipe(&Arc::new(Meter::new(1 << 20))).expect("there is memory for one");
+        // Each opens the same pipe anew, as with a FIFO.
+        let reopened = reader.pipe().open_reader();
+        let files =
+            [OpenFile::Reader(reader), OpenFile::Reader(reopened), OpenFile::Writer(writer)].map(Arc::new);
+        let asked = |number: usize| {
+            let (file, write) = (Ok(files[number % 3].clone()), number % 3 == 2);
+            Subscription { userdata: 0, kind: 1, wanted: Wanted::Descriptor { file, write } }
+        };
+        let wanted: Vec<_> = (0..300).map(asked).collect();
+        assert_eq!(sources(&wanted).len(), 2, "the pipe's readers and its writers");
+    }
 }

@@ -10,7 +10,7 @@ use wardian_kernel::{
 };
 use wardian_vfs::Errno;
 
-use crate::support::{KERNEL, PROGRAMS, finish, machine, settled};
+use crate::support::{KERNEL, PROGRAMS, finish, machine, machine_with, put, settled};
 
 /// Starts `usertests --echo` at port 7, for so many clients.
 async fn echo(machine: &Arc<Machine>, clients: &str) -> Started {
@@ -124,5 +124,59 @@ async fn connections_leave_through_what_the_host_offers() {
     assert_eq!(fetch("192.0.2.1", "80").await, "\nedisni morf");
     let ip = OutsideHost::Ip("192.0.2.1".parse().expect("an address"));
     assert_eq!(connected.recv().await, Some(Destination { host: ip, port: 80 }));
+    settled(&machine).await;
+}
+
+/// A program that makes so many sockets of this kind, does `each` with the descriptor of each at 16, and exits with the errno of
+/// the first that fails; with 0 if none does. Of those that succeed it counts up to `enough`, and exits with 200 if there are fewer.
+fn crowd(kind: u32, count: u32, enough: u32, first: &str, each: &str) -> Vec<u8> {
+    let text = format!(
+        r#"(module
+        (import "wardian" "socket" (func $socket (param i32 i32 i32 i32 i32) (result i32)))
+        (import "wardian" "setsockopt" (func $setsockopt (param i32 i32 i32 i32 i32) (result i32)))
+        (import "wardian" "getsockopt" (func $getsockopt (param i32 i32 i32 i32 i32 i32) (result i32)))
+        (import "wardian" "bind" (func $bind (param i32 i32 i32) (result i32)))
+        (import "wardian" "listen" (func $listen (param i32 i32) (result i32)))
+        (import "wardian" "connect" (func $connect (param i32 i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+        (memory (export "memory") 1)
+        (data (i32.const 64) "\02\00\15\b3\7f\00\00\01\00\00\00\00\00\00\00\00")
+        (data (i32.const 96) "\01\00\00\00")
+        (func $new
+          (drop (call $socket (i32.const 2) (i32.const {kind}) (i32.const 0) (i32.const 2) (i32.const 16))))
+        (func (export "_start") (local $n i32) (local $errno i32)
+          {first}
+          (loop $again
+            (call $new)
+            (local.set $errno {each})
+            (if (local.get $errno) (then
+              (if (i32.lt_u (local.get $n) (i32.const {enough})) (then (call $exit (i32.const 200))))
+              (call $exit (local.get $errno))))
+            (local.set $n (i32.add (local.get $n) (i32.const 1)))
+            (br_if $again (i32.lt_u (local.get $n) (i32.const {count}))))))"#
+    );
+    wat::parse_str(&text).expect("a module")
+}
+
+#[tokio::test]
+async fn so_many_sockets_share_a_port_or_wait_at_a_listener_and_no_more() {
+    const EADDRINUSE: u8 = 3;
+    let machine = machine_with(Limits { open_files: 4096, ..Limits::default() });
+    let shares = "(drop (call $setsockopt (i32.load (i32.const 16)) (i32.const 1) (i32.const 15) (i32.const 96) (i32.const 4)))
+        ";
+    let bind = "(call $bind (i32.load (i32.const 16)) (i32.const 64) (i32.const 16))";
+    let each = format!("(block (result i32) {shares} {bind})");
+    put(&machine, b"/tmp/shares", &crowd(2, 1025, 1024, "", &each)).await;
+    assert_eq!(finish(&machine, Start::new("/tmp/shares", &[])).await.status, Status::Exited(EADDRINUSE));
+    // One is accepted into the backlog; then so many wait, and the next one is refused (Linux's number, from SO_ERROR).
+    let first =
+        format!("(call $new) (drop {bind}) (drop (call $listen (i32.load (i32.const 16)) (i32.const 0)))");
+    let connect = "(block (result i32)
+        (drop (call $connect (i32.load (i32.const 16)) (i32.const 64) (i32.const 16)))
+        (drop (call $getsockopt (i32.load (i32.const 16)) (i32.const 1) (i32.const 4) (i32.const 128) (i32.const 4) (i32.const 132)))
+        (i32.load (i32.const 128)))";
+    put(&machine, b"/tmp/waits", &crowd(1, 1026, 1025, &first, connect)).await;
+    let refused = u8::try_from(Errno::ECONNREFUSED.raw()).expect("small");
+    assert_eq!(finish(&machine, Start::new("/tmp/waits", &[])).await.status, Status::Exited(refused));
     settled(&machine).await;
 }

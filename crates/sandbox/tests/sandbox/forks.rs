@@ -73,7 +73,7 @@ async fn a_shell_with_megabytes_of_variables_forks_and_survives_kills_as_a_small
 
 #[tokio::test]
 async fn a_shell_with_thousands_of_open_files_forks_with_all_of_them() {
-    let limits = Limits { open_files: 10_000, ..Limits::default() };
+    let limits = Limits { open_files: 4096, ..Limits::default() };
     let sandbox = Sandbox::builder().limits(limits).build().await.unwrap();
     let script = "printf '%s\\n' one two three > /tmp/f; for i in {1..3000}; do exec {fd}</tmp/f; done; \
                   read -r x <&$fd; exec {copy}<&$fd";

@@ -270,7 +270,7 @@ async fn a_full_disk_names_the_limit_to_the_caller() {
 }
 
 #[tokio::test]
-async fn limits_that_no_shell_can_live_with_are_refused_by_name() {
+async fn limits_that_no_shell_can_live_with_or_that_cannot_be_kept_are_refused_by_name() {
     let refused = |limits: Limits| async move {
         match Sandbox::builder().limits(limits).build().await {
             Err(Error::Option(why)) => why,
@@ -283,6 +283,12 @@ async fn limits_that_no_shell_can_live_with_are_refused_by_name() {
     assert_eq!(processes, "processes is 0, which is too little for a shell: at least 1");
     let files = refused(Limits { open_files: 3, ..Limits::default() }).await;
     assert_eq!(files, "openFiles is 3, which is too little for a shell: at least 16");
+    let files = refused(Limits { open_files: 4097, ..Limits::default() }).await;
+    assert_eq!(files, "openFiles is 4097: at most 4096");
+    let processes = refused(Limits { processes: 32_001, ..Limits::default() }).await;
+    assert_eq!(processes, "processes is 32001: at most 32000");
+    let most = limited(Limits { processes: 32_000, open_files: 4096, ..Limits::default() }).await;
+    assert_eq!(text(run(&most, "exec 4095>&1; echo a >&4095").await.stdout), "a\n");
     let least =
         limited(Limits { memory_bytes: 2 << 20, processes: 4, open_files: 16, ..Limits::default() }).await;
     let result =

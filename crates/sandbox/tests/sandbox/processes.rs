@@ -47,6 +47,12 @@ async fn a_process_has_its_own_streams_environment_and_directory() {
         (ProcessOptions::program(["no-such-program"]), "ENOENT"),
         (ProcessOptions::program(["/etc/passwd"]), "EACCES"),
         (ProcessOptions::command("true").cwd("/nowhere"), "ENOENT"),
+        // They would be copied for each directory of PATH.
+        (ProcessOptions::program(["x".repeat(1 << 20)]).env("PATH", ":".repeat(300)), "ENAMETOOLONG"),
+        (
+            ProcessOptions::program(["x"]).env("PATH", ":".repeat(300)).cwd("/x".repeat(1 << 19)),
+            "ENAMETOOLONG",
+        ),
     ] {
         let error = sandbox.start_process(options).await.unwrap_err();
         assert_eq!(error.errno().unwrap().name(), errno, "{error}");

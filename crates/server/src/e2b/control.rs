@@ -13,7 +13,7 @@ use super::Boxes;
 use super::allowance::Allowance;
 use super::answer::{Object, Refused, empty, json_page, object};
 use super::boxes::Kept;
-use super::create::{Wanted, seconds};
+use super::create::{Wanted, seconds, together};
 use super::hosted::{Description, Hosted};
 use super::query::Query;
 
@@ -104,7 +104,7 @@ impl Call<'_> {
         let template = wanted.described.template.clone();
         let (sandbox, described) = match self.boxes.kept(self.key, &template) {
             Some(kept) => {
-                let env = [&kept.described.env[..], &wanted.described.env].concat();
+                let env = together(&kept.described.env, &wanted.described.env)?;
                 (kept.sandbox.fork().await?, Description { env, ..wanted.described })
             }
             None if TEMPLATES.contains(&template.split(':').next().unwrap_or_default()) => {

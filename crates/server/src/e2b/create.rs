@@ -1,5 +1,6 @@
 //! What a client asks for when it creates a sandbox.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, StatusCode};
@@ -149,6 +150,22 @@ fn pairs(value: Option<Value>, name: &str) -> Result<Vec<(String, String)>, Refu
     Ok(pairs)
 }
 
+/// Returns a snapshot's variables and those that a sandbox from it gets in addition. Together they may be no more than either: a
+/// snapshot of that sandbox has all of them, and so on.
+pub(super) fn together(
+    kept: &[(String, String)],
+    new: &[(String, String)],
+) -> Result<Vec<(String, String)>, Refused> {
+    let all: BTreeMap<&String, &String> = kept.iter().chain(new).map(|(name, value)| (name, value)).collect();
+    let bytes: usize = all.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if all.len() > PAIRS || bytes > BYTES {
+        let message =
+            format!("envVars, with those of the snapshot, may have {PAIRS} entries and {BYTES} bytes");
+        return Err(Refused::new(StatusCode::PAYLOAD_TOO_LARGE, message));
+    }
+    Ok(all.into_iter().map(|(name, value)| (name.clone(), value.clone())).collect())
+}
+
 /// Returns what the sandbox may reach, and whether its ports are open to everybody who knows its id.
 fn policy(
     allowed: Option<bool>,
@@ -207,5 +224,27 @@ fn hosts(given: &Map<String, Value>, name: &str) -> Result<Vec<String>, Refused>
             hosts.iter().map(|host| host.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
         }
         Some(_) => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_do_not_grow_from_snapshot_to_snapshot() {
+        let some = |letter: char, count: usize, length: usize| -> Vec<(String, String)> {
+            (0..count).map(|number| (format!("{letter}{number}"), "x".repeat(length))).collect()
+        };
+        let mut kept = Vec::new();
+        for _ in 0..100 {
+            kept =
+                together(&kept, &some('a', 100, 100)).unwrap_or_else(|refused| panic!("{}", refused.message));
+        }
+        assert_eq!(kept.len(), 100, "those with one name are one");
+        for more in [some('b', 200, 1), some('b', 1, BYTES)] {
+            let refused = together(&kept, &more).expect_err("too many");
+            assert_eq!(refused.status, StatusCode::PAYLOAD_TOO_LARGE, "{}", refused.message);
+        }
     }
 }

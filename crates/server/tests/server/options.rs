@@ -57,6 +57,7 @@ async fn what_nobody_knows_is_refused_by_name() {
             json!({ "limits": { "processes": 0 } }),
             "processes is 0, which is too little for a shell: at least 1",
         ),
+        (json!({ "limits": { "openFiles": 400_000_000 } }), "openFiles is 400000000: at most 4096"),
     ];
     for (params, message) in refused {
         let mut client = Client::new(Options::default());

@@ -395,6 +395,17 @@ impl Terminal {
     pub(crate) fn changed(&self) -> Notified<'_> {
         self.typed.notified()
     }
+
+    /// Returns whether a write would return immediately.
+    pub(crate) fn has_room(&self) -> bool {
+        let state = self.state.lock();
+        state.hung_up || (state.screen.len() < SCREEN && !state.line.stopped)
+    }
+
+    /// There may be room for a write.
+    pub(crate) fn drained(&self) -> Notified<'_> {
+        self.room.notified()
+    }
 }
 
 /// What a terminal looks like to `fstat`.

@@ -133,7 +133,7 @@ fn ready(wanted: &[Subscription], passed: Duration) -> Vec<Event> {
                 event(s, 0, state.bytes as u64, state.hangup)
             }
             Ok(Some(_)) => None,
-            // Files and streams never keep one waiting in a way that could be told beforehand.
+            // Files never keep one waiting in a way that could be told beforehand.
             Ok(None) => event(s, 0, 1, false),
             Err(errno) => event(s, super::errno_number(errno), 0, false),
         },
@@ -145,12 +145,18 @@ fn readiness(file: &OpenFile, write: bool) -> Result<Option<Readiness>> {
     match (file, write) {
         (OpenFile::Reader(reader) | OpenFile::Both(reader, _), false) => Ok(Some(reader.readiness())),
         (OpenFile::Writer(writer) | OpenFile::Both(_, writer), true) => Ok(Some(writer.readiness())),
-        (OpenFile::Terminal(tty, _), false) => Ok(Some(tty.readiness())),
-        (OpenFile::Input(input), false) => Ok(Some(input.readiness())),
+        (OpenFile::Terminal(tty, ..), false) => Ok(Some(tty.readiness())),
+        (OpenFile::Input(input, _), false) => Ok(Some(input.readiness())),
+        (OpenFile::Terminal(tty, ..), true) => Ok(Some(room(tty.has_room()))),
+        (OpenFile::Output(outlet, which, _), true) => Ok(Some(room(outlet.has_room(which.stream())))),
         (OpenFile::Tree(_), _) => Ok(None),
-        (OpenFile::Output(..) | OpenFile::Terminal(..), true) => Ok(None),
         _ => Err(Errno::EBADF),
     }
+}
+
+/// What is told of a stream that takes a write now, or does not.
+fn room(is_there: bool) -> Readiness {
+    Readiness { bytes: usize::from(is_there), hangup: false }
 }
 
 /// Flags of an event.
@@ -172,6 +178,9 @@ fn has_hung_up(file: &OpenFile) -> bool {
     }
 }
 
+/// Ends when something may have changed.
+type Change<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
 async fn wait_for(wanted: &[Subscription]) -> Result<Vec<Event>> {
     let start = tokio::time::Instant::now();
     let first = wanted.iter().filter_map(|s| match s.wanted {
@@ -180,10 +189,7 @@ async fn wait_for(wanted: &[Subscription]) -> Result<Vec<Event>> {
     });
     let first = first.min();
     loop {
-        let mut changes: Vec<_> = wanted.iter().filter_map(change).map(Box::pin).collect();
-        for change in &mut changes {
-            change.as_mut().enable();
-        }
+        let changes: Vec<_> = wanted.iter().filter_map(change).collect();
         let happened = ready(wanted, start.elapsed());
         if !happened.is_empty() {
             return Ok(happened);
@@ -195,24 +201,31 @@ async fn wait_for(wanted: &[Subscription]) -> Result<Vec<Event>> {
     }
 }
 
-fn change(s: &Subscription) -> Option<tokio::sync::futures::Notified<'_>> {
+/// Listens from now on for a change of what is asked.
+fn change(s: &Subscription) -> Option<Change<'_>> {
     let (file, write) = match &s.wanted {
         Wanted::Descriptor { file: Ok(file), write } => (file, *write),
         Wanted::HangUp { file: Ok(file) } => (file, matches!(**file, OpenFile::Writer(_))),
         _ => return None,
     };
-    match (&**file, write) {
+    let notified = match (&**file, write) {
         (OpenFile::Reader(reader) | OpenFile::Both(reader, _), false) => Some(reader.changed()),
         (OpenFile::Writer(writer) | OpenFile::Both(_, writer), true) => Some(writer.changed()),
-        (OpenFile::Terminal(tty, _), false) => Some(tty.changed()),
-        (OpenFile::Input(input), false) => Some(input.changed()),
+        (OpenFile::Terminal(tty, ..), false) => Some(tty.changed()),
+        (OpenFile::Input(input, _), false) => Some(input.changed()),
         (OpenFile::Socket(socket), _) => Some(socket.socket().next_change()),
+        (OpenFile::Terminal(tty, ..), true) => Some(tty.drained()),
+        // Nothing is missed: it ends whenever there is room.
+        (OpenFile::Output(outlet, which, _), true) => return Some(Box::pin(outlet.room(which.stream()))),
         _ => None,
-    }
+    };
+    let mut notified = Box::pin(notified?);
+    notified.as_mut().enable();
+    Some(notified)
 }
 
 /// Ends with the first of them; never, where there are none.
-async fn any<F: Future<Output = ()>>(mut futures: Vec<Pin<Box<F>>>) {
+async fn any(mut futures: Vec<Change<'_>>) {
     std::future::poll_fn(|cx| {
         let done = futures.iter_mut().any(|future| future.as_mut().poll(cx).is_ready());
         if done { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }

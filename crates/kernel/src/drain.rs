@@ -130,9 +130,9 @@ pub(crate) fn let_go_of_pipes(process: &Process, outlet: &Arc<Outlet>) {
     for number in pipes {
         closed.extend(fds.remove(number));
         let stream = match number {
-            0 => OpenFile::Input(Input::empty()),
-            1 => OpenFile::Output(outlet.clone(), Standard::Output),
-            2 => OpenFile::Output(outlet.clone(), Standard::Error),
+            0 => OpenFile::input(Input::empty()),
+            1 => OpenFile::output(outlet.clone(), Standard::Output),
+            2 => OpenFile::output(outlet.clone(), Standard::Error),
             _ => continue,
         };
         // The number was in the table before, so it is within the limit.

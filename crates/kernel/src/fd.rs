@@ -1,5 +1,6 @@
 //! Descriptors: a table of small numbers, each referring to an open file description that copies may share.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -26,16 +27,41 @@ pub(crate) enum OpenFile {
     /// Both ends of a FIFO, opened for reading and writing.
     Both(PipeReader, PipeWriter),
     /// A run's input.
-    Input(Arc<Input>),
+    Input(Arc<Input>, Nonblocking),
     /// A run's output or error stream.
-    Output(Arc<Outlet>, Standard),
+    Output(Arc<Outlet>, Standard, Nonblocking),
     /// A run's terminal, in place of one of its streams.
-    Terminal(Arc<Terminal>, Standard),
+    Terminal(Arc<Terminal>, Standard, Nonblocking),
     /// A socket.
     Socket(SocketFd),
 }
 
+/// Whether reads and writes of a run's stream return EAGAIN instead of waiting. Each run begins with streams that wait.
+#[derive(Default)]
+pub(crate) struct Nonblocking(AtomicBool);
+
+impl Nonblocking {
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 impl OpenFile {
+    /// A run's input.
+    pub(crate) fn input(input: Arc<Input>) -> OpenFile {
+        OpenFile::Input(input, Nonblocking::default())
+    }
+
+    /// One of the streams of a run's output.
+    pub(crate) fn output(outlet: Arc<Outlet>, which: Standard) -> OpenFile {
+        OpenFile::Output(outlet, which, Nonblocking::default())
+    }
+
+    /// A run's terminal in place of one of its streams.
+    pub(crate) fn terminal(terminal: Arc<Terminal>, which: Standard) -> OpenFile {
+        OpenFile::Terminal(terminal, which, Nonblocking::default())
+    }
+
     /// Returns the file in the tree behind it: itself, or the name of a FIFO.
     pub(crate) fn in_tree(self: &Arc<Self>) -> Option<Arc<OpenFile>> {
         match &**self {
@@ -45,7 +71,7 @@ impl OpenFile {
     }
 
     /// Sets whether reads and writes return EAGAIN instead of waiting.
-    pub(crate) fn set_nonblocking(&self, value: bool) -> Result<()> {
+    pub(crate) fn set_nonblocking(&self, value: bool) {
         match self {
             OpenFile::Reader(reader) => reader.set_nonblocking(value),
             OpenFile::Writer(writer) => writer.set_nonblocking(value),
@@ -54,13 +80,11 @@ impl OpenFile {
                 writer.set_nonblocking(value);
             }
             OpenFile::Socket(socket) => socket.socket().set_nonblocking(value),
-            // A program that asks a run's stream not to wait must not believe it got that.
-            OpenFile::Input(_) | OpenFile::Output(..) | OpenFile::Terminal(..) if value => {
-                return Err(Errno::ENOTSUP);
+            OpenFile::Input(_, mode) | OpenFile::Output(.., mode) | OpenFile::Terminal(.., mode) => {
+                mode.0.store(value, Ordering::Relaxed);
             }
-            OpenFile::Input(_) | OpenFile::Output(..) | OpenFile::Terminal(..) | OpenFile::Tree(_) => {}
+            OpenFile::Tree(_) => {}
         }
-        Ok(())
     }
 
     /// The socket that it is.
@@ -77,7 +101,7 @@ impl OpenFile {
             OpenFile::Reader(reader) | OpenFile::Both(reader, _) => Some(reader.pipe()),
             OpenFile::Writer(writer) => Some(writer.pipe()),
             OpenFile::Tree(_)
-            | OpenFile::Input(_)
+            | OpenFile::Input(..)
             | OpenFile::Output(..)
             | OpenFile::Terminal(..)
             | OpenFile::Socket(_) => None,

@@ -131,8 +131,8 @@ impl HostInput {
                 return reading.await.inspect(|data| process.run().count_read(data.len()));
             }
             OpenFile::Reader(pipe) | OpenFile::Both(pipe, _) => pipe.read(&mut data).await?,
-            OpenFile::Input(input) => input.read(&mut data).await?,
-            OpenFile::Terminal(tty, _) => tty.read(machine, process, &mut data).await?,
+            OpenFile::Input(input, _) => input.read(&mut data).await?,
+            OpenFile::Terminal(tty, ..) => tty.read(machine, process, &mut data).await?,
             OpenFile::Socket(socket) => {
                 socket.socket().receive(process, &mut data, Flags::default()).await?.count
             }

@@ -1,11 +1,14 @@
 //! Reading and writing through a descriptor, whatever is behind it.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use wardian_vfs::{Caller, Device, Errno, FileKind, Handle, OpenFlags, Result, Tree};
 
 use crate::call::{Call, Fail, Outcome};
-use crate::fd::{OpenFile, TreeFile};
+use crate::fd::{Nonblocking, OpenFile, TreeFile};
 use crate::instance::Stop;
 use crate::limits::SCRATCH;
 use crate::machine::Machine;
@@ -72,12 +75,14 @@ impl Call<'_> {
                 let flags = Flags { dont_wait: !may_wait, ..Flags::default() };
                 socket.socket().receive(&process, buf, flags).await?.count
             }
-            OpenFile::Input(_) | OpenFile::Terminal(..) if !may_wait => return Err(Errno::EAGAIN),
-            OpenFile::Input(input) => {
+            OpenFile::Input(..) | OpenFile::Terminal(..) if !may_wait => return Err(Errno::EAGAIN),
+            OpenFile::Input(input, mode) => {
                 let most = buf.len().min(STREAM_CHUNK);
-                process.interruptible(input.read(&mut buf[..most])).await?
+                waiting(&process, mode, input.read(&mut buf[..most])).await?
             }
-            OpenFile::Terminal(tty, _) => process.interruptible(tty.read(&machine, &process, buf)).await?,
+            OpenFile::Terminal(tty, _, mode) => {
+                waiting(&process, mode, tty.read(&machine, &process, buf)).await?
+            }
             OpenFile::Writer(_) | OpenFile::Output(..) => return Err(Errno::EBADF),
         };
         process.run.lock().count_read(n);
@@ -189,6 +194,25 @@ impl Call<'_> {
     }
 }
 
+/// Waits for a run's stream until a signal comes. If it must not wait, it is tried once: nothing is taken or given before it
+/// returns.
+async fn waiting(
+    process: &Process,
+    mode: &Nonblocking,
+    work: impl Future<Output = Result<usize>>,
+) -> Result<usize> {
+    if !mode.is_set() {
+        return process.interruptible(work).await;
+    }
+    // Without a budget: what is there is there, however much the process has done in this turn.
+    let mut work = pin!(tokio::task::unconstrained(work));
+    std::future::poll_fn(|cx| match work.as_mut().poll(cx) {
+        Poll::Ready(done) => Poll::Ready(done),
+        Poll::Pending => Poll::Ready(Err(Errno::EAGAIN)),
+    })
+    .await
+}
+
 /// Writes what fits, wherever it goes.
 pub(crate) async fn write_file(
     machine: &Machine,
@@ -213,13 +237,13 @@ pub(crate) async fn write_file(
         OpenFile::Tree(f) => write_tree_in_pieces(machine, f, data, offset, largest).await,
         _ if offset.is_some() => Err(Errno::ESPIPE),
         OpenFile::Writer(pipe) | OpenFile::Both(_, pipe) => write_pipe(process, pipe, data).await,
-        OpenFile::Output(outlet, which) => {
+        OpenFile::Output(outlet, which, mode) => {
             let data = &data[..data.len().min(STREAM_CHUNK)];
-            process.interruptible(outlet.write(which.stream(), data, || process.is_doomed())).await
+            waiting(process, mode, outlet.write(which.stream(), data, || process.is_doomed())).await
         }
-        OpenFile::Terminal(tty, _) => process.interruptible(tty.write(machine, process, data)).await,
+        OpenFile::Terminal(tty, _, mode) => waiting(process, mode, tty.write(machine, process, data)).await,
         OpenFile::Socket(socket) => write_socket(process, socket, data).await,
-        OpenFile::Reader(_) | OpenFile::Input(_) => Err(Errno::EBADF),
+        OpenFile::Reader(_) | OpenFile::Input(..) => Err(Errno::EBADF),
     }
 }
 
@@ -359,15 +383,17 @@ pub(crate) fn describe(file: &Arc<OpenFile>) -> Result<(FileKind, OpenFlags)> {
         OpenFile::Reader(pipe) => (OpenFlags::READ, pipe.is_nonblocking()),
         OpenFile::Writer(pipe) => (OpenFlags::WRITE, pipe.is_nonblocking()),
         OpenFile::Both(pipe, _) => (OpenFlags::READ | OpenFlags::WRITE, pipe.is_nonblocking()),
-        OpenFile::Input(_) => (OpenFlags::READ, false),
-        OpenFile::Output(..) => (OpenFlags::WRITE, false),
+        OpenFile::Input(_, mode) => (OpenFlags::READ, mode.is_set()),
+        OpenFile::Output(.., mode) => (OpenFlags::WRITE, mode.is_set()),
         OpenFile::Socket(socket) => {
             let mut flags = OpenFlags::READ | OpenFlags::WRITE;
             flags.set(OpenFlags::NONBLOCK, socket.socket().is_nonblocking());
             return Ok((FileKind::Socket, flags));
         }
-        OpenFile::Terminal(..) => {
-            return Ok((FileKind::Device(Device::Tty), OpenFlags::READ | OpenFlags::WRITE));
+        OpenFile::Terminal(.., mode) => {
+            let mut flags = OpenFlags::READ | OpenFlags::WRITE;
+            flags.set(OpenFlags::NONBLOCK, mode.is_set());
+            return Ok((FileKind::Device(Device::Tty), flags));
         }
     };
     flags.set(OpenFlags::NONBLOCK, nonblocking);

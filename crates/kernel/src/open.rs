@@ -69,7 +69,7 @@ impl Call<'_> {
                 let handle = machine.on_file(&entry.file, again).await?;
                 self.tree_fd(handle, file.shared_name())
             }
-            OpenFile::Input(_) | OpenFile::Output(..) | OpenFile::Terminal(..) => {
+            OpenFile::Input(..) | OpenFile::Output(..) | OpenFile::Terminal(..) => {
                 let (_, open) = describe(&entry.file)?;
                 let wanted = flags & (OpenFlags::READ | OpenFlags::WRITE);
                 if open.contains(wanted) { Ok(Fd { cloexec: false, ..entry }) } else { Err(Errno::EACCES) }
@@ -90,7 +90,7 @@ impl Call<'_> {
     async fn open_terminal(&mut self, device: Handle) -> Result<Fd> {
         self.machine().tree().await.close(device);
         let terminal = self.process().run().terminal().ok_or(Errno::ENXIO)?;
-        Ok(Fd::new(OpenFile::Terminal(terminal, Standard::Input)))
+        Ok(Fd::new(OpenFile::terminal(terminal, Standard::Input)))
     }
 
     /// The descriptor that a link in `/proc` stands for, and its number.
@@ -136,7 +136,7 @@ impl Call<'_> {
                 OpenFile::Writer(writer)
             }
         };
-        file.set_nonblocking(nonblocking)?;
+        file.set_nonblocking(nonblocking);
         Ok(Fd::new(file))
     }
 

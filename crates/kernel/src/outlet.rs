@@ -131,6 +131,32 @@ impl Outlet {
         }
     }
 
+    /// Waits until a write would not.
+    pub(crate) async fn room(&self, stream: Stream) {
+        loop {
+            let mut filled = std::pin::pin!(self.filled.notified());
+            filled.as_mut().enable();
+            let output = match &self.state.lock().leads {
+                Leads::Nowhere | Leads::Kept(_) => return,
+                Leads::Filling => None,
+                Leads::To(output) => Some(output.clone()),
+            };
+            match output {
+                Some(output) => return output.room(stream).await,
+                None => filled.await,
+            }
+        }
+    }
+
+    /// Returns whether a write would return immediately.
+    pub(crate) fn has_room(&self, stream: Stream) -> bool {
+        match &self.state.lock().leads {
+            Leads::Nowhere | Leads::Kept(_) => true,
+            Leads::Filling => false,
+            Leads::To(output) => output.has_room(stream),
+        }
+    }
+
     fn leads_to(&self, output: &Arc<Output>) -> bool {
         matches!(&self.state.lock().leads, Leads::To(to) if Arc::ptr_eq(to, output))
     }

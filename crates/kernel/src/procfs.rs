@@ -231,7 +231,7 @@ fn status_lines(pid: Pid, entry: &Entry) -> String {
 fn link_text(file: &OpenFile) -> Vec<u8> {
     match file {
         OpenFile::Tree(file) => file.name().to_vec(),
-        OpenFile::Input(_) | OpenFile::Output(..) => b"pipe:[0]".to_vec(),
+        OpenFile::Input(..) | OpenFile::Output(..) => b"pipe:[0]".to_vec(),
         OpenFile::Reader(_) | OpenFile::Writer(_) | OpenFile::Both(..) => {
             let pipe = file.pipe();
             match pipe.and_then(|pipe| pipe.file()).map(|file| &**file) {

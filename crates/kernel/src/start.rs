@@ -76,11 +76,11 @@ impl Machine {
         let outlet = Outlet::to(start.output);
         let streams = match &start.terminal {
             Some(terminal) => [Standard::Input, Standard::Output, Standard::Error]
-                .map(|which| OpenFile::Terminal(terminal.clone(), which)),
+                .map(|which| OpenFile::terminal(terminal.clone(), which)),
             None => [
-                OpenFile::Input(start.input),
-                OpenFile::Output(outlet.clone(), Standard::Output),
-                OpenFile::Output(outlet, Standard::Error),
+                OpenFile::input(start.input),
+                OpenFile::output(outlet.clone(), Standard::Output),
+                OpenFile::output(outlet, Standard::Error),
             ],
         };
         for (number, stream) in (0..).zip(streams) {

@@ -13,7 +13,7 @@ use wardian_vfs::Errno;
 use crate::order::{Order, Stream};
 
 /// Which of the three.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Standard {
     /// Descriptor 0.
     Input,
@@ -264,6 +264,28 @@ impl Output {
         // In the order of the lock, which is that of the writes.
         room.send(Piece { stream, bytes, cut });
         Ok(Some(data.len()))
+    }
+
+    /// Waits until a write would not: its listener can take another piece, or there is none.
+    pub(crate) async fn room(&self, stream: Stream) {
+        let mut closing = std::pin::pin!(self.closing.notified());
+        closing.as_mut().enable();
+        if let Some(listener) = self.listener(stream).filter(|_| !self.state.lock().closed) {
+            tokio::select! {
+                _ = listener.reserve() => {}
+                () = closing => {}
+            }
+        }
+    }
+
+    /// Returns whether a write would return immediately.
+    pub(crate) fn has_room(&self, stream: Stream) -> bool {
+        let is_ready = match self.listener(stream) {
+            None => true,
+            Some(Listener::Own(sender)) => sender.is_closed() || sender.capacity() > 0,
+            Some(Listener::Shared(sender)) => sender.is_closed() || sender.capacity() > 0,
+        };
+        is_ready || self.state.lock().closed
     }
 
     fn listener(&self, stream: Stream) -> Option<Listener> {

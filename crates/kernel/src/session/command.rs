@@ -87,10 +87,10 @@ impl Streams {
     /// What stands for one of the three.
     pub(super) fn stream(&self, which: Standard, outlet: &Arc<Outlet>) -> OpenFile {
         match (&self.terminal, which) {
-            (Some(terminal), which) => OpenFile::Terminal(terminal.clone(), which),
-            (None, Standard::Input) => OpenFile::Input(self.input.clone()),
-            (None, which) if self.output.is_some() => OpenFile::Output(outlet.clone(), which),
-            (None, which) => OpenFile::Output(Outlet::nowhere(), which),
+            (Some(terminal), which) => OpenFile::terminal(terminal.clone(), which),
+            (None, Standard::Input) => OpenFile::input(self.input.clone()),
+            (None, which) if self.output.is_some() => OpenFile::output(outlet.clone(), which),
+            (None, which) => OpenFile::output(Outlet::nowhere(), which),
         }
     }
 }

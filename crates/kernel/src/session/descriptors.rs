@@ -41,8 +41,10 @@ impl HeldFd {
                 let handle = file.with(|handle| Ok(handle.clone())).ok()?;
                 HeldFd::File { open: open.clone(), handle, cloexec }
             }
-            OpenFile::Input(_) => HeldFd::Stream(Standard::Input, cloexec),
-            OpenFile::Output(_, which) | OpenFile::Terminal(_, which) => HeldFd::Stream(*which, cloexec),
+            OpenFile::Input(..) => HeldFd::Stream(Standard::Input, cloexec),
+            OpenFile::Output(_, which, _) | OpenFile::Terminal(_, which, _) => {
+                HeldFd::Stream(*which, cloexec)
+            }
             OpenFile::Reader(_) => end(true, false),
             OpenFile::Writer(_) => end(false, true),
             OpenFile::Both(..) => end(true, true),
@@ -65,10 +67,10 @@ impl HeldFd {
                 }
                 (open.clone(), *cloexec)
             }
-            HeldFd::Stream(Standard::Input, cloexec) => (Arc::new(OpenFile::Input(Input::empty())), *cloexec),
+            HeldFd::Stream(Standard::Input, cloexec) => (Arc::new(OpenFile::input(Input::empty())), *cloexec),
             // Until the next command's are put there.
             HeldFd::Stream(which, cloexec) => {
-                (Arc::new(OpenFile::Output(Outlet::nowhere(), *which)), *cloexec)
+                (Arc::new(OpenFile::output(Outlet::nowhere(), *which)), *cloexec)
             }
             HeldFd::Pipe { open, reads, writes, cloexec } => {
                 let open = open.upgrade().unwrap_or_else(|| Arc::new(ended_pipe(meter, *reads, *writes)));

@@ -378,8 +378,8 @@ impl Session {
         }
         for (_, fd) in self.process.fds.lock().iter_mut() {
             let which = match &*fd.file {
-                OpenFile::Input(_) => Standard::Input,
-                OpenFile::Output(_, which) | OpenFile::Terminal(_, which) => *which,
+                OpenFile::Input(..) => Standard::Input,
+                OpenFile::Output(_, which, _) | OpenFile::Terminal(_, which, _) => *which,
                 _ => continue,
             };
             fd.file = Arc::new(streams.stream(which, &self.outlet));
@@ -445,9 +445,9 @@ pub(crate) fn add_process(
     cwd: Cwd,
 ) -> Result<Arc<Process>, Errno> {
     let mut fds = FdTable::new(machine.limits().open_files);
-    fds.put(0, Fd::new(OpenFile::Input(Input::empty())))?;
-    fds.put(1, Fd::new(OpenFile::Output(Outlet::nowhere(), Standard::Output)))?;
-    fds.put(2, Fd::new(OpenFile::Output(Outlet::nowhere(), Standard::Error)))?;
+    fds.put(0, Fd::new(OpenFile::input(Input::empty())))?;
+    fds.put(1, Fd::new(OpenFile::output(Outlet::nowhere(), Standard::Output)))?;
+    fds.put(2, Fd::new(OpenFile::output(Outlet::nowhere(), Standard::Error)))?;
     let exe: &[u8] = if program.prepares { b"/bin/python3" } else { b"/bin/bash" };
     let seed = Seed::of_host(Arc::default(), fds, cwd, session_argv(program), exe);
     machine.table().add_resident(seed)

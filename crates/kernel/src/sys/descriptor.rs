@@ -101,7 +101,7 @@ fn cloexec(call: &mut Call<'_>, fd: u32, value: i32, old: u32) -> Outcome {
 /// The terminal behind a descriptor.
 fn terminal(call: &Call<'_>, fd: u32) -> Result<Arc<Terminal>> {
     match &*call.file(fd)? {
-        OpenFile::Terminal(terminal, _) => Ok(terminal.clone()),
+        OpenFile::Terminal(terminal, ..) => Ok(terminal.clone()),
         _ => Err(Errno::ENOTTY),
     }
 }

@@ -407,6 +407,17 @@ impl Terminal {
     pub(crate) fn changed(&self) -> &Notify {
         &self.typed
     }
+
+    /// Returns whether a write would return immediately.
+    pub(crate) fn has_room(&self) -> bool {
+        let state = self.state.lock();
+        state.hung_up || (state.screen.len() < SCREEN && !state.line.stopped)
+    }
+
+    /// There may be room for a write.
+    pub(crate) fn drained(&self) -> &Notify {
+        &self.room
+    }
 }
 
 /// What a terminal looks like to `fstat`.

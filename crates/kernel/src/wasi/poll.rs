@@ -16,7 +16,9 @@ use crate::fd::OpenFile;
 use crate::imports::Imports;
 use crate::limits::SCRATCH;
 use crate::net::Ready;
+use crate::outlet::Outlet;
 use crate::pipe::Readiness;
+use crate::stream::Standard;
 
 pub(super) fn add_to_linker(imports: &mut Imports<'_>) -> wasmtime::Result<()> {
     waiting_calls! { imports, MODULE;
@@ -135,7 +137,7 @@ fn ready(wanted: &[Subscription], passed: Duration) -> Vec<Event> {
                 event(s, 0, state.bytes as u64, state.hangup)
             }
             Ok(Some(_)) => None,
-            // Files and streams never keep one waiting in a way that could be told beforehand.
+            // Files never keep one waiting in a way that could be told beforehand.
             Ok(None) => event(s, 0, 1, false),
             Err(errno) => event(s, super::errno_number(errno), 0, false),
         },
@@ -147,12 +149,18 @@ fn readiness(file: &OpenFile, write: bool) -> Result<Option<Readiness>> {
     match (file, write) {
         (OpenFile::Reader(reader) | OpenFile::Both(reader, _), false) => Ok(Some(reader.readiness())),
         (OpenFile::Writer(writer) | OpenFile::Both(_, writer), true) => Ok(Some(writer.readiness())),
-        (OpenFile::Terminal(tty, _), false) => Ok(Some(tty.readiness())),
-        (OpenFile::Input(input), false) => Ok(Some(input.readiness())),
+        (OpenFile::Terminal(tty, ..), false) => Ok(Some(tty.readiness())),
+        (OpenFile::Input(input, _), false) => Ok(Some(input.readiness())),
+        (OpenFile::Terminal(tty, ..), true) => Ok(Some(room(tty.has_room()))),
+        (OpenFile::Output(outlet, which, _), true) => Ok(Some(room(outlet.has_room(which.stream())))),
         (OpenFile::Tree(_), _) => Ok(None),
-        (OpenFile::Output(..) | OpenFile::Terminal(..), true) => Ok(None),
         _ => Err(Errno::EBADF),
     }
+}
+
+/// What is told of a stream that takes a write now, or does not.
+fn room(is_there: bool) -> Readiness {
+    Readiness { bytes: usize::from(is_there), hangup: false }
 }
 
 /// Flags of an event.
@@ -174,6 +182,9 @@ fn has_hung_up(file: &OpenFile) -> bool {
     }
 }
 
+/// Ends when something may have changed.
+type Change<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
 async fn wait_for(wanted: &[Subscription]) -> Result<Vec<Event>> {
     let start = tokio::time::Instant::now();
     let first = wanted.iter().filter_map(|s| match s.wanted {
@@ -183,10 +194,7 @@ async fn wait_for(wanted: &[Subscription]) -> Result<Vec<Event>> {
     let first = first.min();
     let sources = sources(wanted);
     loop {
-        let mut changes: Vec<_> = sources.iter().map(|source| Box::pin(source.notified())).collect();
-        for change in &mut changes {
-            change.as_mut().enable();
-        }
+        let changes: Vec<_> = sources.iter().map(Source::change).collect();
         let happened = ready(wanted, start.elapsed());
         if !happened.is_empty() {
             return Ok(happened);
@@ -198,31 +206,64 @@ async fn wait_for(wanted: &[Subscription]) -> Result<Vec<Event>> {
     }
 }
 
-/// Whose changes to wait for, each once: whoever changes something wakes all who wait for it, and must not be held up by how
-/// often they ask.
-fn sources(wanted: &[Subscription]) -> Vec<&Notify> {
+/// What to wait for, each once: whoever changes something wakes all who wait for it, and must not be held up by how often
+/// they ask.
+fn sources(wanted: &[Subscription]) -> Vec<Source<'_>> {
     let mut known = HashSet::new();
-    wanted.iter().filter_map(source).filter(|source| known.insert(std::ptr::from_ref(*source))).collect()
+    wanted.iter().filter_map(Source::of).filter(|source| known.insert(source.key())).collect()
 }
 
-fn source(s: &Subscription) -> Option<&Notify> {
-    let (file, write) = match &s.wanted {
-        Wanted::Descriptor { file: Ok(file), write } => (file, *write),
-        Wanted::HangUp { file: Ok(file) } => (file, matches!(**file, OpenFile::Writer(_))),
-        _ => return None,
-    };
-    match (&**file, write) {
-        (OpenFile::Reader(reader) | OpenFile::Both(reader, _), false) => Some(reader.changed()),
-        (OpenFile::Writer(writer) | OpenFile::Both(_, writer), true) => Some(writer.changed()),
-        (OpenFile::Terminal(tty, _), false) => Some(tty.changed()),
-        (OpenFile::Input(input), false) => Some(input.changed()),
-        (OpenFile::Socket(socket), _) => Some(socket.socket().changed()),
-        _ => None,
+/// What tells of changes.
+enum Source<'a> {
+    Notice(&'a Notify),
+    /// A run's output, where a write must not wait.
+    Room(&'a Outlet, Standard),
+}
+
+impl<'a> Source<'a> {
+    fn of(s: &'a Subscription) -> Option<Source<'a>> {
+        let (file, write) = match &s.wanted {
+            Wanted::Descriptor { file: Ok(file), write } => (file, *write),
+            Wanted::HangUp { file: Ok(file) } => (file, matches!(**file, OpenFile::Writer(_))),
+            _ => return None,
+        };
+        let notice = match (&**file, write) {
+            (OpenFile::Reader(reader) | OpenFile::Both(reader, _), false) => reader.changed(),
+            (OpenFile::Writer(writer) | OpenFile::Both(_, writer), true) => writer.changed(),
+            (OpenFile::Terminal(tty, ..), false) => tty.changed(),
+            (OpenFile::Terminal(tty, ..), true) => tty.drained(),
+            (OpenFile::Input(input, _), false) => input.changed(),
+            (OpenFile::Socket(socket), _) => socket.socket().changed(),
+            (OpenFile::Output(outlet, which, _), true) => return Some(Source::Room(outlet, *which)),
+            _ => return None,
+        };
+        Some(Source::Notice(notice))
+    }
+
+    /// Identifies it.
+    fn key(&self) -> (usize, Option<Standard>) {
+        match self {
+            Source::Notice(notice) => (std::ptr::from_ref(*notice).addr(), None),
+            Source::Room(outlet, which) => (std::ptr::from_ref(*outlet).addr(), Some(*which)),
+        }
+    }
+
+    /// Listens from now on.
+    fn change(&self) -> Change<'a> {
+        match *self {
+            Source::Notice(notice) => {
+                let mut notified = Box::pin(notice.notified());
+                notified.as_mut().enable();
+                notified
+            }
+            // Nothing is missed: it ends whenever there is room.
+            Source::Room(outlet, which) => Box::pin(outlet.room(which.stream())),
+        }
     }
 }
 
 /// Ends with the first of them; never, where there are none.
-async fn any<F: Future<Output = ()>>(mut futures: Vec<Pin<Box<F>>>) {
+async fn any(mut futures: Vec<Change<'_>>) {
     std::future::poll_fn(|cx| {
         let done = futures.iter_mut().any(|future| future.as_mut().poll(cx).is_ready());
         if done { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }

@@ -326,3 +326,47 @@ async fn the_time_zone_of_the_sandbox_is_the_interpreters() {
         "python3 -c 'import time; print(time.tzname)'; TZ=UTC python3 -c 'import time; print(time.tzname)'";
     assert_eq!(sandbox.run(command).await.unwrap().stdout, b"('CET', 'CEST')\n('UTC', 'UTC')\n");
 }
+
+/// What `zlib.adler32` says.
+fn adler32(bytes: &[u8]) -> u32 {
+    let (low, high) = bytes.iter().fold((1_u32, 0_u32), |(low, high), byte| {
+        let low = (low + u32::from(*byte)) % 65_521;
+        (low, (high + low) % 65_521)
+    });
+    high << 16 | low
+}
+
+/// At rest, only what a call can have written is looked at. Calls that write much, little and nothing follow each other; the state
+/// must be exactly what they left, whether the next call goes on in the same instance, in a copy, or after one that was killed.
+#[tokio::test]
+async fn exactly_what_a_call_wrote_is_there_afterwards() {
+    const SIZE: usize = 4 << 20;
+    let sandbox = sandbox().await;
+    python(&sandbox, &format!("import os, zlib\nheap = bytearray({SIZE})")).await;
+    let mut heap = vec![0_u8; SIZE];
+    let mut seed = 7_usize;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    for round in 0..60 {
+        let writes = [0, 1, 1, 40, 400][random(5)];
+        let places: Vec<(usize, u8)> = (0..writes).map(|_| (random(SIZE), random(256) as u8)).collect();
+        let code = format!("for at, byte in {places:?}: heap[at] = byte");
+        if round % 7 == 6 {
+            let killed = python(&sandbox, &format!("{code}\nos._exit(9)")).await;
+            assert_eq!(killed.run.exit_code, 9);
+        } else {
+            assert!(python(&sandbox, &code).await.is_ok());
+            places.iter().for_each(|(at, byte)| heap[*at] = *byte);
+        }
+        let expected = adler32(&heap).to_string();
+        if round % 5 == 4 {
+            let fork = sandbox.fork().await.expect("a fork");
+            assert_eq!(value(&fork, "zlib.adler32(heap)").await, expected, "a fork after round {round}");
+        }
+        if random(2) == 0 {
+            assert_eq!(value(&sandbox, "zlib.adler32(heap)").await, expected, "round {round}");
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! All methods: what each takes and answers, and how it is reached by HTTP.
 
+use std::collections::BTreeMap;
+
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -71,6 +73,26 @@ pub fn find(name: &str) -> Option<&'static Method> {
     METHODS.iter().find(|method| method.name == name)
 }
 
+impl Method {
+    /// Returns the JSON type of each of its params that is a single value.
+    pub fn scalars(&self) -> BTreeMap<String, String> {
+        let mut generator = SchemaGenerator::default();
+        let schema = (self.params)(&mut generator);
+        let definitions = Value::Object(generator.take_definitions(true));
+        let name = schema.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
+        let properties = definitions[name.unwrap_or_default()]["properties"].as_object().cloned();
+        let scalar = |(name, schema): (String, Value)| {
+            let kind = match &schema["type"] {
+                Value::String(kind) => kind.clone(),
+                Value::Array(kinds) => kinds.first()?.as_str()?.to_owned(),
+                _ => return None,
+            };
+            Some((name, kind))
+        };
+        properties.into_iter().flatten().filter_map(scalar).collect()
+    }
+}
+
 /// All of them, in the order of the documentation.
 #[rustfmt::skip]
 pub const METHODS: &[Method] = &[
@@ -100,10 +122,10 @@ pub const METHODS: &[Method] = &[
     method::<p::Nothing, r::SnapshotCreated>("snapshot.create", "Takes a snapshot. ENOSPC if those of a sandbox would keep more than `fsLimitBytes` + `memoryBytes`", at("POST", "/v1/sandboxes/{sandbox}/snapshots")),
     method::<p::SnapshotId, r::Done>("snapshot.restore", "Restores a snapshot, into any of the client's sandboxes", at("POST", "/v1/sandboxes/{sandbox}/snapshots/{id}/restore")),
     method::<p::Fork, r::Forked>("sandbox.fork", "Forks a sandbox", at("POST", "/v1/sandboxes/{sandbox}/forks")),
-    method::<p::Nothing, r::Done>("sandbox.destroy", "Destroys a fork", None),
+    method::<p::OtherSandbox, r::Done>("sandbox.destroy", "Destroys a fork", None),
     method::<p::CreateNamed, r::SandboxCreated>("sandbox.create", "Creates a sandbox with the options of `create`", None),
     method::<p::Nothing, r::Sandboxes>("sandbox.list", "Those that `sandbox.create` created", None),
-    method::<p::Nothing, r::Done>("sandbox.remove", "Destroys any sandbox but the first", None),
+    method::<p::OtherSandbox, r::Done>("sandbox.remove", "Destroys any sandbox but the first", None),
     method::<p::Nothing, r::Done>("sandbox.suspend", "Pauses all processes of a sandbox", at("POST", "/v1/sandboxes/{sandbox}/suspend")),
     method::<p::Nothing, r::Done>("sandbox.resume", "Resumes them", at("POST", "/v1/sandboxes/{sandbox}/resume")),
     method::<p::ExportState, r::Exported>("persistence.export", "The state as bytes, or in a file in the state directory", at("POST", "/v1/sandboxes/{sandbox}/export")),

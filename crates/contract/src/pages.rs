@@ -48,7 +48,7 @@ fn param_names(schema: &Value) -> Vec<(String, bool)> {
     let Some(properties) = schema["properties"].as_object() else { return Vec::new() };
     let mut names: Vec<(String, bool)> = properties
         .keys()
-        .filter(|name| *name != "sandboxId")
+        .filter(|name| *name != "sandboxId" || required.contains(&"sandboxId"))
         .map(|name| (name.clone(), required.contains(&name.as_str())))
         .collect();
     names.sort_by_key(|(_, required)| !required);

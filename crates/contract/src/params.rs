@@ -8,6 +8,12 @@ use serde_json::Value;
 
 use crate::kinds::{Base64, Count, Mode, MountFile, Nice, Object, Port, RequestId, Side, Timeout};
 
+/// Params that can name a sandbox.
+pub trait About {
+    /// Returns the sandbox that they name.
+    fn sandbox_id(&self) -> Option<&str>;
+}
+
 /// Declares params. All of them refuse what they do not know, and all can name a sandbox.
 macro_rules! params {
     ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* })*) => {$(
@@ -18,6 +24,12 @@ macro_rules! params {
             /// The sandbox that it is about; the first one of the client if there is none.
             pub sandbox_id: Option<String>,
             $($(#[$field_doc])* pub $field: $kind,)*
+        }
+
+        impl About for $name {
+            fn sandbox_id(&self) -> Option<&str> {
+                self.sandbox_id.as_deref()
+            }
         }
     )*};
 }
@@ -456,6 +468,12 @@ objects! {
     StoredName {
         /// The name of a sandbox.
         name: String,
+    }
+
+    /// A sandbox, which has to be named.
+    OtherSandbox {
+        /// Its id.
+        sandbox_id: String,
     }
 
     /// Nothing.

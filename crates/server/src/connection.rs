@@ -184,10 +184,7 @@ impl Connection {
     fn start(&mut self, id: Option<Value>, task: Task, trace: Trace, holds: impl Send + 'static) {
         let session = self.session.clone();
         self.tasks.spawn(async move {
-            let counted = session.shared.metrics.waits();
-            let outcome = survive(task.work).await;
-            drop(counted);
-            trace.end(&outcome);
+            let outcome = carry_out(&session, task.work, trace).await;
             if let Some(id) = id {
                 respond(&session, id, outcome).await;
             }
@@ -274,6 +271,15 @@ fn understand(session: &Arc<Session>, line: &Line) -> Option<Read> {
             })
         }
     }
+}
+
+/// Does the work of a request, and takes note of it.
+pub(crate) async fn carry_out(session: &Session, work: Work, trace: Trace) -> Result<Answer, RpcError> {
+    let counted = session.shared.metrics.waits();
+    let outcome = survive(work).await;
+    drop(counted);
+    trace.end(&outcome);
+    outcome
 }
 
 /// Turns a panic in a request into that request's failure.

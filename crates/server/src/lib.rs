@@ -1,5 +1,5 @@
-//! Sandboxes for clients in any language: JSON-RPC 2.0, one message per line, over standard streams or a Unix socket. In
-//! addition, HTTP endpoints for monitoring and for native tools.
+//! Sandboxes for clients in any language: JSON-RPC 2.0, one message per line, over standard streams, a Unix socket or a
+//! WebSocket. In addition, HTTP: sandboxes by REST and for E2B's SDKs, monitoring, and native tools.
 //!
 //! ```text
 //!  line ─► Lines ─► rpc::parse ─► methods::prepare ─► a task ──► the library

@@ -6,20 +6,14 @@
 use std::time::Duration;
 
 use base64::Engine;
-use base64::alphabet::STANDARD;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use wardian::did_you_mean;
+pub(crate) use wardian_contract::kinds::BASE64;
+use wardian_contract::read;
 
 use crate::rpc::RpcError;
-
-/// Writes the `=` padding, but does not require it.
-pub(crate) static BASE64: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
 
 /// How much of a name is shown in a message.
 const NAME_SHOWN: usize = 100;
@@ -55,6 +49,19 @@ impl Params {
 
     fn within(values: Map<String, Value>, prefix: String) -> Params {
         Params { values, prefix, asked: Vec::new() }
+    }
+
+    /// Reads all of them into a type of the contract, which refuses what it does not know.
+    pub(crate) fn read<T: DeserializeOwned>(&mut self) -> Result<T, RpcError> {
+        let hint: read::Hint = |name, names| did_you_mean(name, names.iter().copied());
+        let read = read::read(std::mem::take(&mut self.values), hint);
+        read.map_err(|refusal| RpcError::params(refusal.message()))
+    }
+
+    /// Takes some params away, to be read for themselves.
+    pub(crate) fn apart(&mut self, names: &[&str]) -> Params {
+        let taken = names.iter().filter_map(|name| self.values.remove_entry(*name));
+        Params::new(taken.collect())
     }
 
     /// Refuses what is left: nobody knows it. To be called when all params are read, before anything is done.
@@ -273,25 +280,4 @@ impl Params {
         };
         values.into_iter().map(string).collect()
     }
-
-    /// Returns all of them, each a string or an object.
-    pub(crate) fn all_strings_or_objects(mut self) -> Result<Vec<(String, TextOrObject)>, RpcError> {
-        let values = std::mem::take(&mut self.values);
-        let read = |(name, value): (String, Value)| match value {
-            Value::String(text) => Ok((name, TextOrObject::Text(text))),
-            Value::Object(values) => {
-                let prefix = format!("{}.", self.named(&name));
-                Ok((name, TextOrObject::Object(Params::within(values, prefix))))
-            }
-            Value::Null => self.required(&name, None).map(|text| (name, TextOrObject::Text(text))),
-            _ => Err(self.ill_typed(&name, "a string")),
-        };
-        values.into_iter().map(read).collect()
-    }
-}
-
-/// A param that has a short form and a long one.
-pub(crate) enum TextOrObject {
-    Text(String),
-    Object(Params),
 }

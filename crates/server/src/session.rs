@@ -157,13 +157,24 @@ fn unknown(id: &str) -> RpcError {
 
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>, tenant: Tenant, outbox: Outbox) -> Arc<Session> {
+        let turns = [shared.heavy.of_client(), shared.aside.of_client()];
+        Session::with_turns(shared, tenant, outbox, turns)
+    }
+
+    /// Does the same for one that shares its turns, for heavy work and for that on lines, with others.
+    pub(crate) fn with_turns(
+        shared: Arc<Shared>,
+        tenant: Tenant,
+        outbox: Outbox,
+        turns: [Turns; 2],
+    ) -> Arc<Session> {
         let client = shared.clients.last.fetch_add(1, Ordering::Relaxed) + 1;
         let (network, line_limit) = match tenant {
             Tenant::Owner => (ClientNetwork::Full, LONGEST_LINE),
             _ => (shared.network, LINE_LIMIT),
         };
         let tenant = Mutex::new(tenant);
-        let (heavy, aside) = (shared.heavy.of_client(), shared.aside.of_client());
+        let [heavy, aside] = turns;
         let callbacks = Arc::new(Callbacks::new(outbox.clone(), shared.aside.clone()));
         let line_limit = AtomicUsize::new(line_limit);
         let streams = Streams::new(shared.streams.clone());

@@ -11,22 +11,22 @@ use crate::budget::Room;
 
 /// A refusal: an HTTP status, and what to tell.
 #[derive(Debug)]
-pub(super) struct Refused {
-    pub(super) status: StatusCode,
-    pub(super) message: String,
+pub(crate) struct Refused {
+    pub(crate) status: StatusCode,
+    pub(crate) message: String,
 }
 
 impl Refused {
-    pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Refused {
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Refused {
         Refused { status, message: message.into() }
     }
 
-    pub(super) fn bad(message: impl Into<String>) -> Refused {
+    pub(crate) fn bad(message: impl Into<String>) -> Refused {
         Refused::new(StatusCode::BAD_REQUEST, message)
     }
 
     /// There is no room for what the request would keep.
-    pub(super) fn no_room() -> Refused {
+    pub(crate) fn no_room() -> Refused {
         Refused::new(StatusCode::TOO_MANY_REQUESTS, "too many requests are waiting")
     }
 
@@ -34,7 +34,7 @@ impl Refused {
         Refused::new(StatusCode::NOT_IMPLEMENTED, format!("{what}: see docs/e2b.md"))
     }
 
-    pub(super) fn no_sandbox(id: &str) -> Refused {
+    pub(crate) fn no_sandbox(id: &str) -> Refused {
         let shown: String = id.chars().take(64).collect();
         Refused::new(StatusCode::NOT_FOUND, format!("sandbox \"{shown}\" was not found"))
     }
@@ -77,13 +77,13 @@ pub(super) fn empty(status: StatusCode) -> Response {
 }
 
 /// A body that is a JSON object, and the room it takes.
-pub(super) struct Object {
-    pub(super) fields: Map<String, Value>,
+pub(crate) struct Object {
+    pub(crate) fields: Map<String, Value>,
     _rooms: Vec<Room>,
 }
 
 /// Reads a JSON object of at most `most` bytes; an empty body is an empty object.
-pub(super) async fn object(allowance: &Allowance, body: Body, most: usize) -> Result<Object, Refused> {
+pub(crate) async fn object(allowance: &Allowance, body: Body, most: usize) -> Result<Object, Refused> {
     let mut arriving = allowance.arriving(body);
     let bytes = arriving.whole(most).await?;
     let fields = if bytes.trim_ascii().is_empty() {

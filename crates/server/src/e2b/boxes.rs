@@ -52,7 +52,7 @@ impl Boxes {
     }
 
     /// Returns what the requests of a key may take.
-    pub(super) fn allowance(&self, key: &str) -> Arc<Allowance> {
+    pub(crate) fn allowance(&self, key: &str) -> Arc<Allowance> {
         self.allowances.of(key, &self.shared)
     }
 

@@ -34,12 +34,14 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+pub(crate) use allowance::Allowance;
+pub(crate) use answer::{Refused, object};
 pub(crate) use boxes::Boxes;
+pub(crate) use query::Query;
+pub(crate) use stream::{Pieces, streamed};
 
-use allowance::Allowance;
-use answer::{Refused, empty, json_page};
+use answer::{empty, json_page};
 use hosted::Hosted;
-use query::Query;
 
 /// The port of a sandbox's own agent, and that of the code interpreter.
 const AGENT: u16 = 49983;

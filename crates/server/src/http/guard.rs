@@ -11,18 +11,23 @@ use axum::response::Response;
 
 use super::connections::Seat;
 use super::forward::Target;
+use super::rest::Caller;
 use super::{Site, health, ports, refusal};
 use crate::e2b::{self, Outcome, Way};
 
-pub(super) async fn admit(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
+pub(super) async fn admit(State(site): State<Arc<Site>>, mut request: Request, next: Next) -> Response {
     if let Some(seat) = request.extensions().get::<Arc<Seat>>() {
         seat.touch();
     }
     if let Some(way) = Way::of(&request) {
         return speak_e2b(&site, way, request).await;
     }
+    request.extensions_mut().insert(Caller(site.http.token.clone().unwrap_or_default()));
     let headers = request.headers();
     match &site.http.token {
+        _ if is_for_programs(&request) && is_of_another_site(headers) => {
+            refusal(StatusCode::FORBIDDEN, "FORBIDDEN", "pages of other sites may not use this server")
+        }
         Some(_) if is_probe(&request) => health::alive(&site),
         Some(token) if !knows(headers, token) => {
             let mut response = refusal(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", "a bearer token is needed");
@@ -71,6 +76,21 @@ async fn speak_e2b(site: &Arc<Site>, way: Way, request: Request) -> Response {
             None => refusal(StatusCode::BAD_GATEWAY, "BROKEN", "there is no connection"),
         },
     }
+}
+
+/// Returns whether a path is for programs, not for pages.
+fn is_for_programs(request: &Request) -> bool {
+    let path = request.uri().path();
+    path.starts_with("/v1/") || path == "/rpc"
+}
+
+/// Returns whether a browser sends this for a page of another site, or of a sandbox. It would do so for any page, with what it
+/// reaches; only the answer it would keep from it, and of a WebSocket not even that.
+fn is_of_another_site(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let Some(origin) = text(header::ORIGIN) else { return false };
+    let host = text(header::HOST).unwrap_or_default();
+    origin.split_once("://").is_none_or(|(_, origin)| !origin.eq_ignore_ascii_case(host))
 }
 
 /// Returns whether this is a request for `/health` without credentials.

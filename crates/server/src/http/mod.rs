@@ -6,6 +6,8 @@
 //!  GET  /metrics    the same for Prometheus
 //!  POST /tools/run  a native tool, if tools are offered
 //!  /sandboxes/NAME/ports/PORT/…  what a program in a sandbox serves
+//!  /v1/…            sandboxes by REST, with /openapi.json (`rest`)
+//!  GET  /rpc        the protocol over a WebSocket
 //!  with the headers of E2B's SDKs: sandboxes that belong to a key (`e2b`)
 //! ```
 //!
@@ -15,13 +17,16 @@ mod connections;
 // A refusal is a whole response, and moving one costs nothing beside a request.
 #[allow(clippy::result_large_err)]
 mod forward;
+mod frames;
 mod guard;
 mod health;
 mod metrics;
 mod moving;
 #[allow(clippy::result_large_err)]
 mod ports;
+mod rest;
 mod tools;
+mod websocket;
 mod whole;
 
 use std::io;
@@ -37,12 +42,13 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use wardian_hosttools::ToolSandbox;
 
 pub use ports::PortLimits;
 
 use crate::Server;
+use crate::admission::clients;
 use crate::e2b::Boxes;
 use crate::session::Shared;
 
@@ -80,12 +86,18 @@ struct Site {
     shared: Arc<Shared>,
     /// Sandboxes of clients that speak E2B's protocol.
     boxes: Arc<Boxes>,
+    /// Sandboxes that were created by REST.
+    hosts: Arc<rest::Hosts>,
+    /// Room for clients by WebSocket.
+    clients: Arc<Semaphore>,
     /// Room for requests to ports of sandboxes.
     ports: Arc<Semaphore>,
     started: Instant,
     /// Whether the sandboxes' programs are compiled.
     ready: AtomicBool,
     stopping: AtomicBool,
+    /// Tells clients by WebSocket that it is over.
+    stopped: watch::Sender<bool>,
 }
 
 impl Server {
@@ -104,9 +116,12 @@ impl Server {
             http,
             shared: self.0.clone(),
             boxes: Boxes::new(self.0.clone()),
+            hosts: Arc::default(),
+            clients: Arc::new(Semaphore::new(self.0.max_clients.min(clients()))),
             started: Instant::now(),
             ready: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
+            stopped: watch::Sender::new(false),
         });
         tokio::spawn(get_ready(site.clone()));
         let closing = async {
@@ -116,7 +131,8 @@ impl Server {
             if let Some(door) = &site.http.door {
                 door.shutdown().await;
             }
-            site.boxes.end().await;
+            site.stopped.send_replace(true);
+            tokio::join!(site.boxes.end(), site.hosts.end());
         };
         connections::serve(listener, router(site.clone()), closing).await;
         Ok(())
@@ -148,7 +164,8 @@ async fn get_ready(site: Arc<Site>) {
 }
 
 fn router(site: Arc<Site>) -> Router {
-    Router::new()
+    rest::routes(Router::new())
+        .route("/rpc", any(websocket::rpc))
         .route("/health", get(health::health))
         .route("/ready", get(health::ready))
         .route("/metrics", get(metrics::metrics))

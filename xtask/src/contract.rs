@@ -13,7 +13,8 @@ pub fn main(arguments: &[String]) -> Result<()> {
         other => bail!("contract takes --check or nothing, got {other:?}"),
     };
     let root = crate::root();
-    let files = wardian_contract::pages::files(&root).context("docs/protocol.md has no place for the table")?;
+    let files =
+        wardian_contract::pages::files(&root).context("docs/protocol.md has no place for the table")?;
     for (path, text) in files {
         let file = root.join(path);
         if fs::read_to_string(&file).unwrap_or_default() == text {

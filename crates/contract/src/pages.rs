@@ -12,7 +12,9 @@ use crate::methods::{METHODS, Method};
 const WRITTEN: &str = "Written by `cargo xtask contract`.";
 
 fn generator(definitions: &'static str) -> SchemaGenerator {
-    SchemaSettings::draft2020_12().with(|settings| settings.definitions_path = definitions.into()).into_generator()
+    SchemaSettings::draft2020_12()
+        .with(|settings| settings.definitions_path = definitions.into())
+        .into_generator()
 }
 
 fn pretty(value: &Value) -> String {
@@ -105,11 +107,14 @@ pub fn table() -> String {
     let mut table = String::from("| method | params | result | |\n|---|---|---|---|\n");
     for (method, params, result) in &rows {
         let names = param_names(types.resolve(params));
-        let shown: Vec<String> =
-            names.iter().map(|(name, required)| format!("`{name}`{}", if *required { "" } else { "?" })).collect();
+        let shown: Vec<String> = names
+            .iter()
+            .map(|(name, required)| format!("`{name}`{}", if *required { "" } else { "?" }))
+            .collect();
         let shape = types.shape(result);
         // Writing to a string does not fail.
-        let _ = writeln!(table, "| `{}` | {} | `{shape}` | {} |", method.name, shown.join(", "), method.about);
+        let _ =
+            writeln!(table, "| `{}` | {} | `{shape}` | {} |", method.name, shown.join(", "), method.about);
     }
     table
 }
@@ -179,7 +184,12 @@ impl Types {
             },
             other => other.to_owned(),
         };
-        kinds.iter().map(kind).collect::<Vec<_>>().join(" | ").replace("readonly (string)[]", "readonly string[]")
+        kinds
+            .iter()
+            .map(kind)
+            .collect::<Vec<_>>()
+            .join(" | ")
+            .replace("readonly (string)[]", "readonly string[]")
     }
 }
 
@@ -206,7 +216,11 @@ pub fn typescript() -> String {
             let optional = if required.contains(&field.as_str()) { "" } else { "?" };
             let kind = types.typescript(property);
             let undefined = if optional.is_empty() { "" } else { " | undefined" };
-            let _ = writeln!(file, "  /** {} */\n  readonly {field}{optional}: {kind}{undefined};", about(property));
+            let _ = writeln!(
+                file,
+                "  /** {} */\n  readonly {field}{optional}: {kind}{undefined};",
+                about(property)
+            );
         }
         file.push_str("}\n");
     }
@@ -290,15 +304,19 @@ fn operation(method: &Method, params: &Value, result: Value) -> Value {
     });
     if matches!(route.verb, "GET" | "DELETE") {
         let required = body["required"].clone();
-        let is_required = |name: &str| required.as_array().is_some_and(|all| all.iter().any(|one| one == name));
+        let is_required =
+            |name: &str| required.as_array().is_some_and(|all| all.iter().any(|one| one == name));
         for (name, schema) in body["properties"].as_object().into_iter().flatten() {
-            parameters.push(json!({ "name": name, "in": "query", "required": is_required(name), "schema": schema }));
+            parameters.push(
+                json!({ "name": name, "in": "query", "required": is_required(name), "schema": schema }),
+            );
         }
     } else {
         operation["requestBody"] = json!({ "content": { "application/json": { "schema": body } } });
     }
     if route.streams {
-        operation["responses"]["200"]["content"]["text/event-stream"] = json!({ "schema": { "type": "string" } });
+        operation["responses"]["200"]["content"]["text/event-stream"] =
+            json!({ "schema": { "type": "string" } });
     }
     if !parameters.is_empty() {
         operation["parameters"] = parameters.into();
@@ -317,7 +335,8 @@ fn refusal() -> Value {
 
 /// What there is by HTTP alone: sandboxes as a list, and how long they live.
 fn own_operations() -> Vec<(&'static str, &'static str, Value)> {
-    let sandbox = json!({ "name": "sandbox", "in": "path", "required": true, "schema": { "type": "string" } });
+    let sandbox =
+        json!({ "name": "sandbox", "in": "path", "required": true, "schema": { "type": "string" } });
     let answers = |what: &str| {
         json!({
             "200": { "description": what, "content": { "application/json": { "schema": { "type": "object" } } } },
@@ -329,20 +348,36 @@ fn own_operations() -> Vec<(&'static str, &'static str, Value)> {
         "properties": { "lifetimeMs": { "type": "integer", "minimum": 1, "maximum": 86_400_000 } },
     } } } });
     vec![
-        ("/v1/sandboxes", "get", json!({
-            "operationId": "listSandboxes", "summary": "The sandboxes of the token", "responses": answers("Them."),
-        })),
-        ("/v1/sandboxes/{sandbox}", "get", json!({
-            "operationId": "getSandbox", "summary": "One of them", "parameters": [sandbox], "responses": answers("It."),
-        })),
-        ("/v1/sandboxes/{sandbox}", "delete", json!({
-            "operationId": "destroySandbox", "summary": "Destroys a sandbox, with its forks", "parameters": [sandbox],
-            "responses": answers("It is done."),
-        })),
-        ("/v1/sandboxes/{sandbox}/lifetime", "put", json!({
-            "operationId": "setLifetime", "summary": "How long it lives from now on", "parameters": [sandbox],
-            "requestBody": lifetime, "responses": answers("It is done."),
-        })),
+        (
+            "/v1/sandboxes",
+            "get",
+            json!({
+                "operationId": "listSandboxes", "summary": "The sandboxes of the token", "responses": answers("Them."),
+            }),
+        ),
+        (
+            "/v1/sandboxes/{sandbox}",
+            "get",
+            json!({
+                "operationId": "getSandbox", "summary": "One of them", "parameters": [sandbox], "responses": answers("It."),
+            }),
+        ),
+        (
+            "/v1/sandboxes/{sandbox}",
+            "delete",
+            json!({
+                "operationId": "destroySandbox", "summary": "Destroys a sandbox, with its forks", "parameters": [sandbox],
+                "responses": answers("It is done."),
+            }),
+        ),
+        (
+            "/v1/sandboxes/{sandbox}/lifetime",
+            "put",
+            json!({
+                "operationId": "setLifetime", "summary": "How long it lives from now on", "parameters": [sandbox],
+                "requestBody": lifetime, "responses": answers("It is done."),
+            }),
+        ),
     ]
 }
 

@@ -7,9 +7,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use serde::de::value::StringDeserializer;
-use serde::de::{
-    self, DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor,
-};
+use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 use serde_json::{Map, Value};
 

@@ -1,9 +1,8 @@
 //! The params of a request, each read by name and type.
 //!
 //! A param that is `null` is treated as absent. One of the wrong type is an error that names it, and so is an unknown one:
-//! [`Params::done`] refuses what nobody has asked for.
-
-use std::time::Duration;
+//! [`Params::done`] refuses what nobody has asked for. Most methods read theirs into a type of the contract, by the same rules:
+//! [`Params::read`].
 
 use base64::Engine;
 use serde::Serialize;
@@ -77,11 +76,6 @@ impl Params {
         self.done().map(|()| read)
     }
 
-    /// What comes before a name in messages.
-    pub(crate) fn prefix(&self) -> &str {
-        &self.prefix
-    }
-
     fn named(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }
@@ -131,23 +125,6 @@ impl Params {
         self.required(name, value)
     }
 
-    /// Returns the id of a request.
-    pub(crate) fn id(&mut self, name: &'static str) -> Result<Option<Value>, RpcError> {
-        match self.take(name) {
-            None => Ok(None),
-            Some(id @ (Value::String(_) | Value::Number(_))) => Ok(Some(id)),
-            Some(_) => Err(self.ill_typed(name, "the id of a request")),
-        }
-    }
-
-    pub(crate) fn flag(&mut self, name: &'static str) -> Result<Option<bool>, RpcError> {
-        match self.take(name) {
-            None => Ok(None),
-            Some(Value::Bool(flag)) => Ok(Some(flag)),
-            Some(_) => Err(self.ill_typed(name, "true or false")),
-        }
-    }
-
     /// Returns a whole number from 0; `4.0` is one as well.
     pub(crate) fn number(&mut self, name: &'static str) -> Result<Option<u64>, RpcError> {
         let Some(value) = self.take(name) else { return Ok(None) };
@@ -163,38 +140,15 @@ impl Params {
         Ok(self.number(name)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
     }
 
-    /// Returns permission bits.
-    pub(crate) fn mode(&mut self) -> Result<Option<u32>, RpcError> {
-        let Some(mode) = self.number("mode")? else { return Ok(None) };
-        let mode = u32::try_from(mode).ok().filter(|mode| *mode <= 0o7777);
-        mode.map(Some).ok_or_else(|| self.ill_typed("mode", "permission bits, at most 4095 (octal 7777)"))
-    }
-
     /// Returns a whole number of either sign.
     pub(crate) fn integer(&mut self, name: &'static str) -> Result<Option<i64>, RpcError> {
         let Some(value) = self.take(name) else { return Ok(None) };
         value.as_i64().map(Some).ok_or_else(|| self.ill_typed(name, "a whole number"))
     }
 
-    /// Returns milliseconds; 0 means no limit.
-    pub(crate) fn timeout(&mut self, name: &'static str) -> Result<Option<Option<Duration>>, RpcError> {
-        let Some(value) = self.take(name) else { return Ok(None) };
-        let millis = value.as_f64().filter(|millis| *millis >= 0.0);
-        let duration = millis.and_then(|millis| Duration::try_from_secs_f64(millis / 1000.0).ok());
-        match duration {
-            Some(duration) => Ok(Some((!duration.is_zero()).then_some(duration))),
-            None => Err(self.ill_typed(name, "a number of milliseconds")),
-        }
-    }
-
     pub(crate) fn bytes(&mut self, name: &'static str) -> Result<Option<Vec<u8>>, RpcError> {
         let Some(text) = self.string(name)? else { return Ok(None) };
         decode(&text).map(Some).ok_or_else(|| self.ill_typed(name, "base64"))
-    }
-
-    pub(crate) fn required_bytes(&mut self, name: &'static str) -> Result<Vec<u8>, RpcError> {
-        let value = self.bytes(name)?;
-        self.required(name, value)
     }
 
     /// Returns a nested object, whose params are then named `name.…`.
@@ -235,39 +189,6 @@ impl Params {
         }
         let read = serde_json::from_value(Value::Object(given));
         read.map(Some).map_err(|error| RpcError::params(format!("{}: {error}", self.named(name))))
-    }
-
-    /// Returns an array of nested objects.
-    pub(crate) fn objects(&mut self, name: &'static str) -> Result<Vec<Params>, RpcError> {
-        let wanted = "an array of objects";
-        match self.take(name) {
-            None => Ok(Vec::new()),
-            Some(Value::Array(values)) => {
-                let object = |(number, value)| match value {
-                    Value::Object(values) => {
-                        Ok(Params::within(values, format!("{}[{number}].", self.named(name))))
-                    }
-                    _ => Err(self.ill_typed(name, wanted)),
-                };
-                values.into_iter().enumerate().map(object).collect()
-            }
-            Some(_) => Err(self.ill_typed(name, wanted)),
-        }
-    }
-
-    pub(crate) fn strings(&mut self, name: &'static str) -> Result<Option<Vec<String>>, RpcError> {
-        let wanted = "an array of strings";
-        match self.take(name) {
-            None => Ok(None),
-            Some(Value::Array(values)) => {
-                let string = |value| match value {
-                    Value::String(text) => Ok(text),
-                    _ => Err(self.ill_typed(name, wanted)),
-                };
-                values.into_iter().map(string).collect::<Result<_, _>>().map(Some)
-            }
-            Some(_) => Err(self.ill_typed(name, wanted)),
-        }
     }
 
     /// Returns all of them as strings.

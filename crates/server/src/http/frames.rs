@@ -231,8 +231,9 @@ mod tests {
             frame(0x88, b""),
         ]
         .concat();
-        let expected =
-            ["Hello", "ping still there?", "in parts ", "", &long, &"é".repeat(100)].map(str::to_owned).to_vec();
+        let expected = ["Hello", "ping still there?", "in parts ", "", &long, &"é".repeat(100)]
+            .map(str::to_owned)
+            .to_vec();
         for pieces in [1, 2, 3, 7, 100, 1 << 20] {
             assert_eq!(decode(&bytes, pieces), (expected.clone(), Some(1000)), "pieces of {pieces}");
         }

@@ -118,7 +118,8 @@ async fn serve<F: Future<Output = ()>>(
     let mut served = pin!(served);
     tokio::select! {
         () = &mut served => drop(writing.await),
-        _ = &mut writing => {}
+        // Nothing can be told any more, or nothing will be asked: it ends by that, and takes its sandboxes along.
+        _ = &mut writing => served.await,
         () = &mut reading => {}
     }
 }

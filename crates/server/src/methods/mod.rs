@@ -301,7 +301,8 @@ mod tests {
 
     #[test]
     fn every_method_is_in_the_contract() {
-        let mut contract: Vec<&str> = wardian_contract::methods::METHODS.iter().map(|method| method.name).collect();
+        let mut contract: Vec<&str> =
+            wardian_contract::methods::METHODS.iter().map(|method| method.name).collect();
         let mut methods = METHODS.to_vec();
         contract.sort_unstable();
         methods.sort_unstable();

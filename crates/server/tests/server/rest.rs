@@ -58,7 +58,12 @@ impl Site {
     }
 
     /// Calls a method at its route; returns its result, or the status and the message.
-    pub(crate) async fn ask(&self, sandbox: &str, method: &str, mut params: Value) -> Result<Value, (u16, String)> {
+    pub(crate) async fn ask(
+        &self,
+        sandbox: &str,
+        method: &str,
+        mut params: Value,
+    ) -> Result<Value, (u16, String)> {
         let route = methods::find(method).and_then(|method| method.route).expect("a route");
         let mut path = route.path.replace("{sandbox}", sandbox);
         let fields = params.as_object_mut().expect("an object");
@@ -170,10 +175,16 @@ async fn output_comes_as_events() {
     let site = Site::start().await;
     let sandbox = site.create(json!({})).await;
     let path = format!("/v1/sandboxes/{sandbox}");
-    let events = site.events("POST", &format!("{path}/run"), &json!({ "command": "echo a; echo b >&2; exit 4" })).await;
+    let events = site
+        .events("POST", &format!("{path}/run"), &json!({ "command": "echo a; echo b >&2; exit 4" }))
+        .await;
     let (last, told) = events.split_last().expect("a result");
-    assert_eq!((last.0.as_str(), &last.1["exitCode"], &last.1["stdout"]), ("result", &json!(4), &json!("a\n")));
-    let expected = [json!({ "stream": "stdout", "data": "a\n" }), json!({ "stream": "stderr", "data": "b\n" })];
+    assert_eq!(
+        (last.0.as_str(), &last.1["exitCode"], &last.1["stdout"]),
+        ("result", &json!(4), &json!("a\n"))
+    );
+    let expected =
+        [json!({ "stream": "stdout", "data": "a\n" }), json!({ "stream": "stderr", "data": "b\n" })];
     assert_eq!(told, expected.map(|data| ("output".to_owned(), data)));
     // More than a process may have on its way to a client that has to confirm what it takes.
     let start = json!({ "command": "head -c 1000000 /dev/zero; exit 3" });
@@ -229,7 +240,8 @@ async fn what_cannot_be_kept_by_http_is_refused_by_name() {
     assert_eq!(site.send("GET", &format!("{path}/files?path=/&surprise=1"), &Value::Null).await.0, 400);
     assert_eq!(site.send("PUT", &format!("{path}/env/A"), &json!({ "name": "B", "value": "" })).await.0, 400);
     assert_eq!(site.send("PATCH", &format!("{path}/run"), &json!({})).await.0, 405);
-    let (status, text) = read(site.open("GET", "/v1/sandboxes", "", "Origin: https://evil.test\r\n").await).await;
+    let (status, text) =
+        read(site.open("GET", "/v1/sandboxes", "", "Origin: https://evil.test\r\n").await).await;
     assert_eq!(status, 403, "{text}");
 }
 
@@ -262,7 +274,11 @@ async fn many_clients_get_their_own_answers() {
         .map(|number| {
             let (site, sandbox) = (site.clone(), sandboxes[number % 8].clone());
             tokio::spawn(async move {
-                let ran = site.ask(&sandbox, "run", json!({ "command": format!("echo {number} >> log; echo {number}") }));
+                let ran = site.ask(
+                    &sandbox,
+                    "run",
+                    json!({ "command": format!("echo {number} >> log; echo {number}") }),
+                );
                 assert_eq!(ran.await.expect("it runs")["stdout"], format!("{number}\n"));
             })
         })
@@ -271,7 +287,8 @@ async fn many_clients_get_their_own_answers() {
         client.await.expect("its own answer");
     }
     for sandbox in &sandboxes {
-        let lines = site.ask(sandbox, "run", json!({ "command": "sort -u log | wc -l" })).await.expect("it runs");
+        let lines =
+            site.ask(sandbox, "run", json!({ "command": "sort -u log | wc -l" })).await.expect("it runs");
         assert_eq!(lines["stdout"], "8\n", "nothing was lost or went elsewhere");
     }
 }

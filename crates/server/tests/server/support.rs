@@ -106,7 +106,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params).await;
         let answer = self.answer(id).await;
-        if let (Some(result), Some(method)) = (answer.get("result"), wardian_contract::methods::find(method)) {
+        if let (Some(result), Some(method)) = (answer.get("result"), wardian_contract::methods::find(method))
+        {
             let checked = (method.check)(result.clone());
             checked.unwrap_or_else(|why| panic!("{} is not in the contract: {why}: {answer}", method.name));
         }

@@ -32,7 +32,11 @@ fn rows() -> Vec<Row> {
         ("run", json!({ "command": "cat", "stdin": base64("a b") }), ran(0, "a b")),
         ("run", json!({}), Err("Missing required param: command")),
         ("run", json!({ "command": 1 }), Err("command must be a string")),
-        ("run", json!({ "command": "", "tiemoutMs": 1 }), Err("Unknown param: tiemoutMs (did you mean timeoutMs?)")),
+        (
+            "run",
+            json!({ "command": "", "tiemoutMs": 1 }),
+            Err("Unknown param: tiemoutMs (did you mean timeoutMs?)"),
+        ),
         ("run", json!({ "command": "", "cwd": "/no" }), Err("ENOENT: no such file or directory: /no")),
         ("cancel", json!({}), Ok(json!({ "ok": true, "cancelled": false }))),
         ("isRunning", json!({}), Ok(json!({ "running": false }))),
@@ -80,23 +84,43 @@ fn rows() -> Vec<Row> {
         ("snapshot.restore", json!({ "id": "1" }), ok()),
         ("run", json!({ "command": "cat /tmp/r /m/a" }), ran(0, "hellob")),
         ("snapshot.restore", json!({ "id": "7" }), Err("Unknown snapshot: 7")),
-        ("python.run", json!({ "code": "20 + 22" }), Ok(json!({
-            "exitCode": 0, "stdout": "", "stderr": "", "executionTimeMs": "*", "value": { "repr": "42" },
-        }))),
+        (
+            "python.run",
+            json!({ "code": "20 + 22" }),
+            Ok(json!({
+                "exitCode": 0, "stdout": "", "stderr": "", "executionTimeMs": "*", "value": { "repr": "42" },
+            })),
+        ),
         ("sandbox.suspend", json!({}), ok()),
         ("sandbox.resume", json!({}), ok()),
-        ("process.start", json!({ "command": "cat", "stdin": true }), Ok(json!({ "processId": "1", "pid": "*" }))),
-        ("process.list", json!({}), Ok(json!({ "processes": [
+        (
+            "process.start",
+            json!({ "command": "cat", "stdin": true }),
+            Ok(json!({ "processId": "1", "pid": "*" })),
+        ),
+        (
+            "process.list",
+            json!({}),
+            Ok(json!({ "processes": [
             { "processId": "1", "pid": "*", "command": "*", "pty": false },
-        ] }))),
+        ] })),
+        ),
         ("process.write", json!({ "processId": "1", "data": base64("x") }), ok()),
         ("process.closeStdin", json!({ "processId": "1" }), ok()),
         ("process.wait", json!({ "processId": "1" }), Ok(json!({ "exitCode": 0, "executionTimeMs": "*" }))),
         ("process.signal", json!({ "processId": "9", "signal": "TERM" }), Err("Unknown processId: 9")),
-        ("process.resize", json!({ "processId": "1", "rows": 0, "columns": 80 }), Err("rows must be a number from 1 to 4096")),
+        (
+            "process.resize",
+            json!({ "processId": "1", "rows": 0, "columns": 80 }),
+            Err("rows must be a number from 1 to 4096"),
+        ),
         ("persistence.save", json!({}), Err("*")),
         ("persistence.checkout", json!({}), Err("Missing required param: commit")),
-        ("persistence.export", json!({ "file": "a" }), Err("file: the server was started without --state-dir")),
+        (
+            "persistence.export",
+            json!({ "file": "a" }),
+            Err("file: the server was started without --state-dir"),
+        ),
         ("persistence.export", json!({}), Ok(json!({ "data": "*" }))),
         ("persistence.import", json!({}), Err("Missing required param: data")),
         ("net.url", json!({ "port": 0 }), Err("port must be a port, from 1 to 65535")),
@@ -158,7 +182,8 @@ async fn over_http() {
         check(method, &params, found.map_err(|(_, message)| message), &expected);
         reached += 1;
     }
-    let all: Vec<&str> = methods::METHODS.iter().filter(|method| method.route.is_some()).map(|m| m.name).collect();
+    let all: Vec<&str> =
+        methods::METHODS.iter().filter(|method| method.route.is_some()).map(|m| m.name).collect();
     let tested: Vec<&str> = rows().iter().map(|row| row.0).collect();
     let forgotten: Vec<_> = all.iter().filter(|name| **name != "create" && !tested.contains(name)).collect();
     assert!(forgotten.is_empty(), "{forgotten:?} are not in the table of {reached} rows");
@@ -278,8 +303,11 @@ async fn websockets_end_as_they_should() {
     let (_, head) = shake_hands(at, &format!("Origin: http://{at}\r\n")).await;
     assert!(head.starts_with("HTTP/1.1 101 "), "a page of this server: {head}");
     // Each breach of the protocol is told by its code.
-    let cases: [(&[u8], u16); 3] =
-        [(&[0x81, 1, b'a'], 1002), (&[0x82, 0x81, 0, 0, 0, 0, b'a'], 1003), (&[0x88, 0x80, 0, 0, 0, 0], 1000)];
+    let cases: [(&[u8], u16); 3] = [
+        (&[0x81, 1, b'a'], 1002),
+        (&[0x82, 0x81, 0, 0, 0, 0, b'a'], 1003),
+        (&[0x88, 0x80, 0, 0, 0, 0], 1000),
+    ];
     for (bytes, code) in cases {
         let (mut stream, _) = shake_hands(at, "").await;
         stream.write_all(bytes).await.expect("it reads");

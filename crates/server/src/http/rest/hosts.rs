@@ -94,8 +94,7 @@ impl Hosts {
         (session, listeners): (Arc<Session>, Arc<Listeners>),
     ) -> Result<Arc<Host>, Refused> {
         let mut random = [0; 16];
-        let no_randomness =
-            |_| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "there is no randomness");
+        let no_randomness = |_| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "there is no randomness");
         getrandom::fill(&mut random).map_err(no_randomness)?;
         let name: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let host = Arc::new(Host {

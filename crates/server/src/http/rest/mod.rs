@@ -249,10 +249,15 @@ impl Call<'_> {
     }
 
     /// Creates a sandbox of the token.
-    async fn create(&self, allowance: &Allowance, mut fields: Map<String, Value>) -> Result<Response, Refused> {
+    async fn create(
+        &self,
+        allowance: &Allowance,
+        mut fields: Map<String, Value>,
+    ) -> Result<Response, Refused> {
         let lifetime = lifetime(&mut fields)?.unwrap_or(hosts::LIFETIME);
         refuse_what_needs_a_connection(&fields)?;
-        let host = self.site.hosts.add(self.caller, hosts::session(&self.site.shared, self.caller, allowance))?;
+        let host =
+            self.site.hosts.add(self.caller, hosts::session(&self.site.shared, self.caller, allowance))?;
         match run(&host.session, "create", Some(host.request()), fields).await {
             Ok(_) => {
                 host.live_for(lifetime);
@@ -276,7 +281,9 @@ fn refuse_what_needs_a_connection(fields: &Map<String, Value>) -> Result<(), Ref
         }),
     );
     if let Some((_, name)) = wrong.find(|(value, _)| value.is_some_and(given)) {
-        return Err(Refused::bad(format!("{name}: only over a connection (WebSocket at /rpc, socket, stdio)")));
+        return Err(Refused::bad(format!(
+            "{name}: only over a connection (WebSocket at /rpc, socket, stdio)"
+        )));
     }
     if fields.get("stateToken").is_some_and(given) {
         return Err(Refused::bad("stateToken: by HTTP the bearer token stands for what is yours"));
@@ -384,7 +391,8 @@ fn rename_forks(answer: &mut Value, host: &str) {
 }
 
 fn accepts_events(request: &Request) -> bool {
-    let accepted = request.headers().get_all(header::ACCEPT).into_iter().filter_map(|value| value.to_str().ok());
+    let accepted =
+        request.headers().get_all(header::ACCEPT).into_iter().filter_map(|value| value.to_str().ok());
     accepted.flat_map(|value| value.split(',')).any(|kind| {
         kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"))
     })

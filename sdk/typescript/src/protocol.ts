@@ -446,6 +446,12 @@ export interface Nothing {
 /** What becomes of files when a command is killed. */
 export type OnKill = "keep" | "rollback";
 
+/** A sandbox, which has to be named. */
+export interface OtherSandbox {
+  /** Its id. */
+  readonly sandboxId: string;
+}
+
 /** A path. */
 export interface Path {
   /** The path. */
@@ -963,13 +969,13 @@ export interface Methods {
   /** Forks a sandbox */
   readonly "sandbox.fork": { readonly params: Fork; readonly result: Forked };
   /** Destroys a fork */
-  readonly "sandbox.destroy": { readonly params: Nothing; readonly result: Done };
+  readonly "sandbox.destroy": { readonly params: OtherSandbox; readonly result: Done };
   /** Creates a sandbox with the options of `create` */
   readonly "sandbox.create": { readonly params: CreateNamed; readonly result: SandboxCreated };
   /** Those that `sandbox.create` created */
   readonly "sandbox.list": { readonly params: Nothing; readonly result: readonly (SandboxInfo)[] };
   /** Destroys any sandbox but the first */
-  readonly "sandbox.remove": { readonly params: Nothing; readonly result: Done };
+  readonly "sandbox.remove": { readonly params: OtherSandbox; readonly result: Done };
   /** Pauses all processes of a sandbox */
   readonly "sandbox.suspend": { readonly params: Nothing; readonly result: Done };
   /** Resumes them */

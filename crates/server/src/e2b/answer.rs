@@ -34,7 +34,7 @@ impl Refused {
         Refused::new(StatusCode::NOT_IMPLEMENTED, format!("{what}: see docs/e2b.md"))
     }
 
-    pub(crate) fn no_sandbox(id: &str) -> Refused {
+    pub(super) fn no_sandbox(id: &str) -> Refused {
         let shown: String = id.chars().take(64).collect();
         Refused::new(StatusCode::NOT_FOUND, format!("sandbox \"{shown}\" was not found"))
     }

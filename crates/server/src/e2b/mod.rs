@@ -39,6 +39,7 @@ pub(crate) use answer::{Refused, object};
 pub(crate) use boxes::Boxes;
 pub(crate) use query::Query;
 pub(crate) use stream::{Pieces, streamed};
+pub(crate) use unread::with_room;
 
 use answer::{empty, json_page};
 use hosted::Hosted;

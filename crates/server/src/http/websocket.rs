@@ -10,6 +10,7 @@
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Extension;
 use axum::body::Body;
@@ -35,6 +36,8 @@ const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const PIECE: usize = 16 << 10;
 /// How many answers to pings may wait; a client that sends more gets no more.
 const PONGS: usize = 4;
+/// How long a client may take to read the last of what it was sent.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Opens a connection.
 pub(super) async fn rpc(
@@ -114,13 +117,22 @@ async fn serve<F: Future<Output = ()>>(
         std::future::pending::<()>().await;
     };
     let mut writing = pin!(write(writer, lines_out, control));
-    let mut reading = pin!(reading);
     let mut served = pin!(served);
-    tokio::select! {
-        () = &mut served => drop(writing.await),
+    let is_served = {
+        let reading = pin!(reading);
+        tokio::select! {
+            () = &mut served => true,
+            _ = &mut writing => false,
+            () = reading => false,
+        }
+    };
+    // Nothing is read any more, so its input has ended.
+    if is_served {
+        // The last of what was written, if it is read.
+        let _ = tokio::time::timeout(FAREWELL, writing).await;
+    } else {
         // Nothing can be told any more, or nothing will be asked: it ends by that, and takes its sandboxes along.
-        _ = &mut writing => served.await,
-        () = &mut reading => {}
+        served.await;
     }
 }
 

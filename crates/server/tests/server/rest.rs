@@ -152,12 +152,16 @@ async fn sandboxes_outlive_connections_until_they_are_destroyed() {
     let lifetime = format!("/v1/sandboxes/{sandbox}/lifetime");
     assert_eq!(site.send("PUT", &lifetime, &json!({ "lifetimeMs": 90_000_000 })).await.0, 400);
     assert_eq!(site.send("PUT", &lifetime, &json!({ "lifetimeMs": 80_000 })).await.0, 200);
+    let (_, shown) = site.send("GET", &format!("/v1/sandboxes/{fork}"), &Value::Null).await;
+    assert_eq!(shown["sandboxId"], json!(fork));
+    let of_fork = format!("/v1/sandboxes/{fork}/lifetime");
+    assert_eq!(site.send("PUT", &of_fork, &json!({ "lifetimeMs": 80_000 })).await.0, 400);
     let (status, _) = site.send("DELETE", &format!("/v1/sandboxes/{fork}"), &Value::Null).await;
     assert_eq!(status, 200);
-    assert_eq!(site.ask(fork, "run", run("cat f")).await, Err((404, "Unknown sandboxId: 1".to_owned())));
+    assert_eq!(site.ask(fork, "run", run("cat f")).await, Err((404, format!("Unknown sandboxId: {fork}"))));
     let (status, _) = site.send("DELETE", &format!("/v1/sandboxes/{sandbox}"), &Value::Null).await;
     assert_eq!(status, 200);
-    let gone = format!("sandbox \"{sandbox}\" was not found");
+    let gone = format!("Unknown sandboxId: {sandbox}");
     assert_eq!(site.ask(&sandbox, "run", run("cat f")).await, Err((404, gone)));
 }
 
@@ -240,6 +244,10 @@ async fn what_cannot_be_kept_by_http_is_refused_by_name() {
     assert_eq!(site.send("GET", &format!("{path}/files?path=/&surprise=1"), &Value::Null).await.0, 400);
     assert_eq!(site.send("PUT", &format!("{path}/env/A"), &json!({ "name": "B", "value": "" })).await.0, 400);
     assert_eq!(site.send("PATCH", &format!("{path}/run"), &json!({})).await.0, 405);
+    // Params where nobody reads them.
+    assert_eq!(site.send("GET", "/v1/sandboxes?limit=1", &Value::Null).await.0, 400);
+    assert_eq!(site.send("DELETE", &path, &json!({ "force": true })).await.0, 400);
+    assert_eq!(site.send("GET", &format!("{path}/files"), &json!({ "path": "/" })).await.0, 400);
     let (status, text) =
         read(site.open("GET", "/v1/sandboxes", "", "Origin: https://evil.test\r\n").await).await;
     assert_eq!(status, 403, "{text}");

@@ -197,9 +197,13 @@ async fn over_a_websocket() {
 }
 
 async fn listen() -> SocketAddr {
+    listen_with(Options::default()).await
+}
+
+async fn listen_with(options: Options) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let at = listener.local_addr().expect("an address");
-    let server = Server::new(Options::default());
+    let server = Server::new(options);
     tokio::spawn(async move { server.serve_http(listener, Http::default(), std::future::pending()).await });
     at
 }
@@ -318,4 +322,71 @@ async fn websockets_end_as_they_should() {
         let (opcode, _, payload) = frames.pop_back().expect("a frame");
         assert_eq!((opcode, payload), (8, code.to_be_bytes().to_vec()));
     }
+}
+
+#[tokio::test]
+async fn a_message_that_is_too_long_is_refused_and_the_websocket_lives() {
+    let (answers, requests) = split(websocket(listen().await).await);
+    let mut client = Client::over(answers, requests);
+    client.call("create", json!({ "limits": { "rpcBytes": 2000 } })).await;
+    let long = client.ask("run", json!({ "command": format!("# {}", "x".repeat(5000)) })).await;
+    assert_eq!(long["error"], json!({ "code": -32700, "message": "Request too large" }));
+    assert_eq!(client.call("run", json!({ "command": "echo on" })).await["stdout"], "on\n");
+}
+
+/// The message of a client, in one frame.
+fn message(text: &str) -> Vec<u8> {
+    let mut frame = vec![0x81, 0xff];
+    frame.extend_from_slice(&(text.len() as u64).to_be_bytes());
+    frame.extend_from_slice(&[0; 4]);
+    frame.extend_from_slice(text.as_bytes());
+    frame
+}
+
+/// Connects as soon as there is room.
+async fn shake_hands_at_last(at: SocketAddr) -> TcpStream {
+    loop {
+        let (stream, head) = shake_hands(at, "").await;
+        if head.starts_with("HTTP/1.1 101 ") {
+            return stream;
+        }
+        assert!(head.starts_with("HTTP/1.1 503 "), "{head}");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_runs_ends_with_its_websocket() {
+    let at = listen_with(Options { max_clients: 1, max_sandboxes: 1, ..Options::default() }).await;
+    let create = message(r#"{"id":1,"method":"create","params":{"timeoutMs":0}}"#);
+    for _ in 0..2 {
+        let mut stream = shake_hands_at_last(at).await;
+        stream.write_all(&create).await.expect("it reads");
+        let (.., created) = server_frame(&mut stream).await.expect("an answer");
+        assert!(String::from_utf8_lossy(&created).contains(r#""ok":true"#), "{created:?}");
+        let run = message(r#"{"id":2,"method":"run","params":{"command":"while :; do :; done"}}"#);
+        stream.write_all(&run).await.expect("it reads");
+        let asked = message(r#"{"id":3,"method":"isRunning"}"#);
+        stream.write_all(&asked).await.expect("it reads");
+        let (.., running) = server_frame(&mut stream).await.expect("an answer");
+        assert!(String::from_utf8_lossy(&running).contains(r#""running":true"#), "{running:?}");
+        // The connection breaks. The next client finds both its place and that of its sandbox.
+        drop(stream);
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_never_reads_loses_its_websocket_when_it_closes_it() {
+    let at = listen_with(Options { max_clients: 1, ..Options::default() }).await;
+    let (mut stream, _) = shake_hands(at, "").await;
+    stream.write_all(&message(r#"{"id":1,"method":"create"}"#)).await.expect("it reads");
+    let params = r#"{"command":"head -c 1000000 /dev/zero | tr '\\0' x"}"#;
+    for id in 2..40 {
+        let run = format!(r#"{{"id":{id},"method":"run","params":{params}}}"#);
+        stream.write_all(&message(&run)).await.expect("it reads");
+    }
+    stream.write_all(&[0x88, 0x80, 0, 0, 0, 0]).await.expect("it reads");
+    // It neither reads nor goes away; the next client gets its place all the same.
+    shake_hands_at_last(at).await;
+    drop(stream);
 }

@@ -3,25 +3,31 @@
 //! A run whose client goes away is cancelled; a process stays, and what it writes while nobody listens is dropped.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Extension;
 use axum::body::Bytes;
-use axum::extract::{RawPathParams, State};
+use axum::extract::{RawPathParams, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
 use super::hosts::Host;
-use super::{Caller, Cancels, Site, find, of_rpc, param, prepare, refused};
-use crate::connection::carry_out;
+use super::{Caller, Cancels, Site, code_of, find, of_rpc, param, prepare, refused, takes_nothing};
+use crate::connection::{carry_out, written};
 use crate::e2b::{Pieces, Refused, streamed};
 use crate::http::connections::Seat;
-use crate::methods::{Answer, Task};
+use crate::methods::{Answer, Task, Written};
 use crate::outbox::Notification;
+use crate::rpc::RpcError;
+
+/// How much of a result is sent at once, and how long it may take: so long, and a second more for each piece.
+const PIECE: usize = 16 << 10;
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Answers a request for which the client wants events.
-pub(super) fn answer<H: Unpin + Send + 'static>(
+pub(super) async fn answer<H: Unpin + Send + 'static>(
     host: Arc<Host>,
     method: &'static str,
     fork: Option<&str>,
@@ -37,7 +43,8 @@ pub(super) fn answer<H: Unpin + Send + 'static>(
     }
     let heard = host.listeners.to_run(&id);
     let cancels = (method != "process.start").then(|| Cancels::new(&host.session, fork, &id));
-    let (task, trace) = prepare(&host.session, method, Some(id), fields).map_err(|error| of_rpc(&error))?;
+    let (task, trace) =
+        prepare(&host.session, method, Some(id), fields).await.map_err(|error| of_rpc(&error))?;
     let (pieces, body) = streamed(holds);
     tokio::spawn(async move {
         let Task { work, hold } = task;
@@ -52,12 +59,11 @@ pub(super) fn answer<H: Unpin + Send + 'static>(
             return process(&host, &id, heard, &pieces).await;
         }
         let ended = async { working.await.ok() };
-        let ended = until(ended, heard, &pieces).await;
-        match ended.flatten() {
-            Some(Ok(Answer::Value(result))) => send(&pieces, "result", &result).await,
-            Some(Err(error)) => send(&pieces, "error", &json!({ "message": error.message })).await,
-            Some(Ok(Answer::Written(_))) | None => true,
-        };
+        match until(ended, heard, &pieces).await.flatten() {
+            Some(Ok(result)) => send_result(&host, result, &pieces).await,
+            Some(Err(error)) => send_error(&pieces, &error).await,
+            None => {}
+        }
         drop((cancels, hold));
     });
     Ok(stream(body))
@@ -65,7 +71,7 @@ pub(super) fn answer<H: Unpin + Send + 'static>(
 
 /// Tells how a process was started; returns its id.
 async fn told_of_start(
-    started: Result<Result<Answer, crate::rpc::RpcError>, tokio::task::JoinError>,
+    started: Result<Result<Answer, RpcError>, tokio::task::JoinError>,
     pieces: &Pieces,
 ) -> Option<String> {
     match started {
@@ -74,7 +80,7 @@ async fn told_of_start(
             started["processId"].as_str().map(str::to_owned)
         }
         Ok(Err(error)) => {
-            send(pieces, "error", &json!({ "message": error.message })).await;
+            send_error(pieces, &error).await;
             None
         }
         _ => None,
@@ -87,8 +93,10 @@ pub(super) async fn output(
     Extension(seat): Extension<Arc<Seat>>,
     Extension(Caller(caller)): Extension<Caller>,
     path: RawPathParams,
+    request: Request,
 ) -> Response {
     let listening = || {
+        takes_nothing(&request)?;
         let (host, _) = find(&site, &caller, param(&path, "sandbox"))?;
         let id = param(&path, "processId").to_owned();
         host.session.processes.get(&id).map_err(|error| of_rpc(&error))?;
@@ -151,6 +159,31 @@ async fn pass_on(pieces: &Pieces, (method, mut params): Notification) -> bool {
 /// Sends one event; `false` if nobody is there.
 async fn send(pieces: &Pieces, event: &str, data: &Value) -> bool {
     pieces.send(Bytes::from(format!("event: {event}\ndata: {data}\n\n"))).await.is_ok()
+}
+
+/// Sends the result of a run, which can be long: within room of the token's, and piece by piece.
+async fn send_result(host: &Host, result: Answer, pieces: &Pieces) {
+    match written(&host.session, result).await {
+        Ok(Written { json, room: _room }) => {
+            let patience = PATIENCE + Duration::from_secs((json.len() / PIECE) as u64);
+            let sending = async {
+                let parts = [&b"event: result\ndata: "[..], &json, b"\n\n"];
+                for piece in parts.iter().flat_map(|part| part.chunks(PIECE)) {
+                    if pieces.send(Bytes::copy_from_slice(piece)).await.is_err() {
+                        return;
+                    }
+                }
+            };
+            // Whoever does not read gives the room back.
+            let _ = tokio::time::timeout(patience, sending).await;
+        }
+        Err(error) => send_error(pieces, &error).await,
+    }
+}
+
+async fn send_error(pieces: &Pieces, error: &RpcError) {
+    let refused = of_rpc(error);
+    send(pieces, "error", &json!({ "code": code_of(&refused), "message": refused.message })).await;
 }
 
 fn stream(body: axum::body::Body) -> Response {

@@ -121,9 +121,8 @@ impl Hosts {
     }
 
     /// Returns a token's sandbox.
-    pub(super) fn of(&self, owner: &str, id: &str) -> Result<Arc<Host>, Refused> {
-        let found = self.table.lock().hosts.get(id).filter(|host| host.owner == owner).cloned();
-        found.ok_or_else(|| Refused::no_sandbox(id))
+    pub(super) fn of(&self, owner: &str, id: &str) -> Option<Arc<Host>> {
+        self.table.lock().hosts.get(id).filter(|host| host.owner == owner).cloned()
     }
 
     /// Returns all sandboxes of a token, in the order of their creation.
@@ -134,12 +133,12 @@ impl Hosts {
         all
     }
 
-    /// Destroys a sandbox with its forks.
-    pub(super) async fn destroy(&self, host: &Host) {
+    /// Destroys a sandbox with its forks: to its end, also if nobody waits for that.
+    pub(super) async fn destroy(&self, host: Arc<Host>) {
         // Whoever watches over it notices that it is not there any more.
         self.table.lock().hosts.remove(&host.id);
         host.end.send_replace(SystemTime::UNIX_EPOCH);
-        host.close().await;
+        let _ = tokio::spawn(async move { host.close().await }).await;
     }
 
     /// Destroys all of them.

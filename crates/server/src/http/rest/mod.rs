@@ -10,10 +10,10 @@ mod hosts;
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, HttpBody};
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::{Method as Verb, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -28,10 +28,11 @@ use hosts::Host;
 
 use super::connections::Seat;
 use super::{Site, page, refusal};
-use crate::connection::carry_out;
-use crate::e2b::{Allowance, Query, Refused, object, streamed};
+use crate::budget::LARGE;
+use crate::connection::{carry_out, written};
+use crate::e2b::{Allowance, Query, Refused, object, with_room};
 use crate::entry::Entry;
-use crate::methods::{self, Answer, Job, Task, Written};
+use crate::methods::{self, Answer, Job, Task, Written, date};
 use crate::params::Params;
 use crate::rpc::{self, METHOD_NOT_FOUND, RpcError};
 use crate::session::Session;
@@ -78,23 +79,41 @@ pub(super) fn routes(mut router: Router<Arc<Site>>) -> Router<Arc<Site>> {
 }
 
 async fn openapi() -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], wardian_contract::pages::openapi()).into_response()
+    static DOCUMENT: LazyLock<String> = LazyLock::new(wardian_contract::pages::openapi);
+    ([(header::CONTENT_TYPE, "application/json")], DOCUMENT.as_str()).into_response()
 }
 
-async fn list(State(site): State<Arc<Site>>, Extension(Caller(caller)): Extension<Caller>) -> Response {
-    let shown: Vec<Value> = site.hosts.all_of(&caller).iter().map(|host| host.shown()).collect();
-    page(StatusCode::OK, &json!({ "sandboxes": shown }))
+async fn list(
+    State(site): State<Arc<Site>>,
+    Extension(Caller(caller)): Extension<Caller>,
+    request: Request,
+) -> Response {
+    let listed = || {
+        takes_nothing(&request)?;
+        let shown: Vec<Value> = site.hosts.all_of(&caller).iter().map(|host| host.shown()).collect();
+        Ok(page(StatusCode::OK, &json!({ "sandboxes": shown })))
+    };
+    listed().unwrap_or_else(|refusal: Refused| refused(&refusal))
 }
 
 async fn show(
     State(site): State<Arc<Site>>,
     Extension(Caller(caller)): Extension<Caller>,
     path: RawPathParams,
+    request: Request,
 ) -> Response {
-    match site.hosts.of(&caller, param(&path, "sandbox")) {
-        Ok(host) => page(StatusCode::OK, &host.shown()),
-        Err(refusal) => refused(&refusal),
-    }
+    let shown = || {
+        takes_nothing(&request)?;
+        let id = param(&path, "sandbox");
+        let (host, fork) = find(&site, &caller, id)?;
+        let mut shown = host.shown();
+        if let Some(entry) = fork.and_then(|fork| host.session.entry(Some(&fork)).ok()) {
+            shown["sandboxId"] = id.into();
+            shown["createdAt"] = date(entry.created).into();
+        }
+        Ok(page(StatusCode::OK, &shown))
+    };
+    shown().unwrap_or_else(|refusal: Refused| refused(&refusal))
 }
 
 /// Destroys a sandbox with its forks, or one of its forks.
@@ -102,19 +121,38 @@ async fn destroy(
     State(site): State<Arc<Site>>,
     Extension(Caller(caller)): Extension<Caller>,
     path: RawPathParams,
+    request: Request,
 ) -> Response {
     let destroyed = async {
+        takes_nothing(&request)?;
         let (host, fork) = find(&site, &caller, param(&path, "sandbox"))?;
         match fork {
-            None => site.hosts.destroy(&host).await,
+            None => site.hosts.destroy(host).await,
             Some(fork) => {
                 let gone = host.session.remove(&fork, |_| true).map_err(|error| of_rpc(&error))?;
-                gone.end().await;
+                // To its end, also if the client does not wait for that.
+                let _ = tokio::spawn(async move { gone.end().await }).await;
             }
         }
         Ok(page(StatusCode::OK, &json!({ "ok": true })))
     };
     destroyed.await.unwrap_or_else(|refusal: Refused| refused(&refusal))
+}
+
+/// Refuses by name what would be ignored.
+fn takes_nothing(request: &Request) -> Result<(), Refused> {
+    if let Some((name, _)) = Query::parse(request.uri().query().unwrap_or_default()).pairs().next() {
+        return Err(Refused::bad(format!("Unknown param: {}", shown(name))));
+    }
+    has_no_body(request.body())
+}
+
+/// Refuses a body where params are in the query.
+fn has_no_body(body: &Body) -> Result<(), Refused> {
+    match body.is_end_stream() {
+        true => Ok(()),
+        false => Err(Refused::bad("params are in the query here, not in the body")),
+    }
 }
 
 async fn set_lifetime(
@@ -124,7 +162,10 @@ async fn set_lifetime(
     request: Request,
 ) -> Response {
     let set = async {
-        let host = site.hosts.of(&caller, param(&path, "sandbox"))?;
+        let (host, fork) = find(&site, &caller, param(&path, "sandbox"))?;
+        if fork.is_some() {
+            return Err(Refused::bad("a fork ends with the sandbox that it comes from"));
+        }
         let allowance = site.boxes.allowance(&caller);
         let mut fields = object(&allowance, request.into_body(), 1 << 10).await?.fields;
         let lifetime = lifetime(&mut fields)?.ok_or_else(|| Refused::bad("lifetimeMs is missing"))?;
@@ -155,8 +196,13 @@ fn param<'p>(path: &'p RawPathParams, name: &str) -> &'p str {
 
 /// Returns the sandbox of `ID`, or of `ID.N`, and N.
 fn find(site: &Site, caller: &str, id: &str) -> Result<(Arc<Host>, Option<String>), Refused> {
+    let unknown = || Refused::new(StatusCode::NOT_FOUND, format!("Unknown sandboxId: {}", shown(id)));
     let (host, fork) = id.split_once('.').map_or((id, None), |(host, fork)| (host, Some(fork)));
-    Ok((site.hosts.of(caller, host)?, fork.map(str::to_owned)))
+    let host = site.hosts.of(caller, host).ok_or_else(unknown)?;
+    match fork {
+        Some(fork) if host.session.entry(Some(fork)).is_err() => Err(unknown()),
+        fork => Ok((host, fork.map(str::to_owned))),
+    }
 }
 
 /// One request.
@@ -195,7 +241,7 @@ impl Call<'_> {
             fields.insert("sandboxId".into(), fork.as_str().into());
         }
         if wants_events {
-            return events::answer(host, self.method.name, fork.as_deref(), fields, holds);
+            return events::answer(host, self.method.name, fork.as_deref(), fields, holds).await;
         }
         let id = host.request();
         let _cancels = self.route.streams.then(|| Cancels::new(&host.session, fork.as_deref(), &id));
@@ -216,6 +262,7 @@ impl Call<'_> {
         let (head, body) = request.into_parts();
         let mut fields = Map::new();
         if matches!(self.route.verb, "GET" | "DELETE") {
+            has_no_body(&body)?;
             for (name, value) in Query::parse(head.uri.query().unwrap_or_default()).pairs() {
                 if fields.insert(name.to_owned(), self.scalar(name, value)).is_some() {
                     return Err(Refused::bad(format!("{} is given twice", shown(name))));
@@ -248,7 +295,7 @@ impl Call<'_> {
         }
     }
 
-    /// Creates a sandbox of the token.
+    /// Creates a sandbox of the token. It is carried through: a client that does not wait finds it in the list.
     async fn create(
         &self,
         allowance: &Allowance,
@@ -256,18 +303,21 @@ impl Call<'_> {
     ) -> Result<Response, Refused> {
         let lifetime = lifetime(&mut fields)?.unwrap_or(hosts::LIFETIME);
         refuse_what_needs_a_connection(&fields)?;
-        let host =
-            self.site.hosts.add(self.caller, hosts::session(&self.site.shared, self.caller, allowance))?;
-        match run(&host.session, "create", Some(host.request()), fields).await {
-            Ok(_) => {
-                host.live_for(lifetime);
-                Ok(page(StatusCode::CREATED, &host.shown()))
+        let hosts = self.site.hosts.clone();
+        let host = hosts.add(self.caller, hosts::session(&self.site.shared, self.caller, allowance))?;
+        let creating = tokio::spawn(async move {
+            match run(&host.session, "create", Some(host.request()), fields).await {
+                Ok(_) => {
+                    host.live_for(lifetime);
+                    Ok(page(StatusCode::CREATED, &host.shown()))
+                }
+                Err(refusal) => {
+                    hosts.destroy(host).await;
+                    Err(refusal)
+                }
             }
-            Err(refusal) => {
-                self.site.hosts.destroy(&host).await;
-                Err(refusal)
-            }
-        }
+        });
+        creating.await.unwrap_or_else(|_| Err(of_rpc(&RpcError::internal("the server is shutting down"))))
     }
 }
 
@@ -298,7 +348,7 @@ async fn run(
     id: Option<String>,
     fields: Map<String, Value>,
 ) -> Result<Answer, Refused> {
-    let (task, trace) = prepare(session, method, id, fields).map_err(|error| of_rpc(&error))?;
+    let (task, trace) = prepare(session, method, id, fields).await.map_err(|error| of_rpc(&error))?;
     let session = session.clone();
     let Task { work, hold } = task;
     let done = tokio::spawn(async move {
@@ -310,8 +360,20 @@ async fn run(
     done.map_err(|error| of_rpc(&error))
 }
 
-/// Takes the turn of a request.
-fn prepare(
+/// Takes the turn of a request. Params take as long to read as they are: many of them are read where others do not wait.
+async fn prepare(
+    session: &Arc<Session>,
+    method: &'static str,
+    id: Option<String>,
+    fields: Map<String, Value>,
+) -> Result<(Task, Trace), RpcError> {
+    let is_long = fields.values().map(rpc::length).sum::<usize>() > LARGE;
+    let asked = session.clone();
+    let reading = move || prepare_now(&asked, method, id, fields);
+    if is_long { session.aside(reading).await? } else { reading() }
+}
+
+fn prepare_now(
     session: &Arc<Session>,
     method: &'static str,
     id: Option<String>,
@@ -352,24 +414,11 @@ impl Drop for Cancels {
     }
 }
 
-/// Sends an answer. Its room is held until it is sent.
-async fn respond<H: Unpin + Send + 'static>(
-    session: &Session,
-    answer: Answer,
-    holds: H,
-) -> Result<Response, Refused> {
-    let (json, room) = match answer {
-        Answer::Written(Written { json, room }) => (json, room),
-        Answer::Value(value) => {
-            let room = session.outbox.budget.room(rpc::length(&value)).await.ok_or_else(Refused::no_room)?;
-            let written = session.aside(move || value.to_string().into_bytes()).await;
-            (written.map_err(|error| of_rpc(&error))?, room)
-        }
-    };
-    let (pieces, body) = streamed((holds, room));
-    // It has room for this one.
-    let _ = pieces.try_send(Bytes::from(json));
-    Ok(json_response(StatusCode::OK, body))
+/// Sends an answer. Its room is held until it is read, or given up.
+async fn respond(session: &Session, answer: Answer, holds: impl Send + 'static) -> Result<Response, Refused> {
+    let Written { json, room } = written(session, answer).await.map_err(|error| of_rpc(&error))?;
+    let length = json.len();
+    Ok(with_room(json_response(StatusCode::OK, json.into()), length, room, holds))
 }
 
 fn json_response(status: StatusCode, body: Body) -> Response {
@@ -404,12 +453,16 @@ fn shown(name: &str) -> String {
 }
 
 fn refused(refused: &Refused) -> Response {
+    refusal(refused.status, &code_of(refused), &refused.message)
+}
+
+/// Returns the word for programs: an errno, or the status in capitals.
+fn code_of(refused: &Refused) -> String {
     let code = refused.status.canonical_reason().unwrap_or("ERROR").to_uppercase().replace(' ', "_");
-    let code = match refused.message.split_once(": ") {
+    match refused.message.split_once(": ") {
         Some((errno, _)) if errno.len() > 2 && errno.starts_with('E') && is_errno(errno) => errno.to_owned(),
         _ => code,
-    };
-    refusal(refused.status, &code, &refused.message)
+    }
 }
 
 fn is_errno(name: &str) -> bool {
@@ -427,7 +480,9 @@ fn of_rpc(error: &RpcError) -> Refused {
         (_, Some("EAGAIN" | "ENFILE" | "EMFILE")) => StatusCode::TOO_MANY_REQUESTS,
         (_, Some("ENOTSUP")) => StatusCode::NOT_IMPLEMENTED,
         (_, Some("EIO")) | (rpc::INTERNAL_ERROR, None) => StatusCode::INTERNAL_SERVER_ERROR,
-        _ if error.message.starts_with("Unknown sandboxId") => StatusCode::NOT_FOUND,
+        _ if error.message.starts_with("Unknown ") && !error.message.starts_with("Unknown param:") => {
+            StatusCode::NOT_FOUND
+        }
         _ => StatusCode::BAD_REQUEST,
     };
     Refused::new(status, error.message.clone())

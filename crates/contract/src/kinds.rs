@@ -170,7 +170,7 @@ impl<'de> Deserialize<'de> for MountFile {
                 formatter.write_str("base64 or an object")
             }
 
-            fn visit_string<E: Error>(self, text: String) -> Result<MountFile, E> {
+            fn visit_str<E: Error>(self, text: &str) -> Result<MountFile, E> {
                 let content = BASE64.decode(text).map_err(|_| E::custom("must be base64"))?;
                 Ok(MountFile::Content(Base64(content)))
             }

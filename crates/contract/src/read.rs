@@ -107,7 +107,7 @@ impl<'de> de::Deserializer<'de> for Reader {
     type Error = Refusal;
 
     fn deserialize_any<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Refusal> {
-        self.take()?.deserialize_any(visitor).map_err(|error| de::Error::custom(error))
+        self.take()?.deserialize_any(visitor).map_err(de::Error::custom)
     }
 
     fn deserialize_bool<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Refusal> {

@@ -19,7 +19,7 @@ use crate::outbox::Outbox;
 use crate::params::Params;
 use crate::rpc::{self, Message, Misfit, PARSE_ERROR, Request, RpcError};
 use crate::session::{Session, Shared};
-use crate::tenant::Tenant;
+use crate::tenant::{Member, Tenant};
 use crate::trace::Trace;
 
 /// How many calls that never wait for a run may be in progress. No more lines are read until one is done.
@@ -52,7 +52,7 @@ struct Kill(Option<Value>);
 /// Serves a client until it disconnects.
 pub(crate) async fn serve(
     shared: Arc<Shared>,
-    tenant: Tenant,
+    member: impl Into<Member>,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
     end: impl Future<Output = ()>,
@@ -61,7 +61,7 @@ pub(crate) async fn serve(
     let _counted = metrics.client();
     let (outbox, lines) = Outbox::new(shared.answers.clone());
     let mut writer = tokio::spawn(lines.write_to(output));
-    let mut connection = Connection::new(Session::new(shared, tenant, outbox.clone()));
+    let mut connection = Connection::new(Session::new(shared, member, outbox.clone()));
     let (client, since) = (connection.session.client, Instant::now());
     tracing::info!(client, "connected");
     let (kill, why) = tokio::select! {

@@ -49,6 +49,7 @@ mod metrics;
 mod outbox;
 mod params;
 mod processes;
+mod quota;
 mod rpc;
 mod session;
 mod socket;
@@ -65,7 +66,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 
 pub use admission::max_clients;
-pub use http::{Http, HttpError, PortLimits};
+pub use http::{AccessLog, Http, HttpError, PortLimits, Tokens, TokensError};
 pub use methods::result_object;
 pub use socket::{Socket, SocketError};
 

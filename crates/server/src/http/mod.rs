@@ -13,7 +13,9 @@
 //!
 //! What monitors waits for neither sandboxes nor tools, so it responds however busy they are.
 
+mod access;
 mod connections;
+mod cors;
 // A refusal is a whole response, and moving one costs nothing beside a request.
 #[allow(clippy::result_large_err)]
 mod forward;
@@ -25,6 +27,7 @@ mod moving;
 #[allow(clippy::result_large_err)]
 mod ports;
 mod rest;
+mod tokens;
 mod tools;
 mod websocket;
 mod whole;
@@ -45,7 +48,9 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use wardian_hosttools::ToolSandbox;
 
+pub use access::AccessLog;
 pub use ports::PortLimits;
+pub use tokens::{Tokens, TokensError};
 
 use crate::Server;
 use crate::admission::clients;
@@ -57,6 +62,10 @@ use crate::session::Shared;
 pub struct Http {
     /// The token that clients must send: `Authorization: Bearer TOKEN`. Without one only this machine is served.
     pub token: Option<String>,
+    /// Several of them, from a file, instead of the one.
+    pub tokens: Option<Tokens>,
+    /// Where each request is noted.
+    pub access_log: Option<AccessLog>,
     /// Native tools. Anyone who can reach the server may use them.
     pub door: Option<ToolSandbox>,
     /// How much may be connected to ports of sandboxes.
@@ -72,6 +81,9 @@ pub enum HttpError {
     /// The token can be guessed, or cannot be sent.
     #[error("the token must be at least {MIN_TOKEN} printable characters")]
     WeakToken,
+    /// One of the two would be ignored.
+    #[error("there is one token and a file of tokens: give one of the two")]
+    TwoKinds,
     /// The listener is unusable.
     #[error("cannot serve HTTP: {0}")]
     Io(#[from] io::Error),
@@ -111,11 +123,12 @@ impl Server {
         let place = listener.local_addr()?;
         http.check(place)?;
         self.0.doors.open(place);
+        let quotas = http.tokens.as_ref().map(Tokens::quotas).unwrap_or_default();
         let site = Arc::new(Site {
             ports: Arc::new(Semaphore::new(http.ports.connections.min(Semaphore::MAX_PERMITS))),
             http,
             shared: self.0.clone(),
-            boxes: Boxes::new(self.0.clone()),
+            boxes: Boxes::new(self.0.clone(), quotas),
             hosts: Arc::default(),
             clients: Arc::new(Semaphore::new(self.0.max_clients.min(clients()))),
             started: Instant::now(),
@@ -135,14 +148,26 @@ impl Server {
             tokio::join!(site.boxes.end(), site.hosts.end());
         };
         connections::serve(listener, router(site.clone()), closing).await;
+        if let Some(log) = &site.http.access_log {
+            log.end().await;
+        }
         Ok(())
     }
 }
 
 impl Http {
+    /// Whether clients have to show a token.
+    fn asks_for_token(&self) -> bool {
+        self.token.is_some() || self.tokens.is_some()
+    }
+
     /// Checks that it may be served at this address.
     pub fn check(&self, address: SocketAddr) -> Result<(), HttpError> {
+        if self.token.is_some() && self.tokens.is_some() {
+            return Err(HttpError::TwoKinds);
+        }
         match &self.token {
+            None if self.tokens.is_some() => Ok(()),
             None if !address.ip().is_loopback() => Err(HttpError::NoToken(address)),
             Some(token) if token.len() < MIN_TOKEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
                 Err(HttpError::WeakToken)
@@ -180,6 +205,7 @@ fn router(site: Arc<Site>) -> Router {
             )
         })
         .layer(middleware::from_fn_with_state(site.clone(), guard::admit))
+        .layer(middleware::from_fn_with_state(site.clone(), access::record))
         .with_state(site)
 }
 

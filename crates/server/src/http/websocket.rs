@@ -26,6 +26,7 @@ use tokio::sync::mpsc;
 
 use super::connections::Seat;
 use super::frames::{Decoder, Event, header_of};
+use super::guard::Caller;
 use super::{Site, forward, refusal};
 use crate::connection;
 use crate::tenant::Tenant;
@@ -43,6 +44,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 pub(super) async fn rpc(
     State(site): State<Arc<Site>>,
     Extension(seat): Extension<Arc<Seat>>,
+    Extension(caller): Extension<Caller>,
     mut request: Request,
 ) -> Response {
     let accept = match accept(request.method(), request.headers()) {
@@ -59,11 +61,18 @@ pub(super) async fn rpc(
     let upgrade = hyper::upgrade::on(&mut request);
     let mut stopping = site.stopped.subscribe();
     let shared = site.shared.clone();
+    // With one token for all, nobody is known by it: as on the socket, a `stateToken` says who it is.
+    let member = if caller.known.is_some() { caller.member() } else { Tenant::Nobody.into() };
     tokio::spawn(async move {
         if let Ok(upgraded) = upgrade.await {
-            let stop = async move { drop(stopping.wait_for(|stopping| *stopping).await) };
+            let stop = async move {
+                tokio::select! {
+                    () = async { drop(stopping.wait_for(|stopping| *stopping).await) } => {}
+                    () = site.revoked(&caller) => {}
+                }
+            };
             serve(TokioIo::new(upgraded), |input, output| {
-                connection::serve(shared, Tenant::Nobody, input, output, stop)
+                connection::serve(shared, member, input, output, stop)
             })
             .await;
         }

@@ -22,6 +22,9 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let mut asked: Create = params.read()?;
     let (pool, storage) = (asked.pool.take().map(pool), asked.storage.unwrap_or(false));
     let tenant = asked.state_token.take().map(|token| Tenant::by_token(&token)).transpose()?;
+    if tenant.is_some() && session.quota.is_some() {
+        return Err(RpcError::params("stateToken: the bearer token stands for what is yours"));
+    }
     // Other servers have to be told where their programs are.
     (asked.wasm_dir, asked.shell_wasm_path) = (None, None);
     let (builder, line_limit) = builder(session, asked)?;

@@ -27,6 +27,7 @@ mod suspend;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -183,6 +184,9 @@ const METHODS: [&str; 63] = [
     "shell.history.clear",
 ];
 
+/// What counts as a run for the quota of a tenant.
+const STARTS: [&str; 3] = ["run", "python.run", "process.start"];
+
 /// Reads a request and takes its turn.
 pub(crate) fn prepare(
     session: &Arc<Session>,
@@ -194,6 +198,9 @@ pub(crate) fn prepare(
         return Err(RpcError::new(INVALID_REQUEST, "no sandbox yet: call create first"));
     }
     let params = &mut params;
+    if let Some(quota) = session.quota.as_ref().filter(|_| STARTS.contains(&method)) {
+        quota.run(Instant::now())?;
+    }
     match method {
         "create" => create::create(session, params),
         "capabilities" => about::capabilities(session, params),

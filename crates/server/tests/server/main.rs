@@ -20,4 +20,5 @@ mod socket;
 mod states;
 mod support;
 mod table;
+mod tokens;
 mod transports;

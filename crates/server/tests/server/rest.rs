@@ -16,8 +16,8 @@ const TOKEN: &str = "0123456789abcdef";
 
 /// A server with HTTP, and what a client of it sends along.
 pub(crate) struct Site {
-    at: SocketAddr,
-    head: String,
+    pub(crate) at: SocketAddr,
+    pub(crate) head: String,
 }
 
 impl Site {
@@ -25,7 +25,7 @@ impl Site {
         Site::with(Http::default(), Options::default(), "").await
     }
 
-    async fn with(http: Http, options: Options, head: &str) -> Site {
+    pub(crate) async fn with(http: Http, options: Options, head: &str) -> Site {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let at = listener.local_addr().expect("an address");
         let server = Server::new(options);
@@ -33,7 +33,7 @@ impl Site {
         Site { at, head: head.to_owned() }
     }
 
-    async fn open(&self, verb: &str, path: &str, body: &str, more: &str) -> TcpStream {
+    pub(crate) async fn open(&self, verb: &str, path: &str, body: &str, more: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.at).await.expect("it listens");
         let request = format!(
             "{verb} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
@@ -45,7 +45,7 @@ impl Site {
         stream
     }
 
-    async fn send(&self, verb: &str, path: &str, body: &Value) -> (u16, Value) {
+    pub(crate) async fn send(&self, verb: &str, path: &str, body: &Value) -> (u16, Value) {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let (status, text) = read(self.open(verb, path, &body, "").await).await;
         (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
@@ -115,7 +115,7 @@ fn encoded(text: &str) -> String {
 }
 
 /// The status and the body, whose chunks are put together.
-async fn read(mut stream: TcpStream) -> (u16, String) {
+pub(crate) async fn read(mut stream: TcpStream) -> (u16, String) {
     let mut bytes = Vec::new();
     let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await;
     read.expect("it is answered").expect("it can be read");

@@ -269,7 +269,7 @@ thread_local! {
 fn client_frame(number: u8, text: &[u8], last: bool) -> Vec<u8> {
     let opcode = u8::from(!IN_MESSAGE.replace(!last));
     let mut frame = Vec::new();
-    if number % 8 == 0 {
+    if number.is_multiple_of(8) {
         frame.extend_from_slice(&[0x89, 0x81, 0, 0, 0, 0, b'?']);
     }
     frame.push(if last { 0x80 | opcode } else { opcode });

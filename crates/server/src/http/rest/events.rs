@@ -14,10 +14,11 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
 use super::hosts::Host;
-use super::{Caller, Cancels, Site, code_of, find, of_rpc, param, prepare, refused, takes_nothing};
+use super::{Cancels, Site, code_of, find, of_rpc, param, prepare, refused, takes_nothing};
 use crate::connection::{carry_out, written};
 use crate::e2b::{Pieces, Refused, streamed};
 use crate::http::connections::Seat;
+use crate::http::guard::Caller;
 use crate::methods::{Answer, Task, Written};
 use crate::outbox::Notification;
 use crate::rpc::RpcError;
@@ -91,7 +92,7 @@ async fn told_of_start(
 pub(super) async fn output(
     State(site): State<Arc<Site>>,
     Extension(seat): Extension<Arc<Seat>>,
-    Extension(Caller(caller)): Extension<Caller>,
+    Extension(caller): Extension<Caller>,
     path: RawPathParams,
     request: Request,
 ) -> Response {
@@ -167,7 +168,7 @@ async fn send_result(host: &Host, result: Answer, pieces: &Pieces) {
         Ok(Written { json, room: _room }) => {
             let patience = PATIENCE + Duration::from_secs((json.len() / PIECE) as u64);
             let sending = async {
-                let parts = [&b"event: result\ndata: "[..], &json, b"\n\n"];
+                let parts: [&[u8]; 3] = [&b"event: result\ndata: "[..], &json, b"\n\n"];
                 for piece in parts.iter().flat_map(|part| part.chunks(PIECE)) {
                     if pieces.send(Bytes::copy_from_slice(piece)).await.is_err() {
                         return;

@@ -15,18 +15,16 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::e2b::{Allowance, Refused};
+use crate::http::guard::Caller;
 use crate::methods::date;
 use crate::outbox::{Listeners, Outbox};
 use crate::session::{Session, Shared};
-use crate::tenant::Tenant;
 
 /// How many a token may have, forks not counted.
 const SANDBOXES: usize = 1024;
 /// How long one lives unless something else is asked for, and at most.
 pub(super) const LIFETIME: Duration = Duration::from_secs(300);
 pub(super) const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// What tokens stand for where there are none: this machine.
-const NO_TOKEN: &str = "this machine, without a token";
 
 /// One sandbox with its forks.
 pub(super) struct Host {
@@ -75,15 +73,12 @@ struct Table {
 /// Returns a session without a sandbox, and who listens to it.
 pub(super) fn session(
     shared: &Arc<Shared>,
-    owner: &str,
+    caller: &Caller,
     allowance: &Allowance,
 ) -> (Arc<Session>, Arc<Listeners>) {
     let listeners = Arc::<Listeners>::default();
     let outbox = Outbox::for_listeners(listeners.clone(), allowance.answers.of_request());
-    let owner = if owner.is_empty() { NO_TOKEN } else { owner };
-    // A token that the server accepts is long enough, if it is not too long.
-    let tenant = Tenant::by_token(owner).unwrap_or(Tenant::Nobody);
-    (Session::with_turns(shared.clone(), tenant, outbox, allowance.turns()), listeners)
+    (Session::with_turns(shared.clone(), caller.member(), outbox, allowance.turns()), listeners)
 }
 
 impl Hosts {

@@ -27,6 +27,7 @@ pub(super) use hosts::Hosts;
 use hosts::Host;
 
 use super::connections::Seat;
+use super::guard::Caller;
 use super::{Site, page, refusal};
 use crate::budget::LARGE;
 use crate::connection::{carry_out, written};
@@ -43,10 +44,6 @@ const BODY: usize = 8 << 20;
 /// What takes a connection, on which the server can call its client.
 const NEEDS_A_CONNECTION: [&str; 2] = ["extensions", "storage"];
 
-/// Who sends a request: the token that it showed, empty if there is none.
-#[derive(Clone)]
-pub(super) struct Caller(pub(super) String);
-
 /// Adds all paths.
 pub(super) fn routes(mut router: Router<Arc<Site>>) -> Router<Arc<Site>> {
     for method in METHODS {
@@ -54,7 +51,7 @@ pub(super) fn routes(mut router: Router<Arc<Site>>) -> Router<Arc<Site>> {
         let scalars = Arc::new(method.scalars());
         let handler = move |State(site): State<Arc<Site>>,
                             Extension(seat): Extension<Arc<Seat>>,
-                            Extension(Caller(caller)): Extension<Caller>,
+                            Extension(caller): Extension<Caller>,
                             path: RawPathParams,
                             request: Request| {
             let scalars = scalars.clone();
@@ -85,12 +82,12 @@ async fn openapi() -> Response {
 
 async fn list(
     State(site): State<Arc<Site>>,
-    Extension(Caller(caller)): Extension<Caller>,
+    Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Response {
     let listed = || {
         takes_nothing(&request)?;
-        let shown: Vec<Value> = site.hosts.all_of(&caller).iter().map(|host| host.shown()).collect();
+        let shown: Vec<Value> = site.hosts.all_of(&caller.owner).iter().map(|host| host.shown()).collect();
         Ok(page(StatusCode::OK, &json!({ "sandboxes": shown })))
     };
     listed().unwrap_or_else(|refusal: Refused| refused(&refusal))
@@ -98,7 +95,7 @@ async fn list(
 
 async fn show(
     State(site): State<Arc<Site>>,
-    Extension(Caller(caller)): Extension<Caller>,
+    Extension(caller): Extension<Caller>,
     path: RawPathParams,
     request: Request,
 ) -> Response {
@@ -119,12 +116,14 @@ async fn show(
 /// Destroys a sandbox with its forks, or one of its forks.
 async fn destroy(
     State(site): State<Arc<Site>>,
-    Extension(Caller(caller)): Extension<Caller>,
+    Extension(caller): Extension<Caller>,
     path: RawPathParams,
     request: Request,
 ) -> Response {
+    let allowed = takes_nothing(&request);
+    drop(request);
     let destroyed = async {
-        takes_nothing(&request)?;
+        allowed?;
         let (host, fork) = find(&site, &caller, param(&path, "sandbox"))?;
         match fork {
             None => site.hosts.destroy(host).await,
@@ -157,7 +156,7 @@ fn has_no_body(body: &Body) -> Result<(), Refused> {
 
 async fn set_lifetime(
     State(site): State<Arc<Site>>,
-    Extension(Caller(caller)): Extension<Caller>,
+    Extension(caller): Extension<Caller>,
     path: RawPathParams,
     request: Request,
 ) -> Response {
@@ -166,7 +165,7 @@ async fn set_lifetime(
         if fork.is_some() {
             return Err(Refused::bad("a fork ends with the sandbox that it comes from"));
         }
-        let allowance = site.boxes.allowance(&caller);
+        let allowance = site.boxes.allowance(&caller.owner);
         let mut fields = object(&allowance, request.into_body(), 1 << 10).await?.fields;
         let lifetime = lifetime(&mut fields)?.ok_or_else(|| Refused::bad("lifetimeMs is missing"))?;
         if let Some(name) = fields.keys().next() {
@@ -195,10 +194,10 @@ fn param<'p>(path: &'p RawPathParams, name: &str) -> &'p str {
 }
 
 /// Returns the sandbox of `ID`, or of `ID.N`, and N.
-fn find(site: &Site, caller: &str, id: &str) -> Result<(Arc<Host>, Option<String>), Refused> {
+fn find(site: &Site, caller: &Caller, id: &str) -> Result<(Arc<Host>, Option<String>), Refused> {
     let unknown = || Refused::new(StatusCode::NOT_FOUND, format!("Unknown sandboxId: {}", shown(id)));
     let (host, fork) = id.split_once('.').map_or((id, None), |(host, fork)| (host, Some(fork)));
-    let host = site.hosts.of(caller, host).ok_or_else(unknown)?;
+    let host = site.hosts.of(&caller.owner, host).ok_or_else(unknown)?;
     match fork {
         Some(fork) if host.session.entry(Some(fork)).is_err() => Err(unknown()),
         fork => Ok((host, fork.map(str::to_owned))),
@@ -211,7 +210,7 @@ struct Call<'c> {
     method: &'static Method,
     route: Route,
     scalars: &'c BTreeMap<String, String>,
-    caller: &'c str,
+    caller: &'c Caller,
 }
 
 impl Call<'_> {
@@ -222,7 +221,7 @@ impl Call<'_> {
         request: Request,
         holds: H,
     ) -> Result<Response, Refused> {
-        let allowance = self.site.boxes.allowance(self.caller);
+        let allowance = self.site.boxes.allowance(&self.caller.owner);
         let place = allowance.place().ok_or_else(Refused::no_room)?;
         let wants_events = self.route.streams && accepts_events(&request);
         let (mut fields, size) = self.fields(&allowance, &path, request).await?;
@@ -304,9 +303,11 @@ impl Call<'_> {
         let lifetime = lifetime(&mut fields)?.unwrap_or(hosts::LIFETIME);
         refuse_what_needs_a_connection(&fields)?;
         let hosts = self.site.hosts.clone();
-        let host = hosts.add(self.caller, hosts::session(&self.site.shared, self.caller, allowance))?;
+        let host =
+            hosts.add(&self.caller.owner, hosts::session(&self.site.shared, self.caller, allowance))?;
         let creating = tokio::spawn(async move {
-            match run(&host.session, "create", Some(host.request()), fields).await {
+            let created = run(&host.session, "create", Some(host.request()), fields).await;
+            match created {
                 Ok(_) => {
                     host.live_for(lifetime);
                     Ok(page(StatusCode::CREATED, &host.shown()))
@@ -476,10 +477,11 @@ fn of_rpc(error: &RpcError) -> Refused {
         (_, Some("EACCES" | "EPERM" | "EROFS")) => StatusCode::FORBIDDEN,
         (_, Some("EBUSY" | "EEXIST")) => StatusCode::CONFLICT,
         (_, Some("EFBIG" | "E2BIG")) => StatusCode::PAYLOAD_TOO_LARGE,
-        (_, Some("ENOSPC" | "EDQUOT")) => StatusCode::INSUFFICIENT_STORAGE,
+        (_, Some("ENOSPC" | "EDQUOT" | "ENOMEM")) => StatusCode::INSUFFICIENT_STORAGE,
         (_, Some("EAGAIN" | "ENFILE" | "EMFILE")) => StatusCode::TOO_MANY_REQUESTS,
         (_, Some("ENOTSUP")) => StatusCode::NOT_IMPLEMENTED,
         (_, Some("EIO")) | (rpc::INTERNAL_ERROR, None) => StatusCode::INTERNAL_SERVER_ERROR,
+        _ if error.message.starts_with("Maximum of ") => StatusCode::TOO_MANY_REQUESTS,
         _ if error.message.starts_with("Unknown ") && !error.message.starts_with("Unknown param:") => {
             StatusCode::NOT_FOUND
         }

@@ -375,6 +375,17 @@ async fn what_runs_ends_with_its_websocket() {
     }
 }
 
+/// How many runs have succeeded.
+async fn runs_done(at: SocketAddr) -> u64 {
+    let mut stream = TcpStream::connect(at).await.expect("it listens");
+    let request = format!("GET /metrics HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.expect("it reads");
+    let mut page = String::new();
+    stream.read_to_string(&mut page).await.expect("an answer");
+    let line = "wardian_runs_total{outcome=\"success\"} ";
+    page.lines().find_map(|found| found.strip_prefix(line)?.parse().ok()).unwrap_or_default()
+}
+
 #[tokio::test]
 async fn a_client_that_never_reads_loses_its_websocket_when_it_closes_it() {
     let at = listen_with(Options { max_clients: 1, ..Options::default() }).await;
@@ -384,6 +395,10 @@ async fn a_client_that_never_reads_loses_its_websocket_when_it_closes_it() {
     for id in 2..40 {
         let run = format!(r#"{{"id":{id},"method":"run","params":{params}}}"#);
         stream.write_all(&message(&run)).await.expect("it reads");
+    }
+    // More than the connection takes: whoever writes to it waits.
+    while runs_done(at).await < 24 {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     stream.write_all(&[0x88, 0x80, 0, 0, 0, 0]).await.expect("it reads");
     // It neither reads nor goes away; the next client gets its place all the same.

@@ -268,35 +268,75 @@ async fn a_token_is_needed_where_there_is_one() {
     }
 }
 
-#[tokio::test]
-async fn many_clients_get_their_own_answers() {
+/// How many sandboxes, and how many requests to each.
+const SANDBOXES: usize = 24;
+const REQUESTS: usize = 12;
+
+/// Each request has a connection of its own. Whatever its order, it must reach its sandbox, once, and bring back its own answer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_clients_over_many_sandboxes_lose_nothing_and_misroute_nothing() {
+    let times = std::env::var("WARDIAN_LOAD").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     let site = std::sync::Arc::new(Site::start().await);
-    let sandboxes: Vec<String> = {
-        let mut sandboxes = Vec::new();
-        for _ in 0..8 {
-            sandboxes.push(site.create(json!({})).await);
-        }
-        sandboxes
-    };
-    let clients: Vec<_> = (0..64)
-        .map(|number| {
-            let (site, sandbox) = (site.clone(), sandboxes[number % 8].clone());
-            tokio::spawn(async move {
-                let ran = site.ask(
-                    &sandbox,
-                    "run",
-                    json!({ "command": format!("echo {number} >> log; echo {number}") }),
-                );
-                assert_eq!(ran.await.expect("it runs")["stdout"], format!("{number}\n"));
-            })
-        })
-        .collect();
-    for client in clients {
-        client.await.expect("its own answer");
+    let root = site.create(json!({ "timeoutMs": 0, "lifetimeMs": 3_600_000 })).await;
+    let count = SANDBOXES * times;
+    let mut sandboxes = Vec::new();
+    // Half of them forks of one, half of their own.
+    let forks = site.ask(&root, "sandbox.fork", json!({ "count": count / 2 })).await.expect("forks");
+    sandboxes.extend(
+        forks["sandboxIds"].as_array().expect("ids").iter().filter_map(Value::as_str).map(str::to_owned),
+    );
+    while sandboxes.len() < count {
+        sandboxes.push(site.create(json!({ "timeoutMs": 0, "lifetimeMs": 3_600_000 })).await);
     }
-    for sandbox in &sandboxes {
-        let lines =
-            site.ask(sandbox, "run", json!({ "command": "sort -u log | wc -l" })).await.expect("it runs");
-        assert_eq!(lines["stdout"], "8\n", "nothing was lost or went elsewhere");
+    let mut clients = tokio::task::JoinSet::new();
+    // As many at once as a token may have.
+    let places = std::sync::Arc::new(tokio::sync::Semaphore::new(256));
+    for request in 0..REQUESTS {
+        for (number, sandbox) in sandboxes.iter().enumerate() {
+            let (site, sandbox) = (site.clone(), sandbox.clone());
+            let places = places.clone();
+            clients.spawn(async move {
+                let _place = places.acquire().await.expect("a place");
+                let mark = format!("{number}.{request}");
+                match (number + request) % 3 {
+                    0 => {
+                        let run = json!({ "command": format!("echo {mark} >> log; echo {mark}") });
+                        let ran = site.ask(&sandbox, "run", run).await.expect("it runs");
+                        assert_eq!(ran["stdout"], format!("{mark}\n"));
+                    }
+                    1 => {
+                        let run = json!({ "command": format!("echo {mark} >> log; echo {mark}") });
+                        let path = format!("/v1/sandboxes/{sandbox}/run");
+                        let events = site.events("POST", &path, &run).await;
+                        let (last, told) = events.split_last().expect("events");
+                        let heard: String =
+                            told.iter().filter_map(|(_, data)| data["data"].as_str()).collect();
+                        let result = last.1["stdout"].as_str().unwrap_or_default();
+                        assert_eq!((heard, result), (format!("{mark}\n"), format!("{mark}\n").as_str()));
+                    }
+                    _ => {
+                        let path = format!("/tmp/{mark}");
+                        let data = crate::support::base64(&mark);
+                        let write = json!({ "path": path, "data": data });
+                        site.ask(&sandbox, "files.write", write).await.expect("it is written");
+                        let read = site.ask(&sandbox, "files.read", json!({ "path": path })).await;
+                        assert_eq!(read.expect("it is read")["data"], data);
+                        let append = json!({ "command": format!("cat {path} >> log; echo >> log") });
+                        site.ask(&sandbox, "run", append).await.expect("it runs");
+                    }
+                }
+            });
+        }
+    }
+    while let Some(client) = clients.join_next().await {
+        client.expect("its own answer");
+    }
+    for (number, sandbox) in sandboxes.iter().enumerate() {
+        let log = site.ask(sandbox, "run", json!({ "command": "cat log" })).await.expect("it runs");
+        let mut lines: Vec<&str> = log["stdout"].as_str().unwrap_or_default().lines().collect();
+        let mut expected: Vec<String> = (0..REQUESTS).map(|request| format!("{number}.{request}")).collect();
+        lines.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(lines, expected, "each request was done once, in its own sandbox");
     }
 }

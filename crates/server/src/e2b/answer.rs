@@ -25,6 +25,19 @@ impl Refused {
         Refused::new(StatusCode::BAD_REQUEST, message)
     }
 
+    /// Returns the word for programs: an errno, or the status in capitals.
+    pub(crate) fn code(&self) -> String {
+        let is_errno = |word: &str| {
+            word.len() > 2
+                && word.starts_with('E')
+                && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+        };
+        match self.message.split_once(": ") {
+            Some((errno, _)) if is_errno(errno) => errno.to_owned(),
+            _ => self.status.canonical_reason().unwrap_or("ERROR").to_uppercase().replace(' ', "_"),
+        }
+    }
+
     /// There is no room for what the request would keep.
     pub(crate) fn no_room() -> Refused {
         Refused::new(StatusCode::TOO_MANY_REQUESTS, "too many requests are waiting")
@@ -82,10 +95,20 @@ pub(crate) struct Object {
     _rooms: Vec<Room>,
 }
 
-/// Reads a JSON object of at most `most` bytes; an empty body is an empty object.
-pub(crate) async fn object(allowance: &Allowance, body: Body, most: usize) -> Result<Object, Refused> {
+/// Reads a body of at most `most` bytes, and returns it with the room it takes.
+pub(crate) async fn whole(
+    allowance: &Allowance,
+    body: Body,
+    most: usize,
+) -> Result<(Vec<u8>, Vec<Room>), Refused> {
     let mut arriving = allowance.arriving(body);
     let bytes = arriving.whole(most).await?;
+    Ok((bytes, arriving.into_rooms()))
+}
+
+/// Reads a JSON object of at most `most` bytes; an empty body is an empty object.
+pub(crate) async fn object(allowance: &Allowance, body: Body, most: usize) -> Result<Object, Refused> {
+    let (bytes, _rooms) = whole(allowance, body, most).await?;
     let fields = if bytes.trim_ascii().is_empty() {
         Map::new()
     } else {
@@ -94,5 +117,5 @@ pub(crate) async fn object(allowance: &Allowance, body: Body, most: usize) -> Re
             _ => return Err(Refused::bad("the body must be a JSON object")),
         }
     };
-    Ok(Object { fields, _rooms: arriving.into_rooms() })
+    Ok(Object { fields, _rooms })
 }

@@ -36,7 +36,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
 pub(crate) use allowance::Allowance;
-pub(crate) use answer::{Refused, object};
+pub(crate) use answer::{Refused, object, whole};
 pub(crate) use boxes::Boxes;
 pub(crate) use query::Query;
 pub(crate) use stream::{Pieces, streamed};

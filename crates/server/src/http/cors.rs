@@ -11,8 +11,9 @@ use super::guard::is_for_programs;
 
 /// What a page may send, and read of an answer.
 const METHODS: &str = "GET, POST, PUT, DELETE";
-const SENT: &str = "authorization, content-type, accept, x-request-id";
-const READ: &str = "x-request-id, retry-after";
+const SENT: &str = "authorization, content-type, accept, x-request-id, last-event-id, mcp-session-id, mcp-protocol-version, \
+     mcp-method, mcp-name";
+const READ: &str = "x-request-id, mcp-session-id";
 /// How long a browser may remember that, in seconds.
 const REMEMBERED: &str = "600";
 

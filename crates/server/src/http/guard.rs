@@ -166,7 +166,7 @@ async fn speak_e2b(site: &Arc<Site>, mut way: Way, request: Request) -> Response
 /// Returns whether a path is for programs, not for pages.
 pub(super) fn is_for_programs(request: &Request) -> bool {
     let path = request.uri().path();
-    path.starts_with("/v1/") || matches!(path, "/rpc" | "/openapi.json")
+    path.starts_with("/v1/") || matches!(path, "/rpc" | "/mcp" | "/openapi.json")
 }
 
 /// Returns whether a path shows or does what is no tenant's.

@@ -8,6 +8,7 @@
 //!  /sandboxes/NAME/ports/PORT/…  what a program in a sandbox serves
 //!  /v1/…            sandboxes by REST, with /openapi.json (`rest`)
 //!  GET  /rpc        the protocol over a WebSocket
+//!  /mcp             sandboxes as tools of language models (`mcp`)
 //!  with the headers of E2B's SDKs: sandboxes that belong to a key (`e2b`)
 //! ```
 //!
@@ -22,6 +23,7 @@ mod forward;
 mod frames;
 mod guard;
 mod health;
+mod mcp;
 mod metrics;
 mod moving;
 #[allow(clippy::result_large_err)]
@@ -100,6 +102,8 @@ struct Site {
     boxes: Arc<Boxes>,
     /// Sandboxes that were created by REST.
     hosts: Arc<rest::Hosts>,
+    /// Sandboxes of language models.
+    mcp: mcp::Owners,
     /// Room for clients by WebSocket.
     clients: Arc<Semaphore>,
     /// Room for requests to ports of sandboxes.
@@ -130,6 +134,7 @@ impl Server {
             shared: self.0.clone(),
             boxes: Boxes::new(self.0.clone(), quotas),
             hosts: Arc::default(),
+            mcp: mcp::Owners::default(),
             clients: Arc::new(Semaphore::new(self.0.max_clients.min(clients()))),
             started: Instant::now(),
             ready: AtomicBool::new(false),
@@ -145,7 +150,7 @@ impl Server {
                 door.shutdown().await;
             }
             site.stopped.send_replace(true);
-            tokio::join!(site.boxes.end(), site.hosts.end());
+            tokio::join!(site.boxes.end(), site.hosts.end(), site.mcp.end());
         };
         connections::serve(listener, router(site.clone()), closing).await;
         if let Some(log) = &site.http.access_log {
@@ -191,6 +196,7 @@ async fn get_ready(site: Arc<Site>) {
 fn router(site: Arc<Site>) -> Router {
     rest::routes(Router::new())
         .route("/rpc", any(websocket::rpc))
+        .route("/mcp", any(mcp::answer))
         .route("/health", get(health::health))
         .route("/ready", get(health::ready))
         .route("/metrics", get(metrics::metrics))

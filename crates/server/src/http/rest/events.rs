@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
 use super::hosts::Host;
-use super::{Cancels, Site, code_of, find, of_rpc, param, prepare, refused, takes_nothing};
+use super::{Cancels, Site, find, of_rpc, param, prepare, refused, takes_nothing};
 use crate::connection::{carry_out, written};
 use crate::e2b::{Pieces, Refused, streamed};
 use crate::http::connections::Seat;
@@ -184,7 +184,7 @@ async fn send_result(host: &Host, result: Answer, pieces: &Pieces) {
 
 async fn send_error(pieces: &Pieces, error: &RpcError) {
     let refused = of_rpc(error);
-    send(pieces, "error", &json!({ "code": code_of(&refused), "message": refused.message })).await;
+    send(pieces, "error", &json!({ "code": refused.code(), "message": refused.message })).await;
 }
 
 fn stream(body: axum::body::Body) -> Response {

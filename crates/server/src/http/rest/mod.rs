@@ -454,20 +454,7 @@ fn shown(name: &str) -> String {
 }
 
 fn refused(refused: &Refused) -> Response {
-    refusal(refused.status, &code_of(refused), &refused.message)
-}
-
-/// Returns the word for programs: an errno, or the status in capitals.
-fn code_of(refused: &Refused) -> String {
-    let code = refused.status.canonical_reason().unwrap_or("ERROR").to_uppercase().replace(' ', "_");
-    match refused.message.split_once(": ") {
-        Some((errno, _)) if errno.len() > 2 && errno.starts_with('E') && is_errno(errno) => errno.to_owned(),
-        _ => code,
-    }
-}
-
-fn is_errno(name: &str) -> bool {
-    name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+    refusal(refused.status, &refused.code(), &refused.message)
 }
 
 /// What HTTP calls a failure of the protocol.

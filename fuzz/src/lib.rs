@@ -8,6 +8,7 @@
 
 pub mod net;
 pub mod random;
+pub mod server;
 pub mod shell;
 
 #[path = "../../crates/vfs/tests/vfs/ops.rs"]
@@ -33,8 +34,9 @@ pub struct Target {
 }
 
 /// All there is.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     Target { name: "net_http", run: net::net_http, input: net::request },
+    Target { name: "server_wire", run: server::server_wire, input: server::socket },
     Target { name: "shell_parse", run: shell_parse, input: shell::tokens },
     Target { name: "shell_cases", run: shell_parse, input: shell::mutated_case },
     Target { name: "vfs_operations", run: vfs_operations, input: Random::noise },

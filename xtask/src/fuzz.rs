@@ -4,7 +4,8 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-const TARGETS: &[&str] = &["net_http", "shell_parse", "shell_cases", "vfs_operations", "vfs_tar"];
+const TARGETS: &[&str] =
+    &["net_http", "server_wire", "shell_parse", "shell_cases", "vfs_operations", "vfs_tar"];
 
 /// Random scripts, which this shell and bash 5.2 run and must agree on: a test of the guests' workspace, run longer.
 const SHELL_RANDOM: &str = "shell_random";

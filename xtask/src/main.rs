@@ -2,6 +2,7 @@
 
 mod bench;
 mod conformance;
+mod contract;
 mod cpython;
 mod e2b;
 mod fuzz;
@@ -37,6 +38,7 @@ cargo xtask CHORE
                              run CPython's own test suite in sandboxes; all of it writes docs/cpython-conformance.md
   gnu-suite [PACKAGE…]       run GNU's own tests on the real programs and on the native builds of the guests
   pages [--check]            docs/commands.md and docs/differences.md, from the tables they are made of
+  contract [--check]         the protocol's tables, schemas and types, from the types that the server reads
   test                       everything that must pass before a change goes in
   wheel                      the Python package with the program in it, into target/wheel
   python                     the Python package's tests, with the wheel in a fresh environment
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         "python-conformance" => conformance::main(&rest),
         "gnu-suite" => gnu_suite::main(&rest),
         "pages" => pages::main(&rest),
+        "contract" => contract::main(&rest),
         "test" => test::main(&rest),
         "wheel" => wheel::main(&rest),
         "python" => python::main(&rest),

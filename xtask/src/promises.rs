@@ -23,6 +23,7 @@ mod tests {
             "audit/src" => "crates/audit/src",
             "confine" => "crates/confine/tests",
             "cli" => "crates/cli/tests/cli",
+            "contract" => "crates/contract/tests",
             "net" => "crates/net/tests/net",
             "net/src" => "crates/net/src",
             "hosttools" => "crates/hosttools/tests/hosttools",

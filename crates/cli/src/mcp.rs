@@ -178,6 +178,7 @@ impl Settings {
             cwd: self.cwd,
             state_dir: self.state_dir,
             progress: preparing::tell,
+            ..default
         };
         if options.timeout > options.max_timeout {
             bail!("--timeout is longer than --max-timeout");

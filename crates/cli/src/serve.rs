@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use wardian_server::{ClientNetwork, Http, Options, PortLimits, Server, Socket};
+use wardian_server::{AccessLog, ClientNetwork, Http, Options, PortLimits, Server, Socket, Tokens};
 
 use crate::durable::StoreFlags;
 use crate::out::{Checked, OutputError, Stdout, remark};
@@ -44,6 +44,13 @@ pub(crate) struct Arguments {
     /// localhost. Default: $WARDIAN_HTTP_TOKEN.
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
+    /// TOML file with several bearer tokens: names, tenants, quotas, expiry, and the origins of pages that may use the server.
+    /// It is read again on SIGHUP. See docs/deployment.md.
+    #[arg(long, value_name = "FILE", requires = "http", conflicts_with = "token_file")]
+    tokens: Option<PathBuf>,
+    /// Append a line of JSON to this file for each HTTP request. It is opened again on SIGHUP.
+    #[arg(long, value_name = "FILE", requires = "http")]
+    access_log: Option<PathBuf>,
     /// Offer native tools in this directory, over HTTP, as `wardian tools run` would. WARDIAN_TOOLS_* configures the
     /// rest; WARDIAN_TOOLS_ENABLED=false overrides this.
     #[arg(long, value_name = "DIR", requires = "http")]
@@ -102,10 +109,10 @@ async fn serve(arguments: Arguments) -> Result<()> {
     }
     let default = Options::default();
     let options = Options {
-        state_dir: arguments.state_dir,
+        state_dir: arguments.state_dir.clone(),
         state_bytes: arguments.state_bytes,
-        store: match arguments.store {
-            Some(directory) => Some(StoreFlags::of(directory, arguments.store_key).open()?),
+        store: match &arguments.store {
+            Some(directory) => Some(StoreFlags::of(directory.clone(), arguments.store_key.clone()).open()?),
             None => None,
         },
         network: match arguments.network {
@@ -121,11 +128,14 @@ async fn serve(arguments: Arguments) -> Result<()> {
     let server = Server::new(options);
     let end = End::on_signals()?;
     let http = match &arguments.http {
-        Some(place) => Some(listen(place, offered(arguments.token_file, arguments.tools)?).await?),
+        Some(place) => Some(listen(place, offered(&arguments)?).await?),
         None => None,
     };
     let socket = arguments.socket.as_deref().map(Socket::bind).transpose()?;
     let client = arguments.stdio.then(Stdout::asynchronous).transpose()?;
+    if let Some((_, http)) = &http {
+        heed_hangups(http)?;
+    }
     if let Some((listener, _)) = &http {
         // A port of 0 is one that was free.
         remark!("wardian: listening on http://{}", listener.local_addr()?);
@@ -190,13 +200,40 @@ impl End {
 }
 
 /// What is offered over HTTP.
-fn offered(token_file: Option<PathBuf>, jail: Option<PathBuf>) -> Result<Http> {
-    let token = match token_file {
-        Some(file) => Some(read_token(&file)?),
+fn offered(arguments: &Arguments) -> Result<Http> {
+    let token = match &arguments.token_file {
+        Some(file) => Some(read_token(file)?),
         None => std::env::var(TOKEN).ok(),
     };
-    let door = jail.as_deref().map(|jail| tools::door_to(jail, false)).transpose()?;
-    Ok(Http { token, door, ports: PortLimits::default() })
+    let tokens = arguments.tokens.as_deref().map(Tokens::open).transpose()?;
+    let log = |path: &PathBuf| {
+        AccessLog::open(path).with_context(|| format!("cannot write the access log {}", path.display()))
+    };
+    let access_log = arguments.access_log.as_ref().map(log).transpose()?;
+    let door = arguments.tools.as_deref().map(|jail| tools::door_to(jail, false)).transpose()?;
+    Ok(Http { token, tokens, access_log, door, ports: PortLimits::default() })
+}
+
+/// Reads the tokens again, and begins a new access log, on SIGHUP. Without either that signal ends the server, as any program.
+fn heed_hangups(http: &Http) -> Result<()> {
+    let (tokens, log) = (http.tokens.clone(), http.access_log.clone());
+    if tokens.is_none() && log.is_none() {
+        return Ok(());
+    }
+    let mut hangups = signal(SignalKind::hangup()).context("cannot wait for signals")?;
+    tokio::spawn(async move {
+        while hangups.recv().await.is_some() {
+            if let Some(log) = &log {
+                log.reopen();
+            }
+            match tokens.as_ref().map(|tokens| (tokens.reload(), tokens.count())) {
+                Some((Err(error), count)) => remark!("wardian: the {count} tokens stay as they are: {error}"),
+                Some((Ok(()), count)) => remark!("wardian: {count} tokens are read"),
+                None => {}
+            }
+        }
+    });
+    Ok(())
 }
 
 fn read_token(file: &Path) -> Result<String> {

@@ -10,6 +10,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use wardian::{Sandbox, Snapshot};
 
 use crate::answer::Mistake;
+use crate::gate::Place;
 use crate::options::Options;
 
 /// The sandbox of a call that names none. It is created when it is first used.
@@ -21,6 +22,8 @@ const MOST_SNAPSHOTS: usize = 64;
 struct Entry {
     sandbox: Sandbox,
     label: String,
+    /// What it takes of what there may be.
+    _place: Option<Place>,
 }
 
 /// The sandboxes.
@@ -59,9 +62,9 @@ impl Boxes {
         if let Some(entry) = self.boxes.lock().get(MAIN) {
             return Ok((entry.sandbox.clone(), MAIN.to_owned()));
         }
-        self.check_room(1)?;
+        let place = self.places(1)?.pop().flatten();
         let sandbox = self.options.builder().build().await?;
-        self.put(MAIN.to_owned(), sandbox.clone(), String::new());
+        self.put(MAIN.to_owned(), sandbox.clone(), String::new(), place);
         Ok((sandbox, MAIN.to_owned()))
     }
 
@@ -77,10 +80,10 @@ impl Boxes {
     /// Creates a sandbox; returns its name.
     pub(crate) async fn create(&self, label: String) -> Result<String, Mistake> {
         let _making = self.making.lock().await;
-        self.check_room(1)?;
+        let place = self.places(1)?.pop().flatten();
         let sandbox = self.options.builder().build().await?;
         let name = self.next("box");
-        self.put(name.clone(), sandbox, label);
+        self.put(name.clone(), sandbox, label, place);
         Ok(name)
     }
 
@@ -88,32 +91,35 @@ impl Boxes {
     pub(crate) async fn fork(&self, name: Option<&str>, count: usize) -> Result<Vec<String>, Mistake> {
         let (sandbox, name) = self.get(name).await?;
         let _making = self.making.lock().await;
-        self.check_room(count)?;
+        let places = self.places(count)?;
         let forks = sandbox.fork_many(count).await?;
-        let put = |fork| {
+        let put = |(fork, place)| {
             let fork_name = self.next("box");
-            self.put(fork_name.clone(), fork, format!("fork of {name}"));
+            self.put(fork_name.clone(), fork, format!("fork of {name}"), place);
             fork_name
         };
-        Ok(forks.into_iter().map(put).collect())
+        Ok(forks.into_iter().zip(places).map(put).collect())
     }
 
-    fn put(&self, name: String, sandbox: Sandbox, label: String) {
-        self.boxes.lock().insert(name, Entry { sandbox, label });
+    fn put(&self, name: String, sandbox: Sandbox, label: String, _place: Option<Place>) {
+        self.boxes.lock().insert(name, Entry { sandbox, label, _place });
     }
 
     fn next(&self, kind: &str) -> String {
         format!("{kind}-{}", self.count.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    fn check_room(&self, count: usize) -> Result<(), Mistake> {
+    /// Takes places for so many more, if there may be as many.
+    fn places(&self, count: usize) -> Result<Vec<Option<Place>>, Mistake> {
         let (now, most) = (self.boxes.lock().len(), self.options.max_sandboxes);
         if now + count > most {
             return Err(Mistake::new(format!(
                 "there are {now} sandboxes and may be {most}; destroy_sandbox destroys one that is no longer needed"
             )));
         }
-        Ok(())
+        let memory_bytes = self.options.limits.memory_bytes;
+        let take = |_| self.options.gate.as_ref().map(|gate| gate.sandbox(memory_bytes)).transpose();
+        (0..count).map(take).collect::<Result<_, _>>().map_err(Mistake::new)
     }
 
     /// Destroys a sandbox.

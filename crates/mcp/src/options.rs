@@ -1,9 +1,12 @@
 //! What the server is told when it starts.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use wardian::{Builder, Limits, MountMode, Sandbox};
+use wardian::{AuditLog, Builder, Limits, MountMode, Sandbox};
+
+use crate::gate::Gate;
 
 /// A host directory, and where every sandbox has it.
 #[derive(Clone, Debug)]
@@ -37,6 +40,10 @@ pub struct Options {
     pub cwd: Option<String>,
     /// Where states are exported to. Without it there are no tools for that.
     pub state_dir: Option<PathBuf>,
+    /// Where everything is recorded that sandboxes do.
+    pub audit: Option<AuditLog>,
+    /// Who is asked before a sandbox is created or something is run.
+    pub gate: Option<Arc<dyn Gate>>,
     /// Called with what a command waits for.
     pub progress: fn(&str),
 }
@@ -54,6 +61,8 @@ impl Default for Options {
             env: Vec::new(),
             cwd: None,
             state_dir: None,
+            audit: None,
+            gate: None,
             progress: |_| {},
         }
     }
@@ -64,6 +73,9 @@ impl Options {
     pub(crate) fn builder(&self) -> Builder {
         let mut builder =
             Sandbox::builder().limits(self.limits).timeout(Some(self.timeout)).progress(self.progress);
+        if let Some(log) = &self.audit {
+            builder = builder.audit(log);
+        }
         for (name, value) in &self.env {
             builder = builder.env(name, value);
         }

@@ -29,6 +29,9 @@ const LONGEST_LINE: usize = 16 << 20;
 /// How many calls may be in progress; more are answered with a sentence.
 const MOST_CALLS: usize = 64;
 
+/// Which tools count as runs.
+const RUNS: [&str; 2] = ["run_command", "run_python"];
+
 const INSTRUCTIONS: &str = "Sandboxes with a bash-compatible shell, the usual Unix tools, Python and files in memory. Nothing in \
     them reaches the host unless a directory was mounted. Tools work on the sandbox 'main' unless they are given another \
     by name; its state persists from call to call.";
@@ -63,9 +66,9 @@ where
     served
 }
 
-struct Server {
+pub(crate) struct Server {
     options: Arc<Options>,
-    boxes: Boxes,
+    pub(crate) boxes: Boxes,
     tools: Vec<Tool>,
     calls: Semaphore,
     /// How many outputs were kept in files.
@@ -92,7 +95,7 @@ impl Call<'_> {
 }
 
 impl Server {
-    fn new(options: Options) -> Server {
+    pub(crate) fn new(options: Options) -> Server {
         let options = Arc::new(options);
         Server {
             tools: catalog::tools(&options),
@@ -112,6 +115,9 @@ impl Server {
                 "there is no tool '{shown}'{hint}; there are {}",
                 names.join(", ")
             )));
+        }
+        if let Some(gate) = self.options.gate.as_ref().filter(|_| RUNS.contains(&name)) {
+            gate.run().map_err(Mistake::new)?;
         }
         let answer = match name {
             "run_command" => run::command(call, arguments).await,

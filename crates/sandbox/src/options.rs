@@ -158,6 +158,11 @@ impl Builder {
         self
     }
 
+    /// Returns the limits that are set now.
+    pub fn limits_now(&self) -> &Limits {
+        &self.limits
+    }
+
     /// Sets the timeout of a run; 30 seconds by default, `None` for no timeout.
     pub fn timeout(mut self, timeout: Option<Duration>) -> Builder {
         self.timeout = timeout;

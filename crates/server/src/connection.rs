@@ -19,7 +19,7 @@ use crate::outbox::Outbox;
 use crate::params::Params;
 use crate::rpc::{self, Message, Misfit, PARSE_ERROR, Request, RpcError};
 use crate::session::{Session, Shared};
-use crate::tenant::Tenant;
+use crate::tenant::{Member, Tenant};
 use crate::trace::Trace;
 
 /// How many calls that never wait for a run may be in progress. No more lines are read until one is done.
@@ -52,7 +52,7 @@ struct Kill(Option<Value>);
 /// Serves a client until it disconnects.
 pub(crate) async fn serve(
     shared: Arc<Shared>,
-    tenant: Tenant,
+    member: impl Into<Member>,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
     end: impl Future<Output = ()>,
@@ -61,7 +61,7 @@ pub(crate) async fn serve(
     let _counted = metrics.client();
     let (outbox, lines) = Outbox::new(shared.answers.clone());
     let mut writer = tokio::spawn(lines.write_to(output));
-    let mut connection = Connection::new(Session::new(shared, tenant, outbox.clone()));
+    let mut connection = Connection::new(Session::new(shared, member, outbox.clone()));
     let (client, since) = (connection.session.client, Instant::now());
     tracing::info!(client, "connected");
     let (kill, why) = tokio::select! {
@@ -184,10 +184,7 @@ impl Connection {
     fn start(&mut self, id: Option<Value>, task: Task, trace: Trace, holds: impl Send + 'static) {
         let session = self.session.clone();
         self.tasks.spawn(async move {
-            let counted = session.shared.metrics.waits();
-            let outcome = survive(task.work).await;
-            drop(counted);
-            trace.end(&outcome);
+            let outcome = carry_out(&session, task.work, trace).await;
             if let Some(id) = id {
                 respond(&session, id, outcome).await;
             }
@@ -205,32 +202,40 @@ impl Connection {
 /// Sends the response to a request. Room for it is there before it is built, and a long one is built aside.
 async fn respond(session: &Session, id: Value, outcome: Result<Answer, RpcError>) {
     let outbox = &session.outbox;
-    let outcome = match outcome {
-        Ok(Answer::Written(Written { mut json, room })) => {
-            json.extend_from_slice(b"}\n");
-            return outbox.put([rpc::response_head(&id), json], room);
-        }
-        Ok(Answer::Value(value)) => Ok(value),
-        Err(error) => Err(error),
-    };
-    let value = match outcome {
+    match outcome {
         // A byte has at most six of JSON.
-        Ok(value) if rpc::length(&value) > LARGE / 6 => value,
-        outcome => return outbox.answer(rpc::response(id, outcome)).await,
-    };
-    let measured = session.aside(move || (rpc::size(&value), value)).await;
-    let (size, outcome) = match measured {
-        Ok((size, value)) => (size, check_length("the result", size).map(|()| value)),
-        Err(error) => (0, Err(error)),
-    };
-    if outcome.is_err() {
-        return outbox.answer(rpc::response(id, outcome)).await;
+        Ok(Answer::Value(value)) if rpc::length(&value) <= LARGE / 6 => {
+            outbox.answer(rpc::response(id, Ok(value))).await;
+        }
+        Ok(answer) => match written(session, answer).await {
+            Ok(Written { mut json, room }) => {
+                json.extend_from_slice(b"}\n");
+                outbox.put([rpc::response_head(&id), json], room);
+            }
+            Err(error) => outbox.answer(rpc::response(id, Err(error))).await,
+        },
+        Err(error) => outbox.answer(rpc::response(id, Err(error))).await,
     }
-    let Some(mut room) = outbox.budget.room(size).await else { return };
-    if let Ok(line) = session.aside(move || rpc::response(id, outcome)).await {
-        room.shrink(line.len());
-        outbox.put([line, Vec::new()], room);
+}
+
+/// Writes a result as JSON, within room that is there before; a long one aside.
+pub(crate) async fn written(session: &Session, answer: Answer) -> Result<Written, RpcError> {
+    let value = match answer {
+        Answer::Written(written) => return Ok(written),
+        Answer::Value(value) => value,
+    };
+    let (budget, gone) = (&session.outbox.budget, || RpcError::internal("the client is gone"));
+    if rpc::length(&value) <= LARGE / 6 {
+        let json = value.to_string().into_bytes();
+        let room = budget.room(json.len()).await.ok_or_else(gone)?;
+        return Ok(Written { json, room });
     }
+    let (size, value) = session.aside(move || (rpc::size(&value), value)).await?;
+    check_length("the result", size)?;
+    let mut room = budget.room(size).await.ok_or_else(gone)?;
+    let json = session.aside(move || value.to_string().into_bytes()).await?;
+    room.shrink(json.len());
+    Ok(Written { json, room })
 }
 
 /// What a line comes to.
@@ -274,6 +279,15 @@ fn understand(session: &Arc<Session>, line: &Line) -> Option<Read> {
             })
         }
     }
+}
+
+/// Does the work of a request, and takes note of it.
+pub(crate) async fn carry_out(session: &Session, work: Work, trace: Trace) -> Result<Answer, RpcError> {
+    let counted = session.shared.metrics.waits();
+    let outcome = survive(work).await;
+    drop(counted);
+    trace.end(&outcome);
+    outcome
 }
 
 /// Turns a panic in a request into that request's failure.

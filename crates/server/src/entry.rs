@@ -6,10 +6,11 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use wardian::{Sandbox, Snapshot, UsageNow};
 
 use crate::lane::{Hold, Lane, Turn};
+use crate::quota::Place;
 use crate::rpc::{INVALID_REQUEST, RpcError};
 
 /// How a sandbox was created.
@@ -50,11 +51,11 @@ pub(crate) struct Entry {
     http: OnceLock<Arc<Semaphore>>,
     /// Whether it was destroyed or offloaded: connections to its ports end with it.
     ended: watch::Sender<bool>,
-    _room: Option<OwnedSemaphorePermit>,
+    _room: Option<Place>,
 }
 
 impl Entry {
-    pub(crate) fn new(origin: Origin, room: Option<OwnedSemaphorePermit>) -> Arc<Entry> {
+    pub(crate) fn new(origin: Origin, room: Option<Place>) -> Arc<Entry> {
         Arc::new(Entry {
             slot: Mutex::new(Slot::Empty),
             origin,
@@ -71,7 +72,7 @@ impl Entry {
         })
     }
 
-    pub(crate) fn over(origin: Origin, sandbox: Sandbox, room: OwnedSemaphorePermit) -> Arc<Entry> {
+    pub(crate) fn over(origin: Origin, sandbox: Sandbox, room: Place) -> Arc<Entry> {
         let entry = Entry::new(origin, Some(room));
         entry.fill(sandbox);
         entry

@@ -1,5 +1,5 @@
-//! Sandboxes for clients in any language: JSON-RPC 2.0, one message per line, over standard streams or a Unix socket. In
-//! addition, HTTP endpoints for monitoring and for native tools.
+//! Sandboxes for clients in any language: JSON-RPC 2.0, one message per line, over standard streams, a Unix socket or a
+//! WebSocket. In addition, HTTP: sandboxes by REST and for E2B's SDKs, monitoring, and native tools.
 //!
 //! ```text
 //!  line ─► Lines ─► rpc::parse ─► methods::prepare ─► a task ──► the library
@@ -49,6 +49,7 @@ mod metrics;
 mod outbox;
 mod params;
 mod processes;
+mod quota;
 mod rpc;
 mod session;
 mod socket;
@@ -65,7 +66,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 
 pub use admission::max_clients;
-pub use http::{Http, HttpError, PortLimits};
+pub use http::{AccessLog, Http, HttpError, PortLimits, Tokens, TokensError};
 pub use methods::result_object;
 pub use socket::{Socket, SocketError};
 

@@ -1,25 +1,18 @@
 //! The params of a request, each read by name and type.
 //!
 //! A param that is `null` is treated as absent. One of the wrong type is an error that names it, and so is an unknown one:
-//! [`Params::done`] refuses what nobody has asked for.
-
-use std::time::Duration;
+//! [`Params::done`] refuses what nobody has asked for. Most methods read theirs into a type of the contract, by the same rules:
+//! [`Params::read`].
 
 use base64::Engine;
-use base64::alphabet::STANDARD;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use wardian::did_you_mean;
+pub(crate) use wardian_contract::kinds::BASE64;
+use wardian_contract::read;
 
 use crate::rpc::RpcError;
-
-/// Writes the `=` padding, but does not require it.
-pub(crate) static BASE64: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
 
 /// How much of a name is shown in a message.
 const NAME_SHOWN: usize = 100;
@@ -57,6 +50,19 @@ impl Params {
         Params { values, prefix, asked: Vec::new() }
     }
 
+    /// Reads all of them into a type of the contract, which refuses what it does not know.
+    pub(crate) fn read<T: DeserializeOwned>(&mut self) -> Result<T, RpcError> {
+        let hint: read::Hint = |name, names| did_you_mean(name, names.iter().copied());
+        let read = read::read(std::mem::take(&mut self.values), hint);
+        read.map_err(|refusal| RpcError::params(refusal.message()))
+    }
+
+    /// Takes some params away, to be read for themselves.
+    pub(crate) fn apart(&mut self, names: &[&str]) -> Params {
+        let taken = names.iter().filter_map(|name| self.values.remove_entry(*name));
+        Params::new(taken.collect())
+    }
+
     /// Refuses what is left: nobody knows it. To be called when all params are read, before anything is done.
     pub(crate) fn done(&self) -> Result<(), RpcError> {
         let Some(name) = self.values.keys().next() else { return Ok(()) };
@@ -68,11 +74,6 @@ impl Params {
     /// Does the same, and returns what was read.
     pub(crate) fn done_with<T>(self, read: T) -> Result<T, RpcError> {
         self.done().map(|()| read)
-    }
-
-    /// What comes before a name in messages.
-    pub(crate) fn prefix(&self) -> &str {
-        &self.prefix
     }
 
     fn named(&self, name: &str) -> String {
@@ -124,23 +125,6 @@ impl Params {
         self.required(name, value)
     }
 
-    /// Returns the id of a request.
-    pub(crate) fn id(&mut self, name: &'static str) -> Result<Option<Value>, RpcError> {
-        match self.take(name) {
-            None => Ok(None),
-            Some(id @ (Value::String(_) | Value::Number(_))) => Ok(Some(id)),
-            Some(_) => Err(self.ill_typed(name, "the id of a request")),
-        }
-    }
-
-    pub(crate) fn flag(&mut self, name: &'static str) -> Result<Option<bool>, RpcError> {
-        match self.take(name) {
-            None => Ok(None),
-            Some(Value::Bool(flag)) => Ok(Some(flag)),
-            Some(_) => Err(self.ill_typed(name, "true or false")),
-        }
-    }
-
     /// Returns a whole number from 0; `4.0` is one as well.
     pub(crate) fn number(&mut self, name: &'static str) -> Result<Option<u64>, RpcError> {
         let Some(value) = self.take(name) else { return Ok(None) };
@@ -156,38 +140,15 @@ impl Params {
         Ok(self.number(name)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
     }
 
-    /// Returns permission bits.
-    pub(crate) fn mode(&mut self) -> Result<Option<u32>, RpcError> {
-        let Some(mode) = self.number("mode")? else { return Ok(None) };
-        let mode = u32::try_from(mode).ok().filter(|mode| *mode <= 0o7777);
-        mode.map(Some).ok_or_else(|| self.ill_typed("mode", "permission bits, at most 4095 (octal 7777)"))
-    }
-
     /// Returns a whole number of either sign.
     pub(crate) fn integer(&mut self, name: &'static str) -> Result<Option<i64>, RpcError> {
         let Some(value) = self.take(name) else { return Ok(None) };
         value.as_i64().map(Some).ok_or_else(|| self.ill_typed(name, "a whole number"))
     }
 
-    /// Returns milliseconds; 0 means no limit.
-    pub(crate) fn timeout(&mut self, name: &'static str) -> Result<Option<Option<Duration>>, RpcError> {
-        let Some(value) = self.take(name) else { return Ok(None) };
-        let millis = value.as_f64().filter(|millis| *millis >= 0.0);
-        let duration = millis.and_then(|millis| Duration::try_from_secs_f64(millis / 1000.0).ok());
-        match duration {
-            Some(duration) => Ok(Some((!duration.is_zero()).then_some(duration))),
-            None => Err(self.ill_typed(name, "a number of milliseconds")),
-        }
-    }
-
     pub(crate) fn bytes(&mut self, name: &'static str) -> Result<Option<Vec<u8>>, RpcError> {
         let Some(text) = self.string(name)? else { return Ok(None) };
         decode(&text).map(Some).ok_or_else(|| self.ill_typed(name, "base64"))
-    }
-
-    pub(crate) fn required_bytes(&mut self, name: &'static str) -> Result<Vec<u8>, RpcError> {
-        let value = self.bytes(name)?;
-        self.required(name, value)
     }
 
     /// Returns a nested object, whose params are then named `name.…`.
@@ -230,39 +191,6 @@ impl Params {
         read.map(Some).map_err(|error| RpcError::params(format!("{}: {error}", self.named(name))))
     }
 
-    /// Returns an array of nested objects.
-    pub(crate) fn objects(&mut self, name: &'static str) -> Result<Vec<Params>, RpcError> {
-        let wanted = "an array of objects";
-        match self.take(name) {
-            None => Ok(Vec::new()),
-            Some(Value::Array(values)) => {
-                let object = |(number, value)| match value {
-                    Value::Object(values) => {
-                        Ok(Params::within(values, format!("{}[{number}].", self.named(name))))
-                    }
-                    _ => Err(self.ill_typed(name, wanted)),
-                };
-                values.into_iter().enumerate().map(object).collect()
-            }
-            Some(_) => Err(self.ill_typed(name, wanted)),
-        }
-    }
-
-    pub(crate) fn strings(&mut self, name: &'static str) -> Result<Option<Vec<String>>, RpcError> {
-        let wanted = "an array of strings";
-        match self.take(name) {
-            None => Ok(None),
-            Some(Value::Array(values)) => {
-                let string = |value| match value {
-                    Value::String(text) => Ok(text),
-                    _ => Err(self.ill_typed(name, wanted)),
-                };
-                values.into_iter().map(string).collect::<Result<_, _>>().map(Some)
-            }
-            Some(_) => Err(self.ill_typed(name, wanted)),
-        }
-    }
-
     /// Returns all of them as strings.
     pub(crate) fn all_strings(mut self) -> Result<Vec<(String, String)>, RpcError> {
         let values = std::mem::take(&mut self.values);
@@ -273,25 +201,4 @@ impl Params {
         };
         values.into_iter().map(string).collect()
     }
-
-    /// Returns all of them, each a string or an object.
-    pub(crate) fn all_strings_or_objects(mut self) -> Result<Vec<(String, TextOrObject)>, RpcError> {
-        let values = std::mem::take(&mut self.values);
-        let read = |(name, value): (String, Value)| match value {
-            Value::String(text) => Ok((name, TextOrObject::Text(text))),
-            Value::Object(values) => {
-                let prefix = format!("{}.", self.named(&name));
-                Ok((name, TextOrObject::Object(Params::within(values, prefix))))
-            }
-            Value::Null => self.required(&name, None).map(|text| (name, TextOrObject::Text(text))),
-            _ => Err(self.ill_typed(&name, "a string")),
-        };
-        values.into_iter().map(read).collect()
-    }
-}
-
-/// A param that has a short form and a long one.
-pub(crate) enum TextOrObject {
-    Text(String),
-    Object(Params),
 }

@@ -20,7 +20,7 @@ use crate::entry::Entry;
 use crate::lane::{Lane, Turn};
 use crate::outbox::Outbox;
 use crate::params::encode;
-use crate::rpc::{self, RpcError};
+use crate::rpc::RpcError;
 
 /// How many processes one client may have.
 pub(crate) const PROCESSES: usize = 256;
@@ -264,7 +264,7 @@ impl Handle {
         let end = end_object(&end);
         let mut params = end.clone();
         params["processId"] = self.id().into();
-        outbox.tell(rpc::notification("process.exit", params)).await;
+        outbox.notify("process.exit", params).await;
         drop(process);
         let running = self.running.lock().take();
         drop(running);
@@ -287,7 +287,9 @@ impl Handle {
                 let params = json!({
                     "processId": self.id(), "stream": output.stream.name(), "data": encode(now),
                 });
-                outbox.tell(rpc::notification("process.output", params)).await;
+                if outbox.notify("process.output", params).await {
+                    self.window.send_modify(|window| *window += now.len());
+                }
             }
         }
     }

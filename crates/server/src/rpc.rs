@@ -12,7 +12,7 @@ pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 /// A param is missing, has the wrong type, or names something that does not exist.
 const INVALID_PARAMS: i64 = -32602;
 /// An internal error.
-const INTERNAL_ERROR: i64 = -32603;
+pub(crate) const INTERNAL_ERROR: i64 = -32603;
 /// The operation failed.
 const REFUSED: i64 = 1;
 
@@ -50,6 +50,11 @@ impl RpcError {
     /// The operation failed; the message starts with the errno's name.
     pub(crate) fn refused(errno: &'static str, message: impl Into<String>) -> RpcError {
         RpcError { code: REFUSED, message: shortened(message.into()), errno: Some(errno) }
+    }
+
+    /// Returns the errno's name, if there is one.
+    pub(crate) fn errno(&self) -> Option<&'static str> {
+        self.errno
     }
 
     fn object(&self) -> Value {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use wardian::{AuditLog, Builder, Engine, PoolOptions, Sandbox, Snapshot, Store, UsageNow};
 
@@ -17,10 +17,11 @@ use crate::entry::{Entry, Origin};
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
 use crate::processes::Processes;
+use crate::quota::{Place, Quota};
 use crate::rpc::RpcError;
 use crate::states::StateDirectory;
 use crate::streams::Streams;
-use crate::tenant::Tenant;
+use crate::tenant::{Member, Tenant};
 use crate::turns::{Held, Turns};
 
 /// The maximum number of snapshots per client: no call drops one.
@@ -67,6 +68,14 @@ impl Shared {
             Some(log) => builder.audit(log),
             None => builder,
         }
+    }
+
+    /// Returns a place for a sandbox that may have so much memory.
+    pub(crate) fn place(&self, quota: Option<&Arc<Quota>>, memory_bytes: u64) -> Result<Place, RpcError> {
+        let taken = quota.map(|quota| quota.place(memory_bytes)).transpose()?;
+        let room = self.room.clone().try_acquire_owned();
+        let full = |_| RpcError::params(format!("Maximum of {} sandboxes reached", self.max_sandboxes));
+        Ok(Place::new(room.map_err(full)?, taken))
     }
 }
 
@@ -115,6 +124,8 @@ pub(crate) struct Session {
     pub(crate) client: u64,
     /// Whose states it reads and writes.
     tenant: Mutex<Tenant>,
+    /// What it may take with others of its tenant, if the server says so.
+    pub(crate) quota: Option<Arc<Quota>>,
     /// What it may grant its sandboxes.
     network: ClientNetwork,
     pub(crate) outbox: Outbox,
@@ -156,14 +167,25 @@ fn unknown(id: &str) -> RpcError {
 }
 
 impl Session {
-    pub(crate) fn new(shared: Arc<Shared>, tenant: Tenant, outbox: Outbox) -> Arc<Session> {
+    pub(crate) fn new(shared: Arc<Shared>, member: impl Into<Member>, outbox: Outbox) -> Arc<Session> {
+        let turns = [shared.heavy.of_client(), shared.aside.of_client()];
+        Session::with_turns(shared, member.into(), outbox, turns)
+    }
+
+    /// Does the same for one that shares its turns, for heavy work and for that on lines, with others.
+    pub(crate) fn with_turns(
+        shared: Arc<Shared>,
+        Member { tenant, quota }: Member,
+        outbox: Outbox,
+        turns: [Turns; 2],
+    ) -> Arc<Session> {
         let client = shared.clients.last.fetch_add(1, Ordering::Relaxed) + 1;
         let (network, line_limit) = match tenant {
             Tenant::Owner => (ClientNetwork::Full, LONGEST_LINE),
             _ => (shared.network, LINE_LIMIT),
         };
         let tenant = Mutex::new(tenant);
-        let (heavy, aside) = (shared.heavy.of_client(), shared.aside.of_client());
+        let [heavy, aside] = turns;
         let callbacks = Arc::new(Callbacks::new(outbox.clone(), shared.aside.clone()));
         let line_limit = AtomicUsize::new(line_limit);
         let streams = Streams::new(shared.streams.clone());
@@ -172,6 +194,7 @@ impl Session {
             shared,
             client,
             tenant,
+            quota,
             network,
             outbox,
             callbacks,
@@ -285,7 +308,7 @@ impl Session {
         line_limit: Option<usize>,
         storage: bool,
     ) -> Result<Arc<Entry>, RpcError> {
-        let root = Entry::new(Origin::Root, self.room(1)?.pop());
+        let root = Entry::new(Origin::Root, self.places(1, builder)?.pop());
         let line_limit = line_limit.map_or(LINE_LIMIT, |bytes| bytes.clamp(1 << 10, LONGEST_LINE));
         self.line_limit.store(line_limit, Ordering::Relaxed);
         let mut table = self.table.lock();
@@ -321,12 +344,16 @@ impl Session {
     }
 
     /// Reserves capacity for this many more sandboxes.
-    pub(crate) fn room(&self, count: usize) -> Result<Vec<OwnedSemaphorePermit>, RpcError> {
-        let take = || self.shared.room.clone().try_acquire_owned();
-        let room: Result<Vec<_>, _> = (0..count).map(|_| take()).collect();
-        room.map_err(|_| {
-            RpcError::params(format!("Maximum of {} sandboxes reached", self.shared.max_sandboxes))
-        })
+    pub(crate) fn room(&self, count: usize) -> Result<Vec<Place>, RpcError> {
+        let builder = self.builder();
+        let builder = builder.ok_or_else(|| RpcError::internal("the client is gone"))?;
+        self.places(count, &builder)
+    }
+
+    /// Does the same for sandboxes of this builder.
+    fn places(&self, count: usize, builder: &Builder) -> Result<Vec<Place>, RpcError> {
+        let memory_bytes = builder.limits_now().memory_bytes;
+        (0..count).map(|_| self.shared.place(self.quota.as_ref(), memory_bytes)).collect()
     }
 
     /// Adds a sandbox to the table; returns its id.

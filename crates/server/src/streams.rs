@@ -25,7 +25,7 @@ use crate::entry::Entry;
 use crate::lane::{Lane, Turn};
 use crate::outbox::Outbox;
 use crate::params::encode;
-use crate::rpc::{self, RpcError};
+use crate::rpc::RpcError;
 
 /// How many connections one client may have.
 pub(crate) const CONNECTIONS: usize = 256;
@@ -288,7 +288,7 @@ impl Stream {
             self.closed.send_replace(true);
             self.drop_writer().await;
         }
-        outbox.tell(rpc::notification("net.end", params)).await;
+        outbox.notify("net.end", params).await;
         self.end(|ended| ended.reading = true);
     }
 
@@ -309,7 +309,7 @@ impl Stream {
                 Ok(piece) => {
                     self.window.send_modify(|window| *window -= piece.len());
                     let params = json!({ "streamId": self.id(), "data": encode(&piece) });
-                    outbox.tell(rpc::notification("net.data", params)).await;
+                    outbox.notify("net.data", params).await;
                 }
                 Err(error) => return Some(name(&error)),
             }

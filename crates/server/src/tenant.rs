@@ -6,9 +6,11 @@
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use crate::quota::Quota;
 use crate::rpc::RpcError;
 
 /// Where tenants have their directories. No state can be called so: a name does not begin with a dot.
@@ -27,15 +29,37 @@ pub(crate) enum Tenant {
     Token(String),
 }
 
+/// A client: whose states it has, and what it may take together with others of its tenant.
+#[derive(Clone)]
+pub(crate) struct Member {
+    pub(crate) tenant: Tenant,
+    pub(crate) quota: Option<Arc<Quota>>,
+}
+
+impl From<Tenant> for Member {
+    fn from(tenant: Tenant) -> Member {
+        Member { tenant, quota: None }
+    }
+}
+
 impl Tenant {
+    /// Returns the tenant that a token of the server's stands for.
+    pub(crate) fn of_token(token: &str) -> Tenant {
+        Tenant::Token(hash(token))
+    }
+
+    /// Returns the tenant of a name, which the server gave to those who showed a token. No token stands for it.
+    pub(crate) fn named(name: &str) -> Tenant {
+        Tenant::Token(format!("n-{}", hash(name)))
+    }
+
     /// Returns the tenant that a token stands for.
     pub(crate) fn by_token(token: &str) -> Result<Tenant, RpcError> {
         if !TOKEN.contains(&token.len()) {
             let (least, most) = (TOKEN.start(), TOKEN.end());
             return Err(RpcError::params(format!("stateToken must have from {least} to {most} bytes")));
         }
-        let hash = Sha256::digest(token.as_bytes());
-        Ok(Tenant::Token(hash.iter().map(|byte| format!("{byte:02x}")).collect()))
+        Ok(Tenant::of_token(token))
     }
 
     /// Returns the directory of its states.
@@ -48,6 +72,10 @@ impl Tenant {
             )),
         }
     }
+}
+
+fn hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns the directories that tenants have there.

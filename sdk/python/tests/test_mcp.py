@@ -157,4 +157,7 @@ def test_the_page_has_configurations_that_clients_can_read() -> None:
     for block in found:
         servers = json.loads(block)
         server = (servers.get("mcpServers") or servers["servers"])["wardian"]
-        assert server["command"] == "wardian" and server["args"][0] == "mcp"
+        if server["type" if "url" in server else "command"] == "http":
+            assert server["url"].endswith("/mcp") and server["headers"]["Authorization"].startswith("Bearer ")
+        else:
+            assert server["command"] == "wardian" and server["args"][0] == "mcp"

@@ -501,3 +501,62 @@ fn a_server_of_lines_is_watched_in_the_same_process() {
     assert_eq!(server.terminate(), Some(0));
     assert!(!path.exists(), "the socket is left over");
 }
+
+#[test]
+fn tokens_are_read_again_on_a_hangup() {
+    let home = home();
+    let file = home.path().join("tokens.toml");
+    let log = home.path().join("access.log");
+    let write = |secret: &str| {
+        fs::write(&file, format!("[[token]]\nname = 'a'\nsecret = '{secret}'\n")).expect("a file");
+    };
+    write("0123456789abcdef");
+    let (path, log_path) = (file.display().to_string(), log.display().to_string());
+    let arguments = ["--http", "0.0.0.0:0", "--tokens", &path, "--access-log", &log_path];
+    let server = Server::started(command(home.path(), &arguments), home);
+    let status = |token: &str| {
+        let head = format!(
+            "GET /v1/sandboxes HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {token}"
+        );
+        server.send(&format!("{head}\r\n\r\n")).status
+    };
+    assert_eq!([status("0123456789abcdef"), status("fedcba9876543210")], [200, 401]);
+    let hang_up = || {
+        let pid = server.child.id().to_string();
+        assert!(Command::new("kill").args(["-HUP", &pid]).status().expect("kill").success());
+    };
+    write("fedcba9876543210");
+    fs::rename(&log, server.home.path().join("access.old")).expect("a log");
+    hang_up();
+    while status("fedcba9876543210") != 200 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(status("0123456789abcdef"), 401);
+    while !fs::read_to_string(&log).is_ok_and(|text| text.contains("\"token\":\"a\"")) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // One that is not valid changes nothing.
+    fs::write(&file, "nonsense").expect("a file");
+    hang_up();
+    assert_eq!(status("fedcba9876543210"), 200);
+    assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn a_token_beside_a_file_of_tokens_does_not_start() {
+    let home = home();
+    let file = home.path().join("tokens.toml");
+    fs::write(&file, "[[token]]\nname = 'a'\nsecret = 'short'\n").expect("a file");
+    let path = file.display().to_string();
+    let refused = |wardian: &mut Command| {
+        let output = wardian.stdin(Stdio::null()).output().expect("it ends");
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let arguments = ["--http", "0", "--tokens", &path];
+    let message = refused(&mut command(home.path(), &arguments));
+    assert!(message.contains("the secret of a must have from 16 to 1024 printable characters"), "{message}");
+    fs::write(&file, "").expect("a file");
+    let message = refused(command(home.path(), &arguments).env("WARDIAN_HTTP_TOKEN", "0123456789abcdef"));
+    assert!(message.contains("there is one token and a file of tokens"), "{message}");
+}

@@ -18,10 +18,13 @@ use crate::turns::{Held, Turns};
 /// How many values a message may have, names and nested ones included.
 const VALUES: usize = 16 << 10;
 
-pub(super) struct Allowance {
+pub(crate) struct Allowance {
     budget: Budget,
-    answers: Budget,
     turns: Turns,
+    /// Turns for work that takes long for its size.
+    pub(crate) heavy: Turns,
+    /// Memory for answers.
+    pub(crate) answers: Budget,
     /// Requests in progress.
     places: Arc<Semaphore>,
     /// What they keep while they wait for a guest, in KiB: the key's, and that of all clients.
@@ -30,7 +33,7 @@ pub(super) struct Allowance {
 }
 
 /// Room for what is kept while a guest is waited for.
-pub(super) struct Keeping {
+pub(crate) struct Keeping {
     _own: OwnedSemaphorePermit,
     _all: OwnedSemaphorePermit,
 }
@@ -41,8 +44,9 @@ impl Allowance {
         let places = (crate::admission::clients() * 3 / 4).max(1);
         Allowance {
             budget: Budget::for_requests_at_once(shared.requests.clone()),
-            answers: Budget::for_requests_at_once(shared.answers.clone()),
             turns: shared.aside.of_client(),
+            heavy: shared.heavy.of_client(),
+            answers: Budget::for_requests_at_once(shared.answers.clone()),
             places: Arc::new(Semaphore::new(places)),
             kept: Arc::new(Semaphore::new(WAITING_KIB / 2)),
             all_kept: shared.waiting_kib.clone(),
@@ -50,12 +54,12 @@ impl Allowance {
     }
 
     /// Returns a place for one more request.
-    pub(super) fn place(&self) -> Option<OwnedSemaphorePermit> {
+    pub(crate) fn place(&self) -> Option<OwnedSemaphorePermit> {
         self.places.clone().try_acquire_owned().ok()
     }
 
     /// Returns room for so many bytes that stay while a guest is waited for, if there is some.
-    pub(super) fn keep(&self, bytes: usize) -> Option<Keeping> {
+    pub(crate) fn keep(&self, bytes: usize) -> Option<Keeping> {
         let kib = u32::try_from(bytes / 1024 + 1).ok()?;
         let _own = self.kept.clone().try_acquire_many_owned(kib).ok()?;
         Some(Keeping { _own, _all: self.all_kept.clone().try_acquire_many_owned(kib).ok()? })
@@ -69,6 +73,11 @@ impl Allowance {
     /// Waits for a turn to make something long.
     pub(super) async fn turn(&self) -> Result<Held, Unread> {
         self.turns.take().await.map_err(|error| Unread::Invalid(error.message))
+    }
+
+    /// Returns its turns: those for heavy work, and those for work on lines.
+    pub(crate) fn turns(&self) -> [Turns; 2] {
+        [self.heavy.clone(), self.turns.clone()]
     }
 
     /// Begins to read a body.

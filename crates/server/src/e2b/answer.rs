@@ -11,22 +11,35 @@ use crate::budget::Room;
 
 /// A refusal: an HTTP status, and what to tell.
 #[derive(Debug)]
-pub(super) struct Refused {
-    pub(super) status: StatusCode,
-    pub(super) message: String,
+pub(crate) struct Refused {
+    pub(crate) status: StatusCode,
+    pub(crate) message: String,
 }
 
 impl Refused {
-    pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Refused {
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Refused {
         Refused { status, message: message.into() }
     }
 
-    pub(super) fn bad(message: impl Into<String>) -> Refused {
+    pub(crate) fn bad(message: impl Into<String>) -> Refused {
         Refused::new(StatusCode::BAD_REQUEST, message)
     }
 
+    /// Returns the word for programs: an errno, or the status in capitals.
+    pub(crate) fn code(&self) -> String {
+        let is_errno = |word: &str| {
+            word.len() > 2
+                && word.starts_with('E')
+                && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+        };
+        match self.message.split_once(": ") {
+            Some((errno, _)) if is_errno(errno) => errno.to_owned(),
+            _ => self.status.canonical_reason().unwrap_or("ERROR").to_uppercase().replace(' ', "_"),
+        }
+    }
+
     /// There is no room for what the request would keep.
-    pub(super) fn no_room() -> Refused {
+    pub(crate) fn no_room() -> Refused {
         Refused::new(StatusCode::TOO_MANY_REQUESTS, "too many requests are waiting")
     }
 
@@ -77,15 +90,25 @@ pub(super) fn empty(status: StatusCode) -> Response {
 }
 
 /// A body that is a JSON object, and the room it takes.
-pub(super) struct Object {
-    pub(super) fields: Map<String, Value>,
+pub(crate) struct Object {
+    pub(crate) fields: Map<String, Value>,
     _rooms: Vec<Room>,
 }
 
-/// Reads a JSON object of at most `most` bytes; an empty body is an empty object.
-pub(super) async fn object(allowance: &Allowance, body: Body, most: usize) -> Result<Object, Refused> {
+/// Reads a body of at most `most` bytes, and returns it with the room it takes.
+pub(crate) async fn whole(
+    allowance: &Allowance,
+    body: Body,
+    most: usize,
+) -> Result<(Vec<u8>, Vec<Room>), Refused> {
     let mut arriving = allowance.arriving(body);
     let bytes = arriving.whole(most).await?;
+    Ok((bytes, arriving.into_rooms()))
+}
+
+/// Reads a JSON object of at most `most` bytes; an empty body is an empty object.
+pub(crate) async fn object(allowance: &Allowance, body: Body, most: usize) -> Result<Object, Refused> {
+    let (bytes, _rooms) = whole(allowance, body, most).await?;
     let fields = if bytes.trim_ascii().is_empty() {
         Map::new()
     } else {
@@ -94,5 +117,5 @@ pub(super) async fn object(allowance: &Allowance, body: Body, most: usize) -> Re
             _ => return Err(Refused::bad("the body must be a JSON object")),
         }
     };
-    Ok(Object { fields, _rooms: arriving.into_rooms() })
+    Ok(Object { fields, _rooms })
 }

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use wardian::Sandbox;
+use wardian::{Limits, Sandbox};
 
 use super::allowance::{Allowance, Allowances};
 use super::answer::Refused;
 use super::hosted::{Description, Hosted};
+use crate::quota::{Place, Quota, Quotas};
 use crate::session::Shared;
 
 /// How many sandboxes a key may have, and how many snapshots.
@@ -27,7 +28,7 @@ pub(super) struct Kept {
     pub(super) origin: String,
     pub(super) described: Description,
     pub(super) sandbox: Sandbox,
-    pub(super) _room: OwnedSemaphorePermit,
+    pub(super) _room: Place,
 }
 
 pub(crate) struct Boxes {
@@ -35,6 +36,7 @@ pub(crate) struct Boxes {
     /// Room for requests in progress, streams included.
     pub(crate) requests: Arc<Semaphore>,
     allowances: Allowances,
+    quotas: Quotas,
     table: Mutex<Table>,
 }
 
@@ -46,14 +48,20 @@ struct Table {
 }
 
 impl Boxes {
-    pub(crate) fn new(shared: Arc<Shared>) -> Arc<Boxes> {
+    pub(crate) fn new(shared: Arc<Shared>, quotas: Quotas) -> Arc<Boxes> {
         let requests = Arc::new(Semaphore::new(crate::admission::clients()));
-        Arc::new(Boxes { shared, requests, allowances: Allowances::default(), table: Mutex::default() })
+        let allowances = Allowances::default();
+        Arc::new(Boxes { shared, requests, allowances, quotas, table: Mutex::default() })
     }
 
     /// Returns what the requests of a key may take.
-    pub(super) fn allowance(&self, key: &str) -> Arc<Allowance> {
+    pub(crate) fn allowance(&self, key: &str) -> Arc<Allowance> {
         self.allowances.of(key, &self.shared)
+    }
+
+    /// Returns what the tenant of a key may take, if the server says so.
+    pub(super) fn quota(&self, key: &str) -> Option<Arc<Quota>> {
+        self.quotas.of(key)
     }
 
     /// Returns a sandbox by its id, without checking who asks: the token is checked later.
@@ -81,17 +89,17 @@ impl Boxes {
     }
 
     /// Takes room for so many more sandboxes of a key.
-    pub(super) fn room(&self, key: &str, count: usize) -> Result<Vec<OwnedSemaphorePermit>, Refused> {
+    pub(super) fn room(&self, key: &str, count: usize) -> Result<Vec<Place>, Refused> {
         let has = self.table.lock().hosted.values().filter(|hosted| hosted.key == key).count();
         if has + count > SANDBOXES {
             let message = format!("a key may have {SANDBOXES} sandboxes");
             return Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, message));
         }
-        let take = || self.shared.room.clone().try_acquire_owned();
-        (0..count).map(|_| take()).collect::<Result<_, _>>().map_err(|_| {
-            let message = format!("this server has at most {} sandboxes", self.shared.max_sandboxes);
-            Refused::new(StatusCode::TOO_MANY_REQUESTS, message)
-        })
+        let quota = self.quota(key);
+        // All of them have the usual limits.
+        let take = |_| self.shared.place(quota.as_ref(), Limits::default().memory_bytes);
+        let taken = (0..count).map(take).collect::<Result<_, _>>();
+        taken.map_err(|error| Refused::new(StatusCode::TOO_MANY_REQUESTS, error.message))
     }
 
     /// Adds a sandbox, and watches over it.

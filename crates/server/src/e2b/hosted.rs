@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use wardian::Sandbox;
 
 use super::Boxes;
@@ -61,7 +61,7 @@ impl Hosted {
         key: &str,
         described: Description,
         sandbox: Sandbox,
-        room: OwnedSemaphorePermit,
+        room: crate::quota::Place,
         timeout: Duration,
     ) -> Result<Arc<Hosted>, Refused> {
         let random = || Refused::new(axum::http::StatusCode::INTERNAL_SERVER_ERROR, "there is no randomness");

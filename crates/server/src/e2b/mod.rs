@@ -28,18 +28,22 @@ mod unread;
 mod watch;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+pub(crate) use allowance::Allowance;
+pub(crate) use answer::{Refused, object, whole};
 pub(crate) use boxes::Boxes;
+pub(crate) use query::Query;
+pub(crate) use stream::{Pieces, streamed};
+pub(crate) use unread::with_room;
 
-use allowance::Allowance;
-use answer::{Refused, empty, json_page};
+use answer::{empty, json_page};
 use hosted::Hosted;
-use query::Query;
 
 /// The port of a sandbox's own agent, and that of the code interpreter.
 const AGENT: u16 = 49983;
@@ -141,6 +145,11 @@ pub(crate) async fn answer<H: Unpin + Send + 'static>(
         }
         return Outcome::Port(hosted.entry.clone(), port, request);
     }
+    if starts_something(request.uri().path())
+        && let Some(Err(error)) = boxes.quota(&hosted.key).map(|quota| quota.run(Instant::now()))
+    {
+        return refused(Refused::new(StatusCode::TOO_MANY_REQUESTS, error.message));
+    }
     let allowance = boxes.allowance(&hosted.key);
     let Some(place) = allowance.place() else { return refused(Refused::no_room()) };
     let holds = (holds, place, allowance.clone());
@@ -169,6 +178,11 @@ pub(crate) async fn answer<H: Unpin + Send + 'static>(
         _ => Refused::new(StatusCode::NOT_FOUND, "not found").into_response(),
     };
     Outcome::Answer(unread::within(answered, &allowance))
+}
+
+/// Whether a request to a sandbox counts as a run for the quota of its tenant.
+fn starts_something(path: &str) -> bool {
+    matches!(path, "/process.Process/Start" | "/execute")
 }
 
 fn refused(refused: Refused) -> Outcome {
@@ -219,11 +233,6 @@ fn envs(hosted: &Hosted) -> std::collections::BTreeMap<String, String> {
 /// Whether a request without the server's token may pass: it has to show a sandbox's own secret further on.
 pub(crate) fn needs_no_token(way: &Way) -> bool {
     matches!(way, Way::Sandbox { .. } | Way::Signed)
-}
-
-/// Whether a request shows the server's token as its key.
-pub(crate) fn shows(way: &Way, token: &str) -> bool {
-    matches!(way, Way::Control(key) if is_same(key.as_bytes(), token.as_bytes()))
 }
 
 /// A refusal in the words of the control plane.

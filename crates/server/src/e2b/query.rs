@@ -1,13 +1,13 @@
 //! The query of an address, decoded.
 
 /// Names and values, in order.
-pub(super) struct Query(Vec<(String, String)>);
+pub(crate) struct Query(Vec<(String, String)>);
 
 /// How many are read.
 const MOST: usize = 256;
 
 impl Query {
-    pub(super) fn parse(text: &str) -> Query {
+    pub(crate) fn parse(text: &str) -> Query {
         let pair = |part: &str| {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             (decoded(name), decoded(value))
@@ -19,7 +19,7 @@ impl Query {
         self.pairs().find(|(other, _)| *other == name).map(|(_, value)| value)
     }
 
-    pub(super) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 const PIECES: usize = 4;
 
 /// The task's side: sending fails once the client is gone.
-pub(super) type Pieces = mpsc::Sender<Bytes>;
+pub(crate) type Pieces = mpsc::Sender<Bytes>;
 
 struct Streamed<H> {
     pieces: mpsc::Receiver<Bytes>,
@@ -32,7 +32,7 @@ impl<H: Unpin> hyper::body::Body for Streamed<H> {
 }
 
 /// Returns a body, and where its pieces are put. It `holds` something until the client has everything, or is gone.
-pub(super) fn streamed<H: Unpin + Send + 'static>(holds: H) -> (Pieces, Body) {
+pub(crate) fn streamed<H: Unpin + Send + 'static>(holds: H) -> (Pieces, Body) {
     let (sender, pieces) = mpsc::channel(PIECES);
     (sender, Body::new(Streamed { pieces, _holds: holds }))
 }

@@ -33,16 +33,25 @@ pub(super) fn within(response: Response, allowance: &Arc<Allowance>) -> Response
         return Refused::new(axum::http::StatusCode::TOO_MANY_REQUESTS, "too many answers wait to be read")
             .into_response();
     };
+    // The key's next request must find the room taken, also if there was none in between.
+    with_room(response, length, room, allowance.clone())
+}
+
+/// Sends an answer of so many bytes that has its room. What it `holds` is kept until it is read, or given up.
+pub(crate) fn with_room(
+    response: Response,
+    length: usize,
+    room: Room,
+    holds: impl Send + 'static,
+) -> Response {
     let (mut head, body) = response.into_parts();
     // So that one that ends early is not taken for all of it.
     head.headers.insert(CONTENT_LENGTH, length.into());
     let (pieces, sent) = streamed(());
-    // The key's next request must find the room taken, also if there was none in between.
-    let allowance = allowance.clone();
     tokio::spawn(async move {
         let patience = PATIENCE + Duration::from_secs((length / SECOND) as u64);
         let _ = tokio::time::timeout_at(Instant::now() + patience, send(body, room, pieces)).await;
-        drop(allowance);
+        drop(holds);
     });
     Response::from_parts(head, sent)
 }

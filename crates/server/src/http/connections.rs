@@ -15,7 +15,8 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use parking_lot::Mutex;
-use tokio::net::TcpListener;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
 
 use super::ports::HEAD_BYTES;
@@ -25,6 +26,8 @@ use crate::admission::clients;
 const HEAD: Duration = Duration::from_secs(10);
 /// How long pending responses may take once shutdown begins.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// How long a client may be silent before it is asked whether it is there.
+const SILENCE: Duration = Duration::from_secs(60);
 /// How long to wait if a connection cannot be accepted and none can be closed for it.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -52,6 +55,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, end: impl Futur
         };
         // Streams are many short pieces: each is sent at once, and not when the one before was acknowledged.
         let _ = stream.set_nodelay(true);
+        notice_death(&stream);
         let seat = Arc::new(seats.sit());
         let service = TowerToHyperService::new(router.clone().layer(Extension(seat.clone())));
         let connection = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
@@ -73,6 +77,15 @@ pub(super) async fn serve(listener: TcpListener, router: Router, end: impl Futur
     // A client that is still in the middle of a request by then is abandoned.
     stop.send_replace(true);
     let _ = tokio::time::timeout(FAREWELL, stop.closed()).await;
+}
+
+/// Has the system ask a client that is silent whether it is still there: one whose machine is gone would otherwise keep its
+/// WebSocket, and its sandboxes, for ever.
+fn notice_death(stream: &TcpStream) {
+    let keepalive = TcpKeepalive::new().with_time(SILENCE).with_interval(SILENCE / 4).with_retries(4);
+    if let Err(error) = SockRef::from(stream).set_tcp_keepalive(&keepalive) {
+        tracing::debug!(%error, "a dead connection will not be noticed");
+    }
 }
 
 fn note(served: hyper::Result<()>) {

@@ -6,22 +6,32 @@
 //!  GET  /metrics    the same for Prometheus
 //!  POST /tools/run  a native tool, if tools are offered
 //!  /sandboxes/NAME/ports/PORT/…  what a program in a sandbox serves
+//!  /v1/…            sandboxes by REST, with /openapi.json (`rest`)
+//!  GET  /rpc        the protocol over a WebSocket
+//!  /mcp             sandboxes as tools of language models (`mcp`)
 //!  with the headers of E2B's SDKs: sandboxes that belong to a key (`e2b`)
 //! ```
 //!
 //! What monitors waits for neither sandboxes nor tools, so it responds however busy they are.
 
+mod access;
 mod connections;
+mod cors;
 // A refusal is a whole response, and moving one costs nothing beside a request.
 #[allow(clippy::result_large_err)]
 mod forward;
+mod frames;
 mod guard;
 mod health;
+mod mcp;
 mod metrics;
 mod moving;
 #[allow(clippy::result_large_err)]
 mod ports;
+mod rest;
+mod tokens;
 mod tools;
+mod websocket;
 mod whole;
 
 use std::io;
@@ -37,12 +47,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use wardian_hosttools::ToolSandbox;
 
+pub use access::AccessLog;
 pub use ports::PortLimits;
+pub use tokens::{Tokens, TokensError};
 
 use crate::Server;
+use crate::admission::clients;
 use crate::e2b::Boxes;
 use crate::session::Shared;
 
@@ -51,6 +64,10 @@ use crate::session::Shared;
 pub struct Http {
     /// The token that clients must send: `Authorization: Bearer TOKEN`. Without one only this machine is served.
     pub token: Option<String>,
+    /// Several of them, from a file, instead of the one.
+    pub tokens: Option<Tokens>,
+    /// Where each request is noted.
+    pub access_log: Option<AccessLog>,
     /// Native tools. Anyone who can reach the server may use them.
     pub door: Option<ToolSandbox>,
     /// How much may be connected to ports of sandboxes.
@@ -66,6 +83,9 @@ pub enum HttpError {
     /// The token can be guessed, or cannot be sent.
     #[error("the token must be at least {MIN_TOKEN} printable characters")]
     WeakToken,
+    /// One of the two would be ignored.
+    #[error("there is one token and a file of tokens: give one of the two")]
+    TwoKinds,
     /// The listener is unusable.
     #[error("cannot serve HTTP: {0}")]
     Io(#[from] io::Error),
@@ -80,12 +100,20 @@ struct Site {
     shared: Arc<Shared>,
     /// Sandboxes of clients that speak E2B's protocol.
     boxes: Arc<Boxes>,
+    /// Sandboxes that were created by REST.
+    hosts: Arc<rest::Hosts>,
+    /// Sandboxes of language models.
+    mcp: mcp::Owners,
+    /// Room for clients by WebSocket.
+    clients: Arc<Semaphore>,
     /// Room for requests to ports of sandboxes.
     ports: Arc<Semaphore>,
     started: Instant,
     /// Whether the sandboxes' programs are compiled.
     ready: AtomicBool,
     stopping: AtomicBool,
+    /// Tells clients by WebSocket that it is over.
+    stopped: watch::Sender<bool>,
 }
 
 impl Server {
@@ -99,14 +127,19 @@ impl Server {
         let place = listener.local_addr()?;
         http.check(place)?;
         self.0.doors.open(place);
+        let quotas = http.tokens.as_ref().map(Tokens::quotas).unwrap_or_default();
         let site = Arc::new(Site {
             ports: Arc::new(Semaphore::new(http.ports.connections.min(Semaphore::MAX_PERMITS))),
             http,
             shared: self.0.clone(),
-            boxes: Boxes::new(self.0.clone()),
+            boxes: Boxes::new(self.0.clone(), quotas),
+            hosts: Arc::default(),
+            mcp: mcp::Owners::default(),
+            clients: Arc::new(Semaphore::new(self.0.max_clients.min(clients()))),
             started: Instant::now(),
             ready: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
+            stopped: watch::Sender::new(false),
         });
         tokio::spawn(get_ready(site.clone()));
         let closing = async {
@@ -116,17 +149,30 @@ impl Server {
             if let Some(door) = &site.http.door {
                 door.shutdown().await;
             }
-            site.boxes.end().await;
+            site.stopped.send_replace(true);
+            tokio::join!(site.boxes.end(), site.hosts.end(), site.mcp.end());
         };
         connections::serve(listener, router(site.clone()), closing).await;
+        if let Some(log) = &site.http.access_log {
+            log.end().await;
+        }
         Ok(())
     }
 }
 
 impl Http {
+    /// Whether clients have to show a token.
+    fn asks_for_token(&self) -> bool {
+        self.token.is_some() || self.tokens.is_some()
+    }
+
     /// Checks that it may be served at this address.
     pub fn check(&self, address: SocketAddr) -> Result<(), HttpError> {
+        if self.token.is_some() && self.tokens.is_some() {
+            return Err(HttpError::TwoKinds);
+        }
         match &self.token {
+            None if self.tokens.is_some() => Ok(()),
             None if !address.ip().is_loopback() => Err(HttpError::NoToken(address)),
             Some(token) if token.len() < MIN_TOKEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
                 Err(HttpError::WeakToken)
@@ -148,7 +194,9 @@ async fn get_ready(site: Arc<Site>) {
 }
 
 fn router(site: Arc<Site>) -> Router {
-    Router::new()
+    rest::routes(Router::new())
+        .route("/rpc", any(websocket::rpc))
+        .route("/mcp", any(mcp::answer))
         .route("/health", get(health::health))
         .route("/ready", get(health::ready))
         .route("/metrics", get(metrics::metrics))
@@ -163,6 +211,7 @@ fn router(site: Arc<Site>) -> Router {
             )
         })
         .layer(middleware::from_fn_with_state(site.clone(), guard::admit))
+        .layer(middleware::from_fn_with_state(site.clone(), access::record))
         .with_state(site)
 }
 

@@ -167,7 +167,7 @@ async fn exchange(
         driven.until_the_end(async { drop(connection.with_upgrades().await) }).await;
     });
     let upgrade = forward::wants_websocket(request.headers()).then(|| hyper::upgrade::on(&mut request));
-    let request = match forward::request(request, target, site.http.token.is_some()) {
+    let request = match forward::request(request, target, site.http.asks_for_token()) {
         Ok(request) => request,
         Err(refused) => return *refused,
     };

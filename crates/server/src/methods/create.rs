@@ -3,9 +3,11 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use wardian::{Builder, Limits, OnKill, PoolOptions};
+use wardian::{Builder, Limits, PoolOptions};
+use wardian_contract::params::{self, Create};
 
 use super::named::Origins;
+use super::run::kept;
 use super::{Job, Prepared, extension, mount, network, ok};
 use crate::params::Params;
 use crate::rpc::{INVALID_REQUEST, RpcError};
@@ -16,19 +18,21 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
     if session.is_created() {
         return Err(RpcError::new(INVALID_REQUEST, "the sandbox is already created"));
     }
-    let (builder, line_limit) = builder(session, params)?;
-    let pool = pool(params)?;
-    let storage = params.flag("storage")?.unwrap_or(false);
-    // Of servers that have to be told where their programs are.
-    params.ignore("wasmDir");
-    params.ignore("shellWasmPath");
-    let tenant = params.string("stateToken")?.map(|token| Tenant::by_token(&token)).transpose()?;
+    let mut origins = params.apart(&["image", "persistence"]);
+    let mut asked: Create = params.read()?;
+    let (pool, storage) = (asked.pool.take().map(pool), asked.storage.unwrap_or(false));
+    let tenant = asked.state_token.take().map(|token| Tenant::by_token(&token)).transpose()?;
+    if tenant.is_some() && session.quota.is_some() {
+        return Err(RpcError::params("stateToken: the bearer token stands for what is yours"));
+    }
+    // Other servers have to be told where their programs are.
+    (asked.wasm_dir, asked.shell_wasm_path) = (None, None);
+    let (builder, line_limit) = builder(session, asked)?;
     // First, since names are the tenant's.
     if let Some(tenant) = tenant {
         session.set_tenant(tenant);
     }
-    let origins = Origins::read(session, params)?;
-    params.done()?;
+    let origins = Origins::read(session, &mut origins)?;
     let root = session.begin_root(&builder, line_limit, storage)?;
     let builder = origins.give(builder);
     // Whatever comes next waits until it is there.
@@ -55,75 +59,65 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
 }
 
 /// Reads the options of a sandbox, and the longest line to accept.
-fn builder(session: &Session, params: &mut Params) -> Result<(Builder, Option<usize>), RpcError> {
+fn builder(session: &Session, asked: Create) -> Result<(Builder, Option<usize>), RpcError> {
     let mut builder = session.new_builder().progress(tell);
     let mut limits = Limits::default();
-    if let Some(bytes) = params.number("fsLimitBytes")? {
+    if let Some(bytes) = asked.fs_limit_bytes {
         limits.fs_bytes = bytes;
     }
     let mut given = Given::default();
-    if let Some(object) = params.object("limits")? {
-        given.read(object, &mut limits)?;
+    if let Some(wanted) = asked.limits {
+        given.take(wanted, &mut limits)?;
     }
-    if let Some(mut security) = params.object("security")? {
-        if let Some(tools) = security.strings("toolAllowlist")? {
+    if let Some(security) = asked.security {
+        if let Some(tools) = security.tool_allowlist {
             builder = builder.tool_allowlist(tools);
         }
-        if let Some(object) = security.object("limits")? {
-            given.read(object, &mut limits)?;
+        if let Some(wanted) = security.limits {
+            given.take(wanted, &mut limits)?;
         }
-        security.done()?;
     }
     builder = builder.limits(limits);
-    if let Some(timeout) = params.timeout("timeoutMs")? {
-        builder = builder.timeout(timeout);
+    if let Some(timeout) = asked.timeout_ms {
+        builder = builder.timeout(timeout.0);
     }
-    if let Some(timeout) = params.timeout("backgroundTimeoutMs")? {
-        builder = builder.background_timeout(timeout);
+    if let Some(timeout) = asked.background_timeout_ms {
+        builder = builder.background_timeout(timeout.0);
     }
-    if let Some(env) = params.object("env")? {
-        for (name, value) in env.all_strings()? {
-            builder = builder.env(name, value);
-        }
+    for (name, value) in asked.env.unwrap_or_default() {
+        builder = builder.env(name, value);
     }
-    if let Some(paths) = params.strings("pythonPath")? {
+    if let Some(paths) = asked.python_path {
         builder = builder.python_path(paths);
     }
-    builder = network::give(builder, session, params)?;
-    for mut given in params.objects("mounts")? {
-        let (path, files, writable) = mount::files(&mut given)?;
-        given.done()?;
-        builder = builder.mount_entries(path, files, writable);
+    if let Some(policy) = asked.network {
+        builder = network::give(builder, session, policy.0)?;
     }
-    for spec in params.objects("extensions")? {
-        builder = builder.extension(extension::extension(spec, &session.callbacks)?);
+    for (number, mount) in asked.mounts.into_iter().flatten().enumerate() {
+        let files = mount::entries(mount.files, &format!("mounts[{number}].files"))?;
+        builder = builder.mount_entries(mount.path, files, mount.writable.unwrap_or(false));
     }
-    if let Some(nice) = params.number("nice")? {
-        let nice = u8::try_from(nice).ok().filter(|nice| *nice <= 19);
-        builder = builder.nice(nice.ok_or_else(|| RpcError::params("nice must be from 0 to 19"))?);
+    for given in asked.extensions.into_iter().flatten() {
+        builder = builder.extension(extension::extension(given, &session.callbacks));
     }
-    Ok((with_files(builder, params)?, given.line_limit))
+    if let Some(nice) = asked.nice {
+        builder = builder.nice(nice.0);
+    }
+    if let Some(cwd) = asked.cwd {
+        builder = builder.cwd(cwd);
+    }
+    if let Some(paths) = asked.writable_paths {
+        builder = builder.writable_paths(paths);
+    }
+    if let Some(on_kill) = asked.on_kill {
+        builder = builder.on_kill(kept(on_kill));
+    }
+    Ok((builder, given.line_limit))
 }
 
 /// Says on standard error that something takes long. A log that nobody reads any more is no reason to fail.
 fn tell(step: &str) {
     let _ = writeln!(std::io::stderr(), "wardian: {step}");
-}
-
-/// Where it starts, what it may write to, and what becomes of files when a command is killed.
-fn with_files(mut builder: Builder, params: &mut Params) -> Result<Builder, RpcError> {
-    if let Some(cwd) = params.string("cwd")? {
-        builder = builder.cwd(cwd);
-    }
-    if let Some(paths) = params.strings("writablePaths")? {
-        builder = builder.writable_paths(paths);
-    }
-    match params.string("onKill")?.as_deref() {
-        None => Ok(builder),
-        Some("keep") => Ok(builder.on_kill(OnKill::Keep)),
-        Some("rollback") => Ok(builder.on_kill(OnKill::Rollback)),
-        Some(_) => Err(RpcError::params("onKill must be \"keep\" or \"rollback\"")),
-    }
 }
 
 /// The limits that were read, which can be given in two places.
@@ -135,29 +129,32 @@ struct Given {
 }
 
 impl Given {
-    fn read(&mut self, mut object: Params, limits: &mut Limits) -> Result<(), RpcError> {
+    fn take(&mut self, wanted: params::Limits, limits: &mut Limits) -> Result<(), RpcError> {
         let sizes = [
-            ("stdoutBytes", &mut limits.stdout_bytes),
-            ("stderrBytes", &mut limits.stderr_bytes),
-            ("commandBytes", &mut limits.command_bytes),
-            ("processes", &mut limits.processes),
-            ("openFiles", &mut limits.open_files),
+            ("stdoutBytes", wanted.stdout_bytes, &mut limits.stdout_bytes),
+            ("stderrBytes", wanted.stderr_bytes, &mut limits.stderr_bytes),
+            ("commandBytes", wanted.command_bytes, &mut limits.command_bytes),
+            ("processes", wanted.processes, &mut limits.processes),
+            ("openFiles", wanted.open_files, &mut limits.open_files),
         ];
-        for (name, limit) in sizes {
-            if let Some(value) = object.size(name)? {
+        for (name, value, limit) in sizes {
+            if let Some(value) = value {
+                *limit = self.once(name, size(value))?;
+            }
+        }
+        let numbers = [
+            ("fileCount", wanted.file_count, &mut limits.file_count),
+            ("memoryBytes", wanted.memory_bytes, &mut limits.memory_bytes),
+        ];
+        for (name, value, limit) in numbers {
+            if let Some(value) = value {
                 *limit = self.once(name, value)?;
             }
         }
-        let numbers = [("fileCount", &mut limits.file_count), ("memoryBytes", &mut limits.memory_bytes)];
-        for (name, limit) in numbers {
-            if let Some(value) = object.number(name)? {
-                *limit = self.once(name, value)?;
-            }
+        if let Some(value) = wanted.rpc_bytes {
+            self.line_limit = Some(self.once("rpcBytes", size(value))?);
         }
-        if let Some(value) = object.size("rpcBytes")? {
-            self.line_limit = Some(self.once("rpcBytes", value)?);
-        }
-        object.done()
+        Ok(())
     }
 
     fn once<T>(&mut self, name: &'static str, value: T) -> Result<T, RpcError> {
@@ -170,14 +167,18 @@ impl Given {
     }
 }
 
-fn pool(params: &mut Params) -> Result<Option<PoolOptions>, RpcError> {
-    let Some(mut pool) = params.object("pool")? else { return Ok(None) };
+/// Returns a number as a size in memory.
+fn size(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+fn pool(wanted: params::Pool) -> PoolOptions {
     let default = PoolOptions::default();
     // Who names one of the two does not quarrel with the other's default.
-    let (min_size, max_size) = match (pool.size("minSize")?, pool.size("maxSize")?) {
+    let (min_size, max_size) = match (wanted.min_size.map(size), wanted.max_size.map(size)) {
         (Some(min), max) => (min, max.unwrap_or(default.max_size.max(min))),
         (None, Some(max)) => (default.min_size.min(max), max),
         (None, None) => (default.min_size, default.max_size),
     };
-    pool.done_with(Some(PoolOptions { min_size, max_size }))
+    PoolOptions { min_size, max_size }
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use wardian::Run;
+use wardian_contract::params::{SetVariable, VariableName};
 
-use super::{Job, Prepared, alone, entry, ok};
+use super::{Job, Prepared, alone, asked, ok};
 use crate::budget::{LARGE, check_length};
 use crate::params::{Params, text};
 use crate::rpc::RpcError;
@@ -16,9 +17,7 @@ use crate::session::Session;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) fn get(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let name = params.required_string("name")?;
-    params.done()?;
+    let (entry, VariableName { name, .. }) = asked(session, params)?;
     let (mut turn, session) = (entry.in_turn(), session.clone());
     Job::in_turn(turn.hold(), async move {
         let value = turn.sandbox().await?.get_env(&name).await?;
@@ -71,9 +70,7 @@ pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
 }
 
 pub(super) fn set(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let (name, value) = (params.required_string("name")?, params.required_string("value")?);
-    params.done()?;
+    let (entry, SetVariable { name, value, .. }) = asked(session, params)?;
     let mut turn = entry.in_turn();
     Job::in_turn(turn.hold(), async move {
         turn.sandbox().await?.set_env(&name, &value).await?;
@@ -82,9 +79,7 @@ pub(super) fn set(session: &Arc<Session>, params: &mut Params) -> Prepared {
 }
 
 pub(super) fn unset(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let name = params.required_string("name")?;
-    params.done()?;
+    let (entry, VariableName { name, .. }) = asked(session, params)?;
     let mut turn = entry.in_turn();
     Job::in_turn(turn.hold(), async move {
         turn.sandbox().await?.unset_env(&name).await?;

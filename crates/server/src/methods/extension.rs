@@ -4,42 +4,35 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use wardian::{Extension, ExtensionAnswer as Answer, ExtensionSpec, Invocation, PythonPackage};
+use wardian_contract::params;
 
 use crate::callback::Callbacks;
 use crate::params::{Params, text};
 use crate::rpc::RpcError;
 
-/// Reads a spec.
-pub(super) fn extension(mut params: Params, callbacks: &Arc<Callbacks>) -> Result<Extension, RpcError> {
-    let package = params.object("pythonPackage")?.map(python_package).transpose()?;
-    let has_command = params.flag("hasCommand")?.unwrap_or(true);
+/// Returns what a spec describes.
+pub(super) fn extension(given: params::Extension, callbacks: &Arc<Callbacks>) -> Extension {
     let spec = ExtensionSpec {
-        name: params.required_string("name")?,
-        description: params.string("description")?.unwrap_or_default(),
-        usage: params.string("usage")?.unwrap_or_default(),
-        examples: params.strings("examples")?.unwrap_or_default(),
-        category: params.string("category")?.unwrap_or_default(),
-        python_package: package,
+        name: given.name,
+        description: given.description.unwrap_or_default(),
+        usage: given.usage.unwrap_or_default(),
+        examples: given.examples.unwrap_or_default(),
+        category: given.category.unwrap_or_default(),
+        python_package: given.python_package.map(python_package),
     };
-    params.done()?;
-    if !has_command {
-        return Ok(Extension::package(spec));
+    if !given.has_command.unwrap_or(true) {
+        return Extension::package(spec);
     }
     let (name, callbacks) = (spec.name.clone(), callbacks.clone());
-    Ok(Extension::function(spec, move |invocation| invoke(callbacks.clone(), name.clone(), invocation)))
+    Extension::function(spec, move |invocation| invoke(callbacks.clone(), name.clone(), invocation))
 }
 
-fn python_package(mut package: Params) -> Result<PythonPackage, RpcError> {
-    let files = match package.object("files")? {
-        Some(files) => files.all_strings()?,
-        None => Vec::new(),
-    };
-    let read = PythonPackage {
-        version: package.string("version")?.unwrap_or_default(),
-        summary: package.string("summary")?.unwrap_or_default(),
-        files: files.into_iter().collect(),
-    };
-    package.done_with(read)
+fn python_package(given: params::PythonPackage) -> PythonPackage {
+    PythonPackage {
+        version: given.version.unwrap_or_default(),
+        summary: given.summary.unwrap_or_default(),
+        files: given.files.unwrap_or_default().into_iter().collect(),
+    }
 }
 
 /// Calls the client. If the command that called it is killed meanwhile, this is dropped.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use base64::write::EncoderWriter;
 use serde_json::json;
 use wardian::{DirectoryListing as Listing, Errno, Error, FileKind, Sandbox, WriteOptions};
+use wardian_contract::params::{ListFiles, Path, ReadFile, WriteFile};
 
-use super::{Job, Prepared, Written, entry, ok};
+use super::{Job, Prepared, Written, asked, ok};
 use crate::budget::{ANSWER_MAX, LARGE, Room, check_length, too_long};
 use crate::params::{BASE64, Params, text};
 use crate::rpc::RpcError;
@@ -23,10 +24,7 @@ const PART: u64 = 1 << 20;
 const ATTEMPTS: u32 = 8;
 
 pub(super) fn read(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let path = params.required_string("path")?;
-    let (offset, length) = (params.number("offset")?, params.number("length")?);
-    params.done()?;
+    let (entry, ReadFile { path, offset, length, .. }) = asked(session, params)?;
     let (mut turn, session) = (entry.at_once(), session.clone());
     Job::written_at_once(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
@@ -99,17 +97,12 @@ async fn read_part(
 }
 
 pub(super) fn write(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let (path, data) = (params.required_string("path")?, params.required_bytes("data")?);
-    let options = WriteOptions {
-        parents: params.flag("parents")?.unwrap_or(false),
-        mode: params.mode()?,
-        offset: params.number("offset")?,
-    };
-    params.done()?;
+    let (entry, WriteFile { path, data, parents, mode, offset, .. }) = asked(session, params)?;
+    let mode = mode.map(|mode| mode.0);
+    let options = WriteOptions { parents: parents.unwrap_or(false), mode, offset };
     let mut turn = entry.at_once();
     Job::at_once(turn.hold(), async move {
-        turn.sandbox().await?.write_file_with(path, data, options).await?;
+        turn.sandbox().await?.write_file_with(path, data.0, options).await?;
         ok()
     })
 }
@@ -132,12 +125,8 @@ impl Listed {
 }
 
 pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let what = Listed {
-        path: params.required_string("path")?,
-        recursive: params.flag("recursive")?.unwrap_or(false),
-    };
-    params.done()?;
+    let (entry, ListFiles { path, recursive, .. }) = asked(session, params)?;
+    let what = Listed { path, recursive: recursive.unwrap_or(false) };
     let (mut turn, session) = (entry.at_once(), session.clone());
     Job::written_at_once(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
@@ -231,9 +220,7 @@ fn put_listing(listing: &Listing, out: &mut impl Write) -> std::io::Result<()> {
 }
 
 pub(super) fn mkdir(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let path = params.required_string("path")?;
-    params.done()?;
+    let (entry, Path { path, .. }) = asked(session, params)?;
     let mut turn = entry.at_once();
     Job::at_once(turn.hold(), async move {
         turn.sandbox().await?.mkdir(path).await?;
@@ -242,9 +229,7 @@ pub(super) fn mkdir(session: &Arc<Session>, params: &mut Params) -> Prepared {
 }
 
 pub(super) fn rm(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let path = params.required_string("path")?;
-    params.done()?;
+    let (entry, Path { path, .. }) = asked(session, params)?;
     let (mut turn, session) = (entry.at_once(), session.clone());
     Job::at_once(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
@@ -256,9 +241,7 @@ pub(super) fn rm(session: &Arc<Session>, params: &mut Params) -> Prepared {
 }
 
 pub(super) fn stat(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let path = params.required_string("path")?;
-    params.done()?;
+    let (entry, Path { path, .. }) = asked(session, params)?;
     let mut turn = entry.at_once();
     Job::at_once(turn.hold(), async move {
         let file = turn.sandbox().await?.stat(path).await?;

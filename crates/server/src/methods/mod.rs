@@ -27,8 +27,11 @@ mod suspend;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Instant;
 
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use wardian_contract::params::{About, Nothing};
 
 use crate::budget::Room;
 use crate::entry::Entry;
@@ -181,6 +184,9 @@ const METHODS: [&str; 63] = [
     "shell.history.clear",
 ];
 
+/// What counts as a run for the quota of a tenant.
+const STARTS: [&str; 3] = ["run", "python.run", "process.start"];
+
 /// Reads a request and takes its turn.
 pub(crate) fn prepare(
     session: &Arc<Session>,
@@ -192,6 +198,9 @@ pub(crate) fn prepare(
         return Err(RpcError::new(INVALID_REQUEST, "no sandbox yet: call create first"));
     }
     let params = &mut params;
+    if let Some(quota) = session.quota.as_ref().filter(|_| STARTS.contains(&method)) {
+        quota.run(Instant::now())?;
+    }
     match method {
         "create" => create::create(session, params),
         "capabilities" => about::capabilities(session, params),
@@ -266,10 +275,18 @@ fn entry(session: &Session, params: &mut Params) -> Result<Arc<Entry>, RpcError>
     session.entry(id.as_deref())
 }
 
+/// Reads the params of a method, and returns them with the sandbox that they are about.
+fn asked<T: About + DeserializeOwned>(
+    session: &Session,
+    params: &mut Params,
+) -> Result<(Arc<Entry>, T), RpcError> {
+    let read: T = params.read()?;
+    Ok((session.entry(read.sandbox_id())?, read))
+}
+
 /// Does the same for a method that takes nothing else.
 fn alone(session: &Session, params: &mut Params) -> Result<Arc<Entry>, RpcError> {
-    let entry = entry(session, params)?;
-    params.done().map(|()| entry)
+    asked::<Nothing>(session, params).map(|(entry, _)| entry)
 }
 
 fn ok() -> Outcome {
@@ -287,5 +304,15 @@ mod tests {
         let arms = source.lines().filter_map(|line| line.strip_prefix("        \"")?.split_once("\" =>"));
         let arms: Vec<&str> = arms.map(|(name, _)| name).collect();
         assert_eq!(arms, METHODS);
+    }
+
+    #[test]
+    fn every_method_is_in_the_contract() {
+        let mut contract: Vec<&str> =
+            wardian_contract::methods::METHODS.iter().map(|method| method.name).collect();
+        let mut methods = METHODS.to_vec();
+        contract.sort_unstable();
+        methods.sort_unstable();
+        assert_eq!(contract, methods);
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use wardian::{Sandbox, WriteOptions};
+use wardian_contract::params::{Chmod, FromTo, Symlink};
 
-use super::{Job, Prepared, entry, ok};
+use super::{Job, Prepared, asked, ok};
 use crate::params::Params;
 use crate::session::Session;
 
@@ -12,9 +13,7 @@ use crate::session::Session;
 const PIECE: u64 = 1 << 20;
 
 pub(super) fn rename(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let (path, to) = (params.required_string("path")?, params.required_string("to")?);
-    params.done()?;
+    let (entry, FromTo { path, to, .. }) = asked(session, params)?;
     let mut turn = entry.at_once();
     Job::at_once(turn.hold(), async move {
         turn.sandbox().await?.rename(path, to).await?;
@@ -23,9 +22,7 @@ pub(super) fn rename(session: &Arc<Session>, params: &mut Params) -> Prepared {
 }
 
 pub(super) fn copy(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let (path, to) = (params.required_string("path")?, params.required_string("to")?);
-    params.done()?;
+    let (entry, FromTo { path, to, .. }) = asked(session, params)?;
     let mut turn = entry.at_once();
     Job::at_once(turn.hold(), async move {
         copy_file(&turn.sandbox().await?, &path, &to).await?;
@@ -52,21 +49,16 @@ async fn copy_file(sandbox: &Sandbox, path: &str, to: &str) -> Result<(), wardia
 }
 
 pub(super) fn chmod(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let (path, mode) = (params.required_string("path")?, params.mode()?);
-    let mode = params.required("mode", mode)?;
-    params.done()?;
+    let (entry, Chmod { path, mode, .. }) = asked(session, params)?;
     let mut turn = entry.at_once();
     Job::at_once(turn.hold(), async move {
-        turn.sandbox().await?.chmod(path, mode).await?;
+        turn.sandbox().await?.chmod(path, mode.0).await?;
         ok()
     })
 }
 
 pub(super) fn symlink(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let (path, target) = (params.required_string("path")?, params.required_string("target")?);
-    params.done()?;
+    let (entry, Symlink { path, target, .. }) = asked(session, params)?;
     let mut turn = entry.at_once();
     Job::at_once(turn.hold(), async move {
         turn.sandbox().await?.symlink(target, path).await?;

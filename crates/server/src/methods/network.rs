@@ -1,5 +1,6 @@
 //! `network` of `create`: what a sandbox may reach outside.
 
+use serde_json::{Map, Value};
 use wardian::net::Roots;
 use wardian::{Builder, NetworkPolicy};
 
@@ -10,7 +11,12 @@ use crate::rpc::RpcError;
 use crate::session::Session;
 
 /// Gives a sandbox the network that was asked for.
-pub(super) fn give(builder: Builder, session: &Session, params: &mut Params) -> Result<Builder, RpcError> {
+pub(super) fn give(
+    builder: Builder,
+    session: &Session,
+    given: Map<String, Value>,
+) -> Result<Builder, RpcError> {
+    let params = &mut Params::new([("network".to_owned(), Value::Object(given))].into_iter().collect());
     let asks = params.flag_within("network", "onRequest")?.unwrap_or(false);
     let Some(policy) = policy(session, params)? else { return Ok(builder) };
     let builder = builder.network(policy);

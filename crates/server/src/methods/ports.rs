@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use wardian_contract::params::{AckStream, PortNumber, StreamId, WriteStream};
 
-use super::{Job, Prepared, entry, ok};
-use crate::entry::Entry;
+use super::{Job, Prepared, asked, ok};
 use crate::lane::Lane;
 use crate::params::Params;
 use crate::rpc::RpcError;
@@ -16,25 +16,9 @@ use crate::streams::{Stream, WRITES};
 /// How long a server in a sandbox may take to accept others first.
 pub(crate) const CONNECT: Duration = Duration::from_secs(10);
 
-/// Reads a port.
-fn port(params: &mut Params) -> Result<u16, RpcError> {
-    let given = params.number("port")?;
-    let given = params.required("port", given)?;
-    let port = u16::try_from(given).ok().filter(|port| *port > 0);
-    port.ok_or_else(|| params.ill_typed("port", "a port, from 1 to 65535"))
-}
-
-/// Reads which sandbox and which connection a call is about. The ids of connections are a client's own, so a sandbox need not be
-/// named; if it is, there has to be one.
-fn stream(session: &Session, params: &mut Params) -> Result<(String, Arc<Entry>), RpcError> {
-    let entry = entry(session, params)?;
-    Ok((params.required_string("streamId")?, entry))
-}
-
 pub(super) fn connect(session: &Arc<Session>, id: Option<&Value>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let port = port(params)?;
-    params.done()?;
+    let (entry, PortNumber { port, .. }) = asked(session, params)?;
+    let port = port.0;
     if id.is_none() {
         return Err(RpcError::params("net.connect needs an id: its answer names the connection"));
     }
@@ -63,9 +47,8 @@ pub(super) fn connect(session: &Arc<Session>, id: Option<&Value>, params: &mut P
 }
 
 pub(super) fn write(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let (id, _) = stream(session, params)?;
-    let data = params.required_bytes("data")?;
-    params.done()?;
+    let (_, WriteStream { stream_id: id, data, .. }) = asked(session, params)?;
+    let data = data.0;
     if data.len() > WRITES {
         return Err(RpcError::params(format!("data must have at most {WRITES} bytes")));
     }
@@ -79,8 +62,7 @@ pub(super) fn write(session: &Arc<Session>, params: &mut Params) -> Prepared {
 }
 
 pub(super) fn close_write(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let (id, _) = stream(session, params)?;
-    params.done()?;
+    let (_, StreamId { stream_id: id, .. }) = asked(session, params)?;
     in_order(session.streams.get(&id)?, |stream| async move {
         stream.end_writing().await;
         ok()
@@ -100,25 +82,20 @@ fn in_order<F: Future<Output = super::Outcome> + Send>(
 }
 
 pub(super) fn ack(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let (id, _) = stream(session, params)?;
-    let bytes = params.size("bytes")?;
-    let bytes = params.required("bytes", bytes)?;
-    params.done()?;
-    session.streams.get(&id)?.acknowledge(bytes)?;
+    let (_, AckStream { stream_id: id, bytes, .. }) = asked(session, params)?;
+    session.streams.get(&id)?.acknowledge(usize::try_from(bytes).unwrap_or(usize::MAX))?;
     Job::at_once(None, async { ok() })
 }
 
 pub(super) fn close(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let (id, _) = stream(session, params)?;
-    params.done()?;
+    let (_, StreamId { stream_id: id, .. }) = asked(session, params)?;
     session.streams.close(&id)?;
     Job::at_once(None, async { ok() })
 }
 
 pub(super) fn url(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let port = port(params)?;
-    params.done()?;
+    let (entry, PortNumber { port, .. }) = asked(session, params)?;
+    let port = port.0;
     let Some(place) = session.shared.doors.place() else {
         let why = "ENOTSUP: this server does not serve HTTP: start it with --http";
         return Err(RpcError::refused("ENOTSUP", why));

@@ -2,26 +2,27 @@
 
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use wardian::{ProcessOptions, Sandbox};
+use wardian_contract::params::{
+    About, AckProcess, Nothing, ProcessId, ResizeProcess, SignalProcess, StartProcess, WriteProcess,
+};
 
-use super::{Job, Outcome, Prepared, entry, ok};
+use super::{Job, Outcome, Prepared, asked, ok};
 use crate::lane::Lane;
 use crate::params::{Params, text};
 use crate::processes::{Handle, WRITES};
 use crate::rpc::RpcError;
 use crate::session::Session;
 
-/// The most rows and columns of a terminal.
-const SCREEN: u64 = 4096;
 /// How much of what was started is listed.
 const SHOWN: usize = 256;
 
 pub(super) fn start(session: &Arc<Session>, id: Option<&Value>, params: &mut Params) -> Prepared {
-    let sandbox_id = params.peek("sandboxId").map(str::to_owned);
-    let entry = entry(session, params)?;
-    let (options, command_bytes) = options(params)?;
-    params.done()?;
+    let (entry, asked) = asked::<StartProcess>(session, params)?;
+    let sandbox_id = asked.sandbox_id.clone();
+    let (options, command_bytes) = options(asked)?;
     if id.is_none() {
         return Err(RpcError::params("process.start needs an id: its answer names the process"));
     }
@@ -48,9 +49,8 @@ pub(super) fn start(session: &Arc<Session>, id: Option<&Value>, params: &mut Par
 }
 
 /// Reads what to start, and how long its command is.
-fn options(params: &mut Params) -> Result<(ProcessOptions, usize), RpcError> {
-    let (command, argv) = (params.string("command")?, params.strings("argv")?);
-    let (mut options, length) = match (command, argv) {
+fn options(asked: StartProcess) -> Result<(ProcessOptions, usize), RpcError> {
+    let (mut options, length) = match (asked.command, asked.argv) {
         (Some(command), None) => (ProcessOptions::command(command.as_str()), command.len()),
         (None, Some(argv)) if !argv.is_empty() => {
             let length = argv.iter().map(String::len).sum();
@@ -58,34 +58,20 @@ fn options(params: &mut Params) -> Result<(ProcessOptions, usize), RpcError> {
         }
         _ => return Err(RpcError::params("process.start needs a command, or an argv that is not empty")),
     };
-    if let Some(env) = params.object("env")? {
-        for (name, value) in env.all_strings()? {
-            options = options.env(name, value);
-        }
+    for (name, value) in asked.env.unwrap_or_default() {
+        options = options.env(name, value);
     }
-    if let Some(cwd) = params.string("cwd")? {
+    if let Some(cwd) = asked.cwd {
         options = options.cwd(cwd);
     }
-    options = options.stdin(params.flag("stdin")?.unwrap_or(false));
-    if let Some(mut pty) = params.object("pty")? {
-        let (rows, columns) = size(&mut pty)?;
-        pty.done()?;
-        options = options.pty(rows, columns);
+    options = options.stdin(asked.stdin.unwrap_or(false));
+    if let Some(screen) = asked.pty {
+        options = options.pty(screen.rows.0, screen.columns.0);
     }
-    if let Some(timeout) = params.timeout("timeoutMs")? {
-        options = options.timeout(timeout);
+    if let Some(timeout) = asked.timeout_ms {
+        options = options.timeout(timeout.0);
     }
     Ok((options, length))
-}
-
-fn size(params: &mut Params) -> Result<(u16, u16), RpcError> {
-    let mut side = |name| {
-        let given = params.number(name)?;
-        let given = params.required(name, given)?;
-        let side = u16::try_from(given).ok().filter(|_| (1..=SCREEN).contains(&given));
-        side.ok_or_else(|| params.ill_typed(name, "a number from 1 to 4096"))
-    };
-    Ok((side("rows")?, side("columns")?))
 }
 
 fn check_command(sandbox: &Sandbox, bytes: usize) -> Result<(), RpcError> {
@@ -99,17 +85,15 @@ fn check_command(sandbox: &Sandbox, bytes: usize) -> Result<(), RpcError> {
     ))
 }
 
-/// Reads which process a call is about. The ids of processes are a client's own, so a sandbox need not be named; if it is, there
+/// Reads params that are about a process. The ids of processes are a client's own, so a sandbox need not be named; if it is, there
 /// has to be one.
-fn named(session: &Session, params: &mut Params) -> Result<String, RpcError> {
-    entry(session, params)?;
-    params.required_string("processId")
+fn of_process<T: About + DeserializeOwned>(session: &Session, params: &mut Params) -> Result<T, RpcError> {
+    asked(session, params).map(|(_, read)| read)
 }
 
 pub(super) fn write(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let id = named(session, params)?;
-    let data = params.required_bytes("data")?;
-    params.done()?;
+    let WriteProcess { process_id: id, data, .. } = of_process(session, params)?;
+    let data = data.0;
     let handle = session.processes.get(&id)?;
     if data.len() > WRITES {
         return Err(RpcError::params(format!("data must have at most {WRITES} bytes")));
@@ -124,8 +108,7 @@ pub(super) fn write(session: &Arc<Session>, params: &mut Params) -> Prepared {
 }
 
 pub(super) fn close_stdin(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let id = named(session, params)?;
-    params.done()?;
+    let ProcessId { process_id: id, .. } = of_process(session, params)?;
     let handle = session.processes.get(&id)?;
     in_order(handle, |handle| async move {
         handle.process()?.close_stdin().await?;
@@ -146,22 +129,17 @@ fn in_order<F: Future<Output = Outcome> + Send>(
 }
 
 pub(super) fn ack(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let id = named(session, params)?;
-    let bytes = params.size("bytes")?;
-    let bytes = params.required("bytes", bytes)?;
-    params.done()?;
+    let AckProcess { process_id: id, bytes, .. } = of_process(session, params)?;
     let handle = session.processes.get(&id)?;
-    handle.acknowledge(bytes)?;
+    handle.acknowledge(usize::try_from(bytes).unwrap_or(usize::MAX))?;
     Job::at_once(None, async { ok() })
 }
 
 pub(super) fn signal(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let id = named(session, params)?;
-    let name = params.required_string("signal")?;
-    params.done()?;
+    let SignalProcess { process_id: id, signal: name, .. } = of_process(session, params)?;
     let handle = session.processes.get(&id)?;
     let number = signal_number(&name)
-        .ok_or_else(|| params.ill_typed("signal", "the name of a signal, such as TERM"))?;
+        .ok_or_else(|| RpcError::params("signal must be the name of a signal, such as TERM"))?;
     handle.process()?.signal(number)?;
     Job::at_once(None, async { ok() })
 }
@@ -178,25 +156,20 @@ fn signal_number(name: &str) -> Option<u8> {
 }
 
 pub(super) fn wait(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let id = named(session, params)?;
-    params.done()?;
+    let ProcessId { process_id: id, .. } = of_process(session, params)?;
     let handle = session.processes.get(&id)?;
     Job::in_turn(None, async move { handle.wait().await })
 }
 
 pub(super) fn resize(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let id = named(session, params)?;
-    let (rows, columns) = size(params)?;
-    params.done()?;
+    let ResizeProcess { process_id: id, rows, columns, .. } = of_process(session, params)?;
     let handle = session.processes.get(&id)?;
-    handle.process()?.resize(rows, columns)?;
+    handle.process()?.resize(rows.0, columns.0)?;
     Job::at_once(None, async { ok() })
 }
 
 pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let sandbox_id = params.peek("sandboxId").map(str::to_owned);
-    let entry = entry(session, params)?;
-    params.done()?;
+    let (entry, Nothing { sandbox_id }) = asked(session, params)?;
     let (mut turn, session) = (entry.at_once(), session.clone());
     Job::at_once(turn.hold(), async move {
         turn.come().await;

@@ -4,27 +4,27 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use wardian::{Input, Python, PythonResult, PythonValue};
+use wardian_contract::params::RunPython;
 
 use super::run::{Shape, Told, in_turn, object};
-use super::{Prepared, entry};
+use super::{Prepared, asked};
 use crate::params::Params;
 use crate::session::Session;
 
 pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let mut python = Python::new(params.required_string("code")?);
-    if let Some(context) = params.string("context")? {
+    let (entry, asked) = asked::<RunPython>(session, params)?;
+    let mut python = Python::new(asked.code);
+    if let Some(context) = asked.context {
         python = python.context(context);
     }
-    if let Some(stdin) = params.bytes("stdin")? {
-        python = python.stdin(Input::bytes(stdin));
+    if let Some(stdin) = asked.stdin {
+        python = python.stdin(Input::bytes(stdin.0));
     }
-    if let Some(timeout) = params.timeout("timeoutMs")? {
-        python = python.timeout(timeout);
+    if let Some(timeout) = asked.timeout_ms {
+        python = python.timeout(timeout.0);
     }
-    let shape = Shape::of(params)?;
-    let stream = Told::of(session, id, params, shape.encoding)?;
-    params.done()?;
+    let shape = Shape::new(asked.encoding, asked.output);
+    let stream = Told::new(session, id, asked.stream, shape.encoding);
     let session = session.clone();
     in_turn(&entry, id, shape, move |sandbox, entered| async move {
         let python = python.cancelled_by(entered.cancel.clone());

@@ -9,66 +9,43 @@ use wardian::{
     Error, Input, OnKill, OutputOrder as Order, OutputPiece as Piece, OutputStream as Stream, Run, RunResult,
     Sandbox,
 };
+use wardian_contract::params::{self, Cancel, Encoding};
 
-use super::{Job, Outcome, Prepared, entry};
+use super::{Job, Outcome, Prepared, asked};
 use crate::budget::LARGE;
 use crate::entry::{EnteredRun, Entry};
 use crate::outbox::Outbox;
 use crate::params::{Params, encode, text};
-use crate::rpc::{self, RpcError};
 use crate::session::Session;
 
 /// How many pieces of output may wait for the client before the guest does.
 const PIECES: usize = 4;
 
-/// How bytes travel in a line.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Encoding {
-    Text,
-    Base64,
-}
-
-impl Encoding {
-    pub(super) fn of(params: &mut Params) -> Result<Encoding, RpcError> {
-        match params.string("encoding")?.as_deref() {
-            None | Some("utf-8") => Ok(Encoding::Text),
-            Some("base64") => Ok(Encoding::Base64),
-            Some(_) => Err(RpcError::params("encoding must be \"utf-8\" or \"base64\"")),
-        }
-    }
-
-    fn string(self, bytes: &[u8]) -> String {
-        if self == Encoding::Text { text(bytes) } else { encode(bytes) }
-    }
+/// Returns bytes as they travel in a line.
+fn sent(bytes: &[u8], encoding: Encoding) -> String {
+    if encoding == Encoding::Text { text(bytes) } else { encode(bytes) }
 }
 
 pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let mut run = Run::new(params.required_string("command")?);
-    if let Some(stdin) = params.bytes("stdin")? {
-        run = run.stdin(Input::bytes(stdin));
+    let (entry, asked) = asked::<params::Run>(session, params)?;
+    let mut run = Run::new(asked.command).contained(asked.contained.unwrap_or(false));
+    if let Some(stdin) = asked.stdin {
+        run = run.stdin(Input::bytes(stdin.0));
     }
-    if let Some(timeout) = params.timeout("timeoutMs")? {
-        run = run.timeout(timeout);
+    if let Some(timeout) = asked.timeout_ms {
+        run = run.timeout(timeout.0);
     }
-    run = run.contained(params.flag("contained")?.unwrap_or(false));
-    if let Some(env) = params.object("env")? {
-        for (name, value) in env.all_strings()? {
-            run = run.env(name, value);
-        }
+    for (name, value) in asked.env.unwrap_or_default() {
+        run = run.env(name, value);
     }
-    if let Some(cwd) = params.string("cwd")? {
+    if let Some(cwd) = asked.cwd {
         run = run.cwd(cwd);
     }
-    match params.string("onKill")?.as_deref() {
-        None => {}
-        Some("keep") => run = run.on_kill(OnKill::Keep),
-        Some("rollback") => run = run.on_kill(OnKill::Rollback),
-        Some(_) => return Err(RpcError::params("onKill must be \"keep\" or \"rollback\"")),
+    if let Some(on_kill) = asked.on_kill {
+        run = run.on_kill(kept(on_kill));
     }
-    let shape = Shape::of(params)?;
-    let stream = Told::of(session, id, params, shape.encoding)?;
-    params.done()?;
+    let shape = Shape::new(asked.encoding, asked.output);
+    let stream = Told::new(session, id, asked.stream, shape.encoding);
     let session = session.clone();
     in_turn(&entry, id, shape, move |sandbox, entered| async move {
         let run = run.cancelled_by(entered.cancel.clone());
@@ -85,6 +62,14 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
             Ok(object(&result, shape))
         })
     })
+}
+
+/// What becomes of files when a command is killed.
+pub(super) fn kept(on_kill: params::OnKill) -> OnKill {
+    match on_kill {
+        params::OnKill::Keep => OnKill::Keep,
+        params::OnKill::Rollback => OnKill::Rollback,
+    }
 }
 
 /// Runs something when it is its turn among the runs of a sandbox, and answers its result. Until `work` drops the second
@@ -112,10 +97,8 @@ pub(super) fn in_turn<F: Future<Output = Result<Outcome, Error>> + Send>(
 }
 
 pub(super) fn cancel(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let request = params.id("requestId")?;
-    params.done()?;
-    let cancelled = entry.cancel(request.as_ref());
+    let (entry, Cancel { request_id, .. }) = asked(session, params)?;
+    let cancelled = entry.cancel(request_id.map(|id| id.0).as_ref());
     Job::at_once(None, async move { Outcome::Ok(json!({ "ok": true, "cancelled": cancelled })) })
 }
 
@@ -131,16 +114,15 @@ pub(super) type Heard = (Vec<u8>, Vec<u8>, Order);
 
 impl Told {
     /// The listener, if the client wants progress.
-    pub(super) fn of(
+    pub(super) fn new(
         session: &Session,
         id: Option<&Value>,
-        params: &mut Params,
+        stream: Option<bool>,
         encoding: Encoding,
-    ) -> Result<Option<Told>, RpcError> {
-        let streams = params.flag("stream")?.unwrap_or(false);
+    ) -> Option<Told> {
         // A client that sent no id cannot be told whose output it is.
         let told = |id: &Value| Told { outbox: session.outbox.clone(), request: id.clone(), encoding };
-        Ok(id.filter(|_| streams).map(told))
+        id.filter(|_| stream == Some(true)).map(told)
     }
 
     async fn run(&self, sandbox: &Sandbox, run: Run) -> Result<RunResult, Error> {
@@ -187,9 +169,9 @@ impl Told {
     }
 
     async fn tell(&self, stream: Stream, piece: &[u8]) {
-        let data = self.encoding.string(piece);
+        let data = sent(piece, self.encoding);
         let params = json!({ "request_id": self.request, "stream": stream.name(), "data": data });
-        self.outbox.tell(rpc::notification("output", params)).await;
+        self.outbox.notify("output", params).await;
     }
 }
 
@@ -207,18 +189,18 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    pub(super) fn of(params: &mut Params) -> Result<Shape, RpcError> {
-        Ok(Shape { encoding: Encoding::of(params)?, output: params.flag("output")?.unwrap_or(false) })
+    pub(super) fn new(encoding: Option<Encoding>, output: Option<bool>) -> Shape {
+        Shape { encoding: encoding.unwrap_or_default(), output: output.unwrap_or(false) }
     }
 }
 
 pub(super) fn object(result: &RunResult, Shape { encoding, output }: Shape) -> Value {
     let mut object = Map::new();
     object.insert("exitCode".into(), json!(result.exit_code));
-    object.insert("stdout".into(), Value::String(encoding.string(&result.stdout)));
-    object.insert("stderr".into(), Value::String(encoding.string(&result.stderr)));
+    object.insert("stdout".into(), Value::String(sent(&result.stdout, encoding)));
+    object.insert("stderr".into(), Value::String(sent(&result.stderr, encoding)));
     if output {
-        object.insert("output".into(), Value::String(encoding.string(&result.output())));
+        object.insert("output".into(), Value::String(sent(&result.output(), encoding)));
     }
     object.insert("executionTimeMs".into(), json!(result.duration.as_secs_f64() * 1000.0));
     if !result.waited.is_zero() {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
+use wardian_contract::params::{CreateNamed, Fork, OtherSandbox};
 
 use super::named::Origins;
-use super::{Job, Prepared, Written, alone, entry, ok};
+use super::{Job, Prepared, Written, alone, asked, ok};
 use crate::entry::{Entry, Origin};
 use crate::params::Params;
 use crate::rpc::{INVALID_REQUEST, RpcError};
@@ -16,12 +17,8 @@ use crate::session::Session;
 const LABEL_MAX: usize = 256;
 
 pub(super) fn fork(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let count = params.size("count")?;
-    params.done()?;
-    if count == Some(0) {
-        return Err(RpcError::params("count must be at least 1"));
-    }
+    let (entry, Fork { count, .. }) = asked(session, params)?;
+    let count = count.map(|count| usize::try_from(count.0).unwrap_or(usize::MAX));
     let (mut turn, session) = (entry.in_turn(), session.clone());
     Job::in_turn(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
@@ -39,14 +36,12 @@ pub(super) fn fork(session: &Arc<Session>, params: &mut Params) -> Prepared {
 }
 
 pub(super) fn destroy(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let id = params.required_string("sandboxId")?;
-    params.done()?;
+    let OtherSandbox { sandbox_id: id } = params.read()?;
     end(session.remove(&id, |origin| matches!(origin, Origin::Fork))?)
 }
 
 pub(super) fn remove(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let id = params.required_string("sandboxId")?;
-    params.done()?;
+    let OtherSandbox { sandbox_id: id } = params.read()?;
     end(session.remove(&id, |_| true)?)
 }
 
@@ -58,10 +53,10 @@ fn end(entry: Arc<Entry>) -> Prepared {
 }
 
 pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let label = params.string("label")?;
-    let origins = Origins::read(session, params)?;
+    let mut origins = params.apart(&["image", "persistence"]);
     // It is about none of them, but clients name one in every call.
-    alone(session, params)?;
+    let (_, CreateNamed { label, .. }) = asked(session, params)?;
+    let origins = Origins::read(session, &mut origins)?;
     if label.as_ref().is_some_and(|label| label.len() > LABEL_MAX) {
         return Err(RpcError::params(format!("label must have at most {LABEL_MAX} bytes")));
     }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use wardian_contract::params::SnapshotId;
 
-use super::{Job, Prepared, alone, entry, ok};
+use super::{Job, Prepared, alone, asked, ok};
 use crate::params::Params;
 use crate::session::Session;
 
@@ -24,9 +25,7 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
 
 /// A snapshot can be restored into any of the client's sandboxes: they all have the same options.
 pub(super) fn restore(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let id = params.required_string("id")?;
-    params.done()?;
+    let (entry, SnapshotId { id, .. }) = asked(session, params)?;
     let snapshot = session.snapshot(&id)?;
     let mut turn = entry.in_turn();
     Job::in_turn(turn.hold(), async move {

@@ -22,7 +22,7 @@ struct Hosted {
 async fn listen() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let at = listener.local_addr().expect("an address");
-    let http = Http { token: None, door: None, ports: PortLimits::default() };
+    let http = Http { ports: PortLimits::default(), ..Http::default() };
     let server = Server::new(Options::default());
     tokio::spawn(async move { server.serve_http(listener, http, std::future::pending()).await });
     at

@@ -85,7 +85,7 @@ impl Site {
         let server = Server::new(Options::default());
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let at = listener.local_addr().expect("an address");
-        let http = Http { token: token.map(str::to_owned), door: None, ports };
+        let http = Http { token: token.map(str::to_owned), ports, ..Http::default() };
         let serving = server.clone();
         tokio::spawn(async move { serving.serve_http(listener, http, std::future::pending()).await });
         let mut client = Client::of(&server);

@@ -105,7 +105,13 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Client<R, W> {
     /// Sends a request and waits for its answer, whole.
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params).await;
-        self.answer(id).await
+        let answer = self.answer(id).await;
+        if let (Some(result), Some(method)) = (answer.get("result"), wardian_contract::methods::find(method))
+        {
+            let checked = (method.check)(result.clone());
+            checked.unwrap_or_else(|why| panic!("{} is not in the contract: {why}: {answer}", method.name));
+        }
+        answer
     }
 
     /// The same where it succeeds: the result.

@@ -26,7 +26,7 @@ fn errno(errno: &str, message: &str) -> Value {
     json!({ "error": { "code": 1, "message": message, "data": { "errno": errno } } })
 }
 
-fn matches(found: &Value, expected: &Value) -> bool {
+pub(crate) fn matches(found: &Value, expected: &Value) -> bool {
     match (found, expected) {
         (_, Value::String(any)) if any == "*" => true,
         (Value::Object(found), Value::Object(expected)) => {

@@ -1,0 +1,205 @@
+//! Several tokens: whose sandboxes are whose, what a tenant may take, and what is written of each request.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::NamedTempFile;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use wardian_server::{AccessLog, Http, Options, Tokens};
+
+use crate::rest::{Site, read};
+
+const FILE: &str = r#"
+origins = ["https://app.example.com"]
+
+[[token]]
+name = "one"
+secret = "token-number-one"
+tenant = "acme"
+
+[[token]]
+name = "two"
+secret = "token-number-two"
+tenant = "acme"
+
+[[token]]
+name = "other"
+secret = "token-of-another"
+admin = true
+
+[tenant.acme]
+sandboxes = 2
+memory-bytes = 3000000000
+runs-per-second = 0.0001
+"#;
+
+struct Tenants {
+    file: NamedTempFile,
+    tokens: Tokens,
+    site: Site,
+}
+
+impl Tenants {
+    async fn start() -> Tenants {
+        Tenants::with(None).await
+    }
+
+    async fn with(log: Option<&Path>) -> Tenants {
+        let file = NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), FILE).expect("it is written");
+        let tokens = Tokens::open(file.path()).expect("it is valid");
+        let access_log = log.map(|path| AccessLog::open(path).expect("a log"));
+        let http = Http { tokens: Some(tokens.clone()), access_log, ..Http::default() };
+        Tenants { file, tokens, site: Site::with(http, Options::default(), "").await }
+    }
+
+    fn show(&mut self, token: &str) {
+        self.site.head = format!("Authorization: Bearer {token}\r\n");
+    }
+
+    fn replace(&self, from: &str, to: &str) {
+        std::fs::write(self.file.path(), FILE.replace(from, to)).expect("it is written");
+        self.tokens.reload().expect("it is valid");
+    }
+}
+
+#[tokio::test]
+async fn tokens_of_a_tenant_share_its_sandboxes_and_others_do_not_see_them() {
+    let mut tenants = Tenants::start().await;
+    tenants.show("token-number-one");
+    let sandbox = tenants.site.create(json!({})).await;
+    tenants.show("token-number-two");
+    assert!(tenants.site.ask(&sandbox, "usage", json!({})).await.is_ok());
+    tenants.show("token-of-another");
+    let unknown = Err((404, format!("Unknown sandboxId: {sandbox}")));
+    assert_eq!(tenants.site.ask(&sandbox, "usage", json!({})).await, unknown);
+    let listed = tenants.site.send("GET", "/v1/sandboxes", &Value::Null).await;
+    assert_eq!(listed, (200, json!({ "sandboxes": [] })));
+    // What is no tenant's is for admins.
+    assert_eq!(tenants.site.send("GET", "/metrics", &Value::Null).await.0, 200);
+    tenants.show("token-number-one");
+    assert_eq!(tenants.site.send("GET", "/metrics", &Value::Null).await.0, 403);
+    assert_eq!(tenants.site.send("POST", "/tools/run", &json!({})).await.0, 403);
+    let (_, health) = tenants.site.send("GET", "/health", &Value::Null).await;
+    assert_eq!(health, json!({ "status": "ok" }));
+    for wrong in ["token-number-onE", "tenant: acme", ""] {
+        tenants.show(wrong);
+        assert_eq!(tenants.site.send("GET", "/v1/sandboxes", &Value::Null).await.0, 401, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn a_tenant_takes_no_more_than_its_quota() {
+    let mut tenants = Tenants::start().await;
+    tenants.show("token-number-one");
+    let wanted = |megabytes: u64| json!({ "limits": { "memoryBytes": megabytes << 20 } });
+    let (status, answer) = tenants.site.send("POST", "/v1/sandboxes", &wanted(3000)).await;
+    assert_eq!((status, answer["error"]["code"].as_str()), (507, Some("ENOMEM")), "{answer}");
+    let first = tenants.site.create(wanted(1000)).await;
+    // Also of the tenant's other token, and as a fork.
+    tenants.show("token-number-two");
+    let fork = tenants.site.ask(&first, "sandbox.fork", json!({})).await.expect("there is room");
+    let full = "Maximum of 2 sandboxes of tenant acme reached";
+    let (status, answer) = tenants.site.send("POST", "/v1/sandboxes", &wanted(64)).await;
+    assert_eq!((status, answer["error"]["message"].as_str()), (429, Some(full)));
+    assert_eq!(
+        tenants.site.ask(&first, "sandbox.fork", json!({})).await,
+        Err((429, full.to_owned())),
+        "a fork is a sandbox"
+    );
+    let fork = fork["sandboxId"].as_str().expect("an id");
+    assert_eq!(tenants.site.send("DELETE", &format!("/v1/sandboxes/{fork}"), &Value::Null).await.0, 200);
+    tenants.site.create(wanted(64)).await;
+    // One run, and then none for hours.
+    let run = json!({ "command": "true" });
+    assert!(tenants.site.ask(&first, "run", run.clone()).await.is_ok());
+    let refused = tenants.site.ask(&first, "run", run.clone()).await.expect_err("too many runs");
+    assert_eq!(refused, (429, "EAGAIN: tenant acme may begin 0.0001 runs per second".to_owned()));
+    assert!(tenants.site.ask(&first, "files.list", json!({ "path": "/" })).await.is_ok());
+    tenants.replace("runs-per-second = 0.0001", "");
+    assert!(tenants.site.ask(&first, "run", run).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_token_that_is_taken_away_ends_its_websocket() {
+    let tenants = Tenants::start().await;
+    let mut stream = TcpStream::connect(tenants.site.at).await.expect("it listens");
+    let upgrade = "GET /rpc HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer token-number-one\r\n\
+                   Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                   Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    stream.write_all(upgrade.as_bytes()).await.expect("it reads");
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).await.expect("an answer");
+    assert_eq!(&head, b"HTTP/1.1 101");
+    let create = br#"{"id":1,"method":"create","params":{"stateToken":"0123456789abcdef"}}"#;
+    stream.write_all(&[0x81, 0x80 | create.len() as u8, 0, 0, 0, 0]).await.expect("it reads");
+    stream.write_all(create).await.expect("it reads");
+    let mut text = Vec::new();
+    while !String::from_utf8_lossy(&text).contains("stateToken: the bearer token stands for what is yours") {
+        text.push(stream.read_u8().await.expect("an answer"));
+    }
+    tenants.replace("token-number-one", "token-that-is-new");
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).await.expect("an end");
+    assert!(rest.ends_with(&[0x88, 2, 0x03, 0xe9]), "going away: {rest:?}");
+}
+
+#[tokio::test]
+async fn pages_of_named_origins_may_use_it_and_others_not() {
+    let mut tenants = Tenants::start().await;
+    tenants.show("token-number-one");
+    let answer = async |verb: &str, path: &str, more: &str| {
+        let mut stream = tenants.site.open(verb, path, "", more).await;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("an answer");
+        answer.to_lowercase()
+    };
+    let asks = "Origin: https://app.example.com\r\nAccess-Control-Request-Method: POST\r\n";
+    let allowed = answer("OPTIONS", "/v1/sandboxes", asks).await;
+    assert!(allowed.starts_with("http/1.1 204 "), "{allowed}");
+    assert!(allowed.contains("access-control-allow-headers: authorization, "), "{allowed}");
+    let listed = answer("GET", "/v1/sandboxes", "Origin: https://app.example.com\r\n").await;
+    assert!(listed.starts_with("http/1.1 200 "), "{listed}");
+    assert!(listed.contains("access-control-allow-origin: https://app.example.com"), "{listed}");
+    for (verb, path, origin) in [
+        ("GET", "/v1/sandboxes", "https://app.example.com.evil.test"),
+        ("OPTIONS", "/v1/sandboxes", "https://evil.test"),
+        ("OPTIONS", "/metrics", "https://app.example.com"),
+    ] {
+        let asks = format!("Origin: {origin}\r\nAccess-Control-Request-Method: POST\r\n");
+        let refused = answer(verb, path, &asks).await;
+        assert!(!refused.contains("access-control-allow-origin"), "{verb} {path} {origin}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn each_request_has_an_id_and_a_line_without_secrets() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("access.log");
+    let mut tenants = Tenants::with(Some(&path)).await;
+    tenants.show("token-number-one");
+    let sandbox = tenants.site.create(json!({})).await;
+    let more = "X-Request-Id: mine-1\r\n";
+    let (status, _) =
+        read(tenants.site.open("GET", &format!("/v1/sandboxes/{sandbox}/usage"), "", more).await).await;
+    assert_eq!(status, 200);
+    assert_eq!(tenants.site.send("GET", "/sandboxes/SECRET/ports/80/?q=SECRET", &Value::Null).await.0, 404);
+    tenants.show("no-such-token-SECRET");
+    assert_eq!(tenants.site.send("GET", "/v1/sandboxes", &Value::Null).await.0, 401);
+    let lines = loop {
+        let text = std::fs::read_to_string(&path).expect("a log");
+        if text.lines().count() == 4 {
+            assert!(!text.contains("SECRET") && !text.contains("token-number"), "{text}");
+            break text;
+        }
+        tokio::task::yield_now().await;
+    };
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let shown = |line: &Value, name: &str| line[name].clone();
+    assert_eq!(shown(&lines[0], "status"), 201);
+    assert_eq!([shown(&lines[0], "token"), shown(&lines[0], "tenant")], [json!("one"), json!("acme")]);
+    assert_eq!([shown(&lines[1], "id"), shown(&lines[1], "complete")], [json!("mine-1"), json!(true)]);
+    assert_eq!(shown(&lines[2], "path"), json!("/sandboxes/*/ports/80"));
+    assert_eq!([shown(&lines[3], "status"), shown(&lines[3], "token")], [json!(401), Value::Null]);
+}

@@ -87,11 +87,8 @@ impl System {
 
     /// Returns Python's program, which is loaded at its first use.
     pub(crate) async fn python(&self) -> Result<&Arc<Program>, Error> {
-        Ok(self
-            .python
-            .get_or_try_init(|| self.kernel.registered(self.python_version))
-            .await
-            .map_err(engine)?)
+        let program = self.python.get_or_try_init(|| self.kernel.registered(self.python_version)).await;
+        program.map_err(engine)
     }
 
     /// Returns the same, if it was used before.

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -18,9 +18,8 @@ use crate::stack;
 
 /// How much processor time a process may use before its pages are counted again: time to write a few dozen pages.
 const COUNT_AFTER_NANOS: u64 = 50_000;
-/// How many page faults a process with a large start image may have before its pages are counted again: that takes tens of
-/// microseconds, and without a fault it cannot have written more of them.
-const COUNT_LARGE_AFTER_FAULTS: u64 = 128;
+/// The same for a large start image, where counting takes tens of microseconds.
+const COUNT_LARGE_AFTER_NANOS: u64 = 500_000;
 const LARGE: usize = 4 << 20;
 /// What a process with a large start image is charged for before it writes it.
 const RESERVE: u64 = 2 << 20;
@@ -35,12 +34,8 @@ pub(crate) struct Footprint {
     stack: AtomicUsize,
     /// Processor time since its pages were counted.
     uncounted_nanos: AtomicU64,
-    /// Whether its page faults are counted: it has a large start image.
-    counts_faults: AtomicBool,
-    /// Its page faults since its pages were counted.
-    uncounted_faults: AtomicU64,
-    /// Those of the thread that it runs on, when its turn began.
-    faults_before: AtomicU64,
+    /// How much of that there may be.
+    count_after: AtomicU64,
 }
 
 #[derive(Default)]
@@ -59,15 +54,8 @@ struct State {
 impl Footprint {
     pub(crate) fn new(meter: Arc<Meter>) -> Footprint {
         let (stack, uncounted_nanos) = (AtomicUsize::new(0), AtomicU64::new(0));
-        Footprint {
-            meter,
-            state: Mutex::default(),
-            stack,
-            uncounted_nanos,
-            counts_faults: AtomicBool::default(),
-            uncounted_faults: AtomicU64::default(),
-            faults_before: AtomicU64::default(),
-        }
+        let count_after = AtomicU64::new(COUNT_AFTER_NANOS);
+        Footprint { meter, state: Mutex::default(), stack, uncounted_nanos, count_after }
     }
 
     /// Returns the bytes it is charged for.
@@ -102,47 +90,16 @@ impl Footprint {
 
     /// Notes where the initial memory is that it has not been charged for.
     pub(crate) fn shares(&self, memory: &[u8]) {
-        self.share(memory, 0);
-        self.counts_faults.store(false, Ordering::Relaxed);
+        let start = memory.as_ptr() as usize;
+        self.state.lock().shared = start..start + memory.len();
     }
 
     /// Does the same for a start image, of which it has `own` bytes for itself already.
     pub(crate) fn shares_image(&self, image: &[u8], own: u64) {
-        self.share(image, own);
-        let counts = image.len() > LARGE && pages::faults().is_some();
-        if !self.counts_faults.swap(counts, Ordering::Relaxed) {
-            self.turn_begins();
-        }
-    }
-
-    fn share(&self, memory: &[u8], own: u64) {
-        let start = memory.as_ptr() as usize;
-        let mut state = self.state.lock();
-        (state.shared, state.own) = (start..start + memory.len(), own);
-    }
-
-    /// Has its pages counted after this turn: it was given an instance with pages of its own, which need no faults.
-    pub(crate) fn count_soon(&self) {
-        self.uncounted_faults.store(COUNT_LARGE_AFTER_FAULTS, Ordering::Relaxed);
-    }
-
-    /// A turn of its process begins, on this thread.
-    pub(crate) fn turn_begins(&self) {
-        if self.counts_faults.load(Ordering::Relaxed)
-            && let Some(faults) = pages::faults()
-        {
-            self.faults_before.store(faults, Ordering::Relaxed);
-        }
-    }
-
-    /// A turn of its process ends, on the thread where it began.
-    pub(crate) fn turn_ends(&self) {
-        if self.counts_faults.load(Ordering::Relaxed)
-            && let Some(now) = pages::faults()
-        {
-            let new = now.saturating_sub(self.faults_before.load(Ordering::Relaxed));
-            self.uncounted_faults.fetch_add(new, Ordering::Relaxed);
-        }
+        self.shares(image);
+        self.state.lock().own = own;
+        let after = if image.len() > LARGE { COUNT_LARGE_AFTER_NANOS } else { COUNT_AFTER_NANOS };
+        self.count_after.store(after, Ordering::Relaxed);
     }
 
     /// Notes the stack that the caller runs on as the process's.
@@ -150,21 +107,16 @@ impl Footprint {
         self.stack.store(stack::here(), Ordering::Relaxed);
     }
 
-    /// Counts its pages after a turn, if it has used this much more processor time, or has had so many page faults, that it may
-    /// have written some. Returns false if they exceed the limit.
+    /// Counts its pages, if it has used this much more processor time and that is enough to have written some. Returns
+    /// false if they exceed the limit.
     pub(crate) fn spend(&self, nanos: u64) -> bool {
-        if self.counts_faults.load(Ordering::Relaxed) {
-            let faults = self.uncounted_faults.load(Ordering::Relaxed);
-            return faults < COUNT_LARGE_AFTER_FAULTS || self.count();
-        }
         let before = self.uncounted_nanos.fetch_add(nanos, Ordering::Relaxed);
-        before + nanos < COUNT_AFTER_NANOS || self.count()
+        before + nanos < self.count_after.load(Ordering::Relaxed) || self.count()
     }
 
     /// Charges for the pages it has written without asking. Returns false if that exceeds the limit.
     pub(crate) fn count(&self) -> bool {
         self.uncounted_nanos.store(0, Ordering::Relaxed);
-        self.uncounted_faults.store(0, Ordering::Relaxed);
         let mut state = self.state.lock();
         if state.closed || state.charged == 0 {
             return true;

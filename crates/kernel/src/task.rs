@@ -326,12 +326,9 @@ impl Driver {
             task.phase.store(RUNNING, Ordering::SeqCst);
             task.turn.store(self.kernel.turns().ticker().now(), Ordering::Relaxed);
             let _running = self.kernel.turns().ticker().enter();
-            task.footprint.turn_begins();
             let mut cx = Context::from_waker(&self.waker);
             // A panic in a system call ends that process, not the worker, and nobody waits for it in vain.
             let polled = catch_unwind(AssertUnwindSafe(|| work.body.as_mut().poll(&mut cx).is_ready()));
-            // Also of the last turn: a session's process goes on with another task.
-            task.footprint.turn_ends();
             polled.unwrap_or_else(|_| {
                 tracing::error!("a system call panicked; its process is ended");
                 true

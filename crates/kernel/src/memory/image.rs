@@ -190,9 +190,6 @@ impl Image {
             self.shed(bytes)?;
         }
         ctx.count_image(bytes);
-        if over.is_some() && !sheds {
-            ctx.process.footprint.count_soon();
-        }
         for (count, (number, Kept(contents))) in self.pages.iter().enumerate() {
             let start = *number as usize * PAGE;
             bytes[start..start + PAGE].copy_from_slice(&contents[..]);

@@ -101,16 +101,6 @@ pub(crate) fn forget(pages: &mut [u8]) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Returns how many page faults the calling thread has had; nothing if the system does not say. A page that was never written
-/// since it was mapped, or is watched, cannot be written without one.
-pub(crate) fn faults() -> Option<u64> {
-    // SAFETY: all zeros is a valid value of this structure of numbers.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the system writes one such structure, which lives across the call.
-    let answered = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
-    (answered == 0).then(|| (usage.ru_minflt + usage.ru_majflt) as u64)
-}
-
 fn pagemap() -> Option<&'static File> {
     static PAGEMAP: OnceLock<Option<File>> = OnceLock::new();
     PAGEMAP.get_or_init(|| File::open("/proc/self/pagemap").ok()).as_ref()
@@ -279,38 +269,6 @@ mod tests {
         let later: Vec<u32> = expected.iter().copied().filter(|&n| n >= 10).collect();
         assert_eq!(written(memory, 10 * PAGE + 99), later);
         assert_eq!(written(memory, 1_000 * PAGE), Vec::<u32>::new());
-    }
-
-    #[test]
-    fn no_page_is_written_for_the_first_time_without_a_fault() {
-        let memory = mapping(600);
-        let mut pipe = [0; 2];
-        // SAFETY: the system writes two numbers to a place for two; they live until the process ends.
-        let made = unsafe { libc::pipe(pipe.as_mut_ptr()) };
-        assert_eq!(made, 0);
-        let faults = || faults().expect("Linux counts them");
-        let reading = memory.iter().step_by(PAGE).map(|byte| u64::from(*byte)).sum::<u64>();
-        assert_eq!(reading, 0);
-        let mut rounds = 1;
-        while rounds < 3 {
-            for number in 0..300 {
-                let before = faults();
-                memory[number * PAGE] = 1;
-                assert!(faults() > before, "page {number}, round {rounds}");
-            }
-            // By the system's own hand.
-            let before = faults();
-            let place = &mut memory[(400 + rounds) * PAGE..][..1];
-            // SAFETY: a byte is written to a pipe and read again, to memory that is borrowed mutably.
-            let moved = unsafe {
-                libc::write(pipe[1], [7_u8].as_ptr().cast(), 1)
-                    + libc::read(pipe[0], place.as_mut_ptr().cast(), 1)
-            };
-            assert_eq!((moved, place[0]), (2, 7));
-            assert!(faults() > before, "round {rounds}");
-            // What is watched has a fault once more; where it cannot be watched, that is all.
-            rounds += if watch(memory, 0, 600 * PAGE * (rounds - 1)) { 1 } else { 9 };
-        }
     }
 
     #[test]

@@ -92,6 +92,14 @@ const PROGRAMS: &[Program] = &[
         links: Links::Are(&["git"]),
     },
     Program {
+        name: "node",
+        package: "js",
+        dist: "dist",
+        stack: 4 * MIB,
+        link_args: &["--strip-all", "--export=wardian_prepare", "--export=wardian_start"],
+        links: Links::Are(&["js", "node"]),
+    },
+    Program {
         name: "archive",
         package: "archive",
         dist: "dist",

@@ -33,6 +33,7 @@ mod tests {
             "guests/clock/src" => "guests/clock/src",
             "guests/git" => "guests/git/tests",
             "guests/jq" => "guests/jq/tests",
+            "guests/js" => "guests/js/tests",
             "guests/make" => "guests/make/tests",
             "guests/net" => "guests/net/tests",
             "guests/regex" => "guests/regex/tests",

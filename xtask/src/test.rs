@@ -7,11 +7,11 @@ const STEPS: &[&str] = &[
     "cargo fmt --all --check",
     "cargo fmt --all --check --manifest-path guests/Cargo.toml",
     "cargo clippy --release --workspace --all-targets -- -D warnings",
-    "cargo clippy --release --manifest-path guests/Cargo.toml --package archive --package columns --package git --package wardian-abi --package wardian-awk --package wardian-clock --package wardian-regex --package jq --package make --package net --package wardian-sh --package sqlite --package testing --package toolkit --package tools --all-targets -- -D warnings",
+    "cargo clippy --release --manifest-path guests/Cargo.toml --package archive --package columns --package git --package wardian-abi --package wardian-awk --package wardian-clock --package wardian-regex --package jq --package js --package make --package net --package wardian-sh --package sqlite --package testing --package toolkit --package tools --all-targets -- -D warnings",
     "cargo test --release --workspace",
     // The shell, our own tools and the tests of system calls as ordinary Linux programs: the same cases, without a sandbox around them.
     // Linking them as they are linked to be shipped takes most of that time and tests nothing more.
-    "cargo test --release --config profile.release.lto=false --config profile.release.codegen-units=16 --manifest-path guests/Cargo.toml --package archive --package columns --package git --package wardian-abi --package wardian-awk --package wardian-clock --package wardian-regex --package jq --package make --package net --package wardian-sh --package sqlite --package testing --package toolkit --package tools",
+    "cargo test --release --config profile.release.lto=false --config profile.release.codegen-units=16 --manifest-path guests/Cargo.toml --package archive --package columns --package git --package wardian-abi --package wardian-awk --package wardian-clock --package wardian-regex --package jq --package js --package make --package net --package wardian-sh --package sqlite --package testing --package toolkit --package tools",
     // These look at the whole process, so nothing else may run in it.
     "cargo test --release --workspace --test kernel -- --ignored --test-threads 1",
     "cargo test --release --workspace --test sandbox -- --ignored --test-threads 1",

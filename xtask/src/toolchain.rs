@@ -118,6 +118,8 @@ impl Toolchain {
         let flags = format!("--target={TARGET} -isystem {} {}", include.display(), emulated.join(" "));
         cargo.env("CC_wasm32_wasip1", "clang-22").env("AR_wasm32_wasip1", "llvm-ar-22");
         cargo.env("CFLAGS_wasm32_wasip1", flags);
+        // QuickJS's crate would download a compiler of its own.
+        cargo.env("RQUICKJS_SYS_NO_WASI_SDK", "1");
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) const LATER: &[Shipped] = &[
     Shipped { name: "jq", compressed: include_bytes!("../../../guests/dist/jq.wasm.zst") },
     Shipped { name: "make", compressed: include_bytes!("../../../guests/dist/make.wasm.zst") },
     Shipped { name: "net", compressed: include_bytes!("../../../guests/dist/net.wasm.zst") },
+    Shipped { name: "node", compressed: include_bytes!("../../../guests/dist/node.wasm.zst") },
     Shipped { name: "python3", compressed: include_bytes!("../../../guests/dist/python3.wasm.zst") },
     Shipped { name: "sqlite3", compressed: include_bytes!("../../../guests/dist/sqlite3.wasm.zst") },
 ];

@@ -58,6 +58,35 @@ async fn every_recorded_case_of_make_is_as_gnu_has_it() {
 }
 
 #[tokio::test]
+async fn every_recorded_case_of_node_is_as_node_has_it() {
+    cases::agree("guests/js/tests/cases", NODE_MISSING, 150).await;
+}
+
+/// Cases of node that differ in a sandbox, each with the reason.
+const NODE_MISSING: cases::Missing = &[];
+
+#[tokio::test]
+async fn scripts_that_want_too_much_end_with_an_error() {
+    let limits = wardian::Limits { memory_bytes: 64 << 20, ..Default::default() };
+    let sandbox = Sandbox::builder().limits(limits).build().await.expect("a sandbox");
+    for script in [
+        "const all = []; for (;;) all.push(new Array(1000).fill(all.length))",
+        "let text = 'x'; for (;;) text += text",
+        "(function deep() { deep(); })()",
+        "new ArrayBuffer(2 ** 40)",
+        "new Uint8Array(2 ** 30)",
+        "Buffer.alloc(2 ** 31)",
+        "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)",
+    ] {
+        let result =
+            sandbox.run(format!("node -e '{}'", script.replace('\'', "\"")).as_str()).await.expect("it runs");
+        assert_ne!(result.exit_code, 0, "{script}");
+    }
+    let after = sandbox.run("node -p 1").await.expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&after.stdout), "1\n");
+}
+
+#[tokio::test]
 async fn every_recorded_case_of_git_is_as_native_git_has_it() {
     cases::agree("guests/git/tests/cases", GIT_MISSING, 500).await;
 }

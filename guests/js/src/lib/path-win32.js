@@ -1,0 +1,1 @@
+(function (exports, require, module, native) { module.exports = require('path').win32; })

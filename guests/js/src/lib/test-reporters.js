@@ -1,0 +1,1 @@
+(function (exports, require, module, native) { for (const name of ['tap', 'spec', 'dot', 'junit', 'lcov']) exports[name] = () => { throw require('_errors').unsupported(`the reporter ${name} as a module`, 'is not available in this sandbox'); }; })

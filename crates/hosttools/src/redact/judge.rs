@@ -44,6 +44,14 @@ pub(super) fn chosen(value: &[u8]) -> bool {
         && !algorithm(value)
 }
 
+/// Returns whether a value in the place of credentials is one, and not a name for what belongs there.
+pub(super) fn credential(value: &[u8]) -> bool {
+    let digits = value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic);
+    !placeholder(value)
+        && (random(value, 12)
+            || ((digits || jumbled(value)) && !says_what_it_is(value) && !path(value) && !named_parts(value)))
+}
+
 /// Placeholders, and whatever is filled in later.
 pub(super) fn placeholder(value: &[u8]) -> bool {
     const TEMPLATES: [&[u8]; 12] =

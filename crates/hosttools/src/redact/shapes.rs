@@ -28,6 +28,8 @@ enum Looks {
     Random,
     /// It looks random, or like what people choose.
     Chosen,
+    /// It stands where only credentials stand: no name, path or placeholder.
+    Credential,
     /// It is a list of cookies, one of which looks random.
     Cookies,
     /// It contains the word PRIVATE, in any of its three base64 alignments.
@@ -52,6 +54,7 @@ impl Shape {
                 .any(|word| memchr::memmem::find(secret, word).is_some()),
             Looks::Chosen => judge::literal(judge::Kind::Password, secret),
             Looks::Random => !judge::placeholder(secret) && judge::random(secret, 12),
+            Looks::Credential => judge::credential(secret),
             Looks::Cookies => false,
         }
     }
@@ -124,6 +127,10 @@ const SURROUNDED: &[(&str, Looks)] = &[
     (
         r##"(?i)\b[a-z][a-z0-9+.\-]*://[^\s/:@"'`<>(){}\[\],;|\\]*:([^\s/@"'`<>()\[\],;|\\]+)@[a-z0-9\[{$%]"##,
         Looks::NotAPlaceholder,
+    ),
+    (
+        r#"(?i)\bauthorization["']?[ \t]*[:=][ \t]*["']?(?:bearer|basic|token)[ \t]+([a-z0-9._~+/=\-]{16,})"#,
+        Looks::Credential,
     ),
     (r"(?i)\b(?:bearer|basic)[ \t]+([a-z0-9._~+/=\-]{12,})", Looks::Random),
     // With any other scheme, or none: Authorization: token SECRET

@@ -132,18 +132,17 @@ fn silent(reads: bool) -> (u16, Receiver<()>, Receiver<bool>) {
         let _ = asked.send(());
         let Ok(_second) = listener.accept() else { return };
         first.set_nonblocking(true).expect("a socket");
-        let is_gone = if reads {
+        // Nothing was read where it does not read, so that only an error says so, with which a closed connection answers the
+        // next bytes. Both come long before the 10 seconds that are waited for a guest that leaves.
+        let is_gone = (0..300).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            if !reads {
+                return first.write_all(b"H").is_err();
+            }
             // What was on its way comes first.
             while let Ok(1..) = first.read(&mut piece) {}
             !matches!(first.read(&mut piece), Err(error) if error.kind() == ErrorKind::WouldBlock)
-        } else {
-            // Nothing was read, so that only an error says so, with which a closed connection answers the next bytes. That
-            // comes long before the 10 seconds that are waited for a guest that leaves.
-            (0..300).any(|_| {
-                std::thread::sleep(Duration::from_millis(10));
-                first.write_all(b"H").is_err()
-            })
-        };
+        });
         let _ = gone.send(is_gone);
     });
     (port, was_asked, was_gone)

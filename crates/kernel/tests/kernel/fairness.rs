@@ -99,6 +99,20 @@ async fn many_calls_in_a_straight_line_are_interrupted() {
          (memory (export \"memory\") 1) (func (export \"_start\") {calls}))"
     );
     put(&busy, b"/tmp/straight", &wat::parse_str(&text).expect("a module")).await;
+    // On a busy machine it may be over before anything else is begun. One that is never interrupted is beside no more than
+    // one program when it begins and one when it is over, however often it is tried.
+    let mut most = 0;
+    for _ in 0..10 {
+        most = most.max(done_beside(&busy, &neighbour).await);
+        if most > 4 {
+            return;
+        }
+    }
+    panic!("{most} programs ran beside it");
+}
+
+/// How many programs of a neighbour run while the straight line does.
+async fn done_beside(busy: &Arc<Machine>, neighbour: &Arc<Machine>) -> usize {
     let started = busy.start(Start::new("/tmp/straight", &["straight"])).await.expect("it starts");
     let ended = AtomicBool::new(false);
     let wait = async {
@@ -108,14 +122,12 @@ async fn many_calls_in_a_straight_line_are_interrupted() {
     let count = async {
         let mut done = 0;
         while !ended.load(Ordering::SeqCst) {
-            assert_eq!(run(&neighbour, &["exit", "0"]).await.status, Status::Exited(0));
+            assert_eq!(run(neighbour, &["exit", "0"]).await.status, Status::Exited(0));
             done += 1;
         }
         done
     };
-    // One when it begins and one when it is over, if it is never interrupted.
-    let ((), done) = tokio::join!(wait, count);
-    assert!(done > 4, "{done} programs ran beside it");
+    tokio::join!(wait, count).1
 }
 
 /// The same numbers every time (splitmix64).

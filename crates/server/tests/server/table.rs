@@ -333,7 +333,7 @@ async fn parts_of_files_modes_parents_and_trees() {
         (
             "mount",
             json!({ "path": "/n", "files": { "a": { "dat": "" } } }),
-            error(-32602, "files.a must have one of data, dir and link"),
+            error(-32602, "Unknown param: files.a.dat (did you mean data?)"),
         ),
         (
             "mount",

@@ -329,7 +329,10 @@ async fn a_message_that_is_too_long_is_refused_and_the_websocket_lives() {
     let (answers, requests) = split(websocket(listen().await).await);
     let mut client = Client::over(answers, requests);
     client.call("create", json!({ "limits": { "rpcBytes": 2000 } })).await;
-    let long = client.ask("run", json!({ "command": format!("# {}", "x".repeat(5000)) })).await;
+    client.requests.send("run", json!({ "command": format!("# {}", "x".repeat(5000)) })).await;
+    // It was not read, so nobody knows which request it was.
+    let long = client.answers.next().await.expect("an answer");
+    assert_eq!(long["id"], Value::Null);
     assert_eq!(long["error"], json!({ "code": -32700, "message": "Request too large" }));
     assert_eq!(client.call("run", json!({ "command": "echo on" })).await["stdout"], "on\n");
 }

@@ -218,6 +218,7 @@ impl Shell {
         };
         let value = self.shaped(name, old, text)?;
         let var = self.vars.entry(name);
+        var.attrs.set(Attrs::UNASSIGNED, false);
         if let Value::Indexed(array) = &mut var.value {
             array.insert(index, value);
             return Ok(());
@@ -251,6 +252,7 @@ impl Shell {
         if !matches!(var.value, Value::Assoc(_)) {
             var.value = Value::Assoc(Assoc::default());
         }
+        var.attrs.set(Attrs::UNASSIGNED, false);
         if let Value::Assoc(array) = &mut var.value {
             array.insert(key, value);
         }
@@ -326,6 +328,11 @@ impl Shell {
                     };
                     let value = self.expand_value(&element.value)?;
                     items.push(ArrayItem { key: Some(key), append: element.append, value });
+                }
+                // Keys and values are not split, nor are they patterns.
+                None if assoc => {
+                    let value = self.expand_value(&element.value)?;
+                    items.push(ArrayItem { key: None, append: false, value });
                 }
                 None => {
                     let mut fields = Vec::new();

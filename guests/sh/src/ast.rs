@@ -280,6 +280,10 @@ pub struct Substitution {
     pub file: Option<Word>,
     /// The text between backquotes, if it cannot be read.
     pub unread: Option<Vec<u8>>,
+    /// Its text, if it has several lines: bash counts them from the line of the command around it.
+    pub lines: Option<Box<[u8]>>,
+    /// It stands in a here-document and has no end.
+    pub unclosed: bool,
 }
 
 /// `$name` or `${…}`.

@@ -28,6 +28,8 @@ pub const DYNAMIC: &[&[u8]] = &[
     b"BASHOPTS",
     b"SHELLOPTS",
     b"BASH_ARGV0",
+    b"BASH_ARGC",
+    b"BASH_ARGV",
     b"HISTCMD",
 ];
 
@@ -75,6 +77,13 @@ impl Shell {
             b"HISTCMD" => {
                 number((self.history.number(self.history.len()) - usize::from(self.recorded)) as i64)
             }
+            b"BASH_ARGC" => {
+                let counts = self.call_arguments().map(|args| args.len().to_string().into_bytes());
+                Value::Indexed(counts.collect())
+            }
+            b"BASH_ARGV" => {
+                Value::Indexed(self.call_arguments().flat_map(|args| args.iter().rev().cloned()).collect())
+            }
             b"FUNCNAME" => self.function_names(),
             b"BASH_SOURCE" => self.sources(),
             b"BASH_LINENO" => self.call_lines(),
@@ -102,6 +111,13 @@ impl Shell {
             })),
             _ => self.var(name),
         }
+    }
+
+    /// The arguments of the calls under way, the last call's first: of those made since functions are debugged.
+    fn call_arguments(&self) -> impl Iterator<Item = &Vec<Vec<u8>>> {
+        let calls = self.frames.iter().rev().filter_map(|frame| frame.args.as_ref());
+        let outside = if self.frames.is_empty() { Some(&self.params) } else { None };
+        calls.chain(self.debugged_params.as_ref().or(outside))
     }
 
     /// `FUNCNAME` is there only inside a function.

@@ -70,16 +70,21 @@ impl Expansion<'_> {
     fn whole_line(&mut self, event: u8, comment: u8, quote: Quote) -> Result<bool, Failed> {
         let (mut changed, mut single, mut double) =
             (false, quote.is_single(), quote.is_open() && !quote.is_single());
+        // Inside `$'…'`, where a backslash hides the quote that would end it.
+        let mut escapes = false;
         while let Some(byte) = self.peek() {
             let next = self.line.get(self.at + 1).copied();
             match byte {
-                b'\\' if !single => {
+                b'\\' if !single || escapes => {
                     self.out.push(byte);
                     self.out.extend(next);
                     self.at += 2;
                     continue;
                 }
-                b'\'' if !double => single = !single,
+                b'\'' if !double => {
+                    single = !single;
+                    escapes = single && self.at > 0 && self.line[self.at - 1] == b'$';
+                }
                 b'"' if !single => double = !double,
                 byte if byte == comment && !single && !double && self.starts_word() => {
                     self.out.extend_from_slice(&self.line[self.at..]);

@@ -10,6 +10,7 @@ use wardian_abi as abi;
 
 pub const SIGINT: i32 = 2;
 pub const SIGCHLD: i32 = 17;
+const SIGTERM: i32 = 15;
 const SIGCONT: i32 = 18;
 
 pub struct Job {
@@ -50,6 +51,8 @@ pub struct Jobs {
     ended: HashMap<abi::Pid, abi::Status>,
     /// Children that nobody waits for at once, as far as is known still running: jobs and process substitutions.
     live: Vec<abi::Pid>,
+    /// Jobs that died of a signal that is worth a message, which is not out yet.
+    deaths: Vec<(Vec<abi::Pid>, Vec<abi::Status>, Vec<u8>)>,
     /// Commands run while there were any.
     commands: u8,
     /// The list is that of the shell this one was copied from: to be shown, not waited for.
@@ -115,6 +118,11 @@ impl Jobs {
             job.status = last.map(abi::Status::shell_code);
             job.signal = last.and_then(abi::Status::signal);
             job.stopped = None;
+            if job.signal.is_some_and(|signal| death_text(signal).is_some() && signal != SIGTERM) {
+                let status = |pid: &abi::Pid| self.ended.get(pid).copied().unwrap_or(abi::Status(0));
+                let statuses = job.pids.iter().map(status).collect();
+                self.deaths.push((job.pids.clone(), statuses, job.text.clone()));
+            }
             job.known = false;
         }
     }
@@ -241,6 +249,7 @@ impl Jobs {
     pub fn enter_child(&mut self) {
         self.ended.clear();
         self.live.clear();
+        self.deaths.clear();
         self.foreign = true;
     }
 }
@@ -346,7 +355,7 @@ impl Shell {
     pub fn wait_for(&mut self, pid: abi::Pid) -> i32 {
         let status = self.wait_change(pid, false);
         self.forget_coprocs();
-        self.report_death(status)
+        status.shell_code()
     }
 
     /// Waits until a child ends or, if asked, stops. Others that do so meanwhile are noted: somebody may be watching
@@ -421,7 +430,7 @@ impl Shell {
     pub fn wait_in_front(&mut self, pids: &[abi::Pid], text: impl FnOnce() -> Vec<u8>) -> Vec<i32> {
         let launch = std::mem::take(&mut self.launch);
         if launch == Launch::Inside {
-            return pids.iter().map(|pid| self.wait_for(*pid)).collect();
+            return self.wait_inside(pids, text);
         }
         let (statuses, stopped) = self.wait_group(pids);
         if let Some(signal) = stopped {
@@ -434,6 +443,55 @@ impl Shell {
             self.report_stop(id);
         }
         statuses
+    }
+
+    /// Waits for processes that are no job, and says so if the last of them died.
+    fn wait_inside(&mut self, pids: &[abi::Pid], text: impl FnOnce() -> Vec<u8>) -> Vec<i32> {
+        let statuses: Vec<abi::Status> = pids.iter().map(|pid| self.wait_change(*pid, false)).collect();
+        self.forget_coprocs();
+        match statuses.last().and_then(|status| status.signal()) {
+            Some(signal) if signal != SIGTERM && !self.interactive && death_text(signal).is_some() => {
+                self.tell_of_death(pids, &statuses, &text());
+            }
+            _ => {
+                if let Some(last) = statuses.last() {
+                    self.report_death(*last);
+                }
+            }
+        }
+        self.tell_of_deaths();
+        statuses.into_iter().map(abi::Status::shell_code).collect()
+    }
+
+    /// What a script's shell says of processes of which the last died of a signal: where, and which they were.
+    fn tell_of_death(&self, pids: &[abi::Pid], statuses: &[abi::Status], text: &[u8]) {
+        let mut stages: Vec<&[u8]> = vec![text];
+        if pids.len() > 1 {
+            stages = split_stages(text, pids.len());
+        }
+        let mut lines = Vec::new();
+        for (at, (pid, stage)) in pids.iter().zip(stages).enumerate() {
+            let status = statuses.get(at).copied();
+            let state = match status.map(|status| (status.signal(), status.shell_code())) {
+                Some((Some(signal), _)) => signal_text(signal).to_owned(),
+                Some((None, code)) if code != 0 => format!("Exit {code}"),
+                _ => "Done".to_owned(),
+            };
+            let (margin, pipe) = if at == 0 { ("", "") } else { ("     ", "| ") };
+            lines.push([format!("{margin}{pid:>5} {state:<24}{pipe}").as_bytes(), stage].concat());
+        }
+        // Outside of functions bash speaks of the line where it stopped reading.
+        let in_function = self.frames.iter().any(|frame| frame.function.is_some());
+        self.complain_at(if in_function { self.line } else { self.list_end }, &lines.join(&b'\n'));
+    }
+
+    /// Says of jobs in the background that they died, as a script's shell does where it notices.
+    pub fn tell_of_deaths(&mut self) {
+        for (pids, statuses, text) in std::mem::take(&mut self.jobs.deaths) {
+            if !self.interactive && !self.options.monitor {
+                self.tell_of_death(&pids, &statuses, &text);
+            }
+        }
     }
 
     /// Waits for the processes of a group in front, and takes the terminal back. Says by which signal it was stopped.
@@ -543,6 +601,19 @@ impl Shell {
         }
         status.shell_code()
     }
+}
+
+/// The stages of a pipeline's text.
+fn split_stages(text: &[u8], count: usize) -> Vec<&[u8]> {
+    let (mut stages, mut rest) = (Vec::new(), text);
+    while stages.len() + 1 < count
+        && let Some(at) = crate::pattern::find(rest, b" | ")
+    {
+        stages.push(&rest[..at]);
+        rest = &rest[at + 3..];
+    }
+    stages.push(rest);
+    stages
 }
 
 /// While it is there, a child that ends interrupts calls that wait for something else.

@@ -136,6 +136,14 @@ pub const SHOPT: &[(&str, bool)] = &[
     ("xpg_echo", false),
 ];
 
+const EXTDEBUG: usize = {
+    let mut at = 0;
+    while !matches!(SHOPT[at].0.as_bytes(), b"extdebug") {
+        at += 1;
+    }
+    at
+};
+
 /// The values of `shopt`'s options, and those that matter often as fields.
 #[derive(Clone, Debug)]
 pub struct Shopt {
@@ -151,6 +159,11 @@ impl Default for Shopt {
 impl Shopt {
     pub fn get(&self, name: &str) -> bool {
         SHOPT.iter().position(|(known, _)| *known == name).is_some_and(|at| self.values[at])
+    }
+
+    /// `extdebug`, which every call of a function asks for.
+    pub fn extdebug(&self) -> bool {
+        self.values[EXTDEBUG]
     }
 
     /// The level of `shopt -s compatNN` that is on.

@@ -88,6 +88,8 @@ fn fold_char(c: u32) -> u32 {
 
 impl Pattern {
     pub fn new(text: &[u8], style: Style) -> Pattern {
+        // What is no UTF-8 itself is looked for byte by byte.
+        let style = Style { utf8: style.utf8 && std::str::from_utf8(text).is_ok(), ..style };
         let mut compiler = Compiler::new(text, style);
         let tokens = compiler.sequence(false);
         let extended = tokens.iter().any(|token| matches!(token, Token::Group(..)));

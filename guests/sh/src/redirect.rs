@@ -69,7 +69,7 @@ impl Shell {
         };
         let Ok(fd) = opened else { return Ok(Err(Failed)) };
         Ok(Ok(match (&redirect.action, variable) {
-            (_, Some(name)) => return self.open_in_variable(&name, fd),
+            (action, Some(name)) => return self.open_in_variable(&name, fd, &shown_target(action)),
             (WriteBoth(_) | AppendBoth(_), None) => {
                 vec![Step::Take { to: 1, fd }, Step::Copy { to: 2, from: 1 }]
             }
@@ -78,14 +78,24 @@ impl Shell {
     }
 
     /// `{name}>file`: a free number from 10 up, told to the variable. It stays open.
-    fn open_in_variable(&mut self, name: &[u8], fd: abi::Fd) -> Exec<Result<Vec<Step>, Failed>> {
-        let moved = self.move_to_variable(name, fd);
+    fn open_in_variable(
+        &mut self,
+        name: &[u8],
+        fd: abi::Fd,
+        shown: &[u8],
+    ) -> Exec<Result<Vec<Step>, Failed>> {
+        let moved = self.move_to_variable(name, fd, shown);
         let _ = abi::close(fd);
         moved
     }
 
     /// A copy of a descriptor at a free number from 10 up, told to the variable.
-    fn move_to_variable(&mut self, name: &[u8], fd: abi::Fd) -> Exec<Result<Vec<Step>, Failed>> {
+    fn move_to_variable(
+        &mut self,
+        name: &[u8],
+        fd: abi::Fd,
+        shown: &[u8],
+    ) -> Exec<Result<Vec<Step>, Failed>> {
         let base = name.split(|&byte| byte == b'[').next().unwrap_or_default();
         let target = self.vars.resolve(base).into_owned();
         if self.vars.raw(&target).is_some_and(|var| var.attrs.has(crate::vars::Attrs::READONLY)) {
@@ -102,7 +112,13 @@ impl Shell {
                 Ok(Ok(Vec::new()))
             }
             Err(errno) => {
-                self.complain_errno(name, errno);
+                let message = [
+                    b": redirection error: cannot duplicate fd: ".as_slice(),
+                    errno.message().as_bytes(),
+                    b"\n",
+                ];
+                let _ = abi::write_all(2, &[self.name.as_slice(), &message.concat()].concat());
+                self.complain_errno(shown, errno);
                 Ok(Err(Failed))
             }
         }
@@ -231,7 +247,12 @@ impl Shell {
                 self.complain_errno(&crate::unparse::word_text(word), abi::Errno::BADF);
                 return Ok(Err(Failed));
             }
-            return self.move_to_variable(&name, from);
+            let shown = crate::unparse::word_text(word);
+            let Ok(mut steps) = self.move_to_variable(&name, from, &shown)? else { return Ok(Err(Failed)) };
+            if moves {
+                steps.push(Step::Close { to: from });
+            }
+            return Ok(Ok(steps));
         }
         let shown = crate::unparse::word_text(word);
         // A descriptor that was named stands for a word that had to be expanded.
@@ -392,6 +413,18 @@ impl Shell {
             }
         }
         Ok(Ok(()))
+    }
+}
+
+/// What messages call the file of a redirection.
+fn shown_target(action: &RedirectAction) -> Vec<u8> {
+    use RedirectAction::*;
+    match action {
+        Read(word) | Write(word) | Clobber(word) | Append(word) | ReadWrite(word) | WriteBoth(word)
+        | AppendBoth(word) | DupInput(word) | DupOutput(word) | HereString(word) => {
+            crate::unparse::word_text(word)
+        }
+        HereDocument(document) => document.delimiter.clone(),
     }
 }
 

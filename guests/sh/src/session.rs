@@ -56,11 +56,6 @@ impl Shell {
         let version = [&b"5"[..], b"2", b"15", b"1", b"release", b"x86_64-pc-linux-gnu"];
         let version = version.iter().map(|part| part.to_vec()).collect();
         self.vars.insert(b"BASH_VERSINFO", Var { value: Value::Indexed(version), attrs: Attrs::READONLY });
-        // Filled only where functions are debugged.
-        for name in [&b"BASH_ARGC"[..], b"BASH_ARGV"] {
-            let value = Value::Indexed(crate::vars::Indexed::default());
-            self.vars.insert(name, Var { value, attrs: Attrs::default() });
-        }
         self.vars.insert(
             b"GROUPS",
             Var {
@@ -163,6 +158,10 @@ impl Shell {
                     }
                     let result = self.run_list(&list);
                     self.depth = 0;
+                    // Bash counts on from the line that was being run when a command was given up.
+                    if matches!(result, Err(Flow::Discard(_))) && self.invocation == Invocation::File {
+                        parser.line = parser.line.min(self.line + 1);
+                    }
                     match self.after_command(result) {
                         Ok(code) => status = code,
                         Err(code) => return self.run_exit_trap(code),

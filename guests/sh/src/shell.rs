@@ -66,6 +66,8 @@ pub struct Frame {
     pub source: Rc<[u8]>,
     /// The line it was called from.
     pub call_line: u32,
+    /// The arguments, when functions are debugged.
+    pub args: Option<Vec<Vec<u8>>>,
 }
 
 pub struct Shell {
@@ -90,6 +92,8 @@ pub struct Shell {
     pub invocation: Invocation,
     pub subshell_level: u32,
     pub line: u32,
+    /// The line on which the command that was read last ends.
+    pub list_end: u32,
     pub source: Rc<[u8]>,
     pub frames: Vec<Frame>,
     /// Loops around the command being run, in this function.
@@ -165,6 +169,12 @@ pub struct Shell {
     pub params_set: bool,
     /// A command of a pipeline: its words are still expanded at the shell's own level.
     pub pending_level: bool,
+    /// A command of a pipeline whose step the shell that started it has shown.
+    pub stepped: bool,
+    /// The script's parameters when `shopt -s extdebug` began to keep those of calls.
+    pub debugged_params: Option<Vec<Vec<u8>>>,
+    /// `ulimit -c`, soft and hard: only kept, since nothing here leaves a core file behind.
+    pub core_limit: (i64, i64),
     pub startup: Startup,
     /// Levels of `eval` and substitution, which repeat the first character of `PS4`.
     pub trace_depth: usize,
@@ -247,6 +257,10 @@ impl Shell {
             line_to_trace: None,
             params_set: false,
             pending_level: false,
+            stepped: false,
+            debugged_params: None,
+            core_limit: (0, -1),
+            list_end: 1,
             startup: Startup::default(),
             trace_depth: 0,
             terminal: None,
@@ -283,7 +297,7 @@ impl Shell {
     }
 
     /// A message about text that is no file's, which `within` says.
-    fn complain_within(&self, within: &str, line: u32, message: &[u8]) {
+    pub fn complain_within(&self, within: &str, line: u32, message: &[u8]) {
         // Who types knows what the line was.
         if self.interactive {
             let _ = abi::write_all(2, &[&self.name, &b": "[..], message, b"\n"].concat());
@@ -372,6 +386,13 @@ impl Shell {
     }
 
     pub fn run_parser(&mut self, parser: &mut crate::parser::Parser) -> Exec {
+        let end = self.list_end;
+        let result = self.run_lists(parser);
+        self.list_end = end;
+        result
+    }
+
+    fn run_lists(&mut self, parser: &mut crate::parser::Parser) -> Exec {
         let mut status = 0;
         loop {
             match self.next_list(parser) {
@@ -392,6 +413,7 @@ impl Shell {
         loop {
             let error = match self.parse_next(parser) {
                 Ok(list) => {
+                    self.list_end = parser.last_line();
                     parser.given_up = parser.given_up.filter(|_| list.is_none());
                     return Ok(list);
                 }

@@ -400,6 +400,26 @@ impl Vars {
         self.scopes.iter().any(|scope| scope.hidden.iter().any(|(hidden, _)| hidden == name))
     }
 
+    /// Makes a local of the current function hide another variable than it did. Says whether it is one.
+    pub fn hide_instead(&mut self, name: &[u8], var: Option<Var>) -> bool {
+        let Some(scope) = self.scopes.last_mut() else { return false };
+        match scope.hidden.iter_mut().find(|(hidden, _)| hidden == name) {
+            Some((_, hidden)) => {
+                *hidden = var;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Keeps a variable that is only there for the call of the current function.
+    pub fn keep_temporary(&mut self, name: &[u8]) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.temporary.retain(|temporary| temporary != name);
+            scope.hidden.retain(|(hidden, _)| hidden != name);
+        }
+    }
+
     /// Whether a variable is only there for the call of the current function.
     pub fn is_temporary(&self, name: &[u8]) -> bool {
         self.scopes.last().is_some_and(|scope| scope.temporary.iter().any(|temporary| temporary == name))

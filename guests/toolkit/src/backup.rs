@@ -53,15 +53,26 @@ impl Backup {
         self.style.is_some()
     }
 
-    /// Moves a file out of the way; answers its new name.
-    pub fn make(&self, file: &[u8]) -> Result<Option<Vec<u8>>, Errno> {
-        let Some(style) = self.style else { return Ok(None) };
+    /// What the copy of a file is called, if one is to be made.
+    pub fn name(&self, file: &[u8]) -> Option<Vec<u8>> {
+        let style = self.style?;
         let last = last_number(file);
-        let name = match style {
+        Some(match style {
             Style::Simple => [file, &self.suffix].concat(),
             Style::Existing if last == 0 => [file, &self.suffix].concat(),
             _ => [file, format!(".~{}~", last + 1).as_bytes()].concat(),
-        };
+        })
+    }
+
+    /// Whether a file's copy would take the place of the very file that is to be written over it.
+    pub fn would_destroy(&self, source: &abi::Stat, file: &[u8]) -> bool {
+        let there = self.name(file).and_then(|name| abi::stat(Dir::CWD, &name, false).ok());
+        there.is_some_and(|there| (there.dev, there.ino) == (source.dev, source.ino))
+    }
+
+    /// Moves a file out of the way; answers its new name.
+    pub fn make(&self, file: &[u8]) -> Result<Option<Vec<u8>>, Errno> {
+        let Some(name) = self.name(file) else { return Ok(None) };
         std::fs::rename(files::path(file), files::path(&name)).map_err(Errno::from)?;
         Ok(Some(name))
     }

@@ -38,6 +38,8 @@ pub struct Preserve {
     pub owner: bool,
     pub times: bool,
     pub links: bool,
+    /// The mode is to be as if the file had been made anew.
+    pub new_mode: bool,
 }
 
 pub struct Copier {
@@ -123,6 +125,19 @@ impl Copier {
         }
         if stat.is_dir() {
             return self.copy_directory(from, &stat, to, device);
+        }
+        if there.is_some() && from != to && self.backup.would_destroy(&stat, to) {
+            let (from, to) = (quote::always(from), quote::always(to));
+            return self.fail(format_args!("backing up {to} might destroy source;  {from} not copied"));
+        }
+        // A file that is to be copied over itself stays where it is: the backup is the copy.
+        if from == to
+            && let Some(name) = self.backup.name(to)
+        {
+            let backup = std::mem::replace(&mut self.backup, Backup::none());
+            let copied = self.copy(from, &name, follow, device);
+            self.backup = backup;
+            return copied;
         }
         let (mut there, backup) = match self.clear(to, there) {
             Ok(cleared) => cleared,
@@ -297,7 +312,8 @@ impl Copier {
             }
         }
         // Until its owner is known to be right, others get nothing that they do not get in the end.
-        let mode = if self.preserve.owner { stat.mode & 0o700 } else { stat.mode & 0o777 };
+        let wanted = if self.preserve.new_mode { 0o666 } else { stat.mode & 0o777 };
+        let mode = if self.preserve.owner { wanted & 0o700 } else { wanted };
         abi::open(Dir::CWD, to, flags::WRONLY | flags::CREAT | flags::EXCL, mode).map_err(|error| {
             let error = if error == Errno::ISDIR || to.ends_with(b"/") { Errno::NOTDIR } else { error };
             format!("cannot create regular file {}: {error}", quote::always(to))
@@ -320,7 +336,8 @@ impl Copier {
         let wants_mode = self.preserve.mode || (is_new && self.preserve.owner);
         if wants_mode && !stat.is_symlink() {
             let mask = if self.preserve.mode { 0 } else { self.umask };
-            if let Err(error) = abi::chmod(Dir::CWD, to, true, stat.mode & 0o7777 & !mask) {
+            let mode = if self.preserve.new_mode { 0o666 } else { stat.mode & 0o7777 };
+            if let Err(error) = abi::chmod(Dir::CWD, to, true, mode & !mask) {
                 return self.fail(format_args!("preserving permissions for {}: {error}", quote::always(to)));
             }
         }
@@ -356,7 +373,8 @@ impl Copier {
             all &= self.copy(&files::join(from, &name), &files::join(to, &name), follow, device);
         }
         if is_new && !self.preserve.mode {
-            let _ = abi::chmod(Dir::CWD, to, true, stat.mode & 0o777 & !self.umask);
+            let mode = if self.preserve.new_mode { 0o777 } else { stat.mode & 0o777 };
+            let _ = abi::chmod(Dir::CWD, to, true, mode & !self.umask);
         }
         self.keep_attributes(stat, to, false) && all
     }

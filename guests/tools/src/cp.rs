@@ -94,7 +94,8 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
     for (letter, text) in parsed.options {
         match letter {
             'a' => {
-                copier.preserve = Preserve { mode: true, owner: true, times: true, links: true };
+                copier.preserve =
+                    Preserve { mode: true, owner: true, times: true, links: true, new_mode: false };
                 (copier.recursive, follow) = (true, Some(Follow::Nothing));
             }
             'b' => copier.backup.set(None, &TOOL)?,
@@ -157,13 +158,16 @@ fn set(copier: &mut Copier, letter: char) {
 fn set_preserve(preserve: &mut Preserve, list: &[u8], value: bool) -> Result<(), i32> {
     for attribute in list.split(|&byte| byte == b',') {
         match attribute {
-            b"mode" => preserve.mode = value,
+            b"mode" => (preserve.mode, preserve.new_mode) = (value, !value),
             b"ownership" => preserve.owner = value,
             b"timestamps" => preserve.times = value,
             b"links" => preserve.links = value,
             // There are none of these here to keep.
             b"context" | b"xattr" => {}
-            b"all" => *preserve = Preserve { mode: value, owner: value, times: value, links: value },
+            b"all" => {
+                let new_mode = !value;
+                *preserve = Preserve { mode: value, owner: value, times: value, links: value, new_mode };
+            }
             other => {
                 let option = if value { "--preserve" } else { "--no-preserve" };
                 let known = ["mode", "timestamps", "ownership", "links", "context", "xattr", "all"];

@@ -60,7 +60,7 @@ fn run(arguments: Vec<Vec<u8>>) -> Result<i32, i32> {
     let (mut target, mut strips) = (Target::default(), false);
     let mut copier = Copier::new("mv");
     (copier.follow, copier.recursive) = (Follow::Nothing, true);
-    copier.preserve = Preserve { mode: true, owner: true, times: true, links: true };
+    copier.preserve = Preserve { mode: true, owner: true, times: true, links: true, new_mode: false };
     for (letter, text) in parsed.options {
         match letter {
             'b' => copier.backup.set(None, &TOOL)?,
@@ -113,6 +113,10 @@ fn move_one(copier: &mut Copier, from: &[u8], to: &[u8]) -> bool {
             quote::always(to)
         ));
     }
+    if there.is_some() && copier.backup.would_destroy(&stat, to) {
+        let (from, to) = (quote::always(from), quote::always(to));
+        return copier.fail(format_args!("backing up {to} might destroy source;  {from} not moved"));
+    }
     let backup = match there.map(|_| copier.backup.make(to)) {
         Some(Err(error)) => {
             return copier.fail(format_args!("cannot backup {}: {error}", quote::always(to)));
@@ -138,8 +142,10 @@ fn move_one(copier: &mut Copier, from: &[u8], to: &[u8]) -> bool {
 
 /// Whether what is there may be replaced; the error is whether that is all right.
 fn permits(copier: &mut Copier, from: &[u8], stat: &Stat, to: &[u8], there: &Stat) -> Result<(), bool> {
-    // Two names of one file as well: renaming would do nothing.
-    if (stat.dev, stat.ino) == (there.dev, there.ino) {
+    // Two names of one file as well: renaming would do nothing. A backup makes room for the other name.
+    let is_same = (stat.dev, stat.ino) == (there.dev, there.ino)
+        && (!copier.backup.is_wanted() || is_one_entry(from, to));
+    if is_same || is_last_target(copier, from, stat, there) {
         let (from, to) = (quote::always(from), quote::always(to));
         return Err(copier.fail(format_args!("{from} and {to} are the same file")));
     }
@@ -162,6 +168,22 @@ fn permits(copier: &mut Copier, from: &[u8], stat: &Stat, to: &[u8], there: &Sta
         }
         Existing::Overwrite => Ok(()),
     }
+}
+
+/// Whether two paths are the same name in the same directory.
+fn is_one_entry(from: &[u8], to: &[u8]) -> bool {
+    let directory =
+        |path: &[u8]| abi::stat(Dir::CWD, &files::parent(path), true).map(|stat| (stat.dev, stat.ino));
+    files::base_name(from) == files::base_name(to) && directory(from) == directory(to)
+}
+
+/// Whether a symbolic link would take the place of the file that it leads to: nothing would be left of that.
+fn is_last_target(copier: &Copier, from: &[u8], stat: &abi::Stat, there: &abi::Stat) -> bool {
+    let leads_there = || {
+        abi::stat(Dir::CWD, from, true)
+            .is_ok_and(|reached| (reached.dev, reached.ino) == (there.dev, there.ino))
+    };
+    stat.is_symlink() && there.nlink == 1 && !copier.backup.is_wanted() && leads_there()
 }
 
 /// Copies to another file system and removes the original once all of it is there.

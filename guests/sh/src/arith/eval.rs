@@ -436,6 +436,9 @@ impl Shell {
 
 /// Text with the slots' values in their places.
 fn fill(text: &[u8], values: &[Vec<u8>]) -> Vec<u8> {
+    if values.is_empty() {
+        return text.to_vec();
+    }
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.iter();
     while let Some(&byte) = bytes.next() {

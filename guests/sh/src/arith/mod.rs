@@ -7,7 +7,7 @@ use crate::ast::{Piece, Word};
 use std::rc::Rc;
 
 pub use eval::ArithError;
-pub use parse::{is_name, parse_text};
+pub use parse::{is_name, parse_slotted};
 
 /// An arithmetic expression as it stands in a script.
 #[derive(Debug, Clone)]
@@ -26,7 +26,8 @@ pub const SLOT: u8 = 1;
 impl Arith {
     pub fn new(word: Word) -> Arith {
         let (mut text, mut slots) = (Vec::new(), Vec::new());
-        let compiled = flatten(&word.pieces, &mut text, &mut slots).then(|| parse_text(&text).ok()).flatten();
+        let compiled =
+            flatten(&word.pieces, &mut text, &mut slots).then(|| parse_slotted(&text).ok()).flatten();
         Arith { word, slots, expr: compiled.map(Rc::new) }
     }
 }

@@ -27,10 +27,19 @@ type Parsed<T = Expr> = Result<T, ParseError>;
 
 /// Compiles an expression. Empty text is 0.
 pub fn parse_text(text: &[u8]) -> Parsed {
+    parse(text, false)
+}
+
+/// Compiles a script's expression, in which slots stand for expansions.
+pub fn parse_slotted(text: &[u8]) -> Parsed {
+    parse(text, true)
+}
+
+fn parse(text: &[u8], slotted: bool) -> Parsed {
     if text.trim_ascii().is_empty() {
         return Ok(Expr::Number(0));
     }
-    let mut parser = Parser::new(text, 0);
+    let mut parser = Parser::new(text, 0, slotted);
     parser.advance()?;
     let expr = parser.comma()?;
     if parser.token != Token::End {
@@ -86,6 +95,8 @@ struct Parser<'t> {
     depth: usize,
     /// How many tokens were read.
     tokens: usize,
+    /// The text has slots; in any other the byte that marks them is one like all others.
+    slotted: bool,
 }
 
 /// Operators, the longer spellings first.
@@ -144,7 +155,7 @@ const LEVELS: &[&[Op]] = &[
 // --- tokens ---
 
 impl<'t> Parser<'t> {
-    fn new(text: &'t [u8], depth: usize) -> Parser<'t> {
+    fn new(text: &'t [u8], depth: usize, slotted: bool) -> Parser<'t> {
         Parser {
             text,
             at: 0,
@@ -155,6 +166,7 @@ impl<'t> Parser<'t> {
             target: None,
             depth,
             tokens: 0,
+            slotted,
         }
     }
 
@@ -169,6 +181,10 @@ impl<'t> Parser<'t> {
 
     fn peek(&self) -> u8 {
         self.text.get(self.at).copied().unwrap_or(0)
+    }
+
+    fn at_slot(&self) -> bool {
+        self.slotted && self.peek() == SLOT
     }
 
     fn after(&self, offset: usize) -> u8 {
@@ -191,7 +207,7 @@ impl<'t> Parser<'t> {
         }
         self.start = self.at;
         let token = match self.peek() {
-            SLOT => self.slot()?,
+            SLOT if self.slotted => self.slot()?,
             byte if byte.is_ascii_digit() => self.number()?,
             byte if is_name_start(byte) => self.name()?,
             _ => self.operator()?,
@@ -213,7 +229,7 @@ impl<'t> Parser<'t> {
             self.at += 1;
         }
         let byte = self.peek();
-        if self.at == self.text.len() || byte == SLOT || is_name(byte) {
+        if self.at == self.text.len() || self.at_slot() || is_name(byte) {
             return Ok(());
         }
         self.start = self.at;
@@ -275,7 +291,7 @@ impl<'t> Parser<'t> {
         while is_name(self.peek()) || matches!(self.peek(), b'#' | b'@') {
             self.at += 1;
         }
-        if self.peek() == SLOT {
+        if self.at_slot() {
             return Err(self.error("expansion inside a token"));
         }
         let digits = &self.text[self.start..self.at];
@@ -293,7 +309,7 @@ impl<'t> Parser<'t> {
         while is_name(self.peek()) {
             self.at += 1;
         }
-        if self.peek() == SLOT {
+        if self.at_slot() {
             return Err(self.error("expansion inside a token"));
         }
         let name: Rc<[u8]> = self.text[self.start..self.at].into();
@@ -325,7 +341,7 @@ impl<'t> Parser<'t> {
         if self.depth >= MAX_DEPTH {
             return Err(self.error(TOO_DEEP));
         }
-        let mut parser = Parser::new(text, self.depth + 1);
+        let mut parser = Parser::new(text, self.depth + 1, self.slotted);
         let parsed = match parser.advance().and_then(|()| parser.comma()) {
             Err(error) if error.message == TOO_DEEP => return Err(error),
             parsed => parsed.ok(),

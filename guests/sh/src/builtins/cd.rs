@@ -73,7 +73,8 @@ fn change(shell: &mut Shell, name: &[u8], target: &[u8], physical: bool) -> Exec
         abi::chdir(abi::Dir::CWD, &logical).or_else(|_| abi::chdir(abi::Dir::CWD, target))
     };
     if let Err(errno) = moved {
-        return Ok(fail(shell, name, &[target, b": ", errno.message().as_bytes()], 1));
+        let shown = crate::expand::quote::shown(target);
+        return Ok(fail(shell, name, &[&shown, b": ", errno.message().as_bytes()], 1));
     }
     let new = if physical { abi::getcwd().unwrap_or(logical) } else { logical };
     match shell.vars.text(b"PWD").cloned() {

@@ -308,7 +308,9 @@ fn apply(
         }
         let hidden = shell.vars.make_local(parts.name);
         if !was_local {
-            let inherit = request.inherit || shell.shopt.get("localvar_inherit");
+            // `x=1 local x` makes a local of what was just assigned.
+            let given = simple.assignments.iter().any(|assignment| assignment.name.as_ref() == parts.name);
+            let inherit = request.inherit || given || shell.shopt.get("localvar_inherit");
             let exported = hidden.as_ref().is_some_and(|var| var.attrs.has(Attrs::EXPORT));
             let var = if inherit { hidden.unwrap_or_default() } else { Var::default() };
             shell.vars.insert(parts.name, var);
@@ -381,6 +383,10 @@ fn apply_here(
         return Ok(0);
     }
     let name = resolved.as_slice();
+    // What is exported or made read-only in a function is not only there for its call.
+    if matches!(command, b"export" | b"readonly") && shell.vars.is_temporary(name) {
+        shell.vars.keep_temporary(name);
+    }
     let frozen = shell.vars.raw(name).is_some_and(|var| var.attrs.has(Attrs::READONLY));
     let whole = (request.indexed || request.assoc) && array_of(simple, parts.name).is_none();
     if frozen && parts.value.is_some() && !whole && matches!(command, b"export" | b"readonly") {
@@ -420,7 +426,7 @@ fn apply_here(
         return Ok(status);
     }
     shape(shell, request, name, parts);
-    assign(shell, request, name, parts, simple)?;
+    assign(shell, command, request, name, parts, simple)?;
     let var = shell.vars.entry(name);
     var.attrs.set(Attrs(request.on.0 & (Attrs::READONLY.0 | Attrs::NAMEREF.0)), true);
     Ok(0)
@@ -490,6 +496,7 @@ fn shape(shell: &mut Shell, request: &Request, name: &[u8], parts: &Operand<'_>)
 
 fn assign(
     shell: &mut Shell,
+    command: &[u8],
     request: &Request,
     name: &[u8],
     parts: &Operand<'_>,
@@ -499,6 +506,11 @@ fn assign(
     if request.on.has(Attrs::NAMEREF) {
         shell.vars.set_raw(name, value);
         return Ok(());
+    }
+    let is_list = value.starts_with(b"(") && value.ends_with(b")") && value != b"()";
+    let makes_array = request.indexed || request.assoc;
+    if is_list && parts.subscript.is_some() && makes_array {
+        return assign_array_text(shell, name, value, parts.append);
     }
     if let Some(subscript) = parts.subscript {
         let target = [name, b"[", subscript, b"]"].concat();
@@ -511,7 +523,10 @@ fn assign(
         let items = shell.expand_elements(name, elements)?;
         return shell.assign_array(name, items, parts.append);
     }
-    if (request.indexed || request.assoc) && value.starts_with(b"(") && value.ends_with(b")") {
+    // The text of a list makes elements of an array, one that is made now or is there already.
+    let extends =
+        || shell.vars.raw(name).is_some_and(Var::is_array) && command != b"export" && command != b"readonly";
+    if value == b"()" && makes_array || is_list && (makes_array || extends()) {
         return assign_array_text(shell, name, value, parts.append);
     }
     let mut value = value.to_vec();
@@ -543,7 +558,19 @@ fn assign_array_text(shell: &mut Shell, name: &[u8], value: &[u8], append: bool)
     let mut parser = crate::parser::Parser::new(text, shell.line);
     let dialect = shell.dialect();
     match parser.next_command(&dialect) {
-        Ok(Some(list)) => shell.run_list(&list).map(drop),
+        Ok(Some(list)) if is_one_assignment(&list) && parser.is_at_end() => shell.run_list(&list).map(drop),
         _ => shell.assign(name, value),
+    }
+}
+
+/// Whether commands are no more than an assignment: text that is more is not run.
+fn is_one_assignment(list: &crate::ast::List) -> bool {
+    let [item] = list.items.as_slice() else { return false };
+    let alone = item.rest.is_empty() && !item.background && !item.first.negated && item.first.timed.is_none();
+    match item.first.stages.as_slice() {
+        [crate::ast::Command::Simple(simple)] if alone => {
+            simple.words.is_empty() && simple.redirects.is_empty() && simple.assignments.len() == 1
+        }
+        _ => false,
     }
 }

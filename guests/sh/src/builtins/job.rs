@@ -41,6 +41,7 @@ pub fn wait(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
     let waited = wait_for_those(shell, any, operands);
     // Also those that were found to have ended before anybody waited.
     shell.forget_coprocs();
+    shell.tell_of_deaths();
     let (pid, status) = waited?;
     if let Some(variable) = variable
         && pid > 0

@@ -210,6 +210,9 @@ pub fn shopt(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
 
 /// `shopt -s compat44` is another way to write `BASH_COMPAT=44`, and only one level is in force.
 fn note_compatibility(shell: &mut Shell, name: &[u8], on: bool) -> Exec<()> {
+    if name == b"extdebug" && on && shell.debugged_params.is_none() {
+        shell.debugged_params = Some(shell.params.clone());
+    }
     let Some(level) = name.strip_prefix(b"compat") else { return Ok(()) };
     if !on {
         return Ok(());

@@ -267,7 +267,8 @@ impl Shell {
             return super::number(name).is_some_and(|at| at == 0 || at as usize <= self.params.len());
         }
         let Some(open) = name.iter().position(|&byte| byte == b'[') else { return self.text(name).is_some() };
-        let (array, subscript) = (&name[..open], name[open + 1..].strip_suffix(b"]").unwrap_or(b"").to_vec());
+        let written = name[open + 1..].strip_suffix(b"]").unwrap_or(b"");
+        let (array, subscript) = (&name[..open], written.to_vec());
         let Some(var) = self.var(array) else { return false };
         let assoc = matches!(var.value, Value::Assoc(_));
         drop(var);
@@ -278,7 +279,8 @@ impl Shell {
         let Some(var) = self.var(array) else { return false };
         let all = matches!(subscript.as_slice(), b"@" | b"*");
         match &var.value {
-            Value::Assoc(map) => map.get(&subscript).is_some(),
+            // Inside `[[ ]]` the key is expanded already.
+            Value::Assoc(map) => map.get(&subscript).is_some() || map.get(written).is_some(),
             Value::Indexed(list) if all => list.len() > 0,
             Value::Scalar(_) if all => true,
             _ => {

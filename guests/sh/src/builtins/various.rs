@@ -163,19 +163,21 @@ pub fn ulimit(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             }
         }
     }
-    let show = |unit: i64, resource: Option<abi::Resource>| {
-        let limit = resource.and_then(|resource| abi::getrlimit(resource).ok());
-        match limit.map(|limit| if hard { limit.hard } else { limit.soft }) {
-            // Nothing here leaves a core file behind.
-            None if which == b'c' => "0".to_string(),
+    let core = shell.core_limit;
+    let show = |letter: u8, unit: i64, resource: Option<abi::Resource>| {
+        let limit = match resource {
+            Some(resource) => abi::getrlimit(resource).ok().map(|limit| (limit.soft, limit.hard)),
+            None => (letter == b'c').then_some(core),
+        };
+        match limit.map(|(soft, most)| if hard { most } else { soft }) {
             Some(value) if value >= 0 => (value / unit).to_string(),
             _ => "unlimited".to_string(),
         }
     };
     if all {
         let mut text = String::new();
-        for (_, name, unit_text, unit, resource) in LIMITS {
-            text += &format!("{name:<20} {unit_text:>20} {}\n", show(*unit, *resource));
+        for (letter, name, unit_text, unit, resource) in LIMITS {
+            text += &format!("{name:<20} {unit_text:>20} {}\n", show(*letter, *unit, *resource));
         }
         return Ok(output(shell, b"ulimit", text.as_bytes()));
     }
@@ -183,12 +185,14 @@ pub fn ulimit(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         return Ok(1);
     };
     let Some(text) = options.rest().first() else {
-        let line = format!("{}\n", show(*unit, *resource));
+        let line = format!("{}\n", show(which, *unit, *resource));
         return Ok(output(shell, b"ulimit", line.as_bytes()));
     };
+    if which == b'c' {
+        return Ok(limit_core(shell, text, *unit, hard, soft));
+    }
     let Some(resource) = *resource else {
-        let is_so = if which == b'c' { b"0".as_slice() } else { b"unlimited" };
-        return Ok(if text == is_so {
+        return Ok(if text == b"unlimited" {
             0
         } else {
             fail(shell, b"ulimit", &[b"cannot modify limit: Operation not permitted"], 1)
@@ -214,6 +218,32 @@ pub fn ulimit(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
         Ok(()) => Ok(0),
         Err(errno) => Ok(fail(shell, b"ulimit", &[b"cannot modify limit: ", errno.message().as_bytes()], 1)),
     }
+}
+
+/// `ulimit -c N`: the hard limit can only be lowered, and the soft one is below it.
+fn limit_core(shell: &mut Shell, text: &[u8], unit: i64, hard: bool, soft: bool) -> i32 {
+    let (mut now, mut most) = shell.core_limit;
+    let value = match text {
+        b"unlimited" => -1,
+        b"hard" => most,
+        b"soft" => now,
+        _ => match number(text) {
+            Some(value) if value >= 0 => value.saturating_mul(unit),
+            _ => return fail(shell, b"ulimit", &[text, b": invalid number"], 1),
+        },
+    };
+    if most >= 0 && (value < 0 || value > most) {
+        let message = b"core file size: cannot modify limit: Operation not permitted";
+        return fail(shell, b"ulimit", &[message], 1);
+    }
+    if !hard || soft {
+        now = value;
+    }
+    if !soft || hard {
+        most = value;
+    }
+    shell.core_limit = (now, most);
+    0
 }
 
 pub fn times(shell: &mut Shell, _: &[Vec<u8>]) -> Exec {

@@ -16,7 +16,17 @@ impl Shell {
             return self.run_subshell(compound);
         }
         let mark = self.process_fds.len();
-        let saved = match self.redirect(&compound.redirects)? {
+        // Outside of functions and loops bash speaks of the line where it stopped reading.
+        let line = self.line;
+        if self.loops == 0
+            && self.subshell_level == 0
+            && self.frames.iter().all(|frame| frame.function.is_none())
+        {
+            self.line = self.list_end;
+        }
+        let redirected = self.redirect(&compound.redirects);
+        self.line = line;
+        let saved = match redirected? {
             Ok(saved) => saved,
             Err(_) => {
                 self.status = 1;

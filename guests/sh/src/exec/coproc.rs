@@ -16,6 +16,11 @@ pub struct Running {
 impl Shell {
     /// `coproc NAME command`: both its ends in an array.
     pub(super) fn run_coproc(&mut self, coproc: &Rc<Coproc>) -> Exec {
+        if !crate::parser::is_assignment_name(&coproc.name) {
+            self.complain_parts(&[b"`", &coproc.name, b"': not a valid identifier"]);
+            self.status = 1;
+            return Ok(1);
+        }
         let (Ok(input), Ok(output)) = (abi::pipe(true), abi::pipe(true)) else {
             self.complain(b"cannot make pipe for coproc");
             return Ok(1);

@@ -81,7 +81,13 @@ impl Shell {
     #[inline(never)]
     fn enter_function(&mut self, function: &Function, call_line: u32) -> Rc<[u8]> {
         let source = function.source.get_or_init(|| FROM_ENVIRONMENT.into()).clone();
-        self.frames.push(Frame { function: Some(function.name.clone()), source: source.clone(), call_line });
+        let args = self.shopt.extdebug().then(|| self.params.clone());
+        self.frames.push(Frame {
+            function: Some(function.name.clone()),
+            source: source.clone(),
+            call_line,
+            args,
+        });
         self.vars.push_scope();
         std::mem::replace(&mut self.source, source)
     }
@@ -151,7 +157,11 @@ impl Shell {
         let source = std::mem::replace(&mut self.source, path.into());
         let call_line = self.line;
         let params_set = std::mem::take(&mut self.params_set);
-        self.frames.push(Frame { function: None, source: path.into(), call_line });
+        let args = self.shopt.extdebug().then(|| match &params {
+            Some(_) => self.params.clone(),
+            None => vec![path.to_vec()],
+        });
+        self.frames.push(Frame { function: None, source: path.into(), call_line, args });
         // A file does not inherit the trap on steps, unless asked to.
         let hidden = if self.options.functrace { Vec::new() } else { self.traps.hide_steps() };
         self.depth += 20;
@@ -171,10 +181,12 @@ impl Shell {
         self.frames.pop();
         self.source = source;
         self.line = call_line;
+        let returned = match result {
+            Err(Flow::Exit(_)) => Ok(0),
+            _ => self.run_trap(crate::traps::RETURN),
+        };
         self.traps.show_again(hidden);
-        if !matches!(result, Err(Flow::Exit(_))) {
-            self.run_trap(crate::traps::RETURN)?;
-        }
+        returned?;
         // Parameters the file set itself stay.
         let kept = self.params_set && self.frames.iter().all(|frame| frame.function.is_none());
         if let (Some(params), false) = (params, kept) {

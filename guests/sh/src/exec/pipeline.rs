@@ -211,6 +211,7 @@ impl Shell {
                 if matches!(stage, Command::Simple(_)) {
                     shell.subshell_level -= 1;
                     shell.pending_level = true;
+                    shell.stepped = shell.traps.on_step;
                 }
                 shell.own_input |= input.is_some() && matches!(stage, Command::Compound(_));
                 shell.run_child_command(stage)

@@ -145,7 +145,12 @@ impl Shell {
 
     /// Starts a program; `map` says what its descriptors are before its own redirections.
     pub fn spawn_simple(&mut self, simple: &Simple, map: &[abi::FdMap]) -> Exec<Spawned> {
-        self.line = simple.line;
+        self.spawn_simple_at(simple.line, simple, map)
+    }
+
+    /// The same for a program that counts as standing on another line.
+    pub fn spawn_simple_at(&mut self, line: u32, simple: &Simple, map: &[abi::FdMap]) -> Exec<Spawned> {
+        self.line = line;
         let args = self.expand_args(&simple.words)?;
         if args.is_empty() {
             return Ok(Spawned::Err(0));
@@ -295,7 +300,11 @@ impl Shell {
         let request =
             abi::Spawn { path: &path, argv: argv.as_bytes(), env: env.as_bytes(), ..abi::Spawn::default() };
         let mut errno = abi::exec(&request);
-        if errno == Errno::NOEXEC && !looks_binary(&path) {
+        if errno == Errno::NOEXEC && looks_binary(&path) {
+            self.complain_parts(&[&path, b": cannot execute binary file: Exec format error"]);
+            return 126;
+        }
+        if errno == Errno::NOEXEC {
             let mut argv = abi::StringList::new();
             argv.push(b"bash");
             argv.push(&path);
@@ -325,7 +334,7 @@ impl Shell {
                 self.complain_errno(name, Errno::NOENT);
             }
             127 => {
-                self.complain_parts(&[name, b": command not found"]);
+                self.complain_parts(&[&crate::expand::quote::shown(name), b": command not found"]);
                 if let Some(advice) = super::absent::advice(name) {
                     // There is nowhere left to say that this failed.
                     let _ = abi::write_all(2, advice.as_bytes());
@@ -444,9 +453,12 @@ fn head(path: &[u8]) -> Vec<u8> {
     buffer
 }
 
-/// A NUL in the first line means it is no script.
+/// A NUL in the first line means it is no script, and so does the mark of an ELF file.
 fn looks_binary(path: &[u8]) -> bool {
     let head = head(path);
+    if head.starts_with(b"\x7fELF") {
+        return true;
+    }
     let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
     line.contains(&0)
 }

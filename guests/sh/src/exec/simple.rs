@@ -18,7 +18,11 @@ pub type Undo = Vec<(Vec<u8>, Option<Var>)>;
 impl Shell {
     pub(super) fn run_simple(&mut self, simple: &Simple) -> Exec {
         self.line = simple.line;
-        if self.watches_steps() && !self.step(simple.line, || crate::unparse::simple_text(simple))? {
+        let stepped = std::mem::take(&mut self.stepped);
+        if self.watches_steps()
+            && !stepped
+            && !self.step(simple.line, || crate::unparse::simple_text(simple))?
+        {
             return Ok(0);
         }
         let mark = self.process_fds.len();
@@ -115,6 +119,11 @@ impl Shell {
             self.run_assignment(assignment)?;
         }
         // The values were expanded before, so that `x=$(cmd) 2>file` does not catch what cmd says.
+        let names_a_descriptor =
+            |redirect: &crate::ast::Redirect| matches!(redirect.fd, crate::ast::RedirectFd::Variable(_));
+        if simple.redirects.iter().any(names_a_descriptor) {
+            return self.redirect_nothing_apart(simple);
+        }
         if !simple.redirects.is_empty() {
             match self.redirect(&simple.redirects)? {
                 Ok(saved) => self.restore(saved),
@@ -126,6 +135,19 @@ impl Shell {
         }
         self.last_arg.clear();
         let status = self.substitution_status.unwrap_or(0);
+        self.status = status;
+        Ok(status)
+    }
+
+    /// `{name}>file` without a command: bash opens it in a process of its own, so that the variable stays as it was.
+    #[inline(never)]
+    fn redirect_nothing_apart(&mut self, simple: &Simple) -> Exec {
+        let spawned = self.fork_into(|shell| match shell.redirect_for_good(&simple.redirects) {
+            Ok(Ok(())) => 0,
+            Ok(Err(_)) => 1,
+            Err(flow) => shell.exit_code(Err(flow)),
+        });
+        let status = self.wait_program(Ok(spawned), || crate::unparse::simple_text(simple))?;
         self.status = status;
         Ok(status)
     }
@@ -156,7 +178,19 @@ impl Shell {
         };
         let keep = self.options.posix && builtins::is_special(&args[0]);
         let declared = if undo.is_empty() { Vec::new() } else { declared_names(&args) };
+        // Variables that are not local yet, and whether they are there for the call of the current function.
+        let outer: Vec<(Vec<u8>, bool)> = undo
+            .iter()
+            .map(|(name, _)| (name.clone(), self.vars.is_temporary(name)))
+            .filter(|(name, temporary)| *temporary || !self.vars.is_local(name))
+            .collect();
         let result = run(self, &mut undo, args);
+        // What the command made local hides what was there before the command, and stays.
+        undo.retain_mut(|(name, old)| match outer.iter().find(|(outer, _)| outer == name) {
+            Some((_, false)) if self.vars.is_local(name) => !self.vars.hide_instead(name, old.take()),
+            Some((_, true)) => self.vars.is_temporary(name) || !self.vars.is_local(name),
+            _ => true,
+        });
         if !declared.is_empty() {
             undo.retain(|(name, _)| !declared.contains(name));
         }
@@ -189,6 +223,13 @@ impl Shell {
     fn run_builtin(&mut self, simple: &Simple, builtin: Builtin, args: Vec<Vec<u8>>) -> Exec {
         if args[0] == b"exec" {
             return self.run_exec(simple, &args);
+        }
+        // Redirections stay behind `command exec` too.
+        if let [command, exec] = args.as_slice()
+            && command == b"command"
+            && exec == b"exec"
+        {
+            return self.run_exec(simple, &args[1..]);
         }
         if self.options.posix && builtins::is_special(&args[0]) {
             return self.run_special(simple, builtin, args);
@@ -492,7 +533,8 @@ fn declared_names(args: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let declares = match args[0].as_slice() {
         b"export" | b"readonly" => !options().any(|arg| arg.contains(&b'p') || arg.contains(&b'f')),
         b"declare" | b"typeset" => {
-            options().any(|arg| arg.contains(&b'x')) && !options().any(|arg| arg.contains(&b'p'))
+            options().any(|arg| arg.contains(&b'x') || arg.contains(&b'r'))
+                && !options().any(|arg| arg.contains(&b'p'))
         }
         _ => false,
     };

@@ -144,7 +144,11 @@ impl Walk {
         }
         if !has_special(first) {
             let mut path = base;
-            path.extend_from_slice(&unescape(first));
+            let plain = unescape(first);
+            // A backslash before the slash means no more than the slash.
+            let escapes =
+                !rest.is_empty() && first.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1;
+            path.extend_from_slice(if escapes { &plain[..plain.len() - 1] } else { &plain });
             return self.descend(path, rest, found, true, out);
         }
         let pattern = Pattern::new(first, self.style);

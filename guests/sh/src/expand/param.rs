@@ -640,6 +640,13 @@ impl Shell {
             Some(length) => Some(self.arith(length).map_err(|error| self.arith_discard(&named, error))?),
             None => None,
         };
+        // All of a variable that is no array is its value.
+        let scalar = matches!(&param.name, ParamName::Variable(name)
+            if matches!(self.var(name).as_deref(), Some(crate::vars::Var { value: Value::Scalar(_), .. })));
+        let base = match base {
+            Base::Many(list, _) if scalar => Base::One(list.into_iter().next()),
+            base => base,
+        };
         match base {
             Base::One(None) => Ok(Base::One(None)),
             Base::One(Some(text)) => {

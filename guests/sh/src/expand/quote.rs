@@ -98,6 +98,12 @@ pub fn for_trace(text: &[u8]) -> Vec<u8> {
     }
 }
 
+/// A name in a message: quoted if a terminal would not show it as it is.
+pub fn shown(text: &[u8]) -> Vec<u8> {
+    let control = text.iter().any(|&byte| byte < 0x20 || byte == 0x7f);
+    if control || std::str::from_utf8(text).is_err() { ansi(text) } else { text.to_vec() }
+}
+
 /// As `set` lists values: quoted only where needed.
 pub fn if_needed(text: &[u8]) -> Vec<u8> {
     if text.is_empty() {
@@ -125,5 +131,6 @@ fn has_special(text: &[u8]) -> bool {
 /// As `declare -p` has the keys of an associative array.
 pub fn key(text: &[u8]) -> Vec<u8> {
     let control = text.iter().any(|&byte| byte < 0x20 || byte == 0x7f) || std::str::from_utf8(text).is_err();
-    if text.is_empty() || control || has_special(text) { double(text) } else { text.to_vec() }
+    let listed = text == b"@";
+    if text.is_empty() || listed || control || has_special(text) { double(text) } else { text.to_vec() }
 }

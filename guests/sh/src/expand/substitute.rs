@@ -57,7 +57,7 @@ impl Shell {
             self.finish_substitution(0);
             return Ok(Vec::new());
         }
-        if let Some(output) = self.output_in_place(list) {
+        if let Some(output) = self.output_in_place(list, substitution.lines.is_none()) {
             return Ok(output);
         }
         let pipe = match abi::pipe(true) {
@@ -91,9 +91,12 @@ impl Shell {
     }
 
     /// The output of a builtin that does nothing but print, without a process for it.
-    fn output_in_place(&mut self, list: &List) -> Option<Vec<u8>> {
+    fn output_in_place(&mut self, list: &List, in_one_line: bool) -> Option<Vec<u8>> {
         let (builtin, simple) = self.only_printing(list)?;
-        let line = std::mem::replace(&mut self.line, simple.line);
+        let line = self.line;
+        if in_one_line {
+            self.line = simple.line;
+        }
         let result = match self.expand_args(&simple.words) {
             Ok(args) if args[0] == b"printf" && args.get(1).is_some_and(|arg| arg.starts_with(b"-")) => None,
             Ok(args) => {
@@ -123,7 +126,8 @@ impl Shell {
             && self.starts_at_once(simple)
         {
             let map = [abi::FdMap { to: 1, from: pipe.write }];
-            return Ok(self.spawn_simple(simple, &map)?.ok());
+            let line = if substitution.lines.is_some() { self.line } else { simple.line };
+            return Ok(self.spawn_simple_at(line, simple, &map)?.ok());
         }
         let forked = self.start_child(|shell| {
             abi::fork(|| {
@@ -135,9 +139,11 @@ impl Shell {
                 if !shell.options.posix && !shell.shopt.get("inherit_errexit") {
                     shell.options.errexit = false;
                 }
-                match &substitution.unread {
-                    Some(text) => shell.run_unread(text),
-                    None => shell.run_child_list(&substitution.list),
+                match (&substitution.unread, &substitution.lines) {
+                    (Some(text), _) if substitution.unclosed => shell.complain_of_no_end(text),
+                    (Some(text), _) => shell.run_unread(text),
+                    (None, Some(text)) => shell.run_child_lines(text, &substitution.list),
+                    (None, None) => shell.run_child_list(&substitution.list),
                 }
             })
         });
@@ -148,6 +154,20 @@ impl Shell {
                 Err(Flow::Discard(254))
             }
         }
+    }
+
+    /// Runs a substitution of several lines, which are counted from the line of the command around it.
+    fn run_child_lines(&mut self, text: &[u8], list: &List) -> i32 {
+        let counted = crate::parser::parse_again(text, self.line, &self.dialect());
+        self.run_child_list(counted.as_ref().unwrap_or(list))
+    }
+
+    /// What is said of a substitution in a here-document that nothing closes.
+    fn complain_of_no_end(&mut self, text: &[u8]) -> i32 {
+        let lines = text.iter().filter(|&&byte| byte == b'\n').count() as u32;
+        let message = b"unexpected EOF while looking for matching `)'";
+        self.complain_within("command substitution: ", self.line + lines + 1, message);
+        2
     }
 
     /// Runs as much of a text between backquotes as can be read.

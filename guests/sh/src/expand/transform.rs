@@ -132,7 +132,7 @@ impl Shell {
             Base::Many(..) => {
                 let assoc = matches!(var.as_deref(), Some(Var { value: Value::Assoc(_), .. }));
                 let shown = |(key, text): (Vec<u8>, Vec<u8>)| {
-                    let key = if assoc { quote::if_needed(&key) } else { key };
+                    let key = if assoc { quote::key(&key) } else { key };
                     [key.as_slice(), b" ", &quote::double(&text)].concat()
                 };
                 let mut joined = pairs.into_iter().map(shown).collect::<Vec<_>>().join(&b' ');

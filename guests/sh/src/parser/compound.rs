@@ -322,9 +322,7 @@ impl Parser {
                     b"{" | b"if" | b"while" | b"until" | b"for" | b"case" | b"[["
                 );
             match word.as_plain() {
-                Some(given) if compound && is_assignment_name(given) && !is_keyword(given) => {
-                    name = given.into()
-                }
+                Some(given) if compound && !given.is_empty() && !is_keyword(given) => name = given.into(),
                 _ => (self.at, self.line) = start,
             }
         }

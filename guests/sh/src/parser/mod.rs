@@ -93,6 +93,8 @@ pub struct Parser {
     joined: usize,
     /// Aliases being expanded, with the end of their text: they are not expanded again inside it.
     expanding: Vec<(Vec<u8>, usize)>,
+    /// Where the text of aliases was put, from and to, and the names it replaced; not those inside others.
+    aliased: Vec<(usize, usize, Vec<u8>)>,
     /// Where a word starts that is to be tried as an alias because the last alias ended in a blank.
     alias_next: Option<usize>,
     /// In `case` patterns and `[[ ]]`, extended patterns need no option.
@@ -126,6 +128,7 @@ impl Parser {
             refill: None,
             joined: 0,
             expanding: Vec::new(),
+            aliased: Vec::new(),
             alias_next: None,
             pattern_parens: false,
             in_here: false,
@@ -160,6 +163,7 @@ impl Parser {
         self.dialect = dialect.clone();
         self.depth = 0;
         self.respelled.clear();
+        self.aliased.clear();
         self.forget_consumed();
         loop {
             self.blanks();
@@ -171,6 +175,17 @@ impl Parser {
         }
         let list = self.line_of_commands()?;
         Ok(Some(list))
+    }
+
+    /// The line that what was read last ends on.
+    pub fn last_line(&self) -> u32 {
+        let ended = self.at > 0 && self.src.get(self.at - 1) == Some(&b'\n');
+        self.line.saturating_sub(u32::from(ended)).max(1)
+    }
+
+    /// Whether all of the text was read.
+    pub fn is_at_end(&self) -> bool {
+        self.at >= self.src.len()
     }
 
     /// Gives up the line being read.
@@ -405,9 +420,16 @@ impl Parser {
         let byte = self.peek()?;
         self.at += 1;
         if byte == b'\n' {
-            self.line += 1;
+            self.count_line();
         }
         Some(byte)
+    }
+
+    /// Counts the line that just ended, unless it is one of an alias's text.
+    fn count_line(&mut self) {
+        if self.expanding.iter().all(|(_, until)| *until < self.at) {
+            self.line += 1;
+        }
     }
 
     fn looking_at(&mut self, token: &[u8]) -> bool {
@@ -464,6 +486,8 @@ impl Parser {
         self.respelled.retain(|(_, to, _)| *to <= at);
         let ends = self.expanding.iter_mut().map(|(_, until)| until).chain(self.alias_next.as_mut());
         ends.filter(|until| **until > at).for_each(|until| *until = until.saturating_sub(2));
+        let aliased = self.aliased.iter_mut().flat_map(|(from, until, _)| [from, until]);
+        aliased.filter(|place| **place > at).for_each(|place| *place = place.saturating_sub(2));
         if at == self.src.len() {
             self.read_on();
         }
@@ -482,7 +506,7 @@ impl Parser {
     /// Passes the end of a line, and with it reads the here-documents it announced.
     fn newline(&mut self) -> Parsed<()> {
         self.at += 1;
-        self.line += 1;
+        self.count_line();
         self.read_pending_bodies()
     }
 
@@ -513,11 +537,15 @@ impl Parser {
     fn unexpected(&mut self) -> SyntaxError {
         self.blanks();
         if self.peek().is_none() {
-            return SyntaxError::Eof { line: self.line };
+            // A line that was to go on counts as two: itself and the one that is not there.
+            let missing = if self.src.ends_with(b"\\") { 2 } else { 0 };
+            return SyntaxError::Eof { line: self.line + missing };
         }
         let rest = &self.src[self.at..];
-        let operators: [&[u8]; 14] =
-            [b";;&", b";;", b";&", b"&&", b"||", b"|&", b"&>", b"<<", b">>", b"<(", b">(", b";", b"&", b"|"];
+        let operators: [&[u8]; 21] = [
+            b";;&", b"&>>", b"<<-", b"<<<", b";;", b";&", b"&&", b"||", b"|&", b"&>", b"<<", b">>", b"<(",
+            b">(", b"<>", b">|", b"<&", b">&", b";", b"&", b"|",
+        ];
         let token = match operators.iter().find(|operator| rest.starts_with(operator)) {
             Some(operator) => operator.to_vec(),
             None if rest[0] == b'\n' => b"newline".to_vec(),
@@ -526,7 +554,21 @@ impl Parser {
         };
         let start = self.src[..self.at].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         let end = rest.iter().position(|&byte| byte == b'\n').map_or(self.src.len(), |n| self.at + n);
-        SyntaxError::Unexpected { line: self.line, token, text: self.src[start..end.max(start)].to_vec() }
+        SyntaxError::Unexpected { line: self.line, token, text: self.as_read(start, end.max(start)) }
+    }
+
+    /// A part of the text as it was read: aliases whose text is behind us have their names again.
+    fn as_read(&self, start: usize, end: usize) -> Vec<u8> {
+        let (mut text, mut at) = (Vec::new(), start);
+        for (from, until, name) in &self.aliased {
+            if *until <= self.at && *from >= at {
+                text.extend_from_slice(&self.src[at..*from]);
+                text.extend_from_slice(name);
+                at = *until;
+            }
+        }
+        text.extend_from_slice(&self.src[at.min(end)..end]);
+        text
     }
 
     fn other(&self, message: &str) -> SyntaxError {
@@ -598,6 +640,13 @@ fn join_stderr(stage: &mut Command) {
 /// Whether a word names a reserved word, for `type`.
 pub fn is_keyword(word: &[u8]) -> bool {
     !word.starts_with(b"-") && KEYWORDS.contains(&word)
+}
+
+/// Parses all of a text as commands. Aliases are what they were when it was read first.
+pub fn parse_again(text: &[u8], line: u32, dialect: &Dialect) -> Parsed<List> {
+    let mut parser = Parser::new(Vec::new(), 1);
+    parser.dialect = Dialect { aliases: None, ..dialect.clone() };
+    parser.inner_list(text, line)
 }
 
 /// Parses text as the inside of double quotes, to the end.

@@ -279,7 +279,7 @@ impl Parser {
         }
         let mut pattern = Word::default();
         // A slash right here is the pattern's first character, as in `${x//\//…}` written `${x////…}`.
-        if self.peek() == Some(b'/') && anchor == Anchor::All && self.peek_at(1) == Some(b'/') {
+        if self.peek() == Some(b'/') && anchor == Anchor::All {
             self.at += 1;
             pattern = Word { pieces: vec![Piece::Text(b"/".to_vec())], raw: None };
         }

@@ -159,6 +159,12 @@ impl Parser {
             *until = (*until + text.len()).saturating_sub(end);
         }
         let until = self.at + text.len();
+        self.aliased.iter_mut().filter(|(from, ..)| *from <= self.at).for_each(|(_, outer, _)| {
+            *outer = if *outer > self.at { (*outer + text.len()).saturating_sub(end) } else { *outer };
+        });
+        if self.expanding.is_empty() {
+            self.aliased.push((self.at, until, name.clone()));
+        }
         // An alias may start with its own name; at its very end the name is a new word.
         self.expanding.push((name, until.max(self.at + 1)));
         if aliases

@@ -353,7 +353,20 @@ impl Parser {
         let mut builder = Builder::default();
         self.in_here = true;
         while self.peek().is_some() {
-            self.quoted_step(&mut builder, b"$`\\")?;
+            let at = self.at;
+            match self.quoted_step(&mut builder, b"$`\\") {
+                // Bash reads the body only when it is used: what is wrong is said then.
+                Err(SyntaxError::Unclosed { what: ")", .. } | SyntaxError::Eof { .. })
+                    if self.src[at..].starts_with(b"$(") =>
+                {
+                    let unread = Some(self.src[at..].to_vec());
+                    let list = List::default();
+                    let substitution = Substitution { list, file: None, unread, lines: None, unclosed: true };
+                    builder.push(Piece::Command(Rc::new(substitution)));
+                    self.at = self.src.len();
+                }
+                result => result?,
+            }
         }
         let raw = Some(self.src.as_slice().into());
         Ok(Word { pieces: vec![Piece::Double(builder.finish().pieces)], raw })
@@ -477,10 +490,11 @@ impl Parser {
         {
             return Ok(Piece::Arith(Box::new(Arith::new(word))));
         }
-        let start = self.at;
+        let (start, line) = (self.at, self.line);
         self.at += 2;
-        let substitution = self.substituted_list()?;
-        self.respell_substitution(start, b"$(", &substitution.list);
+        let mut substitution = self.substituted_list()?;
+        let text = self.respell_substitution(start, b"$(", &substitution.list);
+        substitution.lines = (self.line > line).then(|| text.into());
         Ok(Piece::Command(Rc::new(substitution)))
     }
 
@@ -514,16 +528,17 @@ impl Parser {
         }
         self.pending.extend(inner);
         let file = file_only(&list);
-        Ok(Substitution { list, file, unread: None })
+        Ok(Substitution { list, file, unread: None, lines: None, unclosed: false })
     }
 
-    /// As bash keeps it, a substitution is written as its commands are printed.
-    fn respell_substitution(&mut self, start: usize, open: &[u8], list: &List) {
+    /// As bash keeps it, a substitution is written as its commands are printed: answers these.
+    fn respell_substitution(&mut self, start: usize, open: &[u8], list: &List) -> Vec<u8> {
         self.respelled.retain(|(from, to, _)| *to <= start || *from >= self.at);
         let text = crate::unparse::substitution_text(list);
         // A subshell inside must not be taken for arithmetic.
         let gap: &[u8] = if text.starts_with(b"(") { b" " } else { b"" };
         self.respelled.push((start, self.at, [open, gap, &text, b")"].concat()));
+        text
     }
 
     fn process_substitution(&mut self) -> Parsed<Piece> {
@@ -567,18 +582,22 @@ impl Parser {
             // Bash would only read it now: what is wrong is said when it is run.
             Err(_) => {
                 let list = List::default();
-                builder.push(Piece::Command(Rc::new(Substitution { list, file: None, unread: Some(text) })));
+                let unread = Some(text);
+                let substitution = Substitution { list, file: None, unread, lines: None, unclosed: false };
+                builder.push(Piece::Command(Rc::new(substitution)));
                 return Ok(());
             }
             Ok(list) => list,
         };
         let file = file_only(&list);
-        builder.push(Piece::Command(Rc::new(Substitution { list, file, unread: None })));
+        let lines = text.contains(&b'\n').then(|| text.into());
+        let substitution = Substitution { list, file, unread: None, lines, unclosed: false };
+        builder.push(Piece::Command(Rc::new(substitution)));
         Ok(())
     }
 
     /// The commands that all of a text is.
-    fn inner_list(&self, text: &[u8], line: u32) -> Parsed<List> {
+    pub(super) fn inner_list(&self, text: &[u8], line: u32) -> Parsed<List> {
         let mut inner = Parser::new(text.to_vec(), line);
         inner.dialect = self.dialect.clone();
         inner.depth = self.depth;
@@ -626,6 +645,12 @@ impl Parser {
                 b'"' => {
                     let pieces = self.double_quoted()?;
                     builder.push(Piece::Double(pieces));
+                    continue;
+                }
+                b'$' if (subscripts > 0 || stop == b"]") && self.peek_at(1) == Some(b'\'') => {
+                    self.at += 1;
+                    let text = self.ansi_c_quoted()?;
+                    builder.push(Piece::Quoted(text));
                     continue;
                 }
                 b'\'' if subscripts > 0 => {

@@ -3,16 +3,18 @@ CPython of the version that the sandbox has.
 
 Each is there as an installer would leave it, with what describes it (METADATA, licences, RECORD) and its console scripts. Tests and
 what is for other systems are left out. All of it is part of every binary, so room decides what else is there: those that are imported
-most are there compiled as well, and the largest are without their doc strings.
+most are there compiled as well, and the largest are without their doc strings and comments.
 """
 import ast
 import configparser
 import email
+import io
 import pathlib
 import re
 import subprocess
 import sys
 import tarfile
+import tokenize
 import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -25,7 +27,7 @@ DOUBLE = 'pip/_vendor/certifi/cacert.pem'
 WITHOUT_ENDINGS = {'.exe', '.pyi', '.c', '.so'}
 # Compiled as well.
 COMPILED = {'yaml', 'jinja2', 'markupsafe', 'six.py'}
-# Without doc strings.
+# Without doc strings and comments.
 BARE = ('sympy', 'networkx', 'mpmath', 'pygments', 'openpyxl', '_pytest', 'pip/_vendor')
 # Where the modules of a source package are.
 SOURCES = {'pyyaml': 'lib', 'markupsafe': 'src'}
@@ -75,6 +77,23 @@ def bare(source):
         lines[text.lineno - 1:text.end_lineno] = [f'{before}""{after}'] + [''] * (text.end_lineno - text.lineno)
     return '\n'.join(lines).encode()
 
+def uncommented(source):
+    """The same code, on the same lines, with empty lines for those that are comments: except before the code, and where they say
+    whose it is."""
+    lines = source.decode().split('\n')
+    begun = False
+    for token in tokenize.generate_tokens(io.StringIO(source.decode()).readline):
+        if token.type == tokenize.COMMENT:
+            alone = token.line.lstrip().startswith('#')
+            if begun and alone and not re.search('copyright|licen[sc]e|author', token.string, re.I):
+                lines[token.start[0] - 1] = ''
+        elif token.type not in (tokenize.NL, tokenize.NEWLINE, tokenize.STRING):
+            begun = True
+    return '\n'.join(lines).encode()
+
+def is_bare(path):
+    return path.suffix == '.py' and path.as_posix().startswith(BARE)
+
 def scripts(files):
     """Its console scripts, by their names."""
     for path, content in files.items():
@@ -97,8 +116,7 @@ def laid_out(package):
     files[info / 'REQUESTED'] = b''
     # How it came here: not as a file of this machine.
     files.pop(info / 'direct_url.json', None)
-    result = {PLACE / path: bare(content) if path.suffix == '.py' and path.as_posix().startswith(BARE) else content
-              for path, content in files.items()}
+    result = {PLACE / path: bare(content) if is_bare(path) else content for path, content in files.items()}
     for name, text in scripts(files):
         result[pathlib.PurePath('bin') / name] = text
     return info, result
@@ -129,6 +147,9 @@ def main(downloads, patches, to):
     for info, paths in infos.items():
         files = {path: (to / path).read_bytes() for path in paths}
         for path, content in list(files.items()):
+            if path.is_relative_to(PLACE) and is_bare(path.relative_to(PLACE)):
+                # Only now: the patches know the comments.
+                files[path] = uncommented(content)
             if path.suffix == '.py' and path.is_relative_to(PLACE) and path.relative_to(PLACE).parts[0] in COMPILED:
                 cache = path.parent / '__pycache__' / f'{path.stem}.{sys.implementation.cache_tag}.pyc'
                 files[cache] = compiled(content, path)

@@ -231,7 +231,7 @@ impl Sandbox {
         // A copy reseeds its generators (`resident.py`).
         let copy = if interpreter.is_copy() { "+" } else { "" };
         command.script = [format!("{copy}{most}\0").as_bytes(), &command.script].concat();
-        let done = interpreter.ask(command, most.saturating_mul(2).saturating_add(ANSWER_FRAME)).await;
+        let done = interpreter.ask_surely(command, most.saturating_mul(2).saturating_add(ANSWER_FRAME)).await;
         self.inner().interpreters.lock().insert(name.to_owned(), interpreter);
         done
     }

@@ -14,6 +14,9 @@ use crate::spawn;
 /// The export that runs a script whose options and traps do not outlive it.
 pub(crate) const CONTAINED: &str = "wardian_run_contained";
 
+/// How a program exits that could not even answer, where a limit was hit: as if it had been killed.
+const OUT_OF_MEMORY: u8 = 137;
+
 /// What a session's program can be asked to do.
 pub(super) enum Job {
     Script {
@@ -21,8 +24,12 @@ pub(super) enum Job {
         around: Option<(Vec<u8>, Vec<u8>)>,
         contained: bool,
     },
-    /// A question, and the most bytes that its answer may have.
-    Ask(Vec<u8>, usize),
+    /// A question, the most bytes that its answer may have, and whether there must be one.
+    Ask {
+        question: Vec<u8>,
+        most: usize,
+        must: bool,
+    },
     GetEnv(Vec<u8>),
     /// Sets a variable and returns its new value.
     SetEnv {
@@ -71,10 +78,15 @@ pub(super) async fn do_job(
         Job::GetEnv(name) => {
             answer(&mut instance, "wardian_getenv", name, usize::MAX).await.map(|text| (0, text))
         }
-        Job::Ask(question, most) => {
+        Job::Ask { question, most, .. } => {
             answer(&mut instance, "wardian_ask", question, *most).await.map(|text| (0, text))
         }
     };
+    if matches!(job, Job::Ask { must: true, .. }) && matches!(done, Ok((_, None))) {
+        // It failed, most likely for want of memory. What it was before may have what it takes to make room.
+        let code = if process.run().limit_hit().is_some() { OUT_OF_MEMORY } else { 1 };
+        return Ended::Left(Status::Exited(code));
+    }
     match done {
         Ok((code, answer)) => {
             let image = Arc::new(Image::capture(&mut instance, Some(before)).await);

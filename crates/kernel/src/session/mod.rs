@@ -155,7 +155,19 @@ impl Session {
     /// any command, since answering may run the user's code. Returns `None` if there is no answer, it was not reached, or
     /// it is longer than `most` bytes.
     pub async fn ask(&mut self, question: Command, most: usize) -> (Finished, Option<Vec<u8>>) {
-        self.perform(question, |question| Job::Ask(std::mem::take(&mut question.script), most)).await
+        self.put(question, most, false).await
+    }
+
+    /// Does the same with a program that has an answer to everything: if there is none, the session is as it was before, and the
+    /// exit code is not 0.
+    pub async fn ask_surely(&mut self, question: Command, most: usize) -> (Finished, Option<Vec<u8>>) {
+        self.put(question, most, true).await
+    }
+
+    async fn put(&mut self, question: Command, most: usize, must: bool) -> (Finished, Option<Vec<u8>>) {
+        let job =
+            |command: &mut Command| Job::Ask { question: std::mem::take(&mut command.script), most, must };
+        self.perform(question, job).await
     }
 
     async fn perform(

@@ -326,3 +326,93 @@ async fn the_time_zone_of_the_sandbox_is_the_interpreters() {
         "python3 -c 'import time; print(time.tzname)'; TZ=UTC python3 -c 'import time; print(time.tzname)'";
     assert_eq!(sandbox.run(command).await.unwrap().stdout, b"('CET', 'CEST')\n('UTC', 'UTC')\n");
 }
+
+/// What `zlib.adler32` says.
+fn adler32(bytes: &[u8]) -> u32 {
+    let (low, high) = bytes.iter().fold((1_u32, 0_u32), |(low, high), byte| {
+        let low = (low + u32::from(*byte)) % 65_521;
+        (low, (high + low) % 65_521)
+    });
+    high << 16 | low
+}
+
+/// At rest, only what a call can have written is looked at. Calls that write much, little and nothing follow each other; the state
+/// must be exactly what they left, whether the next call goes on in the same instance, in a copy, or after one that was killed.
+#[tokio::test]
+async fn exactly_what_a_call_wrote_is_there_afterwards() {
+    const SIZE: usize = 4 << 20;
+    let sandbox = sandbox().await;
+    python(&sandbox, &format!("import os, zlib\nheap = bytearray({SIZE})")).await;
+    let mut heap = vec![0_u8; SIZE];
+    let mut seed = 7_usize;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    for round in 0..60 {
+        let writes = [0, 1, 1, 40, 400][random(5)];
+        let places: Vec<(usize, u8)> = (0..writes).map(|_| (random(SIZE), random(256) as u8)).collect();
+        let code = format!("for at, byte in {places:?}: heap[at] = byte");
+        if round % 7 == 6 {
+            let killed = python(&sandbox, &format!("{code}\nos._exit(9)")).await;
+            assert_eq!(killed.run.exit_code, 9);
+        } else {
+            assert!(python(&sandbox, &code).await.is_ok());
+            places.iter().for_each(|(at, byte)| heap[*at] = *byte);
+        }
+        let expected = adler32(&heap).to_string();
+        if round % 5 == 4 {
+            let fork = sandbox.fork().await.expect("a fork");
+            assert_eq!(value(&fork, "zlib.adler32(heap)").await, expected, "a fork after round {round}");
+        }
+        if random(2) == 0 {
+            assert_eq!(value(&sandbox, "zlib.adler32(heap)").await, expected, "round {round}");
+        }
+    }
+}
+
+/// Forks of one state run in instances that earlier forks have used: each has the state, its own changes and nothing of the others.
+#[tokio::test]
+async fn forks_that_follow_each_other_have_nothing_of_the_earlier_ones() {
+    let sandbox = sandbox().await;
+    python(&sandbox, "kept = [str(number) * 3 for number in range(20_000)]\nmark = 'none'").await;
+    assert_eq!(value(&sandbox, "len(kept)").await, "20000");
+    let mut before: Vec<(Sandbox, usize)> = Vec::new();
+    for round in 0..40 {
+        let fork = sandbox.fork().await.expect("a fork");
+        let secret = format!("'-'.join(['sec', 'ret', 'of', '{round}']) * 50");
+        let code = format!("kept[{round}::97] = [{secret}] * len(kept[{round}::97]); mark + str(len(kept))");
+        assert_eq!(value(&fork, &code).await, "'none20000'", "round {round}");
+        let foreign = format!("sum('sec-ret' in each and not each.endswith('of-{round}') for each in kept)");
+        assert_eq!(value(&fork, &foreign).await, "0", "round {round}");
+        before.push((fork, round));
+        if before.len() > 3 {
+            // Its instance is free for the next.
+            let (old, round) = before.remove(0);
+            let own = format!("sum(each.endswith('of-{round}') for each in kept) == len(kept[{round}::97])");
+            assert_eq!(value(&old, &own).await, "True", "round {round}");
+            old.destroy().await;
+        }
+    }
+    assert_eq!(value(&sandbox, "sum('sec-ret' in each for each in kept)").await, "0");
+}
+
+/// An interpreter that has used up its memory may fail to say so. That is no success, and costs it nothing.
+#[tokio::test]
+async fn a_call_that_cannot_be_answered_leaves_the_interpreter_as_it_was() {
+    let sandbox = sandbox_with(Limits { memory_bytes: 64 << 20, ..Limits::default() }).await;
+    python(&sandbox, "y = 41\nfull = []").await;
+    let error =
+        python(&sandbox, "while True: full.append(bytearray(1 << 20))").await.error.expect("it is full");
+    assert_eq!(error.name, "MemoryError");
+    for round in 0..8 {
+        let result = python(&sandbox, "chain = []\nwhile True: chain = [chain]").await;
+        assert!(result.run.exit_code != 0 || result.error.is_some(), "round {round}: {result:?}");
+        let next = python(&sandbox, "y + 1").await;
+        let is_answer = next.value.as_ref().is_some_and(|value| value.repr == "42");
+        assert!(is_answer || next.run.exit_code != 0, "round {round}: {next:?}");
+    }
+    let freed = python(&sandbox, "chain = None; full.clear()").await;
+    assert!(freed.is_ok(), "{freed:?}");
+    assert_eq!(value(&sandbox, "y + 1").await, "42");
+}

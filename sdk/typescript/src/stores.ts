@@ -1,7 +1,8 @@
 /** Saved sandboxes and images, in the store of a sandbox's server. */
 
-import { field, list, optional, type Json } from "./answers.js";
+import { bytes, field, list, optional, type Json } from "./answers.js";
 import { checkKeys } from "./check.js";
+import { encode } from "./content.js";
 import type { CallSignal } from "./files.js";
 import { done, type Handle } from "./handle.js";
 
@@ -153,6 +154,24 @@ export class Images {
   async list(options: CallSignal = {}): Promise<ImageInfo[]> {
     checkKeys("list", options, ["signal"]);
     return await this.#handle.ask("image.list", {}, (answer) => list(answer, "images").map(imageInfo), options);
+  }
+
+  /** Returns an image for another store, or has the server write it to a file in its state directory. */
+  async export(name: string, options: CallSignal & { file: string }): Promise<undefined>;
+  async export(name: string, options?: CallSignal): Promise<Buffer>;
+  async export(name: string, options: CallSignal & { file?: string } = {}): Promise<Buffer | undefined> {
+    checkKeys("export", options, ["file", "signal"]);
+    const { file, signal } = options;
+    const read = (answer: Json) => (file === undefined ? bytes(answer, "data") : undefined);
+    return await this.#handle.ask("image.export", { name, file }, read, { signal });
+  }
+
+  /** Makes an image of an exported one, within the limits of this sandbox. */
+  async load(name: string, image: Uint8Array | { readonly file: string }, options: CallSignal = {}): Promise<void> {
+    checkKeys("load", options, ["signal"]);
+    if (!(image instanceof Uint8Array)) checkKeys("load", image, ["file"]);
+    const params = image instanceof Uint8Array ? { name, data: encode(image) } : { name, file: image.file };
+    await this.#handle.ask("image.import", params, done, options);
   }
 
   /** Deletes an image. Sandboxes that were created from it stay as they are. */

@@ -126,6 +126,9 @@ const ACTIONS: Record<string, Action> = {
     const images = await sandbox.images.list();
     return { names: images.map((one) => one.name), scripts: images.map((one) => one.script) };
   },
+  "images.export": async (sandbox, { name }, step, world) =>
+    void world.values.set(step.as!, await sandbox.images.export(name)),
+  "images.load": (sandbox, { name, image }, _, world) => sandbox.images.load(name, world.values.get(image) as Buffer),
   "images.delete": (sandbox, { name }) => sandbox.images.delete(name),
   siblings: async (sandbox) => ({ labels: (await sandbox.siblings()).map((one) => one.label) }),
   destroy: (sandbox) => sandbox.destroy(),

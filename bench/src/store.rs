@@ -22,6 +22,7 @@ pub(crate) async fn measure() -> Result<Table> {
     let tree = host_tree(directory.path())?;
     commits(&mut table, directory.path(), &tree).await?;
     resumes(&mut table, directory.path()).await?;
+    wakes(&mut table, directory.path()).await?;
     templates(&mut table, directory.path()).await?;
     group(&mut table, directory.path()).await?;
     forks(&mut table, directory.path()).await?;
@@ -168,6 +169,36 @@ async fn resumes(table: &mut Table, directory: &Path) -> Result<()> {
             sandbox.close().await?;
         }
         table.push(&[what, &show(median(times)), "–", "–", "–", goal]);
+    }
+    Ok(())
+}
+
+/// Sandboxes of one server that leave memory and come back: without taking the lease, and with what is known of the store.
+async fn wakes(table: &mut Table, directory: &Path) -> Result<()> {
+    let store = open(directory, "wakes", false)?;
+    let small = Sandbox::builder().persist(&store, "small").build().await?;
+    small.run("mkdir d; for i in {1..100}; do echo $i > d/$i; done").await?;
+    let heap = Sandbox::builder().persist(&store, "heap").build().await?;
+    heap.python("x = [bytes([n % 256]) * 1000 for n in range(50_000)]").await?;
+    let all = [
+        ("100 files", small, "3 ms"),
+        ("10,000 files and Python", large(&store, "large").await?, "3 ms"),
+        ("a Python heap of 50 MB", heap, "15 ms"),
+    ];
+    for (what, mut sandbox, goal) in all {
+        let (mut left, mut woke) = (Vec::new(), Vec::new());
+        for _ in 0..RESUMES {
+            let start = Instant::now();
+            let dormant = sandbox.hibernate().await?.context("it can sleep")?;
+            left.push(start.elapsed());
+            let start = Instant::now();
+            sandbox = store.wake(&dormant, Sandbox::builder()).await?;
+            ensure!(sandbox.run("true").await?.exit_code == 0);
+            woke.push(start.elapsed());
+        }
+        table.push(&[&format!("hibernate, {what}"), &show(median(left)), "–", "–", "–", "–"]);
+        table.push(&[&format!("wake and run `true`, {what}"), &show(median(woke)), "–", "–", "–", goal]);
+        sandbox.close().await?;
     }
     Ok(())
 }

@@ -18,6 +18,7 @@ mod tests {
             "store" => "crates/store/tests",
             "store/src" => "crates/store/src",
             "server" => "crates/server/tests/server",
+            "server/tests" => "crates/server/tests",
             "server/src" => "crates/server/src",
             "audit" => "crates/audit/tests/audit",
             "audit/src" => "crates/audit/src",

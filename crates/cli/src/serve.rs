@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tokio::net::TcpListener;
@@ -12,7 +13,7 @@ use wardian_server::{AccessLog, ClientNetwork, Http, Options, PortLimits, Server
 
 use crate::durable::StoreFlags;
 use crate::out::{Checked, OutputError, Stdout, remark};
-use crate::{audit, tools};
+use crate::{audit, size, tools};
 
 /// Where the token is found if it is not in a file.
 const TOKEN: &str = "WARDIAN_HTTP_TOKEN";
@@ -67,11 +68,19 @@ pub(crate) struct Arguments {
     /// A file with the key of an encrypted store.
     #[arg(long, value_name = "FILE", requires = "store")]
     store_key: Option<PathBuf>,
+    /// Sandboxes of the store leave memory after so many seconds without a call, and come back with the next one. A client can
+    /// say otherwise for each of its own.
+    #[arg(long, value_name = "N", requires = "store", value_parser = clap::value_parser!(u64).range(1..))]
+    idle_seconds: Option<u64>,
+    /// Memory that sandboxes of the store may take together, files included (512M, 4G): beyond that the longest unused leave
+    /// memory until their next call.
+    #[arg(long, value_name = "SIZE", requires = "store", value_parser = size::parse)]
+    awake_memory: Option<u64>,
     /// Record what all sandboxes do in this log: commands, connections, requests, refusals. It is hash-chained:
     /// `wardian audit verify` tells whether anything was changed.
     #[arg(long, value_name = "FILE")]
     audit: Option<PathBuf>,
-    /// Maximum number of sandboxes of all clients together.
+    /// Maximum number of sandboxes of all clients together, without those that are out of memory (--idle-seconds).
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sandboxes)]
     max_sandboxes: usize,
     /// What clients of the socket and of HTTP may grant their sandboxes: nothing, public hosts, or private networks and files
@@ -115,6 +124,8 @@ async fn serve(arguments: Arguments) -> Result<()> {
             Some(directory) => Some(StoreFlags::of(directory.clone(), arguments.store_key.clone()).open()?),
             None => None,
         },
+        idle: arguments.idle_seconds.map(Duration::from_secs),
+        awake_bytes: arguments.awake_memory,
         network: match arguments.network {
             GrantableNetwork::Off => ClientNetwork::Off,
             GrantableNetwork::Public => ClientNetwork::Public,

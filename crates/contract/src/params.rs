@@ -110,7 +110,7 @@ params! {
         state_token: Option<String>,
         /// The name of an image to start from, in the server's store.
         image: Option<String>,
-        /// Under which name it is saved in the server's store, and when: `name`, `mode`, `durability`, `autosaveMs`.
+        /// Under which name it is saved in the server's store, and when: `name`, `mode`, `durability`, `autosaveMs`, `idleSeconds`.
         persistence: Option<Object>,
         /// Accepted and ignored: for servers that have to be told where their programs are.
         wasm_dir: Option<Value>,
@@ -379,6 +379,94 @@ params! {
         /// How many columns.
         columns: Side,
     }
+
+    /// A name in the server's store. Methods that take one are about what is stored, not about an open sandbox.
+    StoredName {
+        /// The name of a sandbox or an image.
+        name: String,
+    }
+
+    /// A file in the state directory.
+    StateName {
+        /// Its name.
+        file: String,
+    }
+
+    /// Which commits to list.
+    Log {
+        /// The name of a sandbox.
+        name: String,
+        /// Those before this one.
+        before: Option<u64>,
+        /// How many, at most 1000. 100 by default.
+        limit: Option<u64>,
+    }
+
+    /// Two commits.
+    Diff {
+        /// The name of a sandbox.
+        name: String,
+        /// The number or tag of one.
+        from: String,
+        /// The number or tag of the other; the last by default.
+        to: Option<String>,
+    }
+
+    /// A sandbox from a commit of another.
+    Branch {
+        /// The name of a sandbox.
+        name: String,
+        /// The name of the new one.
+        new_name: String,
+        /// The number or tag of the commit; the last by default.
+        commit: Option<String>,
+    }
+
+    /// A tag for a commit.
+    Tag {
+        /// The name of a sandbox.
+        name: String,
+        /// The tag.
+        tag: String,
+        /// The number of the commit.
+        commit: String,
+    }
+
+    /// A sandbox of the server's store.
+    OpenStored {
+        /// Its name.
+        name: String,
+        /// After how many seconds without a call it leaves memory, until the next one. As the server says by default.
+        idle_seconds: Option<u64>,
+    }
+
+    /// Where an image goes.
+    ExportImage {
+        /// Its name.
+        name: String,
+        /// The name of a file in the state directory; without it the answer has the image.
+        file: Option<String>,
+    }
+
+    /// An exported image, as bytes or as a file in the state directory.
+    ImportImage {
+        /// Its name, which must be new.
+        name: String,
+        /// The image.
+        data: Option<Base64>,
+        /// The name of its file.
+        file: Option<String>,
+    }
+
+    /// An image of a sandbox as it is.
+    SaveImage {
+        /// Its name, which must be new.
+        name: String,
+        /// What made it, for whoever looks at it later.
+        script: Option<String>,
+        /// The name of the image that it was made from.
+        base: Option<String>,
+    }
 }
 
 objects! {
@@ -464,64 +552,9 @@ objects! {
         columns: Side,
     }
 
-    /// What some methods about the server's store take. They are about no sandbox.
-    StoredName {
-        /// The name of a sandbox.
-        name: String,
-    }
-
     /// A sandbox, which has to be named.
     OtherSandbox {
         /// Its id.
         sandbox_id: String,
-    }
-
-    /// Nothing.
-    Empty {}
-
-    /// A file in the state directory.
-    StateName {
-        /// Its name.
-        file: String,
-    }
-
-    /// Which commits to list.
-    Log {
-        /// The name of a sandbox.
-        name: String,
-        /// Those before this one.
-        before: Option<u64>,
-        /// How many, at most 1000. 100 by default.
-        limit: Option<u64>,
-    }
-
-    /// Two commits.
-    Diff {
-        /// The name of a sandbox.
-        name: String,
-        /// The number or tag of one.
-        from: String,
-        /// The number or tag of the other; the last by default.
-        to: Option<String>,
-    }
-
-    /// A sandbox from a commit of another.
-    Branch {
-        /// The name of a sandbox.
-        name: String,
-        /// The name of the new one.
-        new_name: String,
-        /// The number or tag of the commit; the last by default.
-        commit: Option<String>,
-    }
-
-    /// A tag for a commit.
-    Tag {
-        /// The name of a sandbox.
-        name: String,
-        /// The tag.
-        tag: String,
-        /// The number of the commit.
-        commit: String,
     }
 }

@@ -253,6 +253,8 @@ results! {
         label: Option<String>,
         /// When that was.
         created_at: String,
+        /// Whether it is out of memory until its next call.
+        asleep: bool,
     }
 
     /// A state, or that it is in its file.
@@ -343,6 +345,26 @@ results! {
         path: String,
         /// `A`, `M` or `D`: added, modified or deleted.
         change: String,
+    }
+
+    /// Images in the store.
+    Images {
+        /// By their names.
+        images: Vec<ImageInfo>,
+    }
+
+    /// An image.
+    ImageInfo {
+        /// Its name.
+        name: String,
+        /// When it was saved.
+        created_ms: u64,
+        /// What made it.
+        script: String,
+        /// The image that it was made from, if that is the client's.
+        base: Option<String>,
+        /// The version of Wardian that made it.
+        version: String,
     }
 
     /// A connection.

@@ -37,6 +37,11 @@ impl Drop for Timer {
 }
 
 impl Alarm {
+    /// Returns whether it is set.
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.lock().as_ref().is_some_and(|timer| timer.set.due.lock().is_some())
+    }
+
     /// Stops the timer, if there is one.
     pub(crate) fn stop(&self) {
         let timer = self.0.lock().take();

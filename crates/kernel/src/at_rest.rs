@@ -216,8 +216,7 @@ impl AtRest {
             Some(ground) => ground.image((size, packed.stack_pointer), pages)?,
         };
         let image = image.ok_or(Errno::EINVAL)?;
-        let (root, directory) = (tree.root(), OpenFlags::PATH | OpenFlags::DIRECTORY);
-        let cwd = tree.open(&Caller::USER, &root, &packed.cwd, directory, 0)?;
+        let cwd = open_directory(tree, &packed.cwd)?;
         let mut opened = BTreeMap::new();
         let mut fds = Vec::with_capacity(packed.fds.len());
         for fd in packed.fds {
@@ -294,13 +293,25 @@ impl PackedFile {
     }
 }
 
+/// Opens a working directory again.
+pub(crate) fn open_directory(tree: &mut Tree, path: &[u8]) -> Result<Handle> {
+    tree.open(&Caller::USER, &tree.root(), path, OpenFlags::PATH | OpenFlags::DIRECTORY, 0)
+}
+
+/// Opens a file again that was opened with these flags.
+pub(crate) fn open_name(tree: &mut Tree, flags: OpenFlags, name: &[u8]) -> Result<Handle> {
+    tree.open(&Caller::USER, &tree.root(), name, flags - MADE_ONCE, 0)
+}
+
+/// What a file that is opened again is not asked for.
+const MADE_ONCE: OpenFlags = OpenFlags::CREATE.union(OpenFlags::EXCL).union(OpenFlags::TRUNC);
+
 fn reopen(tree: &mut Tree, flags: u32, place: PackedPlace) -> Result<(Handle, Vec<u8>)> {
-    let made_once = OpenFlags::CREATE | OpenFlags::EXCL | OpenFlags::TRUNC;
-    let flags = OpenFlags::from_bits(flags).ok_or(Errno::EINVAL)? - made_once;
-    let (who, root) = (Caller::USER, tree.root());
+    let flags = OpenFlags::from_bits(flags).ok_or(Errno::EINVAL)?;
     match place {
-        PackedPlace::Path(path) => Ok((tree.open(&who, &root, &path, flags, 0)?, path)),
+        PackedPlace::Path(path) => Ok((open_name(tree, flags, &path)?, path)),
         PackedPlace::Orphan(content) => {
+            let (who, root) = (Caller::USER, tree.root());
             let name = b"/tmp/.wardian-orphan".to_vec();
             let fresh = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::EXCL;
             let mut made = tree.open(&who, &root, &name, fresh, 0o600)?;
@@ -309,7 +320,7 @@ fn reopen(tree: &mut Tree, flags: u32, place: PackedPlace) -> Result<(Handle, Ve
                 let count = tree.write(&mut made, left)?;
                 left = &left[count..];
             }
-            let handle = tree.open(&who, &root, &name, flags, 0)?;
+            let handle = open_name(tree, flags, &name)?;
             tree.close(made);
             tree.unlink(&who, &root, &name)?;
             Ok((handle, name))

@@ -58,6 +58,7 @@ mod proc;
 mod procfs;
 mod program;
 mod program_cache;
+mod quiet;
 mod reap;
 mod reexec;
 mod room;

@@ -165,6 +165,11 @@ impl Locks {
         Owner::Description(NUMBERS.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// Returns whether anything is locked.
+    pub(crate) fn is_any(&self) -> bool {
+        !self.state.lock().files.is_empty()
+    }
+
     /// Returns a lock that keeps `wanted` from being set.
     pub(crate) fn obstacle(&self, place: &Place, wanted: &Held) -> Option<Held> {
         self.state.lock().obstacle(place, wanted)

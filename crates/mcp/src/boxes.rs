@@ -62,7 +62,7 @@ impl Boxes {
         if let Some(entry) = self.boxes.lock().get(MAIN) {
             return Ok((entry.sandbox.clone(), MAIN.to_owned()));
         }
-        let place = self.places(1)?.pop().flatten();
+        let place = self.places(1).await?.pop().flatten();
         let sandbox = self.options.builder().build().await?;
         self.put(MAIN.to_owned(), sandbox.clone(), String::new(), place);
         Ok((sandbox, MAIN.to_owned()))
@@ -80,7 +80,7 @@ impl Boxes {
     /// Creates a sandbox; returns its name.
     pub(crate) async fn create(&self, label: String) -> Result<String, Mistake> {
         let _making = self.making.lock().await;
-        let place = self.places(1)?.pop().flatten();
+        let place = self.places(1).await?.pop().flatten();
         let sandbox = self.options.builder().build().await?;
         let name = self.next("box");
         self.put(name.clone(), sandbox, label, place);
@@ -91,7 +91,7 @@ impl Boxes {
     pub(crate) async fn fork(&self, name: Option<&str>, count: usize) -> Result<Vec<String>, Mistake> {
         let (sandbox, name) = self.get(name).await?;
         let _making = self.making.lock().await;
-        let places = self.places(count)?;
+        let places = self.places(count).await?;
         let forks = sandbox.fork_many(count).await?;
         let put = |(fork, place)| {
             let fork_name = self.next("box");
@@ -110,7 +110,7 @@ impl Boxes {
     }
 
     /// Takes places for so many more, if there may be as many.
-    fn places(&self, count: usize) -> Result<Vec<Option<Place>>, Mistake> {
+    async fn places(&self, count: usize) -> Result<Vec<Option<Place>>, Mistake> {
         let (now, most) = (self.boxes.lock().len(), self.options.max_sandboxes);
         if now + count > most {
             return Err(Mistake::new(format!(
@@ -118,8 +118,12 @@ impl Boxes {
             )));
         }
         let memory_bytes = self.options.limits.memory_bytes;
-        let take = |_| self.options.gate.as_ref().map(|gate| gate.sandbox(memory_bytes)).transpose();
-        (0..count).map(take).collect::<Result<_, _>>().map_err(Mistake::new)
+        let Some(gate) = &self.options.gate else { return Ok(vec![None; count]) };
+        let mut places = Vec::with_capacity(count);
+        for _ in 0..count {
+            places.push(Some(gate.sandbox(memory_bytes).await.map_err(Mistake::new)?));
+        }
+        Ok(places)
     }
 
     /// Destroys a sandbox.

@@ -2,15 +2,19 @@
 
 use std::any::Any;
 use std::fmt::Debug;
+use std::pin::Pin;
 use std::sync::Arc;
 
 /// What a sandbox has as long as it is there.
 pub type Place = Arc<dyn Any + Send + Sync>;
 
+/// Whether there is a place: it may take a moment to make one.
+pub type Admission<'a> = Pin<Box<dyn Future<Output = Result<Place, String>> + Send + 'a>>;
+
 /// Admits sandboxes and runs. A refusal is a sentence for the model.
 pub trait Gate: Debug + Send + Sync {
     /// Takes a place for a sandbox that may have so much memory; dropping it gives it back.
-    fn sandbox(&self, memory_bytes: u64) -> Result<Place, String>;
+    fn sandbox(&self, memory_bytes: u64) -> Admission<'_>;
 
     /// Takes one run.
     fn run(&self) -> Result<(), String>;

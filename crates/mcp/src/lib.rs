@@ -23,7 +23,7 @@ mod server;
 mod states;
 mod values;
 
-pub use gate::{Gate, Place};
+pub use gate::{Admission, Gate, Place};
 pub use http::{Answer, LONGEST_REQUEST, Owner};
 pub use options::{Mount, Options};
 pub use server::{ServeError, serve};

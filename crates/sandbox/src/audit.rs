@@ -26,6 +26,8 @@ pub(crate) enum Event<'a> {
     Create,
     Fork { child: &'a str },
     Destroy,
+    Hibernate,
+    Wake,
     CommandStart { command: &'a [u8] },
     CommandComplete { exit_code: u8, duration: Duration, class: Option<ErrorClass>, limit: Option<&'a str> },
     CommandTimeout { timeout: Duration },
@@ -42,6 +44,8 @@ impl Event<'_> {
             Event::Create => "sandbox.create",
             Event::Fork { .. } => "sandbox.fork",
             Event::Destroy => "sandbox.destroy",
+            Event::Hibernate => "sandbox.hibernate",
+            Event::Wake => "sandbox.wake",
             Event::CommandStart { .. } => "command.start",
             Event::CommandComplete { .. } => "command.complete",
             Event::CommandTimeout { .. } => "command.timeout",
@@ -55,7 +59,9 @@ impl Event<'_> {
 
     fn data(&self) -> Value {
         match self {
-            Event::Create | Event::Destroy | Event::CommandCancelled => json!({}),
+            Event::Create | Event::Destroy | Event::Hibernate | Event::Wake | Event::CommandCancelled => {
+                json!({})
+            }
             Event::Fork { child } => json!({ "child": child }),
             Event::CommandStart { command } => {
                 let kept = &command[..command.len().min(COMMAND_KEPT)];

@@ -82,5 +82,6 @@ impl Sandbox {
     /// Clears the history.
     pub fn clear_history(&self) {
         *self.inner().history.lock() = History::default();
+        self.note_change();
     }
 }

@@ -64,7 +64,7 @@ mod usage;
 
 pub use archive::ArchiveError;
 pub use durable::{
-    Durability, FileChange, FileChangeKind, ImageInfo, Mode as PersistenceMode, SandboxInfo, Store,
+    Dormant, Durability, FileChange, FileChangeKind, ImageInfo, Mode as PersistenceMode, SandboxInfo, Store,
     StoreOptions,
 };
 pub use engine::{Engine, EngineBuilder, EngineUsage};

@@ -162,6 +162,7 @@ impl Sandbox {
     pub async fn end_interpreter(&self, name: &str) -> Result<bool, Error> {
         let _shell = self.session().await?;
         let ended = self.inner().interpreters.lock().remove(name);
+        self.note_change();
         Ok(ended.is_some())
     }
 
@@ -196,6 +197,7 @@ impl Sandbox {
         });
         let session = starting.await.map_err(lost)??;
         inner.interpreters.lock().insert(name.to_owned(), session);
+        self.note_change();
         Ok(())
     }
 

@@ -84,9 +84,11 @@ impl Inner {
     }
 
     /// Runs once for each sandbox, when it is destroyed or its last handle is dropped.
-    fn note_end(&self) {
+    fn note_end(&self, how: &Event) {
         self.system.alive.fetch_sub(1, Ordering::SeqCst);
-        self.record(Event::Destroy);
+        if let Some(audit) = &self.setup.audit {
+            audit::record(audit, &self.id, how);
+        }
     }
 
     pub(crate) fn record(&self, event: Event) {
@@ -97,11 +99,11 @@ impl Inner {
 }
 
 /// Makes sure that the end is recorded, even if no one waits for it.
-struct Ending<'a>(&'a Inner);
+struct Ending<'a>(&'a Inner, Event<'a>);
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
-        self.0.note_end();
+        self.0.note_end(&self.1);
     }
 }
 
@@ -109,7 +111,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.machine.get_mut().close();
         if !*self.destroyed.get_mut() {
-            self.note_end();
+            self.note_end(&Event::Destroy);
         }
     }
 }
@@ -168,15 +170,21 @@ impl Sandbox {
         }))
     }
 
-    /// Creates one with a value that was read from a store.
-    pub(crate) async fn wake(system: Arc<System>, setup: Setup, value: Value) -> Result<Sandbox, Error> {
-        let (setup, id) = (Arc::new(setup), new_id());
+    /// Creates one with a value that was read from a store: another, or the one with this id, which was asleep.
+    pub(crate) async fn wake(
+        system: Arc<System>,
+        setup: Setup,
+        value: Value,
+        before: Option<String>,
+    ) -> Result<Sandbox, Error> {
+        let (setup, is_new) = (Arc::new(setup), before.is_none());
+        let id = before.unwrap_or_else(new_id);
         let way = Way::of(&id, setup.gateway.as_ref(), setup.audit.as_ref());
         let Value { tree, rest, history } = value;
         let (machine, residents) = put_in_machine(&system, &setup, &way, tree, &rest).await?;
         let sandbox = Sandbox::over(system, setup, (id, way), machine, residents, history);
         sandbox.check_audit()?;
-        sandbox.inner().record(Event::Create);
+        sandbox.inner().record(if is_new { Event::Create } else { Event::Wake });
         Ok(sandbox)
     }
 
@@ -314,7 +322,20 @@ impl Sandbox {
         if self.0.destroyed.swap(true, Ordering::SeqCst) {
             return;
         }
-        let _noted = Ending(&self.0);
+        let _noted = Ending(&self.0, Event::Destroy);
+        self.take_down().await;
+    }
+
+    /// The same for one that is asleep from now on.
+    pub(crate) async fn vanish(&self) {
+        if self.0.destroyed.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let _noted = Ending(&self.0, Event::Hibernate);
+        self.take_down().await;
+    }
+
+    async fn take_down(&self) {
         self.cancel();
         // Those that wait to run find no shell when it is their turn.
         let session = self.0.session.lock().await.take();
@@ -380,11 +401,26 @@ fn put_in_machine_now(
     Ok((machine, (session, interpreters)))
 }
 
-/// Returns 64 random bits, in hexadecimal. If there is no randomness, it uses the clock.
+/// Returns an id: 64 random bits, in hexadecimal.
 pub(crate) fn new_id() -> String {
+    written_id(new_number())
+}
+
+/// Returns 64 random bits. If there is no randomness, it uses the clock.
+pub(crate) fn new_number() -> u64 {
     let mut bytes = [0; 8];
     if getrandom::fill(&mut bytes).is_err() {
         bytes = crate::history::now_ms().to_le_bytes();
     }
-    format!("{:016x}", u64::from_le_bytes(bytes))
+    u64::from_le_bytes(bytes)
+}
+
+/// Returns the id that has this number.
+pub(crate) fn written_id(number: u64) -> String {
+    format!("{number:016x}")
+}
+
+/// Returns the number of an id.
+pub(crate) fn read_id(id: &str) -> Option<u64> {
+    u64::from_str_radix(id, 16).ok().filter(|number| written_id(*number) == id)
 }

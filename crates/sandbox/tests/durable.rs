@@ -402,3 +402,138 @@ async fn a_commit_that_fails_is_an_error_and_loses_nothing() {
     assert_eq!(sh(&sandbox, "cat f").await, "2\n");
     assert_eq!(sh(&store.view("f", None).await.expect("a view"), "cat f").await, "2\n");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sandbox_that_sleeps_keeps_its_name_its_id_and_its_value() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = open(directory.path());
+    let sandbox = create(&store, "sleeper").await;
+    sh(&sandbox, EVERYTHING).await;
+    let (id, before) = (sandbox.id().to_owned(), sandbox.export().await.expect("an archive"));
+    let dormant = sandbox.hibernate().await.expect("it is saved").expect("it can");
+    assert!(matches!(sandbox.run("true").await, Err(Error::Destroyed)));
+    drop(sandbox);
+    assert!(matches!(store.resume("sleeper").await, Err(Error::Store(StoreError::Busy { .. }))));
+    // Given up half-way, it still sleeps.
+    drop(Box::pin(store.wake(&dormant, Sandbox::builder())));
+    let sandbox = store.wake(&dormant, Sandbox::builder()).await.expect("it wakes");
+    drop(dormant);
+    assert_eq!(sandbox.id(), id);
+    assert!(before == sandbox.export().await.expect("an archive"));
+    // What is not changed is not saved again, though it was read.
+    let commits = || store.log("sleeper", None, 1000).expect("a log").len();
+    let (at_first, mut sandbox) = (commits(), sandbox);
+    for _ in 0..3 {
+        sandbox.read_file("/etc/passwd").await.expect("a file");
+        let dormant = sandbox.hibernate().await.expect("it is saved").expect("it can");
+        sandbox = store.wake(&dormant, Sandbox::builder()).await.expect("it wakes");
+    }
+    assert_eq!(commits(), at_first);
+    sandbox.clear_history();
+    let dormant = sandbox.hibernate().await.expect("it is saved").expect("it can");
+    let sandbox = store.wake(&dormant, Sandbox::builder()).await.expect("it wakes");
+    assert_eq!(sandbox.history(), []);
+    assert_eq!(commits(), at_first + 1);
+    // The name is free once nothing is left that stands for it.
+    drop(dormant);
+    let dormant = sandbox.hibernate().await.expect("it is saved").expect("it can");
+    drop((sandbox, dormant));
+    resume(&store, "sleeper").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_could_not_be_found_again_keeps_a_sandbox_awake() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let host = tempfile::tempdir().expect("a directory");
+    std::fs::write(host.path().join("f"), "host").expect("written");
+    let store = open(directory.path());
+    let setups = [
+        ("removed", "exec 5>gone; rm gone", "exec 5>&-"),
+        ("pipe", "exec 5< <(true)", "exec 5<&-; wait"),
+        ("computed", "exec 5</proc/uptime", "exec 5<&-"),
+        ("process", "sleep 1000 & p=$!", "kill $p; wait 2>/dev/null; true"),
+        ("forbidden", "exec 5>f; chmod 0 f", "exec 5>&-"),
+        ("unreachable", "mkdir -p a/b; cd a/b; chmod 0 ~/a", "chmod 700 ~/a"),
+        ("directory", "mkdir d; cd d; rmdir ../d", "cd"),
+        ("host", "exec 5</host/f", "exec 5<&-"),
+    ];
+    for (name, setup, undo) in setups {
+        let mounted = Sandbox::builder().persist(&store, name);
+        let sandbox =
+            mounted.mount(host.path(), "/host", MountMode::ReadOnly).build().await.expect("a sandbox");
+        sh(&sandbox, setup).await;
+        assert!(sandbox.hibernate().await.expect("no error").is_none(), "{name}");
+        sh(&sandbox, undo).await;
+        while sandbox.usage_now().processes > 1 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert!(sandbox.hibernate().await.expect("no error").is_some(), "{name}, undone");
+    }
+    let setups = [
+        ("lock", "import fcntl; f = open('lock', 'w'); fcntl.flock(f, fcntl.LOCK_EX)", "f.close()"),
+        (
+            "socket",
+            "import socket; s = socket.socket(); s.bind(('127.0.0.1', 8000)); s.listen()",
+            "s.close()",
+        ),
+        ("alarm", "import signal; left = signal.alarm(1000)", "left = signal.alarm(0)"),
+    ];
+    for (name, setup, undo) in setups {
+        let sandbox = create(&store, name).await;
+        let python = async |code: &str| {
+            let done = sandbox.python(code).await.expect("it runs");
+            assert_eq!(done.run.exit_code, 0, "{code}: {}", String::from_utf8_lossy(&done.run.stderr));
+        };
+        python(setup).await;
+        assert!(sandbox.hibernate().await.expect("no error").is_none(), "{name}");
+        python(undo).await;
+        assert!(sandbox.hibernate().await.expect("no error").is_some(), "{name}, undone");
+    }
+    let nameless = Sandbox::builder().build().await.expect("a sandbox");
+    assert!(nameless.hibernate().await.expect("no error").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn images_and_sandboxes_are_taken_to_another_store() {
+    let directories = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
+    let key = StoreKey::from_bytes(&[7; 32]).expect("a key");
+    let from = open(directories[0].path());
+    // Hashes of an encrypted store mean nothing to others, so none may be in the file.
+    let to = StoreOptions { key: Some(key), sync: false };
+    let to = Store::open_with(directories[1].path(), to).expect("a store");
+    let setup = create(&from, "setup").await;
+    sh(&setup, EVERYTHING).await;
+    // An archive gives nobody set-user-id bits.
+    sh(&setup, "chmod u-s ~/random").await;
+    from.save_image(&setup, "base", "the script", None).await.expect("an image");
+    let exported = from.export_image("base").await.expect("a file");
+    let name = to.import_image(exported.clone(), None, Sandbox::builder()).await.expect("an image");
+    assert_eq!(name, "default/base");
+    assert_eq!(to.image("base").expect("an image").script, "the script");
+    let sandbox = Sandbox::builder().image(&to, "base").build().await.expect("a sandbox");
+    assert!(setup.export().await.expect("an archive") == sandbox.export().await.expect("an archive"));
+    assert_eq!(sh(&sandbox, "f x; echo ${local_variable[2]}").await, "function x\nthree four\n");
+
+    sh(&setup, "echo later > ~/later").await;
+    let exported_sandbox = from.export_sandbox("setup", None).await.expect("a file");
+    let taken = to.import_sandbox(exported_sandbox.clone(), Some("taken"), Sandbox::builder()).await;
+    let taken = taken.expect("a sandbox");
+    assert!(setup.export().await.expect("an archive") == taken.export().await.expect("an archive"));
+    taken.close().await.expect("closed");
+    assert_eq!(sh(&resume(&to, "taken").await, "cat ~/later").await, "later\n");
+
+    // Nothing of a file that is damaged gets a name, wherever the damage is.
+    for (number, file) in [exported, exported_sandbox].iter().enumerate() {
+        for step in 0..40 {
+            let mut bad = file.clone();
+            let at = bad.len() * step / 40;
+            bad[at] ^= 0x20;
+            let imported = to.import_image(bad, Some("bad"), Sandbox::builder()).await;
+            assert!(matches!(imported, Err(Error::Archive(_))), "file {number}, byte {at}: {imported:?}");
+            let cut = file[..at].to_vec();
+            let imported = to.import_image(cut, Some("bad"), Sandbox::builder()).await;
+            assert!(matches!(imported, Err(Error::Archive(_))), "file {number}, cut at {at}: {imported:?}");
+        }
+    }
+    assert!(to.image("bad").is_err());
+}

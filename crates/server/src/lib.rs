@@ -40,6 +40,7 @@ mod connection;
 mod doors;
 mod e2b;
 mod entry;
+mod hibernation;
 mod http;
 mod lane;
 #[doc(hidden)]
@@ -61,6 +62,7 @@ mod turns;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
@@ -84,9 +86,14 @@ pub struct Options {
     pub state_bytes: u64,
     /// Where sandboxes with names are saved; without it there are none.
     pub store: Option<wardian::Store>,
+    /// After how long without a call a sandbox with a name leaves memory, until its next call; `None` unless its client says so.
+    pub idle: Option<Duration>,
+    /// How much memory sandboxes with names may take together, files included; beyond that the longest unused leave memory. No
+    /// limit by default.
+    pub awake_bytes: Option<u64>,
     /// Where everything is recorded that sandboxes do; nowhere by default.
     pub audit: Option<wardian::AuditLog>,
-    /// The maximum number of sandboxes of all clients together.
+    /// The maximum number of sandboxes of all clients together, without those that are asleep.
     pub max_sandboxes: usize,
     /// What clients of a socket may grant. The only client of [`Server::serve`] may grant everything.
     pub network: ClientNetwork,
@@ -155,6 +162,8 @@ impl Default for Options {
             state_dir: None,
             state_bytes: 16 << 30,
             store: None,
+            idle: None,
+            awake_bytes: None,
             audit: None,
             max_sandboxes: 4096,
             network: ClientNetwork::Public,
@@ -189,6 +198,7 @@ impl Server {
             streams: Arc::new(Semaphore::new(streams::SHARED)),
             processes: Arc::new(Semaphore::new(processes::SHARED)),
             doors: doors::Doors::default(),
+            dormitory: hibernation::Dormitory::new(options.idle, options.awake_bytes),
         }))
     }
 

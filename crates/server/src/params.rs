@@ -104,14 +104,6 @@ impl Params {
         self.take(name);
     }
 
-    /// Refuses a param that is known but not supported, and says why.
-    pub(crate) fn refuse(&mut self, name: &'static str, why: &str) -> Result<(), RpcError> {
-        match self.take(name) {
-            None => Ok(()),
-            Some(_) => Err(RpcError::params(format!("{} {why}", self.named(name)))),
-        }
-    }
-
     pub(crate) fn string(&mut self, name: &'static str) -> Result<Option<String>, RpcError> {
         match self.take(name) {
             None => Ok(None),
@@ -133,11 +125,6 @@ impl Params {
             (number >= 0.0 && number.fract() == 0.0 && number < 2f64.powi(63)).then_some(number as u64)
         });
         whole.map(Some).ok_or_else(|| self.ill_typed(name, "a whole number, not negative"))
-    }
-
-    /// Returns the same as a size in memory.
-    pub(crate) fn size(&mut self, name: &'static str) -> Result<Option<usize>, RpcError> {
-        Ok(self.number(name)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
     }
 
     /// Returns a whole number of either sign.

@@ -17,6 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use wardian::{Process, ProcessEnd};
 
 use crate::entry::Entry;
+use crate::hibernation::Awake;
 use crate::lane::{Lane, Turn};
 use crate::outbox::Outbox;
 use crate::params::encode;
@@ -248,7 +249,8 @@ impl Handle {
         self: Arc<Handle>,
         processes: Arc<Processes>,
         mut first: Turn,
-        entry: Arc<Entry>,
+        // The sandbox stays in memory as long as there is something to tell.
+        (entry, _awake): (Arc<Entry>, Awake),
         outbox: Outbox,
     ) {
         // The client must know the process first.

@@ -37,10 +37,10 @@ struct State {
     since: Instant,
 }
 
-/// A place for one sandbox: one of the server's and, if it has a quota, one of its tenant's.
+/// A place for one sandbox in memory: one of the server's and, if it has a quota, one of its tenant's.
 pub(crate) struct Place {
     _server: OwnedSemaphorePermit,
-    _taken: Option<Taken>,
+    taken: Option<Taken>,
 }
 
 /// What one sandbox takes of a quota.
@@ -51,7 +51,12 @@ pub(crate) struct Taken {
 
 impl Place {
     pub(crate) fn new(server: OwnedSemaphorePermit, taken: Option<Taken>) -> Place {
-        Place { _server: server, _taken: taken }
+        Place { _server: server, taken }
+    }
+
+    /// Gives the server's place back, and returns what of a quota the sandbox still takes.
+    pub(crate) fn leave(self) -> Option<Taken> {
+        self.taken
     }
 }
 
@@ -59,7 +64,7 @@ impl Drop for Taken {
     fn drop(&mut self) {
         let mut state = self.quota.state.lock();
         state.sandboxes -= 1;
-        state.memory_bytes -= self.memory_bytes;
+        state.memory_bytes = state.memory_bytes.saturating_sub(self.memory_bytes);
     }
 }
 
@@ -100,6 +105,14 @@ impl Quota {
         Ok(Taken { quota: self.clone(), memory_bytes })
     }
 
+    /// Counts a sandbox that is there already, also if that is more than there may be.
+    pub(crate) fn count(self: &Arc<Quota>, memory_bytes: u64) -> Taken {
+        let mut state = self.state.lock();
+        state.sandboxes += 1;
+        state.memory_bytes = state.memory_bytes.saturating_add(memory_bytes);
+        Taken { quota: self.clone(), memory_bytes }
+    }
+
     /// Takes a run that begins now.
     pub(crate) fn run(&self, now: Instant) -> Result<(), RpcError> {
         let mut state = self.state.lock();
@@ -121,16 +134,17 @@ fn burst(rate: f64) -> f64 {
     if rate > 0.0 { rate.max(1.0) } else { 0.0 }
 }
 
-/// The quotas of all tenants, by what stands for them. Clones are the same.
+/// The quotas of all tenants, by the hashes of what stands for them. Clones are the same.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Quotas(Arc<Mutex<BTreeMap<String, Arc<Quota>>>>);
 
 impl Quotas {
+    /// Returns that of an owner, given by its hash.
     pub(crate) fn of(&self, owner: &str) -> Option<Arc<Quota>> {
         self.0.lock().get(owner).cloned()
     }
 
-    /// Replaces them: an owner, the tenant's name and how much it may take. Those that are not named any more go once nothing of
+    /// Replaces them: the hash of an owner, the tenant's name and how much it may take. Those that are not named any more go once nothing of
     /// them is taken; until then nothing new can be.
     pub(crate) fn set(&self, all: impl Iterator<Item = (String, String, Most)>, now: Instant) {
         let mut quotas = self.0.lock();

@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use wardian::{AuditLog, Builder, Engine, PoolOptions, Sandbox, Snapshot, Store, UsageNow};
+use wardian::{AuditLog, Builder, Engine, PersistenceMode, PoolOptions, Sandbox, Snapshot, Store, UsageNow};
 
 use crate::ClientNetwork;
 use crate::budget;
 use crate::callback::Callbacks;
 use crate::doors::Doors;
 use crate::entry::{Entry, Origin};
+use crate::hibernation::{Asleep, Bed, Dormitory};
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
 use crate::processes::Processes;
@@ -58,6 +60,8 @@ pub(crate) struct Shared {
     pub(crate) processes: Arc<Semaphore>,
     /// The sandboxes whose ports can be reached by HTTP.
     pub(crate) doors: Doors,
+    /// Who of those that are saved is in memory.
+    pub(crate) dormitory: Dormitory,
 }
 
 impl Shared {
@@ -68,14 +72,6 @@ impl Shared {
             Some(log) => builder.audit(log),
             None => builder,
         }
-    }
-
-    /// Returns a place for a sandbox that may have so much memory.
-    pub(crate) fn place(&self, quota: Option<&Arc<Quota>>, memory_bytes: u64) -> Result<Place, RpcError> {
-        let taken = quota.map(|quota| quota.place(memory_bytes)).transpose()?;
-        let room = self.room.clone().try_acquire_owned();
-        let full = |_| RpcError::params(format!("Maximum of {} sandboxes reached", self.max_sandboxes));
-        Ok(Place::new(room.map_err(full)?, taken))
     }
 }
 
@@ -100,6 +96,12 @@ impl Clients {
             max_size: one.max_size.max(other.max_size),
         };
         wanted.reduce(larger).unwrap_or_default()
+    }
+
+    /// Those that sleep, and that nobody looks at, take no more than they need.
+    pub(crate) fn settle(&self) {
+        let sessions: Vec<Arc<Session>> = self.sessions.lock().values().filter_map(Weak::upgrade).collect();
+        sessions.iter().for_each(|session| session.settle());
     }
 
     /// Returns what all their sandboxes use now.
@@ -156,10 +158,47 @@ struct Table {
     /// Whether the client stores states.
     storage: bool,
     others: BTreeMap<u64, Arc<Entry>>,
+    /// Those that sleep; none of them is among the others.
+    asleep: BTreeMap<u64, Box<Sleeper>>,
     snapshots: BTreeMap<u64, (Arc<Entry>, Snapshot)>,
     last_id: u64,
     last_snapshot: u64,
     closed: bool,
+}
+
+/// What is left of a sandbox that sleeps.
+struct Sleeper {
+    asleep: Asleep,
+    label: Option<Box<str>>,
+    /// In milliseconds since 1970.
+    created: u64,
+    /// In seconds.
+    idle: Option<u32>,
+}
+
+impl Sleeper {
+    fn new(
+        asleep: Asleep,
+        label: Option<String>,
+        created: SystemTime,
+        idle: Option<Duration>,
+    ) -> Box<Sleeper> {
+        let created = created.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
+        let idle = idle.map(|idle| u32::try_from(idle.as_secs()).unwrap_or(u32::MAX));
+        Box::new(Sleeper { asleep, label: label.map(String::into_boxed_str), created, idle })
+    }
+
+    fn created(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(self.created)
+    }
+}
+
+/// A named sandbox, as lists show it.
+pub(crate) struct Named {
+    pub(crate) id: String,
+    pub(crate) label: Option<String>,
+    pub(crate) created: SystemTime,
+    pub(crate) asleep: bool,
 }
 
 fn unknown(id: &str) -> RpcError {
@@ -308,7 +347,7 @@ impl Session {
         line_limit: Option<usize>,
         storage: bool,
     ) -> Result<Arc<Entry>, RpcError> {
-        let root = Entry::new(Origin::Root, self.places(1, builder)?.pop());
+        let root = Entry::new(Origin::Root, None);
         let line_limit = line_limit.map_or(LINE_LIMIT, |bytes| bytes.clamp(1 << 10, LONGEST_LINE));
         self.line_limit.store(line_limit, Ordering::Relaxed);
         let mut table = self.table.lock();
@@ -334,26 +373,69 @@ impl Session {
     }
 
     /// Returns the sandbox a request is about.
-    pub(crate) fn entry(&self, id: Option<&str>) -> Result<Arc<Entry>, RpcError> {
-        let table = self.table.lock();
+    pub(crate) fn entry(self: &Arc<Session>, id: Option<&str>) -> Result<Arc<Entry>, RpcError> {
+        let mut table = self.table.lock();
         let found = match id {
-            None => table.root.as_ref(),
-            Some(id) => number(id).and_then(|number| table.others.get(&number)),
+            None => table.root.clone(),
+            Some(id) => number(id).and_then(|number| self.look_up(&mut table, number)),
         };
-        found.cloned().ok_or_else(|| unknown(id.unwrap_or("null")))
+        found.ok_or_else(|| unknown(id.unwrap_or("null")))
     }
 
-    /// Reserves capacity for this many more sandboxes.
-    pub(crate) fn room(&self, count: usize) -> Result<Vec<Place>, RpcError> {
+    fn look_up(self: &Arc<Session>, table: &mut Table, number: u64) -> Option<Arc<Entry>> {
+        if let Some(sleeper) = table.asleep.remove(&number) {
+            let created = sleeper.created();
+            let Sleeper { asleep, label, idle, .. } = *sleeper;
+            let (origin, idle) = (Origin::Named { label: label.map(String::from) }, idle.map(u64::from));
+            let bed = self.bed(idle.map(Duration::from_secs));
+            table.others.insert(number, Entry::asleep(origin, created, asleep, bed));
+        }
+        table.others.get(&number).cloned()
+    }
+
+    /// Returns where a sandbox that is saved sleeps.
+    pub(crate) fn bed(self: &Arc<Session>, idle: Option<Duration>) -> Arc<Bed> {
+        let session = Arc::downgrade(self);
+        Bed::new(&self.shared, idle, move || session.upgrade()?.builder())
+    }
+
+    /// Keeps only what is necessary of those that sleep.
+    fn settle(&self) {
+        let mut table = self.table.lock();
+        let numbers: Vec<u64> = {
+            let sleeps = |entry: &Arc<Entry>| entry.bed().is_some() && entry.is_asleep();
+            table.others.iter().filter(|(_, entry)| sleeps(entry)).map(|(number, _)| *number).collect()
+        };
+        for number in numbers {
+            let Some(entry) = table.others.remove(&number) else { continue };
+            // One that somebody has looked up stays: it may be about to wake.
+            let entry = match Arc::try_unwrap(entry) {
+                Ok(entry) => entry,
+                Err(entry) => {
+                    table.others.insert(number, entry);
+                    continue;
+                }
+            };
+            match entry.into_asleep() {
+                Ok((Origin::Named { label }, created, asleep, bed)) => {
+                    table.asleep.insert(number, Sleeper::new(asleep, label, created, bed.idle()));
+                }
+                // Only named ones have beds, and the root, which is not here.
+                Ok((origin, created, asleep, bed)) => {
+                    table.others.insert(number, Entry::asleep(origin, created, asleep, bed));
+                }
+                Err(entry) => {
+                    table.others.insert(number, Arc::new(*entry));
+                }
+            }
+        }
+    }
+
+    /// Reserves places for this many more sandboxes with the options of the first.
+    pub(crate) async fn room(&self, count: usize) -> Result<Vec<Place>, RpcError> {
         let builder = self.builder();
         let builder = builder.ok_or_else(|| RpcError::internal("the client is gone"))?;
-        self.places(count, &builder)
-    }
-
-    /// Does the same for sandboxes of this builder.
-    fn places(&self, count: usize, builder: &Builder) -> Result<Vec<Place>, RpcError> {
-        let memory_bytes = builder.limits_now().memory_bytes;
-        (0..count).map(|_| self.shared.place(self.quota.as_ref(), memory_bytes)).collect()
+        self.shared.places(self.quota.as_ref(), builder.limits_now().memory_bytes, count).await
     }
 
     /// Adds a sandbox to the table; returns its id.
@@ -368,9 +450,30 @@ impl Session {
         Ok(id.to_string())
     }
 
+    /// Adds one with a label perhaps, which can sleep if it is saved; returns its id.
+    pub(crate) fn add_named(
+        self: &Arc<Session>,
+        label: Option<String>,
+        sandbox: Sandbox,
+        place: Place,
+        idle: Option<Duration>,
+    ) -> Result<String, RpcError> {
+        let saved = sandbox.persistence_mode() == Some(PersistenceMode::Persistent);
+        let entry = Entry::over(Origin::Named { label }, sandbox, place);
+        if saved {
+            entry.sleeps_in(self.bed(idle));
+        }
+        self.add(entry)
+    }
+
     /// Removes a sandbox from the table, with its snapshots, if `wanted`.
-    pub(crate) fn remove(&self, id: &str, wanted: fn(&Origin) -> bool) -> Result<Arc<Entry>, RpcError> {
+    pub(crate) fn remove(
+        self: &Arc<Session>,
+        id: &str,
+        wanted: fn(&Origin) -> bool,
+    ) -> Result<Arc<Entry>, RpcError> {
         let mut table = self.table.lock();
+        number(id).and_then(|number| self.look_up(&mut table, number));
         let key = number(id).filter(|key| table.others.get(key).is_some_and(|entry| wanted(&entry.origin)));
         let entry = key.and_then(|key| table.others.remove(&key)).ok_or_else(|| unknown(id))?;
         let gone = table.snapshots.extract_if(.., |_, (owner, _)| Arc::ptr_eq(owner, &entry));
@@ -378,11 +481,23 @@ impl Session {
         Ok(entry)
     }
 
-    /// Returns the named sandboxes.
-    pub(crate) fn named(&self) -> Vec<(String, Arc<Entry>)> {
+    /// Returns the named sandboxes, in the order of their creation.
+    pub(crate) fn named(&self) -> Vec<Named> {
         let table = self.table.lock();
-        let named = table.others.iter().filter(|(_, entry)| matches!(entry.origin, Origin::Named { .. }));
-        named.map(|(id, entry)| (id.to_string(), entry.clone())).collect()
+        let awake = table.others.iter().filter_map(|(id, entry)| {
+            let Origin::Named { label } = &entry.origin else { return None };
+            Some((*id, label.clone(), entry.created, entry.is_asleep()))
+        });
+        let asleep = table.asleep.iter();
+        let asleep =
+            asleep.map(|(id, one)| (*id, one.label.as_deref().map(str::to_owned), one.created(), true));
+        let mut all: Vec<_> = awake.chain(asleep).collect();
+        all.sort_by_key(|(id, ..)| *id);
+        let named = |(id, label, created, asleep): (u64, _, _, _)| {
+            let id = id.to_string();
+            Named { id, label, created, asleep }
+        };
+        all.into_iter().map(named).collect()
     }
 
     /// Keeps a snapshot, which takes `bytes` more than the one before it, unless all of a sandbox then take more than
@@ -430,6 +545,8 @@ impl Session {
             if let Some(root) = &table.root {
                 root.buried.lock().extend(snapshots.into_values().map(|(_, snapshot)| snapshot));
             }
+            // Dropping those that sleep lets go of their names.
+            drop(std::mem::take(&mut table.asleep));
             let others = std::mem::take(&mut table.others);
             others.into_values().chain(table.root.take()).collect()
         };

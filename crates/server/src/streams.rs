@@ -22,6 +22,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use wardian::{Errno, PortStream};
 
 use crate::entry::Entry;
+use crate::hibernation::Awake;
 use crate::lane::{Lane, Turn};
 use crate::outbox::Outbox;
 use crate::params::encode;
@@ -266,7 +267,8 @@ impl Stream {
     pub(crate) async fn tell(
         self: Arc<Stream>,
         mut first: Turn,
-        entry: Arc<Entry>,
+        // The sandbox stays in memory as long as there is the connection.
+        (entry, _awake): (Arc<Entry>, Awake),
         reader: ReadHalf<PortStream>,
         outbox: Outbox,
     ) {

@@ -78,6 +78,13 @@ fn hash(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Returns what an owner or a key is known by where it is not kept itself.
+pub(crate) fn hashed(owner: &str) -> String {
+    let mut hash = hash(owner);
+    hash.truncate(32);
+    hash
+}
+
 /// Returns the directories that tenants have there.
 pub(crate) fn tenants(states: &Path) -> io::Result<Vec<PathBuf>> {
     match std::fs::read_dir(states.join(TENANTS)) {

@@ -88,7 +88,7 @@ impl Store {
         let Commit { lease, parent, root, batch, mut note } = commit;
         note.command.truncate(COMMAND);
         let bytes = batch.bytes() as i64;
-        let (sandbox, token, name) = (lease.sandbox, lease.token, lease.name.clone());
+        let (sandbox, token, name) = (lease.sandbox, lease.token, lease.name.to_string());
         let pending = Pending { sandbox, name, token, parent, root, note, bytes, sealed: batch.seal()? };
         let answer: Answer = Box::new(done);
         self.0.writer.commit(pending, answer)

@@ -18,7 +18,7 @@ const LASTS: i64 = 60_000;
 pub struct Lease {
     pub(crate) sandbox: i64,
     pub(crate) token: i64,
-    pub(crate) name: String,
+    pub(crate) name: Box<str>,
     store: Arc<Shared>,
 }
 
@@ -121,7 +121,7 @@ impl Store {
         let row = (owner.id, owner.holder.clone(), owner.place.clone(), owner.pid, owner.started);
         let sandbox =
             self.0.writer.perform(move |connection| take(connection, &full, token, &row, by_force))?;
-        Ok(Lease { sandbox, token, name, store: shared })
+        Ok(Lease { sandbox, token, name: name.into(), store: shared })
     }
 
     /// Removes a name with its commits and tags. What only they led to is freed when the store is collected.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from pathlib import Path
 from typing import Any, Coroutine, List
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from wardian import (
     AsyncSandbox,
     CommandError,
+    InvalidRequestError,
+    Persistence,
     Sandbox,
     SandboxClosedError,
     SandboxError,
@@ -18,6 +21,8 @@ from wardian import (
     ServerDiedError,
 )
 from wardian._async import AsyncCommands, AsyncFiles
+from wardian._store_async import AsyncImages, AsyncSaved
+from wardian._store_sync import Images, Saved
 from wardian._sync import Commands, Files
 
 
@@ -25,7 +30,16 @@ def run(coroutine: Coroutine[Any, Any, None]) -> None:
     asyncio.run(coroutine)
 
 
-@pytest.mark.parametrize("here, there", [(Sandbox, AsyncSandbox), (Files, AsyncFiles), (Commands, AsyncCommands)])
+@pytest.mark.parametrize(
+    "here, there",
+    [
+        (Sandbox, AsyncSandbox),
+        (Files, AsyncFiles),
+        (Commands, AsyncCommands),
+        (Saved, AsyncSaved),
+        (Images, AsyncImages),
+    ],
+)
 def test_it_mirrors_the_other(here: type, there: type) -> None:
     def calls(kind: type) -> "dict[str, object]":
         public = {name: value for name, value in vars(kind).items() if not name.startswith("_") and callable(value)}
@@ -205,3 +219,47 @@ def test_files_in_parts_variables_and_the_end() -> None:
             await fork.destroy()
 
     run(main())
+
+
+def test_saved_sandboxes(tmp_path: Path) -> None:
+    async def work() -> None:
+        persistence = Persistence("work", autosave=0.01, idle=3600)
+        async with AsyncSandbox(store=tmp_path, persistence=persistence) as sandbox:
+            await sandbox.run("x=1; echo one > f")
+            first = await sandbox.save()
+            await sandbox.run("x=2; rm f")
+            await sandbox.save()
+            assert [(change.path, change.change) for change in await sandbox.saved.diff("work", first)] == [
+                ("/home/user/f", "D")
+            ]
+            assert first in [commit.id for commit in await sandbox.saved.log("work", limit=10)]
+            await sandbox.saved.tag("work", "first", first)
+            await sandbox.saved.branch("work", "other", "first")
+            async with await sandbox.saved.open("other") as other:
+                assert (await other.run("echo $x; ls")).stdout == "1\nf\n"
+                await other.images.save("image", script="its script")
+            assert [image.script for image in await sandbox.images.list()] == ["its script"]
+            async with await sandbox.sibling(image="image") as made:
+                assert (await made.run("echo $x")).stdout == "1\n"
+            await sandbox.images.delete("image")
+            await sandbox.saved.delete("other")
+            await sandbox.checkout("first")
+            assert (await sandbox.run("echo $x")).stdout == "1\n"
+            assert [saved.name for saved in await sandbox.saved.list()] == ["default/work"]
+        # It is there tomorrow, also for another server.
+        async with AsyncSandbox(store=tmp_path) as sandbox:
+            async with await sandbox.saved.open("work") as again:
+                assert (await again.run("echo $x; cat f")).stdout == "1\none\n"
+
+    run(work())
+
+
+def test_what_cannot_be_saved_is_refused() -> None:
+    async def work() -> None:
+        async with AsyncSandbox() as sandbox:
+            with pytest.raises(InvalidRequestError, match="no name"):
+                await sandbox.save()
+            with pytest.raises(InvalidRequestError, match="--store"):
+                await sandbox.saved.list()
+
+    run(work())

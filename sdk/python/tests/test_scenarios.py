@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Optional
 import pytest
 
 import wardian
-from wardian import Directory, File, Limits, Mount, PythonResult, RunResult, Sandbox, Symlink
+from wardian import Directory, File, Limits, Mount, Persistence, PythonResult, RunResult, Sandbox, Symlink
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
@@ -73,9 +73,17 @@ def mount_files(files: Dict[str, Any]) -> Dict[str, Any]:
     return {name: entry(one) for name, one in files.items()}
 
 
-def create(given: Dict[str, Any]) -> Sandbox:
+def persistence(given: Optional[Dict[str, Any]]) -> Optional[Persistence]:
+    if given is None:
+        return None
+    assert given.keys() <= {"name", "mode"}
+    return Persistence(**given)
+
+
+def create(given: Dict[str, Any], directory: Path) -> Sandbox:
     assert given.keys() <= {
         *("timeoutMs", "limits", "mounts", "env", "toolAllowlist", "writablePaths", "cwd", "onKill"),
+        *("store", "persistence"),
     }
     timeout = given.get("timeoutMs")
     return Sandbox(
@@ -87,6 +95,8 @@ def create(given: Dict[str, Any]) -> Sandbox:
         writable_paths=given.get("writablePaths"),
         cwd=given.get("cwd"),
         on_kill=given.get("onKill"),
+        store=directory if given.get("store") else None,
+        persistence=persistence(given.get("persistence")),
     )
 
 
@@ -113,6 +123,22 @@ class World:
     def fork(self, sandbox: Sandbox, given: Dict[str, Any], name: str) -> None:
         for number, fork in enumerate(sandbox.fork(given["count"])):
             self.sandboxes[f"{name}.{number}"] = fork
+
+    def log(self, sandbox: Sandbox, given: Dict[str, Any], name: str) -> Dict[str, Any]:
+        commits = sandbox.saved.log(given["name"])
+        for number, commit in enumerate(commits):
+            self.values[f"{name}.{number}"] = commit.id
+        return {
+            "commands": [commit.command for commit in commits],
+            "exitCodes": [commit.exit_code for commit in commits],
+        }
+
+    def diff(self, sandbox: Sandbox, given: Dict[str, Any]) -> Dict[str, Any]:
+        changes = sandbox.saved.diff(given["name"], self.commit(given["from"]), self.commit(given.get("to")))
+        return {"changes": [[change.path, change.change] for change in changes]}
+
+    def commit(self, named: Any) -> Any:
+        return self.values.get(named, named)
 
     def keep(self, name: str, value: Any) -> None:
         self.values[name] = value
@@ -149,7 +175,29 @@ class World:
             "import": lambda: box.import_state(self.values[given["state"]]),
             "importData": lambda: box.import_state(unpack(given["dataBase64"])),
             "fork": lambda: self.fork(box, given, name),
-            "sibling": lambda: self.put(name, box.sibling(given["label"])),
+            "sibling": lambda: self.put(
+                name,
+                box.sibling(
+                    given["label"], image=given.get("image"), persistence=persistence(given.get("persistence"))
+                ),
+            ),
+            "save": box.save,
+            "checkout": lambda: box.checkout(self.commit(given["commit"])),
+            "saved.open": lambda: self.put(name, box.saved.open(given["name"], idle=given.get("idleSeconds"))),
+            "saved.list": lambda: {"names": [one.name for one in box.saved.list()]},
+            "saved.log": lambda: self.log(box, given, name),
+            "saved.diff": lambda: self.diff(box, given),
+            "saved.branch": lambda: box.saved.branch(given["name"], given["newName"], self.commit(given.get("commit"))),
+            "saved.tag": lambda: box.saved.tag(given["name"], given["tag"], self.commit(given["commit"])),
+            "saved.delete": lambda: box.saved.delete(given["name"]),
+            "images.save": lambda: box.images.save(given["name"], script=given["script"]),
+            "images.list": lambda: {
+                "names": [one.name for one in box.images.list()],
+                "scripts": [one.script for one in box.images.list()],
+            },
+            "images.export": lambda: self.keep(name, box.images.export(given["name"])),
+            "images.load": lambda: box.images.load(given["name"], self.values[given["image"]]),
+            "images.delete": lambda: box.images.delete(given["name"]),
             "siblings": lambda: {"labels": [one.label for one in box.siblings()]},
             "destroy": box.destroy,
         }
@@ -157,9 +205,9 @@ class World:
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in SCENARIOS.glob("*.json")))
-def test_a_scenario(name: str) -> None:
+def test_a_scenario(name: str, tmp_path: Path) -> None:
     scenario = json.loads((SCENARIOS / name).read_text("utf-8"))
-    with create(scenario["options"]) as main:
+    with create(scenario["options"], tmp_path) as main:
         world = World(main)
         for number, step in enumerate(scenario["steps"]):
             where = f"step {number} of {name}: {step}"
@@ -171,6 +219,7 @@ def test_a_scenario(name: str) -> None:
                 if "errno" in step["error"]:
                     assert getattr(raised.value, "errno", None) == step["error"]["errno"], where
             else:
-                result = action() or {}
+                done = action()
+                result = done if isinstance(done, dict) else {}
                 for field, value in step["expect"].items():
                     assert result[field] == value, f"{field} in {where}"

@@ -78,6 +78,14 @@ export class Handle {
     return await this.follow(request, RUNS.includes(method), read, options);
   }
 
+  /** Makes a call that is about no sandbox of this server. */
+  async ask<T>(method: string, params: object, read: (answer: Json) => T, { signal }: CallOptions<T> = {}): Promise<T> {
+    signal?.throwIfAborted();
+    if (this.gone) throw new SandboxClosedError("the sandbox has been destroyed");
+    const request = this.connection.request(method, params, {});
+    return await this.follow(request, false, read, { signal });
+  }
+
   /** Waits for a request that was sent, unless the signal says otherwise. */
   async follow<T>(
     request: Request,

@@ -66,5 +66,6 @@ export {
   type StreamOptions,
 } from "./sandbox.js";
 export type { Storage } from "./storage.js";
+export { Images, Saved, type Change, type Commit, type CommitLike, type ImageInfo, type Persistence, type SavedSandbox } from "./stores.js";
 export { RunStream } from "./stream.js";
 export { ShellTool, type ShellToolOptions, type ToolAnswer } from "./tool.js";

@@ -5,6 +5,7 @@ import { encodeMount, type MountFiles } from "./content.js";
 import type { Extensions } from "./extensions.js";
 import { networkParams, type NetworkPolicy } from "./network.js";
 import type { Storage } from "./storage.js";
+import { persistenceParams, type Persistence } from "./stores.js";
 
 /** The largest line a server can be told to accept, and what it is told: the client is not the one to guard against. */
 const RPC_BYTES = 128 << 20;
@@ -59,6 +60,12 @@ export interface SandboxOptions {
   readonly pythonPath?: readonly string[];
   /** What it may reach outside, as docs/network.md describes; nothing by default. The server refuses what it does not know. */
   readonly network?: NetworkPolicy;
+  /** The image in the store that it starts from, instead of from nothing. */
+  readonly image?: string;
+  /** Under which name it is saved in the store, and when. */
+  readonly persistence?: Persistence;
+  /** The directory of the store, of a server of its own. Several servers may use one. */
+  readonly store?: string;
   /** Where `offload` puts the state. */
   readonly storage?: Storage;
   /** The Unix socket of a running `wardian serve --socket`, instead of a server of its own. */
@@ -80,7 +87,7 @@ export interface SandboxOptions {
 const LIMITS = ["stdoutBytes", "stderrBytes", "commandBytes", "fileCount", "rpcBytes", "memoryBytes", "processes", "openFiles"];
 const OPTIONS = [
   ...["timeoutMs", "backgroundTimeoutMs", "fsLimitBytes", "limits", "mounts", "env", "extensions", "toolAllowlist", "pool", "nice", "cwd"],
-  ...["writablePaths", "onKill", "pythonPath", "network", "storage", "socket", "stateToken", "stateDir", "http"],
+  ...["writablePaths", "onKill", "pythonPath", "network", "image", "persistence", "store", "storage", "socket", "stateToken", "stateDir", "http"],
   ...["binary", "onLog", "signal"],
 ];
 
@@ -90,7 +97,7 @@ export function checkOptions(options: SandboxOptions): void {
   checkKeys("limits", options.limits, LIMITS);
   checkKeys("pool", options.pool, ["minSize", "maxSize"]);
   for (const mount of options.mounts ?? []) checkKeys("mounts", mount, ["path", "files", "writable"]);
-  for (const own of ["stateDir", "http", "binary", "onLog"] as const) {
+  for (const own of ["store", "stateDir", "http", "binary", "onLog"] as const) {
     if (options.socket !== undefined && options[own] !== undefined) {
       throw new TypeError(`'${own}' is for a server of its own and cannot be combined with 'socket'`);
     }
@@ -121,6 +128,8 @@ export function createParams(options: SandboxOptions, extensions: object[]): Rec
     onKill: options.onKill,
     pythonPath: options.pythonPath,
     network: networkParams(options.network),
+    image: options.image,
+    persistence: persistenceParams(options.persistence),
     storage: options.storage === undefined ? undefined : true,
     stateToken: options.stateToken,
   };

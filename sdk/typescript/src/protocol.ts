@@ -32,6 +32,8 @@ export interface Branch {
   readonly name: string;
   /** The name of the new one. */
   readonly newName: string;
+  /** The sandbox that it is about; the first one of the client if there is none. */
+  readonly sandboxId?: string | null | undefined;
 }
 
 /** Which run to cancel. */
@@ -164,7 +166,7 @@ export interface Create {
   readonly nice?: number | null | undefined;
   /** Whether the files of a command that is killed are kept or restored. "keep" by default. */
   readonly onKill?: OnKill | null | undefined;
-  /** Under which name it is saved in the server's store, and when: `name`, `mode`, `durability`, `autosaveMs`. */
+  /** Under which name it is saved in the server's store, and when: `name`, `mode`, `durability`, `autosaveMs`, `idleSeconds`. */
   readonly persistence?: object | null | undefined;
   /** How many shells the server keeps ready. */
   readonly pool?: Pool | null | undefined;
@@ -206,6 +208,8 @@ export interface Diff {
   readonly from: string;
   /** The name of a sandbox. */
   readonly name: string;
+  /** The sandbox that it is about; the first one of the client if there is none. */
+  readonly sandboxId?: string | null | undefined;
   /** The number or tag of the other; the last by default. */
   readonly to?: string | null | undefined;
 }
@@ -215,9 +219,6 @@ export interface Done {
   /** True. */
   readonly ok: boolean;
 }
-
-/** Nothing. */
-export type Empty = Readonly<Record<string, never>>;
 
 /** How output travels. */
 export type Encoding = "utf-8" | "base64";
@@ -234,6 +235,16 @@ export interface Ended {
   readonly limit?: string | null | undefined;
   /** The signal that ended it. */
   readonly signal?: number | null | undefined;
+}
+
+/** Where an image goes. */
+export interface ExportImage {
+  /** The name of a file in the state directory; without it the answer has the image. */
+  readonly file?: string | null | undefined;
+  /** Its name. */
+  readonly name: string;
+  /** The sandbox that it is about; the first one of the client if there is none. */
+  readonly sandboxId?: string | null | undefined;
 }
 
 /** Where a state goes. */
@@ -344,6 +355,38 @@ export interface HistoryEntry {
   readonly timestamp: number;
 }
 
+/** An image. */
+export interface ImageInfo {
+  /** The image that it was made from, if that is the client's. */
+  readonly base?: string | null | undefined;
+  /** When it was saved. */
+  readonly createdMs: number;
+  /** Its name. */
+  readonly name: string;
+  /** What made it. */
+  readonly script: string;
+  /** The version of Wardian that made it. */
+  readonly version: string;
+}
+
+/** Images in the store. */
+export interface Images {
+  /** By their names. */
+  readonly images: readonly (ImageInfo)[];
+}
+
+/** An exported image, as bytes or as a file in the state directory. */
+export interface ImportImage {
+  /** The image. */
+  readonly data?: string | null | undefined;
+  /** The name of its file. */
+  readonly file?: string | null | undefined;
+  /** Its name, which must be new. */
+  readonly name: string;
+  /** The sandbox that it is about; the first one of the client if there is none. */
+  readonly sandboxId?: string | null | undefined;
+}
+
 /** A state, as bytes or as a file in the state directory. */
 export interface ImportState {
   /** The state. */
@@ -398,6 +441,8 @@ export interface Log {
   readonly limit?: number | null | undefined;
   /** The name of a sandbox. */
   readonly name: string;
+  /** The sandbox that it is about; the first one of the client if there is none. */
+  readonly sandboxId?: string | null | undefined;
 }
 
 /** Files of a new sandbox. */
@@ -445,6 +490,16 @@ export interface Nothing {
 
 /** What becomes of files when a command is killed. */
 export type OnKill = "keep" | "rollback";
+
+/** A sandbox of the server's store. */
+export interface OpenStored {
+  /** After how many seconds without a call it leaves memory, until the next one. As the server says by default. */
+  readonly idleSeconds?: number | null | undefined;
+  /** Its name. */
+  readonly name: string;
+  /** The sandbox that it is about; the first one of the client if there is none. */
+  readonly sandboxId?: string | null | undefined;
+}
 
 /** A sandbox, which has to be named. */
 export interface OtherSandbox {
@@ -666,12 +721,26 @@ export interface SandboxCreated {
 
 /** A sandbox. */
 export interface SandboxInfo {
+  /** Whether it is out of memory until its next call. */
+  readonly asleep: boolean;
   /** When that was. */
   readonly createdAt: string;
   /** What it was created with. */
   readonly label?: string | null | undefined;
   /** Its id. */
   readonly sandboxId: string;
+}
+
+/** An image of a sandbox as it is. */
+export interface SaveImage {
+  /** The name of the image that it was made from. */
+  readonly base?: string | null | undefined;
+  /** Its name, which must be new. */
+  readonly name: string;
+  /** The sandbox that it is about; the first one of the client if there is none. */
+  readonly sandboxId?: string | null | undefined;
+  /** What made it, for whoever looks at it later. */
+  readonly script?: string | null | undefined;
 }
 
 /** The size of a terminal. */
@@ -778,6 +847,8 @@ export interface State {
 export interface StateName {
   /** Its name. */
   readonly file: string;
+  /** The sandbox that it is about; the first one of the client if there is none. */
+  readonly sandboxId?: string | null | undefined;
 }
 
 /** The client's states. */
@@ -792,10 +863,12 @@ export interface Stored {
   readonly sandboxes: readonly (StoredSandbox)[];
 }
 
-/** What some methods about the server's store take. They are about no sandbox. */
+/** A name in the server's store. Methods that take one are about what is stored, not about an open sandbox. */
 export interface StoredName {
-  /** The name of a sandbox. */
+  /** The name of a sandbox or an image. */
   readonly name: string;
+  /** The sandbox that it is about; the first one of the client if there is none. */
+  readonly sandboxId?: string | null | undefined;
 }
 
 /** A sandbox in the store. */
@@ -836,6 +909,8 @@ export interface Tag {
   readonly commit: string;
   /** The name of a sandbox. */
   readonly name: string;
+  /** The sandbox that it is about; the first one of the client if there is none. */
+  readonly sandboxId?: string | null | undefined;
   /** The tag. */
   readonly tag: string;
 }
@@ -972,7 +1047,7 @@ export interface Methods {
   readonly "sandbox.destroy": { readonly params: OtherSandbox; readonly result: Done };
   /** Creates a sandbox with the options of `create` */
   readonly "sandbox.create": { readonly params: CreateNamed; readonly result: SandboxCreated };
-  /** Those that `sandbox.create` created */
+  /** Those that `sandbox.create` and `sandbox.open` created */
   readonly "sandbox.list": { readonly params: Nothing; readonly result: readonly (SandboxInfo)[] };
   /** Destroys any sandbox but the first */
   readonly "sandbox.remove": { readonly params: OtherSandbox; readonly result: Done };
@@ -985,17 +1060,17 @@ export interface Methods {
   /** Takes over a state, from `data` or `file` */
   readonly "persistence.import": { readonly params: ImportState; readonly result: Done };
   /** The client's files in the state directory */
-  readonly "persistence.list": { readonly params: Empty; readonly result: States };
+  readonly "persistence.list": { readonly params: Nothing; readonly result: States };
   /** Deletes one of them */
   readonly "persistence.remove": { readonly params: StateName; readonly result: Done };
   /** Opens a sandbox in the server's store (`serve --store DIR`); EBUSY if somebody has it */
-  readonly "sandbox.open": { readonly params: StoredName; readonly result: SandboxCreated };
+  readonly "sandbox.open": { readonly params: OpenStored; readonly result: SandboxCreated };
   /** Makes a commit now */
   readonly "persistence.save": { readonly params: Nothing; readonly result: Committed };
   /** Goes back to a commit; the log goes on */
   readonly "persistence.checkout": { readonly params: Checkout; readonly result: Committed };
   /** The client's sandboxes in the store */
-  readonly "persistence.sandboxes": { readonly params: Empty; readonly result: Stored };
+  readonly "persistence.sandboxes": { readonly params: Nothing; readonly result: Stored };
   /** What was done in a sandbox, newest first */
   readonly "persistence.log": { readonly params: Log; readonly result: Commits };
   /** Which files differ between two commits */
@@ -1006,6 +1081,16 @@ export interface Methods {
   readonly "persistence.tag": { readonly params: Tag; readonly result: Done };
   /** Deletes a sandbox from the store that nobody has open */
   readonly "persistence.delete": { readonly params: StoredName; readonly result: Done };
+  /** Saves the sandbox as it is as an image, to create others from */
+  readonly "image.save": { readonly params: SaveImage; readonly result: Done };
+  /** The client's images in the store */
+  readonly "image.list": { readonly params: Nothing; readonly result: Images };
+  /** Deletes an image. Sandboxes that were created from it stay */
+  readonly "image.delete": { readonly params: StoredName; readonly result: Done };
+  /** An image as bytes, or in a file in the state directory, for another store */
+  readonly "image.export": { readonly params: ExportImage; readonly result: Exported };
+  /** Makes an image of an exported one, within the limits of the client's sandboxes */
+  readonly "image.import": { readonly params: ImportImage; readonly result: Done };
   /** Moves the state to the client's storage. Until `rehydrate`, other calls return EBUSY */
   readonly "offload": { readonly params: Nothing; readonly result: Done };
   /** Moves the state back */

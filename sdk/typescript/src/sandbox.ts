@@ -16,6 +16,7 @@ import { Processes, Pty } from "./process.js";
 import { PythonResult } from "./python.js";
 import { history, RunResult, sandboxInfo, type HistoryEntry, type SandboxInfo } from "./results.js";
 import { answerStorage } from "./storage.js";
+import { Images, persistenceParams, Saved, type CommitLike, type Persistence } from "./stores.js";
 import { RunStream } from "./stream.js";
 import { open } from "./transport.js";
 
@@ -86,6 +87,10 @@ export class Sandbox implements AsyncDisposable {
   readonly process: Processes;
   /** Processes at a terminal of their own. */
   readonly pty: Pty;
+  /** The sandboxes in the server's store. */
+  readonly saved: Saved<Sandbox>;
+  /** The images in the server's store. */
+  readonly images: Images;
 
   private constructor(handle: Handle) {
     this.#handle = handle;
@@ -93,6 +98,8 @@ export class Sandbox implements AsyncDisposable {
     this.env = new Env(handle);
     this.process = new Processes(handle);
     this.pty = new Pty(handle);
+    this.saved = new Saved(handle, (id) => this.#beside("sibling", id));
+    this.images = new Images(handle);
   }
 
   /** Creates a sandbox, on a server of its own unless `socket` names one. */
@@ -242,12 +249,15 @@ export class Sandbox implements AsyncDisposable {
     return typeof first === "number" ? forks : forks[0]!;
   }
 
-  /** Creates a fresh sandbox with the same options, on the same server. */
-  async sibling(options: CallSignal & { label?: string } = {}): Promise<Sandbox> {
-    checkKeys("sibling", options, ["label", "signal"]);
+  /** Creates a fresh sandbox with the same options, on the same server; one that is saved, or starts from an image, if asked. */
+  async sibling(
+    options: CallSignal & { label?: string; image?: string; persistence?: Persistence } = {},
+  ): Promise<Sandbox> {
+    checkKeys("sibling", options, ["label", "image", "persistence", "signal"]);
     const read = (answer: Json) => this.#beside("sibling", field(answer, "sandboxId", "string"));
     const undo = (sibling: Sandbox) => void sibling.destroy().catch(() => {});
-    const params = { label: options.label ?? "" };
+    const { image, label = "" } = options;
+    const params = { label, image, persistence: persistenceParams(options.persistence) };
     return await this.#handle.call("sandbox.create", params, read, { signal: options.signal, undo });
   }
 
@@ -264,6 +274,17 @@ export class Sandbox implements AsyncDisposable {
   /** Restores a snapshot, with files and shell. A snapshot can be restored many times. */
   async restore(snapshot: string, options: CallSignal = {}): Promise<void> {
     await this.#call("snapshot.restore", { id: snapshot }, done, options);
+  }
+
+  /** Saves the sandbox now; returns the number of the commit. Only if it has a name (`persistence`). */
+  async save(options: CallSignal = {}): Promise<number> {
+    return await this.#call("persistence.save", {}, (answer) => field(answer, "commit", "number"), options);
+  }
+
+  /** Goes back to one of its commits, by number or tag; returns the number of the commit that this makes. */
+  async checkout(commit: CommitLike, options: CallSignal = {}): Promise<number> {
+    const read = (answer: Json) => field(answer, "commit", "number");
+    return await this.#call("persistence.checkout", { commit: String(commit) }, read, options);
   }
 
   /** Returns the whole sandbox as one archive, or has the server write it to a file in its state directory. */

@@ -52,9 +52,10 @@ export async function open(options: SandboxOptions): Promise<Transport> {
 async function startServer(options: SandboxOptions): Promise<Transport> {
   const binary = findBinary(options.binary);
   const state = options.stateDir === undefined ? [] : ["--state-dir", resolve(options.stateDir)];
+  const store = options.store === undefined ? [] : ["--store", resolve(options.store)];
   const http = options.http === undefined ? [] : ["--http", String(options.http)];
   // A session of its own: Ctrl-C at this terminal is for the client, not for the server to die of.
-  const child = spawn(binary, ["serve", "--stdio", ...state, ...http], { stdio: ["pipe", "pipe", "pipe"], detached: true });
+  const child = spawn(binary, ["serve", "--stdio", ...state, ...store, ...http], { stdio: ["pipe", "pipe", "pipe"], detached: true });
   await new Promise<void>((started, failed) => {
     child.once("spawn", started);
     child.once("error", (error) => failed(new BinaryNotFoundError(`cannot start ${binary}: ${error.message}`)));

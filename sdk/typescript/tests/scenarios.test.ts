@@ -1,7 +1,8 @@
 /** The scenarios that every SDK runs alike: see `sdk/scenarios`. */
 
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
@@ -60,6 +61,9 @@ function mountFiles(files: Record<string, any>): Record<string, MountEntry> {
   return Object.fromEntries(Object.entries(files).map(([name, one]) => [name, entry(one)]));
 }
 
+/** A commit that an earlier step has listed, or one by its own number or tag. */
+const named = (world: World, commit: any): any => world.values.get(commit) ?? commit;
+
 const ACTIONS: Record<string, Action> = {
   run: async (sandbox, { command, ...rest }) => runFields(await sandbox.run(command, options(rest))),
   stream: async (sandbox, { command, ...rest }) => {
@@ -98,17 +102,45 @@ const ACTIONS: Record<string, Action> = {
     const forks = await sandbox.fork(count as number);
     forks.forEach((fork, number) => world.sandboxes.set(`${step.as}.${number}`, fork));
   },
-  sibling: async (sandbox, { label }, step, world) =>
-    void world.sandboxes.set(step.as!, await sandbox.sibling({ label })),
+  sibling: async (sandbox, given, step, world) => void world.sandboxes.set(step.as!, await sandbox.sibling(given)),
+  save: (sandbox) => sandbox.save(),
+  checkout: (sandbox, { commit }, _, world) => sandbox.checkout(named(world, commit)),
+  "saved.open": async (sandbox, { name, ...rest }, step, world) =>
+    void world.sandboxes.set(step.as!, await sandbox.saved.open(name, rest)),
+  "saved.list": async (sandbox) => ({ names: (await sandbox.saved.list()).map((one) => one.name) }),
+  "saved.log": async (sandbox, { name }, step, world) => {
+    const commits = await sandbox.saved.log(name);
+    commits.forEach((commit, number) => world.values.set(`${step.as}.${number}`, commit.id));
+    return { commands: commits.map((one) => one.command), exitCodes: commits.map((one) => one.exitCode ?? null) };
+  },
+  "saved.diff": async (sandbox, { name, from, to }, _, world) => {
+    const changes = await sandbox.saved.diff(name, named(world, from), named(world, to));
+    return { changes: changes.map((one) => [one.path, one.change]) };
+  },
+  "saved.branch": (sandbox, { name, newName, commit }, _, world) =>
+    sandbox.saved.branch(name, newName, named(world, commit)),
+  "saved.tag": (sandbox, { name, tag, commit }, _, world) => sandbox.saved.tag(name, tag, named(world, commit)),
+  "saved.delete": (sandbox, { name }) => sandbox.saved.delete(name),
+  "images.save": (sandbox, { name, script }) => sandbox.images.save(name, { script }),
+  "images.list": async (sandbox) => {
+    const images = await sandbox.images.list();
+    return { names: images.map((one) => one.name), scripts: images.map((one) => one.script) };
+  },
+  "images.export": async (sandbox, { name }, step, world) =>
+    void world.values.set(step.as!, await sandbox.images.export(name)),
+  "images.load": (sandbox, { name, image }, _, world) => sandbox.images.load(name, world.values.get(image) as Buffer),
+  "images.delete": (sandbox, { name }) => sandbox.images.delete(name),
   siblings: async (sandbox) => ({ labels: (await sandbox.siblings()).map((one) => one.label) }),
   destroy: (sandbox) => sandbox.destroy(),
 };
 
 for (const name of readdirSync(SCENARIOS).filter((name) => name.endsWith(".json"))) {
-  test(`the scenario ${name}`, async () => {
+  test(`the scenario ${name}`, async (after) => {
     const scenario = JSON.parse(readFileSync(join(SCENARIOS, name), "utf8")) as { options: any; steps: Step[] };
-    const { mounts, ...rest } = scenario.options;
-    const given = { ...rest, mounts: (mounts ?? []).map((one: any) => ({ ...one, files: mountFiles(one.files) })) };
+    const { mounts, store, ...rest } = scenario.options;
+    const directory = store === true ? mkdtempSync(join(tmpdir(), "wardian-store-")) : undefined;
+    if (directory !== undefined) after.after(() => rmSync(directory, { recursive: true, force: true }));
+    const given = { ...rest, mounts: (mounts ?? []).map((one: any) => ({ ...one, files: mountFiles(one.files) })), store: directory };
     await using main = await Sandbox.create(given);
     const world: World = { sandboxes: new Map([["main", main]]), values: new Map() };
     for (const [number, step] of scenario.steps.entries()) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use wardian::Run;
 
-use super::{StoreFlags, shown_time};
+use super::{ImportLimits, StoreFlags, at_once, read, say_name, shown_time, write_new};
 use crate::out::{remark, say};
 use crate::preparing;
 use crate::sandbox::SandboxOptions;
@@ -37,6 +37,29 @@ Examples:
     Inspect {
         /// The image.
         name: String,
+        #[command(flatten)]
+        store: StoreFlags,
+    },
+    /// Write an image to a file, to take it to another store.
+    Export {
+        /// The image.
+        name: String,
+        /// The file, which must not exist.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        #[command(flatten)]
+        store: StoreFlags,
+    },
+    /// Make an image of such a file, or of one that `wardian sandbox export` wrote.
+    Import {
+        /// The file.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// The image's name, if not the one it had.
+        #[arg(long)]
+        name: Option<String>,
+        #[command(flatten)]
+        limits: ImportLimits,
         #[command(flatten)]
         store: StoreFlags,
     },
@@ -86,6 +109,21 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
             say!("base     {}", image.base.as_deref().unwrap_or("none"))?;
             say!("version  {}", image.version)?;
             say!("script\n{}", image.script.trim_end())?;
+            Ok(0)
+        }
+        Command::Export { name, file, store } => {
+            let store = store.open()?;
+            let _explaining = preparing::explain();
+            let exported = at_once(store.export_image(&name))?;
+            write_new(&file, &exported)?;
+            Ok(0)
+        }
+        Command::Import { file, name, limits, store } => {
+            let store = store.open()?;
+            let exported = read(&file)?;
+            let _explaining = preparing::explain();
+            let made = at_once(store.import_image(exported, name.as_deref(), limits.builder()))?;
+            say_name(name.is_none(), &made);
             Ok(0)
         }
         Command::Rm { name, store } => {

@@ -5,12 +5,15 @@ pub(crate) mod image;
 pub(crate) mod named;
 pub(crate) mod store;
 
-use std::path::PathBuf;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
-use wardian::{Store, StoreKey, StoreOptions};
+use wardian::{Builder, Limits, Sandbox, Store, StoreKey, StoreOptions};
 
+use crate::out::remark;
+use crate::size;
 use crate::state::state_directory;
 
 /// The variable with the store's directory.
@@ -58,6 +61,70 @@ impl StoreFlags {
         };
         let options = StoreOptions { key, ..StoreOptions::default() };
         Store::open_with(&directory, options).with_context(|| format!("store {}", directory.display()))
+    }
+}
+
+/// How much an imported file may unpack to.
+#[derive(clap::Args)]
+pub(crate) struct ImportLimits {
+    /// Memory of its shell and interpreters together (64M, 2G); 1G by default.
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    memory: Option<u64>,
+    /// Maximum number of files, directories and links; 1,000,000 by default.
+    #[arg(long, value_name = "N")]
+    files: Option<u64>,
+    /// Size of all files together (64M, 1G); 256M by default.
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    disk: Option<u64>,
+}
+
+impl ImportLimits {
+    fn builder(&self) -> Builder {
+        let usual = Limits::default();
+        Sandbox::builder().limits(Limits {
+            memory_bytes: self.memory.unwrap_or(usual.memory_bytes),
+            file_count: self.files.unwrap_or(usual.file_count),
+            fs_bytes: self.disk.unwrap_or(usual.fs_bytes),
+            ..usual
+        })
+    }
+}
+
+/// The longest file that is imported.
+const IMPORTED: u64 = 4 << 30;
+
+/// Waits for something.
+fn at_once<T>(work: impl Future<Output = Result<T, wardian::Error>>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(work)?)
+}
+
+/// Writes a file that does not exist: all of it, or nothing that has its name.
+fn write_new(file: &Path, content: &[u8]) -> Result<()> {
+    let write = || {
+        let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let mut new = tempfile::NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))?;
+        new.write_all(content)?;
+        new.as_file().sync_all()?;
+        new.persist_noclobber(file)?;
+        std::io::Result::Ok(())
+    };
+    write().with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// Reads a file to import.
+fn read(file: &Path) -> Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let read = || std::fs::File::open(file)?.take(IMPORTED + 1).read_to_end(&mut content);
+    let length = { read }().with_context(|| format!("cannot read {}", file.display()))?;
+    anyhow::ensure!(length as u64 <= IMPORTED, "{} is longer than {IMPORTED} bytes", file.display());
+    Ok(content)
+}
+
+/// Says under which name something was imported, if nobody said that it should have it.
+fn say_name(is_news: bool, name: &str) {
+    if is_news {
+        remark!("wardian: imported as {name}");
     }
 }
 

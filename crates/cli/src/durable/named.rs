@@ -1,9 +1,11 @@
 //! `wardian sandbox`: sandboxes with names, which are there tomorrow.
 
+use std::path::PathBuf;
+
 use anyhow::{Result, bail};
 use wardian::{Builder, Error, Sandbox, Store, StoreError};
 
-use super::{StoreFlags, shown_age, shown_time};
+use super::{ImportLimits, StoreFlags, at_once, read, say_name, shown_age, shown_time, write_new};
 use crate::out::say;
 use crate::sandbox::SandboxOptions;
 use crate::{preparing, run, shell};
@@ -88,6 +90,32 @@ enum Command {
         tag: String,
         /// The commit's number; the last one by default.
         commit: Option<i64>,
+        #[command(flatten)]
+        store: StoreFlags,
+    },
+    /// Write a sandbox to a file, to take it to another store. Its options, its mounts and its log are not in it.
+    Export {
+        /// The sandbox.
+        name: String,
+        /// The file, which must not exist.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// The commit, by number or tag; the last one by default.
+        #[arg(long)]
+        commit: Option<String>,
+        #[command(flatten)]
+        store: StoreFlags,
+    },
+    /// Make a sandbox of such a file, with the default options but for its limits.
+    Import {
+        /// The file.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// The sandbox's name, if not the one it had.
+        #[arg(long)]
+        name: Option<String>,
+        #[command(flatten)]
+        limits: ImportLimits,
         #[command(flatten)]
         store: StoreFlags,
     },
@@ -183,6 +211,23 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
             let newest = || store.log(&name, None, 1).map(|log| log.first().map_or(0, |commit| commit.id));
             let commit = commit.map_or_else(newest, Ok)?;
             store.tag(&name, &tag, commit)?;
+        }
+        Command::Export { name, file, commit, store } => {
+            let store = store.open()?;
+            let _explaining = preparing::explain();
+            write_new(&file, &at_once(store.export_sandbox(&name, commit.as_deref()))?)?;
+        }
+        Command::Import { file, name, limits, store } => {
+            let store = store.open()?;
+            let exported = read(&file)?;
+            let _explaining = preparing::explain();
+            let made = at_once(async {
+                let sandbox = store.import_sandbox(exported, name.as_deref(), limits.builder()).await?;
+                let name = sandbox.name().unwrap_or_default();
+                sandbox.close().await?;
+                Ok(name)
+            })?;
+            say_name(name.is_none(), &made);
         }
         Command::Rm { name, store } => store.open()?.remove(&name)?,
     }

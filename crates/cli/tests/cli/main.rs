@@ -1,5 +1,6 @@
 //! The command as it is typed: a real process, its real streams and exit code.
 
+mod asleep;
 mod audit;
 mod http;
 mod input;

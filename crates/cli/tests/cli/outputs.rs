@@ -51,8 +51,12 @@ const SILENT: &[&[&str]] = &[
     &["sandbox", "branch"],
     &["sandbox", "tag"],
     &["sandbox", "rm"],
+    &["sandbox", "export"],
+    &["sandbox", "import"],
     &["image", "build"],
     &["image", "rm"],
+    &["image", "export"],
+    &["image", "import"],
     // The shell needs a terminal; an MCP server writes only what its client asks for.
     &["shell"],
     &["mcp"],

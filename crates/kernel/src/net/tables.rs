@@ -154,6 +154,11 @@ impl Tables {
 }
 
 impl Network {
+    /// Returns whether there is any socket.
+    pub(crate) fn is_any(&self) -> bool {
+        !self.tables.lock().all().is_empty()
+    }
+
     pub(super) fn add(&self, socket: &Arc<Socket>) {
         self.tables.lock().add(socket);
     }

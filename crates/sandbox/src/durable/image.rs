@@ -12,7 +12,7 @@ use crate::options::Builder;
 use crate::sandbox::Sandbox;
 
 /// The longest script that is noted with an image.
-const RECIPE: usize = 64 << 10;
+pub(super) const RECIPE: usize = 64 << 10;
 
 /// An image in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ impl Store {
         let (setup, _, _) = builder.set_up_all(&system).await?;
         let (setup, mut value) = self.image_value((hash, root), &system, setup, keep).await?;
         value.tree.set_quota(setup.limits.quota());
-        Sandbox::wake(system, setup, value).await
+        Sandbox::wake(system, setup, value, None).await
     }
 }
 

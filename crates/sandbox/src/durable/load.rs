@@ -8,7 +8,7 @@ use wardian_store::{Hash, Index, StoreError};
 use wardian_vfs::{Caller, ChunkName, RecordError, Records, TarFormat, TarOptions, Tree};
 
 use super::root::{Role, Root};
-use super::save::{Programs, Saved, SavedSession};
+use super::save::{NOTE, Programs, Saved, SavedSession};
 use super::store::Store;
 use crate::archive::{ArchiveError, Decoder};
 use crate::error::Error;
@@ -100,6 +100,7 @@ pub(crate) fn load(store: &Store, setup: &Setup, programs: &Programs, root: &Roo
         history: index,
         rest: Some(rest.clone()),
         sessions,
+        note: root.options[NOTE].clone(),
     };
     Ok(Loaded { value: Value { tree, rest, history }, saved })
 }

@@ -16,9 +16,10 @@ mod persist;
 mod root;
 mod save;
 mod store;
+mod transfer;
 
 pub use changes::{FileChange, FileChangeKind};
 pub use image::ImageInfo;
-pub use persist::{Durability, Mode};
+pub use persist::{Dormant, Durability, Mode};
 pub(crate) use persist::{NewName, Persist};
 pub use store::{SandboxInfo, Store, StoreOptions};

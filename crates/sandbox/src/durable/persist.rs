@@ -1,19 +1,22 @@
 //! A sandbox that is saved: who may save it, when, and what was saved last.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use serde_json::Value as Json;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, oneshot};
 use wardian_kernel::AtRest;
 use wardian_store::{Commit, CommitId, Lease, Note, StoreError};
+use wardian_vfs::Tree;
 
 use super::load;
 use super::save::{Programs, Saved, save};
 use super::store::Store;
 use crate::error::{Error, lost};
 use crate::options::Builder;
-use crate::sandbox::{Sandbox, SessionGuard, bury};
+use crate::sandbox::{Sandbox, SessionGuard, bury, read_id, written_id};
 use crate::snapshot::Value;
 
 /// When a sandbox is saved.
@@ -80,6 +83,11 @@ impl Builder {
 impl NewName {
     /// Gives a new sandbox its name, and saves it for the first time.
     pub(crate) async fn attach(self, sandbox: Sandbox) -> Result<Sandbox, Error> {
+        self.give(&sandbox, Json::Null).await?;
+        Ok(sandbox)
+    }
+
+    async fn give(self, sandbox: &Sandbox, note: Json) -> Result<(), Error> {
         let NewName { store, name, mode, durability } = self;
         let lease = {
             let store = store.clone();
@@ -90,35 +98,81 @@ impl NewName {
             let meta = if mode == Mode::Session { "session".to_owned() } else { meta };
             tokio::task::spawn_blocking(move || store.inner.create(&name, &meta)).await.map_err(lost)??
         };
-        let saved = Saved::nothing(&sandbox.inner().setup.base);
-        let persist = Persist::new(store, lease, mode, durability, saved);
+        let saved = Saved { note, ..Saved::nothing(&sandbox.inner().setup.base) };
+        let persist = Persist::new(store, Arc::new(lease), mode, durability, saved);
         *sandbox.inner().persist.lock() = Some(Arc::new(persist));
         sandbox.save().await?;
-        Ok(sandbox)
+        Ok(())
+    }
+}
+
+/// A sandbox that is asleep: see [`Sandbox::hibernate`]. Dropping it lets go of the name.
+#[derive(Clone, Debug)]
+pub struct Dormant {
+    pub(super) lease: Arc<Lease>,
+    /// Not as text: a server has many that are asleep.
+    pub(super) id: u64,
+}
+
+impl Dormant {
+    /// Returns the name under which it is saved.
+    pub fn name(&self) -> &str {
+        self.lease.name()
+    }
+
+    /// Returns the sandbox's id, which it keeps.
+    pub fn id(&self) -> String {
+        written_id(self.id)
     }
 }
 
 /// Where a sandbox is saved.
 pub(crate) struct Persist {
     store: Store,
-    lease: Lease,
+    /// Also with the sandbox while it is asleep.
+    lease: Arc<Lease>,
     mode: Mode,
     durability: Durability,
     saved: Arc<AsyncMutex<Saved>>,
     /// A change that is not saved yet, with a save on its way.
     waiting: Mutex<Option<Note>>,
+    /// How many changes there were that the files do not show, and saves; and how many of these the last save has.
+    changes: AtomicU64,
+    changes_saved: AtomicU64,
 }
 
 impl Persist {
     pub(crate) fn new(
         store: Store,
-        lease: Lease,
+        lease: Arc<Lease>,
         mode: Mode,
         durability: Durability,
         saved: Saved,
     ) -> Persist {
         let saved = Arc::new(AsyncMutex::new(saved));
-        Persist { store, lease, mode, durability, saved, waiting: Mutex::default() }
+        Persist {
+            store,
+            lease,
+            mode,
+            durability,
+            saved,
+            waiting: Mutex::default(),
+            changes: AtomicU64::new(0),
+            changes_saved: AtomicU64::new(0),
+        }
+    }
+
+    /// Returns whether something is not saved. Processes may have written since the last command.
+    async fn differs(&self, tree: &Tree) -> bool {
+        let saved = self.saved.lock().await;
+        self.changes.load(Ordering::SeqCst) != self.changes_saved.load(Ordering::SeqCst)
+            || saved.commit.is_none()
+            || !tree.changed_groups(&saved.tree).is_empty()
+    }
+
+    /// Notes a change that the files do not show, or a save that has begun; returns its number.
+    pub(crate) fn changed(&self) -> u64 {
+        self.changes.fetch_add(1, Ordering::SeqCst) + 1
     }
 
     /// Reads what [`NewName::attach`] noted about when it is saved.
@@ -139,6 +193,30 @@ impl Sandbox {
         self.inner().persist.lock().as_ref().map(|persist| persist.lease.name().to_owned())
     }
 
+    /// Returns when it is saved, if it is.
+    pub fn persistence_mode(&self) -> Option<Mode> {
+        self.inner().persist.lock().as_ref().map(|persist| persist.mode)
+    }
+
+    /// Gives a sandbox that has none a name in a store, and saves it. `note` is the caller's, and is saved with it.
+    pub async fn save_as(&self, store: &Store, name: &str, mode: Mode, note: Json) -> Result<(), Error> {
+        if self.name().is_some() {
+            return Err(Error::Unsupported("a second name for a sandbox"));
+        }
+        let durability = Durability::Command;
+        NewName { store: store.clone(), name: name.to_owned(), mode, durability }.give(self, note).await
+    }
+
+    /// Replaces the note that is saved with it, from the next commit on.
+    pub async fn set_note(&self, note: Json) -> Result<(), Error> {
+        let persist = self.inner().persist.lock().clone();
+        let persist =
+            persist.ok_or(Error::Unsupported("a note for a sandbox that has no name in a store"))?;
+        persist.saved.lock().await.note = note;
+        persist.changed();
+        Ok(())
+    }
+
     /// Saves its current value now; returns the commit's number. Does not wait for a command in progress: the files are
     /// saved as they are, the shell as it was before.
     pub async fn save(&self) -> Result<CommitId, Error> {
@@ -146,6 +224,13 @@ impl Sandbox {
         let persist = persist.ok_or(Error::Unsupported("saving a sandbox that has no name in a store"))?;
         let note = persist.waiting.lock().take().unwrap_or_default();
         self.commit_to(persist, None, note).await
+    }
+
+    /// Notes a change that is not worth a commit of its own: the next has it, and it is saved before the sandbox leaves memory.
+    pub(crate) fn note_change(&self) {
+        if let Some(persist) = &*self.inner().persist.lock() {
+            persist.changed();
+        }
     }
 
     /// Notes that something was changed and, unless it is saved later, saves it. `session` is the shell, if the caller has
@@ -159,7 +244,10 @@ impl Sandbox {
         let Some(persist) = self.inner().persist.lock().clone() else { return Ok(()) };
         let note = Note { command: command.to_vec(), exit_code };
         match (persist.mode, persist.durability) {
-            (Mode::Session, _) => Ok(()),
+            (Mode::Session, _) => {
+                persist.changed();
+                Ok(())
+            }
             (Mode::Persistent, Durability::Command) => self.commit_to(persist, session, note).await.map(drop),
             (Mode::Persistent, Durability::Interval(time)) => {
                 let on_its_way = persist.waiting.lock().replace(note).is_some();
@@ -168,6 +256,10 @@ impl Sandbox {
                     self.kernel().spawn(async move {
                         tokio::time::sleep(time).await;
                         let Some(inner) = inner.upgrade() else { return };
+                        // What was closed meanwhile was saved then.
+                        if inner.persist.lock().is_none() {
+                            return;
+                        }
                         if let Err(error) = Sandbox::of(inner).save().await {
                             tracing::warn!(%error, "a sandbox could not be saved");
                         }
@@ -186,6 +278,8 @@ impl Sandbox {
     ) -> Result<CommitId, Error> {
         // Held until the commit is made: the next one starts from it.
         let saved = persist.saved.clone().lock_owned().await;
+        // What changes from here on may be missing in it.
+        let change = persist.changed();
         let value = self.value_to_save(session, &saved).await?;
         let (inner, programs) = (self.inner().clone(), self.programs());
         let work = move || {
@@ -199,6 +293,7 @@ impl Sandbox {
             let gone = || StoreError::Io("the store was closed".to_owned());
             let id = answer.blocking_recv().unwrap_or_else(|_| Err(gone()))?;
             *saved = Saved { commit: Some(id), ..next };
+            persist.changes_saved.store(change, Ordering::SeqCst);
             Ok::<CommitId, Error>(id)
         };
         self.kernel().spawn_blocking(work).await.map_err(lost)?
@@ -259,12 +354,47 @@ impl Sandbox {
         self.commit_to(persist, None, note).await
     }
 
+    /// Leaves memory if it is at rest and everything about it can be saved: no process but its resident programs, no
+    /// connection, no lock, and nothing open that is not found again by its name. Returns what [`Store::wake`] brings it back by;
+    /// meanwhile nobody else can open the name. `None` if it has to stay: a command runs, say. One of [`Mode::Session`] is
+    /// saved by this.
+    ///
+    /// Nobody may use it meanwhile: calls by other handles return [`Error::Destroyed`].
+    pub async fn hibernate(&self) -> Result<Option<Dormant>, Error> {
+        let Some(persist) = self.inner().persist.lock().clone() else { return Ok(None) };
+        if self.live().is_err() {
+            return Ok(None);
+        }
+        let (Some(session), Some(id)) = (self.session_now(), read_id(self.id())) else { return Ok(None) };
+        if !self.machine().is_quiet() {
+            return Ok(None);
+        }
+        let value = self.value(&session).await?;
+        if !value.rest.all().all(|rest| rest.is_movable(&value.tree)) {
+            return Ok(None);
+        }
+        let changed = persist.differs(&value.tree).await;
+        let waiting = persist.waiting.lock().take();
+        if changed || waiting.is_some() {
+            self.commit_to(persist.clone(), Some(&session), waiting.unwrap_or_default()).await?;
+        }
+        drop((session, value));
+        self.vanish().await;
+        drop(self.inner().persist.lock().take());
+        Ok(Some(Dormant { lease: persist.lease.clone(), id }))
+    }
+
     /// Saves what is not saved yet, lets go of the name, and ends the sandbox. It stays in the store.
     pub async fn close(&self) -> Result<(), Error> {
         let persist = self.inner().persist.lock().clone();
         let saved = match &persist {
-            Some(persist) if persist.mode == Mode::Session || persist.waiting.lock().is_some() => {
-                self.save().await.map(drop)
+            Some(persist) if self.live().is_ok() => {
+                let tree = self.machine().tree().await.clone();
+                if persist.waiting.lock().is_some() || persist.differs(&tree).await {
+                    self.save().await.map(drop)
+                } else {
+                    Ok(())
+                }
             }
             _ => Ok(()),
         };

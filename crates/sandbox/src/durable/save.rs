@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value as Json;
 use wardian_kernel::{AtRest, Page};
 use wardian_store::{Batch, CommitId, Hash, Index};
 use wardian_vfs::{Chunk, ChunkSink, Errno, Tree};
@@ -16,6 +17,8 @@ use crate::options::Setup;
 use crate::sandbox::RestOfAll;
 use crate::snapshot::Value;
 
+/// Where a value's options have the owner's note.
+pub(crate) const NOTE: &str = "note";
 /// How many commands of the history are in an object.
 const COMMANDS: u64 = 16;
 
@@ -31,6 +34,8 @@ pub(crate) struct Saved {
     /// Its resident programs between commands; none before the first commit.
     pub(crate) rest: Option<RestOfAll>,
     pub(crate) sessions: BTreeMap<String, SavedSession>,
+    /// What its owner notes with it.
+    pub(crate) note: Json,
 }
 
 /// What is remembered of a resident program.
@@ -51,6 +56,7 @@ impl Saved {
             history: Index::new(),
             rest: None,
             sessions: BTreeMap::new(),
+            note: Json::Null,
         }
     }
 }
@@ -93,7 +99,11 @@ pub(crate) fn save(
         sessions.insert(name, saved);
     }
     let last = value.history.parts().0;
-    let root = Root { parts, options: setup.saved.clone(), last }.write(&mut batch);
+    let mut options = setup.saved.clone();
+    if !next.note.is_null() {
+        options[NOTE] = next.note.clone();
+    }
+    let root = Root { parts, options, last }.write(&mut batch);
     let (tree, rest) = (value.tree.clone(), Some(value.rest.clone()));
     Ok((root, batch, Saved { tree, shape: Some(shape), rest, sessions, ..next }))
 }

@@ -7,20 +7,20 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use wardian_store::{
-    Collected, Commit, CommitId, CommitInfo, Entry, Hash, Key, Kind, Note, Options, Repaired, Retention,
-    StoreError, Verified,
+    Collected, Commit, CommitId, CommitInfo, Entry, Hash, Key, Kind, Lease, Note, Options, Repaired,
+    Retention, StoreError, Verified,
 };
 use wardian_vfs::{ChunkName, ChunkSource, Errno};
 
 use super::changes::{FileChange, compare};
 use super::load::{self, Loaded};
-use super::persist::Persist;
+use super::persist::{Dormant, Persist};
 use super::root::Root;
-use super::save::{Programs, Saved};
+use super::save::{NOTE, Programs, Saved};
 use crate::archive::ArchiveError;
 use crate::error::{Error, lost};
 use crate::options::{Builder, Setup};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, new_number};
 use crate::snapshot::Value;
 use crate::system::System;
 
@@ -129,11 +129,39 @@ impl Store {
             Ok::<_, Error>((lease, store.inner.head(&full)?))
         };
         let (lease, entry) = tokio::task::spawn_blocking(leasing).await.map_err(lost)??;
+        self.open_head(Arc::new(lease), entry, builder, None).await
+    }
+
+    /// Brings back a sandbox that [`Sandbox::hibernate`] put aside, with what a store does not keep from the builder. It has its id
+    /// again. If this fails or is given up, it is still asleep.
+    pub async fn wake(&self, dormant: &Dormant, builder: Builder) -> Result<Sandbox, Error> {
+        let (store, full) = (self.clone(), dormant.name().to_owned());
+        let entry = tokio::task::spawn_blocking(move || store.inner.head(&full)).await.map_err(lost)??;
+        self.open_head(dormant.lease.clone(), entry, builder, Some(dormant.id())).await
+    }
+
+    /// Takes a sandbox as it sleeps in the store, to [`Store::wake`] it later. Returns the note that was saved with it, too. Until
+    /// it is dropped, nobody else can open it. Blocks for a moment.
+    pub fn asleep(&self, name: &str) -> Result<(Dormant, serde_json::Value), Error> {
+        let lease = Arc::new(self.inner.lease(name)?);
+        let entry = self.inner.head(name)?;
+        entry.head.ok_or_else(|| StoreError::Missing(format!("{}: a commit", entry.name)))?;
+        let note = load::read_root(self, &entry.root)?.options[NOTE].clone();
+        Ok((Dormant { lease, id: new_number() }, note))
+    }
+
+    async fn open_head(
+        &self,
+        lease: Arc<Lease>,
+        entry: Entry,
+        builder: Builder,
+        id: Option<String>,
+    ) -> Result<Sandbox, Error> {
         if entry.kind == Kind::Image {
             return Err(Error::Option(format!("{} is an image: start a sandbox from it", entry.name)));
         }
         let head = entry.head.ok_or_else(|| StoreError::Missing(format!("{}: a commit", entry.name)))?;
-        let (sandbox, mut saved) = self.wake(entry.root, builder).await?;
+        let (sandbox, mut saved) = self.load_value(entry.root, builder, id).await?;
         saved.commit = Some(head);
         let (mode, durability) = Persist::when(&entry.meta);
         let persist = Persist::new(self.clone(), lease, mode, durability, saved);
@@ -145,7 +173,7 @@ impl Store {
     /// anywhere, and nobody has to let go of the name for it.
     pub async fn view(&self, name: &str, commit: Option<&str>) -> Result<Sandbox, Error> {
         let root = self.root_of(name, commit).await?;
-        Ok(self.wake(root, Builder::default()).await?.0)
+        Ok(self.load_value(root, Builder::default(), None).await?.0)
     }
 
     pub(crate) async fn root_of(&self, name: &str, commit: Option<&str>) -> Result<Hash, Error> {
@@ -162,7 +190,12 @@ impl Store {
     }
 
     /// Reads a value and starts a sandbox with it.
-    async fn wake(&self, root: Hash, builder: Builder) -> Result<(Sandbox, Saved), Error> {
+    async fn load_value(
+        &self,
+        root: Hash,
+        builder: Builder,
+        id: Option<String>,
+    ) -> Result<(Sandbox, Saved), Error> {
         let system = builder.find_system().await?;
         let store = self.clone();
         let reading = move || load::read_root(&store, &root);
@@ -184,8 +217,10 @@ impl Store {
             .map_err(lost)?;
         match loaded? {
             Found::Value(loaded) => {
-                let sandbox = Sandbox::wake(system, setup, loaded.value).await?;
-                Ok((sandbox, loaded.saved))
+                let sandbox = Sandbox::wake(system, setup, loaded.value, id).await?;
+                // A machine has a `/proc` of its own, which is not saved. Having got one is no change.
+                let tree = sandbox.machine().tree().await.clone();
+                Ok((sandbox, Saved { tree, ..loaded.saved }))
             }
             Found::Files(tree) => {
                 let saved = Saved::nothing(&setup.base);

@@ -13,8 +13,10 @@ use wardian::{Limits, Sandbox};
 use super::allowance::{Allowance, Allowances};
 use super::answer::Refused;
 use super::hosted::{Description, Hosted};
+use super::paused;
 use crate::quota::{Place, Quota, Quotas};
 use crate::session::Shared;
+use crate::tenant::hashed;
 
 /// How many sandboxes a key may have, and how many snapshots.
 const SANDBOXES: usize = 1024;
@@ -54,12 +56,17 @@ impl Boxes {
         Arc::new(Boxes { shared, requests, allowances, quotas, table: Mutex::default() })
     }
 
-    /// Returns what the requests of a key may take.
-    pub(crate) fn allowance(&self, key: &str) -> Arc<Allowance> {
+    /// Returns what the requests of an owner may take, who has this key.
+    pub(crate) fn allowance(&self, owner: &str) -> Arc<Allowance> {
+        self.allowance_of_key(&hashed(owner))
+    }
+
+    /// Does the same for one of which only the key's hash is known.
+    pub(super) fn allowance_of_key(&self, key: &str) -> Arc<Allowance> {
         self.allowances.of(key, &self.shared)
     }
 
-    /// Returns what the tenant of a key may take, if the server says so.
+    /// Returns what the tenant of a key may take, if the server says so. Like all that follow, it takes the key's hash.
     pub(super) fn quota(&self, key: &str) -> Option<Arc<Quota>> {
         self.quotas.of(key)
     }
@@ -89,17 +96,16 @@ impl Boxes {
     }
 
     /// Takes room for so many more sandboxes of a key.
-    pub(super) fn room(&self, key: &str, count: usize) -> Result<Vec<Place>, Refused> {
+    pub(super) async fn room(&self, key: &str, count: usize) -> Result<Vec<Place>, Refused> {
         let has = self.table.lock().hosted.values().filter(|hosted| hosted.key == key).count();
         if has + count > SANDBOXES {
             let message = format!("a key may have {SANDBOXES} sandboxes");
             return Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, message));
         }
-        let quota = self.quota(key);
         // All of them have the usual limits.
-        let take = |_| self.shared.place(quota.as_ref(), Limits::default().memory_bytes);
-        let taken = (0..count).map(take).collect::<Result<_, _>>();
-        taken.map_err(|error| Refused::new(StatusCode::TOO_MANY_REQUESTS, error.message))
+        let quota = self.quota(key);
+        let places = self.shared.places(quota.as_ref(), Limits::default().memory_bytes, count);
+        places.await.map_err(|error| Refused::new(StatusCode::TOO_MANY_REQUESTS, error.message))
     }
 
     /// Adds a sandbox, and watches over it.
@@ -161,7 +167,8 @@ impl Boxes {
         };
         let mut ending = JoinSet::new();
         for hosted in hosted.into_values() {
-            ending.spawn(async move { hosted.entry.end().await });
+            let store = self.shared.store.clone();
+            ending.spawn(async move { paused::end(&hosted, store).await });
         }
         for kept in kept.into_values() {
             ending.spawn(async move { kept.sandbox.destroy().await });

@@ -28,7 +28,7 @@ const FORKS: usize = 100;
 
 type Answered = Result<Response, Refused>;
 
-/// A request with the key that made it.
+/// A request with the hash of the key that made it.
 pub(super) struct Call<'a> {
     pub(super) boxes: &'a Arc<Boxes>,
     pub(super) key: &'a str,
@@ -55,9 +55,9 @@ pub(super) async fn answer(call: Call<'_>, method: Method, uri: &Uri, body: Body
         ("POST", ["sandboxes", id, "refreshes"]) => {
             call.set_timeout(id, call.object(body).await?.fields, true)
         }
-        ("POST", ["sandboxes", id, "pause"]) => call.pause(id, &call.object(body).await?.fields),
+        ("POST", ["sandboxes", id, "pause"]) => call.pause(id, &call.object(body).await?.fields).await,
         ("POST", ["sandboxes", id, "resume" | "connect"]) => {
-            call.connect(id, call.object(body).await?.fields)
+            call.connect(id, call.object(body).await?.fields).await
         }
         ("POST", ["sandboxes", id, "fork"]) => call.fork(id, call.object(body).await?.fields).await,
         ("POST", ["sandboxes", id, "snapshots"]) => call.snapshot(id, call.object(body).await?.fields).await,
@@ -100,7 +100,7 @@ impl Call<'_> {
                 return Ok(json_page(StatusCode::CREATED, &made.access()));
             }
         }
-        let room = self.boxes.room(self.key, 1)?.pop();
+        let room = self.boxes.room(self.key, 1).await?.pop();
         let template = wanted.described.template.clone();
         let (sandbox, described) = match self.boxes.kept(self.key, &template) {
             Some(kept) => {
@@ -182,8 +182,7 @@ impl Call<'_> {
 
     async fn kill(&self, id: &str) -> Answered {
         let hosted = self.hosted(id)?;
-        self.boxes.remove(&hosted.id);
-        hosted.entry.end().await;
+        self.boxes.destroy(&hosted).await;
         Ok(empty(StatusCode::NO_CONTENT))
     }
 
@@ -199,29 +198,34 @@ impl Call<'_> {
         Ok(empty(StatusCode::NO_CONTENT))
     }
 
-    fn pause(&self, id: &str, body: &Map<String, Value>) -> Answered {
+    async fn pause(&self, id: &str, body: &Map<String, Value>) -> Answered {
         let hosted = self.hosted(id)?;
         if body.get("memory") == Some(&Value::Bool(false)) {
             return Err(Refused::bad("a pause always keeps the memory here: see docs/e2b.md"));
         }
-        match hosted.pause() {
+        match self.boxes.pause(&hosted).await? {
             true => Ok(empty(StatusCode::NO_CONTENT)),
             false => Err(Refused::new(StatusCode::CONFLICT, "the sandbox is already paused")),
         }
     }
 
-    fn connect(&self, id: &str, mut body: Map<String, Value>) -> Answered {
+    async fn connect(&self, id: &str, mut body: Map<String, Value>) -> Answered {
         let hosted = self.hosted(id)?;
         if body.get("memory") == Some(&Value::Bool(false)) {
             return Err(Refused::bad("a sandbox cannot be rebooted here: see docs/e2b.md"));
         }
         let timeout = seconds(body.remove("timeout"))?;
-        let resumed = hosted.resume();
+        let resumed = self.boxes.resume(&hosted).await?;
         if let Some(timeout) = timeout {
             hosted.live_for(timeout, !resumed);
         }
         let status = if resumed { StatusCode::CREATED } else { StatusCode::OK };
-        Ok(json_page(status, &hosted.access()))
+        let mut access = hosted.access();
+        let lost = std::mem::take(&mut *hosted.lost.lock());
+        if !lost.is_empty() {
+            access["lostProcesses"] = lost.into();
+        }
+        Ok(json_page(status, &access))
     }
 
     async fn fork(&self, id: &str, mut body: Map<String, Value>) -> Answered {
@@ -234,8 +238,8 @@ impl Call<'_> {
                 _ => return Err(Refused::bad(format!("count must be from 1 to {FORKS}"))),
             },
         };
-        let sandbox = hosted.running().ok_or_else(|| Refused::no_sandbox(id))?;
-        let rooms = self.boxes.room(self.key, count)?;
+        let sandbox = self.boxes.running(&hosted).await.ok_or_else(|| Refused::no_sandbox(id))?;
+        let rooms = self.boxes.room(self.key, count).await?;
         let forks = sandbox.fork_many(count).await?;
         let mut made = Vec::with_capacity(count);
         for (fork, room) in forks.into_iter().zip(rooms) {
@@ -260,8 +264,8 @@ impl Call<'_> {
             None | Some(Value::Null) => Vec::new(),
             Some(_) => return Err(Refused::bad("name must be a string of at most 128 bytes")),
         };
-        let sandbox = hosted.running().ok_or_else(|| Refused::no_sandbox(id))?;
-        let room = self.boxes.room(self.key, 1)?.pop();
+        let sandbox = self.boxes.running(&hosted).await.ok_or_else(|| Refused::no_sandbox(id))?;
+        let room = self.boxes.room(self.key, 1).await?.pop();
         let _room = room.ok_or_else(|| Refused::new(StatusCode::TOO_MANY_REQUESTS, "there is no room"))?;
         let fork = sandbox.fork().await?;
         let kept = Kept {

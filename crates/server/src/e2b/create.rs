@@ -77,6 +77,7 @@ impl Wanted {
             env,
             auto_pause,
             auto_resume,
+            allowed,
             internet: policy.is_some(),
             public,
             network,
@@ -87,15 +88,21 @@ impl Wanted {
 
     /// Gives the builder what is wanted.
     pub(super) fn give(&self, builder: Builder) -> Builder {
-        // Commands have timeouts of their own, or none.
-        let mut builder = builder.timeout(None);
+        let mut builder = builder;
         for (name, value) in &self.described.env {
             builder = builder.env(name, value);
         }
-        match &self.policy {
-            Some(policy) => builder.network(policy.clone()),
-            None => builder,
-        }
+        with_policy(builder, self.policy.as_ref())
+    }
+}
+
+/// Gives a builder what a sandbox has whatever it was created with, and its network.
+pub(super) fn with_policy(builder: Builder, policy: Option<&NetworkPolicy>) -> Builder {
+    // Commands have timeouts of their own, or none.
+    let builder = builder.timeout(None);
+    match policy {
+        Some(policy) => builder.network(policy.clone()),
+        None => builder,
     }
 }
 
@@ -167,7 +174,7 @@ pub(super) fn together(
 }
 
 /// Returns what the sandbox may reach, and whether its ports are open to everybody who knows its id.
-fn policy(
+pub(super) fn policy(
     allowed: Option<bool>,
     network: &Value,
     granted: ClientNetwork,

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use tokio::sync::watch;
+use tokio::sync::{Mutex as AsyncMutex, watch};
 use wardian::Sandbox;
 
 use super::Boxes;
@@ -20,6 +20,8 @@ use crate::methods::date;
 
 /// The features of this version of envd all work, but for those that docs/e2b.md names.
 pub(super) const ENVD: &str = "0.6.1";
+/// When one that could not be paused is paused again.
+const RETRY: Duration = Duration::from_secs(10);
 /// The longest a sandbox may be asked to live.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
@@ -32,6 +34,8 @@ pub(super) struct Description {
     pub(super) env: Vec<(String, String)>,
     pub(super) auto_pause: bool,
     pub(super) auto_resume: bool,
+    /// What was asked for, and so what is granted by this server.
+    pub(super) allowed: Option<bool>,
     pub(super) internet: bool,
     /// Whether its ports are open to everybody who knows its id.
     pub(super) public: bool,
@@ -41,7 +45,7 @@ pub(super) struct Description {
 
 pub(super) struct Hosted {
     pub(super) id: String,
-    /// Whose it is.
+    /// Whose it is: the hash of a key.
     pub(super) key: String,
     /// The secret that clients of this sandbox must send.
     pub(super) token: String,
@@ -51,6 +55,10 @@ pub(super) struct Hosted {
     pub(super) entry: Arc<Entry>,
     end: watch::Sender<SystemTime>,
     paused: AtomicBool,
+    /// Held while it is paused or resumed.
+    pub(super) pausing: AsyncMutex<()>,
+    /// The processes that ran when it was paused and ended with the server.
+    pub(super) lost: Mutex<Vec<Value>>,
     pub(super) processes: Mutex<BTreeMap<u32, Arc<Running>>>,
     pub(super) watchers: Watchers,
     pub(super) contexts: Contexts,
@@ -76,48 +84,47 @@ impl Hosted {
             entry: Entry::over(Origin::Named { label: None }, sandbox, room),
             end: watch::Sender::new(SystemTime::now() + timeout.min(LONGEST)),
             paused: AtomicBool::new(false),
+            pausing: AsyncMutex::default(),
+            lost: Mutex::default(),
             processes: Mutex::default(),
             watchers: Watchers::default(),
             contexts: Contexts::default(),
         }))
     }
 
-    /// Returns the sandbox, if it is there and not paused.
-    pub(super) fn running(&self) -> Option<Sandbox> {
-        if self.is_paused() {
-            if !self.described.auto_resume {
-                return None;
-            }
-            self.resume();
-        }
-        self.entry.live()
+    /// Returns one that was paused before the server was started, as it is in the store.
+    pub(super) fn found(
+        (id, key): (&str, &str),
+        (described, created): (Description, SystemTime),
+        contexts: Contexts,
+        entry: Arc<Entry>,
+    ) -> Option<Arc<Hosted>> {
+        Some(Arc::new(Hosted {
+            id: id.to_owned(),
+            key: key.to_owned(),
+            token: secret(32)?,
+            traffic: secret(32)?,
+            described,
+            created,
+            entry,
+            end: watch::Sender::new(SystemTime::now()),
+            paused: AtomicBool::new(true),
+            pausing: AsyncMutex::default(),
+            lost: Mutex::default(),
+            processes: Mutex::default(),
+            watchers: Watchers::default(),
+            contexts,
+        }))
     }
 
     pub(super) fn is_paused(&self) -> bool {
         self.paused.load(Ordering::SeqCst)
     }
 
-    /// Suspends its processes where they are; `false` if they are already.
-    pub(super) fn pause(&self) -> bool {
-        if self.paused.swap(true, Ordering::SeqCst) {
-            return false;
-        }
-        if let Some(sandbox) = self.entry.live() {
-            let _ = sandbox.suspend();
-        }
+    /// Who watches over it looks again.
+    pub(super) fn set_paused(&self, paused: bool) {
+        self.paused.store(paused, Ordering::SeqCst);
         self.end.send_modify(|_| ());
-        true
-    }
-
-    pub(super) fn resume(&self) -> bool {
-        if !self.paused.swap(false, Ordering::SeqCst) {
-            return false;
-        }
-        if let Some(sandbox) = self.entry.live() {
-            let _ = sandbox.resume();
-        }
-        self.live_for(Duration::from_secs(300), false);
-        true
     }
 
     /// Sets when it ends; or, if it may only be longer, no earlier than it would have.
@@ -141,10 +148,12 @@ impl Hosted {
                 changed = end.changed() => if changed.is_err() { return },
                 () = tokio::time::sleep(left), if !paused => {
                     if self.described.auto_pause {
-                        self.pause();
+                        if let Err(refused) = boxes.pause(&self).await {
+                            tracing::warn!(why = refused.message, "a sandbox could not be paused: it goes on");
+                            self.live_for(RETRY, false);
+                        }
                     } else {
-                        boxes.remove(&self.id);
-                        return self.entry.end().await;
+                        return boxes.destroy(&self).await;
                     }
                 }
             }
@@ -171,7 +180,7 @@ impl Hosted {
 
     /// What lists tell of it.
     pub(super) fn listed(&self) -> Value {
-        let limits = self.entry.live().map(|sandbox| *sandbox.limits()).unwrap_or_default();
+        let limits = self.entry.glance(|sandbox| *sandbox.limits()).unwrap_or_default();
         json!({
             "sandboxID": self.id,
             "templateID": self.described.template,
@@ -206,7 +215,7 @@ impl Hosted {
 
     /// What it uses now.
     pub(super) async fn metric(&self) -> Value {
-        let Some(sandbox) = self.entry.live() else { return Value::Null };
+        let Some(sandbox) = self.entry.glance(Sandbox::clone) else { return Value::Null };
         let (used, disk, limits) = (sandbox.usage_now(), sandbox.disk_usage().await, sandbox.limits());
         let now = SystemTime::now();
         json!({

@@ -71,6 +71,27 @@ impl Contexts {
         *self.0.lock() = table;
     }
 
+    /// Returns them as they are saved with a sandbox.
+    pub(super) fn to_json(&self) -> Value {
+        let table = self.0.lock();
+        let known = table.known.iter().map(|(id, (language, cwd))| json!([id, language.name(), cwd]));
+        json!({ "last": table.last, "known": known.collect::<Vec<_>>(), "executions": table.executions })
+    }
+
+    /// Reads what [`Contexts::to_json`] wrote.
+    pub(super) fn from_json(saved: &Value) -> Contexts {
+        let mut table = Table { last: saved["last"].as_u64().unwrap_or(0), ..Table::default() };
+        for one in saved["known"].as_array().into_iter().flatten().take(CONTEXTS + 1) {
+            let (id, cwd) = (one[0].as_str().unwrap_or_default(), one[2].as_str().unwrap_or_default());
+            if let Ok(language) = Language::read(Some(&one[1])) {
+                table.known.insert(id.to_owned(), (language, cwd.to_owned()));
+            }
+        }
+        let executions = saved["executions"].as_object().into_iter().flatten();
+        table.executions = executions.filter_map(|(id, count)| Some((id.clone(), count.as_u64()?))).collect();
+        Contexts(Mutex::new(table))
+    }
+
     fn count(&self, context: &str) -> u64 {
         let mut table = self.0.lock();
         let count = table.executions.entry(context.to_owned()).or_default();

@@ -19,6 +19,7 @@ mod filesystem;
 mod hosted;
 mod interpreter;
 mod multipart;
+mod paused;
 mod processes;
 mod query;
 mod rpc;
@@ -44,6 +45,8 @@ pub(crate) use unread::with_room;
 
 use answer::{empty, json_page};
 use hosted::Hosted;
+
+use crate::tenant::hashed;
 
 /// The port of a sandbox's own agent, and that of the code interpreter.
 const AGENT: u16 = 49983;
@@ -115,7 +118,8 @@ pub(crate) async fn answer<H: Unpin + Send + 'static>(
     let (id, port) = match way {
         Way::Control(key) => {
             let (head, body) = request.into_parts();
-            let allowance = boxes.allowance(&key);
+            let key = hashed(&key);
+            let allowance = boxes.allowance_of_key(&key);
             let Some(_place) = allowance.place() else { return refused(Refused::no_room()) };
             let call =
                 control::Call { boxes, key: &key, allowance: &allowance, headers: &head.headers, query };
@@ -129,15 +133,20 @@ pub(crate) async fn answer<H: Unpin + Send + 'static>(
             None => return refused(Refused::new(StatusCode::UNAUTHORIZED, "the signature is not valid")),
         },
     };
-    let Some((hosted, sandbox)) =
-        boxes.find(&id).and_then(|hosted| Some((hosted.clone(), hosted.running()?)))
-    else {
+    let not_found = || {
         let shown: String = id.chars().take(64).collect();
-        return refused(Refused::new(StatusCode::BAD_GATEWAY, format!("The sandbox {shown} was not found")));
+        refused(Refused::new(StatusCode::BAD_GATEWAY, format!("The sandbox {shown} was not found")))
+    };
+    let Some(hosted) = boxes.find(&id).filter(|hosted| !hosted.is_paused() || hosted.described.auto_resume)
+    else {
+        return not_found();
     };
     if !may_use(&hosted, port, &request, &query) {
         return refused(Refused::new(StatusCode::UNAUTHORIZED, "the access token is missing or wrong"));
     }
+    // Only those who may use it wake it.
+    let Some(awake) = boxes.running(&hosted).await else { return not_found() };
+    let (sandbox, awake) = (wardian::Sandbox::clone(&awake), Arc::new(awake));
     if port != AGENT && port != INTERPRETER {
         let mut request = request;
         for name in ["x-access-token", "e2b-traffic-access-token", "e2b-sandbox-id", "e2b-sandbox-port"] {
@@ -150,9 +159,9 @@ pub(crate) async fn answer<H: Unpin + Send + 'static>(
     {
         return refused(Refused::new(StatusCode::TOO_MANY_REQUESTS, error.message));
     }
-    let allowance = boxes.allowance(&hosted.key);
+    let allowance = boxes.allowance_of_key(&hosted.key);
     let Some(place) = allowance.place() else { return refused(Refused::no_room()) };
-    let holds = (holds, place, allowance.clone());
+    let holds = (holds, place, allowance.clone(), awake.clone());
     let (head, body) = request.into_parts();
     let (path, headers) = (head.uri.path(), &head.headers);
     let asked = Asked { hosted: &hosted, sandbox, allowance: &allowance, body };

@@ -44,6 +44,15 @@ pub(super) struct Running {
     listeners: Mutex<Option<Vec<mpsc::Sender<Arc<Heard>>>>>,
 }
 
+impl Running {
+    /// Returns what it was started with, as text.
+    pub(super) fn command(&self) -> String {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let args = self.config["args"].as_array().into_iter().flatten().map(text);
+        std::iter::once(text(&self.config["cmd"])).chain(args).collect::<Vec<_>>().join(" ")
+    }
+}
+
 enum Heard {
     Output(Value),
     End(Value),

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
-use wardian_mcp::{Gate, LONGEST_REQUEST, Options, Owner, Place};
+use wardian_mcp::{Admission, Gate, LONGEST_REQUEST, Options, Owner, Place};
 
 use super::connections::Seat;
 use super::guard::Caller;
@@ -49,9 +49,11 @@ impl std::fmt::Debug for Door {
 }
 
 impl Gate for Door {
-    fn sandbox(&self, memory_bytes: u64) -> Result<Place, String> {
-        let place = self.shared.place(self.quota.as_ref(), memory_bytes);
-        place.map(|place| Arc::new(place) as Place).map_err(|error| error.message)
+    fn sandbox(&self, memory_bytes: u64) -> Admission<'_> {
+        Box::pin(async move {
+            let places = self.shared.places(self.quota.as_ref(), memory_bytes, 1).await;
+            places.map(|places| Arc::new(places) as Place).map_err(|error| error.message)
+        })
     }
 
     fn run(&self) -> Result<(), String> {

@@ -23,6 +23,12 @@ pub(super) async fn metrics(State(site): State<Arc<Site>>) -> Response {
         site.started.elapsed().as_secs(),
     );
     text.alone("wardian_sandboxes", "gauge", "Sandboxes alive.", wardian::live_sandboxes());
+    text.alone(
+        "wardian_sandboxes_asleep",
+        "gauge",
+        "Saved sandboxes that left memory until their next call.",
+        site.shared.dormitory.asleep(),
+    );
     if let Some(bytes) = resident_bytes() {
         text.alone(
             "process_resident_memory_bytes",

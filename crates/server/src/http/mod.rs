@@ -141,6 +141,7 @@ impl Server {
             stopping: AtomicBool::new(false),
             stopped: watch::Sender::new(false),
         });
+        site.boxes.find_paused().await;
         tokio::spawn(get_ready(site.clone()));
         let closing = async {
             end.await;

@@ -26,6 +26,7 @@ use super::moving::{Moved, Moving};
 use super::whole::Cut;
 use super::{Site, refusal};
 use crate::entry::Entry;
+use crate::hibernation::Awake;
 use crate::methods::CONNECT;
 
 /// The longest head of a guest's response, and how many fields it may have.
@@ -92,7 +93,7 @@ pub(super) async fn pass_to(
         Err(refused) => return *refused,
     };
     match connect(&entry, target.port).await {
-        Ok(stream) => exchange(site, entry, holds, stream, target, request).await,
+        Ok((awake, stream)) => exchange(site, (entry, Arc::new(awake)), holds, stream, target, request).await,
         Err(refused) => refused,
     }
 }
@@ -125,14 +126,14 @@ fn hold(site: &Site, entry: &Entry, seat: &Arc<Seat>) -> Result<Holds, Box<Respo
     Ok(Holds { _of_server, _of_sandbox, _seat })
 }
 
-async fn connect(entry: &Entry, port: u16) -> Result<PortStream, Response> {
-    let Some(sandbox) = entry.live() else { return Err(no_sandbox()) };
+async fn connect(entry: &Arc<Entry>, port: u16) -> Result<(Awake, PortStream), Response> {
+    let Ok(sandbox) = entry.awake().await else { return Err(no_sandbox()) };
     let connected = tokio::select! {
         () = entry.ended() => return Err(no_sandbox()),
         connected = tokio::time::timeout(CONNECT, sandbox.connect(port)) => connected,
     };
     match connected {
-        Ok(Ok(stream)) => Ok(stream),
+        Ok(Ok(stream)) => Ok((sandbox, stream)),
         Ok(Err(Error::Destroyed)) => Err(no_sandbox()),
         Ok(Err(error)) => Err(bad_gateway("NOT_LISTENING", format!("nothing answers there: {error}"))),
         Err(_) => {
@@ -145,7 +146,7 @@ async fn connect(entry: &Entry, port: u16) -> Result<PortStream, Response> {
 /// Sends the request and returns the response, whose body follows as it comes.
 async fn exchange(
     site: &Site,
-    entry: Arc<Entry>,
+    (entry, awake): (Arc<Entry>, Arc<Awake>),
     holds: Arc<Holds>,
     stream: PortStream,
     target: &Target,
@@ -161,7 +162,7 @@ async fn exchange(
     };
     let limits = site.http.ports;
     let cut = Cut::not_yet(entry.clone());
-    let watched = Watched { entry, holds, moved: moved.clone(), idle: limits.idle, cut };
+    let watched = Watched { entry, _awake: awake, holds, moved: moved.clone(), idle: limits.idle, cut };
     let driven = watched.clone();
     tokio::spawn(async move {
         driven.until_the_end(async { drop(connection.with_upgrades().await) }).await;
@@ -180,7 +181,7 @@ async fn exchange(
     };
     match answered {
         Ok(response) => answer(response, upgrade, watched, target),
-        Err(_) if watched.entry.live().is_none() => no_sandbox(),
+        Err(_) if watched.entry.has_ended() => no_sandbox(),
         Err(error) => {
             bad_gateway("BAD_RESPONSE", format!("the server in the sandbox gave no response: {error}"))
         }
@@ -216,6 +217,8 @@ fn answer(
 #[derive(Clone)]
 struct Watched {
     entry: Arc<Entry>,
+    /// It stays in memory.
+    _awake: Arc<Awake>,
     holds: Arc<Holds>,
     moved: Arc<Moved>,
     idle: Duration,

@@ -32,6 +32,7 @@ use toml::value::{Datetime, Offset};
 use super::MIN_TOKEN;
 use crate::e2b::is_same;
 use crate::quota::{Most, Quota, Quotas};
+use crate::tenant::hashed;
 
 /// How long the file may be, and how many tokens and origins it may have: each request is compared with all of them.
 const LONGEST_FILE: u64 = 1 << 20;
@@ -138,7 +139,7 @@ impl Tokens {
         let failed = |what| TokensError { path: self.0.path.clone(), what };
         let text = read(&self.0.path).map_err(failed)?;
         let (table, limits) = parse(&text).map_err(failed)?;
-        let quotas = limits.into_iter().map(|(tenant, most)| (owner(&tenant), tenant, most));
+        let quotas = limits.into_iter().map(|(tenant, most)| (hashed(&owner(&tenant)), tenant, most));
         self.0.quotas.set(quotas, Instant::now());
         self.0.table.send_replace(Arc::new(table));
         Ok(())
@@ -174,7 +175,7 @@ impl Tokens {
             name: found.name.clone(),
             tenant: found.tenant.clone(),
             admin: found.admin,
-            quota: self.0.quotas.of(&owner(&found.tenant)),
+            quota: self.0.quotas.of(&hashed(&owner(&found.tenant))),
             hash: found.hash,
         })
     }

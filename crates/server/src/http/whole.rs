@@ -32,7 +32,7 @@ impl Cut {
     }
 
     fn happened(&self) -> bool {
-        self.by_us.load(Ordering::SeqCst) || self.entry.live().is_none()
+        self.by_us.load(Ordering::SeqCst) || self.entry.has_ended()
     }
 }
 

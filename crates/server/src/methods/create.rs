@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use wardian::{Builder, Limits, PoolOptions};
+use wardian::{Builder, Limits, PersistenceMode, PoolOptions};
 use wardian_contract::params::{self, Create};
 
 use super::named::Origins;
@@ -34,12 +34,19 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
     }
     let origins = Origins::read(session, &mut origins)?;
     let root = session.begin_root(&builder, line_limit, storage)?;
-    let builder = origins.give(builder);
+    let (builder, idle) = (origins.give(builder), origins.idle);
     // Whatever comes next waits until it is there.
     let (session, mut commands, mut calls) = (session.clone(), root.in_turn(), root.at_once());
     Job::in_turn(None, async move {
         commands.come().await;
         calls.come().await;
+        match session.room(1).await.map(|mut room| room.pop()) {
+            Ok(room) => room.into_iter().for_each(|room| root.takes(room)),
+            Err(error) => {
+                session.forget_root();
+                return Err(error);
+            }
+        }
         // The pool is the server's: all its sandboxes are of one engine.
         let built = builder.build().await.and_then(|sandbox| match pool {
             Some(pool) => session.set_pool(&sandbox.engine(), Some(pool)).map(|()| sandbox),
@@ -47,7 +54,11 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
         });
         match built {
             Ok(sandbox) => {
+                let saved = sandbox.persistence_mode() == Some(PersistenceMode::Persistent);
                 root.fill(sandbox);
+                if saved {
+                    root.sleeps_in(session.bed(idle));
+                }
                 ok()
             }
             Err(error) => {

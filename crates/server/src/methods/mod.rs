@@ -9,6 +9,7 @@ mod env;
 mod extension;
 mod files;
 mod history;
+mod images;
 mod mount;
 mod named;
 mod names;
@@ -118,7 +119,7 @@ impl Job {
 }
 
 /// All of them, for `capabilities`.
-const METHODS: [&str; 63] = [
+const METHODS: [&str; 68] = [
     "create",
     "capabilities",
     "usage",
@@ -164,6 +165,11 @@ const METHODS: [&str; 63] = [
     "persistence.branch",
     "persistence.tag",
     "persistence.delete",
+    "image.save",
+    "image.list",
+    "image.delete",
+    "image.export",
+    "image.import",
     "offload",
     "rehydrate",
     "net.connect",
@@ -247,6 +253,11 @@ pub(crate) fn prepare(
         "persistence.branch" => named::branch(session, params),
         "persistence.tag" => named::tag(session, params),
         "persistence.delete" => named::delete(session, params),
+        "image.save" => images::save(session, params),
+        "image.list" => images::list(session, params),
+        "image.delete" => images::delete(session, params),
+        "image.export" => images::export(session, params),
+        "image.import" => images::import(session, params),
         "offload" => storage::offload(session, params),
         "rehydrate" => storage::rehydrate(session, params),
         "net.connect" => ports::connect(session, id, params),
@@ -270,14 +281,14 @@ pub(crate) fn prepare(
 }
 
 /// Returns the sandbox that `sandboxId` names; the root if there is none.
-fn entry(session: &Session, params: &mut Params) -> Result<Arc<Entry>, RpcError> {
+fn entry(session: &Arc<Session>, params: &mut Params) -> Result<Arc<Entry>, RpcError> {
     let id = params.string("sandboxId")?;
     session.entry(id.as_deref())
 }
 
 /// Reads the params of a method, and returns them with the sandbox that they are about.
 fn asked<T: About + DeserializeOwned>(
-    session: &Session,
+    session: &Arc<Session>,
     params: &mut Params,
 ) -> Result<(Arc<Entry>, T), RpcError> {
     let read: T = params.read()?;
@@ -285,7 +296,7 @@ fn asked<T: About + DeserializeOwned>(
 }
 
 /// Does the same for a method that takes nothing else.
-fn alone(session: &Session, params: &mut Params) -> Result<Arc<Entry>, RpcError> {
+fn alone(session: &Arc<Session>, params: &mut Params) -> Result<Arc<Entry>, RpcError> {
     asked::<Nothing>(session, params).map(|(entry, _)| entry)
 }
 

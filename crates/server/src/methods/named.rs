@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use wardian::{Builder, Durability, PersistenceMode, Store};
+use wardian_contract::params as p;
 
-use super::{Job, Prepared, entry, ok};
-use crate::entry::{Entry, Origin};
+use super::{Job, Prepared, alone, asked, ok};
 use crate::params::{Params, text};
 use crate::rpc::{INVALID_REQUEST, RpcError};
 use crate::session::Session;
@@ -21,13 +21,13 @@ const LISTED: usize = 100;
 const LISTED_MOST: usize = 1000;
 
 /// Returns the server's store.
-fn store(session: &Session) -> Result<Store, RpcError> {
+pub(super) fn store(session: &Session) -> Result<Store, RpcError> {
     let store = session.shared.store.clone();
     store.ok_or_else(|| RpcError::params("the server was started without --store"))
 }
 
 /// Returns the full name of what a client calls `name`.
-fn full(session: &Session, name: &str) -> Result<String, RpcError> {
+pub(super) fn full(session: &Session, name: &str) -> Result<String, RpcError> {
     match session.tenant() {
         Tenant::Owner => Ok(name.to_owned()),
         Tenant::Token(_) if name.contains('/') => {
@@ -41,7 +41,7 @@ fn full(session: &Session, name: &str) -> Result<String, RpcError> {
 }
 
 /// Returns what a client calls a sandbox, if it is its own.
-fn shown(session: &Session, name: &str) -> Option<String> {
+pub(super) fn shown(session: &Session, name: &str) -> Option<String> {
     match session.tenant() {
         Tenant::Owner => Some(name.to_owned()),
         Tenant::Token(hash) => Some(name.strip_prefix(&format!("t-{}/", &hash[..32]))?.to_owned()),
@@ -49,14 +49,24 @@ fn shown(session: &Session, name: &str) -> Option<String> {
     }
 }
 
-fn name(session: &Session, params: &mut Params) -> Result<String, RpcError> {
-    full(session, &params.required_string("name")?)
-}
-
 /// Where a new sandbox starts from, and under which name it is saved.
 pub(super) struct Origins {
     image: Option<(Store, String)>,
     persist: Option<(Store, String, PersistenceMode, Durability)>,
+    /// After how long without a call it leaves memory, if the client says so.
+    pub(super) idle: Option<Duration>,
+}
+
+/// The longest that `idleSeconds` can be.
+const IDLE_MOST: u64 = 366 * 24 * 3600;
+
+/// Checks `idleSeconds`.
+fn idle(given: Option<u64>) -> Result<Option<Duration>, RpcError> {
+    match given {
+        None => Ok(None),
+        Some(seconds) if (1..=IDLE_MOST).contains(&seconds) => Ok(Some(Duration::from_secs(seconds))),
+        Some(_) => Err(RpcError::params(format!("idleSeconds must be from 1 to {IDLE_MOST}"))),
+    }
 }
 
 impl Origins {
@@ -67,21 +77,27 @@ impl Origins {
             None => None,
         };
         let Some(mut given) = params.object("persistence")? else {
-            return Ok(Origins { image, persist: None });
+            return Ok(Origins { image, persist: None, idle: None });
         };
         let mode = given.string("mode")?;
         let durability = given.string("durability")?;
         let interval = given.number("autosaveMs")?;
         let name = given.string("name")?;
-        given
-            .refuse("idleSeconds", "is not supported: an open sandbox stays in memory until it is removed")?;
+        let idle = idle(given.number("idleSeconds")?)?;
         given.done()?;
         let mode = match mode.as_deref() {
-            Some("ephemeral") if name.is_none() && durability.is_none() && interval.is_none() => {
-                return Ok(Origins { image, persist: None });
+            Some("ephemeral")
+                if name.is_none() && durability.is_none() && interval.is_none() && idle.is_none() =>
+            {
+                return Ok(Origins { image, persist: None, idle: None });
             }
             Some("ephemeral") => {
                 return Err(RpcError::params("persistence: an ephemeral sandbox is not saved"));
+            }
+            Some("session") if idle.is_some() => {
+                return Err(RpcError::params(
+                    "persistence.idleSeconds: a sandbox of mode \"session\" is saved only when asked, so it stays in memory",
+                ));
             }
             Some("session") => PersistenceMode::Session,
             None | Some("persistent") => PersistenceMode::Persistent,
@@ -104,7 +120,7 @@ impl Origins {
         };
         let name = name.ok_or_else(|| RpcError::params("Missing required param: persistence.name"))?;
         let persist = Some((store(session)?, full(session, &name)?, mode, durability));
-        Ok(Origins { image, persist })
+        Ok(Origins { image, persist, idle })
     }
 
     /// Gives them to a builder.
@@ -121,36 +137,32 @@ impl Origins {
 
 /// `sandbox.open`: a saved sandbox, with the client's network policy and extensions.
 pub(super) fn open(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let name = name(session, params)?;
-    params.done()?;
+    let (_, asked) = asked::<p::OpenStored>(session, params)?;
+    let (name, idle) = (full(session, &asked.name)?, idle(asked.idle_seconds)?);
     let store = store(session)?;
     let (mut root, builder) = (session.entry(None)?.at_once(), session.builder());
     let session = session.clone();
     Job::in_turn(None, async move {
         root.come().await;
         drop(root);
-        let (Some(builder), Some(room)) = (builder, session.room(1)?.pop()) else {
+        let (Some(builder), Some(room)) = (builder, session.room(1).await?.pop()) else {
             return Err(RpcError::new(INVALID_REQUEST, "the sandbox could not be created"));
         };
         let sandbox = store.resume_with(&name, builder).await?;
-        let id = session.add(Entry::over(Origin::Named { label: None }, sandbox, room))?;
+        let id = session.add_named(None, sandbox, room, idle)?;
         Ok(json!({ "sandboxId": id }))
     })
 }
 
 /// `persistence.save`: a commit now.
 pub(super) fn save(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    params.done()?;
-    let mut turn = entry.at_once();
+    let mut turn = alone(session, params)?.at_once();
     Job::at_once(turn.hold(), async move { Ok(json!({ "commit": turn.sandbox().await?.save().await? })) })
 }
 
 /// `persistence.checkout`: an open sandbox goes back to one of its commits.
 pub(super) fn checkout(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let entry = entry(session, params)?;
-    let commit = params.required_string("commit")?;
-    params.done()?;
+    let (entry, p::Checkout { commit, .. }) = asked(session, params)?;
     let mut turn = entry.in_turn();
     Job::in_turn(turn.hold(), async move {
         Ok(json!({ "commit": turn.sandbox().await?.checkout(&commit).await? }))
@@ -158,7 +170,7 @@ pub(super) fn checkout(session: &Arc<Session>, params: &mut Params) -> Prepared 
 }
 
 /// Does something that blocks with the store.
-fn with_store(
+pub(super) fn with_store(
     session: &Arc<Session>,
     work: impl FnOnce(&Store) -> Result<Value, wardian::Error> + Send + 'static,
 ) -> Prepared {
@@ -168,7 +180,7 @@ fn with_store(
 
 /// `persistence.sandboxes`: the client's.
 pub(super) fn sandboxes(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    params.done()?;
+    alone(session, params)?;
     let asking = session.clone();
     with_store(session, move |store| {
         let describe = |found: wardian::SandboxInfo| {
@@ -186,10 +198,11 @@ pub(super) fn sandboxes(session: &Arc<Session>, params: &mut Params) -> Prepared
 
 /// `persistence.log`: what was done in a sandbox, newest first.
 pub(super) fn log(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let name = name(session, params)?;
-    let before = params.number("before")?.map(|id| i64::try_from(id).unwrap_or(i64::MAX));
-    let most = params.size("limit")?.unwrap_or(LISTED).min(LISTED_MOST);
-    params.done()?;
+    let (_, asked) = asked::<p::Log>(session, params)?;
+    let name = full(session, &asked.name)?;
+    let before = asked.before.map(|id| i64::try_from(id).unwrap_or(i64::MAX));
+    let most = asked.limit.map_or(LISTED, |most| usize::try_from(most).unwrap_or(LISTED_MOST));
+    let most = most.min(LISTED_MOST);
     with_store(session, move |store| {
         let commits = store.log(&name, before, most)?;
         let describe = |commit: &wardian::CommitInfo| {
@@ -209,9 +222,8 @@ pub(super) fn log(session: &Arc<Session>, params: &mut Params) -> Prepared {
 
 /// `persistence.diff`: which files differ between two commits.
 pub(super) fn diff(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let name = name(session, params)?;
-    let (from, to) = (params.required_string("from")?, params.string("to")?);
-    params.done()?;
+    let (_, p::Diff { name, from, to, .. }) = asked(session, params)?;
+    let name = full(session, &name)?;
     with_store(session, move |store| {
         let changes = store.diff(&name, &from, to.as_deref())?;
         let describe = |change: &wardian::FileChange| json!({ "path": text(&change.path), "change": change.what.letter().to_string() });
@@ -221,18 +233,15 @@ pub(super) fn diff(session: &Arc<Session>, params: &mut Params) -> Prepared {
 
 /// `persistence.branch`: another sandbox, from a commit of one.
 pub(super) fn branch(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let name = name(session, params)?;
-    let new = full(session, &params.required_string("newName")?)?;
-    let commit = params.string("commit")?;
-    params.done()?;
+    let (_, p::Branch { name, new_name, commit, .. }) = asked(session, params)?;
+    let (name, new) = (full(session, &name)?, full(session, &new_name)?);
     with_store(session, move |store| Ok(json!({ "commit": store.branch(&name, commit.as_deref(), &new)? })))
 }
 
 /// `persistence.tag`: a commit that is kept.
 pub(super) fn tag(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let (name, tag) = (name(session, params)?, params.required_string("tag")?);
-    let commit = params.required_string("commit")?;
-    params.done()?;
+    let (_, p::Tag { name, tag, commit, .. }) = asked(session, params)?;
+    let name = full(session, &name)?;
     let commit =
         commit.parse().map_err(|_| RpcError::params("commit must be a commit's number, as a string"))?;
     with_store(session, move |store| {
@@ -243,8 +252,8 @@ pub(super) fn tag(session: &Arc<Session>, params: &mut Params) -> Prepared {
 
 /// `persistence.delete`: a sandbox that nobody has open goes, with all its commits.
 pub(super) fn delete(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let name = name(session, params)?;
-    params.done()?;
+    let (_, p::StoredName { name, .. }) = asked(session, params)?;
+    let name = full(session, &name)?;
     let store = store(session)?;
     let session = session.clone();
     Job::at_once(None, async move {

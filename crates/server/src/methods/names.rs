@@ -25,7 +25,8 @@ pub(super) fn copy(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let (entry, FromTo { path, to, .. }) = asked(session, params)?;
     let mut turn = entry.at_once();
     Job::at_once(turn.hold(), async move {
-        copy_file(&turn.sandbox().await?, &path, &to).await?;
+        let sandbox = turn.sandbox().await?;
+        copy_file(&sandbox, &path, &to).await?;
         ok()
     })
 }

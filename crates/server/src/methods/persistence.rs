@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use base64::Engine;
 use serde_json::json;
-use wardian::{ArchiveError, Error as SandboxError, Sandbox};
+use wardian::{ArchiveError, Error as SandboxError, Limits, Sandbox};
+use wardian_contract::params::StateName;
 
-use super::{Answer, Job, Prepared, Written, entry, ok};
-use crate::budget::{ANSWER_MAX, LARGE};
+use super::{Answer, Job, Prepared, Written, alone, asked, entry, ok};
+use crate::budget::{ANSWER_MAX, LARGE, Room};
 use crate::params::{BASE64, Params};
 use crate::rpc::RpcError;
 use crate::session::Session;
@@ -28,8 +29,8 @@ pub(super) fn export(session: &Arc<Session>, params: &mut Params) -> Prepared {
     })
 }
 
-/// How long a state may be, as bytes, that goes into a line.
-const IN_LINE: usize = ANSWER_MAX / 4 * 3 - 1024;
+/// How long a state or an image may be, as bytes, that goes into a line.
+pub(super) const IN_LINE: usize = ANSWER_MAX / 4 * 3 - 1024;
 
 /// Exports a state for a line: at most so many bytes that it fits into one. What packs well takes long for its length,
 /// so even a short one takes its turn.
@@ -46,7 +47,7 @@ async fn export_line(session: &Session, sandbox: &Sandbox) -> Result<Written, Rp
     let turn = session.heavy().await?;
     let short = sandbox.export_within(LARGE).await;
     drop(turn);
-    let (state, mut room) = match short {
+    let (state, room) = match short {
         Err(SandboxError::Archive(ArchiveError::TooLong(_))) => {
             let room = budget.room(ANSWER_MAX).await.ok_or_else(gone)?;
             (export_for_line(session, sandbox).await?, room)
@@ -57,7 +58,16 @@ async fn export_line(session: &Session, sandbox: &Sandbox) -> Result<Written, Rp
             (state, room)
         }
     };
-    let json = session.aside(move || in_line(&state)).await?;
+    write_line(session, state, room).await
+}
+
+/// Writes bytes as an answer, for which there is room.
+pub(super) async fn write_line(
+    session: &Session,
+    bytes: Vec<u8>,
+    mut room: Room,
+) -> Result<Written, RpcError> {
+    let json = session.aside(move || in_line(&bytes)).await?;
     room.shrink(json.len() + 1024);
     Ok(Written { json, room })
 }
@@ -91,7 +101,11 @@ pub(super) fn import(session: &Arc<Session>, params: &mut Params) -> Prepared {
 
 /// How long the file of a state may be that this sandbox could have.
 fn state_max(sandbox: &Sandbox) -> u64 {
-    let limits = sandbox.limits();
+    most(sandbox.limits())
+}
+
+/// Returns how long the state of a sandbox with such limits may be.
+pub(super) fn most(limits: &Limits) -> u64 {
     limits.fs_bytes.saturating_add(limits.memory_bytes).saturating_add(STATE_FRAME)
 }
 
@@ -114,15 +128,19 @@ fn states(session: &Session) -> Result<States, RpcError> {
     directory.of(&session.tenant())
 }
 
+/// Returns the client's state of a name.
+pub(super) fn state_of(session: &Session, name: String) -> Result<StateFile, RpcError> {
+    states(session)?.file(name)
+}
+
 /// Returns the state that `file` names, if any.
 fn state_file(session: &Session, params: &mut Params) -> Result<Option<StateFile>, RpcError> {
-    let Some(name) = params.string("file")? else { return Ok(None) };
-    states(session)?.file(name).map(Some)
+    params.string("file")?.map(|name| state_of(session, name)).transpose()
 }
 
 /// `persistence.list`: the client's states.
 pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    params.done()?;
+    alone(session, params)?;
     let (states, session) = (states(session)?, session.clone());
     Job::at_once(None, async move {
         let describe = |state: KeptState| json!({ "file": state.name, "bytes": state.bytes, "modifiedMs": state.modified_ms });
@@ -133,8 +151,7 @@ pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
 
 /// `persistence.remove`: one of them is deleted.
 pub(super) fn remove(session: &Arc<Session>, params: &mut Params) -> Prepared {
-    let name = params.required_string("file")?;
-    params.done()?;
+    let (_, StateName { file: name, .. }) = asked(session, params)?;
     let (file, session) = (states(session)?.file(name)?, session.clone());
     Job::at_once(None, async move {
         session.heavily(move || file.remove()).await??;

@@ -41,7 +41,7 @@ pub(super) fn connect(session: &Arc<Session>, id: Option<&Value>, params: &mut P
         let (reader, writer) = tokio::io::split(connected?);
         let stream = session.streams.add(writer, place);
         let answer = json!({ "streamId": stream.id() });
-        tokio::spawn(stream.tell(told, entry, reader, session.outbox.clone()));
+        tokio::spawn(stream.tell(told, (entry, sandbox), reader, session.outbox.clone()));
         Ok(answer)
     })
 }

@@ -43,7 +43,7 @@ pub(super) fn start(session: &Arc<Session>, id: Option<&Value>, params: &mut Par
         let shown = text(&shown[..shown.len().min(SHOWN)]);
         let handle = session.processes.add(process, sandbox_id, shown, place);
         let answer = json!({ "processId": handle.id(), "pid": handle.pid });
-        tokio::spawn(handle.tell(session.processes.clone(), told, entry, session.outbox.clone()));
+        tokio::spawn(handle.tell(session.processes.clone(), told, (entry, sandbox), session.outbox.clone()));
         Ok(answer)
     })
 }
@@ -87,7 +87,10 @@ fn check_command(sandbox: &Sandbox, bytes: usize) -> Result<(), RpcError> {
 
 /// Reads params that are about a process. The ids of processes are a client's own, so a sandbox need not be named; if it is, there
 /// has to be one.
-fn of_process<T: About + DeserializeOwned>(session: &Session, params: &mut Params) -> Result<T, RpcError> {
+fn of_process<T: About + DeserializeOwned>(
+    session: &Arc<Session>,
+    params: &mut Params,
+) -> Result<T, RpcError> {
     asked(session, params).map(|(_, read)| read)
 }
 

@@ -83,7 +83,7 @@ pub(super) fn in_turn<F: Future<Output = Result<Outcome, Error>> + Send>(
     let (mut turn, entered) = (entry.in_turn(), entry.enter_run(id));
     Job::in_turn(turn.hold(), async move {
         let done = match turn.sandbox().await {
-            Ok(sandbox) => work(sandbox, entered).await,
+            Ok(awake) => work(Sandbox::clone(&awake), entered).await,
             // Whether it had begun when its sandbox was ended makes no difference.
             Err(_) if turn.entry().is_destroyed() => Err(Error::Destroyed),
             Err(error) => return Err(error),

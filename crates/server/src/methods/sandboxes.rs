@@ -23,7 +23,7 @@ pub(super) fn fork(session: &Arc<Session>, params: &mut Params) -> Prepared {
     Job::in_turn(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
         // Not before its turn: a request that waits must not keep others from theirs.
-        let room = session.room(count.unwrap_or(1))?;
+        let room = session.room(count.unwrap_or(1)).await?;
         let forks = sandbox.fork_many(room.len()).await?;
         let add = |(sandbox, room)| session.add(Entry::over(Origin::Fork, sandbox, room));
         let ids = forks.into_iter().zip(room).map(add).collect::<Result<Vec<_>, _>>()?;
@@ -66,12 +66,12 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
     Job::in_turn(None, async move {
         root.come().await;
         drop(root);
-        let (true, Some(builder), Some(room)) = (session.is_created(), builder, session.room(1)?.pop())
-        else {
+        let room = session.room(1).await?.pop();
+        let (true, Some(builder), Some(room)) = (session.is_created(), builder, room) else {
             return Err(RpcError::new(INVALID_REQUEST, "the sandbox could not be created"));
         };
         let sandbox = origins.give(builder).build().await?;
-        let id = session.add(Entry::over(Origin::Named { label }, sandbox, room))?;
+        let id = session.add_named(label, sandbox, room, origins.idle)?;
         Ok(json!({ "sandboxId": id }))
     })
 }
@@ -84,18 +84,16 @@ pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
         let mut turn = turn;
         turn.come().await;
         let named = session.named();
-        let length = |entry: &Entry| {
-            if let Origin::Named { label: Some(label) } = &entry.origin { label.len() } else { 4 }
-        };
+        let length = |label: &Option<String>| label.as_ref().map_or(4, String::len);
         // A byte of a label has at most six of JSON.
-        let need = named.iter().map(|(_, entry)| 128 + 6 * length(entry)).sum();
+        let need = named.iter().map(|one| 128 + 6 * length(&one.label)).sum();
         let room = session.outbox.budget.room(need).await;
         let mut room = room.ok_or_else(|| RpcError::internal("the client is gone"))?;
         let listed: Value = named
             .iter()
-            .filter_map(|(id, entry)| {
-                let Origin::Named { label } = &entry.origin else { return None };
-                Some(json!({ "sandboxId": id, "label": label, "createdAt": date(entry.created) }))
+            .map(|one| {
+                let created = date(one.created);
+                json!({ "sandboxId": one.id, "label": one.label, "createdAt": created, "asleep": one.asleep })
             })
             .collect();
         let json = listed.to_string().into_bytes();

@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 use wardian_server::{Http, Options, PortLimits, Server};
 
 const MIB: usize = 1 << 20;
@@ -20,12 +22,25 @@ struct Hosted {
 }
 
 async fn listen() -> SocketAddr {
+    serve(Options::default()).await.0
+}
+
+/// A server, and how to end it in order.
+async fn serve(options: Options) -> (SocketAddr, oneshot::Sender<()>, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let at = listener.local_addr().expect("an address");
     let http = Http { ports: PortLimits::default(), ..Http::default() };
-    let server = Server::new(Options::default());
-    tokio::spawn(async move { server.serve_http(listener, http, std::future::pending()).await });
-    at
+    let server = Server::new(options);
+    let (end, ends) = oneshot::channel();
+    let ends = async move {
+        // One that nobody ends goes on as long as the test does.
+        if ends.await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    let serving =
+        tokio::spawn(async move { server.serve_http(listener, http, ends).await.expect("it serves") });
+    (at, end, serving)
 }
 
 async fn open(at: SocketAddr, request: &[u8]) -> TcpStream {
@@ -223,6 +238,100 @@ async fn input_comes_in_frames_however_they_are_cut() {
         hosted.id, hosted.token
     );
     assert_eq!(answer(open(hosted.at, request.as_bytes()).await).await, (200, "920009\n".to_owned()));
+}
+
+async fn control(at: SocketAddr, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    let body = body.to_string();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-API-KEY: key\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let (status, body) = answer(open(at, (head + &body).as_bytes()).await).await;
+    (status, serde_json::from_str(&body).unwrap_or(Value::Null))
+}
+
+async fn execute(at: SocketAddr, access: &Value, code: &str) -> String {
+    let body = json!({ "code": code }).to_string();
+    let head = format!(
+        "POST /execute HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nE2b-Sandbox-Id: {}\r\nE2b-Sandbox-Port: 49999\r\n\
+         X-Access-Token: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        access["sandboxID"].as_str().expect("an id"),
+        access["envdAccessToken"].as_str().expect("a token"),
+        body.len()
+    );
+    answer(open(at, (head + &body).as_bytes()).await).await.1
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_paused_survives_the_server() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let options = || Options {
+        store: Some(wardian::Store::open(directory.path()).expect("a store")),
+        ..Options::default()
+    };
+    let (at, end, serving) = serve(options()).await;
+    let wanted = json!({ "templateID": "base", "metadata": { "who": "me" }, "envVars": { "A": "b" } });
+    let (_, quiet) = control(at, "POST", "/sandboxes", &wanted).await;
+    let (_, busy) = control(at, "POST", "/sandboxes", &wanted).await;
+    let (_, running) = control(at, "POST", "/sandboxes", &wanted).await;
+    let path =
+        |one: &Value, rest: &str| format!("/sandboxes/{}{rest}", one["sandboxID"].as_str().expect("an id"));
+    execute(at, &quiet, "x = 42; open('/tmp/f', 'w').write('kept')").await;
+    execute(at, &busy, "y = 43").await;
+    let hosted = Hosted {
+        at,
+        id: busy["sandboxID"].as_str().expect("an id").to_owned(),
+        token: busy["envdAccessToken"].as_str().expect("a token").to_owned(),
+    };
+    let start = json!({ "process": { "cmd": "sleep", "args": ["1000"] } }).to_string();
+    let frame = [&[0][..], &(start.len() as u32).to_be_bytes(), start.as_bytes()].concat();
+    let kind = "application/connect+json";
+    let mut started = hosted.begin("/process.Process/Start", kind, frame.len(), &frame).await;
+    let mut head = [0; 1];
+    started.read_exact(&mut head).await.expect("it has started");
+    let pids = || async { hosted.call("process.Process/List", &json!({})).await.1 };
+    while !pids().await.contains("sleep") {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    for paused in [&quiet, &busy] {
+        assert_eq!(control(at, "POST", &path(paused, "/pause"), &json!({})).await.0, 204);
+        assert_eq!(control(at, "POST", &path(paused, "/pause"), &json!({})).await.0, 409);
+        // It is still there, awake or not.
+        assert_eq!(control(at, "GET", &path(paused, ""), &json!({})).await.1["state"], "paused");
+    }
+    // While the server lives, its processes do as well.
+    assert_eq!(control(at, "POST", &path(&busy, "/connect"), &json!({ "timeout": 300 })).await.0, 201);
+    assert!(pids().await.contains("sleep"));
+    assert_eq!(control(at, "POST", &path(&busy, "/pause"), &json!({})).await.0, 204);
+    drop(started);
+    end.send(()).expect("it runs");
+    tokio::time::timeout(PATIENCE, serving).await.expect("it ends").expect("without a panic");
+
+    let (at, end, serving) = serve(options()).await;
+    let (_, listed) = control(at, "GET", "/v2/sandboxes", &json!({})).await;
+    let found: Vec<(&str, &str)> = listed
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| (one["state"].as_str().unwrap_or(""), one["metadata"]["who"].as_str().unwrap_or("")))
+        .collect();
+    assert_eq!(found, [("paused", "me"), ("paused", "me")]);
+    assert_eq!(control(at, "GET", &path(&running, ""), &json!({})).await.0, 404);
+    // The secrets of then are nobody's now.
+    let (status, access) = control(at, "POST", &path(&quiet, "/connect"), &json!({ "timeout": 300 })).await;
+    assert_eq!((status, access.get("lostProcesses")), (201, None));
+    assert!(execute(at, &quiet, "1").await.contains("token"));
+    let result = execute(at, &access, "import os; print(x, open('/tmp/f').read(), os.environ['A'])").await;
+    assert!(result.contains("42 kept b"), "{result}");
+    let (status, access) = control(at, "POST", &path(&busy, "/connect"), &json!({ "timeout": 300 })).await;
+    assert_eq!((status, &access["lostProcesses"][0]["cmd"]), (201, &json!("sleep 1000")));
+    assert!(execute(at, &access, "print(y)").await.contains("43"));
+    // One that is killed is gone from the store, and so is one that ran when the server ended.
+    assert_eq!(control(at, "DELETE", &path(&quiet, ""), &json!({})).await.0, 204);
+    end.send(()).expect("it runs");
+    tokio::time::timeout(PATIENCE, serving).await.expect("it ends").expect("without a panic");
+    let store = wardian::Store::open(directory.path()).expect("a store");
+    assert_eq!(store.list().expect("a list"), []);
 }
 
 impl Hosted {

@@ -117,8 +117,8 @@ async fn the_sandbox_a_request_is_about() {
             "sandbox.list",
             json!({}),
             result(json!([
-                { "sandboxId": "2", "label": "mine", "createdAt": "*" },
-                { "sandboxId": "3", "label": null, "createdAt": "*" },
+                { "sandboxId": "2", "label": "mine", "createdAt": "*", "asleep": false },
+                { "sandboxId": "3", "label": null, "createdAt": "*", "asleep": false },
             ])),
         ),
         ("sandbox.destroy", json!({}), error(-32602, "Missing required param: sandboxId")),
@@ -129,7 +129,11 @@ async fn the_sandbox_a_request_is_about() {
         ("sandbox.remove", json!({}), error(-32602, "Missing required param: sandboxId")),
         ("sandbox.remove", json!({ "sandboxId": "2" }), ok()),
         ("sandbox.remove", json!({ "sandboxId": "2" }), error(-32602, "Unknown sandboxId: 2")),
-        ("sandbox.list", json!({}), result(json!([{ "sandboxId": "3", "label": null, "createdAt": "*" }]))),
+        (
+            "sandbox.list",
+            json!({}),
+            result(json!([{ "sandboxId": "3", "label": null, "createdAt": "*", "asleep": false }])),
+        ),
         ("sandbox.create", json!({ "label": 1 }), error(-32602, "label must be a string")),
         ("sandbox.create", json!({}), result(json!({ "sandboxId": "7" }))),
     ])

@@ -1,6 +1,7 @@
 //! Several tokens: whose sandboxes are whose, what a tenant may take, and what is written of each request.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
@@ -42,16 +43,16 @@ struct Tenants {
 
 impl Tenants {
     async fn start() -> Tenants {
-        Tenants::with(None).await
+        Tenants::with(None, Options::default()).await
     }
 
-    async fn with(log: Option<&Path>) -> Tenants {
+    async fn with(log: Option<&Path>, options: Options) -> Tenants {
         let file = NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), FILE).expect("it is written");
         let tokens = Tokens::open(file.path()).expect("it is valid");
         let access_log = log.map(|path| AccessLog::open(path).expect("a log"));
         let http = Http { tokens: Some(tokens.clone()), access_log, ..Http::default() };
-        Tenants { file, tokens, site: Site::with(http, Options::default(), "").await }
+        Tenants { file, tokens, site: Site::with(http, options, "").await }
     }
 
     fn show(&mut self, token: &str) {
@@ -121,6 +122,49 @@ async fn a_tenant_takes_no_more_than_its_quota() {
     assert!(tenants.site.ask(&first, "run", run).await.is_ok());
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sandbox_that_sleeps_still_counts_for_its_tenant() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = Some(wardian::Store::open(directory.path()).expect("a store"));
+    let idle = Some(Duration::from_millis(1));
+    let mut tenants = Tenants::with(None, Options { store, idle, ..Options::default() }).await;
+    tenants.show("token-number-one");
+    let wanted =
+        |name: &str| json!({ "persistence": { "name": name }, "limits": { "memoryBytes": 64 << 20 } });
+    let (first, second) = (tenants.site.create(wanted("a")).await, tenants.site.create(wanted("b")).await);
+    let write = json!({ "path": "f", "data": "aGk=" });
+    tenants.site.ask(&first, "files.write", write).await.expect("it is written");
+    for name in ["c", "d"] {
+        until_asleep(&mut tenants, 2).await;
+        let full = "Maximum of 2 sandboxes of tenant acme reached";
+        let (status, answer) = tenants.site.send("POST", "/v1/sandboxes", &wanted(name)).await;
+        assert_eq!((status, answer["error"]["message"].as_str()), (429, Some(full)), "{name}");
+        // It wakes with the place that it has.
+        let read = tenants.site.ask(&first, "files.read", json!({ "path": "f" })).await.expect("it wakes");
+        assert_eq!(read["data"], "aGk=");
+    }
+    until_asleep(&mut tenants, 2).await;
+    let path = format!("/v1/sandboxes/{second}");
+    assert_eq!(tenants.site.send("DELETE", &path, &Value::Null).await.0, 200);
+    tenants.site.create(wanted("e")).await;
+}
+
+/// Waits until so many sandboxes are out of memory.
+async fn until_asleep(tenants: &mut Tenants, wanted: usize) {
+    let line = format!("\nwardian_sandboxes_asleep {wanted}\n");
+    tenants.show("token-of-another");
+    loop {
+        let mut page = String::new();
+        let mut stream = tenants.site.open("GET", "/metrics", "", "").await;
+        stream.read_to_string(&mut page).await.expect("a page");
+        if page.contains(&line) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    tenants.show("token-number-one");
+}
+
 #[tokio::test]
 async fn a_token_that_is_taken_away_ends_its_websocket() {
     let tenants = Tenants::start().await;
@@ -177,7 +221,7 @@ async fn pages_of_named_origins_may_use_it_and_others_not() {
 async fn each_request_has_an_id_and_a_line_without_secrets() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("access.log");
-    let mut tenants = Tenants::with(Some(&path)).await;
+    let mut tenants = Tenants::with(Some(&path), Options::default()).await;
     tenants.show("token-number-one");
     let sandbox = tenants.site.create(json!({})).await;
     let more = "X-Request-Id: mine-1\r\n";

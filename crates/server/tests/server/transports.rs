@@ -116,6 +116,7 @@ fn rows() -> Vec<Row> {
         ),
         ("persistence.save", json!({}), Err("*")),
         ("persistence.checkout", json!({}), Err("Missing required param: commit")),
+        ("image.save", json!({ "script": "x" }), Err("Missing required param: name")),
         (
             "persistence.export",
             json!({ "file": "a" }),

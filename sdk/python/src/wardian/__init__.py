@@ -35,9 +35,21 @@ from .errors import (
 from .extensions import Extension, ExtensionResult
 from .files import Directory, File, Symlink, read_directory
 from .network import NetworkAnswer, NetworkDenial, NetworkPolicy, NetworkRequest
-from .options import Limits, Mount, Pool
+from .options import Limits, Mount, Persistence, Pool
 from .python import PythonFailure, PythonResult, PythonValue
-from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, SandboxInfo, Truncated
+from .results import (
+    Change,
+    Commit,
+    FileEntry,
+    FileStat,
+    HistoryEntry,
+    ImageInfo,
+    Output,
+    RunResult,
+    SandboxInfo,
+    SavedSandbox,
+    Truncated,
+)
 
 __version__ = "0.1.0"
 
@@ -47,8 +59,10 @@ __all__ = [
     "AsyncSandbox",
     "AsyncStream",
     "BinaryNotFoundError",
+    "Change",
     "CommandError",
     "CommandTimeoutError",
+    "Commit",
     "Directory",
     "Extension",
     "ExtensionResult",
@@ -56,6 +70,7 @@ __all__ = [
     "FileEntry",
     "FileStat",
     "HistoryEntry",
+    "ImageInfo",
     "InvalidRequestError",
     "Limits",
     "Mount",
@@ -64,6 +79,7 @@ __all__ = [
     "NetworkPolicy",
     "NetworkRequest",
     "Output",
+    "Persistence",
     "Pool",
     "Port",
     "PortResponse",
@@ -81,6 +97,7 @@ __all__ = [
     "SandboxError",
     "SandboxInUseError",
     "SandboxInfo",
+    "SavedSandbox",
     "ServerDiedError",
     "ServerFaultError",
     "Stream",

@@ -8,18 +8,20 @@ import threading
 from types import TracebackType
 from typing import Any, AsyncIterator, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union, overload
 
-from . import _calls, _ports
+from . import _calls, _ports, _stores
 from ._callbacks import Callbacks
 from ._calls import Call
 from ._handle import ENDINGS, Handle, Origin, PathLike, start
 from ._pieces import Pieces
 from ._ports import Exchange, PortResponse
 from ._process_async import AsyncProcesses, AsyncTerminals
+from ._store_async import AsyncImages, AsyncSaved
+from ._stores import CommitLike
 from .errors import ProtocolError, SandboxClosedError, SandboxError, ServerDiedError
 from .extensions import ExtensionLike
 from .files import Content, MountEntry, Source, parts
 from .network import NetworkLike
-from .options import Limits, Mount, Options, Pool
+from .options import Limits, Mount, Options, Persistence, Pool
 from .python import PythonResult, python
 from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, SandboxInfo
 
@@ -54,6 +56,9 @@ class AsyncSandbox:
         python_path: Optional[Sequence[str]] = None,
         network: Optional[NetworkLike] = None,
         background_timeout: Optional[float] = None,
+        image: Optional[str] = None,
+        persistence: Optional[Persistence] = None,
+        store: Optional[PathLike] = None,
         state_dir: Optional[PathLike] = None,
         http: Union[int, str, None] = None,
         binary: Optional[PathLike] = None,
@@ -73,11 +78,14 @@ class AsyncSandbox:
             python_path=python_path,
             network=network,
             background_timeout=background_timeout,
+            image=image,
+            persistence=persistence,
         )
         self._callbacks = Callbacks(extensions, network)
         self._binary = binary
         self._state_dir = state_dir
         self._http = http
+        self._store = store
         self._started: Optional[Handle] = None
 
     async def start(self) -> AsyncSandbox:
@@ -85,7 +93,7 @@ class AsyncSandbox:
         if self._started is None:
             self._callbacks.run_in(asyncio.get_running_loop())
             self._started = await asyncio.to_thread(
-                start, self._options, self._callbacks, self._binary, self._state_dir, self._http
+                start, self._options, self._callbacks, self._binary, self._state_dir, self._http, self._store
             )
         return self
 
@@ -103,6 +111,10 @@ class AsyncSandbox:
 
     async def _do(self, call: Call[T]) -> T:
         return call.answer(await asyncio.wrap_future(self._handle.send(call).answer))
+
+    async def _ask(self, call: Call[T]) -> T:
+        """Makes a call that is about no sandbox of this server."""
+        return call.answer(await asyncio.wrap_future(self._handle.ask(call).answer))
 
     @property
     def id(self) -> Optional[str]:
@@ -133,6 +145,16 @@ class AsyncSandbox:
     def pty(self) -> AsyncTerminals:
         """Processes at a terminal of their own."""
         return AsyncTerminals(self)
+
+    @property
+    def saved(self) -> AsyncSaved:
+        """The sandboxes in the server's store."""
+        return AsyncSaved(self)
+
+    @property
+    def images(self) -> AsyncImages:
+        """The images in the server's store."""
+        return AsyncImages(self)
 
     @property
     def commands(self) -> AsyncCommands:
@@ -275,9 +297,11 @@ class AsyncSandbox:
         forks = [self._beside(Origin.FORK, id) for id in ids]
         return forks[0] if count is None else forks
 
-    async def sibling(self, label: str = "") -> AsyncSandbox:
-        """Creates a fresh sandbox with the same options, on the same server."""
-        return self._beside(Origin.SIBLING, await self._do(_calls.create_sandbox(label)))
+    async def sibling(
+        self, label: str = "", *, persistence: Optional[Persistence] = None, image: Optional[str] = None
+    ) -> AsyncSandbox:
+        """Creates a fresh sandbox with the same options, on the same server: saved, or from an image, if asked."""
+        return self._beside(Origin.SIBLING, await self._do(_calls.create_sandbox(label, persistence, image)))
 
     async def siblings(self) -> List[SandboxInfo]:
         """Returns the sandboxes created by :meth:`sibling`."""
@@ -290,6 +314,14 @@ class AsyncSandbox:
     async def restore(self, snapshot: str) -> None:
         """Restores a snapshot, with files and shell. A snapshot can be restored many times."""
         await self._do(_calls.restore(snapshot))
+
+    async def save(self) -> int:
+        """Saves the sandbox now; returns the number of the commit. Only if it has a name (``persistence``)."""
+        return await self._do(_stores.save())
+
+    async def checkout(self, commit: CommitLike) -> int:
+        """Goes back to one of its commits, by number or tag; returns the number of the commit that this makes."""
+        return await self._do(_stores.checkout(commit))
 
     @overload
     async def export_state(self) -> bytes: ...

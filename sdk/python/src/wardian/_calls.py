@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Generic, List, Mapping, Optional, Type, 
 
 from .errors import ProtocolError
 from .files import PART, Content, MountEntry, decode, encode, encode_all
-from .options import milliseconds
+from .options import Persistence, milliseconds
 from .results import FileEntry, FileStat, HistoryEntry, RunResult, SandboxInfo, Truncated
 
 T = TypeVar("T")
@@ -226,9 +226,14 @@ def destroy() -> Call[None]:
     return _order("sandbox.destroy")
 
 
-def create_sandbox(label: str) -> Call[str]:
+def create_sandbox(label: str, persistence: Optional[Persistence], image: Optional[str]) -> Call[str]:
     """Creates a fresh sandbox; returns its id."""
-    return Call("sandbox.create", {"label": label}, lambda result: _get(result, "sandboxId", str))
+    params: Dict[str, Any] = {"label": label}
+    if persistence is not None:
+        params["persistence"] = persistence.params()
+    if image is not None:
+        params["image"] = image
+    return Call("sandbox.create", params, lambda result: _get(result, "sandboxId", str))
 
 
 def list_sandboxes() -> Call[List[SandboxInfo]]:

@@ -73,6 +73,12 @@ class Handle:
         params = {**call.params, **self._named()}
         return self.server.connection.request(call.method, params, lane, on_output, claims, mailbox)
 
+    def ask(self, call: Call[Any]) -> Request:
+        """Sends a call that is about no sandbox of this server."""
+        if self.gone:
+            raise SandboxClosedError("the sandbox has been destroyed")
+        return self.server.connection.request(call.method, call.params)
+
     def abandon(self, request: Request) -> None:
         """Cancels a command that no one waits for any more."""
         self.server.connection.abandon(request, self._named())
@@ -91,11 +97,14 @@ def start(
     binary: Optional[PathLike],
     state_dir: Optional[PathLike],
     http: Union[int, str, None] = None,
+    store: Optional[PathLike] = None,
 ) -> Handle:
     """Starts a server and has it create its first sandbox."""
     command = [_binary.find(binary), "serve", "--stdio"]
     if state_dir is not None:
         command += ["--state-dir", os.path.abspath(state_dir)]
+    if store is not None:
+        command += ["--store", os.path.abspath(store)]
     if http is not None:
         command += ["--http", str(http)]
     params = options.params(callbacks.specs())

@@ -6,18 +6,20 @@ import threading
 from types import TracebackType
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Type, TypeVar, Union, overload
 
-from . import _calls, _ports
+from . import _calls, _ports, _stores
 from ._callbacks import Callbacks
 from ._calls import Call
 from ._handle import ENDINGS, Handle, Origin, PathLike, start
 from ._pieces import Pieces
 from ._ports import Exchange, PortResponse
 from ._process_sync import Processes, Terminals
+from ._store_sync import Images, Saved
+from ._stores import CommitLike
 from .errors import ProtocolError, SandboxClosedError, SandboxError, ServerDiedError
 from .extensions import ExtensionLike
 from .files import Content, MountEntry, Source, parts
 from .network import NetworkLike
-from .options import Limits, Mount, Options, Pool
+from .options import Limits, Mount, Options, Persistence, Pool
 from .python import PythonResult, python
 from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, SandboxInfo
 
@@ -51,6 +53,9 @@ class Sandbox:
             ``{"allowedHosts": ["pypi.org"]}``; nothing by default.
         background_timeout: how long processes in the background may outlive their command, in seconds; 600 by
             default, ``math.inf`` for as long as the sandbox lives.
+        image: the image in the store that it starts from, instead of from nothing.
+        persistence: the name under which it is saved in the store, and when.
+        store: the directory of the server's store, for ``image`` and ``persistence``. Several servers may use one.
         state_dir: the directory for ``export_state(file=…)`` and ``import_state(file=…)``.
         http: the server also serves HTTP there, so that ports have a :attr:`Port.url`: a port (0 for one that is
             free) or an address with one.
@@ -75,6 +80,9 @@ class Sandbox:
         python_path: Optional[Sequence[str]] = None,
         network: Optional[NetworkLike] = None,
         background_timeout: Optional[float] = None,
+        image: Optional[str] = None,
+        persistence: Optional[Persistence] = None,
+        store: Optional[PathLike] = None,
         state_dir: Optional[PathLike] = None,
         http: Union[int, str, None] = None,
         binary: Optional[PathLike] = None,
@@ -94,8 +102,10 @@ class Sandbox:
             python_path=python_path,
             network=network,
             background_timeout=background_timeout,
+            image=image,
+            persistence=persistence,
         )
-        self._handle = start(options, Callbacks(extensions, network), binary, state_dir, http)
+        self._handle = start(options, Callbacks(extensions, network), binary, state_dir, http, store)
 
     def _beside(self, origin: Origin, id: str) -> Sandbox:
         """Returns another sandbox of the same server."""
@@ -105,6 +115,10 @@ class Sandbox:
 
     def _do(self, call: Call[T]) -> T:
         return call.answer(self._handle.send(call).answer.result())
+
+    def _ask(self, call: Call[T]) -> T:
+        """Makes a call that is about no sandbox of this server."""
+        return call.answer(self._handle.ask(call).answer.result())
 
     @property
     def id(self) -> Optional[str]:
@@ -135,6 +149,16 @@ class Sandbox:
     def pty(self) -> Terminals:
         """Processes at a terminal of their own."""
         return Terminals(self)
+
+    @property
+    def saved(self) -> Saved:
+        """The sandboxes in the server's store."""
+        return Saved(self)
+
+    @property
+    def images(self) -> Images:
+        """The images in the server's store."""
+        return Images(self)
 
     @property
     def commands(self) -> Commands:
@@ -305,9 +329,11 @@ class Sandbox:
         forks = [self._beside(Origin.FORK, id) for id in self._do(_calls.fork(1 if count is None else count))]
         return forks[0] if count is None else forks
 
-    def sibling(self, label: str = "") -> Sandbox:
-        """Creates a fresh sandbox with the same options, on the same server."""
-        return self._beside(Origin.SIBLING, self._do(_calls.create_sandbox(label)))
+    def sibling(
+        self, label: str = "", *, persistence: Optional[Persistence] = None, image: Optional[str] = None
+    ) -> Sandbox:
+        """Creates a fresh sandbox with the same options, on the same server: saved, or from an image, if asked."""
+        return self._beside(Origin.SIBLING, self._do(_calls.create_sandbox(label, persistence, image)))
 
     def siblings(self) -> List[SandboxInfo]:
         """Returns the sandboxes created by :meth:`sibling`."""
@@ -320,6 +346,14 @@ class Sandbox:
     def restore(self, snapshot: str) -> None:
         """Restores a snapshot, with files and shell. A snapshot can be restored many times."""
         self._do(_calls.restore(snapshot))
+
+    def save(self) -> int:
+        """Saves the sandbox now; returns the number of the commit. Only if it has a name (``persistence``)."""
+        return self._do(_stores.save())
+
+    def checkout(self, commit: CommitLike) -> int:
+        """Goes back to one of its commits, by number or tag; returns the number of the commit that this makes."""
+        return self._do(_stores.checkout(commit))
 
     @overload
     def export_state(self) -> bytes: ...

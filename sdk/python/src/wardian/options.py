@@ -66,6 +66,29 @@ class Pool:
 
 
 @dataclass(frozen=True)
+class Persistence:
+    """Under which name a sandbox is saved in the server's store, and when."""
+
+    name: str
+    #: ``"persistent"``: after every command and call; ``"session"``: by :meth:`Sandbox.save` and at its end.
+    mode: str = "persistent"
+    #: How many seconds after a change it may be saved; None: before the call returns.
+    autosave: Optional[float] = None
+    #: After how many seconds without a call it leaves memory, until the next one; None: as the server does it.
+    idle: Optional[float] = None
+
+    def params(self) -> Dict[str, Any]:
+        """Returns its protocol representation."""
+        params: Dict[str, Any] = {"name": self.name, "mode": self.mode}
+        if self.autosave is not None:
+            params["durability"] = "interval"
+            params["autosaveMs"] = milliseconds(self.autosave)
+        if self.idle is not None:
+            params["idleSeconds"] = math.ceil(self.idle)
+        return params
+
+
+@dataclass(frozen=True)
 class Options:
     """The arguments of ``Sandbox(…)`` that the server needs."""
 
@@ -83,6 +106,8 @@ class Options:
     python_path: Optional[Sequence[str]] = None
     network: Optional[NetworkLike] = None
     background_timeout: Optional[float] = None
+    image: Optional[str] = None
+    persistence: Optional[Persistence] = None
 
     def params(self, extensions: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
         """Returns the params of ``create``."""
@@ -118,6 +143,10 @@ class Options:
         if self.network is not None:
             network = self.network
             params["network"] = network.params() if isinstance(network, NetworkPolicy) else dict(network)
+        if self.image is not None:
+            params["image"] = self.image
+        if self.persistence is not None:
+            params["persistence"] = self.persistence.params()
         return params
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Optional
+from typing import Optional, Tuple
 
 from .errors import CommandError, CommandTimeoutError
 
@@ -150,3 +150,59 @@ class SandboxInfo:
     label: str
     #: When it was made, in ISO 8601, as the server tells it.
     created_at: str
+
+
+@dataclass(frozen=True)
+class SavedSandbox:
+    """A sandbox in the server's store."""
+
+    name: str
+    #: How many commits of it are kept.
+    commits: int
+    #: When it was created, in milliseconds since 1970.
+    created_ms: int
+    #: When it was last saved.
+    changed_ms: int
+    #: Who has it open.
+    holder: Optional[str]
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A saved state of a sandbox, and what led to it."""
+
+    id: int
+    parent: Optional[int]
+    #: When it was made, in milliseconds since 1970.
+    time_ms: int
+    #: The command, or what else was done.
+    command: str
+    #: Its exit code, if it was a command.
+    exit_code: Optional[int]
+    #: How many bytes were written to the store.
+    bytes: int
+    tags: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A file that differs between two commits."""
+
+    path: str
+    #: ``"A"`` for added, ``"M"`` for modified, ``"D"`` for deleted.
+    change: str
+
+
+@dataclass(frozen=True)
+class ImageInfo:
+    """An image in the server's store: see ``Sandbox(image=…)``."""
+
+    name: str
+    #: When it was made, in milliseconds since 1970.
+    created_ms: int
+    #: The script that made it.
+    script: str
+    #: The image that it was made from.
+    base: Optional[str]
+    #: The version of Wardian that made it.
+    version: str

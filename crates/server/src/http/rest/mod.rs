@@ -401,7 +401,7 @@ struct Cancels {
 }
 
 impl Cancels {
-    fn new(session: &Session, fork: Option<&str>, id: &str) -> Cancels {
+    fn new(session: &Arc<Session>, fork: Option<&str>, id: &str) -> Cancels {
         Cancels { entry: session.entry(fork).ok(), id: id.into() }
     }
 }

@@ -99,7 +99,7 @@ fn state() -> tempfile::TempDir {
 }
 
 #[test]
-fn what_is_typed_ahead_is_not_lost() {
+fn type_ahead_is_not_lost() {
     let tmux = Tmux::start(state(), "");
     tmux.line("read -r first; sleep 0.5");
     // One line for the command, one for the shell, and the beginning of another.
@@ -395,7 +395,7 @@ fn keys_after_escape_in_one_write_are_keys_of_vi() {
 }
 
 #[test]
-fn what_cannot_be_saved_is_not_lost() {
+fn text_that_cannot_be_saved_is_not_lost() {
     let tmux = Tmux::start(state(), "");
     tmux.line("mkdir full; echo old > full/keep");
     tmux.line("chmod 400 full/keep; chmod 500 full; nano full/keep");

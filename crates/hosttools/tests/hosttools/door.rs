@@ -1,4 +1,4 @@
-//! The nine stages, one after the other, and what is on record of them.
+//! The nine stages, one after the other, and what is logged about them.
 
 use std::time::Duration;
 
@@ -187,7 +187,7 @@ async fn the_environment_is_small_and_fixed() {
 }
 
 #[tokio::test]
-async fn no_record_no_run() {
+async fn a_call_that_cannot_be_logged_does_not_run() {
     let yard = Yard::new();
     let file = yard.root().join("audit");
     let log = AuditLog::to_file(&file, Rotation::default()).unwrap();
@@ -348,7 +348,7 @@ async fn a_callers_name_puts_no_secret_and_no_long_text_into_the_log() {
 }
 
 #[tokio::test]
-async fn half_a_secret_goes_where_its_writer_was_ended() {
+async fn a_partial_secret_is_redacted_when_its_writer_is_killed() {
     let yard = Yard::new();
     let half = "ghp_abcdefghijklmnopqrstuvwxyz012345678";
     let policy = scripted(&yard, "leak", &format!("printf 'before {half}'; kill -9 $$"), "");

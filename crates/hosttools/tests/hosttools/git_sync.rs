@@ -582,7 +582,7 @@ fn kill_who_holds_the_lock(git_directory: &Path) -> PathBuf {
 }
 
 #[tokio::test]
-async fn a_lock_left_by_a_killed_git_blocks_nobody() {
+async fn a_lock_left_by_a_killed_git_does_not_block() {
     let user = User::new();
     let pool = user.place.pool();
     // Ours with hooks, which we switch off with other settings that come first.

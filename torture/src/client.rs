@@ -1,4 +1,4 @@
-//! A connection to the server that keeps account of its requests: each is to be answered once.
+//! A connection to the server that tracks its requests: each must get exactly one response.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};

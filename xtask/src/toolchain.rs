@@ -80,7 +80,7 @@ impl Toolchain {
         cargo
     }
 
-    /// Linker arguments a program needs on this route besides its own. They are given to the program alone, since
+    /// Linker arguments a program needs on this route in addition to its own. They are given to the program alone, since
     /// some crate in the tree is also linked as a library, which has no `main` to start.
     pub fn start_files(&self) -> Vec<String> {
         match self.route {

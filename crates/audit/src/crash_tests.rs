@@ -100,7 +100,7 @@ fn crash(file: &Path, kind: Kind, budget: usize, names: impl IntoIterator<Item =
 }
 
 #[test]
-fn stopped_anywhere_it_goes_on_with_all_that_was_acknowledged() {
+fn interrupted_anywhere_a_log_continues_with_all_acknowledged_records() {
     const RECORDS: u64 = 9;
     for kind in [Kind::Killed, Kind::Full] {
         for budget in 0..=cost(RECORDS) {
@@ -113,8 +113,8 @@ fn stopped_anywhere_it_goes_on_with_all_that_was_acknowledged() {
 }
 
 #[test]
-fn a_recovery_that_is_stopped_anywhere_can_be_done_again() {
-    // After each of these something else is to be recovered: a torn record, a head behind, a rotation.
+fn an_interrupted_recovery_can_be_repeated() {
+    // After each of these something else must be recovered: a torn record, a head behind, a rotation.
     let all = cost(5);
     for (number, first) in (0..all).step_by(37).enumerate() {
         for second in (number % 19..1200).step_by(19) {

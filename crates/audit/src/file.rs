@@ -193,7 +193,7 @@ impl FileSink {
         written
     }
 
-    /// Wherever this is interrupted, the parts hold all records, and the next rotation closes the gap in their numbers.
+    /// If this is interrupted at any point, the parts hold all records, and the next rotation closes the gap in their numbers.
     fn rotate(&mut self, head: &mut Head) -> io::Result<()> {
         self.disk.sync(&self.file)?;
         // Of the next file nothing is synced.

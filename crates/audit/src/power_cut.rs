@@ -287,7 +287,7 @@ const ROTATIONS: [Rotation; 3] = [
 ];
 
 #[test]
-fn a_power_cut_at_any_moment_leaves_a_log_that_goes_on_and_says_what_is_lost() {
+fn after_a_power_failure_at_any_moment_a_log_continues_and_reports_what_is_lost() {
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
     let mut with_loss = 0;
     for rotation in ROTATIONS {
@@ -333,7 +333,7 @@ fn a_second_power_cut_while_recovering_from_the_first_is_recovered_from_too() {
 }
 
 #[test]
-fn what_was_synced_stays_proven_after_a_restart() {
+fn synced_records_stay_verified_after_a_restart() {
     let directory = directory();
     let file = directory.path().join("audit");
     // Not all of it: the last record could be lost.

@@ -37,8 +37,8 @@ pub(crate) struct Arguments {
     /// Listen on a Unix socket that only this user can open.
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Serve HTTP: /health, /ready, /metrics, sandboxes for E2B's SDKs and, with --tools, /tools/run. A bare port listens
-    /// on 127.0.0.1.
+    /// Serve HTTP: sandboxes by REST (/v1), WebSocket (/rpc), MCP (/mcp) and for E2B's SDKs; /health, /ready, /metrics; with
+    /// --tools, /tools/run. A bare port listens on 127.0.0.1.
     #[arg(long, value_name = "[HOST:]PORT")]
     http: Option<String>,
     /// File with the bearer token HTTP clients must send, for all but a bare /health. Required unless listening on

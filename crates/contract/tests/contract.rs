@@ -13,7 +13,7 @@ fn message<T: serde::de::DeserializeOwned>(given: Value) -> String {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_full_name() {
+fn errors_name_the_full_path_of_a_param() {
     let run = [
         (json!({}), "Missing required param: command"),
         (json!({ "command": null, "env": 1 }), "Missing required param: command"),
@@ -71,7 +71,7 @@ fn what_is_wrong_is_said_with_its_full_name() {
 
 /// Every file of the repository that is made of the contract.
 #[test]
-fn what_is_made_of_the_contract_is_current() {
+fn generated_files_are_current() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for (path, text) in pages::files(&root).expect("docs/protocol.md has its table") {
         let found = std::fs::read_to_string(root.join(path)).unwrap_or_default();

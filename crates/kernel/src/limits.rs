@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_charge_goes_back_with_what_it_was_for() {
+    fn a_charge_is_returned_when_it_is_dropped() {
         let meter = Arc::new(Meter::new(100));
         let mut charge = meter.hold(60).expect("fits");
         assert!(meter.hold(41).is_none());
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_may_use_together_is_limited_too() {
+    fn the_total_of_all_sandboxes_is_limited_too() {
         let all = Arc::new(Meter::new(100));
         let [one, other] = [80, 80].map(|limit| Arc::new(Meter::within(Some(all.clone()), limit)));
         let charge = one.hold(70).expect("fits");

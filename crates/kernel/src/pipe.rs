@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_is_charged_for_what_it_has_grown_to_until_it_is_closed() {
+    fn a_pipe_is_charged_for_its_buffer_until_it_is_closed() {
         let meter = Arc::new(Meter::new(1 << 20));
         let (reader, writer) = super::pipe(&meter).expect("there is memory");
         assert_eq!(meter.used(), (OVERHEAD + ATOMIC) as u64);

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_takes_its_part_of_what_the_process_has() {
+    fn a_kernel_takes_its_share_of_the_process_capacity() {
         let free = || COMMON.state.lock().free;
         let before = free();
         let part = Room::new(Some(5)).expect("there is capacity");

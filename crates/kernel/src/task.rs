@@ -327,7 +327,7 @@ impl Driver {
             task.turn.store(self.kernel.turns().ticker().now(), Ordering::Relaxed);
             let _running = self.kernel.turns().ticker().enter();
             let mut cx = Context::from_waker(&self.waker);
-            // A panic in a system call ends that process, not the worker, and nobody waits for it in vain.
+            // A panic in a system call ends that process, not the worker, and nobody waits for it forever.
             let polled = catch_unwind(AssertUnwindSafe(|| work.body.as_mut().poll(&mut cx).is_ready()));
             polled.unwrap_or_else(|_| {
                 tracing::error!("a system call panicked; its process is ended");

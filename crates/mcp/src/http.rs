@@ -76,7 +76,7 @@ impl Owner {
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(UNUSED);
         let (sessions, stop) = (Arc::new(sessions), CancellationToken::new());
-        // Whoever calls has checked the host and the origin.
+        // The caller has checked the host and the origin.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .with_max_request_body_bytes(LONGEST_REQUEST)

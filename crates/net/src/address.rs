@@ -160,7 +160,7 @@ mod tests {
     proptest! {
         /// IPv4 dressed up as IPv6 is refused whenever it would be refused plain.
         #[test]
-        fn no_dress_makes_an_address_public(address: u32) {
+        fn no_notation_makes_an_address_public(address: u32) {
             let plain = Ipv4Addr::from(address);
             let [a, b, c, d] = plain.octets().map(u16::from);
             let (high, low) = ((a << 8) | b, (c << 8) | d);

@@ -359,7 +359,7 @@ impl Log {
         Log {
             start: Instant::now(),
             method: head.method.to_string(),
-            // Without the query, which is where people put what is nobody else's business.
+            // Without the query, where people put secrets.
             path: short(head.target.split('?').next().unwrap_or_default()),
             rule: rule.to_owned(),
             status: None,

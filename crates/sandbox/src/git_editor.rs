@@ -160,7 +160,7 @@ pub(crate) fn change_directory(call: &mut ExtensionCall) {
     call.args.drain(..taken);
 }
 
-/// Returns where the call is to be made, and how many of its arguments said so.
+/// Returns the directory of the call, and how many of its arguments name it.
 fn directory(cwd: &str, args: &[String]) -> (String, usize) {
     let (mut cwd, mut taken) = (cwd.to_owned(), 0);
     while let [flag, directory, ..] = &args[taken..]

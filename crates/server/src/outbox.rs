@@ -31,7 +31,7 @@ pub(crate) struct Outbox {
 enum Sink {
     /// A connection, as lines.
     Lines(mpsc::UnboundedSender<Message>),
-    /// Whoever listens by HTTP. Responses do not come this way.
+    /// Listeners by HTTP. Responses do not come this way.
     Listeners(Arc<Listeners>),
 }
 
@@ -147,7 +147,7 @@ impl Listeners {
         self.listen(format!("run {request}"))
     }
 
-    /// Listens to a process; whoever did before hears no more.
+    /// Listens to a process, in place of the previous listener.
     pub(crate) fn to_process(&self, id: &str) -> mpsc::Receiver<Notification> {
         self.listen(format!("process {id}"))
     }
@@ -160,7 +160,7 @@ impl Listeners {
         receiver
     }
 
-    /// Tells whoever listens. What nobody listens to is dropped.
+    /// Tells the listener. Without one, it is dropped.
     async fn notify(&self, method: &'static str, params: Value) {
         let what = match (params["processId"].as_str(), params["request_id"].as_str()) {
             (Some(id), _) => format!("process {id}"),

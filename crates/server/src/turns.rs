@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_that_has_begun_keeps_its_turn_though_nobody_waits_for_it() {
+    async fn started_work_keeps_its_turn_without_a_client() {
         let server = Turns { shared: Arc::new(Semaphore::new(1)), own: None };
         let ((begun, is_begun), (go, may_go)) = (mpsc::channel(), mpsc::channel::<()>());
         let first = server.of_client();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_that_waits_for_its_turn_is_never_done_once_its_client_is_gone() {
+    async fn queued_work_is_dropped_with_its_client() {
         let server = Turns { shared: Arc::new(Semaphore::new(1)), own: None };
         let (other, gone) = (server.of_client(), server.of_client());
         let held = other.take().await.expect("a turn");

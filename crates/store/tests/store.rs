@@ -117,7 +117,7 @@ fn a_lease_expires_and_its_holder_can_no_longer_commit() {
 
 /// A clock that was ahead when the lease was taken and goes back does not lock a sandbox for years.
 #[test]
-fn a_lease_from_the_future_does_not_hold() {
+fn a_lease_from_the_future_is_not_valid() {
     let directory = tempfile::tempdir().expect("a directory");
     let (one, two) = (open(directory.path()), open(directory.path()));
     let _old = one.create("box", "").expect("created");
@@ -140,7 +140,7 @@ fn times_of_commits_never_go_back() {
 }
 
 #[test]
-fn what_no_kept_commit_leads_to_is_freed() {
+fn unreachable_objects_are_freed() {
     let directory = tempfile::tempdir().expect("a directory");
     let store = open(directory.path());
     let lease = store.create("box", "").expect("created");

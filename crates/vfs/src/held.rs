@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_holds_so_many_files_and_gets_them_back() {
+    fn a_mount_keeps_a_limited_number_of_files_open() {
         let (holding, other) = (Holding::default(), Holding::default());
         let most = most() / 2;
         holding.0.store(most - 1, Ordering::Relaxed);

@@ -164,7 +164,7 @@ impl Tree {
         Ok((dir, name.to_vec()))
     }
 
-    /// Removes what has the name of a file that is to be installed.
+    /// Removes what has the name of a file that will be installed.
     fn make_way(&mut self, dir: Ino, name: &[u8]) -> Result<()> {
         let parent = crate::Place::inode(dir);
         match self.child(&Caller::ROOT, &parent, name) {

@@ -64,7 +64,7 @@ enum Reader {
 }
 
 impl Keyboard {
-    /// Listens to standard input, which then is the editor's terminal if there is to be one. `before` is the mode in which the
+    /// Listens to standard input, which is then the editor's terminal, if it is one. `before` is the mode in which the
     /// terminal was found.
     pub(super) fn listen(before: &Termios, editor: bool) -> Result<Keyboard> {
         let terminal = std::io::stdin().as_fd().try_clone_to_owned().context("cannot copy standard input")?;

@@ -142,7 +142,7 @@ fn answer(mut stream: TcpStream) -> Answer {
 }
 
 #[test]
-fn health_has_the_shape_that_was_promised() {
+fn health_has_the_documented_format() {
     let server = Server::start(&["--http", "0", "--tools", "JAIL"]);
     let health = server.get("/health");
     assert_eq!(health.status, 200);
@@ -402,7 +402,7 @@ fn health_answers_beside_idle_clients_of_the_socket() {
 }
 
 #[test]
-fn what_would_let_anybody_in_does_not_start() {
+fn a_server_without_protection_does_not_start() {
     let home = home();
     let refused = |arguments: &[&str], token: Option<&str>| -> (i32, String, String) {
         let mut wardian = command(home.path(), arguments);
@@ -474,7 +474,7 @@ fn health_answers_while_every_worker_spins_and_the_queue_is_full() {
 }
 
 #[test]
-fn half_a_request_keeps_nobody_from_ending() {
+fn half_a_request_does_not_delay_shutdown() {
     let server = Server::start(&["--http", "0"]);
     let _half = server.connect("GET /health HTTP/1.1\r\nHost: local");
     assert_eq!(server.get("/health").status, 200);

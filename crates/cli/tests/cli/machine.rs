@@ -1,4 +1,4 @@
-//! `wardian doctor` and `wardian man`: what is for whoever installs Wardian.
+//! `wardian doctor` and `wardian man`: for people who install Wardian.
 
 use crate::{shown, wardian};
 

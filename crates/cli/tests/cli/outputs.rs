@@ -277,7 +277,7 @@ fn two_streams_that_are_one_outside_come_in_the_order_of_their_writes() {
 }
 
 #[test]
-fn what_goes_through_a_process_substitution_is_not_lost_at_the_end() {
+fn output_through_a_process_substitution_is_not_lost() {
     let script = "exec > >(tee log) 2>&1; echo one; ls /nofile; echo last";
     for _ in 0..5 {
         assert_eq!(

@@ -134,7 +134,7 @@ fn only_this_user_can_open_the_socket_until_the_server_stops() {
 }
 
 #[test]
-fn a_signal_answers_what_runs() {
+fn a_signal_answers_running_requests() {
     let mut server = Server::start();
     server.send(2, "run", json!({ "command": "while :; do :; done", "timeoutMs": 0 }));
     server.send(3, "files.list", json!({ "path": "/" }));

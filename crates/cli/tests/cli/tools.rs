@@ -241,7 +241,7 @@ fn git_commit_opens_an_editor_of_the_sandbox() {
 }
 
 #[test]
-fn a_tool_whose_changes_cannot_be_kept_leaves_the_overlay_as_it_was() {
+fn a_tool_whose_changes_do_not_fit_leaves_the_overlay_unchanged() {
     let (_root, project) = project();
     // What cannot be made smaller: more than the sandbox may have.
     let mut seed = 1_u32;

@@ -65,7 +65,7 @@ impl Helper {
         ours.set_nonblocking(true)?;
         let child = tokio::process::Command::new(&shared.command.program)
             .args(&shared.command.args)
-            // Nothing of ours: what programs may know is in each job.
+            // Nothing of its own environment: what programs may know is in each job.
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::from(OwnedFd::from(theirs)))

@@ -22,7 +22,7 @@ impl<T> Queue<T> {
     }
 
     /// Adds a call of `session`, or returns how many wait already. A call that one of `idle` workers will take
-    /// immediately does not wait. Returns the call that had to give way.
+    /// immediately does not wait. Returns the call that lost its place.
     pub fn push(&mut self, session: &str, item: T, idle: usize) -> Result<Option<T>, usize> {
         let mut gave_way = None;
         if self.waiting.len() >= self.depth + idle {

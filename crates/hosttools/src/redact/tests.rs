@@ -157,7 +157,7 @@ fn values_are_taken_out_by_their_names() {
 
 /// Code, types, paths, words, what is filled in later: an agent edits files by what it sees.
 #[test]
-fn what_is_no_secret_stays() {
+fn text_that_is_not_secret_stays() {
     for text in [
         "",
         "the password is not here",

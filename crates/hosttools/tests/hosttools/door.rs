@@ -1,12 +1,10 @@
-//! The nine stages, one after the other, and what is on record of them.
+//! The nine stages, one after the other, and what is logged about them.
 
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use wardian_audit::{AuditLog, Rotation, verify_audit};
-use wardian_hosttools::{
-    Config, Ended, Mode, OutputChunk, Policy, REDACTED, Request, Stage, Stream, ToolSandbox,
-};
+use wardian_hosttools::{Config, Ended, Mode, Policy, REDACTED, Request, Stage, Stream, ToolSandbox};
 
 use crate::yard::{Yard, code, output, refusal, run, scripted};
 
@@ -187,7 +185,7 @@ async fn the_environment_is_small_and_fixed() {
 }
 
 #[tokio::test]
-async fn no_record_no_run() {
+async fn a_call_that_cannot_be_logged_does_not_run() {
     let yard = Yard::new();
     let file = yard.root().join("audit");
     let log = AuditLog::to_file(&file, Rotation::default()).unwrap();
@@ -285,7 +283,7 @@ async fn output_comes_as_it_is_written_without_secrets_split_between_pieces() {
     let call = tokio::spawn(async move { door.run(Request::line("tell").output(sink)).await });
     // It is still running: it waits for the file that is made only now.
     let first = chunks.recv().await.unwrap();
-    assert_eq!(first, OutputChunk { stream: Stream::Stdout, bytes: b"first\n".to_vec() });
+    assert_eq!((first.stream, first.bytes.as_slice()), (Stream::Stdout, b"first\n".as_slice()));
     std::fs::write(yard.jail().join("go"), "").unwrap();
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     while let Some(chunk) = chunks.recv().await {
@@ -348,7 +346,7 @@ async fn a_callers_name_puts_no_secret_and_no_long_text_into_the_log() {
 }
 
 #[tokio::test]
-async fn half_a_secret_goes_where_its_writer_was_ended() {
+async fn a_partial_secret_is_redacted_when_its_writer_is_killed() {
     let yard = Yard::new();
     let half = "ghp_abcdefghijklmnopqrstuvwxyz012345678";
     let policy = scripted(&yard, "leak", &format!("printf 'before {half}'; kill -9 $$"), "");

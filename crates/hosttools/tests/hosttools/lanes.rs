@@ -90,7 +90,7 @@ async fn trying_again_ends_with_the_last_attempt_and_at_other_errors() {
 }
 
 #[tokio::test]
-async fn in_a_crowd_each_session_has_its_turn() {
+async fn waiting_sessions_take_turns() {
     let place = Place::new();
     let pool = place.pool();
     let mut calls = vec![begin(&pool, waiter(&place, "first"), Lane::Interactive, "greedy")];
@@ -323,7 +323,7 @@ async fn a_shutdown_before_the_first_worker_has_started_leaves_none() {
 }
 
 #[tokio::test]
-async fn a_shutdown_has_a_hard_end() {
+async fn a_shutdown_has_a_deadline() {
     let place = Place::new();
     // More patient with a call than with the shutdown.
     let config = PoolConfig { kill_grace_ms: 100_000, shutdown_grace_ms: 300, ..place.config() };

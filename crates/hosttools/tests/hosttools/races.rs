@@ -14,7 +14,7 @@ const CALLS: usize = 200;
 /// A busy machine may take turns so evenly that one side is met late: calls go on until both were.
 const MOST_CALLS: usize = 20 * CALLS;
 
-/// `jail/place` is, turn about, a directory with a file of ours and a link to the one outside.
+/// `jail/place` is, by turns, a directory with a file of the test's and a link to the one outside.
 struct Swapping {
     stop: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<usize>>,

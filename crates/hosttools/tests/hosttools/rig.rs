@@ -17,7 +17,7 @@ use wardian_hosttools::{
 
 /// Long enough for everything that ends by itself.
 pub const AMPLE: Duration = Duration::from_secs(60);
-/// Short, for what is to be ended; long enough for a program to begin on a busy machine.
+/// Short, for what will be killed; long enough for a program to begin on a busy machine.
 pub const SHORT: Duration = Duration::from_millis(1500);
 
 /// A jail with the programs of the tests beside it, where any user may run them.

@@ -55,7 +55,7 @@ fn has_no_module(feature: WasmFeatures, name: &str) -> bool {
 }
 
 #[test]
-fn what_is_not_on_the_list_is_refused_by_name_here_and_by_the_engine() {
+fn unlisted_features_are_refused_by_name_here_and_by_the_engine() {
     let config = crate::kernel::engine_config();
     let engine = Engine::new(&config).expect("an engine");
     assert_eq!(engine.get_wasm_features(), FEATURES);
@@ -171,7 +171,7 @@ fn each_cap_is_refused_by_name_and_one_less_is_admitted() {
 }
 
 #[test]
-fn what_is_counted_over_the_whole_program_has_a_cap() {
+fn totals_over_a_program_have_caps() {
     let too_many = |wasm: &[u8]| match admit(wasm) {
         Err(Refused::TooMany { what, .. }) => what,
         other => panic!("{other:?}"),

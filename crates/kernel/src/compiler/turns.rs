@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_that_has_had_much_more_yields_to_one_that_waits() {
+    fn a_family_with_much_more_time_yields_to_one_that_waits() {
         let turns = Turns::new(2);
         let [first, second] = [1, 2].map(|family| turns.now(family).expect("a free one"));
         assert!(asked(&turns, 10_000).is_empty(), "nobody waits");
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_of_new_families_keeps_nobody_waiting_for_ever() {
+    fn a_stream_of_new_families_starves_no_other() {
         let turns = Turns::new(1);
         let mut at = Instant::now();
         let old = turns.now(1).expect("a free one");

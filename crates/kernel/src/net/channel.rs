@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_is_charged_for_what_it_has_grown_to_until_it_is_gone() {
+    fn a_channel_is_charged_for_its_buffers_until_it_is_dropped() {
         let (channel, meter) = channel(1 << 20);
         assert_eq!(meter.used(), 0);
         assert_eq!(channel.try_send(&[1; 10], &mut None), Ok(10));

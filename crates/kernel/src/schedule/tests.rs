@@ -42,7 +42,7 @@ fn check<T>(scheduler: &Scheduler<T>) {
 
 /// Processes that do anything at any time: each is in one place only, and the scheduler knows which.
 #[test]
-fn random_calls_lose_nobody_and_leak_no_slot() {
+fn random_calls_lose_no_process_and_leak_no_slot() {
     for seed in 1..200 {
         let mut dice = Dice::new(seed);
         let mut scheduler = Scheduler::new(1 + dice.roll(4) as usize);
@@ -323,7 +323,7 @@ fn one_that_keeps_making_others_yield_pays_for_it() {
 
 /// Whatever its neighbours do, one that wants a slot has it after a bounded time.
 #[test]
-fn nobody_starves_in_random_company() {
+fn no_process_starves_under_random_load() {
     for seed in 1..60 {
         let mut dice = Dice::new(seed);
         let (slots, sandboxes) = (1 + dice.roll(4) as usize, 2 + dice.roll(6) as usize);

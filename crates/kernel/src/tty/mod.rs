@@ -452,13 +452,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_typed_at_a_screen_that_nobody_reads_takes_no_more_than_the_screen() {
+    async fn echo_to_an_unread_screen_is_bounded_by_the_screen() {
         for flood in floods() {
             let terminal = Terminal::new(24, 80);
             terminal.type_bytes(&flood).await;
             let shown = terminal.take_shown();
             assert!(!shown.is_empty() && shown.len() < SCREEN + 8 * 4096, "{} bytes", shown.len());
-            // Whoever reads sees what comes next.
+            // The reader sees what comes next.
             terminal.type_bytes(b"\x15hello").await;
             assert!(terminal.take_shown().ends_with(b"hello"));
         }
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_types_much_lets_others_run_in_between() {
+    async fn much_typing_lets_others_run_in_between() {
         let terminal = Terminal::new(24, 80);
         let flood = floods()[0].clone();
         let typing = terminal.type_bytes(&flood);

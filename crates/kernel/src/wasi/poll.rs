@@ -213,7 +213,7 @@ fn sources(wanted: &[Subscription]) -> Vec<Source<'_>> {
     wanted.iter().filter_map(Source::of).filter(|source| known.insert(source.key())).collect()
 }
 
-/// What tells of changes.
+/// What notifies of changes.
 enum Source<'a> {
     Notice(&'a Notify),
     /// A run's output, where a write must not wait.
@@ -287,7 +287,7 @@ mod tests {
     use crate::limits::Meter;
 
     #[test]
-    fn what_is_asked_about_often_is_waited_for_once() {
+    fn a_descriptor_polled_many_times_is_waited_for_once() {
         let (reader, writer) =
             crate::pipe::pipe(&Arc::new(Meter::new(1 << 20))).expect("there is memory for one");
         // Each opens the same pipe anew, as with a FIFO.

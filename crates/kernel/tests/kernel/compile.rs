@@ -159,7 +159,7 @@ async fn a_program_of_a_users_own_runs_and_is_compiled_once() {
 }
 
 #[tokio::test]
-async fn a_module_that_is_refused_says_why() {
+async fn a_refused_module_gives_a_reason() {
     let _turn = TURN.lock().await;
     let rig = Rig::new();
     let machine = rig.machine();
@@ -416,7 +416,7 @@ fn resident() -> u64 {
 /// Not in parallel with anything: it looks at the whole process. Run by itself through `ignored` in `cargo xtask test`.
 #[tokio::test]
 #[ignore = "looks at the whole process; cargo xtask test runs it alone"]
-async fn what_was_compiled_goes_with_its_sandbox() {
+async fn compiled_code_is_freed_with_its_sandbox() {
     let rig = Rig::new();
     let use_up = async |salts: std::ops::Range<usize>| {
         let rules = Rules::default();

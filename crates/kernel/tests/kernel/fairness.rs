@@ -179,7 +179,7 @@ async fn disturbed(machine: Arc<Machine>, seed: u64) {
 }
 
 #[tokio::test]
-async fn no_wake_up_is_lost_whatever_happens_meanwhile() {
+async fn no_wake_up_is_lost_under_random_events() {
     let rounds = std::env::var("WARDIAN_SOAK_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(30);
     // Fewer workers than are ready: everybody waits for a turn, all the time.
     let (kernel, programs) = own(2);

@@ -77,7 +77,7 @@ fn module(import: &Import, native: bool, dice: &mut Dice) -> String {
     text
 }
 
-/// Calls every import of a module with nonsense, as a program of ours or as a foreign one.
+/// Calls every import of a module with nonsense, as one of Wardian's programs or as a foreign one.
 async fn attack(library: &str, native: bool) {
     static PANICS: AtomicUsize = AtomicUsize::new(0);
     let before = std::panic::take_hook();

@@ -27,7 +27,7 @@ fn wasi_is_there_whole() {
     assert_eq!(names.len(), 46);
 }
 
-/// The rows of docs/abi.md name, in their first column, every call of ours with its parameters, and nothing else.
+/// The rows of docs/abi.md name, in their first column, every call of Wardian's with its parameters, and nothing else.
 #[test]
 fn our_own_calls_are_documented() {
     let text = documentation();

@@ -101,7 +101,7 @@ pub fn with_any_numbers(import: &Import, dice: &mut Dice) -> Vec<u8> {
     })
 }
 
-/// Programs that are to be started are there; those that would take the place of this one are not.
+/// Programs to start exist; programs that would replace this one do not.
 fn setting(import: &Import, argv: u32, moves: u32) -> String {
     let path = if import.name.starts_with("exec") { 4 } else { 9 };
     format!("(call $setting (i32.const {argv}) (i32.const {moves}) (i32.const {path}))")

@@ -178,7 +178,7 @@ async fn all_that_an_instance_takes_is_charged() {
 }
 
 #[tokio::test]
-async fn instances_that_do_not_fit_are_not_made() {
+async fn instances_that_do_not_fit_are_not_created() {
     let large = endless(&"(global i32 (i32.const 0))".repeat(32_768));
     let one = charged(large.clone()).await;
     let machine = machine_with(Limits { memory_bytes: one + one / 4 * 3, ..Limits::default() });

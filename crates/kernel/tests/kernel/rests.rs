@@ -284,7 +284,7 @@ async fn images_of_one_process_share_what_did_not_change_between_them() {
 
 /// An instance that one session left, mapped over what others start from, too, is as fresh for the next.
 #[tokio::test]
-async fn what_a_session_left_behind_is_not_there_for_its_relatives() {
+async fn later_changes_of_a_session_are_invisible_to_its_forks() {
     const SECRET: u32 = 0x5ec2_e7a1;
     let program = writer();
     let task = KERNEL.handle().spawn(async move {

@@ -29,7 +29,7 @@ async fn idle(programs: &Programs, wanted: usize) {
 }
 
 #[tokio::test]
-async fn what_was_used_starts_byte_for_byte_as_a_fresh_one() {
+async fn a_reused_instance_starts_byte_for_byte_as_a_fresh_one() {
     let (programs, machine) = own();
     let fresh = run(&machine, &["digest"]).await;
     assert_eq!(fresh.status, Status::Exited(0));
@@ -42,7 +42,7 @@ async fn what_was_used_starts_byte_for_byte_as_a_fresh_one() {
 }
 
 #[tokio::test]
-async fn what_was_used_holds_no_secret() {
+async fn reused_instances_hold_no_secret() {
     let (programs, machine) = own();
     for round in 0..200 {
         assert_eq!(run(&machine, &["secret", SECRET, "little"]).await.status, Status::Exited(0));
@@ -55,7 +55,7 @@ async fn what_was_used_holds_no_secret() {
 }
 
 #[tokio::test]
-async fn what_grew_or_was_killed_is_not_used_again() {
+async fn grown_or_killed_instances_are_not_reused() {
     let (programs, machine) = own();
     assert_eq!(run(&machine, &["secret", SECRET, "exit"]).await.status, Status::Exited(0));
     assert_eq!(run(&machine, &["secret", SECRET, "abort"]).await.status, Status::Signaled(6));

@@ -41,7 +41,7 @@ async fn silent() -> Silent {
 }
 
 #[tokio::test]
-async fn a_response_that_nobody_reads_is_not_waited_for() {
+async fn an_unread_response_is_not_waited_for() {
     let silent = silent().await;
     let port = silent.server.port;
     let world = World::new(patient(local(NetworkPolicy::default(), port)));
@@ -56,7 +56,7 @@ async fn a_response_that_nobody_reads_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn what_was_sent_before_leaving_arrives() {
+async fn data_sent_before_disconnecting_arrives() {
     let (sender, mut received) = tokio::sync::mpsc::unbounded_channel();
     let server = servers::raw(move |mut stream| {
         let sender = sender.clone();

@@ -61,7 +61,7 @@ async fn endless_heads_and_bodies_end_at_their_limits() {
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing_is_given_up() {
+async fn a_silent_server_times_out() {
     let silent = || endless(b"", b"", Duration::from_secs(1));
     let server = silent().await;
     let (answer, ending, world) = ask(&server, small()).await;

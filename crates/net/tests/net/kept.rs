@@ -65,7 +65,7 @@ async fn once(more: &'static [u8], close: bool) -> servers::Server {
 }
 
 #[tokio::test]
-async fn what_a_server_does_unasked_ends_a_kept_connection() {
+async fn unsolicited_data_ends_a_kept_connection() {
     for (more, close) in [(&b""[..], true), (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nevil!", false)] {
         let server = once(more, close).await;
         let world = World::new(local(NetworkPolicy::default(), server.port));

@@ -28,7 +28,7 @@ fn full_is_every_public_name() {
 }
 
 #[test]
-fn what_cannot_be_honoured_is_refused_by_name() {
+fn unsupported_values_are_refused_by_name() {
     for (json, word) in [
         (r#"{"allowHosts":[]}"#, "allowHosts"),
         (r#"{"mode":"off","allowedHosts":["x.com"]}"#, "mode"),

@@ -67,7 +67,7 @@ async fn a_damaged_archive_is_an_error_and_changes_nothing() {
     assert_eq!(output(&target, "echo $x; ls /tmp").await, "mine\nmine\n");
 }
 
-/// An archive of ours with other contents, made to look whole.
+/// An archive of Wardian's with other contents, made to look whole.
 fn resealed(archive: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     use sha2::{Digest, Sha256};
     let mut body = zstd::decode_all(&archive[52..]).unwrap();
@@ -419,7 +419,7 @@ async fn an_import_can_be_cancelled_and_ends_with_its_sandbox() {
 }
 
 #[tokio::test]
-async fn a_tree_too_deep_for_an_archive_is_an_error_that_says_where() {
+async fn a_tree_too_deep_for_an_archive_is_an_error_with_the_path() {
     let sandbox = sandbox().await;
     {
         let machine = sandbox.machine();
@@ -472,7 +472,7 @@ async fn bomb_child() {
 }
 
 #[test]
-fn bombs_take_no_more_than_the_limits() {
+fn bombs_stay_within_the_limits() {
     for (number, bomb) in BOMBS.iter().enumerate() {
         let output = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["archives::bomb_child", "--exact", "--ignored", "--nocapture", "--test-threads=1"])

@@ -13,12 +13,12 @@ const LOW: &str = "WARDIAN_TEST_LOW_LIMIT";
 const SANDBOXES: usize = LIMIT + 44;
 
 #[test]
-fn more_large_sandboxes_than_descriptors_lock_nobody_out() {
+fn more_large_sandboxes_than_descriptors_all_work() {
     at_a_low_limit("large_sandboxes_at_a_low_limit");
 }
 
 #[test]
-fn more_programs_than_descriptors_lock_nobody_out() {
+fn more_programs_than_descriptors_all_work() {
     at_a_low_limit("programs_at_a_low_limit");
 }
 
@@ -33,7 +33,7 @@ fn at_a_low_limit(test: &str) {
 
 /// Each shell's memory is large enough to be kept in a file, which takes a descriptor while there are any to spare.
 #[tokio::test]
-#[ignore = "more_large_sandboxes_than_descriptors_lock_nobody_out runs it"]
+#[ignore = "more_large_sandboxes_than_descriptors_all_work runs it"]
 async fn large_sandboxes_at_a_low_limit() {
     let mut sandboxes: Vec<Sandbox> = Vec::new();
     for number in 0..SANDBOXES {
@@ -57,7 +57,7 @@ async fn large_sandboxes_at_a_low_limit() {
 
 /// The code of each program is in a file, which takes a descriptor while it is kept or runs.
 #[tokio::test]
-#[ignore = "more_programs_than_descriptors_lock_nobody_out runs it"]
+#[ignore = "more_programs_than_descriptors_all_work runs it"]
 async fn programs_at_a_low_limit() {
     // It counts descriptors, so it means something at the low limit only.
     if std::env::var_os(LOW).is_none() {

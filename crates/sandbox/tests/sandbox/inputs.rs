@@ -148,7 +148,7 @@ os.write(1, b'last')";
 }
 
 #[tokio::test]
-async fn a_terminal_that_must_not_wait_says_when_there_is_input() {
+async fn a_nonblocking_terminal_reports_when_there_is_input() {
     let code = "
 import os, select
 os.set_blocking(0, False)

@@ -85,7 +85,7 @@ Shown()
 }
 
 #[tokio::test]
-async fn errors_are_cpythons_without_frames_of_wardian() {
+async fn errors_are_those_of_cpython_without_wardians_frames() {
     let sandbox = sandbox().await;
     python(&sandbox, "def f(n):\n    return 1 // n").await;
     let result = python(&sandbox, "print('before')\nf(0)").await;
@@ -234,7 +234,7 @@ async fn an_interpreter_that_took_all_memory_leaves_some_for_other_commands() {
 }
 
 #[tokio::test]
-async fn what_is_too_long_is_cut() {
+async fn long_results_are_cut() {
     let sandbox = sandbox_with(Limits { stdout_bytes: 10_000, ..Limits::default() }).await;
     let result = python(&sandbox, "'x' * 10**7").await;
     assert!(result.truncated && result.value.expect("a value").repr.len() < 10_000);
@@ -292,7 +292,7 @@ async fn forks_draw_numbers_of_their_own_unless_they_were_seeded() {
 
 /// Looking for a module of the image and importing it afterwards gives the module, with its parts.
 #[tokio::test]
-async fn what_was_looked_for_can_be_imported() {
+async fn modules_found_by_find_spec_can_be_imported() {
     let sandbox = sandbox().await;
     let looks = "import importlib.util\nfound = [importlib.util.find_spec(name) for name in ('numpy', 'pandas', 'asyncio', 'numpy')]";
     python(&sandbox, looks).await;

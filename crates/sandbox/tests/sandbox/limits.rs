@@ -3,7 +3,6 @@
 use wardian::internals::Inside;
 use wardian::{
     Errno, Error, ErrorClass, Extension, ExtensionAnswer as Answer, ExtensionSpec, Limit, Limits, Sandbox,
-    Truncated,
 };
 
 use crate::support::{output, run, text};
@@ -13,12 +12,12 @@ async fn limited(limits: Limits) -> Sandbox {
 }
 
 #[tokio::test]
-async fn output_past_the_cap_is_cut_and_said() {
+async fn output_past_the_cap_is_cut_and_reported() {
     let sandbox = limited(Limits { stdout_bytes: 8, stderr_bytes: 5, ..Limits::default() }).await;
     let result = run(&sandbox, "echo ééééé; echo fine >&2; exit 3").await;
     assert_eq!(text(result.stdout), "éééé");
     assert_eq!(text(result.stderr), "fine\n");
-    assert_eq!(result.truncated, Truncated { stdout: true, stderr: false });
+    assert_eq!((result.truncated.stdout, result.truncated.stderr), (true, false));
     assert_eq!((result.exit_code, result.error_class, result.limit), (3, None, Some(Limit::StdoutBytes)));
     let odd = limited(Limits { stdout_bytes: 3, ..Limits::default() }).await;
     assert_eq!(text(run(&odd, "printf éé").await.stdout), "é");
@@ -84,7 +83,7 @@ async fn what_a_host_function_is_given_counts_as_memory() {
 }
 
 #[tokio::test]
-async fn what_a_host_function_answers_counts_as_memory_until_it_is_read() {
+async fn results_of_host_functions_count_as_memory_until_read() {
     let spec = ExtensionSpec::new("give", "Prints so many bytes");
     let give = Extension::function(spec, |call| async move {
         Answer::stdout(vec![b'x'; call.args[0].parse().expect("a number")])
@@ -135,7 +134,7 @@ async fn the_number_of_files_has_a_limit_by_default() {
 }
 
 #[tokio::test]
-async fn a_program_that_cannot_run_says_why() {
+async fn a_program_that_cannot_run_gives_a_reason() {
     let sandbox = limited(Limits::default()).await;
     let tries = [
         ("printf '\\0asm\\1\\0\\0\\0\\5\\3\\1\\4\\1'", "memory64"),
@@ -297,7 +296,7 @@ async fn limits_that_no_shell_can_live_with_or_that_cannot_be_kept_are_refused_b
 }
 
 #[tokio::test]
-async fn a_program_without_memory_says_so_and_gives_no_advice_for_programmers() {
+async fn a_program_out_of_memory_reports_it_in_one_line() {
     let sandbox = limited(Limits { memory_bytes: 24 << 20, fs_bytes: 64 << 20, ..Limits::default() }).await;
     output(&sandbox, "head -c 40000000 /dev/zero | tr '\\0' a > long").await;
     let programs = ["awk 1", "sed s/a/b/", "grep -c b", "tac", "rg b", "column -t", "rev", "sort", "jq -R ."];
@@ -317,7 +316,7 @@ async fn a_program_without_memory_says_so_and_gives_no_advice_for_programmers() 
 }
 
 #[tokio::test]
-async fn a_shell_without_memory_says_so_and_the_session_goes_on() {
+async fn a_shell_out_of_memory_reports_it_and_the_session_continues() {
     let sandbox = limited(Limits { memory_bytes: 20 << 20, fs_bytes: 64 << 20, ..Limits::default() }).await;
     output(&sandbox, "kept=1; head -c 40000000 /dev/zero | tr '\\0' a > long").await;
     for script in ["read line < long", "x=$(cat long)", "mapfile lines < long", "(read line < long)"] {

@@ -87,7 +87,7 @@ async fn single_bytes_by_turns_stay_in_order_and_cost_no_more_than_they_are() {
 
 /// A listener of one stream alone does not depend on the other, however much is written to it.
 #[tokio::test]
-async fn nobody_waits_for_a_stream_that_another_floods() {
+async fn a_flooded_stream_does_not_block_the_other() {
     let sandbox = sandbox().await;
     let script = "yes | head -c 3000000; for i in $(seq 100); do echo $i >&2; done";
     let lines: String = (1..=100).map(|i| format!("{i}\n")).collect();
@@ -124,7 +124,7 @@ const TEE: &str = "exec > >(tee log) 2>&1; echo one; ls /nofile; echo last";
 const TEE_SAID: &str = "one\nls: cannot access '/nofile': No such file or directory\nlast\n";
 
 #[tokio::test]
-async fn a_run_ends_when_what_it_wrote_has_come_through() {
+async fn a_run_ends_when_its_output_is_drained() {
     let base = sandbox().await;
     let cases = [
         (TEE, TEE_SAID),
@@ -163,7 +163,7 @@ async fn a_redirection_into_a_process_lasts_from_run_to_run_or_ends_with_the_las
 }
 
 #[tokio::test]
-async fn what_runs_in_the_background_holds_no_run_open() {
+async fn background_jobs_do_not_keep_a_run_open() {
     let sandbox = sandbox().await;
     for script in [
         "sleep 1000 &",
@@ -202,7 +202,7 @@ async fn quiet(sandbox: &Sandbox) {
 }
 
 #[tokio::test]
-async fn later_output_of_a_background_job_goes_to_the_run_that_is_current() {
+async fn later_output_of_a_background_job_goes_to_the_current_run() {
     let sandbox = sandbox().await;
     let job = "{ until [ -e /tmp/go ]; do sleep 0.01; done; echo late; echo late too >&2; } & job=$!";
     assert_eq!(both(&run(&sandbox, job).await), "");
@@ -213,7 +213,7 @@ async fn later_output_of_a_background_job_goes_to_the_run_that_is_current() {
 }
 
 #[tokio::test]
-async fn output_between_runs_is_kept_for_the_next_and_what_is_not_is_said() {
+async fn output_between_runs_is_kept_for_the_next_and_the_rest_is_reported() {
     let sandbox = sandbox().await;
     run(&sandbox, "{ sleep 0.05; echo late; echo late too >&2; } &").await;
     quiet(&sandbox).await;

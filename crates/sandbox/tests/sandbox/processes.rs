@@ -118,7 +118,7 @@ async fn signals_timeouts_and_handles_that_are_dropped_end_it_with_what_it_start
 }
 
 #[tokio::test]
-async fn what_it_left_in_the_background_outlives_it_but_not_the_sandbox() {
+async fn background_children_outlive_a_process_but_not_the_sandbox() {
     let sandbox = sandbox().await;
     let leaves = "(until [ -e /tmp/go ]; do sleep 0.01; done; echo late > /tmp/late) > /dev/null & echo $!";
     let (out, _, end) = finish(&sandbox.start_process(ProcessOptions::command(leaves)).await.unwrap()).await;

@@ -70,7 +70,7 @@ print(len(bytearray(50 << 20)))";
 }
 
 #[tokio::test]
-async fn missing_features_say_so() {
+async fn missing_features_are_reported() {
     let code = "
 import os, threading, concurrent.futures, asyncio
 for call in (os.fork, threading.Thread(target=print).start):

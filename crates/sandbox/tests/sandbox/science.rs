@@ -103,7 +103,7 @@ async fn they_are_the_same_without_the_image() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_says_so() {
+async fn missing_modules_are_reported() {
     let sandbox = sandbox_with(Limits::default()).await;
     let code = "import pandas as pd
 for make in (lambda: pd.read_parquet('a'), lambda: pd.Series([1]).plot()):

@@ -97,7 +97,7 @@ async fn quiet() -> Standing {
 
 #[tokio::test]
 #[ignore = "looks at the whole process; cargo xtask test runs it alone"]
-async fn everything_stands_where_it_stood() {
+async fn every_resource_returns_to_its_initial_value() {
     work(0, runs() / 5).await;
     let before = quiet().await;
     work(1_000_000, runs()).await;

@@ -164,7 +164,7 @@ impl Hosted {
         if self.is_paused() { "paused" } else { "running" }
     }
 
-    /// What whoever created it, or connected to it, is told.
+    /// What a client that creates it, or connects to it, is told.
     pub(super) fn access(&self) -> Value {
         json!({
             "sandboxID": self.id,

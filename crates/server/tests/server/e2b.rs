@@ -387,7 +387,7 @@ async fn a_sandbox_is_charged_for_what_its_watchers_remember() {
 }
 
 #[tokio::test]
-async fn answers_that_nobody_reads_are_bounded_for_each_key() {
+async fn unread_responses_are_bounded_for_each_key() {
     let at = listen().await;
     let (deaf, other) = (Hosted::new(at, "deaf").await, Hosted::new(at, "other").await);
     for hosted in [&deaf, &other] {

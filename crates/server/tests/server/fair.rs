@@ -140,7 +140,7 @@ async fn most_at_once(clients: usize, byte: u8) -> usize {
 }
 
 #[tokio::test]
-async fn a_neighbour_of_many_who_never_stop_sending_waits_as_for_a_few() {
+async fn a_neighbour_of_many_busy_senders_waits_no_longer_than_of_a_few() {
     // One line without end, and lines without anything.
     for byte in [b'x', b'\n'] {
         let (one, many) = (most_at_once(1, byte).await, most_at_once(300, byte).await);

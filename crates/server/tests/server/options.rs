@@ -6,7 +6,7 @@ use wardian_server::Options;
 use crate::support::{Client, base64};
 
 #[tokio::test]
-async fn what_nobody_knows_is_refused_by_name() {
+async fn unknown_params_are_refused_by_name() {
     let refused = [
         (json!({ "unheard": { "of": [] } }), "Unknown param: unheard"),
         (json!({ "timeoutMS": 1 }), "Unknown param: timeoutMS (did you mean timeoutMs?)"),

@@ -101,7 +101,7 @@ async fn connections_one_after_the_other_end_in_any_order() {
 }
 
 #[tokio::test]
-async fn long_data_goes_both_ways_and_comes_back_whole() {
+async fn long_data_is_echoed_complete() {
     let mut client = Client::created(json!({})).await;
     start(&mut client, ECHO, 7).await;
     let stream = connect(&mut client, 7).await;

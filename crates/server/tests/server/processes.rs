@@ -99,7 +99,7 @@ async fn a_terminal_can_be_resized_and_a_process_killed_and_both_end_with_their_
 }
 
 #[tokio::test]
-async fn what_a_client_may_not_ask_is_refused_by_name() {
+async fn invalid_process_requests_are_refused_by_name() {
     let mut client = Client::created(json!({})).await;
     let loops = start(&mut client, json!({ "command": "sleep 1000", "stdin": true })).await;
     let refused = [
@@ -145,7 +145,7 @@ async fn what_a_client_may_not_ask_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn a_client_has_at_most_so_many_processes() {
+async fn a_client_has_a_maximum_number_of_processes() {
     let mut client = Client::created(json!({ "limits": { "processes": 1000 } })).await;
     for _ in 0..256 {
         start(&mut client, json!({ "argv": ["sleep", "1000"] })).await;

@@ -121,7 +121,7 @@ impl Site {
 }
 
 #[tokio::test]
-async fn a_guest_says_nothing_about_the_whole_server_to_a_browser() {
+async fn a_guest_cannot_set_browser_policy_for_the_whole_server() {
     let site = Site::new(None, LIMITS).await;
     let answer = site.get("/origin").await.to_lowercase();
     assert!(answer.starts_with("http/1.1 200 ok") && answer.contains("x-own: 1"), "{answer}");
@@ -182,7 +182,7 @@ async fn redirects_stay_below_the_prefix_and_cookies_stay_inside() {
 }
 
 #[tokio::test]
-async fn what_does_not_work_has_a_status_and_a_reason() {
+async fn failures_have_a_status_and_a_reason() {
     let mut site = Site::new(None, LIMITS).await;
     let name = site.path.split('/').nth(2).expect("a name").to_owned();
     let at = |path: String| format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
@@ -242,7 +242,7 @@ async fn a_websocket_is_passed_on_and_half_closed() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_delays_nobody_and_ends_with_the_sandbox() {
+async fn a_client_that_does_not_read_delays_no_other_and_ends_with_the_sandbox() {
     let limits = PortLimits { idle: Duration::from_millis(500), response: Duration::from_secs(60), ..LIMITS };
     let site = Site::new(None, limits).await;
     let get = format!("GET {}/endless HTTP/1.1\r\nHost: localhost\r\n\r\n", site.path);

@@ -221,7 +221,7 @@ async fn a_run_whose_client_goes_away_is_cancelled() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_kept_by_http_is_refused_by_name() {
+async fn options_that_need_a_connection_are_refused_by_name() {
     let site = Site::start().await;
     let only = "only over a connection (WebSocket at /rpc, socket, stdio)";
     let refused = [

@@ -71,7 +71,7 @@ async fn an_answer_that_is_too_long_is_refused_before_it_is_built() {
 }
 
 #[tokio::test]
-async fn what_a_client_has_kept_is_refused_by_name_when_it_is_too_much() {
+async fn what_a_client_stores_has_limits_that_are_named() {
     let mut client = Client::new(Options::default());
     let long = "x".repeat(2 * MIB);
     let refused = [

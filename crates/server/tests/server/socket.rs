@@ -77,7 +77,7 @@ async fn many_clients_each_with_its_own_sandboxes() {
 }
 
 #[tokio::test]
-async fn what_a_client_had_is_gone_when_it_leaves() {
+async fn a_clients_sandboxes_end_when_it_disconnects() {
     let listening = Listening::start(Options { max_sandboxes: 4, ..Options::default() }).await;
     let mut first = listening.client().await;
     first.call("create", json!({})).await;
@@ -130,7 +130,7 @@ async fn a_client_beyond_the_limit_gets_an_error_immediately() {
 }
 
 #[tokio::test]
-async fn states_belong_to_those_who_know_the_token() {
+async fn states_belong_to_clients_with_the_token() {
     let states = tempfile::tempdir().unwrap();
     let options = Options { state_dir: Some(states.path().to_owned()), ..Options::default() };
     let listening = Listening::start(options).await;
@@ -154,7 +154,7 @@ async fn states_belong_to_those_who_know_the_token() {
         assert!(code == -32602 && message.contains("pass a stateToken to create"), "{message}");
     }
     drop(first);
-    // A client that comes back finds its own states, and nobody else's.
+    // A client that reconnects finds its own states, and no others.
     let mut again = client(Some(mine)).await;
     again.call("persistence.import", json!({ "file": "state" })).await;
     assert_eq!(again.stdout("echo $x").await, "first\n");
@@ -165,7 +165,7 @@ async fn states_belong_to_those_who_know_the_token() {
 }
 
 #[tokio::test]
-async fn what_runs_at_the_end_is_answered() {
+async fn running_requests_are_answered_at_shutdown() {
     let listening = Listening::start(Options::default()).await;
     let mut client = listening.client().await;
     client.call("create", json!({})).await;

@@ -352,7 +352,7 @@ async fn parts_of_files_modes_parents_and_trees() {
 }
 
 #[tokio::test]
-async fn a_file_longer_than_an_answer_goes_in_parts() {
+async fn a_file_longer_than_a_response_is_read_in_parts() {
     let mut client = Client::created(json!({ "limits": { "memoryBytes": 64 << 20 } })).await;
     client.stdout("head -c 60000000 /dev/zero > big; printf end >> big").await;
     let (code, message) = client.failure("files.read", json!({ "path": "big" })).await;

@@ -400,7 +400,7 @@ async fn a_client_that_never_reads_loses_its_websocket_when_it_closes_it() {
         let run = format!(r#"{{"id":{id},"method":"run","params":{params}}}"#);
         stream.write_all(&message(&run)).await.expect("it reads");
     }
-    // More than the connection takes: whoever writes to it waits.
+    // More than the connection takes: the writer waits.
     while runs_done(at).await < 24 {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }

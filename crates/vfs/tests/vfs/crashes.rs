@@ -179,7 +179,7 @@ fn a_kill_at_any_moment_leaves_old_or_new() {
 }
 
 #[test]
-fn what_others_made_meanwhile_is_not_overwritten() {
+fn files_created_meanwhile_are_not_overwritten() {
     let total = ended(start("apply", lower().path(), NEVER)).unwrap();
     let mut met = 0;
     for step in 0..total {
@@ -209,7 +209,7 @@ fn what_others_made_meanwhile_is_not_overwritten() {
 }
 
 #[test]
-fn two_who_apply_at_once_take_turns() {
+fn simultaneous_applies_take_turns() {
     let dir = lower();
     std::thread::scope(|scope| {
         for number in 0..8 {
@@ -239,7 +239,7 @@ fn two_who_apply_at_once_take_turns() {
 }
 
 #[test]
-fn a_stage_can_be_neither_seen_nor_made_by_a_guest() {
+fn a_guest_can_neither_see_nor_create_a_staging_directory() {
     let dir = lower();
     let name = ".wardian-apply-0123456789abcdef0123456789abcdef";
     fs::create_dir_all(dir.path().join("sub").join(name)).unwrap();

@@ -130,7 +130,7 @@ fn serve() {
     drop_world(base);
 }
 
-/// tmpfs where there is one, since some file systems (overlays of containers) count links differently.
+/// tmpfs if there is one, since some file systems (overlays of containers) count links differently.
 fn new_base() -> TempDir {
     let shm = Path::new("/dev/shm");
     let base = tempfile::Builder::new().prefix("wardian-vfs-").tempdir_in(shm);

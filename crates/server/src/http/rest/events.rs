@@ -175,7 +175,7 @@ async fn send_result(host: &Host, result: Answer, pieces: &Pieces) {
                     }
                 }
             };
-            // Whoever does not read gives the room back.
+            // A client that does not read returns its memory.
             let _ = tokio::time::timeout(patience, sending).await;
         }
         Err(error) => send_error(pieces, &error).await,

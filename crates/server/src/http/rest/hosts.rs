@@ -130,7 +130,7 @@ impl Hosts {
 
     /// Destroys a sandbox with its forks: to its end, also if nobody waits for that.
     pub(super) async fn destroy(&self, host: Arc<Host>) {
-        // Whoever watches over it notices that it is not there any more.
+        // Its watcher notices that it is gone.
         self.table.lock().hosts.remove(&host.id);
         host.end.send_replace(SystemTime::UNIX_EPOCH);
         let _ = tokio::spawn(async move { host.close().await }).await;

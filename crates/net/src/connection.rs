@@ -147,7 +147,7 @@ impl Connection {
         // No host with secrets is reached this way, so there is nothing to mask.
         let none = Secrets::default();
         let terms = Terms { limits: &inner.limits, idle: inner.rules.idle_timeout(), sending: &sending };
-        let moved = relay(&mut guest.0, &mut guest.1, wire, none.mask(), terms).await;
+        let moved = relay(&mut guest.0, &mut guest.1, wire, none.mask(&self.host), terms).await;
         match moved.error {
             None => Ok(()),
             Some(error) => Err(error),

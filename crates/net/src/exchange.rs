@@ -144,7 +144,8 @@ impl Http {
                 )
                 .await;
         }
-        match self.inner.rules.allow_request(&self.host, head.method.as_str(), &head.target) {
+        let rules = &self.inner.rules;
+        match rules.allow_request(&self.host, head.method.as_str(), &head.target, &head.headers) {
             Ok(Some(rule)) => log.rule = format!("{} httpRules[{rule}]", self.rule),
             Ok(None) => {}
             Err(denied) => return self.refuse(denied, head, reader, writer, log).await,
@@ -281,9 +282,9 @@ impl Http {
         let found =
             cassette.as_ref().and_then(|cassette| cassette.replay(head.method.as_str(), &url, &digest));
         match found {
-            Some(mut replay) => {
-                local::replay(&mut replay, head, writer, log).await.map_err(|error| error.to_string())
-            }
+            Some(mut replay) => local::replay(&mut replay, head, &self.inner, writer, log)
+                .await
+                .map_err(|error| error.to_string()),
             None => {
                 let why = format!("not in the cassette: {} {}", head.method, short(&url));
                 self.inner.denied(&Denied::new(&self.host, "replay", &why), Some(self.port));
@@ -329,7 +330,10 @@ impl Http {
             }
             None => return Err("not connected".into()),
         };
-        self.upstream = Some(Upstream::new(wire, self.http2).await.map_err(|error| error.to_string())?);
+        let patience = self.inner.rules.connect_timeout();
+        let upstream = timeout(patience, Upstream::new(wire, self.http2)).await;
+        let upstream = upstream.map_err(|_| "the server did not begin in time")?;
+        self.upstream = Some(upstream.map_err(|error| error.to_string())?);
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use hyper_util::rt::TokioIo;
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use crate::body::Decoder;
 use crate::exchange::{Http, Log, hex};
@@ -19,6 +20,7 @@ use crate::gateway::Inner;
 use crate::guest::{Activity, OnItsWay, Reader, Sending};
 use crate::head::RequestHead;
 use crate::local::{self, Local};
+use crate::name::Host;
 use crate::outgoing;
 use crate::pump::Pump;
 use crate::relay::{Terms, relay};
@@ -52,6 +54,7 @@ impl Http {
         let (url, inner, host, reused) =
             (self.url(head), self.inner.clone(), self.host.clone(), self.sent > 0);
         let Some(upstream) = &mut self.upstream else { return Err("not connected".into()) };
+        let allowance = upstream.allowance();
         self.sent += 1;
         let told = watch_for_continue(&mut request, head.expects && !upstream.is_http2());
         let Some((mut response, driver)) = upstream.send(request) else { return Err("not connected".into()) };
@@ -62,8 +65,15 @@ impl Http {
         let mut decoder = Decoder::new(head.framing);
         let (idle, patience) = (inner.rules.idle_timeout(), inner.rules.response_timeout());
         let activity = Activity::new(if decoder.is_done() { patience } else { idle });
-        let pump = Pump { inner: &inner, host: &host, activity: &activity, digest: Sha256::new(), moved: 0 };
-        let reply = Reply::new(&inner, head, &activity, &url);
+        let pump = Pump {
+            inner: &inner,
+            host: &host,
+            activity: &activity,
+            allowance: &allowance,
+            digest: Sha256::new(),
+            moved: 0,
+        };
+        let reply = Reply::new(&inner, &host, head, &activity, &allowance, &url);
         let sending = self.sending.clone();
         let mut both = Both { pump, reply, activity: &activity, idle, patience, sending: &sending };
         let work = both.run(reader, &mut decoder, sender, early, response, writer);
@@ -84,7 +94,7 @@ impl Http {
             }
             Ok(Replied::Upgrade(upgrade)) => {
                 let stream = driver.drive(upgrade).await.map_err(|error| error.to_string())?;
-                upgraded(TokioIo::new(stream), reader, writer, &inner, &sending, log).await
+                upgraded(TokioIo::new(stream), reader, writer, &inner, &host, &sending, log).await
             }
             // As without a gateway: a server may close a connection that was kept, and the client tries again.
             Err(Failure::Before(_, "upstream", why)) if reused => Err(inner.masked(&why)),
@@ -101,9 +111,11 @@ impl Http {
         if head.websocket && upstream.is_http2() {
             return Ok(Err(Local::refusal(501, "http2", "a WebSocket needs HTTP/1.1, and http2 is on")));
         }
-        if !upstream.ready(head.websocket).await {
+        // A server that has not read the last request yet may never do so.
+        let ready = timeout(self.inner.rules.response_timeout(), upstream.ready(head.websocket)).await;
+        if !ready.unwrap_or(false) {
             return match self.sent > 0 {
-                true => Err("the server has closed the connection".into()),
+                true => Err("the server takes no more requests on this connection".into()),
                 false => Ok(Err(Local::refusal(502, "upstream", "the server closed the connection"))),
             };
         }
@@ -195,7 +207,7 @@ impl Both<'_> {
                 sent = &mut pumping, if !pumped => {
                     pumped = true;
                     sending.set(OnItsWay::Perhaps);
-                    sent.map_err(|why| failure(400, "http", why))?;
+                    sent.map_err(|stopped| failure(stopped.status, stopped.rule, stopped.why))?;
                     if !answered.load(Ordering::Relaxed) {
                         activity.expect(patience);
                     }
@@ -253,6 +265,7 @@ async fn upgraded<R, W>(
     reader: &mut Reader<R>,
     writer: &mut W,
     inner: &Inner,
+    host: &Host,
     sending: &Sending,
     log: &mut Log,
 ) -> Result<bool, String>
@@ -261,7 +274,7 @@ where
     W: AsyncWrite + Unpin,
 {
     let terms = Terms { limits: &inner.limits, idle: inner.rules.idle_timeout(), sending };
-    let moved = relay(reader, writer, server, inner.rules.secrets.mask(), terms).await;
+    let moved = relay(reader, writer, server, inner.rules.secrets.mask(host), terms).await;
     log.to_server += moved.to_server;
     log.to_guest += moved.to_guest;
     moved.error.map_or(Ok(false), Err)

@@ -27,6 +27,7 @@
 #![deny(missing_debug_implementations)]
 
 mod address;
+mod allowance;
 mod audit;
 mod body;
 mod callback;

@@ -10,6 +10,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use crate::callback::Answer;
 use crate::cassette::{Part, Replay, to_headers};
 use crate::exchange::Log;
+use crate::gateway::Inner;
 use crate::guest::{Framed, end_of_body, flush, response_head, strip_hop_by_hop, write_data};
 use crate::head::RequestHead;
 
@@ -68,14 +69,21 @@ impl From<Answer> for Local {
 pub(crate) async fn replay(
     replay: &mut Replay,
     head: &RequestHead,
+    inner: &Inner,
     writer: &mut (impl AsyncWrite + Unpin),
     log: &mut Log,
 ) -> io::Result<bool> {
-    let Part::Head(recorded) = replay.next()? else { return Err(io::ErrorKind::InvalidData.into()) };
-    let status = StatusCode::from_u16(recorded.status).map_err(io::Error::other)?;
+    let Part::Head(recorded) = replay.next()? else { return Err(changed()) };
+    let status = StatusCode::from_u16(recorded.status).map_err(|_| changed())?;
+    // What nobody has recorded: a file may have been edited.
+    let plain = |byte: u8| byte == b'\t' || byte >= 0x20 && byte != 0x7f;
+    if !(200..600).contains(&recorded.status) || !recorded.reason.bytes().all(plain) {
+        return Err(changed());
+    }
     log.status = Some(recorded.status);
     let mut headers = to_headers(&recorded.headers);
     strip_hop_by_hop(&mut headers);
+    headers.remove(DENIED);
     let empty = head.method == http::Method::HEAD
         || status == StatusCode::NO_CONTENT
         || status == StatusCode::NOT_MODIFIED;
@@ -93,16 +101,36 @@ pub(crate) async fn replay(
     let mut before = response_head(status, &recorded.reason, &headers, framed, !keep);
     loop {
         match replay.next()? {
-            Part::Head(_) => return Err(io::ErrorKind::InvalidData.into()),
+            Part::Head(_) => return Err(changed()),
             Part::Body(data) => {
                 log.to_guest += data.len() as u64;
+                let fits = match framed {
+                    Framed::Empty => false,
+                    Framed::Length(length) => log.to_guest <= length,
+                    Framed::Chunked | Framed::UntilEnd => true,
+                };
+                if !fits {
+                    return Err(changed());
+                }
+                if log.to_guest > inner.rules.policy.response_bytes {
+                    return Err(io::Error::other("the response is larger than responseBytes"));
+                }
+                let taken = inner.limits.take(data.len(), || ()).await;
+                taken.map_err(|_| io::Error::other("totalBytes is used up"))?;
                 write_data(writer, &mut before, &data, framed).await?;
             }
             Part::End(trailers) => {
+                if matches!(framed, Framed::Length(length) if length != log.to_guest) {
+                    return Err(changed());
+                }
                 end_of_body(&mut before, &trailers, framed);
                 flush(writer, &mut before).await?;
                 return Ok(keep);
             }
         }
     }
+}
+
+fn changed() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the cassette has something that was not recorded")
 }

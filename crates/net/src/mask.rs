@@ -1,8 +1,14 @@
 //! Takes secrets out of a stream.
+//!
+//! A secret may come in two pieces, so what could be its beginning must wait for what follows. But what waits can be seen: a guest
+//! with a server of its own would send itself one letter after the other, and learn the secret from those that do not come. So
+//! only the beginnings of secrets wait that the server has anyway; of the others, those are masked that are in one piece.
 
 /// Replaces secrets by as many asterisks, in a stream that comes in pieces of any size.
 pub(crate) struct Mask<'a> {
     forms: &'a [Vec<u8>],
+    /// Those whose beginnings wait.
+    waiting: Vec<&'a [u8]>,
     /// The end of what was pushed, while it could be the beginning of a secret.
     kept: Vec<u8>,
     /// How many of those bytes belong to a secret that was found already.
@@ -10,8 +16,8 @@ pub(crate) struct Mask<'a> {
 }
 
 impl<'a> Mask<'a> {
-    pub(crate) fn new(forms: &'a [Vec<u8>]) -> Mask<'a> {
-        Mask { forms, kept: Vec::new(), covered: 0 }
+    pub(crate) fn new(forms: &'a [Vec<u8>], waiting: Vec<&'a [u8]>) -> Mask<'a> {
+        Mask { forms, waiting, kept: Vec::new(), covered: 0 }
     }
 
     /// Takes a piece. `None`: it can be passed on as it is.
@@ -70,14 +76,14 @@ impl<'a> Mask<'a> {
         found
     }
 
-    /// Returns where the longest end of `bytes` starts that is the beginning of a secret.
+    /// Returns where the longest end of `bytes` starts that is the beginning of a secret, if that waits.
     fn beginning(&self, bytes: &[u8]) -> usize {
-        let start = |form: &Vec<u8>| {
+        let start = |form: &&[u8]| {
             let from = (bytes.len() + 1).saturating_sub(form.len());
             let starts = memchr::memchr_iter(form[0], &bytes[from..]);
             starts.map(|at| from + at).find(|at| form.starts_with(&bytes[*at..])).unwrap_or(bytes.len())
         };
-        self.forms.iter().map(start).min().unwrap_or(bytes.len())
+        self.waiting.iter().map(start).min().unwrap_or(bytes.len())
     }
 }
 
@@ -85,8 +91,13 @@ impl<'a> Mask<'a> {
 mod tests {
     use proptest::prelude::*;
 
+    use crate::name::Host;
     use crate::policy::{Secret, SecretPlace};
     use crate::secrets::Secrets;
+
+    fn own() -> Host {
+        Host::Name("x.com".into())
+    }
 
     fn secrets(value: &str) -> Secrets {
         let (name, host) = ("KEY".to_owned(), "x.com".to_owned());
@@ -103,7 +114,7 @@ mod tests {
         ) {
             let known = secrets("s3cret/value");
             let text = parts.concat();
-            let (mut mask, mut out, mut rest) = (known.mask(), Vec::new(), text.as_bytes());
+            let (mut mask, mut out, mut rest) = (known.mask(&own()), Vec::new(), text.as_bytes());
             for cut in cuts {
                 let (piece, after) = rest.split_at(cut.min(rest.len()));
                 out.extend(mask.push(piece).unwrap_or_else(|| piece.to_vec()));
@@ -119,7 +130,7 @@ mod tests {
         #[test]
         fn overlapping_occurrences_are_covered(text in "[ab]{0,60}", cuts in prop::collection::vec(1usize..9, 0..60)) {
             let known = secrets("abaababa");
-            let (mut mask, mut out, mut rest) = (known.mask(), Vec::new(), text.as_bytes());
+            let (mut mask, mut out, mut rest) = (known.mask(&own()), Vec::new(), text.as_bytes());
             for cut in cuts {
                 let (piece, after) = rest.split_at(cut.min(rest.len()));
                 out.extend(mask.push(piece).unwrap_or_else(|| piece.to_vec()));
@@ -128,6 +139,16 @@ mod tests {
             out.extend(mask.push(rest).unwrap_or_else(|| rest.to_vec()));
             out.extend(mask.finish());
             prop_assert_eq!(out, known.mask_whole(text.as_bytes()));
+        }
+
+        /// From another server, whatever it sends passes at once, as much of it as there is.
+        #[test]
+        fn nothing_waits_that_another_server_sends(piece in "(s3cret/|s|s3|value){0,4}") {
+            let known = secrets("s3cret/value");
+            let mut mask = known.mask(&Host::Name("other.com".into()));
+            let out = mask.push(piece.as_bytes()).unwrap_or_else(|| piece.as_bytes().to_vec());
+            prop_assert!(!mask.keeps());
+            prop_assert_eq!(String::from_utf8_lossy(&out), piece.replace("s3cret/value", "************"));
         }
     }
 }

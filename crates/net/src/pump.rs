@@ -5,6 +5,7 @@ use sha2::{Digest, Sha256};
 use tokio::io::AsyncRead;
 use tokio::time::timeout;
 
+use crate::allowance::Allowance;
 use crate::body::{Decoder, Step};
 use crate::exchange::hex;
 use crate::gateway::Inner;
@@ -12,11 +13,29 @@ use crate::guest::{Activity, Reader};
 use crate::name::Host;
 use crate::upstream::BodySender;
 
+/// Why a body was not sent to its end: a status, the field of the policy or `http`, and the reason.
+pub(crate) struct Stopped {
+    pub(crate) status: u16,
+    pub(crate) rule: &'static str,
+    pub(crate) why: String,
+}
+
+impl Stopped {
+    fn malformed(why: impl ToString) -> Stopped {
+        Stopped { status: 400, rule: "http", why: why.to_string() }
+    }
+
+    fn limit(status: u16, rule: &'static str, why: &str) -> Stopped {
+        Stopped { status, rule, why: why.to_owned() }
+    }
+}
+
 /// What is needed in addition to the two ends.
 pub(crate) struct Pump<'a> {
     pub(crate) inner: &'a Inner,
     pub(crate) host: &'a Host,
     pub(crate) activity: &'a Activity,
+    pub(crate) allowance: &'a Allowance,
     pub(crate) digest: Sha256,
     pub(crate) moved: u64,
 }
@@ -28,11 +47,11 @@ impl Pump<'_> {
         reader: &mut Reader<R>,
         decoder: &mut Decoder,
         sender: Option<BodySender>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Stopped> {
         let Some(sender) = sender else { return Ok(()) };
         let moved = self.parts(reader, decoder, &sender).await;
-        if let Err(why) = &moved {
-            let _ = sender.send(Err(std::io::Error::other(why.clone()))).await;
+        if let Err(stopped) = &moved {
+            let _ = sender.send(Err(std::io::Error::other(stopped.why.clone()))).await;
         }
         moved
     }
@@ -42,21 +61,24 @@ impl Pump<'_> {
         reader: &mut Reader<R>,
         decoder: &mut Decoder,
         sender: &BodySender,
-    ) -> Result<(), String> {
+    ) -> Result<(), Stopped> {
         loop {
-            let frame = match decoder.next(&mut reader.buffer).map_err(|bad| bad.why.to_owned())? {
+            let frame = match decoder.next(&mut reader.buffer).map_err(|bad| Stopped::malformed(bad.why))? {
                 Step::Done => return Ok(()),
-                Step::More => match reader.more().await.map_err(|error| error.to_string())? {
+                Step::More => match reader.more().await.map_err(Stopped::malformed)? {
                     true => continue,
-                    false => return Err("the request's body is not complete".into()),
+                    false => return Err(Stopped::malformed("the request's body is not complete")),
                 },
                 Step::Data(data) => {
                     self.moved += data.len() as u64;
+                    // By HTTP/2, a server says again and again how much more it takes.
+                    self.allowance.earn(data.len());
                     if self.moved > self.inner.rules.policy.request_bytes {
-                        return Err("the request is larger than requestBytes".into());
+                        let why = "the request is larger than requestBytes";
+                        return Err(Stopped::limit(413, "requestBytes", why));
                     }
                     let taken = self.inner.limits.take(data.len(), || self.activity.touch()).await;
-                    taken.map_err(|_| "totalBytes is used up")?;
+                    taken.map_err(|_| Stopped::limit(403, "totalBytes", "totalBytes is used up"))?;
                     if self.inner.cassette.is_some() {
                         self.digest.update(&data);
                     }

@@ -9,18 +9,22 @@ use hyper::ext::ReasonPhrase;
 use hyper::upgrade::OnUpgrade;
 use tokio::io::AsyncWrite;
 
+use crate::allowance::Allowance;
 use crate::cassette::{Head, Recording, to_texts};
 use crate::gateway::Inner;
 use crate::guest::{Activity, Framed, end_of_body, flush, response_head, write_data};
 use crate::head::RequestHead;
 use crate::mask::Mask;
+use crate::name::Host;
 use crate::outgoing::response_headers;
 
 /// A response on its way.
 pub(crate) struct Reply<'a> {
     inner: &'a Inner,
+    host: &'a Host,
     head: &'a RequestHead,
     activity: &'a Activity,
+    allowance: &'a Allowance,
     url: &'a str,
     pub(crate) status: Option<u16>,
     /// Bytes of the body.
@@ -57,14 +61,18 @@ fn after(error: std::io::Error) -> Failure {
 impl<'a> Reply<'a> {
     pub(crate) fn new(
         inner: &'a Inner,
+        host: &'a Host,
         head: &'a RequestHead,
         activity: &'a Activity,
+        allowance: &'a Allowance,
         url: &'a str,
     ) -> Reply<'a> {
         Reply {
             inner,
+            host,
             head,
             activity,
+            allowance,
             url,
             status: None,
             moved: 0,
@@ -97,24 +105,19 @@ impl<'a> Reply<'a> {
                 "the response is larger than responseBytes".into(),
             ));
         }
-        let framed = match length {
-            _ if empty => Framed::Empty,
-            Some(length) => Framed::Length(length),
-            None if self.head.old => Framed::UntilEnd,
-            None => Framed::Chunked,
-        };
+        let framed = self.framed(empty, length);
         let closes = parts.version == Version::HTTP_10 || has_close(&parts.headers);
         let keep = self.head.keep_alive && !self.head.old && !closes;
         let mut headers = parts.headers;
         response_headers(&mut headers, &self.inner.rules.secrets);
-        let reason = parts
-            .extensions
-            .get::<ReasonPhrase>()
-            .map(|reason| String::from_utf8_lossy(reason.as_bytes()).into_owned());
-        let reason =
-            self.inner.masked(&reason.unwrap_or_else(|| status.canonical_reason().unwrap_or("").to_owned()));
+        if !empty && length.is_none() {
+            // A server that gave one as well as chunks: the chunks count, also for a cassette.
+            headers.remove(header::CONTENT_LENGTH);
+        }
+        let reason = self.reason(status, &parts.extensions);
         self.record(status, &reason, &headers)?;
-        if !empty {
+        // It has no body, and no length, whatever the server says.
+        if !empty || status == StatusCode::NO_CONTENT {
             headers.remove(header::CONTENT_LENGTH);
         }
         let mut before = response_head(status, &reason, &headers, framed, !keep);
@@ -124,8 +127,25 @@ impl<'a> Reply<'a> {
             .take(charged, || self.activity.touch())
             .await
             .map_err(|_| Failure::Limit("totalBytes", "totalBytes is used up".into()))?;
-        self.body(body, framed, &mut before, writer).await?;
+        self.body(body, parts.version, framed, &mut before, writer).await?;
         Ok(Replied::Done { keep })
+    }
+
+    fn framed(&self, empty: bool, length: Option<u64>) -> Framed {
+        match length {
+            _ if empty => Framed::Empty,
+            Some(length) => Framed::Length(length),
+            None if self.head.old => Framed::UntilEnd,
+            None => Framed::Chunked,
+        }
+    }
+
+    /// Returns what the server says about the status, without secrets.
+    fn reason(&self, status: StatusCode, extensions: &http::Extensions) -> String {
+        match extensions.get::<ReasonPhrase>() {
+            Some(reason) => self.inner.masked(&String::from_utf8_lossy(reason.as_bytes())),
+            None => status.canonical_reason().unwrap_or("").to_owned(),
+        }
     }
 
     fn record(&mut self, status: StatusCode, reason: &str, headers: &HeaderMap) -> Result<(), Failure> {
@@ -145,12 +165,13 @@ impl<'a> Reply<'a> {
     async fn body(
         &mut self,
         mut body: Incoming,
+        version: Version,
         framed: Framed,
         before: &mut Vec<u8>,
         writer: &mut (impl AsyncWrite + Unpin),
     ) -> Result<(), Failure> {
         let secrets = &self.inner.rules.secrets;
-        let mut mask = secrets.mask();
+        let mut mask = secrets.mask(self.host);
         loop {
             let frame = tokio::select! {
                 biased;
@@ -175,6 +196,10 @@ impl<'a> Reply<'a> {
                 }
             }
         }
+        // By HTTP/2, hyper takes some resets for an end.
+        if version == Version::HTTP_2 && framed != Framed::Empty && !body.is_end_stream() {
+            return Err(Failure::After("the server gave the response up".into()));
+        }
         let rest = mask.finish();
         self.tape(&rest)?;
         write_data(writer, before, &rest, framed).await.map_err(after)?;
@@ -190,8 +215,12 @@ impl<'a> Reply<'a> {
         before: &mut Vec<u8>,
         writer: &mut (impl AsyncWrite + Unpin),
     ) -> Result<(), Failure> {
+        if data.is_empty() {
+            return Ok(());
+        }
         self.moved += data.len() as u64;
         self.activity.touch();
+        self.allowance.earn(data.len());
         if self.moved > self.inner.rules.policy.response_bytes {
             return Err(Failure::Limit("responseBytes", "the response is larger than responseBytes".into()));
         }
@@ -227,6 +256,7 @@ impl<'a> Reply<'a> {
         if !(self.head.websocket && websocket) {
             return Err(Failure::Before(502, "upstream", "the server switched protocols, unasked".into()));
         }
+        self.allowance.lift();
         let upgrade = hyper::upgrade::on(&mut response);
         let mut headers = std::mem::take(response.headers_mut());
         response_headers(&mut headers, &self.inner.rules.secrets);

@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use http::header::{HeaderMap, HeaderName};
+
 use crate::address;
 use crate::name::{Host, Pattern};
 use crate::policy::{HttpRule, Mode, NetworkPolicy, Roots};
@@ -188,6 +190,7 @@ impl Rules {
         host: &Host,
         method: &str,
         path: &str,
+        headers: &HeaderMap,
     ) -> Result<Option<usize>, Denied> {
         let mut named = false;
         for (at, (pattern, rule)) in self.http.iter().enumerate() {
@@ -197,7 +200,13 @@ impl Rules {
             named = true;
             let method = rule.methods.is_empty() || rule.methods.iter().any(|allowed| allowed == method);
             if method && allows_path(&rule.path_prefixes, path) {
-                return Ok(Some(at));
+                return match evades(rule, headers) {
+                    Some(name) => {
+                        let why = format!("the header {name} asks for something else than the rule allows");
+                        Err(Denied::new(host, "httpRules", why))
+                    }
+                    None => Ok(Some(at)),
+                };
             }
         }
         match named {
@@ -270,6 +279,20 @@ fn http_rules(rules: &[HttpRule]) -> Result<Vec<(Pattern, HttpRule)>, PolicyErro
         Ok((pattern, rule.clone()))
     };
     rules.iter().map(compile).collect()
+}
+
+/// Headers from which some servers take another method than that of the request, and another path.
+const METHODS: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
+const PATHS: [&str; 2] = ["x-original-url", "x-rewrite-url"];
+
+/// Finds a header by which a server might do something else than what the rule allows.
+fn evades<'a>(rule: &HttpRule, headers: &'a HeaderMap) -> Option<&'a HeaderName> {
+    headers.keys().find(|name| {
+        // Some servers read one for the other.
+        let name = name.as_str().replace('_', "-");
+        !rule.methods.is_empty() && METHODS.contains(&name.as_str())
+            || !rule.path_prefixes.is_empty() && PATHS.contains(&name.as_str())
+    })
 }
 
 fn is_method(method: &str) -> bool {

@@ -34,6 +34,7 @@ struct Known {
     value: String,
     place: SecretPlace,
     placeholder: String,
+    forms: Vec<Vec<u8>>,
 }
 
 impl Secrets {
@@ -62,6 +63,7 @@ impl Secrets {
                 return Err(wrong(secret, why));
             }
             all.push(Known {
+                forms: forms(&secret.value, &secret.place),
                 placeholder: placeholder(&secret.name, &secret.host),
                 name: secret.name.clone(),
                 host,
@@ -69,7 +71,7 @@ impl Secrets {
                 place: secret.place.clone(),
             });
         }
-        let mut forms: Vec<Vec<u8>> = all.iter().flat_map(Known::forms).collect();
+        let mut forms: Vec<Vec<u8>> = all.iter().flat_map(|known| known.forms.clone()).collect();
         forms.sort();
         forms.dedup();
         Ok(Secrets { all, forms })
@@ -107,17 +109,15 @@ impl Secrets {
         self.all.iter().filter(|known| known.host.matches(host)).any(|known| same(&known))
     }
 
-    /// Returns a filter for what comes from a server.
-    pub(crate) fn mask(&self) -> Mask<'_> {
-        Mask::new(&self.forms)
+    /// Returns a filter for what comes from the server of a host.
+    pub(crate) fn mask(&self, host: &Host) -> Mask<'_> {
+        let here = self.all.iter().filter(|known| known.host.matches(host));
+        Mask::new(&self.forms, here.flat_map(|known| &known.forms).map(Vec::as_slice).collect())
     }
 
     /// Masks the secrets in a text that is complete.
     pub(crate) fn mask_whole(&self, bytes: &[u8]) -> Vec<u8> {
-        let mut mask = self.mask();
-        let mut out = mask.push(bytes).unwrap_or_else(|| bytes.to_vec());
-        out.extend(mask.finish());
-        out
+        Mask::new(&self.forms, Vec::new()).push(bytes).unwrap_or_else(|| bytes.to_vec())
     }
 }
 
@@ -158,15 +158,6 @@ fn placeholder(name: &str, host: &str) -> String {
 }
 
 impl Known {
-    fn forms(&self) -> Vec<Vec<u8>> {
-        let mut forms = vec![self.value.clone().into_bytes(), percent_encoded(&self.value).into_bytes()];
-        if let SecretPlace::Basic(user) = &self.place {
-            forms.push(STANDARD.encode(format!("{user}:{}", self.value)).into_bytes());
-        }
-        forms.extend((0..3).flat_map(|before| in_base64(&self.value, before)));
-        forms
-    }
-
     fn header(&self) -> Option<HeaderName> {
         match &self.place {
             SecretPlace::Bearer | SecretPlace::Basic(_) => Some(AUTHORIZATION),
@@ -208,7 +199,8 @@ impl Known {
         if let Some((path, query)) = target.split_once('?')
             && query.contains(&self.placeholder)
         {
-            *target = format!("{path}?{}", query.replace(&self.placeholder, &percent_encoded(&self.value)));
+            *target =
+                format!("{path}?{}", query.replace(&self.placeholder, &percent_encoded(&self.value, true)));
         }
     }
 
@@ -241,7 +233,7 @@ impl Known {
             SecretPlace::Header(_) => self.value.clone(),
             SecretPlace::Query(name) if target.starts_with('/') => {
                 let sign = if target.contains('?') { '&' } else { '?' };
-                *target += &format!("{sign}{name}={}", percent_encoded(&self.value));
+                *target += &format!("{sign}{name}={}", percent_encoded(&self.value, true));
                 return;
             }
             SecretPlace::Query(_) => return,
@@ -250,6 +242,21 @@ impl Known {
             headers.insert(name, value);
         }
     }
+}
+
+/// A value as it is, and as servers commonly echo it: in URLs, in JSON (some write `\/`), in base64.
+fn forms(value: &str, place: &SecretPlace) -> Vec<Vec<u8>> {
+    let json = value.replace('\\', "\\\\").replace('"', "\\\"");
+    let slashes = json.replace('/', "\\/");
+    let mut forms: Vec<Vec<u8>> = [value.to_owned(), json, slashes].map(String::into_bytes).into();
+    forms.extend([percent_encoded(value, true), percent_encoded(value, false)].map(String::into_bytes));
+    if let SecretPlace::Basic(user) = place {
+        forms.push(STANDARD.encode(format!("{user}:{value}")).into_bytes());
+    }
+    forms.extend((0..3).flat_map(|before| in_base64(value, before)));
+    forms.sort();
+    forms.dedup();
+    forms
 }
 
 /// Returns what of a value is the same in every base64 text that has it after so many bytes, modulo three: Basic credentials, and
@@ -277,10 +284,13 @@ fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 
-fn percent_encoded(text: &str) -> String {
-    text.bytes()
-        .map(|byte| if is_unreserved(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
+fn percent_encoded(text: &str, upper: bool) -> String {
+    let encoded = |byte: u8| match upper {
+        _ if is_unreserved(byte) => char::from(byte).to_string(),
+        true => format!("%{byte:02X}"),
+        false => format!("%{byte:02x}"),
+    };
+    text.bytes().map(encoded).collect()
 }
 
 pub(crate) fn percent_decoded(text: &str) -> Vec<u8> {
@@ -376,6 +386,24 @@ mod tests {
                     assert!(left <= Some(before.len().max(after.len()) * 4 / 3 + 6), "{encoded} {text}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn what_urls_and_json_make_of_a_secret_is_masked() {
+        let value = "s\\cr\"t/value";
+        let secret = Secret {
+            name: "KEY".into(),
+            host: "x.com".into(),
+            value: value.into(),
+            place: SecretPlace::Bearer,
+        };
+        let known = Secrets::new(&[secret]).expect("secrets");
+        let json = serde_json::to_string(value).expect("JSON");
+        let json = json.trim_matches('"');
+        for echoed in [value, json, &json.replace('/', "\\/"), "s%5Ccr%22t%2Fvalue", "s%5ccr%22t%2fvalue"] {
+            let masked = known.mask_whole(format!("<{echoed}>").as_bytes());
+            assert_eq!(String::from_utf8_lossy(&masked), format!("<{}>", "*".repeat(echoed.len())));
         }
     }
 

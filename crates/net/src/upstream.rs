@@ -5,7 +5,7 @@ use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -18,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::allowance::Allowance;
 use crate::head::{FIELDS, Framing, HEAD_BYTES};
 use crate::resolve::BoxFuture;
 
@@ -73,6 +74,8 @@ impl Body for GuestBody {
 /// A connection to a server.
 pub(crate) struct Upstream {
     link: Link,
+    /// What the server may send beside bodies.
+    allowance: Arc<Allowance>,
     /// What HTTP/2 does beside that.
     beside: Beside,
 }
@@ -151,10 +154,11 @@ impl Driver {
 
 impl Upstream {
     pub(crate) async fn new(wire: Box<dyn Wire>, http2: bool) -> hyper::Result<Upstream> {
-        let beside = Beside::default();
+        let (beside, allowance) = (Beside::default(), Arc::new(Allowance::new()));
         if !http2 {
-            return Ok(Upstream { link: Link::Resting(wire), beside });
+            return Ok(Upstream { link: Link::Resting(wire), allowance, beside });
         }
+        let wire = Tracked::new(wire, &allowance);
         let mut builder = http2::Builder::new(beside.clone());
         builder
             .max_header_list_size(HEAD_BYTES as u32)
@@ -162,7 +166,11 @@ impl Upstream {
             .initial_connection_window_size(1 << 20);
         let (sender, connection) = builder.handshake(TokioIo::new(wire)).await?;
         let driver = Driver::Other(Box::pin(async move { log(connection.await) }));
-        Ok(Upstream { link: Link::Awake(Sender::Two(sender), driver), beside })
+        Ok(Upstream { link: Link::Awake(Sender::Two(sender), driver), allowance, beside })
+    }
+
+    pub(crate) fn allowance(&self) -> Arc<Allowance> {
+        self.allowance.clone()
     }
 
     pub(crate) fn is_http2(&self) -> bool {
@@ -174,7 +182,7 @@ impl Upstream {
         if matches!(self.link, Link::Resting(_))
             && let Link::Resting(wire) = std::mem::replace(&mut self.link, Link::Ended)
         {
-            match wake(wire, upgrades).await {
+            match wake(wire, upgrades, &self.allowance).await {
                 Ok((sender, driver)) => self.link = Link::Awake(Sender::One(sender), driver),
                 Err(error) => log(Err(error)),
             }
@@ -195,6 +203,7 @@ impl Upstream {
         request: Request<GuestBody>,
     ) -> Option<(BoxFuture<'static, hyper::Result<Response<Incoming>>>, &mut Driver)> {
         let Link::Awake(sender, driver) = &mut self.link else { return None };
+        self.allowance.renew();
         let response: BoxFuture<'static, _> = match sender {
             Sender::One(sender) => Box::pin(sender.send_request(request)),
             Sender::Two(sender) => Box::pin(sender.send_request(request)),
@@ -242,12 +251,16 @@ impl Upstream {
 }
 
 /// Lets hyper speak HTTP/1.1 on a wire.
-async fn wake(wire: Box<dyn Wire>, upgrades: bool) -> hyper::Result<(http1::SendRequest<GuestBody>, Driver)> {
-    let written = Arc::new(AtomicBool::new(true));
+async fn wake(
+    wire: Box<dyn Wire>,
+    upgrades: bool,
+    allowance: &Arc<Allowance>,
+) -> hyper::Result<(http1::SendRequest<GuestBody>, Driver)> {
+    let wire = Tracked::new(wire, allowance);
+    let written = wire.written.clone();
     let mut builder = http1::Builder::new();
     builder.title_case_headers(true).max_headers(FIELDS).max_header_size(HEAD_BYTES);
-    let io = TokioIo::new(Tracked { wire, written: written.clone() });
-    let (sender, connection) = builder.handshake(io).await?;
+    let (sender, connection) = builder.handshake(TokioIo::new(wire)).await?;
     let driver = match upgrades {
         true => Driver::Other(Box::pin(async move { log(connection.with_upgrades().await) })),
         false => Driver::One(Box::new(connection), written),
@@ -255,10 +268,17 @@ async fn wake(wire: Box<dyn Wire>, upgrades: bool) -> hyper::Result<(http1::Send
     Ok((sender, driver))
 }
 
-/// A wire that knows whether its writer has written everything: hyper flushes only then.
+/// A wire that knows whether its writer has written everything (hyper flushes only then), and ends when its allowance does.
 pub(crate) struct Tracked {
     wire: Box<dyn Wire>,
     written: Arc<AtomicBool>,
+    allowance: Arc<Allowance>,
+}
+
+impl Tracked {
+    fn new(wire: Box<dyn Wire>, allowance: &Arc<Allowance>) -> Tracked {
+        Tracked { wire, written: Arc::new(AtomicBool::new(true)), allowance: allowance.clone() }
+    }
 }
 
 impl AsyncRead for Tracked {
@@ -267,7 +287,9 @@ impl AsyncRead for Tracked {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.wire).poll_read(context, into)
+        let before = into.filled().len();
+        ready!(Pin::new(&mut self.wire).poll_read(context, into))?;
+        Poll::Ready(self.allowance.spend(into.filled().len() - before))
     }
 }
 

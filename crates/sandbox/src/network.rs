@@ -39,7 +39,7 @@ impl Refusals {
     /// not the address, which the guest does not learn.
     fn connection(&self, to: &str, denied: &Denied) {
         match denied.rule {
-            rule @ ("allowPrivate" | "blockedHosts" | "ports" | "httpRules") => {
+            rule @ ("allowPrivate" | "blockedHosts" | "ports" | "httpRules" | "replay") => {
                 self.note(format!("host not allowed: {} ({rule})", beginning(to)));
             }
             _ => self.host(to),

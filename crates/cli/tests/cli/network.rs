@@ -86,6 +86,10 @@ fn a_run_is_recorded_and_repeated_without_its_server() {
     assert_eq!(again(script), recorded);
     let (_, _, stderr) = again("curl -s http://server.test/c");
     assert!(stderr.ends_with(": not in the cassette: GET http://server.test/c\n"), "{stderr}");
+    // Only HTTP is recorded: a port that is opaque cannot be replayed, and is named as such.
+    let options = ["--allow-host", "server.test", "--allow-port", "8080", "--replay", path];
+    let (code, _, stderr) = run(port, &options, "curl -s http://server.test:8080/a");
+    assert_eq!((code, stderr.as_str()), (7, "wardian: host not allowed: server.test:8080 (replay)\n"));
     let (code, _, stderr) = run(port, &["--record", path, "--replay", path], "true");
     assert!(code == 2 && stderr.contains("--replay"), "{code} {stderr}");
 }

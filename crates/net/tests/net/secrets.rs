@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use wardian_net::{Decision, NetworkPolicy, RequestInfo, Roots, Secret, SecretPlace};
 
-use crate::servers::Authority;
+use crate::servers::{self, Authority};
 use crate::world::{World, local};
 
 const VALUE: &str = "sk-very-secret/value";
@@ -106,4 +107,33 @@ async fn hosts_with_secrets_are_reached_by_http_alone() {
     assert!(denied.to_string().contains("HTTP rules or secrets"), "{denied}");
     policy.raw_hosts = vec!["api.test".into()];
     assert!(wardian_net::Gateway::new(policy, Default::default()).is_err());
+}
+
+#[tokio::test]
+async fn another_servers_pieces_come_at_once_and_tell_nothing_of_a_secret() {
+    let authority = Authority::new();
+    let file = authority.file();
+    // A server of the guest's own, which sends beginnings of the secret and then waits.
+    let other = servers::raw(|mut stream| async move {
+        let _ = stream.read(&mut [0; 4096]).await;
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").await;
+        for length in 1..=VALUE.len() {
+            let _ = stream.write_all(format!("{length:x}\r\n{}\r\n", &VALUE[..length]).as_bytes()).await;
+            // The next waits for the guest to have got this one.
+            let _ = stream.read(&mut [0; 64]).await;
+        }
+    })
+    .await;
+    let world = World::new(policy(&file, other.port, SecretPlace::Bearer));
+    let mut guest = world.connect("other.test", other.port).await.expect("a connection");
+    let head = "GET / HTTP/1.1\r\nHost: other.test\r\nTransfer-Encoding: chunked\r\n\r\n";
+    guest.send(head).await;
+    guest.until("\r\n\r\n").await;
+    for length in 1..VALUE.len() {
+        let got = guest.until(&format!("{length:x}\r\n{}\r\n", &VALUE[..length])).await;
+        assert!(got.starts_with(&format!("{length:x}")), "{got}");
+        guest.send("1\r\nx\r\n").await;
+    }
+    // All of it in one piece is masked, wherever it comes from.
+    guest.until(&"*".repeat(VALUE.len())).await;
 }

@@ -142,9 +142,14 @@ impl Authority {
         config
     }
 
+    /// Takes connections by TLS, with a certificate for these names.
+    pub fn acceptor(&self, names: &[&str], alpn: &[&str]) -> TlsAcceptor {
+        TlsAcceptor::from(Arc::new(self.config(names, alpn)))
+    }
+
     /// HTTPS with a certificate for these names.
     pub async fn https(&self, names: &[&str], alpn: &[&str]) -> Server {
-        let acceptor = TlsAcceptor::from(Arc::new(self.config(names, alpn)));
+        let acceptor = self.acceptor(names, alpn);
         let seen = Seen::default();
         let log = seen.clone();
         let mut server = raw(move |stream| {

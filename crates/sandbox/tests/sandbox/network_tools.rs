@@ -1,4 +1,5 @@
-//! curl and wget with a server outside, through the gateway.
+//! curl, wget and the other network tools with a server outside, through the gateway. Every option of curl and wget that people use
+//! is here at least once; what each of them prints, to the letter, is in the recorded cases.
 //!
 //! The server is the one that their cases were recorded with. It runs in a sandbox of its own, and a port of this machine leads
 //! to it.
@@ -72,15 +73,81 @@ const CASES: &[(&str, &str, u8)] = &[
     ("curl -sZ $U/ok $U/ok", "hello\nhello\n", 0),
     ("echo \"url = $U/ok\" | curl -s -K -", "hello\n", 0),
     ("curl -s $U/close", "until the end\n", 0),
+    ("curl -s --data-raw @x $U/echo", "@x", 0),
+    ("curl -s -o out $U/ok; cat out", "hello\n", 0),
+    ("curl -s -O $U/hello.txt; cat hello.txt", "hello\n", 0),
+    ("curl -sSf $U/status/404 2>&1", "curl: (22) The requested URL returned error: 404\n", 22),
+    (
+        "curl -si $U/ok | tr -d '\\r' | sed -n '1p; /^Content-Type/p; $p'",
+        "HTTP/1.1 200 OK\nContent-Type: text/plain\nhello\n",
+        0,
+    ),
+    ("curl -sf $U/status/500", "", 22),
+    ("curl -sk $U/ok", "hello\n", 0),
+    ("curl -s --connect-timeout 5 $U/ok", "hello\n", 0),
+    ("curl -sv $U/ok 2>&1 | grep -c -e '^> GET /ok HTTP/1.1' -e '^< HTTP/1.1 200 OK'", "2\n", 0),
+    ("curl -s $U/ok -: -s -d x $U/echo", "hello\nx", 0),
+    (
+        "curl -x http://proxy.test:3128 $U/ok 2> e; code=$?; head -1 e; exit $code",
+        "curl: option -x: not available in this sandbox: proxies are a matter of the sandbox's gateway\n",
+        2,
+    ),
+    (
+        "curl --resolve server.test:80:127.0.0.1 $U/ok 2> e; code=$?; head -1 e; exit $code",
+        "curl: option --resolve: not available in this sandbox: names are resolved by the sandbox's gateway\n",
+        2,
+    ),
     ("wget -qO- $U/ok", "hello\n", 0),
     ("wget -q --post-data=x=1 -O- $U/echo", "x=1", 0),
     ("wget -q --spider $U/status/404", "", 8),
+    ("wget -q -O page $U/ok; cat page", "hello\n", 0),
+    ("wget -q -P dir $U/ok; cat dir/ok", "hello\n", 0),
+    ("printf 01234 > range; wget -q -c $U/range; cat range", "0123456789abcdefghij", 0),
+    ("wget -qS -O page $U/ok 2>&1 | sed -n 's/^ *\\(HTTP.*\\)/\\1/p'", "HTTP/1.1 200 OK\n", 0),
+    ("printf \"$U/ok\\n$U/method\\n\" > list; wget -q -i list -O -", "hello\nGET\n", 0),
+    ("getent hosts server.test | sed 's/198[.0-9]* */AT /'", "AT server.test\n", 0),
+    ("getent hosts other.test", "", 2),
+    ("host server.test | sed 's/198[.0-9]*/AT/'", "server.test has address AT\n", 0),
+    ("host other.test", "Host other.test not found: 3(NXDOMAIN)\n", 1),
+    ("dig +short server.test | sed 's/198[.0-9]*/AT/'", "AT\n", 0),
+    ("dig other.test | grep -o 'status: [A-Z]*'", "status: NXDOMAIN\n", 0),
+    ("nslookup server.test | sed -n 's/198[.0-9]*/AT/p'", "Address: AT\n", 0),
+    ("nslookup other.test | grep -c 'NXDOMAIN'", "1\n", 0),
+    ("nc -z server.test $P", "", 0),
+    ("printf 'GET /ok HTTP/1.0\\r\\n\\r\\n' | nc server.test $P | tail -1", "hello\n", 0),
+    (
+        "exec 3<> /dev/tcp/server.test/$P; printf 'GET /ok HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3 | tail -1",
+        "hello\n",
+        0,
+    ),
+    (
+        "ping -c 1 server.test 2>&1 | cut -d';' -f1; ping server.test 2> e",
+        "ping: ICMP does not exist in this sandbox\n",
+        2,
+    ),
     ("wget -q -r -np -nH -P site $U/site/; find site -name '*.html' | sort | tr '\\n' ' '", "SITE", 0),
 ];
 
-#[tokio::test(flavor = "multi_thread")]
-async fn curl_and_wget_work_through_the_gateway() {
-    let (_server, port) = server().await;
+/// What is run, and a line of what the server is asked.
+const ASKED: &[(&str, &str)] = &[
+    ("curl -s -H 'X-Own: a b' $U/ok", "> X-Own: a b"),
+    ("curl -s -A agent/1 $U/ok", "> User-Agent: agent/1"),
+    ("curl -s -e http://from.test/ $U/ok", "> Referer: http://from.test/"),
+    ("curl -s -b 'a=1; b=2' $U/ok", "> Cookie: a=1; b=2"),
+    ("curl -s -u me:pass $U/ok", "> Authorization: Basic bWU6cGFzcw=="),
+    ("curl -s -r 3-5 $U/range", "> Range: bytes=3-5"),
+    ("curl -s --compressed $U/gzip", "> Accept-Encoding: deflate, gzip"),
+    ("curl -s --json '{}' $U/echo", "> Content-Type: application/json"),
+    ("curl -s -X PATCH $U/ok", "> PATCH /ok HTTP/1.1"),
+    ("curl -s -F a=b $U/echo", "Content-Disposition: form-data; name=\"a\""),
+    ("curl -s -I $U/ok", "> HEAD /ok HTTP/1.1"),
+    ("wget -q --header 'X-Own: c' -O - $U/ok", "> X-Own: c"),
+    ("wget -q --post-data a=b -O - $U/echo", "> POST /echo HTTP/1.1"),
+    ("wget -q --spider $U/ok", "> HEAD /ok HTTP/1.1"),
+];
+
+/// A sandbox that reaches the server as `server.test`: `$U` is its address, `$P` its port.
+async fn client(port: u16) -> Sandbox {
     let policy = NetworkPolicy {
         allowed_hosts: vec!["server.test".into()],
         http_ports: vec![port],
@@ -88,8 +155,49 @@ async fn curl_and_wget_work_through_the_gateway() {
         ..NetworkPolicy::default()
     };
     let building = Sandbox::builder().network(policy).resolver(Here).cwd("/tmp");
-    let building = building.env("U", format!("http://server.test:{port}"));
-    let sandbox = building.timeout(Some(Duration::from_secs(30))).build().await.expect("a sandbox");
+    let building = building.env("U", format!("http://server.test:{port}")).env("P", port.to_string());
+    building.timeout(Some(Duration::from_secs(30))).build().await.expect("a sandbox")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_is_asked_what_the_options_say() {
+    let (server, port) = server().await;
+    let sandbox = client(port).await;
+    let mut wrong = Vec::new();
+    for (script, line) in ASKED {
+        sandbox.run(*script).await.expect("it runs");
+        let asked = server.run("tr -d '\\r' < /tmp/log; : > /tmp/log").await.expect("it runs");
+        let asked = String::from_utf8_lossy(&asked.stdout).into_owned();
+        if !asked.lines().any(|asked| asked == *line) {
+            wrong.push(format!("{script}\n{asked}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn sockets_of_the_sandbox_are_listed() {
+    let sandbox = Sandbox::builder().timeout(Some(Duration::from_secs(30))).build().await.expect("a sandbox");
+    let script = "nc -l -k 127.0.0.1 9000 > /dev/null < /dev/null &
+        until ss -Htln | grep -q :9000; do sleep 0.01; done
+        exec 3<> /dev/tcp/127.0.0.1/9000
+        ss -Htln | tr -s ' '
+        ss -Htn | grep -c '^ESTAB.*127.0.0.1:9000'
+        netstat -tln | tail -n +3 | tr -s ' '
+        grep -c -e ' 0100007F:2328 00000000:0000 0A ' -e ' 0100007F:2328 0100007F:.... 01 ' \
+            -e ' 0100007F:.... 0100007F:2328 01 ' /proc/net/tcp
+        kill %1";
+    let result = sandbox.run(script).await.expect("it runs");
+    let expected = "LISTEN 0 0 127.0.0.1:9000 0.0.0.0:*\n2\n\
+                    tcp 0 0 127.0.0.1:9000 0.0.0.0:* LISTEN \n3\n";
+    let stderr = String::from_utf8_lossy(&result.stderr);
+    assert_eq!(String::from_utf8_lossy(&result.stdout), expected, "{stderr}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn curl_and_wget_work_through_the_gateway() {
+    let (_server, port) = server().await;
+    let sandbox = client(port).await;
     let mut wrong = Vec::new();
     for (script, printed, code) in CASES {
         let case = sandbox.fork().await.expect("it forks");

@@ -4,13 +4,15 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use wardian::Limits;
+
 /// What a sandbox has as long as it is there.
 pub type Place = Arc<dyn Any + Send + Sync>;
 
 /// Admits sandboxes and runs. A refusal is a sentence for the model.
 pub trait Gate: Debug + Send + Sync {
-    /// Takes a place for a sandbox that may have so much memory; dropping it gives it back.
-    fn sandbox(&self, memory_bytes: u64) -> Result<Place, String>;
+    /// Takes a place for a sandbox with these limits; dropping it gives it back.
+    fn sandbox(&self, limits: &Limits) -> Result<Place, String>;
 
     /// Takes one run.
     fn run(&self) -> Result<(), String>;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use wardian::{AuditLog, Builder, Engine, PoolOptions, Sandbox, Snapshot, Store, UsageNow};
+use wardian::{AuditLog, Builder, Engine, Limits, PoolOptions, Sandbox, Snapshot, Store, UsageNow};
 
 use crate::ClientNetwork;
 use crate::budget;
@@ -17,7 +17,7 @@ use crate::entry::{Entry, Origin};
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
 use crate::processes::Processes;
-use crate::quota::{Place, Quota};
+use crate::quota::{self, Place, Quota};
 use crate::rpc::RpcError;
 use crate::states::StateDirectory;
 use crate::streams::Streams;
@@ -70,9 +70,9 @@ impl Shared {
         }
     }
 
-    /// Returns a place for a sandbox that may have so much memory.
-    pub(crate) fn place(&self, quota: Option<&Arc<Quota>>, memory_bytes: u64) -> Result<Place, RpcError> {
-        let taken = quota.map(|quota| quota.place(memory_bytes)).transpose()?;
+    /// Returns a place for a sandbox with these limits.
+    pub(crate) fn place(&self, quota: Option<&Arc<Quota>>, limits: &Limits) -> Result<Place, RpcError> {
+        let taken = quota.map(|quota| quota.place(quota::memory_of(limits))).transpose()?;
         let room = self.room.clone().try_acquire_owned();
         let full = |_| RpcError::params(format!("Maximum of {} sandboxes reached", self.max_sandboxes));
         Ok(Place::new(room.map_err(full)?, taken))
@@ -308,7 +308,7 @@ impl Session {
         line_limit: Option<usize>,
         storage: bool,
     ) -> Result<Arc<Entry>, RpcError> {
-        let root = Entry::new(Origin::Root, self.places(1, builder)?.pop());
+        let root = Entry::new(Origin::Root, Some(self.place(builder.limits_now())?));
         let line_limit = line_limit.map_or(LINE_LIMIT, |bytes| bytes.clamp(1 << 10, LONGEST_LINE));
         self.line_limit.store(line_limit, Ordering::Relaxed);
         let mut table = self.table.lock();
@@ -343,17 +343,16 @@ impl Session {
         found.cloned().ok_or_else(|| unknown(id.unwrap_or("null")))
     }
 
-    /// Reserves capacity for this many more sandboxes.
-    pub(crate) fn room(&self, count: usize) -> Result<Vec<Place>, RpcError> {
+    /// Reserves capacity for one more sandbox that is like the root.
+    pub(crate) fn room(&self) -> Result<Place, RpcError> {
         let builder = self.builder();
         let builder = builder.ok_or_else(|| RpcError::internal("the client is gone"))?;
-        self.places(count, &builder)
+        self.place(builder.limits_now())
     }
 
-    /// Does the same for sandboxes of this builder.
-    fn places(&self, count: usize, builder: &Builder) -> Result<Vec<Place>, RpcError> {
-        let memory_bytes = builder.limits_now().memory_bytes;
-        (0..count).map(|_| self.shared.place(self.quota.as_ref(), memory_bytes)).collect()
+    /// Does the same for one with these limits.
+    pub(crate) fn place(&self, limits: &Limits) -> Result<Place, RpcError> {
+        self.shared.place(self.quota.as_ref(), limits)
     }
 
     /// Adds a sandbox to the table; returns its id.

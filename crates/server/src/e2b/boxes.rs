@@ -97,7 +97,7 @@ impl Boxes {
         }
         let quota = self.quota(key);
         // All of them have the usual limits.
-        let take = |_| self.shared.place(quota.as_ref(), Limits::default().memory_bytes);
+        let take = |_| self.shared.place(quota.as_ref(), &Limits::default());
         let taken = (0..count).map(take).collect::<Result<_, _>>();
         taken.map_err(|error| Refused::new(StatusCode::TOO_MANY_REQUESTS, error.message))
     }

@@ -55,7 +55,7 @@ pub(super) async fn rpc(
             return response;
         }
     };
-    let (Ok(place), Some(kept)) = (site.clients.clone().try_acquire_owned(), seat.keep_owned()) else {
+    let (Some(place), Some(kept)) = (site.clients.take(caller.tenant()), seat.keep_owned()) else {
         return refusal(StatusCode::SERVICE_UNAVAILABLE, "TOO_MANY_CONNECTIONS", "too many clients");
     };
     let upgrade = hyper::upgrade::on(&mut request);

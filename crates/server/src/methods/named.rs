@@ -129,12 +129,22 @@ pub(super) fn open(session: &Arc<Session>, params: &mut Params) -> Prepared {
     Job::in_turn(None, async move {
         root.come().await;
         drop(root);
-        let (Some(builder), Some(room)) = (builder, session.room(1)?.pop()) else {
+        let Some(builder) = builder else {
             return Err(RpcError::new(INVALID_REQUEST, "the sandbox could not be created"));
         };
+        let room = session.room()?;
         let sandbox = store.resume_with(&name, builder).await?;
-        let id = session.add(Entry::over(Origin::Named { label: None }, sandbox, room))?;
-        Ok(json!({ "sandboxId": id }))
+        // It has the limits that it was saved with, which may be more than those that there is room for.
+        drop(room);
+        let add = |room| session.add(Entry::over(Origin::Named { label: None }, sandbox.clone(), room));
+        let added = session.place(sandbox.limits()).and_then(add);
+        match added {
+            Ok(id) => Ok(json!({ "sandboxId": id })),
+            Err(error) => {
+                sandbox.close().await?;
+                Err(error)
+            }
+        }
     })
 }
 

@@ -23,7 +23,8 @@ pub(super) fn fork(session: &Arc<Session>, params: &mut Params) -> Prepared {
     Job::in_turn(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
         // Not before its turn: a request that waits must not keep others from theirs.
-        let room = session.room(count.unwrap_or(1))?;
+        let place = |_| session.place(sandbox.limits());
+        let room = (0..count.unwrap_or(1)).map(place).collect::<Result<Vec<_>, _>>()?;
         let forks = sandbox.fork_many(room.len()).await?;
         let add = |(sandbox, room)| session.add(Entry::over(Origin::Fork, sandbox, room));
         let ids = forks.into_iter().zip(room).map(add).collect::<Result<Vec<_>, _>>()?;
@@ -66,10 +67,10 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
     Job::in_turn(None, async move {
         root.come().await;
         drop(root);
-        let (true, Some(builder), Some(room)) = (session.is_created(), builder, session.room(1)?.pop())
-        else {
+        let (true, Some(builder)) = (session.is_created(), builder) else {
             return Err(RpcError::new(INVALID_REQUEST, "the sandbox could not be created"));
         };
+        let room = session.room()?;
         let sandbox = origins.give(builder).build().await?;
         let id = session.add(Entry::over(Origin::Named { label }, sandbox, room))?;
         Ok(json!({ "sandboxId": id }))

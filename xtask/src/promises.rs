@@ -22,6 +22,7 @@ mod tests {
             "server/src" => "crates/server/src",
             "audit" => "crates/audit/tests/audit",
             "audit/src" => "crates/audit/src",
+            "mcp/src" => "crates/mcp/src",
             "confine" => "crates/confine/tests",
             "cli" => "crates/cli/tests/cli",
             "contract" => "crates/contract/tests",

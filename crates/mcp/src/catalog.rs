@@ -190,7 +190,7 @@ fn sandbox_tools() -> [Tool; 6] {
         tool(
             "snapshot",
             "Take a snapshot",
-            "Saves the state of a sandbox, and returns the snapshot's name for restore.",
+            "Saves the state of a sandbox, and returns the snapshot's name for restore. It goes with its sandbox.",
             Effect::Adds,
             &[],
             json!({}),

@@ -5,6 +5,8 @@ use std::fmt::Debug;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use wardian::Limits;
+
 /// What a sandbox has as long as it is there.
 pub type Place = Arc<dyn Any + Send + Sync>;
 
@@ -13,8 +15,8 @@ pub type Admission<'a> = Pin<Box<dyn Future<Output = Result<Place, String>> + Se
 
 /// Admits sandboxes and runs. A refusal is a sentence for the model.
 pub trait Gate: Debug + Send + Sync {
-    /// Takes a place for a sandbox that may have so much memory; dropping it gives it back.
-    fn sandbox(&self, memory_bytes: u64) -> Admission<'_>;
+    /// Takes a place for a sandbox with these limits; dropping it gives it back.
+    fn sandbox<'a>(&'a self, limits: &'a Limits) -> Admission<'a>;
 
     /// Takes one run.
     fn run(&self) -> Result<(), String>;

@@ -3,6 +3,7 @@
 //! Clients that begin a session (protocol versions before 2026-07-28) have sandboxes of their own, which end with it. Those that
 //! do not share the sandboxes of their owner, which end when nobody has used them for a while.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::fmt::{self, Debug, Formatter};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,6 +25,8 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::Deserialize;
+use tokio::sync::Mutex as AsyncMutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::options::Options;
@@ -37,9 +40,6 @@ const SESSIONS: usize = 256;
 const UNUSED: Duration = Duration::from_secs(30 * 60);
 /// Which requests are of a session.
 const SESSION: &str = "mcp-session-id";
-const VERSION: &str = "mcp-protocol-version";
-/// The first version that has no sessions.
-const WITHOUT_SESSIONS: &str = "2026-07-28";
 
 /// An answer.
 pub type Answer = Response<BoxBody<Bytes, Infallible>>;
@@ -50,6 +50,8 @@ pub struct Owner {
     sessions: Arc<LocalSessionManager>,
     common: Arc<Common>,
     stop: CancellationToken,
+    /// Held while a session begins, so that there are never more than there may be.
+    beginning: AsyncMutex<()>,
 }
 
 impl Debug for Owner {
@@ -75,6 +77,8 @@ impl Owner {
         });
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(UNUSED);
+        // Answers are not kept for clients that come again: nothing would bound how much that is.
+        sessions.session_config.completed_cache_ttl = Duration::ZERO;
         let (sessions, stop) = (Arc::new(sessions), CancellationToken::new());
         // The caller has checked the host and the origin.
         let config = StreamableHttpServerConfig::default()
@@ -88,12 +92,16 @@ impl Owner {
         };
         let service = StreamableHttpService::new(handler, sessions.clone(), config);
         tokio::spawn(clear_unused(Arc::downgrade(&common), stop.clone()));
-        Owner { service, sessions, common, stop }
+        Owner { service, sessions, common, stop, beginning: AsyncMutex::default() }
     }
 
     /// Answers a request, of which everything has arrived.
     pub async fn answer(&self, request: Request<Bytes>) -> Answer {
-        if begins_session(&request) && self.sessions.sessions.read().await.len() >= SESSIONS {
+        if !begins_session(&request) {
+            return self.service.handle(request.map(Full::new)).await;
+        }
+        let _beginning = self.beginning.lock().await;
+        if self.sessions.sessions.read().await.len() >= SESSIONS {
             let message = format!("at most {SESSIONS} sessions at once");
             let mut refused = Response::new(Full::new(Bytes::from(message)).boxed());
             *refused.status_mut() = StatusCode::TOO_MANY_REQUESTS;
@@ -110,11 +118,20 @@ impl Owner {
     }
 }
 
+/// Whether a request may begin a session. `initialize` does, whichever version it names in whichever place; what cannot be read is
+/// taken for one.
 fn begins_session(request: &Request<Bytes>) -> bool {
-    let headers = request.headers();
-    *request.method() == Method::POST
-        && !headers.contains_key(SESSION)
-        && headers.get(VERSION).is_none_or(|version| version != WITHOUT_SESSIONS)
+    #[derive(Deserialize)]
+    struct Called<'r> {
+        #[serde(borrow)]
+        method: Option<Cow<'r, str>>,
+    }
+    let is_initialize = || match serde_json::from_slice(request.body()) {
+        Ok(Called { method: Some(method) }) => method == "initialize",
+        Ok(Called { method: None }) => false,
+        Err(_) => true,
+    };
+    *request.method() == Method::POST && is_initialize()
 }
 
 /// Destroys what nobody has used for long.

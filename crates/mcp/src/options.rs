@@ -28,6 +28,8 @@ pub struct Options {
     pub timeout: Duration,
     /// How long a call may run whatever it asks for.
     pub max_timeout: Duration,
+    /// How many bytes a file may have that is read as a resource.
+    pub longest_resource: u64,
     /// How many characters of a result a model is shown.
     pub max_output: usize,
     /// How many sandboxes there may be at once.
@@ -55,6 +57,7 @@ impl Default for Options {
             limits: Limits { stdout_bytes: 8 << 20, stderr_bytes: 8 << 20, ..Limits::default() },
             timeout: Duration::from_secs(60),
             max_timeout: Duration::from_secs(600),
+            longest_resource: 8 << 20,
             max_output: 30_000,
             max_sandboxes: 16,
             mounts: Vec::new(),

@@ -9,8 +9,6 @@ use crate::boxes::Boxes;
 
 /// How resources begin.
 const SCHEME: &str = "wardian://";
-/// How long a file may be that is read as a resource.
-const LONGEST: u64 = 8 << 20;
 /// How many files are listed.
 const MOST: usize = 500;
 /// How much memory a listing may take.
@@ -52,7 +50,7 @@ pub(crate) async fn read(boxes: &Boxes, uri: &str) -> Result<ResourceContents, M
         return Err(wrong());
     }
     let (sandbox, _) = boxes.get(Some(name)).await?;
-    let bytes = sandbox.read_file_within(&path, LONGEST).await?;
+    let bytes = sandbox.read_file_within(&path, boxes.longest_resource()).await?;
     Ok(match String::from_utf8(bytes) {
         Ok(text) => ResourceContents::text(text, uri),
         Err(error) => ResourceContents::blob(BASE64_STANDARD.encode(error.as_bytes()), uri)

@@ -30,7 +30,7 @@ const LONGEST_LINE: usize = 16 << 20;
 const MOST_CALLS: usize = 64;
 
 /// Which tools count as runs.
-const RUNS: [&str; 2] = ["run_command", "run_python"];
+const RUNS: [&str; 3] = ["run_command", "run_python", "search_files"];
 
 const INSTRUCTIONS: &str = "Sandboxes with a bash-compatible shell, the usual Unix tools, Python and files in memory. Nothing in \
     them reaches the host unless a directory was mounted. Tools work on the sandbox 'main' unless they are given another \

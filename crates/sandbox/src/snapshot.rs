@@ -8,6 +8,7 @@ use wardian_vfs::Tree;
 use crate::audit::Event;
 use crate::error::{Error, lost};
 use crate::history::History;
+use crate::options::Limits;
 use crate::sandbox::{RestOfAll, Sandbox, SessionGuard, bury};
 use crate::system::System;
 
@@ -51,6 +52,20 @@ impl Snapshot {
     }
 }
 
+/// Gives a tree from elsewhere the limits of a sandbox. It may have more than they allow only if it had as little room before: or
+/// a small sandbox would keep what only a large one may have.
+pub(crate) fn limited(mut tree: Tree, limits: &Limits, what: &[u8]) -> Result<Tree, Error> {
+    let (had, quota, used) = (tree.quota(), limits.quota(), tree.usage());
+    if used.total() > quota.bytes && had.bytes > quota.bytes {
+        return Err(Error::limit_reached(what, "fsLimitBytes", quota.bytes));
+    }
+    if used.inodes > quota.inodes && had.inodes > quota.inodes {
+        return Err(Error::limit_reached(what, "fileCount", quota.inodes));
+    }
+    tree.set_quota(quota);
+    Ok(tree)
+}
+
 impl Sandbox {
     /// Forks the sandbox: returns a copy of its current state. Waits for a command in progress; background processes are
     /// not copied.
@@ -90,16 +105,15 @@ impl Sandbox {
         Ok(Snapshot { value: Arc::new(value), system })
     }
 
-    /// Restores a state of this sandbox or of another with the same options. Waits for a command in progress and kills
-    /// background processes.
+    /// Restores a state of this sandbox or of another. Waits for a command in progress and kills background processes. ENOSPC if
+    /// the other has more files than this one may have.
     pub async fn restore(&self, snapshot: &Snapshot) -> Result<(), Error> {
         let session = self.session().await?;
         let Value { tree, rest, history } = &*snapshot.value;
         if !std::ptr::eq(snapshot.system.as_ptr(), Arc::as_ptr(&self.inner().system)) {
             return Err(Error::OtherEngine("snapshot"));
         }
-        let mut tree = tree.clone();
-        tree.set_quota(self.limits().quota());
+        let tree = limited(tree.clone(), self.limits(), b"snapshot")?;
         let old = self.become_value(session, tree, rest, history.clone()).await?;
         bury(&old).await;
         self.committed(None, b"restore", None).await

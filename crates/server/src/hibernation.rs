@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::OwnedSemaphorePermit;
-use wardian::{Builder, Dormant, Sandbox};
+use wardian::{Builder, Dormant, Limits, Sandbox};
 
 use crate::entry::Entry;
-use crate::quota::{Place, Quota, Taken};
+use crate::quota::{self, Place, Quota, Taken};
 use crate::rpc::{INVALID_REQUEST, RpcError};
 use crate::session::Shared;
 
@@ -196,11 +196,11 @@ impl Drop for Awake {
 }
 
 impl Shared {
-    /// Reserves places for this many more sandboxes that may have so much memory each.
+    /// Reserves places for this many more sandboxes with these limits.
     pub(crate) async fn places(
         &self,
         quota: Option<&Arc<Quota>>,
-        memory_bytes: u64,
+        limits: &Limits,
         count: usize,
     ) -> Result<Vec<Place>, RpcError> {
         // Before anything is done for each of them: a client says how many.
@@ -208,7 +208,7 @@ impl Shared {
             return Err(self.full());
         }
         // What a tenant may not have makes nobody sleep.
-        let take = |_| quota.map(|quota| quota.place(memory_bytes)).transpose();
+        let take = |_| quota.map(|quota| quota.place(quota::memory_of(limits))).transpose();
         let taken = (0..count).map(take).collect::<Result<Vec<_>, _>>()?;
         let room = self.make_room(count).await?;
         Ok(room.into_iter().zip(taken).map(|(room, taken)| Place::new(room, taken)).collect())

@@ -1,7 +1,7 @@
 //! What the clients of one tenant may take together: sandboxes, memory and runs.
 //!
 //! Memory is counted by what the limits of the sandboxes allow, not by what they use now: so it is refused when a sandbox is
-//! created, and never to one that runs.
+//! created, and never to one that runs. Files are in memory, too, so their limit counts as well.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 use tokio::sync::OwnedSemaphorePermit;
+use wardian::Limits;
 
 use crate::rpc::RpcError;
 
@@ -60,6 +61,11 @@ impl Place {
     }
 }
 
+/// Returns how much memory a sandbox may take: its processes and its files.
+pub(crate) fn memory_of(limits: &Limits) -> u64 {
+    limits.memory_bytes.saturating_add(limits.fs_bytes)
+}
+
 impl Drop for Taken {
     fn drop(&mut self) {
         let mut state = self.quota.state.lock();
@@ -95,8 +101,8 @@ impl Quota {
         if let Some(most) = state.most.memory_bytes.filter(|most| sum > *most) {
             let tenant = &self.tenant;
             let message = format!(
-                "ENOMEM: the limits of tenant {tenant}'s sandboxes would allow {sum} bytes of memory, limit {most}: give them a \
-                 smaller limits.memoryBytes"
+                "ENOMEM: the limits of tenant {tenant}'s sandboxes would allow {sum} bytes of memory and files, limit {most}: give \
+                 them a smaller limits.memoryBytes or fsLimitBytes"
             );
             return Err(RpcError::refused("ENOMEM", message));
         }

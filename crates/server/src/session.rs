@@ -8,7 +8,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use wardian::{AuditLog, Builder, Engine, PersistenceMode, PoolOptions, Sandbox, Snapshot, Store, UsageNow};
+use wardian::{
+    AuditLog, Builder, Engine, Limits, PersistenceMode, PoolOptions, Sandbox, Snapshot, Store, UsageNow,
+};
 
 use crate::ClientNetwork;
 use crate::budget;
@@ -435,7 +437,12 @@ impl Session {
     pub(crate) async fn room(&self, count: usize) -> Result<Vec<Place>, RpcError> {
         let builder = self.builder();
         let builder = builder.ok_or_else(|| RpcError::internal("the client is gone"))?;
-        self.shared.places(self.quota.as_ref(), builder.limits_now().memory_bytes, count).await
+        self.places(builder.limits_now(), count).await
+    }
+
+    /// Does the same for sandboxes with these limits.
+    pub(crate) async fn places(&self, limits: &Limits, count: usize) -> Result<Vec<Place>, RpcError> {
+        self.shared.places(self.quota.as_ref(), limits, count).await
     }
 
     /// Adds a sandbox to the table; returns its id.

@@ -128,14 +128,14 @@ impl Guest {
     }
 }
 
-fn connect(http: SocketAddr) -> Result<TcpStream> {
+pub(super) fn connect(http: SocketAddr) -> Result<TcpStream> {
     let stream = TcpStream::connect(http).context("the server does not let a client in")?;
     stream.set_read_timeout(Some(PATIENCE))?;
     Ok(stream)
 }
 
 /// The status and the body of the answer.
-fn answer(mut stream: TcpStream) -> Result<(u16, String)> {
+pub(super) fn answer(mut stream: TcpStream) -> Result<(u16, String)> {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).context("no answer")?;
     let text = String::from_utf8_lossy(&bytes).into_owned();

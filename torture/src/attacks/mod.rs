@@ -5,6 +5,7 @@ mod e2b;
 mod files;
 mod floods;
 mod forks;
+mod http;
 mod locks;
 mod modules;
 mod named;
@@ -51,6 +52,9 @@ const ATTACKS: &[Attack] = &[
     Attack { name: "locks", sandboxes: 1, run: locks::contended },
     Attack { name: "named", sandboxes: 3, run: named::reopened },
     Attack { name: "e2b", sandboxes: e2b::MOST, run: e2b::without_manners },
+    Attack { name: "rest", sandboxes: http::MOST, run: http::rest },
+    Attack { name: "websocket", sandboxes: 1, run: http::websocket },
+    Attack { name: "mcp", sandboxes: http::MOST_OF_MODELS, run: http::mcp },
     Attack { name: "ports", sandboxes: 1, run: ports::streams },
     Attack { name: "python", sandboxes: 2, run: python::sessions },
     Attack { name: "snapshots", sandboxes: forks::MOST, run: forks::snapshots },

@@ -2,6 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use wardian_store::{Commit, Kind, Note, StoreError};
+use wardian_vfs::Quota;
 
 use super::load::read_root;
 use super::save::{Saved, save};
@@ -10,6 +11,7 @@ use crate::error::{Error, lost};
 use crate::history::now_ms;
 use crate::options::Builder;
 use crate::sandbox::Sandbox;
+use crate::snapshot::limited;
 
 /// The longest script that is noted with an image.
 pub(super) const RECIPE: usize = 64 << 10;
@@ -114,7 +116,9 @@ impl Store {
         let keep = !builder.has_extensions();
         let (setup, _, _) = builder.set_up_all(&system).await?;
         let (setup, mut value) = self.image_value((hash, root), &system, setup, keep).await?;
-        value.tree.set_quota(setup.limits.quota());
+        // What an image holds counts whoever reads it.
+        value.tree.set_quota(Quota::NONE);
+        value.tree = limited(value.tree, &setup.limits, b"image")?;
         Sandbox::wake(system, setup, value, None).await
     }
 }

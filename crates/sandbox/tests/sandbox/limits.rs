@@ -201,6 +201,29 @@ async fn a_snapshot_counts_open_files_and_what_is_mounted_as_bytes() {
 }
 
 #[tokio::test]
+async fn a_snapshot_of_a_larger_sandbox_is_not_restored_where_it_does_not_fit() {
+    let small = limited(Limits { fs_bytes: 4 << 20, file_count: 50, ..Limits::default() }).await;
+    let large = Sandbox::builder().build().await.unwrap();
+    output(&small, "echo kept > f").await;
+    let refused = async |script: &str| {
+        output(&large, script).await;
+        let snapshot = large.snapshot().await.unwrap();
+        let error = small.restore(&snapshot).await.expect_err("it does not fit");
+        assert_eq!((error.errno(), &*output(&small, "cat f").await), (Some(Errno::ENOSPC), "kept\n"));
+        large.restore(&snapshot).await.expect("it comes from there");
+        error.to_string()
+    };
+    let told = refused("head -c 5000000 /dev/zero > f").await;
+    assert!(told.ends_with("snapshot: fsLimitBytes limit of 4194304 reached"), "{told}");
+    let told = refused("rm f; touch {1..60}").await;
+    assert!(told.ends_with("snapshot: fileCount limit of 50 reached"), "{told}");
+    output(&large, "rm *; echo less > f").await;
+    small.restore(&large.snapshot().await.unwrap()).await.expect("it fits");
+    assert_eq!(output(&small, "cat f").await, "less\n");
+    assert_eq!(run(&small, "head -c 5000000 /dev/zero > g").await.limit, Some(Limit::FsBytes));
+}
+
+#[tokio::test]
 async fn what_is_mounted_as_bytes_is_charged_in_every_fork() {
     let limits = Limits { fs_bytes: 3 << 20, ..Limits::default() };
     let files = || [("a/b", vec![b'x'; 2 << 20])];

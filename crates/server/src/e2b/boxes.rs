@@ -104,7 +104,8 @@ impl Boxes {
         }
         // All of them have the usual limits.
         let quota = self.quota(key);
-        let places = self.shared.places(quota.as_ref(), Limits::default().memory_bytes, count);
+        let limits = Limits::default();
+        let places = self.shared.places(quota.as_ref(), &limits, count);
         places.await.map_err(|error| Refused::new(StatusCode::TOO_MANY_REQUESTS, error.message))
     }
 

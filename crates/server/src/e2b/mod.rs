@@ -41,7 +41,7 @@ pub(crate) use answer::{Refused, object, whole};
 pub(crate) use boxes::Boxes;
 pub(crate) use query::Query;
 pub(crate) use stream::{Pieces, streamed};
-pub(crate) use unread::with_room;
+pub(crate) use unread::{passed_on, with_room};
 
 use answer::{empty, json_page};
 use hosted::Hosted;
@@ -95,7 +95,14 @@ fn field<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
 /// What came of a request: an answer, or a port of a sandbox to pass it on to.
 pub(crate) enum Outcome {
     Answer(Response),
-    Port(Arc<crate::entry::Entry>, u16, Request),
+    Port(Port, Request),
+}
+
+/// A port of a sandbox, and whose sandbox it is.
+pub(crate) struct Port {
+    pub(crate) entry: Arc<crate::entry::Entry>,
+    pub(crate) owner: String,
+    pub(crate) number: u16,
 }
 
 /// A request to a sandbox by a client that may make it.
@@ -152,7 +159,8 @@ pub(crate) async fn answer<H: Unpin + Send + 'static>(
         for name in ["x-access-token", "e2b-traffic-access-token", "e2b-sandbox-id", "e2b-sandbox-port"] {
             request.headers_mut().remove(name);
         }
-        return Outcome::Port(hosted.entry.clone(), port, request);
+        let port = Port { entry: hosted.entry.clone(), owner: hosted.key.clone(), number: port };
+        return Outcome::Port(port, request);
     }
     if starts_something(request.uri().path())
         && let Some(Err(error)) = boxes.quota(&hosted.key).map(|quota| quota.run(Instant::now()))

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::header::CONTENT_LENGTH;
 use axum::response::{IntoResponse, Response};
+use http_body_util::BodyExt;
 use tokio::time::Instant;
 
 use super::allowance::Allowance;
@@ -56,6 +57,44 @@ pub(crate) fn with_room(
     Response::from_parts(head, sent)
 }
 
+/// Passes on a stream as it comes. A long piece of it takes room until it is read. If there is none, or nobody reads, it ends. What it
+/// `holds` is kept until then.
+pub(crate) fn passed_on(body: Body, allowance: Arc<Allowance>, holds: impl Send + 'static) -> Body {
+    let (pieces, sent) = streamed(());
+    tokio::spawn(async move {
+        let mut body = body;
+        loop {
+            let frame = tokio::select! {
+                frame = body.frame() => frame,
+                () = pieces.closed() => break,
+            };
+            let Some(Ok(frame)) = frame else { break };
+            let Ok(data) = frame.into_data() else { continue };
+            let patience = PATIENCE + Duration::from_secs((data.len() / SECOND) as u64);
+            let passing = pass_on(data, &allowance, &pieces);
+            if !tokio::time::timeout(patience, passing).await.unwrap_or(false) {
+                break;
+            }
+        }
+        drop((body, holds));
+    });
+    sent
+}
+
+/// Gives a piece to the connection; `false` if it cannot be.
+async fn pass_on(data: Bytes, allowance: &Allowance, pieces: &super::stream::Pieces) -> bool {
+    if data.len() as u64 <= SHORT {
+        return pieces.send(data).await.is_ok();
+    }
+    let Some(_room) = allowance.room_to_answer(data.len()) else { return false };
+    for piece in data.chunks(PIECE) {
+        if pieces.send(Bytes::copy_from_slice(piece)).await.is_err() {
+            return false;
+        }
+    }
+    true
+}
+
 async fn send(body: Body, room: Room, pieces: super::stream::Pieces) {
     // It is there already: this copies nothing.
     let Ok(whole) = axum::body::to_bytes(body, usize::MAX).await else { return };
@@ -66,4 +105,33 @@ async fn send(body: Body, room: Room, pieces: super::stream::Pieces) {
         }
     }
     drop((whole, room));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::ANSWER_MAX;
+    use crate::{Options, Server};
+
+    #[tokio::test]
+    async fn what_is_passed_on_to_those_who_do_not_read_is_within_the_room_of_their_key() {
+        const MIB: usize = 1 << 20;
+        let server = Server::new(Options::default());
+        let (key, other) = (Arc::new(Allowance::new(&server.0)), Arc::new(Allowance::new(&server.0)));
+        let unread = |key: &Arc<Allowance>| passed_on(Body::from(vec![b'x'; MIB]), key.clone(), ());
+        let bodies: Vec<Body> = (0..200).map(|_| unread(&key)).collect();
+        let length =
+            async |body: Body| axum::body::to_bytes(body, usize::MAX).await.map_or(0, |all| all.len());
+        // They are read only after each has got what there was.
+        for _ in 0..1000 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(length(unread(&other)).await, MIB);
+        let mut whole = 0;
+        for body in bodies {
+            whole += usize::from(length(body).await == MIB);
+        }
+        assert!((1..ANSWER_MAX / MIB).contains(&whole), "{whole} of 200 were kept");
+        assert_eq!(length(unread(&key)).await, MIB, "its room is free again");
+    }
 }

@@ -2,12 +2,17 @@
 //! whether the server is alive: whatever restarts it need not know the token.
 
 use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use axum::BoxError;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
+use hyper::body::{Frame, SizeHint};
 
 use super::connections::Seat;
 use super::forward::Target;
@@ -36,6 +41,11 @@ impl Caller {
             None if self.owner.is_empty() => Tenant::of_token(NO_TOKEN).into(),
             None => Tenant::of_token(&self.owner).into(),
         }
+    }
+
+    /// Returns its tenant, where several share the server.
+    pub(super) fn tenant(&self) -> Option<&str> {
+        self.known.as_ref().map(|_| self.owner.as_str())
     }
 
     /// Whether it may use what is not of one tenant.
@@ -106,7 +116,7 @@ pub(super) async fn admit(State(site): State<Arc<Site>>, mut request: Request, n
         Some(caller) if !caller.is_admin() && request.uri().path() == "/health" => health::alive(&site),
         Some(caller) => {
             request.extensions_mut().insert(caller.clone());
-            let mut response = next.run(request).await;
+            let mut response = while_valid(&site, &caller, next.run(request).await);
             response.extensions_mut().insert(caller);
             response
         }
@@ -114,6 +124,44 @@ pub(super) async fn admit(State(site): State<Arc<Site>>, mut request: Request, n
     match origin {
         Some(origin) => cors::allow(answer, origin),
         None => answer,
+    }
+}
+
+/// Has a stream end when the token that it was asked for with is not valid any more. What is short may be read.
+fn while_valid(site: &Arc<Site>, caller: &Caller, response: Response) -> Response {
+    if caller.known.is_none() || response.body().size_hint().exact().is_some() {
+        return response;
+    }
+    let (site, caller) = (site.clone(), caller.clone());
+    let revoked = Box::pin(async move { site.revoked(&caller).await });
+    response.map(|body| Body::new(WhileValid { body, revoked }))
+}
+
+struct WhileValid {
+    body: Body,
+    revoked: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl HttpBody for WhileValid {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if self.revoked.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Some(Err("the token is not valid any more".into())));
+        }
+        Pin::new(&mut self.body).poll_frame(context).map_err(BoxError::from)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -150,9 +198,11 @@ async fn speak_e2b(site: &Arc<Site>, mut way: Way, request: Request) -> Response
     let kept = seat.clone().and_then(Seat::keep_owned);
     let mut response = match e2b::answer(&site.boxes, way, request, (kept, place)).await {
         Outcome::Answer(response) => response,
-        Outcome::Port(entry, port, request) => match seat {
+        Outcome::Port(port, request) => match seat {
             Some(seat) => {
-                ports::pass_to(site, &seat, entry, &Target::whole(port, request.uri()), request).await
+                let tenant = site.http.tokens.is_some().then_some(port.owner.as_str());
+                let target = Target::whole(port.number, request.uri());
+                ports::pass_to(site, (&seat, tenant), port.entry, &target, request).await
             }
             None => refusal(StatusCode::BAD_GATEWAY, "BROKEN", "there is no connection"),
         },

@@ -10,21 +10,23 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use http_body_util::BodyExt;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
+use wardian::Limits;
 use wardian_mcp::{Admission, Gate, LONGEST_REQUEST, Options, Owner, Place};
 
 use super::connections::Seat;
 use super::guard::Caller;
 use super::{Site, refusal};
-use crate::e2b::{Refused, whole};
+use crate::e2b::{Refused, passed_on, whole};
 use crate::quota::Quota;
 use crate::rpc;
 use crate::session::Shared;
 
 /// How many values a message may have, names and nested ones included.
 const VALUES: usize = 16 << 10;
+/// How long a file may be that is read as a resource: a session keeps its last answer.
+const LONGEST_RESOURCE: u64 = 1 << 20;
 
 /// Those who use it.
 #[derive(Default)]
@@ -49,9 +51,9 @@ impl std::fmt::Debug for Door {
 }
 
 impl Gate for Door {
-    fn sandbox(&self, memory_bytes: u64) -> Admission<'_> {
+    fn sandbox<'a>(&'a self, limits: &'a Limits) -> Admission<'a> {
         Box::pin(async move {
-            let places = self.shared.places(self.quota.as_ref(), memory_bytes, 1).await;
+            let places = self.shared.places(self.quota.as_ref(), limits, 1).await;
             places.map(|places| Arc::new(places) as Place).map_err(|error| error.message)
         })
     }
@@ -71,8 +73,12 @@ impl Owners {
         }
         let begin = || {
             let door = Door { shared: shared.clone(), quota: caller.member().quota };
-            let options =
-                Options { gate: Some(Arc::new(door)), audit: shared.audit.clone(), ..Options::default() };
+            let options = Options {
+                gate: Some(Arc::new(door)),
+                audit: shared.audit.clone(),
+                longest_resource: LONGEST_RESOURCE,
+                ..Options::default()
+            };
             Arc::new(Owner::new(options))
         };
         Some(table.owners.entry(caller.owner.clone()).or_insert_with(begin).clone())
@@ -119,13 +125,9 @@ pub(super) async fn answer(
     let Some(keeping) = allowance.keep(bytes.len()) else { return refused(&Refused::no_room()) };
     drop(rooms);
     let answered = owner.answer(Request::from_parts(head, Bytes::from(bytes))).await;
-    let holds = (seat, request_place, place, keeping, allowance);
+    let holds = (seat, request_place, place, keeping);
     let (head, body) = answered.into_parts();
-    let body = body.map_frame(move |frame| {
-        let _ = &holds;
-        frame
-    });
-    Response::from_parts(head, Body::new(body)).into_response()
+    Response::from_parts(head, passed_on(Body::new(body), allowance, holds)).into_response()
 }
 
 fn refused(refused: &Refused) -> Response {

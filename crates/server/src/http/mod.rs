@@ -29,6 +29,7 @@ mod moving;
 #[allow(clippy::result_large_err)]
 mod ports;
 mod rest;
+mod shares;
 mod tokens;
 mod tools;
 mod websocket;
@@ -47,7 +48,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use wardian_hosttools::ToolSandbox;
 
 pub use access::AccessLog;
@@ -58,6 +59,7 @@ use crate::Server;
 use crate::admission::clients;
 use crate::e2b::Boxes;
 use crate::session::Shared;
+use shares::Shares;
 
 /// What is offered over HTTP, and to whom.
 #[derive(Clone, Default)]
@@ -105,9 +107,9 @@ struct Site {
     /// Sandboxes of language models.
     mcp: mcp::Owners,
     /// Room for clients by WebSocket.
-    clients: Arc<Semaphore>,
+    clients: Shares,
     /// Room for requests to ports of sandboxes.
-    ports: Arc<Semaphore>,
+    ports: Shares,
     started: Instant,
     /// Whether the sandboxes' programs are compiled.
     ready: AtomicBool,
@@ -129,13 +131,13 @@ impl Server {
         self.0.doors.open(place);
         let quotas = http.tokens.as_ref().map(Tokens::quotas).unwrap_or_default();
         let site = Arc::new(Site {
-            ports: Arc::new(Semaphore::new(http.ports.connections.min(Semaphore::MAX_PERMITS))),
+            ports: Shares::new(http.ports.connections),
             http,
             shared: self.0.clone(),
             boxes: Boxes::new(self.0.clone(), quotas),
             hosts: Arc::default(),
             mcp: mcp::Owners::default(),
-            clients: Arc::new(Semaphore::new(self.0.max_clients.min(clients()))),
+            clients: Shares::new(self.0.max_clients.min(clients())),
             started: Instant::now(),
             ready: AtomicBool::new(false),
             stopping: AtomicBool::new(false),

@@ -22,7 +22,9 @@ use wardian::{Error, PortStream};
 
 use super::connections::{KeptSeat, Seat};
 use super::forward::{self, Target};
+use super::guard::Caller;
 use super::moving::{Moved, Moving};
+use super::shares::Share;
 use super::whole::Cut;
 use super::{Site, refusal};
 use crate::entry::Entry;
@@ -59,7 +61,7 @@ impl Default for PortLimits {
 
 /// What a request holds until it is over.
 struct Holds {
-    _of_server: OwnedSemaphorePermit,
+    _of_server: Share,
     _of_sandbox: OwnedSemaphorePermit,
     _seat: KeptSeat,
 }
@@ -67,6 +69,7 @@ struct Holds {
 pub(super) async fn pass_on(
     State(site): State<Arc<Site>>,
     Extension(seat): Extension<Arc<Seat>>,
+    Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Response {
     let target = match Target::of(request.uri()) {
@@ -77,18 +80,18 @@ pub(super) async fn pass_on(
     if target.rest.is_empty() {
         return redirect(&target, request.uri().query());
     }
-    pass_to(&site, &seat, entry, &target, request).await
+    pass_to(&site, (&seat, caller.tenant()), entry, &target, request).await
 }
 
-/// Passes a request on to a port of a sandbox.
+/// Passes a request on to a port of a sandbox. It takes a place of its tenant's.
 pub(super) async fn pass_to(
     site: &Site,
-    seat: &Arc<Seat>,
+    (seat, tenant): (&Arc<Seat>, Option<&str>),
     entry: Arc<Entry>,
     target: &Target,
     request: Request,
 ) -> Response {
-    let holds = match hold(site, &entry, seat) {
+    let holds = match hold(site, &entry, seat, tenant) {
         Ok(holds) => Arc::new(holds),
         Err(refused) => return *refused,
     };
@@ -113,11 +116,11 @@ fn redirect(target: &Target, query: Option<&str>) -> Response {
     (StatusCode::PERMANENT_REDIRECT, [(header::LOCATION, place)]).into_response()
 }
 
-fn hold(site: &Site, entry: &Entry, seat: &Arc<Seat>) -> Result<Holds, Box<Response>> {
+fn hold(site: &Site, entry: &Entry, seat: &Arc<Seat>, tenant: Option<&str>) -> Result<Holds, Box<Response>> {
     let busy =
         |message: &str| Box::new(refusal(StatusCode::SERVICE_UNAVAILABLE, "TOO_MANY_CONNECTIONS", message));
-    let _of_server = (site.ports.clone().try_acquire_owned())
-        .map_err(|_| busy("too many requests to ports of sandboxes are in progress"))?;
+    let _of_server = (site.ports.take(tenant))
+        .ok_or_else(|| busy("too many requests to ports of sandboxes are in progress"))?;
     let of_sandbox = entry.http(site.http.ports.per_sandbox).try_acquire_owned();
     let _of_sandbox =
         of_sandbox.map_err(|_| busy("too many requests to ports of this sandbox are in progress"))?;

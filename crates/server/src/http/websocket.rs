@@ -55,7 +55,7 @@ pub(super) async fn rpc(
             return response;
         }
     };
-    let (Ok(place), Some(kept)) = (site.clients.clone().try_acquire_owned(), seat.keep_owned()) else {
+    let (Some(place), Some(kept)) = (site.clients.take(caller.tenant()), seat.keep_owned()) else {
         return refusal(StatusCode::SERVICE_UNAVAILABLE, "TOO_MANY_CONNECTIONS", "too many clients");
     };
     let upgrade = hyper::upgrade::on(&mut request);
@@ -200,21 +200,17 @@ async fn write(
                     writer.flush().await?;
                     continue;
                 }
-                Control::Close(code) => {
-                    if code != 1006 {
-                        writer.write_all(&header_of(0x88, 2)).await?;
-                        writer.write_all(&code.to_be_bytes()).await?;
-                        writer.flush().await?;
-                    }
-                    return writer.shutdown().await;
-                }
+                Control::Close(code) => return close(writer, code).await,
             },
             count = lines.read(&mut buffer) => count?,
         };
         if count == 0 {
-            writer.write_all(&header_of(0x88, 2)).await?;
-            writer.write_all(&1001u16.to_be_bytes()).await?;
-            return writer.shutdown().await;
+            // If the lines ended because of what the client sent, that is the reason.
+            let why = std::iter::from_fn(|| controls.try_recv().ok()).find_map(|control| match control {
+                Control::Close(code) => Some(code),
+                Control::Pong(_) => None,
+            });
+            return close(writer, why.unwrap_or(1001)).await;
         }
         for part in buffer[..count].split_inclusive(|&byte| byte == b'\n') {
             let (text, last) = part.strip_suffix(b"\n").map_or((part, false), |text| (text, true));
@@ -225,6 +221,16 @@ async fn write(
         }
         writer.flush().await?;
     }
+}
+
+/// Ends with this code; 1006 is never sent.
+async fn close(mut writer: impl AsyncWrite + Unpin, code: u16) -> io::Result<()> {
+    if code != 1006 {
+        writer.write_all(&header_of(0x88, 2)).await?;
+        writer.write_all(&code.to_be_bytes()).await?;
+        writer.flush().await?;
+    }
+    writer.shutdown().await
 }
 
 #[cfg(test)]

@@ -145,12 +145,27 @@ pub(super) fn open(session: &Arc<Session>, params: &mut Params) -> Prepared {
     Job::in_turn(None, async move {
         root.come().await;
         drop(root);
-        let (Some(builder), Some(room)) = (builder, session.room(1).await?.pop()) else {
+        let Some(builder) = builder else {
             return Err(RpcError::new(INVALID_REQUEST, "the sandbox could not be created"));
         };
+        let room = session.room(1).await?;
         let sandbox = store.resume_with(&name, builder).await?;
-        let id = session.add_named(None, sandbox, room, idle)?;
-        Ok(json!({ "sandboxId": id }))
+        // It has the limits that it was saved with, which may be more than those that there is room for.
+        drop(room);
+        let added = match session.places(sandbox.limits(), 1).await {
+            Ok(mut places) => match places.pop() {
+                Some(place) => session.add_named(None, sandbox.clone(), place, idle),
+                None => Err(RpcError::new(INVALID_REQUEST, "the sandbox could not be opened")),
+            },
+            Err(error) => Err(error),
+        };
+        match added {
+            Ok(id) => Ok(json!({ "sandboxId": id })),
+            Err(error) => {
+                sandbox.close().await?;
+                Err(error)
+            }
+        }
     })
 }
 

@@ -23,7 +23,7 @@ pub(super) fn fork(session: &Arc<Session>, params: &mut Params) -> Prepared {
     Job::in_turn(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
         // Not before its turn: a request that waits must not keep others from theirs.
-        let room = session.room(count.unwrap_or(1)).await?;
+        let room = session.places(sandbox.limits(), count.unwrap_or(1)).await?;
         let forks = sandbox.fork_many(room.len()).await?;
         let add = |(sandbox, room)| session.add(Entry::over(Origin::Fork, sandbox, room));
         let ids = forks.into_iter().zip(room).map(add).collect::<Result<Vec<_>, _>>()?;

@@ -23,7 +23,7 @@ pub(super) fn create(session: &Arc<Session>, params: &mut Params) -> Prepared {
     })
 }
 
-/// A snapshot can be restored into any of the client's sandboxes: they all have the same options.
+/// A snapshot can be restored into any of the client's sandboxes where it fits.
 pub(super) fn restore(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let (entry, SnapshotId { id, .. }) = asked(session, params)?;
     let snapshot = session.snapshot(&id)?;

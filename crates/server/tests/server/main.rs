@@ -6,6 +6,7 @@ mod fair;
 mod garbage;
 mod lines;
 mod load;
+mod mcp;
 mod named;
 mod options;
 mod order;

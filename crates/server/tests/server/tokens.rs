@@ -1,15 +1,19 @@
 //! Several tokens: whose sandboxes are whose, what a tenant may take, and what is written of each request.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
 use tokio::net::TcpStream;
+use wardian::Store;
 use wardian_server::{AccessLog, Http, Options, Tokens};
 
 use crate::rest::{Site, read};
+use crate::support::Client;
+use crate::transports::websocket;
 
 const FILE: &str = r#"
 origins = ["https://app.example.com"]
@@ -35,14 +39,14 @@ memory-bytes = 3000000000
 runs-per-second = 0.0001
 "#;
 
-struct Tenants {
+pub(crate) struct Tenants {
     file: NamedTempFile,
     tokens: Tokens,
-    site: Site,
+    pub(crate) site: Site,
 }
 
 impl Tenants {
-    async fn start() -> Tenants {
+    pub(crate) async fn start() -> Tenants {
         Tenants::with(None, Options::default()).await
     }
 
@@ -55,7 +59,7 @@ impl Tenants {
         Tenants { file, tokens, site: Site::with(http, options, "").await }
     }
 
-    fn show(&mut self, token: &str) {
+    pub(crate) fn show(&mut self, token: &str) {
         self.site.head = format!("Authorization: Bearer {token}\r\n");
     }
 
@@ -97,6 +101,10 @@ async fn a_tenant_takes_no_more_than_its_quota() {
     let wanted = |megabytes: u64| json!({ "limits": { "memoryBytes": megabytes << 20 } });
     let (status, answer) = tenants.site.send("POST", "/v1/sandboxes", &wanted(3000)).await;
     assert_eq!((status, answer["error"]["code"].as_str()), (507, Some("ENOMEM")), "{answer}");
+    // Files are in memory, too.
+    let files = json!({ "fsLimitBytes": 1u64 << 40, "limits": { "memoryBytes": 64 << 20 } });
+    let (status, answer) = tenants.site.send("POST", "/v1/sandboxes", &files).await;
+    assert_eq!((status, answer["error"]["code"].as_str()), (507, Some("ENOMEM")), "{answer}");
     let first = tenants.site.create(wanted(1000)).await;
     // Also of the tenant's other token, and as a fork.
     tenants.show("token-number-two");
@@ -129,8 +137,7 @@ async fn a_sandbox_that_sleeps_still_counts_for_its_tenant() {
     let idle = Some(Duration::from_millis(1));
     let mut tenants = Tenants::with(None, Options { store, idle, ..Options::default() }).await;
     tenants.show("token-number-one");
-    let wanted =
-        |name: &str| json!({ "persistence": { "name": name }, "limits": { "memoryBytes": 64 << 20 } });
+    let wanted = |name: &str| json!({ "persistence": { "name": name }, "fsLimitBytes": 64 << 20, "limits": { "memoryBytes": 64 << 20 } });
     let (first, second) = (tenants.site.create(wanted("a")).await, tenants.site.create(wanted("b")).await);
     let write = json!({ "path": "f", "data": "aGk=" });
     tenants.site.ask(&first, "files.write", write).await.expect("it is written");
@@ -163,6 +170,77 @@ async fn until_asleep(tenants: &mut Tenants, wanted: usize) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     tenants.show("token-number-one");
+}
+
+/// A client by WebSocket with the token of the first tenant.
+async fn client(at: SocketAddr) -> Client<impl AsyncRead, impl AsyncWrite> {
+    let (answers, requests) = split(websocket(at, "Authorization: Bearer token-number-one\r\n").await);
+    Client::over(answers, requests)
+}
+
+/// Creates a sandbox, once there is room: that of a client that has left is free soon.
+async fn create_at_last(
+    client: &mut Client<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
+    options: Value,
+) {
+    loop {
+        let answer = client.ask("create", options.clone()).await;
+        if answer.get("result").is_some() {
+            return;
+        }
+        let message = answer["error"]["message"].as_str().expect("a message").to_owned();
+        assert!(["EBUSY", "ENOMEM", "Maximum"].iter().any(|why| message.starts_with(why)), "{message}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_saved_sandbox_and_its_forks_count_with_the_limits_that_it_was_saved_with() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let options =
+        Options { store: Some(Store::open(directory.path()).expect("a store")), ..Options::default() };
+    let tenants = Tenants::with(None, options).await;
+    tenants.replace("sandboxes = 2", "sandboxes = 9");
+    let sized =
+        |megabytes: u64| json!({ "fsLimitBytes": 64 << 20, "limits": { "memoryBytes": megabytes << 20 } });
+    let mut first = client(tenants.site.at).await;
+    let mut large = sized(1200);
+    large["persistence"] = json!({ "name": "large" });
+    first.call("create", large).await;
+    drop(first);
+    let mut second = client(tenants.site.at).await;
+    create_at_last(&mut second, sized(64)).await;
+    // Its name is free soon, too.
+    let opened = loop {
+        let answer = second.ask("sandbox.open", json!({ "name": "large" })).await;
+        if answer["error"]["data"]["errno"] != "EBUSY" {
+            break answer["result"]["sandboxId"].clone();
+        }
+    };
+    // Two of them fit, whatever the root has that they were opened beside.
+    second.call("sandbox.fork", json!({ "sandboxId": opened })).await;
+    let refused = second.ask("sandbox.fork", json!({ "sandboxId": opened })).await;
+    assert_eq!(refused["error"]["data"]["errno"], "ENOMEM", "{refused}");
+    second.call("sandbox.fork", json!({})).await;
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_its_token() {
+    let mut tenants = Tenants::start().await;
+    tenants.show("token-number-one");
+    let sandbox = tenants.site.create(json!({})).await;
+    let process = tenants.site.ask(&sandbox, "process.start", json!({ "command": "sleep 1000" })).await;
+    let id = process.expect("it is started")["processId"].as_str().expect("an id").to_owned();
+    let path = format!("/v1/sandboxes/{sandbox}/processes/{id}/output");
+    let mut stream = tenants.site.open("GET", &path, "", "").await;
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).await.expect("an answer");
+    assert_eq!(&head, b"HTTP/1.1 200");
+    tenants.replace("token-number-one", "token-that-is-new");
+    // Without an end, which would say that it is complete.
+    let mut rest = Vec::new();
+    let _ = stream.read_to_end(&mut rest).await;
+    assert!(!rest.ends_with(b"0\r\n\r\n"), "{}", String::from_utf8_lossy(&rest));
 }
 
 #[tokio::test]

@@ -193,7 +193,7 @@ async fn over_http() {
 #[tokio::test]
 async fn over_a_websocket() {
     let at = listen().await;
-    let (answers, requests) = split(websocket(at).await);
+    let (answers, requests) = split(websocket(at, "").await);
     over_lines(Client::over(answers, requests)).await;
 }
 
@@ -225,8 +225,8 @@ async fn shake_hands(at: SocketAddr, more: &str) -> (TcpStream, String) {
 }
 
 /// Returns a WebSocket as lines: each line that is written is a message, and each message is a line.
-async fn websocket(at: SocketAddr) -> tokio::io::DuplexStream {
-    let (stream, head) = shake_hands(at, "").await;
+pub(crate) async fn websocket(at: SocketAddr, more: &str) -> tokio::io::DuplexStream {
+    let (stream, head) = shake_hands(at, more).await;
     assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
     assert!(head.to_lowercase().contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo="), "{head}");
     let (ours, theirs) = duplex(1 << 20);
@@ -327,7 +327,7 @@ async fn websockets_end_as_they_should() {
 
 #[tokio::test]
 async fn a_message_that_is_too_long_is_refused_and_the_websocket_lives() {
-    let (answers, requests) = split(websocket(listen().await).await);
+    let (answers, requests) = split(websocket(listen().await, "").await);
     let mut client = Client::over(answers, requests);
     client.call("create", json!({ "limits": { "rpcBytes": 2000 } })).await;
     client.requests.send("run", json!({ "command": format!("# {}", "x".repeat(5000)) })).await;

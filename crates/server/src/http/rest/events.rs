@@ -101,8 +101,10 @@ pub(super) async fn output(
         let (host, _) = find(&site, &caller, param(&path, "sandbox"))?;
         let id = param(&path, "processId").to_owned();
         host.session.processes.get(&id).map_err(|error| of_rpc(&error))?;
+        let allowance = site.boxes.allowance(&caller.owner);
+        let own = allowance.place().ok_or_else(Refused::no_room)?;
         let place = site.boxes.requests.clone().try_acquire_owned().map_err(|_| Refused::no_room())?;
-        let (pieces, body) = streamed((place, seat.keep_owned()));
+        let (pieces, body) = streamed((place, own, allowance, seat.keep_owned()));
         tokio::spawn(async move {
             let heard = host.listeners.to_process(&id);
             process(&host, &id, heard, &pieces).await;

@@ -48,7 +48,7 @@ pub fn edit_with(repo: &Repo, file: &[u8], variable: &str, setting: &str) -> Res
             .or_else(|| repo.config.get("core.editor"))
             .or_else(|| on_a_screen(|| env("VISUAL")))
             .or_else(|| env("EDITOR"))
-            .or_else(|| on_a_screen(|| Some(b"vi".to_vec())))
+            .or_else(|| on_a_screen(|| Some(b"editor".to_vec())))
     };
     let editor = env(variable).or_else(|| repo.config.get(setting)).or_else(general);
     let Some(editor) = editor else {

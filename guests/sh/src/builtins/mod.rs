@@ -11,6 +11,7 @@ mod getopts;
 mod help;
 mod history;
 mod job;
+mod kill;
 mod lookup;
 mod printf;
 mod read;
@@ -74,7 +75,7 @@ const TABLE: &[(&str, Builtin)] = &[
     ("help", Builtin::Plain(help::help)),
     ("history", Builtin::Plain(history::history)),
     ("jobs", Builtin::Plain(job::jobs)),
-    ("kill", Builtin::Plain(job::kill)),
+    ("kill", Builtin::Plain(kill::kill)),
     ("let", Builtin::Plain(various::let_)),
     ("local", Builtin::Declaring(declare::local)),
     ("logout", Builtin::Plain(control::logout)),

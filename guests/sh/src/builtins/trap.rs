@@ -18,7 +18,7 @@ pub fn trap(shell: &mut Shell, args: &[Vec<u8>]) -> Exec {
             return show(shell, &operands[1..]);
         }
         Some(b"-l") => {
-            super::job::list_signals(shell);
+            super::kill::list_signals(shell);
             return Ok(0);
         }
         Some(b"--") => operands = &operands[1..],

@@ -63,6 +63,7 @@ pub struct AuditError(String);
 
 /// A record of the log.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct AuditRecord {
     /// Its number in the log, from 1.
     pub sequence: u64,

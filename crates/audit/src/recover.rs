@@ -39,6 +39,7 @@ pub(super) enum By {
 
 /// What was done to a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Repaired {
     /// Where incomplete records, and a damaged head, were set aside.
     pub set_aside: Vec<PathBuf>,
@@ -52,6 +53,7 @@ pub struct Repaired {
 
 /// Acknowledged records that a power failure has taken. Their numbers are used again.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Lost {
     /// The number of the first.
     pub first: u64,

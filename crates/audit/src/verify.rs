@@ -14,6 +14,7 @@ use super::{NO_HASH, hash};
 
 /// The contents of an intact log.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Verified {
     /// The number of records.
     pub records: u64,
@@ -29,6 +30,7 @@ pub struct Verified {
 
 /// What is wrong with a log.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum VerifyError {
     /// It could not be read or written.
     #[error("{}: {error}", .file.display())]

@@ -75,6 +75,15 @@ pub(crate) struct Arguments {
     message: String,
 }
 
+impl Arguments {
+    /// Returns the script if it is the name of a file outside the sandbox, and no command was found under this name.
+    fn misplaced_file(&self, code: u8) -> Option<&str> {
+        const NOT_FOUND: u8 = 127;
+        let script = self.script.as_deref().filter(|_| self.file.is_none() && self.python.is_none())?;
+        (code == NOT_FOUND && Path::new(script).is_file()).then_some(script)
+    }
+}
+
 /// Runs it; returns the exit code.
 pub(crate) fn main(arguments: Arguments) -> Result<u8> {
     start(arguments, None)
@@ -122,6 +131,9 @@ async fn run(arguments: Arguments, existing: Option<&str>) -> Result<u8> {
     let code =
         if arguments.json { print_json(&sandbox, run).await? } else { pass_through(&sandbox, run).await? };
     drop(explaining);
+    if let Some(file) = arguments.misplaced_file(code) {
+        remark!("wardian: {file} is a file on this machine; to run it, use wardian run --file {file}");
+    }
     for Mount { host, path, .. } in &overlays {
         if let Some(branch) = arguments.commit.as_deref().filter(|_| code == 0) {
             let changes = sandbox.file_changes(path).await?;

@@ -136,7 +136,7 @@ impl SandboxOptions {
         Ok(builder)
     }
 
-    /// Overlays, if something is to be done with their changes.
+    /// Overlays, if an option asks for something to be done with their changes.
     pub(crate) fn overlays(&self, commit: bool) -> Result<Vec<Mount>> {
         if !self.diff && !self.apply && !commit {
             return Ok(Vec::new());
@@ -154,11 +154,16 @@ impl SandboxOptions {
         if self.diff {
             out::write(&sandbox.diff_text(path).await?)?;
         }
-        if self.apply && code == 0 {
+        if !self.apply {
+            return Ok(());
+        }
+        if code == 0 {
             let changes =
                 sandbox.apply(path, false).await.with_context(|| format!("{path}: nothing was applied"))?;
             let plural = if changes.len() == 1 { "" } else { "s" };
             remark!("wardian: {path}: {} change{plural} applied", changes.len());
+        } else if !sandbox.diff(path).await?.is_empty() {
+            remark!("wardian: {path}: nothing was applied, because the exit code is {code}");
         }
         Ok(())
     }

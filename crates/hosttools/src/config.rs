@@ -10,6 +10,7 @@ use crate::spec::Required;
 /// How programs are run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Mode {
     /// By the workers of the pool.
     #[default]

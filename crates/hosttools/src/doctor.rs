@@ -18,6 +18,7 @@ use crate::spec::{Confinement, Ended, ExecSpec, HeldDirectory, Lane, Required};
 
 /// One restriction, and its state on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Check {
     /// The restriction.
     pub name: &'static str,
@@ -29,6 +30,7 @@ pub struct Check {
 
 /// The state of a restriction on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum State {
     /// In force for every program.
     On,

@@ -271,6 +271,7 @@ impl Door {
 
 /// Why a gateway could not be opened.
 #[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// A setting or the policy is invalid.
     #[error(transparent)]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 /// The stages of the gateway, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Stage {
     /// Is the gateway enabled?
     Gate,
@@ -44,6 +45,7 @@ impl Stage {
 
 /// Why a call was refused or failed.
 #[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ToolError {
     /// The gateway is disabled.
     #[error("native tools are disabled: {0}")]

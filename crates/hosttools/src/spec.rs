@@ -59,6 +59,7 @@ pub type Confinement = wardian_confine::Confinement<HeldDirectory>;
 
 /// The result of a program.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Finished {
     /// How it ended.
     pub status: Ended,
@@ -118,6 +119,7 @@ impl Lane {
 
 /// A piece of output.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OutputChunk {
     /// Its stream.
     pub stream: Stream,

@@ -107,9 +107,15 @@ pub(crate) struct Seed {
 
 impl Seed {
     /// Describes a process that the host starts.
-    pub(crate) fn of_host(run: Arc<Run>, fds: FdTable, cwd: Cwd, argv: Strings, exe: &[u8]) -> Seed {
+    pub(crate) fn of_host(
+        run: Arc<Run>,
+        fds: FdTable,
+        cwd: Cwd,
+        argv: Strings,
+        exe: impl Into<Arc<[u8]>>,
+    ) -> Seed {
         let signals = Signals::default();
-        Seed { uid: UID, run, fds, cwd, umask: 0o022, signals, argv, exe: Arc::from(exe) }
+        Seed { uid: UID, run, fds, cwd, umask: 0o022, signals, argv, exe: exe.into() }
     }
 
     /// Describes the same process with the rights of this user.
@@ -119,15 +125,12 @@ impl Seed {
 
     /// Describes a child that continues with its parent's program.
     pub(crate) fn of_parent(parent: &Process, fds: FdTable, cwd: Cwd) -> Seed {
+        let (argv, exe) = (parent.argv.lock().clone(), parent.exe.lock().clone());
         Seed {
             uid: parent.uid,
-            run: parent.run(),
-            fds,
-            cwd,
             umask: parent.umask.load(Ordering::Relaxed),
             signals: parent.signals.lock().for_fork(),
-            argv: parent.argv.lock().clone(),
-            exe: parent.exe.lock().clone(),
+            ..Seed::of_host(parent.run(), fds, cwd, argv, exe)
         }
     }
 

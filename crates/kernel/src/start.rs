@@ -88,7 +88,7 @@ impl Machine {
         }
         let run = Arc::new(Run::at(start.terminal.clone()));
         let (argv, env) = (Strings::given(&start.argv)?, Strings::given(&start.env)?);
-        let seed = Seed::of_host(run.clone(), fds, cwd, argv.clone(), &start.path).for_user(start.uid);
+        let seed = Seed::of_host(run.clone(), fds, cwd, argv.clone(), &*start.path).for_user(start.uid);
         let process = self.table().add(0, None, seed)?;
         if let Some(terminal) = &start.terminal {
             terminal.attach(self, process.pid);

@@ -36,6 +36,7 @@ const PIECE: usize = 256 * 1024;
 
 /// A piece of output on its way to a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Piece {
     /// Which stream it was written to.
     pub stream: Stream,

@@ -25,6 +25,7 @@ pub struct RequestInfo {
 
 /// What to do with a request.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Decision {
     /// It goes out.
     Allow,

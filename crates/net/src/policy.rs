@@ -96,6 +96,7 @@ impl Default for NetworkPolicy {
 /// How much is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum Mode {
     /// Nothing.
     Off,
@@ -144,6 +145,7 @@ impl std::fmt::Debug for Secret {
 /// Where a secret is put into a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum SecretPlace {
     /// Wherever the guest put the placeholder, in header values and in the query. The other places include this one.
     #[default]
@@ -161,6 +163,7 @@ pub enum SecretPlace {
 /// Which authorities are trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum Roots {
     /// The machine's own, or Mozilla's if it has none.
     #[default]

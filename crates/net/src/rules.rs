@@ -14,6 +14,7 @@ const LIST: usize = 10_000;
 /// The policy cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("network policy: {field}: {why}")]
+#[non_exhaustive]
 pub struct PolicyError {
     /// The field.
     pub field: &'static str,
@@ -30,6 +31,7 @@ impl PolicyError {
 /// The policy does not allow it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{host}: {why}")]
+#[non_exhaustive]
 pub struct Denied {
     /// What was asked for.
     pub host: String,

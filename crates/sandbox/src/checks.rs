@@ -4,7 +4,7 @@ use wardian_kernel::{Allowlist, Limits as Kernel};
 use wardian_vfs::{Caller, Tree};
 
 use crate::error::Error;
-use crate::options::{Limits, check_length};
+use crate::options::Limits;
 use crate::suggest::did_you_mean;
 
 /// The memory that a shell and a few small tools at once need.
@@ -97,4 +97,22 @@ fn tree_programs(tree: &Tree) -> Vec<String> {
         }
     }
     names.into_iter().filter_map(|name| String::from_utf8(name).ok()).collect()
+}
+
+/// Checks that an option that is kept for each sandbox is not too long.
+pub(crate) fn check_length(option: &str, bytes: usize, limit: usize) -> Result<(), Error> {
+    if bytes <= limit {
+        return Ok(());
+    }
+    Err(Error::Option(format!("{option} takes {bytes} bytes, limit {limit}")))
+}
+
+/// Checks that a shell can have this environment variable.
+pub(crate) fn check_variable(name: &str, value: &str) -> Result<(), Error> {
+    let mut letters = name.chars();
+    let begins = letters.next().is_some_and(|c| c == '_' || c.is_ascii_alphabetic());
+    if !begins || !letters.all(|c| c == '_' || c.is_ascii_alphanumeric()) || value.contains('\0') {
+        return Err(Error::Option(format!("not an environment variable: {name:?}")));
+    }
+    Ok(())
 }

@@ -7,8 +7,8 @@ use tokio::sync::Notify;
 use wardian_kernel::{Command, Input, Output};
 use wardian_vfs::Errno;
 
+use crate::checks::check_variable;
 use crate::error::{Error, lost};
-use crate::options::check_variable;
 use crate::run::CancelOnDrop;
 use crate::sandbox::Sandbox;
 

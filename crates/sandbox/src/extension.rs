@@ -25,9 +25,9 @@ use serde_json::{Value, json};
 use wardian_kernel::{HostCall, HostInput, HostOutput, HostProcess, HostProgram, HostPrograms, HostRun};
 use wardian_vfs::{Caller, Content, Tree};
 
+use crate::checks::check_length;
 use crate::error::Error;
 use crate::mounts::is_plain;
-use crate::options::check_length;
 use crate::system::System;
 
 /// Where Python looks for system packages.
@@ -35,7 +35,7 @@ pub const PYTHON_PACKAGES: &str = "/usr/lib/python3/site-packages";
 /// The name of the command that lists extensions.
 const LISTING: &str = "extensions";
 
-/// Programs of ours that give way to an extension of their name, such as the native one: `type NAME` then names the
+/// Programs of Wardian's that an extension of the same name replaces, such as the native one: `type NAME` then names the
 /// file in `/usr/bin`.
 const YIELDING: [&str; 1] = ["git"];
 /// The most that the descriptions of all extensions take, and what each takes at least.

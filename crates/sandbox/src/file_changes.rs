@@ -13,6 +13,7 @@ use crate::sandbox::Sandbox;
 
 /// The changes in an overlay that git can store. Paths are relative to the mount.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FileChanges {
     /// The changes, in the order in which they can be made.
     pub changes: Vec<FileChange>,

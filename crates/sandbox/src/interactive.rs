@@ -60,6 +60,7 @@ pub enum EnteredLine {
 
 /// How a word can be completed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Completion {
     /// Where in the line the word to be replaced begins.
     pub start: usize,

@@ -11,6 +11,7 @@ use crate::sandbox::Sandbox;
 
 /// How a host directory is mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MountMode {
     /// Read-only.
     ReadOnly,
@@ -22,6 +23,7 @@ pub enum MountMode {
 
 /// Something in a mount of files given as bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MountEntry {
     /// A file.
     File {

@@ -1,27 +1,26 @@
-//! The options a sandbox is built with.
+//! The options a sandbox is built with. `options/build.rs` builds it, `options/saved.rs` keeps them in a store.
+
+mod build;
+mod saved;
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
 use wardian_audit::AuditLog;
 use wardian_hosttools::ToolSandbox;
 use wardian_kernel::{Allowlist, Rules};
 use wardian_net::{Gateway, NetworkPolicy, OnRequest, Resolve};
 use wardian_vfs::{Quota, Tree};
 
-use crate::checks;
 use crate::durable::{NewName, Store};
 use crate::engine::Engine;
-use crate::env::keep_last;
-use crate::error::{Error, lost};
-use crate::extension::{self, Extension};
+use crate::extension::Extension;
 use crate::host_tool::HostTool;
 use crate::mounts::{HostMount, MountEntry, MountMode, NewMount};
-use crate::sandbox::Sandbox;
-use crate::system::System;
+
+pub(crate) use build::ENVIRONMENT;
 
 /// The limits of a sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +74,7 @@ impl Limits {
 
 /// What happens to the files when a command is killed before it finishes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OnKill {
     /// Keeps every write that was completed, and none in part.
     #[default]
@@ -106,7 +106,6 @@ pub struct Builder {
     network: Option<NetworkPolicy>,
     network_options: wardian_net::Options,
     python_path: Vec<String>,
-    unsupported: Option<&'static str>,
     pub(crate) persist: Option<NewName>,
     pub(crate) image: Option<(Store, String)>,
     progress: Option<fn(&str)>,
@@ -142,7 +141,6 @@ impl Default for Builder {
             network: None,
             network_options: wardian_net::Options::default(),
             python_path: Vec::new(),
-            unsupported: None,
             persist: None,
             image: None,
             progress: None,
@@ -249,11 +247,11 @@ impl Builder {
     /// policy for that.
     pub fn host_tool(
         mut self,
-        door: &ToolSandbox,
+        gateway: &ToolSandbox,
         name: impl Into<String>,
         mount: impl Into<String>,
     ) -> Builder {
-        self.host_tools.push(HostTool::new(door, name.into(), mount.into()));
+        self.host_tools.push(HostTool::new(gateway, name.into(), mount.into()));
         self
     }
 
@@ -300,13 +298,7 @@ impl Builder {
         self
     }
 
-    /// Moves state to and from external storage. Not supported yet: [`Builder::build`] returns an error.
-    pub fn storage(mut self) -> Builder {
-        self.unsupported = Some("storage");
-        self
-    }
-
-    /// Sets the directory for the journals of [`Sandbox::apply`], which repair host directories after a crash. Only this
+    /// Sets the directory for the journals of [`Sandbox::apply`](crate::Sandbox::apply), which repair host directories after a crash. Only this
     /// user may be able to write to it; it is created if missing. The default is `wardian` in `$XDG_STATE_HOME` or
     /// `~/.local/state`. It must not be inside a mounted directory.
     pub fn state_directory(mut self, path: impl Into<PathBuf>) -> Builder {
@@ -320,274 +312,6 @@ impl Builder {
         self.progress = Some(progress);
         self
     }
-
-    /// Builds the sandbox.
-    pub async fn build(mut self) -> Result<Sandbox, Error> {
-        let (persist, image) = (self.persist.take(), self.image.take());
-        let sandbox = match image {
-            Some((store, name)) => store.start_image(&name, self).await?,
-            None => self.build_alone().await?,
-        };
-        match persist {
-            Some(name) => name.attach(sandbox).await,
-            None => Ok(sandbox),
-        }
-    }
-
-    pub(crate) fn has_extensions(&self) -> bool {
-        !self.extensions.is_empty() || !self.host_tools.is_empty()
-    }
-
-    pub(crate) fn has_mounts(&self) -> bool {
-        !self.mounts.is_empty()
-    }
-
-    /// Returns the engine's system that it will be built from, starting it if necessary.
-    pub(crate) async fn find_system(&self) -> Result<Arc<System>, Error> {
-        let chosen = self.engine.as_ref().map(|engine| engine.system().clone());
-        Ok(match chosen.or_else(System::started) {
-            Some(system) => system,
-            None => {
-                let progress = self.progress.unwrap_or(|_| ());
-                // Compiling takes seconds the first time: not on the caller's runtime.
-                tokio::task::spawn_blocking(move || System::shared(&progress)).await.map_err(lost)??
-            }
-        })
-    }
-
-    async fn build_alone(self) -> Result<Sandbox, Error> {
-        let system = self.find_system().await?;
-        let (setup, tree, env) = self.set_up_all(&system).await?;
-        Sandbox::start(system, setup, tree, env).await
-    }
-
-    /// Builds everything but the shell; returns the files and the shell's environment as well.
-    pub(crate) async fn set_up_all(self, system: &Arc<System>) -> Result<(Setup, Tree, Vec<Vec<u8>>), Error> {
-        let mut env = self.environment()?;
-        let (mut setup, tree) = self.set_up(system).await?;
-        // Variables that stand for secrets, which only the gateway knows.
-        if let Some(gateway) = &setup.gateway {
-            env.extend(
-                gateway
-                    .placeholders()
-                    .into_iter()
-                    .map(|(name, value)| format!("{name}={value}").into_bytes()),
-            );
-        }
-        setup.environment.clone_from(&env);
-        Ok((setup, tree, env))
-    }
-
-    /// Returns what it will be built from, to wait on: see [`crate::blocking`].
-    pub(crate) fn system(&self) -> Result<Arc<System>, Error> {
-        match &self.engine {
-            Some(engine) => Ok(engine.system().clone()),
-            None => System::shared(&self.progress.unwrap_or(|_| ())),
-        }
-    }
-
-    /// Builds the files and everything else but the shell.
-    pub(crate) async fn set_up(mut self, system: &Arc<System>) -> Result<(Setup, Tree), Error> {
-        if let Some(option) = self.unsupported {
-            return Err(Error::Unsupported(option));
-        }
-        if self.nice > 19 {
-            return Err(Error::Option(format!("nice is from 0 to 19, not {}", self.nice)));
-        }
-        checks::limits(&self.limits)?;
-        checks::paths(&self.cwd, self.writable_paths.as_deref())?;
-        let names = self.tool_list.iter().flatten().map(|name| name.len() + size_of::<String>());
-        check_length("toolAllowlist", names.sum(), TOOL_NAMES)?;
-        for tool in std::mem::take(&mut self.host_tools) {
-            self.extensions.push(tool.into_extension(&self.mounts)?);
-        }
-        let gateway = self.gateway().await?;
-        let saved = self.to_saved();
-        let mut tree = system.tree(self.limits.quota());
-        let host_programs = extension::install(&mut tree, system, &self.extensions)?;
-        let base = tree.clone();
-        if self.mounts.iter().any(NewMount::is_host) {
-            let (mounts, state) = (self.mounts, self.state.clone());
-            let progress = self.progress.unwrap_or(|_| ());
-            let mounting = tokio::task::spawn_blocking(move || {
-                let mut mount = |mount: &NewMount| mount.add_to(&mut tree, state.as_deref(), &progress);
-                mounts.iter().try_for_each(&mut mount).map(|()| tree)
-            });
-            tree = mounting.await.map_err(lost)??;
-        } else {
-            let mut mount = |mount: &NewMount| mount.add_to(&mut tree, None, &|_| ());
-            self.mounts.iter().try_for_each(&mut mount)?;
-        }
-        if let Some(list) = &self.tool_allowlist {
-            checks::allowlist(list, &tree)?;
-        }
-        if let Some(paths) = self.writable_paths {
-            tree.set_writable_paths(Some(paths.into_iter().map(String::into_bytes).collect()));
-        }
-        let setup = Setup {
-            limits: self.limits,
-            timeout: self.timeout,
-            background_timeout: self.background_timeout,
-            on_kill: self.on_kill,
-            cwd: self.cwd,
-            environment: Vec::new(),
-            rules: Rules {
-                allowed: self.tool_allowlist,
-                host_programs,
-                nice: self.nice,
-                spares: Some(system.pool.spares().clone()),
-                family: Arc::default(),
-                outside: None,
-            },
-            gateway,
-            audit: self.audit,
-            state: self.state,
-            fresh: tree.clone(),
-            base,
-            saved,
-        };
-        Ok((setup, tree))
-    }
-
-    /// Creates the gateway that the policy asks for. Reading certificates may have to wait for a disk.
-    async fn gateway(&mut self) -> Result<Option<Gateway>, Error> {
-        let Some(policy) = self.network.take() else { return Ok(None) };
-        let options = self.network_options.clone();
-        let creating = tokio::task::spawn_blocking(move || Gateway::new(policy, options));
-        let gateway = creating.await.map_err(lost)?;
-        gateway.map(Some).map_err(|error| Error::Option(format!("network: {error}")))
-    }
-
-    /// Returns the shell's initial environment.
-    fn environment(&self) -> Result<Vec<Vec<u8>>, Error> {
-        let defaults = [
-            ("HOME", "/home/user"),
-            ("USER", "user"),
-            ("LOGNAME", "user"),
-            // The last is where pip puts commands.
-            ("PATH", "/bin:/usr/bin:/home/user/.local/bin"),
-            ("SHELL", "/bin/bash"),
-            ("LANG", "C.UTF-8"),
-        ];
-        let defaults = defaults.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let mut all: Vec<(String, String)> = defaults.into();
-        let given =
-            self.env.iter().map(|(name, value)| name.len() + value.len() + size_of::<(String, String)>());
-        check_length("env", given.sum(), ENVIRONMENT)?;
-        for (name, value) in &self.env {
-            check_variable(name, value)?;
-            all.push((name.clone(), value.clone()));
-        }
-        keep_last(&mut all, |(name, _)| name.as_bytes());
-        self.add_python_path(&mut all)?;
-        Ok(all.into_iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect())
-    }
-}
-
-impl Builder {
-    fn add_python_path(&self, env: &mut Vec<(String, String)>) -> Result<(), Error> {
-        if self.python_path.is_empty() {
-            return Ok(());
-        }
-        check_length("pythonPath", self.python_path.iter().map(|path| path.len() + 1).sum(), PATHS)?;
-        if let Some(path) = self.python_path.iter().find(|path| path.is_empty() || path.contains([':', '\0']))
-        {
-            return Err(Error::Option(format!("not a directory for pythonPath: {path:?}")));
-        }
-        let mut paths = self.python_path.join(":");
-        if let Some(at) = env.iter().position(|(name, _)| name == "PYTHONPATH") {
-            let (_, given) = env.remove(at);
-            paths = if given.is_empty() { paths } else { format!("{paths}:{given}") };
-        }
-        env.push(("PYTHONPATH".to_owned(), paths));
-        Ok(())
-    }
-}
-
-impl Builder {
-    /// Returns the options that a store keeps with a sandbox. Mounts are part of its files; what it may reach outside
-    /// (network, secrets, extensions, native programs) must be granted again by the caller that opens it.
-    fn to_saved(&self) -> Value {
-        let millis = |time: Option<Duration>| time.map(|time| time.as_millis() as u64);
-        json!({
-            "stdoutBytes": self.limits.stdout_bytes,
-            "stderrBytes": self.limits.stderr_bytes,
-            "commandBytes": self.limits.command_bytes,
-            "fsBytes": self.limits.fs_bytes,
-            "fileCount": self.limits.file_count,
-            "memoryBytes": self.limits.memory_bytes,
-            "processes": self.limits.processes,
-            "openFiles": self.limits.open_files,
-            "timeoutMs": millis(self.timeout),
-            "backgroundTimeoutMs": millis(self.background_timeout),
-            "rollback": self.on_kill == OnKill::Rollback,
-            "env": self.env,
-            "cwd": self.cwd,
-            "writablePaths": self.writable_paths,
-            "toolAllowlist": self.tool_list,
-            "nice": self.nice,
-            "pythonPath": self.python_path,
-        })
-    }
-
-    /// Sets the options that a store has kept.
-    pub(crate) fn with_saved(mut self, saved: &Value) -> Builder {
-        let number = |name: &str| saved[name].as_u64();
-        let size = |name: &str, default: usize| number(name).map_or(default, |value| value as usize);
-        let strings = |name: &str| -> Option<Vec<String>> {
-            Some(saved[name].as_array()?.iter().filter_map(|each| Some(each.as_str()?.to_owned())).collect())
-        };
-        let default = Limits::default();
-        self.limits = Limits {
-            stdout_bytes: size("stdoutBytes", default.stdout_bytes),
-            stderr_bytes: size("stderrBytes", default.stderr_bytes),
-            command_bytes: size("commandBytes", default.command_bytes),
-            fs_bytes: number("fsBytes").unwrap_or(default.fs_bytes),
-            file_count: number("fileCount").unwrap_or(default.file_count),
-            memory_bytes: number("memoryBytes").unwrap_or(default.memory_bytes),
-            processes: size("processes", default.processes).min(wardian_kernel::Limits::MOST_PROCESSES),
-            open_files: size("openFiles", default.open_files).min(wardian_kernel::Limits::MOST_OPEN_FILES),
-        };
-        self.timeout = number("timeoutMs").map(Duration::from_millis);
-        self.background_timeout = number("backgroundTimeoutMs").map(Duration::from_millis);
-        self.on_kill = if saved["rollback"] == true { OnKill::Rollback } else { OnKill::Keep };
-        let pairs = saved["env"].as_array().into_iter().flatten();
-        let pair = |pair: &Value| Some((pair[0].as_str()?.to_owned(), pair[1].as_str()?.to_owned()));
-        self.env = pairs.filter_map(pair).collect();
-        self.cwd = saved["cwd"].as_str().unwrap_or("/home/user").to_owned();
-        self.writable_paths = strings("writablePaths");
-        self.nice = number("nice").unwrap_or(0).min(19) as u8;
-        self.python_path = strings("pythonPath").unwrap_or_default();
-        match strings("toolAllowlist") {
-            Some(tools) => self.tool_allowlist(tools),
-            None => self,
-        }
-    }
-}
-
-/// The most that the directories of `pythonPath` take.
-const PATHS: usize = 64 << 10;
-/// The most that the names of an allowlist take.
-const TOOL_NAMES: usize = 64 << 10;
-/// The most that the variables a sandbox, or one run, starts with take.
-pub(crate) const ENVIRONMENT: usize = 1 << 20;
-
-/// Checks that an option that is kept for each sandbox is not too long.
-pub(crate) fn check_length(option: &str, bytes: usize, limit: usize) -> Result<(), Error> {
-    if bytes <= limit {
-        return Ok(());
-    }
-    Err(Error::Option(format!("{option} takes {bytes} bytes, limit {limit}")))
-}
-
-/// Checks that a shell can have this environment variable.
-pub(crate) fn check_variable(name: &str, value: &str) -> Result<(), Error> {
-    let mut letters = name.chars();
-    let begins = letters.next().is_some_and(|c| c == '_' || c.is_ascii_alphabetic());
-    if !begins || !letters.all(|c| c == '_' || c.is_ascii_alphanumeric()) || value.contains('\0') {
-        return Err(Error::Option(format!("not an environment variable: {name:?}")));
-    }
-    Ok(())
 }
 
 /// What a sandbox shares with all its forks.

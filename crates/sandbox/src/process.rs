@@ -21,10 +21,11 @@ use wardian_kernel::{Output, Piece, Sink, Start, Started, Status, Stream, Termin
 use wardian_vfs::{Access, Caller, Errno, NAME_MAX, PATH_MAX};
 
 use crate::audit::Event;
+use crate::checks::{check_length, check_variable};
 use crate::env::{keep_last, name_of};
 use crate::error::{Error, lost};
 use crate::limit::Limit;
-use crate::options::{ENVIRONMENT, check_length, check_variable};
+use crate::options::ENVIRONMENT;
 use crate::process_input::Queue;
 use crate::result::ErrorClass;
 use crate::sandbox::Sandbox;

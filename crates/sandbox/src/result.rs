@@ -36,6 +36,7 @@ pub struct RunResult {
 
 /// Which outputs were truncated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Truncated {
     /// Standard output.
     pub stdout: bool,

@@ -11,10 +11,11 @@ use wardian_kernel::{Command, Ended, Input, Machine, Output, Piece, Sink, Stream
 use wardian_vfs::{Caller, Errno, FileKind};
 
 use crate::audit::Event;
+use crate::checks::{check_length, check_variable};
 use crate::env;
 use crate::error::{Error, lost};
 use crate::limit::Limit;
-use crate::options::{ENVIRONMENT, OnKill, check_length, check_variable};
+use crate::options::{ENVIRONMENT, OnKill};
 use crate::result::{ErrorClass, Outcome, RunResult, Truncated, Usage, judge, note};
 use crate::sandbox::{Sandbox, SessionGuard};
 

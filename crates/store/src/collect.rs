@@ -28,6 +28,7 @@ impl Default for Retention {
 
 /// What collecting has freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Collected {
     /// Commits that are no longer kept.
     pub commits: u64,

@@ -30,6 +30,7 @@ impl Kind {
 
 /// A name in the store, and what it stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Entry {
     /// `namespace/name`.
     pub name: String,

@@ -10,6 +10,7 @@ use crate::{CommitId, Hash, Store, StoreError, pages};
 
 /// A name that is not whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Damage {
     /// The name.
     pub name: String,
@@ -25,6 +26,7 @@ pub struct Damage {
 
 /// What verifying a store has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Verified {
     /// How many objects were read.
     pub objects: u64,
@@ -47,6 +49,7 @@ impl Verified {
 
 /// What was repaired.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Repaired {
     /// Names that are back at an earlier commit.
     pub set_back: Vec<(String, CommitId)>,

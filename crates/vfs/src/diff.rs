@@ -17,6 +17,7 @@ use std::time::Duration;
 
 /// One difference between an overlay and the directory below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Change {
     /// The path below the mount.
     pub path: Vec<u8>,

@@ -16,7 +16,7 @@ export class WardianError extends Error {
 
 /** An operation in the sandbox failed: the file does not exist, the disk is full, and so on. */
 export class SandboxError extends WardianError {
-  /** The name of the errno, such as `"ENOENT"`, where there is one. */
+  /** The name of the errno, such as `"ENOENT"`, if there is one. */
   readonly errno: string | undefined;
 
   constructor(message: string, errno?: string) {

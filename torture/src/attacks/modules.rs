@@ -56,7 +56,7 @@ pub(super) fn hostile(attacker: &mut Attacker<'_>) -> Result<Vec<String>> {
             2 | 3 => compile_bomb(&mut attacker.dice),
             _ => (*attacker.dice.pick(MODULES)).to_owned(),
         };
-        run(&mut client, &wat::parse_str(&wasm).context("an attack of ours is no WebAssembly")?)?;
+        run(&mut client, &wat::parse_str(&wasm).context("an attack is not WebAssembly")?)?;
     }
     unharmed(client, attacker.socket)
 }

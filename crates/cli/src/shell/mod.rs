@@ -37,7 +37,8 @@ Examples:
   wardian shell
   wardian shell --mount .:/src:overlay         # look around and change things; your files stay as they are
   wardian shell --mount ~/notes:/notes:rw --env EDITOR=nano
-  wardian shell --mount .:/src:overlay --diff  # the same, and a patch of what was changed at the end")]
+  wardian shell --mount .:/src:overlay --diff  # the same, and a patch of what was changed at the end
+  wardian shell --mount .:/src:overlay --apply # the changes become yours when you leave, unless by `exit 1`")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     sandbox: SandboxOptions,
@@ -74,11 +75,11 @@ fn run(arguments: &Arguments, name: Option<(&Store, &str)>) -> Result<u8> {
     let editor = Editor::new(runtime.handle().clone(), &history)?;
     let explaining = runtime.block_on(async { preparing::explain() });
     let shell = std::sync::Arc::new(shell);
-    let code = Repl { shell, screen, editor, history }.run()?;
+    let (code, wish) = Repl { shell, screen, editor, history }.run()?;
     drop(explaining);
     runtime.block_on(async {
         for Mount { path, .. } in &overlays {
-            arguments.sandbox.settle(&sandbox, path, code).await?;
+            arguments.sandbox.settle(&sandbox, path, wish.unwrap_or(code)).await?;
         }
         if name.is_some() {
             sandbox.close().await?;
@@ -111,13 +112,17 @@ struct Repl {
 }
 
 impl Repl {
-    fn run(mut self) -> Result<u8> {
+    /// Returns the exit code, and 0 if the user left without choosing one: that the last command failed says nothing about
+    /// all that was done before.
+    fn run(mut self) -> Result<(u8, Option<u8>)> {
+        let mut wish = None;
         loop {
             match self.attend(self.shell.prompt())? {
-                Prompt::Exit(code) => return Ok(code),
+                Prompt::Exit(code) => return Ok((code, wish)),
                 Prompt::Ask { text, vi } => {
                     self.editor.set_vi(vi);
                     if let Some(command) = self.read_command(&text)? {
+                        wish = matches!(command.trim_ascii(), b"exit" | b"logout").then_some(0);
                         self.run_command(command)?;
                     }
                 }

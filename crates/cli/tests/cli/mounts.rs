@@ -39,7 +39,11 @@ fn an_overlays_changes_are_shown_and_applied_only_when_asked() {
     assert_eq!(now(), "colour\n");
 
     let failing = format!("{edit}; exit 3");
-    assert_eq!(shown(wardian(&["run", "--mount", &mount, "--apply", &failing])).0, 3);
+    let (code, _, stderr) = shown(wardian(&["run", "--mount", &mount, "--apply", &failing]));
+    assert_eq!(
+        (code, stderr.as_str()),
+        (3, "wardian: /src: nothing was applied, because the exit code is 3\n")
+    );
     assert_eq!(now(), "colour\n", "what failed is not applied");
 
     let (code, _, stderr) = shown(wardian(&["run", "--mount", &mount, "--apply", edit]));

@@ -41,6 +41,9 @@ fn the_script_can_come_from_standard_input_or_a_file() {
     std::fs::write(&file, "echo from file; cat").unwrap();
     let path = file.path().to_str().unwrap();
     assert_eq!(shown(wardian_with(&["run", "--file", path], b"and input")).1, "from file\nand input");
+    // The sandbox does not see it.
+    let (code, _, stderr) = shown(wardian(&["run", path]));
+    assert!(code == 127 && stderr.contains(&format!("use wardian run --file {path}")), "{stderr}");
 }
 
 #[test]

@@ -45,7 +45,7 @@ impl Tmux {
             if seen(&screen) {
                 return;
             }
-            assert!(start.elapsed() < PATIENCE, "waited in vain for {what}; the screen:\n{screen}");
+            assert!(start.elapsed() < PATIENCE, "{what} did not come; the screen:\n{screen}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -453,6 +453,25 @@ fn what_changed_in_overlays_is_shown_and_applied_on_leaving() {
     tmux.wait_for("left with 0");
     assert!(tmux.screen().lines().any(|line| line == "+color"), "{}", tmux.screen());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "color\n");
+}
+
+#[test]
+fn leaving_applies_changes_though_the_last_command_failed_unless_a_code_is_given() {
+    for (leave, after, said) in
+        [("exit", "color\n", "1 change applied"), ("exit 3", "colour\n", "nothing was applied")]
+    {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("text");
+        std::fs::write(&file, "colour\n").unwrap();
+        let tmux =
+            Tmux::start(state(), &format!("--mount {}:/src:overlay --apply", directory.path().display()));
+        tmux.line("sed -i s/colour/color/ /src/text; false");
+        tmux.wait_for_last("user@wardian:~$");
+        tmux.line(leave);
+        tmux.wait_for("left with");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), after, "{leave}");
+        assert!(tmux.screen().contains(said), "{}", tmux.screen());
+    }
 }
 
 #[test]

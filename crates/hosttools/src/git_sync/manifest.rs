@@ -10,6 +10,7 @@ use super::workshop::Entry;
 /// The contents of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Manifest {
     /// The version of this format.
     pub version: u32,
@@ -25,6 +26,7 @@ pub struct Manifest {
 
 /// One file of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ManifestFile {
     /// Its path. Bytes that are not UTF-8 are shown as U+FFFD; the tree has the original bytes.
     pub path: String,

@@ -92,6 +92,7 @@ impl Default for GitOptions {
 
 /// A snapshot that was created, or already existed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Snapshot {
     /// Its commit.
     pub commit: String,
@@ -103,6 +104,7 @@ pub struct Snapshot {
 
 /// The result of a push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Pushed {
     /// The remote did not have the branch.
     Created,
@@ -177,6 +179,7 @@ impl FileChange {
 
 /// Why a snapshot, push or restore failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SyncError {
     /// There is no repository.
     #[error("{}: not the top of a git work tree: {why}", .path.display())]

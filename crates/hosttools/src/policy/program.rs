@@ -48,6 +48,7 @@ pub struct ProgramPolicy {
 /// How a program parses flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Notation {
     /// `--long=value`, abbreviations of long flags, bundles of short ones.
     #[default]

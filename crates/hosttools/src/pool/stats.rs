@@ -20,6 +20,7 @@ const MANY_CHILDREN: usize = 50;
 /// "failed", "timedOut", "cancelled", "avgExecMs"}, "children"}`, and `"warning"` if there is one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Stats {
     /// The lane for agents and people.
     pub interactive: LaneStats,
@@ -36,6 +37,7 @@ pub struct Stats {
 
 /// The state of one lane at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct LaneStats {
     /// Workers with a running program.
     pub active: usize,
@@ -48,6 +50,7 @@ pub struct LaneStats {
 /// The outcomes of all calls that got a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Totals {
     /// Programs that exited by themselves, whatever their exit code.
     pub completed: u64,

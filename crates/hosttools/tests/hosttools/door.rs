@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use wardian_audit::{AuditLog, Rotation, verify_audit};
-use wardian_hosttools::{
-    Config, Ended, Mode, OutputChunk, Policy, REDACTED, Request, Stage, Stream, ToolSandbox,
-};
+use wardian_hosttools::{Config, Ended, Mode, Policy, REDACTED, Request, Stage, Stream, ToolSandbox};
 
 use crate::yard::{Yard, code, output, refusal, run, scripted};
 
@@ -285,7 +283,7 @@ async fn output_comes_as_it_is_written_without_secrets_split_between_pieces() {
     let call = tokio::spawn(async move { door.run(Request::line("tell").output(sink)).await });
     // It is still running: it waits for the file that is made only now.
     let first = chunks.recv().await.unwrap();
-    assert_eq!(first, OutputChunk { stream: Stream::Stdout, bytes: b"first\n".to_vec() });
+    assert_eq!((first.stream, first.bytes.as_slice()), (Stream::Stdout, b"first\n".as_slice()));
     std::fs::write(yard.jail().join("go"), "").unwrap();
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     while let Some(chunk) = chunks.recv().await {

@@ -18,6 +18,7 @@ use crate::snapshot::Value;
 
 /// When a sandbox is saved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Mode {
     /// When asked: [`Sandbox::save`].
     Session,
@@ -28,6 +29,7 @@ pub enum Mode {
 
 /// How soon a change is saved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Durability {
     /// Before the command or call returns.
     #[default]

@@ -382,8 +382,7 @@ async fn what_the_host_changed_meanwhile_is_not_overwritten() {
 }
 
 #[tokio::test]
-async fn options_that_are_not_there_yet_are_errors() {
-    assert!(matches!(Sandbox::builder().storage().build().await, Err(Error::Unsupported(_))));
+async fn a_nice_value_is_checked_and_honoured() {
     assert!(matches!(Sandbox::builder().nice(20).build().await, Err(Error::Option(_))));
     let nice = Sandbox::builder().nice(19).build().await.unwrap();
     assert_eq!(output(&nice, "for ((i = 0; i < 20000; i++)); do :; done; echo done").await, "done\n");

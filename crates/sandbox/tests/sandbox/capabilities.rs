@@ -247,3 +247,18 @@ async fn the_page_of_commands_has_those_of_the_path() {
     let found = output(&sandbox, "IFS=:; ls -1 $PATH 2> /dev/null | grep -v -e : -e '^$' | sort -u").await;
     assert_eq!(found.lines().collect::<Vec<_>>(), documented);
 }
+
+/// The shell has advice for well-known programs that a sandbox does not have: none of them may exist.
+#[tokio::test]
+async fn programs_that_the_shell_has_advice_instead_of_do_not_exist() {
+    let source = include_str!("../../../../guests/sh/src/exec/absent.rs");
+    let table = source.split("#[cfg(test)]").next().unwrap().split_once("= [").unwrap().1;
+    let strings = table.split('"').skip(1).step_by(2);
+    // Names and advice in turn.
+    let names: Vec<&str> =
+        strings.step_by(2).flat_map(str::split_whitespace).filter(|name| *name != "\\").collect();
+    assert!(names.len() > 150 && names.contains(&"sudo") && names.contains(&"ghc"), "{names:?}");
+    let sandbox = Sandbox::builder().build().await.unwrap();
+    let find = format!("for name in {}; do type -P $name; done; true", names.join(" "));
+    assert_eq!(output(&sandbox, &find).await, "");
+}

@@ -3,7 +3,6 @@
 use wardian::internals::Inside;
 use wardian::{
     Errno, Error, ErrorClass, Extension, ExtensionAnswer as Answer, ExtensionSpec, Limit, Limits, Sandbox,
-    Truncated,
 };
 
 use crate::support::{output, run, text};
@@ -18,7 +17,7 @@ async fn output_past_the_cap_is_cut_and_reported() {
     let result = run(&sandbox, "echo ééééé; echo fine >&2; exit 3").await;
     assert_eq!(text(result.stdout), "éééé");
     assert_eq!(text(result.stderr), "fine\n");
-    assert_eq!(result.truncated, Truncated { stdout: true, stderr: false });
+    assert_eq!((result.truncated.stdout, result.truncated.stderr), (true, false));
     assert_eq!((result.exit_code, result.error_class, result.limit), (3, None, Some(Limit::StdoutBytes)));
     let odd = limited(Limits { stdout_bytes: 3, ..Limits::default() }).await;
     assert_eq!(text(run(&odd, "printf éé").await.stdout), "é");

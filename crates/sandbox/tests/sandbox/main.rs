@@ -12,6 +12,7 @@ mod engines;
 mod forks;
 mod idle;
 mod inputs;
+mod interface;
 mod interpreter;
 mod jobs;
 mod kills;

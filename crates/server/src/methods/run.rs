@@ -154,7 +154,7 @@ impl Told {
     /// Tells the client what comes; answers all of it, since the result has it, too.
     async fn pass_on(&self, mut pieces: mpsc::Receiver<Piece>) -> Heard {
         let (mut stdout, mut stderr, mut order) = (Vec::new(), Vec::new(), Order::default());
-        while let Some(Piece { stream, bytes, cut }) = pieces.recv().await {
+        while let Some(Piece { stream, bytes, cut, .. }) = pieces.recv().await {
             if !bytes.is_empty() {
                 self.tell(stream, &bytes).await;
             }

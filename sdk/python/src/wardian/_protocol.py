@@ -269,7 +269,7 @@ class Connection:
             if self._failure is not None:
                 return
             request = self._pending.get(number) if isinstance(number, int) else None
-            # An error without an id is the answer to one of ours that the server could not read.
+            # An error without an id is the response to a request that the server could not read.
             if request is None or request.line:
                 raise _nonsense(line)
             del self._pending[request.number]

@@ -21,7 +21,7 @@ class SandboxError(WardianError):
 
     def __init__(self, message: str, errno: Optional[str] = None) -> None:
         super().__init__(message)
-        #: The name of the errno, such as ``"ENOENT"``, where there is one.
+        #: The name of the errno, such as ``"ENOENT"``, if there is one.
         self.errno = errno
 
 

@@ -457,9 +457,10 @@ fn what_changed_in_overlays_is_shown_and_applied_on_leaving() {
 
 #[test]
 fn leaving_applies_changes_though_the_last_command_failed_unless_a_code_is_given() {
-    for (leave, after, said) in
-        [("exit", "color\n", "1 change applied"), ("exit 3", "colour\n", "nothing was applied")]
-    {
+    for (leave, left, after, said) in [
+        ("exit", "left with 1", "color\n", "1 change applied"),
+        ("exit 3", "left with 3", "colour\n", "nothing was applied"),
+    ] {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("text");
         std::fs::write(&file, "colour\n").unwrap();
@@ -468,7 +469,7 @@ fn leaving_applies_changes_though_the_last_command_failed_unless_a_code_is_given
         tmux.line("sed -i s/colour/color/ /src/text; false");
         tmux.wait_for_last("user@wardian:~$");
         tmux.line(leave);
-        tmux.wait_for("left with");
+        tmux.wait_for(left);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), after, "{leave}");
         assert!(tmux.screen().contains(said), "{}", tmux.screen());
     }

@@ -157,6 +157,12 @@ impl Outlet {
         }
     }
 
+    /// Returns whether something was written that the next command's output begins with.
+    pub(crate) fn has_late(&self) -> bool {
+        let state = self.state.lock();
+        state.late.is_some() || state.dropped > 0
+    }
+
     fn leads_to(&self, output: &Arc<Output>) -> bool {
         matches!(&self.state.lock().leads, Leads::To(to) if Arc::ptr_eq(to, output))
     }

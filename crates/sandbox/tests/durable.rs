@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use wardian::{
-    Durability, Error, FileChangeKind, MountMode, PersistenceMode, Retention, Sandbox, Store, StoreError,
-    StoreKey, StoreOptions,
+    Durability, Error, FileChangeKind, Limits, MountMode, PersistenceMode, Retention, Sandbox, Store,
+    StoreError, StoreKey, StoreOptions,
 };
 
 fn open(directory: &Path) -> Store {
@@ -489,6 +489,14 @@ async fn what_could_not_be_found_again_keeps_a_sandbox_awake() {
         python(undo).await;
         assert!(sandbox.hibernate().await.expect("no error").is_some(), "{name}, undone");
     }
+    let sandbox = create(&store, "late").await;
+    sh(&sandbox, "( (sleep 0.05; echo late) & )").await;
+    while sandbox.usage_now().processes > 1 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(sandbox.hibernate().await.expect("no error").is_none(), "what is written later is kept");
+    assert_eq!(sh(&sandbox, "true").await, "late\n");
+    assert!(sandbox.hibernate().await.expect("no error").is_some(), "it was handed on");
     let nameless = Sandbox::builder().build().await.expect("a sandbox");
     assert!(nameless.hibernate().await.expect("no error").is_none());
 }
@@ -506,7 +514,7 @@ async fn images_and_sandboxes_are_taken_to_another_store() {
     // An archive gives nobody set-user-id bits.
     sh(&setup, "chmod u-s ~/random").await;
     from.save_image(&setup, "base", "the script", None).await.expect("an image");
-    let exported = from.export_image("base").await.expect("a file");
+    let exported = from.export_image("base", Limits::default()).await.expect("a file");
     let name = to.import_image(exported.clone(), None, Sandbox::builder()).await.expect("an image");
     assert_eq!(name, "default/base");
     assert_eq!(to.image("base").expect("an image").script, "the script");

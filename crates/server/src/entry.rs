@@ -220,7 +220,7 @@ impl Entry {
         }
         let dormant = match &*self.slot.lock() {
             Slot::Asleep(asleep) => asleep.dormant().clone(),
-            _ => return Err(RpcError::internal("the sandbox is on its way")),
+            _ => return Err(RpcError::internal("the sandbox is being saved: try again")),
         };
         let bed = self.bed().ok_or_else(|| RpcError::internal("nothing to make a sandbox from"))?;
         let (sandbox, room) = bed.bring_back(&dormant).await?;
@@ -228,7 +228,7 @@ impl Entry {
             *self.place.lock() = Some(asleep.come_back(room));
         }
         bed.enter(self);
-        self.awake_now()?.ok_or_else(|| RpcError::internal("the sandbox is on its way"))
+        self.awake_now()?.ok_or_else(|| RpcError::internal("the sandbox is being saved: try again"))
     }
 
     /// Returns the sandbox if it is in memory; the caller has waited for its turn, so a missing one will not appear by itself.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use wardian::Run;
 
-use super::{ImportLimits, StoreFlags, at_once, read, say_name, shown_time, write_new};
+use super::{MovingLimits, StoreFlags, at_once, read, say_name, shown_time, write_new};
 use crate::out::{remark, say};
 use crate::preparing;
 use crate::sandbox::SandboxOptions;
@@ -48,6 +48,8 @@ Examples:
         #[arg(value_name = "FILE")]
         file: PathBuf,
         #[command(flatten)]
+        limits: MovingLimits,
+        #[command(flatten)]
         store: StoreFlags,
     },
     /// Make an image of such a file, or of one that `wardian sandbox export` wrote.
@@ -59,7 +61,7 @@ Examples:
         #[arg(long)]
         name: Option<String>,
         #[command(flatten)]
-        limits: ImportLimits,
+        limits: MovingLimits,
         #[command(flatten)]
         store: StoreFlags,
     },
@@ -111,10 +113,10 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
             say!("script\n{}", image.script.trim_end())?;
             Ok(0)
         }
-        Command::Export { name, file, store } => {
+        Command::Export { name, file, limits, store } => {
             let store = store.open()?;
             let _explaining = preparing::explain();
-            let exported = at_once(store.export_image(&name))?;
+            let exported = at_once(store.export_image(&name, limits.limits()))?;
             write_new(&file, &exported)?;
             Ok(0)
         }

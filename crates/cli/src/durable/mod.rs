@@ -64,9 +64,9 @@ impl StoreFlags {
     }
 }
 
-/// How much an imported file may unpack to.
+/// How much there may be in what is exported or imported.
 #[derive(clap::Args)]
-pub(crate) struct ImportLimits {
+pub(crate) struct MovingLimits {
     /// Memory of its shell and interpreters together (64M, 2G); 1G by default.
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     memory: Option<u64>,
@@ -78,15 +78,19 @@ pub(crate) struct ImportLimits {
     disk: Option<u64>,
 }
 
-impl ImportLimits {
-    fn builder(&self) -> Builder {
+impl MovingLimits {
+    fn limits(&self) -> Limits {
         let usual = Limits::default();
-        Sandbox::builder().limits(Limits {
+        Limits {
             memory_bytes: self.memory.unwrap_or(usual.memory_bytes),
             file_count: self.files.unwrap_or(usual.file_count),
             fs_bytes: self.disk.unwrap_or(usual.fs_bytes),
             ..usual
-        })
+        }
+    }
+
+    fn builder(&self) -> Builder {
+        Sandbox::builder().limits(self.limits())
     }
 }
 

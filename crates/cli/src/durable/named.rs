@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use wardian::{Builder, Error, Sandbox, Store, StoreError};
 
-use super::{ImportLimits, StoreFlags, at_once, read, say_name, shown_age, shown_time, write_new};
+use super::{MovingLimits, StoreFlags, at_once, read, say_name, shown_age, shown_time, write_new};
 use crate::out::say;
 use crate::sandbox::SandboxOptions;
 use crate::{preparing, run, shell};
@@ -115,7 +115,7 @@ enum Command {
         #[arg(long)]
         name: Option<String>,
         #[command(flatten)]
-        limits: ImportLimits,
+        limits: MovingLimits,
         #[command(flatten)]
         store: StoreFlags,
     },

@@ -158,6 +158,11 @@ impl Session {
         self.put(question, most, false).await
     }
 
+    /// Returns whether processes in the background wrote something between two commands, which the next one's output begins with.
+    pub fn has_late_output(&self) -> bool {
+        self.outlet.has_late()
+    }
+
     /// Does the same with a program that has an answer to everything: if there is none, the session is as it was before, and the
     /// exit code is not 0.
     pub async fn ask_surely(&mut self, question: Command, most: usize) -> (Finished, Option<Vec<u8>>) {

@@ -252,6 +252,7 @@ impl Sandbox {
             }
             (Mode::Persistent, Durability::Command) => self.commit_to(persist, session, note).await.map(drop),
             (Mode::Persistent, Durability::Interval(time)) => {
+                persist.changed();
                 let on_its_way = persist.waiting.lock().replace(note).is_some();
                 if !on_its_way {
                     let inner = Arc::downgrade(self.inner());
@@ -282,7 +283,7 @@ impl Sandbox {
         let saved = persist.saved.clone().lock_owned().await;
         // What changes from here on may be missing in it.
         let change = persist.changed();
-        let value = self.value_to_save(session, &saved).await?;
+        let (value, is_whole) = self.value_to_save(session, &saved).await?;
         let (inner, programs) = (self.inner().clone(), self.programs());
         let work = move || {
             let mut saved: OwnedMutexGuard<Saved> = saved;
@@ -295,29 +296,42 @@ impl Sandbox {
             let gone = || StoreError::Io("the store was closed".to_owned());
             let id = answer.blocking_recv().unwrap_or_else(|_| Err(gone()))?;
             *saved = Saved { commit: Some(id), ..next };
-            persist.changes_saved.store(change, Ordering::SeqCst);
+            // Otherwise the shell of now is still to be saved.
+            if is_whole {
+                persist.changes_saved.store(change, Ordering::SeqCst);
+            }
             Ok::<CommitId, Error>(id)
         };
         self.kernel().spawn_blocking(work).await.map_err(lost)?
     }
 
     /// Returns the value to save: as it is between two commands or, while one runs, the files as they are and the
-    /// resident programs as they were before it.
-    async fn value_to_save(&self, session: Option<&SessionGuard>, saved: &Saved) -> Result<Value, Error> {
+    /// resident programs as they were before it; and whether it is all there is.
+    async fn value_to_save(
+        &self,
+        session: Option<&SessionGuard>,
+        saved: &Saved,
+    ) -> Result<(Value, bool), Error> {
         if let Some(session) = session {
-            return self.value(session).await;
+            return Ok((self.value(session).await?, true));
         }
         if let Some(session) = self.session_now() {
-            return self.value(&session).await;
+            return Ok((self.value(&session).await?, true));
         }
         let Some(rest) = saved.rest.clone() else {
+            // What runs does not end while it is suspended.
+            if self.live()?.is_suspended() {
+                return Err(Error::Unsupported(
+                    "the first save of a suspended sandbox in which a command runs",
+                ));
+            }
             let session = self.session().await?;
-            return self.value(&session).await;
+            return Ok((self.value(&session).await?, true));
         };
         let mut tree = self.live()?.tree().await.clone();
         AtRest::take_along(rest.all(), &mut tree);
         let history = self.inner().history.lock().clone();
-        Ok(Value { tree, rest, history })
+        Ok((Value { tree, rest, history }, false))
     }
 
     pub(crate) fn programs(&self) -> Programs {
@@ -372,7 +386,10 @@ impl Sandbox {
             return Ok(None);
         }
         let value = self.value(&session).await?;
-        if !value.rest.all().all(|rest| rest.is_movable(&value.tree)) {
+        // What processes wrote after their command is the beginning of the next one's output.
+        let has_late = session.has_late_output()
+            || self.inner().interpreters.lock().values().any(|interpreter| interpreter.has_late_output());
+        if has_late || !value.rest.all().all(|rest| rest.is_movable(&value.tree)) {
             return Ok(None);
         }
         let changed = persist.differs(&value.tree).await;

@@ -13,7 +13,7 @@ use super::image::RECIPE;
 use super::store::Store;
 use crate::archive::ArchiveError;
 use crate::error::{Error, lost};
-use crate::options::Builder;
+use crate::options::{Builder, Limits};
 use crate::sandbox::Sandbox;
 
 const MAGIC: &[u8] = b"WARDIAN VALUE 1\n";
@@ -57,16 +57,21 @@ fn unpack(mut file: Vec<u8>) -> Result<(Json, Vec<u8>), Error> {
 }
 
 impl Store {
-    /// Returns an image as one file: files, shell, interpreters, and what it was made from.
-    pub async fn export_image(&self, name: &str) -> Result<Vec<u8>, Error> {
-        self.export_image_within(name, usize::MAX).await
+    /// Returns an image as one file: files, shell, interpreters, and what it was made from. It must fit into `limits`.
+    pub async fn export_image(&self, name: &str, limits: Limits) -> Result<Vec<u8>, Error> {
+        self.export_image_within(name, limits, usize::MAX).await
     }
 
     /// Does the same, and fails as soon as it is longer than about `max` bytes ([`ArchiveError::TooLong`]).
-    pub async fn export_image_within(&self, name: &str, max: usize) -> Result<Vec<u8>, Error> {
+    pub async fn export_image_within(
+        &self,
+        name: &str,
+        limits: Limits,
+        max: usize,
+    ) -> Result<Vec<u8>, Error> {
         let (store, image) = (self.clone(), name.to_owned());
         let info = tokio::task::spawn_blocking(move || store.image(&image)).await.map_err(lost)??;
-        let sandbox = Sandbox::builder().image(self, name).build().await?;
+        let sandbox = Sandbox::builder().limits(limits).image(self, name).build().await?;
         let archive = sandbox.export_within(max).await;
         sandbox.destroy().await;
         let note = json!({

@@ -238,7 +238,7 @@ impl Call<'_> {
                 _ => return Err(Refused::bad(format!("count must be from 1 to {FORKS}"))),
             },
         };
-        let sandbox = self.boxes.running(&hosted).await.ok_or_else(|| Refused::no_sandbox(id))?;
+        let sandbox = self.boxes.running(&hosted).await?;
         let rooms = self.boxes.room(self.key, count).await?;
         let forks = sandbox.fork_many(count).await?;
         let mut made = Vec::with_capacity(count);
@@ -264,7 +264,7 @@ impl Call<'_> {
             None | Some(Value::Null) => Vec::new(),
             Some(_) => return Err(Refused::bad("name must be a string of at most 128 bytes")),
         };
-        let sandbox = self.boxes.running(&hosted).await.ok_or_else(|| Refused::no_sandbox(id))?;
+        let sandbox = self.boxes.running(&hosted).await?;
         let room = self.boxes.room(self.key, 1).await?.pop();
         let _room = room.ok_or_else(|| Refused::new(StatusCode::TOO_MANY_REQUESTS, "there is no room"))?;
         let fork = sandbox.fork().await?;

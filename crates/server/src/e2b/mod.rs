@@ -152,7 +152,11 @@ pub(crate) async fn answer<H: Unpin + Send + 'static>(
         return refused(Refused::new(StatusCode::UNAUTHORIZED, "the access token is missing or wrong"));
     }
     // Only those who may use it wake it.
-    let Some(awake) = boxes.running(&hosted).await else { return not_found() };
+    let awake = match boxes.running(&hosted).await {
+        Ok(awake) => awake,
+        Err(_) if hosted.is_paused() || hosted.entry.has_ended() => return not_found(),
+        Err(why) => return refused(why),
+    };
     let (sandbox, awake) = (wardian::Sandbox::clone(&awake), Arc::new(awake));
     if port != AGENT && port != INTERPRETER {
         let mut request = request;

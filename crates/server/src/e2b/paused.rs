@@ -17,6 +17,7 @@ use super::hosted::{Description, Hosted, is_id};
 use super::interpreter::Contexts;
 use crate::entry::{Entry, Origin};
 use crate::hibernation::{Asleep, Awake, Bed};
+use crate::quota::memory_of;
 use crate::session::Shared;
 
 /// What names in the store begin with.
@@ -31,8 +32,18 @@ fn name_of(hosted: &Hosted) -> String {
 
 impl Boxes {
     /// Pauses a sandbox; `false` if it is paused already. With a store it is saved when this returns.
-    pub(super) async fn pause(&self, hosted: &Arc<Hosted>) -> Result<bool, Refused> {
+    pub(super) async fn pause(self: &Arc<Boxes>, hosted: &Arc<Hosted>) -> Result<bool, Refused> {
+        // By itself: whoever asks for it may be gone before it is done.
+        let (boxes, hosted) = (self.clone(), hosted.clone());
+        let pausing = tokio::spawn(async move { boxes.pause_now(&hosted).await });
+        pausing.await.unwrap_or_else(|_| Err(failed("the sandbox could not be paused")))
+    }
+
+    async fn pause_now(&self, hosted: &Arc<Hosted>) -> Result<bool, Refused> {
         let _pausing = hosted.pausing.lock().await;
+        if hosted.entry.is_destroyed() {
+            return Err(Refused::no_sandbox(&hosted.id));
+        }
         if hosted.is_paused() {
             return Ok(false);
         }
@@ -75,20 +86,36 @@ impl Boxes {
     }
 
     /// Returns the sandbox, if it is not paused, or may be resumed by being used.
-    pub(super) async fn running(&self, hosted: &Arc<Hosted>) -> Option<Awake> {
-        if hosted.is_paused() && (!hosted.described.auto_resume || self.resume(hosted).await.is_err()) {
-            return None;
+    pub(super) async fn running(&self, hosted: &Arc<Hosted>) -> Result<Awake, Refused> {
+        let gone = || Refused::no_sandbox(&hosted.id);
+        if hosted.is_paused() {
+            if !hosted.described.auto_resume {
+                return Err(gone());
+            }
+            self.resume(hosted).await?;
         }
-        hosted.entry.awake().await.ok()
+        let awake = hosted.entry.awake().await.map_err(|error| match hosted.entry.has_ended() {
+            true => gone(),
+            // It is there, but cannot come back to memory now.
+            false => Refused::new(StatusCode::SERVICE_UNAVAILABLE, error.message),
+        })?;
+        // It may have been paused meanwhile.
+        if hosted.is_paused() && !hosted.described.auto_resume { Err(gone()) } else { Ok(awake) }
     }
 
     /// Ends a sandbox, also in the store.
-    pub(super) async fn destroy(&self, hosted: &Hosted) {
-        self.remove(&hosted.id);
-        hosted.entry.end().await;
-        if let Some(store) = self.shared.store.clone() {
-            forget(hosted, store).await;
-        }
+    pub(super) async fn destroy(self: &Arc<Boxes>, hosted: &Arc<Hosted>) {
+        let (boxes, hosted) = (self.clone(), hosted.clone());
+        // By itself, as above; and after it was paused, if that is going on: what is saved then is removed.
+        let ending = tokio::spawn(async move {
+            boxes.remove(&hosted.id);
+            let _pausing = hosted.pausing.lock().await;
+            hosted.entry.end().await;
+            if let Some(store) = boxes.shared.store.clone() {
+                forget(&hosted, store).await;
+            }
+        });
+        let _ = ending.await;
     }
 
     /// Finds those that were paused when an earlier server ended.
@@ -140,14 +167,14 @@ async fn save(
     shared: &Arc<Shared>,
 ) -> Result<(), wardian::Error> {
     let note = note(hosted);
+    // First: what has a bed is removed from the store when it is killed.
+    hosted.entry.sleeps_in(bed(shared, hosted.described.clone()));
     if awake.name().is_some() {
         awake.set_note(note).await?;
         awake.save().await?;
         return Ok(());
     }
-    awake.save_as(store, &name_of(hosted), PersistenceMode::Session, note).await?;
-    hosted.entry.sleeps_in(bed(shared, hosted.described.clone()));
-    Ok(())
+    awake.save_as(store, &name_of(hosted), PersistenceMode::Session, note).await
 }
 
 fn bed(shared: &Arc<Shared>, described: Description) -> Arc<Bed> {
@@ -219,7 +246,7 @@ fn find(boxes: &Boxes, store: &Store, name: &str) -> Option<Arc<Hosted>> {
     let described = described(&note);
     let created = UNIX_EPOCH + Duration::from_millis(note["createdMs"].as_u64().unwrap_or(0));
     // What it takes of a quota it took before the server was started.
-    let taken = boxes.quota(key).map(|quota| quota.count(Limits::default().memory_bytes));
+    let taken = boxes.quota(key).map(|quota| quota.count(memory_of(&Limits::default())));
     let asleep = Asleep::found(&boxes.shared, dormant, taken)?;
     let bed = bed(&boxes.shared, described.clone());
     let entry = Entry::asleep(Origin::Named { label: None }, SystemTime::now(), asleep, bed);

@@ -130,7 +130,10 @@ fn hold(site: &Site, entry: &Entry, seat: &Arc<Seat>, tenant: Option<&str>) -> R
 }
 
 async fn connect(entry: &Arc<Entry>, port: u16) -> Result<(Awake, PortStream), Response> {
-    let Ok(sandbox) = entry.awake().await else { return Err(no_sandbox()) };
+    let sandbox = entry.awake().await.map_err(|error| match entry.has_ended() {
+        true => no_sandbox(),
+        false => refusal(StatusCode::SERVICE_UNAVAILABLE, "NOT_AVAILABLE", error.message),
+    })?;
     let connected = tokio::select! {
         () = entry.ended() => return Err(no_sandbox()),
         connected = tokio::time::timeout(CONNECT, sandbox.connect(port)) => connected,

@@ -23,7 +23,7 @@ pub(super) fn save(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let (mut turn, session) = (entry.in_turn(), session.clone());
     Job::in_turn(turn.hold(), async move {
         let sandbox = turn.sandbox().await?;
-        let _turn = session.heavy().await;
+        let _turn = session.heavy().await?;
         store.save_image(&sandbox, &image, &script, base.as_deref()).await?;
         ok()
     })
@@ -72,19 +72,21 @@ pub(super) fn export(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let file = file.map(|file| state_of(session, file)).transpose()?;
     let (store, session) = (store(session)?, session.clone());
     Job::answered_in_turn(None, async move {
-        // It is started for this, and so takes the place of a sandbox.
-        let _place = session.room(1).await?;
+        let limits = *session.builder().ok_or_else(gone)?.limits_now();
         if let Some(file) = file {
             let held = session.heavy().await?;
-            let exported = store.export_image(&image).await?;
+            // It is started for this, and so takes the place of a sandbox.
+            let _place = session.room(1).await?;
+            let exported = store.export_image(&image, limits).await?;
             held.run(move || file.write(&exported)).await??;
             return ok().map(Answer::Value);
         }
         // How long it is shows when it is there.
         let room = session.outbox.budget.room(ANSWER_MAX).await.ok_or_else(gone)?;
         let turn = session.heavy().await?;
-        let exported = store.export_image_within(&image, IN_LINE - NOTE).await?;
-        drop(turn);
+        let place = session.room(1).await?;
+        let exported = store.export_image_within(&image, limits, IN_LINE - NOTE).await?;
+        drop((turn, place));
         write_line(&session, exported, room).await.map(Answer::Written)
     })
 }
@@ -104,9 +106,9 @@ pub(super) fn import(session: &Arc<Session>, params: &mut Params) -> Prepared {
     let (store, session) = (store(session)?, session.clone());
     Job::in_turn(None, async move {
         let builder = session.builder().ok_or_else(gone)?;
-        let _place = session.room(1).await?;
         // A short file can unpack to much, and it is read only when it is its turn.
         let held = session.heavy().await?;
+        let _place = session.room(1).await?;
         let exported = match (data, file) {
             (Some(data), _) => data.0,
             (None, Some(file)) => {

@@ -94,6 +94,11 @@ impl Origins {
             Some("ephemeral") => {
                 return Err(RpcError::params("persistence: an ephemeral sandbox is not saved"));
             }
+            Some("session") if durability.is_some() || interval.is_some() => {
+                return Err(RpcError::params(
+                    "persistence: a sandbox of mode \"session\" is saved only when asked, so it has no durability and no autosaveMs",
+                ));
+            }
             Some("session") if idle.is_some() => {
                 return Err(RpcError::params(
                     "persistence.idleSeconds: a sandbox of mode \"session\" is saved only when asked, so it stays in memory",

@@ -8,6 +8,7 @@ use wardian_contract::params::{CreateNamed, Fork, OtherSandbox};
 
 use super::named::Origins;
 use super::{Job, Prepared, Written, alone, asked, ok};
+use crate::budget::check_length;
 use crate::entry::{Entry, Origin};
 use crate::params::Params;
 use crate::rpc::{INVALID_REQUEST, RpcError};
@@ -86,7 +87,8 @@ pub(super) fn list(session: &Arc<Session>, params: &mut Params) -> Prepared {
         let named = session.named();
         let length = |label: &Option<String>| label.as_ref().map_or(4, String::len);
         // A byte of a label has at most six of JSON.
-        let need = named.iter().map(|one| 128 + 6 * length(&one.label)).sum();
+        let need: usize = named.iter().map(|one| 128 + 6 * length(&one.label)).sum();
+        check_length("the list", need)?;
         let room = session.outbox.budget.room(need).await;
         let mut room = room.ok_or_else(|| RpcError::internal("the client is gone"))?;
         let listed: Value = named

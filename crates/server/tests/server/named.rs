@@ -80,6 +80,14 @@ async fn a_named_sandbox_survives_its_server() {
                 "persistence.idleSeconds: a sandbox of mode \"session\" is saved only when asked, so it stays in memory",
             ),
         ),
+        (
+            "sandbox.create",
+            json!({ "persistence": { "name": "a", "mode": "session", "autosaveMs": 5 } }),
+            error(
+                -32602,
+                "persistence: a sandbox of mode \"session\" is saved only when asked, so it has no durability and no autosaveMs",
+            ),
+        ),
     ];
     check(&mut client, rows).await;
     let wrong = error(-32602, "idleSeconds must be from 1 to 31622400");

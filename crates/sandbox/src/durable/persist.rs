@@ -201,7 +201,13 @@ impl Sandbox {
     }
 
     /// Gives a sandbox that has none a name in a store, and saves it. `note` is the caller's, and is saved with it.
-    pub async fn save_as(&self, store: &Store, name: &str, mode: Mode, note: Json) -> Result<(), Error> {
+    pub async fn save_as(
+        &self,
+        store: &Store,
+        name: &str,
+        mode: Mode,
+        note: serde_json::Value,
+    ) -> Result<(), Error> {
         if self.name().is_some() {
             return Err(Error::Unsupported("a second name for a sandbox"));
         }
@@ -210,7 +216,7 @@ impl Sandbox {
     }
 
     /// Replaces the note that is saved with it, from the next commit on.
-    pub async fn set_note(&self, note: Json) -> Result<(), Error> {
+    pub async fn set_note(&self, note: serde_json::Value) -> Result<(), Error> {
         let persist = self.inner().persist.lock().clone();
         let persist =
             persist.ok_or(Error::Unsupported("a note for a sandbox that has no name in a store"))?;

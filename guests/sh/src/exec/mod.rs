@@ -98,7 +98,6 @@ impl Shell {
         }
         if self.jobs.has_live() && self.jobs.is_time_to_look() {
             self.reap_ended();
-            self.tell_of_deaths();
         }
         let result = match command {
             Command::Simple(simple) => self.run_simple(simple),

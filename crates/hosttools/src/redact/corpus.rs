@@ -16,6 +16,7 @@ const OURS: &[(&str, &str)] = &[
     ("guests/net/tests/cases/curl.sheet", "user:p%40ss@"),
     ("net/src/proxy.rs", "me:p%40ss@"),
     ("net/tests/net/policy.rs", "hunter2"),
+    ("net/tests/net/proxies.rs", "http://me:p%40ss@"),
     ("server/tests/server/rest.rs", "Bearer fedcba9876543210"),
     ("python/tests/test_network.py", "http://me:"),
     ("kernel/tests/kernel/memory.rs", "const SECRET"),

@@ -67,9 +67,9 @@ enum Command {
     Doctor(doctor::Arguments),
     /// Check and repair audit logs.
     Audit(audit::Arguments),
-    /// Sandboxes with names: saved after every command, there tomorrow.
+    /// Manage named sandboxes, which are saved after every command.
     Sandbox(Box<durable::named::Arguments>),
-    /// Make and list images: sandboxes to start others from.
+    /// Manage images to start sandboxes from.
     Image(durable::image::Arguments),
     /// Check, repair and tidy up a store.
     Store(durable::store::Arguments),

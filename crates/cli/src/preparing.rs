@@ -8,32 +8,30 @@ use anyhow::Result;
 
 use crate::out::{self, remark, say};
 
-/// How long a program may be compiled before somebody at a terminal is told what they wait for.
+/// How long a program may be compiled before standard error says what the caller waits for.
 const SILENCE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Tells somebody at a terminal what takes so long, until it is dropped. A file or a pipe gets no such lines.
-pub(crate) struct Explaining(Option<tokio::task::JoinHandle<()>>);
+/// Says what takes so long, until it is dropped: to people and programs alike, since neither should wait without a word.
+pub(crate) struct Explaining(tokio::task::JoinHandle<()>);
 
 /// Begins to look at what is being compiled.
 pub(crate) fn explain() -> Explaining {
-    Explaining(std::io::stderr().is_terminal().then(|| {
-        tokio::spawn(async {
-            let mut told = String::new();
-            loop {
-                tokio::time::sleep(LOOK).await;
-                if let Some((name, since)) = wardian::preparing()
-                    && name != told
-                    && since.elapsed() > SILENCE
-                {
-                    // At a raw terminal a new line is two characters.
-                    let line =
-                        format!("wardian: preparing {name} for this machine (once; see wardian prepare)\r\n");
-                    out::write_remark(line.as_bytes());
-                    told = name;
-                }
+    // At a raw terminal a new line is two characters.
+    let end = if std::io::stderr().is_terminal() { "\r\n" } else { "\n" };
+    Explaining(tokio::spawn(async move {
+        let mut told = String::new();
+        loop {
+            tokio::time::sleep(LOOK).await;
+            if let Some((name, since)) = wardian::preparing()
+                && name != told
+                && since.elapsed() > SILENCE
+            {
+                let line = format!("wardian: preparing {name} for this machine (once; see wardian prepare){end}");
+                out::write_remark(line.as_bytes());
+                told = name;
             }
-        })
+        }
     }))
 }
 
@@ -46,9 +44,7 @@ pub(crate) fn tell(step: &str) {
 
 impl Drop for Explaining {
     fn drop(&mut self) {
-        if let Some(task) = &self.0 {
-            task.abort();
-        }
+        self.0.abort();
     }
 }
 
@@ -72,23 +68,36 @@ pub(crate) fn main(_: Arguments) -> Result<u8> {
     wardian::prepare(|step| {
         let number = BEGUN.fetch_add(1, Ordering::Relaxed);
         if terminal {
-            show_bar(number, total, step);
+            out::write_remark(bar(number, total, step).as_bytes());
         } else {
             remark!("wardian: {step}");
         }
     })?;
     if terminal && BEGUN.load(Ordering::Relaxed) > 0 {
-        show_bar(total, total, "done");
+        out::write_remark(bar(total, total, "done").as_bytes());
         remark!("");
     }
     say!("all {total} programs are ready")?;
     Ok(0)
 }
 
-/// Draws over the last bar.
-fn show_bar(done: usize, total: usize, step: &str) {
+/// Returns what draws a bar over the last one.
+fn bar(done: usize, total: usize, step: &str) -> String {
     const WIDTH: usize = 24;
     let filled = (done.min(total) * WIDTH).checked_div(total).unwrap_or(WIDTH);
     let (full, empty) = ("#".repeat(filled), "-".repeat(WIDTH - filled));
-    out::write_remark(format!("\r\x1b[K[{full}{empty}] {}/{total} {step}", done.min(total)).as_bytes());
+    format!("\r\x1b[K[{full}{empty}] {}/{total} {step}", done.min(total))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_bar_fills_as_programs_are_done() {
+        let shown = |done, total| super::bar(done, total, "sh").replace("\r\x1b[K", "");
+        assert_eq!(shown(0, 12), "[------------------------] 0/12 sh");
+        assert_eq!(shown(3, 12), "[######------------------] 3/12 sh");
+        assert_eq!(shown(12, 12), "[########################] 12/12 sh");
+        assert_eq!(shown(13, 12), "[########################] 12/12 sh");
+        assert_eq!(shown(0, 0), "[########################] 0/0 sh");
+    }
 }

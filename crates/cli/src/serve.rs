@@ -80,7 +80,7 @@ pub(crate) struct Arguments {
     /// `wardian audit verify` tells whether anything was changed.
     #[arg(long, value_name = "FILE")]
     audit: Option<PathBuf>,
-    /// Maximum number of sandboxes of all clients together, without those that are out of memory (--idle-seconds).
+    /// Maximum number of sandboxes of all clients together, not counting hibernated ones (--idle-seconds).
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sandboxes)]
     max_sandboxes: usize,
     /// What clients of the socket and of HTTP may grant their sandboxes: nothing, public hosts, or private networks and files

@@ -462,7 +462,7 @@ params! {
     SaveImage {
         /// Its name, which must be new.
         name: String,
-        /// What made it, for whoever looks at it later.
+        /// The script it was made with, for reference.
         script: Option<String>,
         /// The name of the image that it was made from.
         base: Option<String>,

@@ -95,7 +95,7 @@ results! {
         /// What was displayed.
         displays: Option<Vec<Shown>>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        /// The exception that nobody caught.
+        /// The uncaught exception.
         error: Option<PythonError>,
         #[serde(skip_serializing_if = "Option::is_none")]
         /// Whether something was too long to be shown whole.

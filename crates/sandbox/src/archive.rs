@@ -74,7 +74,7 @@ pub enum ArchiveError {
     TooLarge(String),
     /// Its files could not be imported.
     #[error("files of the archive: {0}")]
-    Files(TarError),
+    Files(String),
     /// It is longer than its reader can take.
     #[error("the archive would be longer than {0} bytes")]
     TooLong(usize),
@@ -87,6 +87,11 @@ impl From<std::io::Error> for ArchiveError {
     fn from(error: std::io::Error) -> ArchiveError {
         ArchiveError::Damaged(error.to_string())
     }
+}
+
+/// Says why files of an archive cannot be imported.
+pub(crate) fn unusable(error: TarError) -> ArchiveError {
+    ArchiveError::Files(error.to_string())
 }
 
 fn damaged<T>(what: &str) -> Result<T, ArchiveError> {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use wardian_kernel::KernelConfig;
+use wardian_kernel::{CompileBudget, KernelConfig};
 
 use crate::error::{Error, engine, lost};
 use crate::options::Builder;
@@ -86,6 +86,13 @@ impl EngineBuilder {
     /// compiler busy for minutes, and neither a timeout nor the end of the sandbox stops it.
     pub fn compile_in_process(mut self, yes: bool) -> EngineBuilder {
         self.config.compile_in_process = yes;
+        self
+    }
+
+    /// Sets what compiling one of the users' own programs may take. One that takes more is refused, and the result's limit is
+    /// [`Limit::Compile`](crate::Limit::Compile).
+    pub fn compile_budget(mut self, budget: CompileBudget) -> EngineBuilder {
+        self.config.compile_budget = Some(budget);
         self
     }
 

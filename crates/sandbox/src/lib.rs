@@ -100,12 +100,14 @@ pub use system::{return_memory, tune_process};
 pub use usage::{HeldMemory, UsageNow};
 pub use wardian_net::NetworkPolicy;
 pub use wardian_store::{
-    Collected, CommitId, CommitInfo, Damage, Key as StoreKey, Repaired, Retention, StoreError, Verified,
+    Collected as StoreCollected, CommitId, CommitInfo, Damage as StoreDamage, Hash as StoreHash, Key as StoreKey,
+    Note as CommitNote, Repaired as StoreRepaired, Retention as StoreRetention, StoreError,
+    Verified as StoreVerified,
 };
 /// What a sandbox may reach outside: see [`Builder::network`].
 pub mod net {
     pub use wardian_net::{
-        Answer, BoxFuture, Decision, HttpRule, Mode, NetworkPolicy, OnRequest, ProxyPolicy, RequestInfo,
+        Answer, BoxFuture, Decision, HttpRule, IpNet, Mode, NetworkPolicy, OnRequest, ProxyPolicy, RequestInfo,
         Resolve, Roots, Secret, SecretPlace,
     };
 }
@@ -121,7 +123,7 @@ pub use wardian_hosttools as tools;
 #[doc(hidden)]
 pub use wardian_kernel::preparing;
 pub use wardian_kernel::{
-    HostInput, HostOutput, HostStream as PortStream, Input, Mode as TerminalMode, Order as OutputOrder,
+    CompileBudget, HostInput, HostOutput, HostStream as PortStream, Input, Mode as TerminalMode, Order as OutputOrder,
     Part as OutputPart, Piece as OutputPiece, Source as InputSource, SourceRead as InputRead,
     Stream as OutputStream, Terminal,
 };

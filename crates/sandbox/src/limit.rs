@@ -26,10 +26,12 @@ pub enum Limit {
     OpenFiles,
     /// The memory of all sandboxes together: [`EngineBuilder::memory_bytes`](crate::EngineBuilder::memory_bytes).
     EngineMemoryBytes,
+    /// What compiling one of the user's own programs may take: [`EngineBuilder::compile_budget`](crate::EngineBuilder::compile_budget).
+    Compile,
 }
 
 /// Every limit with its name in the protocol.
-const NAMES: [(Limit, &str); 9] = [
+const NAMES: [(Limit, &str); 10] = [
     (Limit::StdoutBytes, "stdoutBytes"),
     (Limit::StderrBytes, "stderrBytes"),
     (Limit::CommandBytes, "commandBytes"),
@@ -39,6 +41,7 @@ const NAMES: [(Limit, &str); 9] = [
     (Limit::Processes, "processes"),
     (Limit::OpenFiles, "openFiles"),
     (Limit::EngineMemoryBytes, "engineMemoryBytes"),
+    (Limit::Compile, "compile"),
 ];
 
 impl Limit {
@@ -70,7 +73,7 @@ impl Limits {
             Limit::MemoryBytes => self.memory_bytes,
             Limit::Processes => self.processes as u64,
             Limit::OpenFiles => self.open_files as u64,
-            Limit::EngineMemoryBytes => return None,
+            Limit::EngineMemoryBytes | Limit::Compile => return None,
         })
     }
 }

@@ -279,13 +279,13 @@ impl Builder {
         self
     }
 
-    /// Sets who decides about each HTTP request that the policy allows.
+    /// Sets a callback that decides about each HTTP request that the policy allows.
     pub fn on_request(mut self, decides: impl OnRequest + 'static) -> Builder {
         self.network_options.on_request = Some(Arc::new(decides));
         self
     }
 
-    /// Sets who looks up names outside, instead of the system.
+    /// Sets the resolver of names outside, instead of the system's.
     pub fn resolver(mut self, resolver: impl Resolve + 'static) -> Builder {
         self.network_options.resolver = Arc::new(resolver);
         self

@@ -152,7 +152,7 @@ pub struct ProcessEnd {
     pub duration: Duration,
 }
 
-/// A started process. Clones are handles of the same; with the last one it is killed, unless it has ended.
+/// A started process. Clones refer to the same process; dropping the last one kills it, unless it has ended.
 #[derive(Clone)]
 pub struct Process(Arc<Inner>);
 

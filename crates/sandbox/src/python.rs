@@ -106,7 +106,7 @@ pub struct PythonValue {
     pub json: Option<Value>,
 }
 
-/// An exception that nobody caught.
+/// An uncaught exception.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PythonError {

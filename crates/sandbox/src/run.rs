@@ -90,13 +90,13 @@ impl Run {
         self
     }
 
-    /// How long it may take, instead of what the sandbox was made with; `None` for ever.
+    /// Overrides the sandbox's timeout; `None` for no limit.
     pub fn timeout(mut self, timeout: Option<Duration>) -> Run {
         self.timeout = Some(timeout);
         self
     }
 
-    /// What becomes of the files if it is killed, instead of what the sandbox was made with.
+    /// Overrides what happens to the files if it is killed.
     pub fn on_kill(mut self, on_kill: OnKill) -> Run {
         self.on_kill = Some(on_kill);
         self
@@ -125,7 +125,7 @@ impl Run {
     }
 
     /// Gets standard output alone, with a queue of its own: how far another listener is does not matter, and what nobody
-    /// listens to is in the result. A full channel makes those wait who write to this stream.
+    /// listens to is in the result. A full channel blocks writers of this stream.
     pub fn on_stdout(mut self, listener: mpsc::Sender<Vec<u8>>) -> Run {
         self.on_stdout = Some(Listener::Channel(listener));
         self

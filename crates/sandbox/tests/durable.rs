@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use wardian::{
-    Durability, Error, FileChangeKind, Limits, MountMode, PersistenceMode, Retention, Sandbox, Store,
-    StoreError, StoreKey, StoreOptions,
+    Durability, Error, FileChangeKind, Limits, MountMode, PersistenceMode, Sandbox, Store, StoreError, StoreKey,
+    StoreOptions, StoreRetention,
 };
 
 fn open(directory: &Path) -> Store {
@@ -229,7 +229,7 @@ async fn time_travel() {
     assert_eq!(store.log("t", None, 100).expect("a log").len(), 5);
     sandbox.close().await.expect("closed");
     drop(sandbox);
-    store.collect(Retention { last: 1, days: 0 }).expect("collected");
+    store.collect(StoreRetention { last: 1, days: 0 }).expect("collected");
     assert!(store.verify().expect("verified").is_whole());
     let sandbox = resume(&store, "t").await;
     assert_eq!(sh(&sandbox, "cat d/a").await, "1\n");

@@ -12,7 +12,7 @@ pub(crate) const OUTCOMES: [&str; 7] =
     ["success", "failure", "timeout", "cancelled", "limit", "denied", "refused"];
 
 /// The limits that a run can hit, as the protocol names them.
-pub(crate) const LIMITS: [&str; 8] = [
+pub(crate) const LIMITS: [&str; 10] = [
     "stdoutBytes",
     "stderrBytes",
     "commandBytes",
@@ -21,6 +21,8 @@ pub(crate) const LIMITS: [&str; 8] = [
     "memoryBytes",
     "processes",
     "openFiles",
+    "engineMemoryBytes",
+    "compile",
 ];
 
 /// The errors that requests are refused with.

@@ -1,6 +1,6 @@
 //! `clear` and `tput`: what a terminal is told.
 
-use toolkit::args::{answer_help, bytes_of};
+use toolkit::args::{Refusal, Tool, answer_help, bytes_of};
 use toolkit::out::Out;
 use toolkit::{Arguments, complain, input};
 use wardian_abi as abi;
@@ -51,49 +51,99 @@ const CAPABILITIES: &[(&str, &str)] = &[
     ("smul", "\x1b[4m"),
 ];
 
+const TPUT: Tool = Tool { name: "tput", short: "ST:Vx", long: &[], help: USAGE, misuse: 2 };
+
+const USAGE: &str = "\
+Usage: tput [options] [command]
+
+Options:
+  -S <<       read commands from standard input
+  -T TERM     use this instead of $TERM
+  -V          print curses-version
+  -x          do not try to clear scrollback
+
+Commands:
+  clear       clear the screen
+  init        initialize the terminal
+  reset       reinitialize the terminal
+  capname     unlike clear/init/reset, print value for capability \"capname\"
+";
+
 pub fn tput(arguments: Arguments) -> i32 {
-    let mut words = bytes_of(arguments);
-    if let Some(code) = answer_help(
-        "tput",
-        "Usage: tput [-T TERM] NAME [NUMBER]...\nPrint what makes a terminal do NAME: bold, setaf 1, sgr0, cols and others.\n",
-        &words,
-    ) {
-        return code;
-    }
+    let parsed = match TPUT.try_parse(bytes_of(arguments)) {
+        Ok(parsed) => parsed,
+        Err(Refusal::Wrong(message)) => return misused(Some(&message)),
+        Err(refusal) => return TPUT.answer(refusal),
+    };
     let mut terminal = std::env::var("TERM").unwrap_or_default();
-    while let Some(option) = words.first().and_then(|word| word.strip_prefix(b"-")).map(<[u8]>::to_vec) {
-        words.remove(0);
-        match option.strip_prefix(b"T") {
-            Some(b"") if !words.is_empty() => {
-                terminal = String::from_utf8_lossy(&words.remove(0)).into_owned()
-            }
-            Some(name) => terminal = String::from_utf8_lossy(name).into_owned(),
-            None if option == b"V" => {
+    let (mut from_input, mut keep_scrollback) = (false, false);
+    for (letter, argument) in parsed.options {
+        match letter {
+            'S' => from_input = true,
+            'T' => terminal = String::from_utf8_lossy(&argument.unwrap_or_default()).into_owned(),
+            'V' => {
                 Out::new("tput").put(format!("tput (Wardian) {}\n", env!("CARGO_PKG_VERSION")));
                 return 0;
             }
-            None => {}
+            _ => keep_scrollback = true,
         }
     }
-    let Some(name) = words.first().map(|word| String::from_utf8_lossy(word).into_owned()) else {
-        complain("usage", "tput [-V] [-S] [-T term] capname");
-        return 2;
-    };
+    let mut words: Vec<String> =
+        parsed.operands.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    if words.is_empty() && !from_input {
+        return misused(None);
+    }
     if terminal.is_empty() {
         complain("tput", "No value for $TERM and no -T specified");
         return 2;
     }
-    let numbers: Vec<u32> = words[1..].iter().filter_map(|word| input::number(word)).collect();
-    let mut out = Out::new("tput");
-    match answer(&name, &numbers, &terminal) {
-        Some(text) => out.put(text),
-        None if ["am", "bce", "km"].contains(&name.as_str()) => return 0,
-        None => {
-            complain("tput", format_args!("unknown terminfo capability '{name}'"));
-            return 4;
+    if from_input {
+        let Some(text) = input::read("tput", b"-") else { return 1 };
+        words = String::from_utf8_lossy(&text).split_whitespace().map(str::to_owned).collect();
+    }
+    print_all(words.into_iter(), &terminal, keep_scrollback)
+}
+
+/// Says what is wrong, if something is, and how the tool is called.
+fn misused(wrong: Option<&str>) -> i32 {
+    if let Some(message) = wrong {
+        complain("tput", message);
+    }
+    let _ = abi::write_all(2, USAGE.as_bytes());
+    2
+}
+
+/// Prints one capability after the other, each with the numbers that follow it, up to the first that does not exist.
+fn print_all(words: impl Iterator<Item = String>, terminal: &str, keep_scrollback: bool) -> i32 {
+    let (mut words, mut out) = (words.peekable(), Out::new("tput"));
+    while let Some(name) = words.next() {
+        let mut numbers = Vec::new();
+        while numbers.len() < parameters(&name)
+            && let Some(number) = words.peek().and_then(|word| input::number(word.as_bytes()))
+        {
+            numbers.push(number);
+            words.next();
+        }
+        match answer(&name, &numbers, terminal) {
+            Some(_) if name == "clear" && keep_scrollback => out.put("\x1b[H\x1b[2J"),
+            Some(text) => out.put(text),
+            None if ["am", "bce", "km"].contains(&name.as_str()) => {}
+            None => {
+                out.complain(format_args!("unknown terminfo capability '{name}'"));
+                return 4;
+            }
         }
     }
     0
+}
+
+/// How many numbers a capability takes.
+fn parameters(name: &str) -> usize {
+    match name {
+        "cup" => 2,
+        "setaf" | "setab" | "cuu" | "cud" | "cuf" | "cub" | "hpa" => 1,
+        _ => 0,
+    }
 }
 
 fn answer(name: &str, numbers: &[u32], terminal: &str) -> Option<String> {

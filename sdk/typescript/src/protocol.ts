@@ -589,7 +589,7 @@ export interface PythonPackage {
 export interface PythonResult {
   /** What was displayed. */
   readonly displays?: readonly (Shown)[] | null | undefined;
-  /** The exception that nobody caught. */
+  /** The uncaught exception. */
   readonly error?: PythonError | null | undefined;
   /** Why it was ended: TIMEOUT, CANCELLED, LIMIT_EXCEEDED or CAPABILITY_DENIED. */
   readonly errorClass?: string | null | undefined;
@@ -739,7 +739,7 @@ export interface SaveImage {
   readonly name: string;
   /** The sandbox that it is about; the first one of the client if there is none. */
   readonly sandboxId?: string | null | undefined;
-  /** What made it, for whoever looks at it later. */
+  /** The script it was made with, for reference. */
   readonly script?: string | null | undefined;
 }
 
@@ -1063,11 +1063,11 @@ export interface Methods {
   readonly "persistence.list": { readonly params: Nothing; readonly result: States };
   /** Deletes one of them */
   readonly "persistence.remove": { readonly params: StateName; readonly result: Done };
-  /** Opens a sandbox in the server's store (`serve --store DIR`); EBUSY if somebody has it */
+  /** Opens a sandbox in the server's store (`serve --store DIR`); EBUSY if it is open elsewhere */
   readonly "sandbox.open": { readonly params: OpenStored; readonly result: SandboxCreated };
   /** Makes a commit now */
   readonly "persistence.save": { readonly params: Nothing; readonly result: Committed };
-  /** Goes back to a commit; the log goes on */
+  /** Goes back to a commit; the log continues */
   readonly "persistence.checkout": { readonly params: Checkout; readonly result: Committed };
   /** The client's sandboxes in the store */
   readonly "persistence.sandboxes": { readonly params: Nothing; readonly result: Stored };
@@ -1079,7 +1079,7 @@ export interface Methods {
   readonly "persistence.branch": { readonly params: Branch; readonly result: Committed };
   /** Tags a commit, which is then kept */
   readonly "persistence.tag": { readonly params: Tag; readonly result: Done };
-  /** Deletes a sandbox from the store that nobody has open */
+  /** Deletes a sandbox that is not open from the store */
   readonly "persistence.delete": { readonly params: StoredName; readonly result: Done };
   /** Saves the sandbox as it is as an image, to create others from */
   readonly "image.save": { readonly params: SaveImage; readonly result: Done };
@@ -1103,7 +1103,7 @@ export interface Methods {
   readonly "net.ack": { readonly params: AckStream; readonly result: Done };
   /** Lets the guest read the end after what was written before */
   readonly "net.closeWrite": { readonly params: StreamId; readonly result: Done };
-  /** Closes a connection at once */
+  /** Closes a connection immediately */
   readonly "net.close": { readonly params: StreamId; readonly result: Done };
   /** Where `serve --http` serves a port ([deployment.md](deployment.md#ports-of-sandboxes)); ENOTSUP without it */
   readonly "net.url": { readonly params: PortNumber; readonly result: PortUrl };

@@ -15,7 +15,7 @@ export interface PythonValue {
   readonly json: unknown;
 }
 
-/** An exception that nobody caught. */
+/** An uncaught exception. */
 export interface PythonFailure {
   /** `ValueError`, `json.decoder.JSONDecodeError`. */
   readonly type: string;

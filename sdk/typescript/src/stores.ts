@@ -124,7 +124,7 @@ export class Saved<S> {
     await this.#call("persistence.tag", { name, tag, commit: String(commit) }, done, options);
   }
 
-  /** Deletes a sandbox that nobody has open, with all its commits. */
+  /** Deletes a sandbox that is not open, with all its commits. */
   async delete(name: string, options: CallSignal = {}): Promise<void> {
     await this.#call("persistence.delete", { name }, done, options);
   }

@@ -1,4 +1,4 @@
-//! `wardian image`: sandboxes to start others from.
+//! `wardian image`: images to start sandboxes from.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::preparing;
 use crate::sandbox::SandboxOptions;
 use crate::streams::copy_output;
 
-/// Make and list images: sandboxes to start others from.
+/// Manage images to start sandboxes from.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Run a script in a new sandbox and keep what came of it.
+    /// Run a script in a new sandbox and save the result as an image.
     #[command(after_help = "\
 Examples:
   wardian image build -f setup.sh --name py-data
@@ -52,7 +52,7 @@ Examples:
         #[command(flatten)]
         store: StoreFlags,
     },
-    /// Make an image of such a file, or of one that `wardian sandbox export` wrote.
+    /// Import an image from a file that `wardian image export` or `wardian sandbox export` wrote.
     Import {
         /// The file.
         #[arg(value_name = "FILE")]

@@ -1,4 +1,4 @@
-//! `wardian sandbox`: sandboxes with names, which are there tomorrow.
+//! `wardian sandbox`: sandboxes with names, which survive the process.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::out::say;
 use crate::sandbox::SandboxOptions;
 use crate::{preparing, run, shell};
 
-/// Sandboxes with names: saved after every command, there tomorrow.
+/// Manage named sandboxes, which are saved after every command.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -106,7 +106,7 @@ enum Command {
         #[command(flatten)]
         store: StoreFlags,
     },
-    /// Make a sandbox of such a file, with the default options but for its limits.
+    /// Import a sandbox from a file, with the default options except its limits.
     Import {
         /// The file.
         #[arg(value_name = "FILE")]

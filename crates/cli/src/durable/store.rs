@@ -1,7 +1,7 @@
 //! `wardian store`: checking, repairing and tidying up a store.
 
 use anyhow::Result;
-use wardian::Retention;
+use wardian::StoreRetention;
 
 use super::StoreFlags;
 use crate::out::{remark, say};
@@ -30,13 +30,13 @@ enum Command {
         #[command(flatten)]
         store: StoreFlags,
         /// Keep the last so many commits of each sandbox.
-        #[arg(long, value_name = "N", default_value_t = Retention::default().last)]
+        #[arg(long, value_name = "N", default_value_t = StoreRetention::default().last)]
         keep: usize,
         /// Keep the last commit of so many days.
-        #[arg(long, value_name = "N", default_value_t = Retention::default().days)]
+        #[arg(long, value_name = "N", default_value_t = StoreRetention::default().days)]
         days: usize,
     },
-    /// Show how much there is.
+    /// Show the store's size.
     Usage {
         #[command(flatten)]
         store: StoreFlags,
@@ -74,7 +74,7 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
             Ok(u8::from(!repaired.lost.is_empty()))
         }
         Command::Gc { store, keep, days } => {
-            let freed = store.open()?.collect(Retention { last: keep, days })?;
+            let freed = store.open()?.collect(StoreRetention { last: keep, days })?;
             say!("{} commits, {} objects, {} bytes freed", freed.commits, freed.objects, freed.bytes)?;
             Ok(0)
         }

@@ -207,11 +207,16 @@ fn a_result_says_that_it_waited_for_a_program_to_be_compiled() {
         let mut wardian = std::process::Command::new(env!("CARGO_BIN_EXE_wardian"));
         wardian.args(["run", "--json", "--timeout", "20s", "jq -n '1 + 1'"]);
         let output = wardian.env("WARDIAN_CACHE_DIR", cache.path()).output().expect("it starts");
-        serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON")
+        let result = serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON");
+        (result, String::from_utf8(output.stderr).expect("text"))
     };
-    let first = run();
+    let (first, told) = run();
     assert_eq!((&first["exitCode"], &first["stdout"]), (&0.into(), &"2\n".into()), "{first}");
     assert!(first["waitedMs"].as_f64().is_some_and(|waited| waited > 0.0), "{first}");
-    let second = run();
+    // Whoever waits long is told what for, also if standard error is no terminal.
+    let long = first["waitedMs"].as_f64().is_some_and(|waited| waited > 2_000.0);
+    assert!(!long || told.contains("wardian: preparing jq for this machine"), "{told}");
+    let (second, told) = run();
+    assert_eq!(told, "");
     assert_eq!((&second["stdout"], second.get("waitedMs")), (&"2\n".into(), None), "{second}");
 }

@@ -17,10 +17,17 @@ const PATIENCE: Duration = Duration::from_secs(120);
 impl Tmux {
     /// Starts `wardian shell` in a window of 80 by 24. Its history is in `state`.
     fn start(state: tempfile::TempDir, flags: &str) -> Tmux {
+        Tmux::start_with(state, "", flags)
+    }
+
+    /// Does the same, with more variables: `NAME=VALUE …`.
+    fn start_with(state: tempfile::TempDir, variables: &str, flags: &str) -> Tmux {
         let home = state.path().display().to_string();
         let tmux = Tmux { socket: unique_socket(&state), state: Some(state) };
         let wardian = env!("CARGO_BIN_EXE_wardian");
-        let shell = format!("XDG_STATE_HOME={home} {wardian} shell {flags}; echo left with $?; sleep 1000");
+        let shell = format!(
+            "XDG_STATE_HOME={home} {variables} {wardian} shell {flags}; echo left with $?; sleep 1000"
+        );
         tmux.command(&["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", &shell]);
         tmux.wait_for("user@wardian:~$");
         tmux
@@ -112,6 +119,21 @@ fn type_ahead_is_not_lost() {
     tmux.wait_for_last("user@wardian:~$ echo begun");
     tmux.keys(&["Enter"]);
     tmux.wait_for("begun");
+}
+
+/// On a machine that has compiled nothing yet.
+#[test]
+fn type_ahead_while_a_program_is_compiled_is_echoed_once() {
+    let state = state();
+    let cache = format!("WARDIAN_CACHE_DIR={}/cache", state.path().display());
+    let tmux = Tmux::start_with(state, &cache, "");
+    tmux.line("jq -n '1 + 1'");
+    tmux.command(&["send-keys", "-l", "echo typed ahead"]);
+    tmux.keys(&["Enter"]);
+    tmux.wait_for("typed ahead");
+    let screen = tmux.screen();
+    assert!(screen.lines().any(|line| line.trim_end() == "2"), "{screen}");
+    assert_eq!(screen.matches("echo typed ahead").count(), 1, "{screen}");
 }
 
 #[test]

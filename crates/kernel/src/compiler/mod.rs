@@ -54,7 +54,7 @@ const STARTING: Duration = Duration::from_millis(10);
 const MOST_PAUSED: usize = 32;
 
 const NOT_IN_EXECUTABLE: &str = "the library is not part of the executable, which is started again as the compiler \
-     (KernelConfig::compile_in_process does without)";
+     (EngineBuilder::compile_in_process does without)";
 
 /// Why a module was not compiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use wardian_kernel::{Packed, PackedFd, PackedFile, PackedPlace, Page};
 use wardian_vfs::{Caller, Errno, TarError, Tree};
 
-use super::{ArchiveError, damaged};
+use super::{ArchiveError, damaged, unusable};
 use crate::budget::Budget;
 use crate::history::{History, HistoryEntry};
 use crate::options::Limits;
@@ -257,7 +257,7 @@ impl<R: Read> Decoder<R> {
             Err(TarError::File { name, errno: Errno::ENOSPC }) => {
                 Err(ArchiveError::TooLarge(format!("no space for {}", String::from_utf8_lossy(&name))))
             }
-            Err(error) => Err(ArchiveError::Files(error)),
+            Err(error) => Err(unusable(error)),
         }
     }
 }

@@ -10,7 +10,7 @@ use wardian_vfs::{Caller, ChunkName, RecordError, Records, TarFormat, TarOptions
 use super::root::{Role, Root};
 use super::save::{NOTE, Programs, Saved, SavedSession};
 use super::store::Store;
-use crate::archive::{ArchiveError, Decoder};
+use crate::archive::{ArchiveError, Decoder, unusable};
 use crate::error::Error;
 use crate::history::History;
 use crate::options::Setup;
@@ -164,8 +164,8 @@ pub(crate) fn load_files(store: &Store, setup: &Setup, root: &Root) -> Result<Tr
     let old = Tree::from_records_alone(&shape, &files.records(store, None)).map_err(cannot_read)?;
     let mut tar = Vec::new();
     let options = TarOptions { format: TarFormat::Pax, own_only: true };
-    old.export_tar(b"/", options, &mut tar).map_err(ArchiveError::Files)?;
+    old.export_tar(b"/", options, &mut tar).map_err(unusable)?;
     let mut tree = setup.fresh.clone();
-    tree.import_tar(&Caller::USER, b"/", &mut &tar[..]).map_err(ArchiveError::Files)?;
+    tree.import_tar(&Caller::USER, b"/", &mut &tar[..]).map_err(unusable)?;
     Ok(tree)
 }

@@ -1,6 +1,6 @@
 //! Engines of one's own beside the one that the process shares.
 
-use wardian::{Engine, Error, Limit, Limits, Sandbox};
+use wardian::{CompileBudget, Engine, Error, Limit, Limits, Sandbox};
 
 /// An engine that shares the compiled programs on disk with all other tests.
 async fn engine() -> Engine {
@@ -47,6 +47,18 @@ async fn the_memory_of_all_sandboxes_together_is_limited() {
     one.destroy().await;
     let fits = engine.sandbox().limits(limits).build().await.unwrap().run(script).await.unwrap();
     assert_eq!(fits.stdout, b"16000000\n");
+}
+
+/// The budget is the engine's, and the limit has a name that callers see.
+#[tokio::test]
+async fn what_compiling_a_program_may_take_is_limited() {
+    let budget = CompileBudget { seconds: 1, ..CompileBudget::default() };
+    let engine = Engine::builder().threads(1).compile_budget(budget).build().await.unwrap();
+    let sandbox = engine.sandbox().build().await.unwrap();
+    sandbox.write_file("/tmp/bomb", crate::kills::compile_bomb()).await.unwrap();
+    let result = sandbox.run("chmod +x /tmp/bomb; /tmp/bomb").await.unwrap();
+    assert_eq!((result.exit_code, result.limit), (126, Some(Limit::Compile)), "{result:?}");
+    assert_eq!(Limit::Compile.name(), "compile");
 }
 
 #[tokio::test]

@@ -162,7 +162,7 @@ async fn settled(machine: &Arc<Machine>) {
 }
 
 /// A module that takes minutes to compile: many loops over many variables, all of which matter at the end.
-fn compile_bomb() -> Vec<u8> {
+pub(crate) fn compile_bomb() -> Vec<u8> {
     let (locals, loops) = (400, 40_000);
     let mut text = String::from("(module (func (export \"_start\") (local");
     text.push_str(&" i32".repeat(locals));

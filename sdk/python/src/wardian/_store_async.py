@@ -48,7 +48,7 @@ class AsyncSaved:
         await self._sandbox._ask(_stores.tag(name, tag, commit))
 
     async def delete(self, name: str) -> None:
-        """Deletes a sandbox that nobody has open, with all its commits."""
+        """Deletes a sandbox that is not open, with all its commits."""
         await self._sandbox._ask(_stores.delete(name))
 
 

@@ -48,7 +48,7 @@ class Saved:
         self._sandbox._ask(_stores.tag(name, tag, commit))
 
     def delete(self, name: str) -> None:
-        """Deletes a sandbox that nobody has open, with all its commits."""
+        """Deletes a sandbox that is not open, with all its commits."""
         self._sandbox._ask(_stores.delete(name))
 
 

@@ -31,7 +31,7 @@ class PythonValue:
 
 @dataclass(frozen=True)
 class PythonFailure:
-    """An exception that nobody caught."""
+    """An uncaught exception."""
 
     #: ``ValueError``, ``json.decoder.JSONDecodeError``.
     type: str

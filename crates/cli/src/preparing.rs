@@ -27,7 +27,8 @@ pub(crate) fn explain() -> Explaining {
                 && name != told
                 && since.elapsed() > SILENCE
             {
-                let line = format!("wardian: preparing {name} for this machine (once; see wardian prepare){end}");
+                let line =
+                    format!("wardian: preparing {name} for this machine (once; see wardian prepare){end}");
                 out::write_remark(line.as_bytes());
                 told = name;
             }

@@ -65,9 +65,15 @@ impl Http {
         let mut decoder = Decoder::new(head.framing);
         let (idle, patience) = (inner.rules.idle_timeout(), inner.rules.response_timeout());
         let activity = Activity::new(if decoder.is_done() { patience } else { idle });
-        let taken = Mutex::default();
-        let pump =
-            Pump { inner: &inner, host: &host, activity: &activity, allowance: &allowance, taken: &taken };
+        let (taken, ended) = (Mutex::default(), Notify::new());
+        let pump = Pump {
+            inner: &inner,
+            host: &host,
+            activity: &activity,
+            allowance: &allowance,
+            taken: &taken,
+            ended: &ended,
+        };
         let reply = Reply::new(&pump, head, &url, log);
         let sending = self.sending.clone();
         let mut both = Both { pump, reply, activity: &activity, idle, patience, sending: &sending };
@@ -177,6 +183,9 @@ impl Both<'_> {
         // A server that answers early does not want the body.
         let mut pumped = decoder.is_done() || early.is_some();
         sending.set(if pumped { OnItsWay::Nothing } else { OnItsWay::Something });
+        if pumped {
+            self.pump.ended.notify_one();
+        }
         let mut pumping = pin!(self.pump.run(reader, decoder, sender));
         let mut responding = pin!(async {
             let response = match early {

@@ -4,6 +4,7 @@ use http_body::Frame;
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio::io::AsyncRead;
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::allowance::Allowance;
@@ -46,6 +47,8 @@ pub(crate) struct Pump<'a> {
     pub(crate) activity: &'a Activity,
     pub(crate) allowance: &'a Allowance,
     pub(crate) taken: &'a Mutex<Taken>,
+    /// Told when the body ended, or when there is none to wait for.
+    pub(crate) ended: &'a Notify,
 }
 
 impl Pump<'_> {
@@ -58,8 +61,11 @@ impl Pump<'_> {
     ) -> Result<(), Stopped> {
         let Some(sender) = sender else { return Ok(()) };
         let moved = self.parts(reader, decoder, &sender).await;
-        if let Err(stopped) = &moved {
-            let _ = sender.send(Err(std::io::Error::other(stopped.why.clone()))).await;
+        match &moved {
+            Ok(()) => self.ended.notify_one(),
+            Err(stopped) => {
+                let _ = sender.send(Err(std::io::Error::other(stopped.why.clone()))).await;
+            }
         }
         moved
     }
@@ -70,6 +76,7 @@ impl Pump<'_> {
         decoder: &mut Decoder,
         sender: &BodySender,
     ) -> Result<(), Stopped> {
+        let mut wanted = true;
         loop {
             let frame = match decoder.next(&mut reader.buffer).map_err(|bad| Stopped::malformed(bad.why))? {
                 Step::Done => return Ok(()),
@@ -108,9 +115,12 @@ impl Pump<'_> {
                     Frame::trailers(trailers)
                 }
             };
-            if sender.send(Ok(frame)).await.is_err() {
-                // The server does not want more of it; its answer says why.
-                std::future::pending::<()>().await;
+            if wanted && sender.send(Ok(frame)).await.is_err() {
+                // The server does not want more of it; its answer says why. A record has the whole body, as its replay will.
+                wanted = false;
+                if self.inner.cassette.is_none() {
+                    std::future::pending::<()>().await;
+                }
             }
             self.activity.touch();
         }

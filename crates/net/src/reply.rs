@@ -10,6 +10,7 @@ use hyper::upgrade::OnUpgrade;
 use parking_lot::Mutex;
 use sha2::Digest;
 use tokio::io::AsyncWrite;
+use tokio::sync::Notify;
 
 use crate::allowance::Allowance;
 use crate::cassette::{Head, Recording, to_texts};
@@ -32,6 +33,7 @@ pub(crate) struct Reply<'a> {
     url: &'a str,
     /// What the pump took of the request's body.
     taken: &'a Mutex<Taken>,
+    ended: &'a Notify,
     log: &'a mut Log,
     /// Bytes of the body that the guest has, or has before the next piece.
     passed: u64,
@@ -74,6 +76,7 @@ impl<'a> Reply<'a> {
             allowance: pump.allowance,
             url,
             taken: pump.taken,
+            ended: pump.ended,
             log,
             passed: 0,
             recording: None,
@@ -173,7 +176,7 @@ impl<'a> Reply<'a> {
         let secrets = &self.inner.rules.secrets;
         let mut mask = secrets.mask(self.host);
         if matches!(framed, Framed::Empty | Framed::Length(0)) {
-            self.finish()?;
+            self.finish().await?;
         }
         loop {
             let frame = tokio::select! {
@@ -205,7 +208,7 @@ impl<'a> Reply<'a> {
         }
         let rest = mask.finish();
         self.pass(&rest, framed, before, writer).await?;
-        self.finish()?;
+        self.finish().await?;
         end_of_body(before, &self.trailers, framed);
         flush(writer, before).await.map_err(after)
     }
@@ -247,20 +250,25 @@ impl<'a> Reply<'a> {
         self.tape(data)?;
         self.passed += data.len() as u64;
         if framed == Framed::Length(self.passed) {
-            self.finish()?;
+            self.finish().await?;
         }
         write_data(writer, before, data, framed).await.map_err(after)
     }
 
     /// Ends what is recorded of the exchange, before the guest has the end of the response: it may leave then, and the program
     /// with it.
-    fn finish(&mut self) -> Result<(), Failure> {
+    async fn finish(&mut self) -> Result<(), Failure> {
+        let recording = self.recording.take();
+        if recording.is_some() {
+            // A server may answer before it has the whole request, which its record is found by.
+            self.ended.notified().await;
+        }
         let digest = {
             let taken = self.taken.lock();
             self.log.to_server = taken.bytes;
             taken.digest.clone()
         };
-        if let Some(recording) = self.recording.take() {
+        if let Some(recording) = recording {
             let ended = recording.end(hex(&digest.finalize()), &self.trailers);
             ended.map_err(|error| Failure::After(format!("record: {error}")))?;
         }

@@ -100,15 +100,15 @@ pub use system::{return_memory, tune_process};
 pub use usage::{HeldMemory, UsageNow};
 pub use wardian_net::NetworkPolicy;
 pub use wardian_store::{
-    Collected as StoreCollected, CommitId, CommitInfo, Damage as StoreDamage, Hash as StoreHash, Key as StoreKey,
-    Note as CommitNote, Repaired as StoreRepaired, Retention as StoreRetention, StoreError,
+    Collected as StoreCollected, CommitId, CommitInfo, Damage as StoreDamage, Hash as StoreHash,
+    Key as StoreKey, Note as CommitNote, Repaired as StoreRepaired, Retention as StoreRetention, StoreError,
     Verified as StoreVerified,
 };
 /// What a sandbox may reach outside: see [`Builder::network`].
 pub mod net {
     pub use wardian_net::{
-        Answer, BoxFuture, Decision, HttpRule, IpNet, Mode, NetworkPolicy, OnRequest, ProxyPolicy, RequestInfo,
-        Resolve, Roots, Secret, SecretPlace,
+        Answer, BoxFuture, Decision, HttpRule, IpNet, Mode, NetworkPolicy, OnRequest, ProxyPolicy,
+        RequestInfo, Resolve, Roots, Secret, SecretPlace,
     };
 }
 
@@ -123,9 +123,9 @@ pub use wardian_hosttools as tools;
 #[doc(hidden)]
 pub use wardian_kernel::preparing;
 pub use wardian_kernel::{
-    CompileBudget, HostInput, HostOutput, HostStream as PortStream, Input, Mode as TerminalMode, Order as OutputOrder,
-    Part as OutputPart, Piece as OutputPiece, Source as InputSource, SourceRead as InputRead,
-    Stream as OutputStream, Terminal,
+    CompileBudget, HostInput, HostOutput, HostStream as PortStream, Input, Mode as TerminalMode,
+    Order as OutputOrder, Part as OutputPart, Piece as OutputPiece, Source as InputSource,
+    SourceRead as InputRead, Stream as OutputStream, Terminal,
 };
 pub use wardian_vfs::{Change as OverlayChange, Errno, FileKind, What as OverlayChangeKind, state_directory};
 

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use wardian::{
-    Durability, Error, FileChangeKind, Limits, MountMode, PersistenceMode, Sandbox, Store, StoreError, StoreKey,
-    StoreOptions, StoreRetention,
+    Durability, Error, FileChangeKind, Limits, MountMode, PersistenceMode, Sandbox, Store, StoreError,
+    StoreKey, StoreOptions, StoreRetention,
 };
 
 fn open(directory: &Path) -> Store {

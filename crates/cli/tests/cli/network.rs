@@ -1,7 +1,7 @@
 //! The options that grant a sandbox a way out.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
+use std::net::{Shutdown, TcpListener};
 use std::process::Command;
 
 use serde_json::json;
@@ -22,6 +22,10 @@ fn proxy(connections: usize) -> (u16, std::thread::JoinHandle<Vec<String>>) {
             let request = head(&mut reader);
             let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nhello\n";
             (&stream).write_all(answer).unwrap();
+            // It answers before it reads a body, which must be read all the same: a connection that is closed with something unread
+            // is reset, and the answer may be lost.
+            stream.shutdown(Shutdown::Write).unwrap();
+            let _ = std::io::copy(&mut reader, &mut std::io::sink());
             format!("{connect}, {request}")
         };
         (0..connections).map(one).collect()

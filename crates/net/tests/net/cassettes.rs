@@ -55,6 +55,24 @@ async fn what_was_recorded_is_replayed_without_a_network() {
     assert_eq!(world.named("net.denied")[0]["rule"], "replay");
 }
 
+/// The body of the request is part of what its record is found by, also if the server answers before it has come.
+#[tokio::test]
+async fn an_early_answer_is_recorded_with_the_whole_request() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let server = servers::canned(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").await;
+    let record = NetworkPolicy { record: Some(file.path().into()), ..Default::default() };
+    let world = World::new(local(record, server.port));
+    let mut guest = world.connect("api.test", server.port).await.expect("granted");
+    guest.send(UPLOAD).await;
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    guest.send("first").await;
+    assert!(guest.rest().await.ends_with("hi"));
+    drop(world);
+    let replay = NetworkPolicy { replay: Some(file.path().into()), ..Default::default() };
+    let world = World::new(local(replay, server.port));
+    assert!(world.ask("api.test", server.port, &(UPLOAD.to_owned() + "first")).await.ends_with("hi"));
+}
+
 #[tokio::test]
 async fn a_fork_replays_what_is_left() {
     let file = tempfile::NamedTempFile::new().expect("a file");

@@ -59,6 +59,8 @@ pub use audit::AuditSink;
 pub use callback::{Answer, Decision, OnRequest, RequestInfo};
 pub use connection::{Connection, Ending};
 pub use gateway::{ConnectError, Destination, Gateway, OnDenied, Options};
+/// A network, as `allow_private` lists them.
+pub use ipnet::IpNet;
 pub use name::{Host, InvalidHost};
 pub use policy::{HttpRule, Mode, NetworkPolicy, ProxyPolicy, Roots, Secret, SecretPlace};
 pub use record::{TlsAnswer, TlsErrorCode, TlsRequest};

@@ -128,7 +128,8 @@ impl<'a> Layout<'a> {
     /// Where the left side begins: no further away than could be of use.
     fn field_start(&self, text: &[u8], of: &Occurrence) -> usize {
         let reach = self.half as usize + self.index.longest_word;
-        if of.start - of.from > reach { self.words.skip(text, of.start - reach, of.start) } else { of.from }
+        // A blank that is a word may stand before the sentence, behind its reference.
+        if of.start > of.from + reach { self.words.skip(text, of.start - reach, of.start) } else { of.from }
     }
 
     fn before(&self, text: &[u8], of: &Occurrence, field_start: usize) -> Field {

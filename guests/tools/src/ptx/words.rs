@@ -20,7 +20,7 @@ struct Sentence {
 /// How words are found.
 enum Letters {
     /// Which bytes are in words.
-    Bytes([bool; 256]),
+    Bytes(Box<[bool; 256]>),
     /// Anywhere, and from the beginning of a text.
     Regex(Box<Regex>, Box<Regex>),
 }
@@ -39,7 +39,7 @@ impl Words {
                 Box::new(compile(settings, word, Fit::Anywhere)?),
                 Box::new(compile(settings, word, Fit::Start)?),
             ),
-            None => Letters::Bytes(letters(settings)?),
+            None => Letters::Bytes(Box::new(letters(settings)?)),
         };
         Ok(Words { sentence, letters })
     }

@@ -33,6 +33,8 @@ pub enum Fit {
     Word,
     /// All of it.
     Line,
+    /// A part that the text begins with.
+    Start,
 }
 
 /// What is to be made of a pattern beyond what it says.
@@ -42,6 +44,9 @@ pub struct Options {
     pub syntax: Syntax,
     /// Signs of repetition without anything to repeat, and intervals that are none, are errors (sed), not text (grep).
     pub strict: bool,
+    /// Brackets hold what the C library takes (`expr`, `nl`, `ptx`): a range that ends before it begins is empty, and
+    /// `[:space:]` is a set of letters. Otherwise both are errors, as in grep.
+    pub loose_brackets: bool,
     /// Letters match in either case.
     pub ignore_case: bool,
     /// Every byte is a character.
@@ -60,6 +65,7 @@ impl Options {
         Options {
             syntax,
             strict: false,
+            loose_brackets: false,
             ignore_case: false,
             bytes: false,
             lines: None,
@@ -186,6 +192,7 @@ impl Regex {
             (Fit::Word, true) => (Hir::look(Look::WordStartHalfUnicode), Hir::look(Look::WordEndHalfUnicode)),
             (Fit::Word, false) => (Hir::look(Look::WordStartHalfAscii), Hir::look(Look::WordEndHalfAscii)),
             (Fit::Line, _) => (Hir::look(Look::StartLF), Hir::look(Look::EndLF)),
+            (Fit::Start, _) => (Hir::look(Look::Start), Hir::empty()),
         };
         let mut hir = Hir::concat(vec![before, hir, after]);
         if let Some(byte) = options.lines {
@@ -207,6 +214,7 @@ impl Regex {
             Fit::Anywhere => written.to_owned(),
             Fit::Word => format!("(?<!\\w)(?:{written})(?!\\w)"),
             Fit::Line => format!("^(?:{written})$"),
+            Fit::Start => format!("\\A(?:{written})"),
         };
         let multi_line = options.multi_line && options.lines.is_none();
         let fancy = Fancy::new(&wrapped, options.ignore_case, multi_line, options.dot_all)?;
@@ -363,6 +371,7 @@ fn engine_for(mut branches: Vec<Node>, groups: usize, options: &Options) -> Resu
         Fit::Anywhere => tree,
         Fit::Word => surrounded(Place::NotAfterWord, tree, Place::NotBeforeWord),
         Fit::Line => surrounded(Place::LineStart, tree, Place::LineEnd),
+        Fit::Start => Node::Sequence(vec![Node::Place(Place::TextStart), tree]),
     };
     let how = Lowering {
         ignore_case: options.ignore_case,

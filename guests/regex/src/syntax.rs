@@ -89,6 +89,10 @@ impl Parser<'_> {
         matches!(self.options.syntax, Syntax::Basic | Syntax::Emacs)
     }
 
+    fn is_emacs(&self) -> bool {
+        self.options.syntax == Syntax::Emacs
+    }
+
     fn is_awk(&self) -> bool {
         self.options.syntax == Syntax::Awk
     }
@@ -105,7 +109,7 @@ impl Parser<'_> {
     /// What stands here, and how many bytes the sign for it has.
     fn token(&self) -> Option<(Token, usize)> {
         let byte = self.peek()?;
-        let is_emacs = self.options.syntax == Syntax::Emacs;
+        let is_emacs = self.is_emacs();
         let (sign, length) = match (byte, self.text.get(self.at + 1)) {
             (b'+' | b'?', _) if is_emacs => return Some((Token::Repeat(byte), 1)),
             (b'\\', Some(b'+' | b'?' | b'{')) if is_emacs => return Some((Token::Escape, 1)),
@@ -376,7 +380,8 @@ impl Parser<'_> {
             match self.peek() {
                 None => return Err(UNMATCHED_BRACKET.into()),
                 Some(b']') if self.at > first => break,
-                Some(b'[') if self.text.get(self.at + 1) == Some(&b':') => {
+                // Emacs' syntax has no classes: `[[:space:]]` is a set of letters, and a bracket.
+                Some(b'[') if self.text.get(self.at + 1) == Some(&b':') && !self.is_emacs() => {
                     let rest = &self.text[self.at + 2..];
                     let end = memchr::memmem::find(rest, b":]").ok_or(UNMATCHED_BRACKET)?;
                     let mut name = String::from_utf8_lossy(&rest[..end]).into_owned();
@@ -396,18 +401,25 @@ impl Parser<'_> {
                     } else {
                         low
                     };
-                    members.add(low, high)?;
+                    let is_empty = (self.options.loose_brackets || self.is_emacs()) && ends_before(low, high);
+                    if !is_empty {
+                        members.add(low, high)?;
+                    }
                 }
             }
         }
         self.at += 1;
-        Ok(Node::Set(members.into_set(negated, self.options)))
+        // Emacs' `[^a]` matches line feeds, its `.` does not.
+        let multi_line = self.options.multi_line && !self.is_emacs();
+        Ok(Node::Set(members.into_set(negated, &Options { multi_line, ..self.options.clone() })))
     }
 
     /// `[:space:]` without the outer brackets is a mistake that GNU's grep knows.
     fn refuse_bare_class(&self) -> Result<(), String> {
         let rest = &self.text[self.at..];
-        if self.is_awk() || self.options.strict || !rest.starts_with(b"[:") {
+        let is_grep =
+            !self.is_awk() && !self.is_emacs() && !self.options.strict && !self.options.loose_brackets;
+        if !is_grep || !rest.starts_with(b"[:") {
             return Ok(());
         }
         match rest.iter().position(|&byte| byte == b']') {
@@ -451,6 +463,15 @@ fn repeat(part: Node, least: u32, most: Option<u32>) -> Result<Node, String> {
         }
         part if depth_of_repeats(&part) > DEEPEST => Err(TOO_BIG.into()),
         part => Ok(Node::Repeat(Box::new(part), least, most)),
+    }
+}
+
+/// Whether a range ends before it begins.
+fn ends_before(low: Unit, high: Unit) -> bool {
+    match (low, high) {
+        (Unit::Char(low), Unit::Char(high)) => low > high,
+        (Unit::Byte(low), Unit::Byte(high)) => low > high,
+        _ => false,
     }
 }
 

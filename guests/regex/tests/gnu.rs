@@ -102,6 +102,43 @@ fn errors_are_gnus() {
     }
 }
 
+/// What `expr` said.
+#[test]
+fn loose_brackets_hold_what_the_c_library_takes() {
+    for (pattern, text, wanted) in [
+        ("[b-a]", "a", None),
+        ("[xb-a]", "x", Some((0, 1))),
+        ("[:a:]*", "a:b", Some((0, 2))),
+        (r"\{1\}", "{1}", Some((0, 3))),
+        (r"a\|ab", "abab", Some((0, 2))),
+        ("b", "ab", None),
+        ("", "ab", Some((0, 0))),
+        (r"\(a\)b\1", "aba", Some((0, 3))),
+    ] {
+        let options = Options { loose_brackets: true, fit: Fit::Start, ..Options::new(Syntax::Basic) };
+        let regex = Regex::new(pattern.as_bytes(), &options).expect("it compiles");
+        assert_eq!(regex.find_at(text.as_bytes(), 0), wanted, "{pattern} in {text}");
+    }
+}
+
+/// What `find` and `ptx` did.
+#[test]
+fn emacs_has_no_classes() {
+    for (pattern, text, wanted) in [
+        ("[[:digit:]]", "5", None),
+        ("[[:digit:]]", "d]", Some((0, 2))),
+        ("[b-a]", "a", None),
+        ("a+b?", "xaab", Some((1, 4))),
+        ("a.b", "a\nb", None),
+        ("a[^x]b", "a\nb", Some((0, 3))),
+        ("^b", "a\nb", Some((2, 3))),
+    ] {
+        let options = Options { multi_line: true, ..Options::new(Syntax::Emacs) };
+        let regex = Regex::new(pattern.as_bytes(), &options).expect("it compiles");
+        assert_eq!(regex.find_at(text.as_bytes(), 0), wanted, "{pattern} in {text}");
+    }
+}
+
 /// The lines that `grep` printed, by searching them all at once.
 #[test]
 fn lines_are_found_in_a_text_of_many() {

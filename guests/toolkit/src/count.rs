@@ -40,14 +40,38 @@ pub fn or_complaint(
     bounds: std::ops::RangeInclusive<u64>,
     suffixes: &str,
 ) -> Result<u64, String> {
-    parse(text, bounds, suffixes).map_err(|wrong| {
-        let why = match wrong {
-            Wrong::NoNumber => "",
-            Wrong::TooLarge => ": Value too large for defined data type",
-            Wrong::OutOfRange => ": Numerical result out of range",
-        };
-        format!("{what}: {}{why}", quote::word(text))
-    })
+    parse(text, bounds, suffixes).map_err(|wrong| complaint(what, text, wrong))
+}
+
+fn complaint(what: &str, text: &[u8], wrong: Wrong) -> String {
+    let why = match wrong {
+        Wrong::NoNumber => "",
+        Wrong::TooLarge => ": Value too large for defined data type",
+        Wrong::OutOfRange => ": Numerical result out of range",
+    };
+    format!("{what}: {}{why}", quote::word(text))
+}
+
+/// A number between bounds that may have a sign, or what is wrong with it.
+pub fn signed(what: &str, text: &[u8], bounds: std::ops::RangeInclusive<i64>) -> Result<i64, String> {
+    let number = text.trim_ascii_start();
+    let (digits, is_negative) = match number {
+        [b'-', digits @ ..] => (digits, true),
+        [b'+', digits @ ..] => (digits, false),
+        digits => (digits, false),
+    };
+    let wrong = if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        Wrong::NoNumber
+    } else {
+        let magnitude = decimal(digits).and_then(|value| i128::try_from(value).ok()).unwrap_or(i128::MAX);
+        let value = if is_negative { -magnitude } else { magnitude };
+        match i64::try_from(value) {
+            Ok(value) if bounds.contains(&value) => return Ok(value),
+            Ok(value) if value.abs() <= i64::from(i32::MAX / 2) => Wrong::OutOfRange,
+            _ => Wrong::TooLarge,
+        }
+    };
+    Err(complaint(what, text, wrong))
 }
 
 /// A count of nothing but digits; one that is too large is as good as the largest.

@@ -144,7 +144,6 @@ fn desk_of(name: &str) -> Option<Desk> {
         "sha256sum" => desk("sha256sum", "bctwz", DIGEST, (0, MANY)),
         "sha384sum" => desk("sha384sum", "bctwz", DIGEST, (0, MANY)),
         "sha512sum" => desk("sha512sum", "bctwz", DIGEST, (0, MANY)),
-        "nl" => nl(),
         "od" => od(),
         "nproc" => nproc(),
         "printenv" => desk("printenv", "+0", &[("null", '0')], (0, MANY)),
@@ -163,45 +162,6 @@ fn desk_of(name: &str) -> Option<Desk> {
         "unlink" => desk("unlink", "", &[], (1, 1)),
         _ => return None,
     })
-}
-
-fn nl() -> Desk {
-    const LONG: &[(&str, char)] = &[
-        ("header-numbering=", 'h'),
-        ("body-numbering=", 'b'),
-        ("footer-numbering=", 'f'),
-        ("starting-line-number=", 'v'),
-        ("line-increment=", 'i'),
-        ("no-renumber", 'p'),
-        ("join-blank-lines=", 'l'),
-        ("number-separator=", 's'),
-        ("number-width=", 'w'),
-        ("number-format=", 'n'),
-        ("section-delimiter=", 'd'),
-    ];
-    let check = |parsed: &Parsed| {
-        for (letter, argument) in &parsed.options {
-            let text = argument.as_deref().unwrap_or_default();
-            let section = match letter {
-                'h' => "header",
-                'b' => "body",
-                'f' => "footer",
-                'w' if text.iter().all(|&digit| digit == b'0') => {
-                    let word = quote::word(text);
-                    let message =
-                        format!("invalid line number field width: {word}: Numerical result out of range");
-                    return Err(Wrong::Plain(message));
-                }
-                _ => continue,
-            };
-            if !matches!(text, [b'a' | b't' | b'n'] | [b'p', ..]) {
-                let word = quote::word(text);
-                return Err(Wrong::Usage(format!("invalid {section} numbering style: {word}")));
-            }
-        }
-        Ok(())
-    };
-    Desk { check, ..desk("nl", "h:b:f:v:i:pl:s:w:n:d:", LONG, (0, MANY)) }
 }
 
 fn cksum() -> Desk {

@@ -25,6 +25,7 @@ mod du;
 mod ed;
 mod env;
 mod envsubst;
+mod expr;
 mod extended;
 mod factor;
 mod fd;
@@ -52,6 +53,7 @@ mod mktemp;
 mod mv;
 mod nano;
 mod nice;
+mod nl;
 mod nohup;
 mod numfmt;
 mod openssl;
@@ -61,6 +63,7 @@ mod pathchk;
 mod pgrep;
 mod pr;
 mod ps;
+mod ptx;
 mod pv;
 mod quick;
 mod realpath;
@@ -193,7 +196,7 @@ tools! {
     "envsubst" => Ours(envsubst::main),
     "ex" => Ours(ed::ex),
     "expand" => Ours(columns::tabs::expand::main),
-    "expr" => Theirs(uu_expr::uumain),
+    "expr" => Ours(expr::main),
     "factor" => Ours(factor::main),
     "false" => Theirs(uu_false::uumain),
     "fd" => Ours(fd::main),
@@ -234,7 +237,7 @@ tools! {
     "mv" => Ours(mv::main),
     "nano" => Ours(nano::main),
     "nice" => Ours(nice::main),
-    "nl" => Theirs(uu_nl::uumain),
+    "nl" => Ours(nl::main),
     "nohup" => Ours(nohup::main),
     "nproc" => Theirs(uu_nproc::uumain),
     "numfmt" => Ours(numfmt::main),
@@ -249,7 +252,7 @@ tools! {
     "printenv" => Theirs(uu_printenv::uumain),
     "printf" => Theirs(uu_printf::uumain),
     "ps" => Ours(ps::main),
-    "ptx" => Theirs(uu_ptx::uumain),
+    "ptx" => Ours(ptx::main),
     "pv" => Ours(pv::main),
     "pwd" => Theirs(uu_pwd::uumain),
     "readlink" => Ours(realpath::readlink),

@@ -129,7 +129,8 @@ fn print_all(words: impl Iterator<Item = String>, terminal: &str, keep_scrollbac
             Some(text) => out.put(text),
             None if ["am", "bce", "km"].contains(&name.as_str()) => {}
             None => {
-                out.complain(format_args!("unknown terminfo capability '{name}'"));
+                // What was printed before comes after it: ncurses' tput writes all at its end.
+                complain("tput", format_args!("unknown terminfo capability '{name}'"));
                 return 4;
             }
         }

@@ -56,6 +56,18 @@ pub enum OnKill {
     Rollback,
 }
 
+/// What can be changed of a directory of the server's machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HostMode {
+    /// Nothing.
+    Ro,
+    /// Everything.
+    Rw,
+    /// What is changed stays in the sandbox until it is applied.
+    Overlay,
+}
+
 /// How output travels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum Encoding {
@@ -86,6 +98,8 @@ params! {
         security: Option<Security>,
         /// Files given as bytes.
         mounts: Option<Vec<Mount>>,
+        /// Directories of the server's machine below those that `serve --allow-mount` names, at most 16.
+        host_mounts: Option<Vec<HostMount>>,
         /// The shell's variables.
         env: Option<BTreeMap<String, String>>,
         /// Functions of the client as commands.
@@ -514,6 +528,16 @@ objects! {
         files: BTreeMap<String, MountFile>,
         /// Whether they can be written to. False by default.
         writable: Option<bool>,
+    }
+
+    /// A directory of the server's machine.
+    HostMount {
+        /// Its absolute path there.
+        host: String,
+        /// Where it is in the sandbox.
+        path: String,
+        /// What of it can be changed. "ro" by default.
+        mode: Option<HostMode>,
     }
 
     /// A function of the client as a command.

@@ -125,7 +125,9 @@ pub use wardian_kernel::{
     Part as OutputPart, Piece as OutputPiece, Source as InputSource, SourceRead as InputRead,
     Stream as OutputStream, Terminal,
 };
-pub use wardian_vfs::{Change as OverlayChange, Errno, FileKind, What as OverlayChangeKind, state_directory};
+pub use wardian_vfs::{
+    Change as OverlayChange, Errno, FileKind, HostRoots, What as OverlayChangeKind, state_directory,
+};
 
 /// For Wardian's own tests and tools: not part of the interface, and may change at any time.
 #[doc(hidden)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use wardian_vfs::{Change, Content, Errno, HostAccess, Mount, NewEntry, Recovery, Tree};
+use wardian_vfs::{Change, Content, Errno, HostAccess, HostRoots, Mount, NewEntry, Recovery, Tree};
 
 use crate::error::Error;
 use crate::limit::Limit;
@@ -103,15 +103,10 @@ impl NewMount {
         matches!(self, NewMount::Host(_))
     }
 
-    /// Mounts it. Calls `tell` if an earlier apply to the host directory was interrupted.
-    pub(crate) fn add_to(
-        &self,
-        tree: &mut Tree,
-        state: Option<&Path>,
-        tell: &dyn Fn(&str),
-    ) -> Result<(), Error> {
+    /// Mounts it.
+    pub(crate) fn add_to(&self, tree: &mut Tree, outside: &Outside<'_>) -> Result<(), Error> {
         let (path, mount) = match self {
-            NewMount::Host(mount) => (&mount.path, mount.open(state, tell)?),
+            NewMount::Host(mount) => (&mount.path, mount.open(outside)?),
             NewMount::Files { path, entries, writable } => {
                 (path, Mount::Entries { entries: entries.clone(), writable: *writable })
             }
@@ -155,16 +150,34 @@ pub(crate) fn is_plain(path: &[u8]) -> bool {
     path.split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b"..") && !name.contains(&0))
 }
 
+/// What mounting a host directory needs to know.
+pub(crate) struct Outside<'a> {
+    /// The directory for journals.
+    pub(crate) state: Option<&'a Path>,
+    /// Where the directory has to be, if not anywhere.
+    pub(crate) roots: Option<&'a HostRoots>,
+    /// Called if an earlier apply to the host directory was interrupted.
+    pub(crate) tell: &'a dyn Fn(&str),
+}
+
+impl Outside<'_> {
+    /// For what is not of the host.
+    pub(crate) fn none() -> Outside<'static> {
+        Outside { state: None, roots: None, tell: &|_| () }
+    }
+}
+
 impl HostMount {
-    fn open(&self, state: Option<&Path>, tell: &dyn Fn(&str)) -> Result<Mount, Error> {
+    fn open(&self, outside: &Outside<'_>) -> Result<Mount, Error> {
         let access = match self.mode {
             MountMode::ReadOnly => HostAccess::ReadOnly,
             MountMode::ReadWrite => HostAccess::ReadWrite,
             MountMode::Overlay => HostAccess::Overlay,
         };
         let host = self.host.display();
-        let mount = Mount::host_with_state(&self.host, access, state.map(Path::to_owned))
-            .map_err(|errno| Error::Option(format!("cannot mount {host}: {errno}")))?;
+        let Outside { state, roots, tell } = *outside;
+        let mount = Mount::host_below(&self.host, access, state.map(Path::to_owned), roots)
+            .map_err(|why| Error::Option(format!("cannot mount {host}: {why}")))?;
         if let Mount::Host(mounted) = &mount {
             match mounted.recovery() {
                 Recovery::None => {}
@@ -220,10 +233,12 @@ impl Sandbox {
 
     async fn add_mount(&self, mount: NewMount) -> Result<(), Error> {
         let at_rest = self.session().await?;
-        let state = self.inner().setup.state.clone();
-        self.on_tree(move |tree| Ok(mount.add_to(tree, state.as_deref(), &|_| ())))
-            .await
-            .map_err(|errno| Error::refused(errno, b"mount"))??;
+        let setup = self.inner().setup.clone();
+        let adding = move |tree: &mut Tree| {
+            let (state, roots) = (setup.state.as_deref(), setup.roots.as_ref());
+            Ok(mount.add_to(tree, &Outside { state, roots, tell: &|_| () }))
+        };
+        self.on_tree(adding).await.map_err(|errno| Error::refused(errno, b"mount"))??;
         self.committed(Some(&at_rest), b"mount", None).await
     }
 

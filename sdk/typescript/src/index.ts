@@ -31,7 +31,7 @@ export {
 export type { Extension, ExtensionCall, ExtensionFunction, ExtensionResult, Extensions } from "./extensions.js";
 export { Files, type CallSignal, type ListOptions, type WriteOptions } from "./files.js";
 export type { NetworkAnswer, NetworkDecision, NetworkPolicy, NetworkRequest, OnRequest } from "./network.js";
-export type { Limits, Mount, SandboxOptions } from "./options.js";
+export type { HostMount, Limits, Mount, SandboxOptions } from "./options.js";
 export { Port, PortResponse, type PortRequestOptions } from "./port.js";
 export {
   Process,

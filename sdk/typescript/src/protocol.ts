@@ -154,6 +154,8 @@ export interface Create {
   readonly extensions?: readonly (Extension)[] | null | undefined;
   /** How many bytes all files may have together. 268435456 by default. */
   readonly fsLimitBytes?: number | null | undefined;
+  /** Directories of the server's machine below those that `serve --allow-mount` names, at most 16. */
+  readonly hostMounts?: readonly (HostMount)[] | null | undefined;
   /** The name of an image to start from, in the server's store. */
   readonly image?: string | null | undefined;
   /** The other limits. */
@@ -353,6 +355,19 @@ export interface HistoryEntry {
   readonly index: number;
   /** When that was. */
   readonly timestamp: number;
+}
+
+/** What can be changed of a directory of the server's machine. */
+export type HostMode = "ro" | "rw" | "overlay";
+
+/** A directory of the server's machine. */
+export interface HostMount {
+  /** Its absolute path there. */
+  readonly host: string;
+  /** What of it can be changed. "ro" by default. */
+  readonly mode?: HostMode | null | undefined;
+  /** Where it is in the sandbox. */
+  readonly path: string;
 }
 
 /** An image. */

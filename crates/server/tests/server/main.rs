@@ -7,6 +7,7 @@ mod garbage;
 mod lines;
 mod load;
 mod mcp;
+mod mounts;
 mod named;
 mod options;
 mod order;

@@ -35,7 +35,7 @@ from .errors import (
 from .extensions import Extension, ExtensionResult
 from .files import Directory, File, Symlink, read_directory
 from .network import NetworkAnswer, NetworkDenial, NetworkPolicy, NetworkRequest
-from .options import Limits, Mount, Persistence, Pool
+from .options import HostMount, Limits, Mount, Persistence, Pool
 from .python import PythonFailure, PythonResult, PythonValue
 from .results import (
     Change,
@@ -73,6 +73,7 @@ __all__ = [
     "ImageInfo",
     "InvalidRequestError",
     "Limits",
+    "HostMount",
     "Mount",
     "NetworkAnswer",
     "NetworkDenial",

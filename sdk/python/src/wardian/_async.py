@@ -21,7 +21,7 @@ from .errors import ProtocolError, SandboxClosedError, SandboxError, ServerDiedE
 from .extensions import ExtensionLike
 from .files import Content, MountEntry, Source, parts
 from .network import NetworkLike
-from .options import Limits, Mount, Options, Persistence, Pool
+from .options import HostMount, Limits, Mount, Options, Persistence, Pool
 from .python import PythonResult, python
 from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, SandboxInfo
 
@@ -45,6 +45,7 @@ class AsyncSandbox:
         fs_limit_bytes: Optional[int] = None,
         limits: Limits = Limits(),
         mounts: Sequence[Mount] = (),
+        host_mounts: Sequence[HostMount] = (),
         env: Optional[Mapping[str, str]] = None,
         extensions: Sequence[ExtensionLike] = (),
         tool_allowlist: Optional[Sequence[str]] = None,
@@ -68,6 +69,7 @@ class AsyncSandbox:
             fs_limit_bytes=fs_limit_bytes,
             limits=limits,
             mounts=mounts,
+            host_mounts=host_mounts,
             env=env or {},
             tool_allowlist=tool_allowlist,
             pool=pool,

@@ -107,6 +107,8 @@ def start(
         command += ["--store", os.path.abspath(store)]
     if http is not None:
         command += ["--http", str(http)]
+    for mount in options.host_mounts:
+        command += mount.flags()
     params = options.params(callbacks.specs())
     try:
         server = Server(command, callbacks.answer)

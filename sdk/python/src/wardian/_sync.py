@@ -19,7 +19,7 @@ from .errors import ProtocolError, SandboxClosedError, SandboxError, ServerDiedE
 from .extensions import ExtensionLike
 from .files import Content, MountEntry, Source, parts
 from .network import NetworkLike
-from .options import Limits, Mount, Options, Persistence, Pool
+from .options import HostMount, Limits, Mount, Options, Persistence, Pool
 from .python import PythonResult, python
 from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, SandboxInfo
 
@@ -40,6 +40,7 @@ class Sandbox:
         fs_limit_bytes: the maximum size of its files.
         limits: its other limits.
         mounts: initial files.
+        host_mounts: directories of this machine.
         env: initial variables.
         extensions: functions to expose as commands, see :mod:`wardian.extensions`.
         tool_allowlist: the only programs it may start.
@@ -69,6 +70,7 @@ class Sandbox:
         fs_limit_bytes: Optional[int] = None,
         limits: Limits = Limits(),
         mounts: Sequence[Mount] = (),
+        host_mounts: Sequence[HostMount] = (),
         env: Optional[Mapping[str, str]] = None,
         extensions: Sequence[ExtensionLike] = (),
         tool_allowlist: Optional[Sequence[str]] = None,
@@ -92,6 +94,7 @@ class Sandbox:
             fs_limit_bytes=fs_limit_bytes,
             limits=limits,
             mounts=mounts,
+            host_mounts=host_mounts,
             env=env or {},
             tool_allowlist=tool_allowlist,
             pool=pool,

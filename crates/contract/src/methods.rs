@@ -119,6 +119,8 @@ pub const METHODS: &[Method] = &[
     method::<p::VariableName, r::Done>("env.unset", "Unsets a variable of the shell", at("DELETE", "/v1/sandboxes/{sandbox}/env/{name}")),
     method::<p::Nothing, r::Variables>("env.list", "The exported variables", at("GET", "/v1/sandboxes/{sandbox}/env")),
     method::<p::MountFiles, r::Done>("mount", "Mounts files; they count against `fsLimitBytes` and `fileCount`", at("POST", "/v1/sandboxes/{sandbox}/mounts")),
+    method::<p::DiffOverlay, r::OverlayDiff>("mount.diff", "What was changed in an overlay. EFBIG if that is more than 100,000 changes or 8 MiB", at("GET", "/v1/sandboxes/{sandbox}/mounts/diff")),
+    method::<p::ApplyOverlay, r::Applied>("mount.apply", "Applies an overlay's changes to its directory, all of them or none. EBUSY if that has changed", at("POST", "/v1/sandboxes/{sandbox}/mounts/apply")),
     method::<p::Nothing, r::SnapshotCreated>("snapshot.create", "Takes a snapshot. ENOSPC if those of a sandbox would keep more than `fsLimitBytes` + `memoryBytes`", at("POST", "/v1/sandboxes/{sandbox}/snapshots")),
     method::<p::SnapshotId, r::Done>("snapshot.restore", "Restores a snapshot, into any of the client's sandboxes", at("POST", "/v1/sandboxes/{sandbox}/snapshots/{id}/restore")),
     method::<p::Fork, r::Forked>("sandbox.fork", "Forks a sandbox", at("POST", "/v1/sandboxes/{sandbox}/forks")),

@@ -186,6 +186,22 @@ params! {
         path: String,
     }
 
+    /// An overlay.
+    DiffOverlay {
+        /// Where it is mounted.
+        path: String,
+        /// Whether the answer also has the changes as a patch for `git apply`. False by default.
+        patch: Option<bool>,
+    }
+
+    /// An overlay.
+    ApplyOverlay {
+        /// Where it is mounted.
+        path: String,
+        /// Whether everything is only checked. False by default.
+        dry_run: Option<bool>,
+    }
+
     /// A file, or a part of it.
     ReadFile {
         /// The path.

@@ -347,6 +347,34 @@ results! {
         change: String,
     }
 
+    /// What differs between an overlay and the directory below it.
+    OverlayDiff {
+        /// By path; a file with new content and new permissions is there twice.
+        changes: Vec<OverlayChange>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        /// The same as a patch for `git apply`, if asked for. Files that are not text are only named.
+        patch: Option<String>,
+    }
+
+    /// A difference.
+    OverlayChange {
+        /// The path below the mount.
+        path: String,
+        /// `A`, `M`, `D` or `P`: added, modified, deleted, or with other permissions.
+        change: String,
+        /// `file`, `dir` or `symlink`; of what is deleted, what it was.
+        r#type: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        /// Its permission bits, or those it had; of what is modified none.
+        mode: Option<u32>,
+    }
+
+    /// What was applied.
+    Applied {
+        /// By path.
+        changes: Vec<OverlayChange>,
+    }
+
     /// Images in the store.
     Images {
         /// By their names.

@@ -2,8 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use wardian_vfs::{Change, Content, Errno, HostAccess, HostRoots, Mount, NewEntry, Recovery, Tree};
+use wardian_vfs::{
+    Change, Content, DiffBounds, Errno, HostAccess, HostRoots, Mount, NewEntry, Recovery, Tree,
+};
 
 use crate::error::Error;
 use crate::limit::Limit;
@@ -200,6 +204,19 @@ impl HostMount {
     }
 }
 
+/// How long a patch that has bounds may be the shortest.
+const DIFF_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Stops a comparison that nobody waits for.
+#[derive(Default)]
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 impl Sandbox {
     /// Mounts a host directory at `path`. Waits for a command in progress.
     pub async fn mount(
@@ -261,6 +278,35 @@ impl Sandbox {
         let path = self.absolute(path);
         let at = path.clone();
         self.on_tree(move |tree| tree.diff(&at)).await.map_err(|errno| Error::refused(errno, &path))
+    }
+
+    /// Does the same if there are at most so many changes, with at most so many bytes of paths: otherwise `EFBIG`. Stops when it is
+    /// dropped.
+    pub async fn diff_within(&self, path: &str, changes: usize, bytes: usize) -> Result<Vec<Change>, Error> {
+        self.compared(path, (changes, bytes), |tree, at, bounds| tree.diff_within(at, bounds)).await
+    }
+
+    /// Returns the same as a patch for `git apply` of at most so many bytes. After a few seconds it is no longer the shortest.
+    pub async fn diff_text_within(&self, path: &str, changes: usize, bytes: usize) -> Result<Vec<u8>, Error> {
+        self.compared(path, (changes, bytes), |tree, at, bounds| tree.diff_text_within(at, bounds)).await
+    }
+
+    async fn compared<T: Send + 'static>(
+        &self,
+        path: &str,
+        (changes, bytes): (usize, usize),
+        compare: fn(&Tree, &[u8], DiffBounds<'_>) -> wardian_vfs::Result<T>,
+    ) -> Result<T, Error> {
+        self.live()?;
+        let path = self.absolute(path);
+        let (at, stop) = (path.clone(), StopOnDrop::default());
+        let stopped = stop.0.clone();
+        let comparing = move |tree: &mut Tree| {
+            compare(tree, &at, DiffBounds { changes, bytes, patience: DIFF_PATIENCE, stop: &stopped })
+        };
+        let compared = self.on_tree(comparing).await;
+        drop(stop);
+        compared.map_err(|errno| Error::refused(errno, &path))
     }
 
     /// Returns the same as a patch for `git apply`.

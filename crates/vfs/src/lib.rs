@@ -80,7 +80,7 @@ mod tree;
 pub use caller::{Access, Caller};
 pub use chunk::{Chunk, ChunkName, ChunkSource};
 pub use content::Content;
-pub use diff::{Change, What};
+pub use diff::{Change, DiffBounds, What};
 pub use errno::{Errno, Result};
 pub use handle::{Handle, OpenFlags};
 pub use io::Seek;

@@ -24,6 +24,22 @@ export interface AckStream {
   readonly streamId: string;
 }
 
+/** What was applied. */
+export interface Applied {
+  /** By path. */
+  readonly changes: readonly (OverlayChange)[];
+}
+
+/** An overlay. */
+export interface ApplyOverlay {
+  /** Whether everything is only checked. False by default. */
+  readonly dryRun?: boolean | null | undefined;
+  /** Where it is mounted. */
+  readonly path: string;
+  /** The sandbox that it is about; the first one of the client if there is none. */
+  readonly sandboxId?: string | null | undefined;
+}
+
 /** A sandbox from a commit of another. */
 export interface Branch {
   /** The number or tag of the commit; the last by default. */
@@ -214,6 +230,16 @@ export interface Diff {
   readonly sandboxId?: string | null | undefined;
   /** The number or tag of the other; the last by default. */
   readonly to?: string | null | undefined;
+}
+
+/** An overlay. */
+export interface DiffOverlay {
+  /** Whether the answer also has the changes as a patch for `git apply`. False by default. */
+  readonly patch?: boolean | null | undefined;
+  /** Where it is mounted. */
+  readonly path: string;
+  /** The sandbox that it is about; the first one of the client if there is none. */
+  readonly sandboxId?: string | null | undefined;
 }
 
 /** It is done. */
@@ -520,6 +546,26 @@ export interface OpenStored {
 export interface OtherSandbox {
   /** Its id. */
   readonly sandboxId: string;
+}
+
+/** A difference. */
+export interface OverlayChange {
+  /** `A`, `M`, `D` or `P`: added, modified, deleted, or with other permissions. */
+  readonly change: string;
+  /** Its permission bits, or those it had; of what is modified none. */
+  readonly mode?: number | null | undefined;
+  /** The path below the mount. */
+  readonly path: string;
+  /** `file`, `dir` or `symlink`; of what is deleted, what it was. */
+  readonly type: string;
+}
+
+/** What differs between an overlay and the directory below it. */
+export interface OverlayDiff {
+  /** By path; a file with new content and new permissions is there twice. */
+  readonly changes: readonly (OverlayChange)[];
+  /** The same as a patch for `git apply`, if asked for. Files that are not text are only named. */
+  readonly patch?: string | null | undefined;
 }
 
 /** A path. */
@@ -1052,6 +1098,10 @@ export interface Methods {
   readonly "env.list": { readonly params: Nothing; readonly result: Variables };
   /** Mounts files; they count against `fsLimitBytes` and `fileCount` */
   readonly "mount": { readonly params: MountFiles; readonly result: Done };
+  /** What was changed in an overlay. EFBIG if that is more than 100,000 changes or 8 MiB */
+  readonly "mount.diff": { readonly params: DiffOverlay; readonly result: OverlayDiff };
+  /** Applies an overlay's changes to its directory, all of them or none. EBUSY if that has changed */
+  readonly "mount.apply": { readonly params: ApplyOverlay; readonly result: Applied };
   /** Takes a snapshot. ENOSPC if those of a sandbox would keep more than `fsLimitBytes` + `memoryBytes` */
   readonly "snapshot.create": { readonly params: Nothing; readonly result: SnapshotCreated };
   /** Restores a snapshot, into any of the client's sandboxes */

@@ -14,6 +14,7 @@ mod mount;
 mod named;
 mod names;
 mod network;
+mod overlays;
 mod persistence;
 mod ports;
 mod process;
@@ -119,7 +120,7 @@ impl Job {
 }
 
 /// All of them, for `capabilities`.
-const METHODS: [&str; 68] = [
+const METHODS: [&str; 70] = [
     "create",
     "capabilities",
     "usage",
@@ -143,6 +144,8 @@ const METHODS: [&str; 68] = [
     "env.unset",
     "env.list",
     "mount",
+    "mount.diff",
+    "mount.apply",
     "snapshot.create",
     "snapshot.restore",
     "sandbox.fork",
@@ -231,6 +234,8 @@ pub(crate) fn prepare(
         "env.unset" => env::unset(session, params),
         "env.list" => env::list(session, params),
         "mount" => mount::mount(session, params),
+        "mount.diff" => overlays::diff(session, params),
+        "mount.apply" => overlays::apply(session, params),
         "snapshot.create" => snapshots::create(session, params),
         "snapshot.restore" => snapshots::restore(session, params),
         "sandbox.fork" => sandboxes::fork(session, params),

@@ -153,3 +153,80 @@ async fn tenants_mount_only_what_the_server_says_is_for_them() {
         tenants.site.ask(&sandbox, "files.read", json!({ "path": "/m/f" })).await.expect("it is there");
     assert_eq!(read["data"], base64("theirs"));
 }
+
+#[tokio::test]
+async fn what_an_overlay_has_is_told_and_applied_all_of_it_or_nothing() {
+    let root = tempfile::tempdir().expect("a directory");
+    for (name, content) in [("kept", "1\n"), ("changed", "old\n"), ("gone", "2\n")] {
+        fs::write(root.path().join(name), content).expect("a file");
+    }
+    let mut client = Client::new(below(root.path(), true));
+    client.call("create", json!({ "hostMounts": [at(root.path(), "/m", "overlay")] })).await;
+    let nothing = json!({ "changes": [] });
+    assert_eq!(client.call("mount.diff", json!({ "path": "/m" })).await, nothing);
+    client.stdout("cd /m; echo new > changed; rm gone; mkdir d; echo 3 > d/f; chmod 600 kept").await;
+    let changes = json!([
+        { "path": "changed", "change": "M", "type": "file" },
+        { "path": "d", "change": "A", "type": "dir", "mode": 0o755 },
+        { "path": "d/f", "change": "A", "type": "file", "mode": 0o644 },
+        { "path": "gone", "change": "D", "type": "file", "mode": 0o644 },
+        { "path": "kept", "change": "P", "type": "file", "mode": 0o600 },
+    ]);
+    assert_eq!(client.call("mount.diff", json!({ "path": "/m" })).await, json!({ "changes": changes }));
+    let told = client.call("mount.diff", json!({ "path": "/m", "patch": true })).await;
+    let patch = told["patch"].as_str().expect("a patch");
+    assert!(patch.contains("--- a/changed\n+++ b/changed\n@@ -1 +1 @@\n-old\n+new\n"), "{patch}");
+    let checked = client.call("mount.apply", json!({ "path": "/m", "dryRun": true })).await;
+    assert_eq!(checked, json!({ "changes": changes }));
+    assert!(root.path().join("gone").exists(), "nothing is done");
+    let other = client.call("sandbox.create", json!({})).await["sandboxId"].clone();
+    let theirs = json!({ "command": "echo theirs > /m/changed", "sandboxId": other });
+    client.call("run", theirs).await;
+    assert_eq!(client.call("mount.apply", json!({ "path": "/m" })).await, json!({ "changes": changes }));
+    assert_eq!(client.call("mount.diff", json!({ "path": "/m" })).await, nothing);
+    // The directory has changed under the other one.
+    let refused = client.failure("mount.apply", json!({ "path": "/m", "sandboxId": other })).await;
+    assert_eq!((refused.0, refused.1.starts_with("EBUSY: ")), (1, true), "{refused:?}");
+    assert_eq!(fs::read(root.path().join("changed")).expect("a file"), b"new\n");
+    assert!(!root.path().join("gone").exists() && root.path().join("d/f").exists());
+    for method in ["mount.diff", "mount.apply"] {
+        let (code, message) = client.failure(method, json!({ "path": "/tmp" })).await;
+        assert_eq!((code, message.as_str()), (1, "EINVAL: invalid argument: /tmp"), "{method}");
+    }
+}
+
+#[tokio::test]
+async fn an_overlay_over_a_directory_for_reading_is_told_but_not_applied() {
+    let root = tempfile::tempdir().expect("a directory");
+    let mut client = Client::new(below(root.path(), false));
+    client.call("create", json!({ "hostMounts": [at(root.path(), "/m", "overlay")] })).await;
+    client.stdout("echo mine > /m/f").await;
+    let told = client.call("mount.diff", json!({ "path": "/m" })).await;
+    assert_eq!(told["changes"][0]["path"], "f");
+    for dry_run in [true, false] {
+        let refused = client.failure("mount.apply", json!({ "path": "/m", "dryRun": dry_run })).await;
+        assert_eq!(refused, (1, "EROFS: read-only file system: /m".to_owned()));
+    }
+    assert!(!root.path().join("f").exists());
+}
+
+#[tokio::test]
+async fn more_changes_than_can_be_told_are_refused_and_the_server_serves_on() {
+    let root = tempfile::tempdir().expect("a directory");
+    let mut client = Client::new(below(root.path(), true));
+    client.call("create", json!({ "hostMounts": [at(root.path(), "/m", "overlay")] })).await;
+    // Long names, so that few files are many bytes.
+    let many = "cd /m; d=$(printf 'd%.0s' {1..200}); mkdir -p $d/$d/$d/$d; cd $d/$d/$d/$d; for i in {1..10500}; do : > f$i; done";
+    let made = client.call("run", json!({ "command": many, "timeoutMs": 0 })).await;
+    assert_eq!(made["exitCode"], 0, "{made}");
+    for (method, params) in [
+        ("mount.diff", json!({ "path": "/m" })),
+        ("mount.diff", json!({ "path": "/m", "patch": true })),
+        ("mount.apply", json!({ "path": "/m" })),
+    ] {
+        let refused = client.failure(method, params).await;
+        assert_eq!(refused, (1, "EFBIG: file too large: /m".to_owned()), "{method}");
+    }
+    assert_eq!(fs::read_dir(root.path()).expect("a directory").count(), 0);
+    assert_eq!(client.stdout("echo here").await, "here\n");
+}

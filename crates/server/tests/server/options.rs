@@ -112,6 +112,7 @@ fn params_of(method: &str) -> &'static [&'static str] {
         "process.closeStdin" | "process.wait" => &["processId"],
         "env.set" => &["name", "value"],
         "mount" => &["path", "files"],
+        "mount.diff" | "mount.apply" => &["path"],
         "snapshot.restore" => &["id"],
         "persistence.import" => &["data"],
         "net.connect" | "net.url" => &["port"],

@@ -148,6 +148,8 @@ params! {
         cwd: Option<String>,
         /// What becomes of files when this command is killed. As `create` said by default.
         on_kill: Option<OnKill>,
+        /// A file of the sandbox in which all of the output is kept, both streams in order, beyond all limits of the result.
+        output_file: Option<String>,
         /// How output travels. "utf-8" by default.
         encoding: Option<Encoding>,
         /// Whether the result has both streams in one, in order. False by default.

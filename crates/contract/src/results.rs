@@ -53,6 +53,20 @@ results! {
         #[serde(skip_serializing_if = "Option::is_none")]
         /// How long it waited for programs to be compiled.
         waited_ms: Option<f64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        /// What became of `outputFile`.
+        output_file: Option<OutputFile>,
+    }
+
+    /// A file with the output of a run.
+    OutputFile {
+        /// Its absolute path.
+        path: String,
+        /// How many bytes of the output it has.
+        bytes: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        /// Why the rest is not in it: an errno's name. ENOSPC: no room; ESTALE: something else has changed it.
+        error: Option<String>,
     }
 
     /// Which streams were cut.

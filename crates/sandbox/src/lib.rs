@@ -47,6 +47,7 @@ mod limit;
 mod mounts;
 mod network;
 mod options;
+mod output_file;
 mod overlay_copy;
 mod pool;
 mod ports;
@@ -81,6 +82,7 @@ pub use interactive::{Completion, EnteredLine, Interactive, Prompt};
 pub use limit::Limit;
 pub use mounts::{MountEntry, MountMode};
 pub use options::{Builder, Limits, OnKill};
+pub use output_file::OutputFile;
 pub use pool::PoolOptions;
 pub use process::{Process, ProcessEnd, ProcessOptions, ProcessOutput, ProcessStream};
 #[doc(hidden)]

@@ -548,6 +548,16 @@ export interface OtherSandbox {
   readonly sandboxId: string;
 }
 
+/** A file with the output of a run. */
+export interface OutputFile {
+  /** How many bytes of the output it has. */
+  readonly bytes: number;
+  /** Why the rest is not in it: an errno's name. ENOSPC: no room; ESTALE: something else has changed it. */
+  readonly error?: string | null | undefined;
+  /** Its absolute path. */
+  readonly path: string;
+}
+
 /** A difference. */
 export interface OverlayChange {
   /** `A`, `M`, `D` or `P`: added, modified, deleted, or with other permissions. */
@@ -716,6 +726,8 @@ export interface Run {
   readonly onKill?: OnKill | null | undefined;
   /** Whether the result has both streams in one, in order. False by default. */
   readonly output?: boolean | null | undefined;
+  /** A file of the sandbox in which all of the output is kept, both streams in order, beyond all limits of the result. */
+  readonly outputFile?: string | null | undefined;
   /** The sandbox that it is about; the first one of the client if there is none. */
   readonly sandboxId?: string | null | undefined;
   /** Standard input. */
@@ -758,6 +770,8 @@ export interface RunResult {
   readonly limit?: string | null | undefined;
   /** Both streams in order, if asked for. */
   readonly output?: string | null | undefined;
+  /** What became of `outputFile`. */
+  readonly outputFile?: OutputFile | null | undefined;
   /** What was written to standard error. */
   readonly stderr: string;
   /** What was written to standard output. */

@@ -12,6 +12,7 @@ mod named;
 mod options;
 mod order;
 mod outcomes;
+mod output_file;
 mod ports;
 mod processes;
 mod proxy;

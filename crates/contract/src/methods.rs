@@ -114,6 +114,8 @@ pub const METHODS: &[Method] = &[
     method::<p::FromTo, r::Done>("files.copy", "Copies a file with its permissions; replaces what is there", at("POST", "/v1/sandboxes/{sandbox}/files/copy")),
     method::<p::Chmod, r::Done>("files.chmod", "Sets permissions", at("POST", "/v1/sandboxes/{sandbox}/files/chmod")),
     method::<p::Symlink, r::Done>("files.symlink", "Creates a symbolic link", at("POST", "/v1/sandboxes/{sandbox}/files/symlink")),
+    method::<p::Watch, r::Watching>("files.watch", "Tells of changes in a directory from now on, [see below](#watching-directories)", None),
+    method::<p::WatchId, r::Done>("files.unwatch", "Ends that", None),
     method::<p::VariableName, r::Variable>("env.get", "A variable of the shell; null if it is not set", at("GET", "/v1/sandboxes/{sandbox}/env/{name}")),
     method::<p::SetVariable, r::Done>("env.set", "Sets a variable of the shell", at("PUT", "/v1/sandboxes/{sandbox}/env/{name}")),
     method::<p::VariableName, r::Done>("env.unset", "Unsets a variable of the shell", at("DELETE", "/v1/sandboxes/{sandbox}/env/{name}")),

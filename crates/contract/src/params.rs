@@ -188,6 +188,20 @@ params! {
         path: String,
     }
 
+    /// A directory to be told of.
+    Watch {
+        /// The path.
+        path: String,
+        /// Everything below it. False by default.
+        recursive: Option<bool>,
+    }
+
+    /// A watcher.
+    WatchId {
+        /// Its id.
+        watch_id: String,
+    }
+
     /// An overlay.
     DiffOverlay {
         /// Where it is mounted.

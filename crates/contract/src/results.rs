@@ -226,6 +226,12 @@ results! {
         mtime_ms: u64,
     }
 
+    /// A new watcher.
+    Watching {
+        /// Its id.
+        watch_id: String,
+    }
+
     /// A variable's value.
     Variable {
         /// The value, if it is set.

@@ -59,6 +59,8 @@ mod streams;
 mod tenant;
 mod trace;
 mod turns;
+mod watchers;
+mod watching;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -221,6 +223,7 @@ impl Server {
             waiting_kib: Arc::new(Semaphore::new(session::WAITING_KIB)),
             streams: Arc::new(Semaphore::new(streams::SHARED)),
             processes: Arc::new(Semaphore::new(processes::SHARED)),
+            watchers: Arc::new(Semaphore::new(watchers::SHARED)),
             doors: doors::Doors::default(),
             dormitory: hibernation::Dormitory::new(options.idle, options.awake_bytes),
         }))

@@ -27,6 +27,7 @@ use crate::states::StateDirectory;
 use crate::streams::Streams;
 use crate::tenant::{Member, Tenant};
 use crate::turns::{Held, Turns};
+use crate::watchers::Watchers;
 use crate::{ClientNetwork, MountRoots};
 
 /// The maximum number of snapshots per client: no call drops one.
@@ -62,6 +63,8 @@ pub(crate) struct Shared {
     pub(crate) streams: Arc<Semaphore>,
     /// Room for processes beside the shells.
     pub(crate) processes: Arc<Semaphore>,
+    /// Room for watchers of directories.
+    pub(crate) watchers: Arc<Semaphore>,
     /// The sandboxes whose ports can be reached by HTTP.
     pub(crate) doors: Doors,
     /// Who of those that are saved is in memory.
@@ -143,6 +146,8 @@ pub(crate) struct Session {
     pub(crate) streams: Arc<Streams>,
     /// Its processes beside the shells of its sandboxes.
     pub(crate) processes: Arc<Processes>,
+    /// Its watchers of directories.
+    pub(crate) watchers: Arc<Watchers>,
     /// The longest line it may send.
     line_limit: AtomicUsize,
     heavy: Turns,
@@ -237,6 +242,7 @@ impl Session {
         let line_limit = AtomicUsize::new(line_limit);
         let streams = Streams::new(shared.streams.clone());
         let processes = Processes::new(shared.processes.clone());
+        let watchers = Watchers::new(shared.watchers.clone());
         let session = Arc::new(Session {
             shared,
             client,
@@ -248,6 +254,7 @@ impl Session {
             callbacks,
             streams,
             processes,
+            watchers,
             line_limit,
             heavy,
             aside,
@@ -572,6 +579,7 @@ impl Session {
         self.callbacks.hang_up();
         self.streams.end();
         self.processes.end();
+        self.watchers.end();
         let mut ending = JoinSet::new();
         for entry in entries {
             ending.spawn(async move { entry.end().await });

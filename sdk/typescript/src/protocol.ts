@@ -1028,6 +1028,30 @@ export interface Variables {
   readonly variables: Readonly<Record<string, string>>;
 }
 
+/** A directory to be told of. */
+export interface Watch {
+  /** The path. */
+  readonly path: string;
+  /** Everything below it. False by default. */
+  readonly recursive?: boolean | null | undefined;
+  /** The sandbox that it is about; the first one of the client if there is none. */
+  readonly sandboxId?: string | null | undefined;
+}
+
+/** A watcher. */
+export interface WatchId {
+  /** The sandbox that it is about; the first one of the client if there is none. */
+  readonly sandboxId?: string | null | undefined;
+  /** Its id. */
+  readonly watchId: string;
+}
+
+/** A new watcher. */
+export interface Watching {
+  /** Its id. */
+  readonly watchId: string;
+}
+
 /** A file and its content. */
 export interface WriteFile {
   /** The content. */
@@ -1102,6 +1126,10 @@ export interface Methods {
   readonly "files.chmod": { readonly params: Chmod; readonly result: Done };
   /** Creates a symbolic link */
   readonly "files.symlink": { readonly params: Symlink; readonly result: Done };
+  /** Tells of changes in a directory from now on, [see below](#watching-directories) */
+  readonly "files.watch": { readonly params: Watch; readonly result: Watching };
+  /** Ends that */
+  readonly "files.unwatch": { readonly params: WatchId; readonly result: Done };
   /** A variable of the shell; null if it is not set */
   readonly "env.get": { readonly params: VariableName; readonly result: Variable };
   /** Sets a variable of the shell */

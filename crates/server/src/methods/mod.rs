@@ -25,6 +25,7 @@ mod sandboxes;
 mod snapshots;
 mod storage;
 mod suspend;
+mod watch;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -44,6 +45,7 @@ use crate::session::Session;
 
 pub(crate) use ports::CONNECT;
 
+pub(crate) use files::kind;
 pub use run::result_object;
 pub(crate) use sandboxes::date;
 
@@ -120,7 +122,7 @@ impl Job {
 }
 
 /// All of them, for `capabilities`.
-const METHODS: [&str; 70] = [
+const METHODS: [&str; 72] = [
     "create",
     "capabilities",
     "usage",
@@ -139,6 +141,8 @@ const METHODS: [&str; 70] = [
     "files.copy",
     "files.chmod",
     "files.symlink",
+    "files.watch",
+    "files.unwatch",
     "env.get",
     "env.set",
     "env.unset",
@@ -229,6 +233,8 @@ pub(crate) fn prepare(
         "files.copy" => names::copy(session, params),
         "files.chmod" => names::chmod(session, params),
         "files.symlink" => names::symlink(session, params),
+        "files.watch" => watch::watch(session, id, params),
+        "files.unwatch" => watch::unwatch(session, params),
         "env.get" => env::get(session, params),
         "env.set" => env::set(session, params),
         "env.unset" => env::unset(session, params),

@@ -25,3 +25,4 @@ mod support;
 mod table;
 mod tokens;
 mod transports;
+mod watch;

@@ -13,11 +13,13 @@ tool for a language model, :mod:`wardian.extensions` exposes your functions as c
 """
 
 from ._async import AsyncPort, AsyncSandbox, AsyncStream
+from ._overlays import OverlayChange
 from ._ports import PortResponse
 from ._process import ProcessInfo, ProcessResult
 from ._process_async import AsyncProcess
 from ._process_sync import Process
 from ._sync import Port, Sandbox, Stream
+from ._watch import AsyncWatch, Watch, WatchEvent
 from .errors import (
     BinaryNotFoundError,
     CommandError,
@@ -45,6 +47,7 @@ from .results import (
     HistoryEntry,
     ImageInfo,
     Output,
+    OutputFile,
     RunResult,
     SandboxInfo,
     SavedSandbox,
@@ -58,6 +61,7 @@ __all__ = [
     "AsyncProcess",
     "AsyncSandbox",
     "AsyncStream",
+    "AsyncWatch",
     "BinaryNotFoundError",
     "Change",
     "CommandError",
@@ -70,16 +74,18 @@ __all__ = [
     "FileEntry",
     "FileStat",
     "HistoryEntry",
+    "HostMount",
     "ImageInfo",
     "InvalidRequestError",
     "Limits",
-    "HostMount",
     "Mount",
     "NetworkAnswer",
     "NetworkDenial",
     "NetworkPolicy",
     "NetworkRequest",
     "Output",
+    "OutputFile",
+    "OverlayChange",
     "Persistence",
     "Pool",
     "Port",
@@ -105,5 +111,7 @@ __all__ = [
     "Symlink",
     "Truncated",
     "WardianError",
+    "Watch",
+    "WatchEvent",
     "read_directory",
 ]

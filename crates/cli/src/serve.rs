@@ -9,9 +9,13 @@ use anyhow::{Context, Result, bail};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use wardian_server::{AccessLog, ClientNetwork, Http, Options, PortLimits, Server, Socket, Tokens};
+use wardian::HostRoots;
+use wardian_server::{
+    AccessLog, ClientNetwork, Http, MountRoots, Options, PortLimits, Server, Socket, Tokens,
+};
 
 use crate::durable::StoreFlags;
+use crate::mount::{self, Root};
 use crate::out::{Checked, OutputError, Stdout, remark};
 use crate::{audit, size, tools};
 
@@ -28,7 +32,8 @@ Examples:
   wardian serve --socket ~/.wardian.sock      # many clients of this user, each with its own sandboxes
   wardian serve --socket /run/wardian/socket --http 8080
                                               # the same, watched: curl localhost:8080/health
-  wardian serve --http 8080 --tools ~/project # native tools in that directory: POST /tools/run"
+  wardian serve --http 8080 --tools ~/project # native tools in that directory: POST /tools/run
+  wardian serve --stdio --allow-mount ~/src   # its sandboxes may mount ~/src and what is below it"
 )]
 pub(crate) struct Arguments {
     /// Serve one client on standard input and output; exit when the input ends.
@@ -87,6 +92,13 @@ pub(crate) struct Arguments {
     /// of this machine as well. The client of --stdio may grant everything.
     #[arg(long, value_name = "WHAT", default_value = "public")]
     network: GrantableNetwork,
+    /// Let clients mount directories of this machine that are below DIR (`create` with `hostMounts`), only for reading with :ro;
+    /// may be given several times. Not for those who show a token of --tokens.
+    #[arg(long, value_name = "DIR[:ro]", value_parser = mount::parse_root)]
+    allow_mount: Vec<Root>,
+    /// The same for those who show a token of --tokens, whichever it is.
+    #[arg(long, value_name = "DIR[:ro]", requires = "tokens", value_parser = mount::parse_root)]
+    allow_tenant_mount: Vec<Root>,
     /// Maximum number of clients of the socket at once; further ones get an error. By default 1024, or a quarter of the
     /// limit of open files if that is less.
     #[arg(long, value_name = "N")]
@@ -130,6 +142,10 @@ async fn serve(arguments: Arguments) -> Result<()> {
             GrantableNetwork::Off => ClientNetwork::Off,
             GrantableNetwork::Public => ClientNetwork::Public,
             GrantableNetwork::Full => ClientNetwork::Full,
+        },
+        mounts: MountRoots {
+            of_others: roots(&arguments.allow_mount)?,
+            of_tenants: roots(&arguments.allow_tenant_mount)?,
         },
         audit: arguments.audit.as_deref().map(audit::open).transpose()?,
         max_sandboxes: arguments.max_sandboxes,
@@ -176,6 +192,13 @@ async fn serve(arguments: Arguments) -> Result<()> {
         Some(error) if error.kind() != ErrorKind::BrokenPipe => Err(OutputError::stdout(error).into()),
         _ => Ok(()),
     }
+}
+
+/// Opens the directories from which clients may mount.
+fn roots(named: &[Root]) -> Result<HostRoots> {
+    named.iter().try_fold(HostRoots::default(), |roots, Root { host, writable }| {
+        roots.with(host, *writable).with_context(|| format!("cannot allow mounts below {}", host.display()))
+    })
 }
 
 /// The end of everything: a signal, or the only client left.

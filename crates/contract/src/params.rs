@@ -56,6 +56,18 @@ pub enum OnKill {
     Rollback,
 }
 
+/// What can be changed of a directory of the server's machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HostMode {
+    /// Nothing.
+    Ro,
+    /// Everything.
+    Rw,
+    /// What is changed stays in the sandbox until it is applied.
+    Overlay,
+}
+
 /// How output travels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum Encoding {
@@ -86,6 +98,8 @@ params! {
         security: Option<Security>,
         /// Files given as bytes.
         mounts: Option<Vec<Mount>>,
+        /// Directories of the server's machine below those that `serve --allow-mount` names, at most 16.
+        host_mounts: Option<Vec<HostMount>>,
         /// The shell's variables.
         env: Option<BTreeMap<String, String>>,
         /// Functions of the client as commands.
@@ -134,6 +148,8 @@ params! {
         cwd: Option<String>,
         /// What becomes of files when this command is killed. As `create` said by default.
         on_kill: Option<OnKill>,
+        /// A file of the sandbox in which all of the output is kept, both streams in order, beyond all limits of the result.
+        output_file: Option<String>,
         /// How output travels. "utf-8" by default.
         encoding: Option<Encoding>,
         /// Whether the result has both streams in one, in order. False by default.
@@ -170,6 +186,36 @@ params! {
     Path {
         /// The path.
         path: String,
+    }
+
+    /// A directory to be told of.
+    Watch {
+        /// The path.
+        path: String,
+        /// Everything below it. False by default.
+        recursive: Option<bool>,
+    }
+
+    /// A watcher.
+    WatchId {
+        /// Its id.
+        watch_id: String,
+    }
+
+    /// An overlay.
+    DiffOverlay {
+        /// Where it is mounted.
+        path: String,
+        /// Whether the answer also has the changes as a patch for `git apply`. False by default.
+        patch: Option<bool>,
+    }
+
+    /// An overlay.
+    ApplyOverlay {
+        /// Where it is mounted.
+        path: String,
+        /// Whether everything is only checked. False by default.
+        dry_run: Option<bool>,
     }
 
     /// A file, or a part of it.
@@ -514,6 +560,16 @@ objects! {
         files: BTreeMap<String, MountFile>,
         /// Whether they can be written to. False by default.
         writable: Option<bool>,
+    }
+
+    /// A directory of the server's machine.
+    HostMount {
+        /// Its absolute path there.
+        host: String,
+        /// Where it is in the sandbox.
+        path: String,
+        /// What of it can be changed. "ro" by default.
+        mode: Option<HostMode>,
     }
 
     /// A function of the client as a command.

@@ -53,6 +53,20 @@ results! {
         #[serde(skip_serializing_if = "Option::is_none")]
         /// How long it waited for programs to be compiled.
         waited_ms: Option<f64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        /// What became of `outputFile`.
+        output_file: Option<OutputFile>,
+    }
+
+    /// A file with the output of a run.
+    OutputFile {
+        /// Its absolute path.
+        path: String,
+        /// How many bytes of the output it has.
+        bytes: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        /// Why the rest is not in it: an errno's name. ENOSPC: no room; ESTALE: something else has changed it.
+        error: Option<String>,
     }
 
     /// Which streams were cut.
@@ -212,6 +226,12 @@ results! {
         mtime_ms: u64,
     }
 
+    /// A new watcher.
+    Watching {
+        /// Its id.
+        watch_id: String,
+    }
+
     /// A variable's value.
     Variable {
         /// The value, if it is set.
@@ -345,6 +365,34 @@ results! {
         path: String,
         /// `A`, `M` or `D`: added, modified or deleted.
         change: String,
+    }
+
+    /// What differs between an overlay and the directory below it.
+    OverlayDiff {
+        /// By path; a file with new content and new permissions is there twice.
+        changes: Vec<OverlayChange>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        /// The same as a patch for `git apply`, if asked for. Files that are not text are only named.
+        patch: Option<String>,
+    }
+
+    /// A difference.
+    OverlayChange {
+        /// The path below the mount.
+        path: String,
+        /// `A`, `M`, `D` or `P`: added, modified, deleted, or with other permissions.
+        change: String,
+        /// `file`, `dir` or `symlink`; of what is deleted, what it was.
+        r#type: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        /// Its permission bits, or those it had; of what is modified none.
+        mode: Option<u32>,
+    }
+
+    /// What was applied.
+    Applied {
+        /// By path.
+        changes: Vec<OverlayChange>,
     }
 
     /// Images in the store.

@@ -18,7 +18,7 @@ fn errors_name_the_full_path_of_a_param() {
         (json!({}), "Missing required param: command"),
         (json!({ "command": null, "env": 1 }), "Missing required param: command"),
         (json!({ "command": 7, "surprise": 1 }), "command must be a string"),
-        (json!({ "command": "", "surprise": null }), "Unknown param: surprise [surprise of 11]"),
+        (json!({ "command": "", "surprise": null }), "Unknown param: surprise [surprise of 12]"),
         (json!({ "command": "", "sandboxId": 1 }), "sandboxId must be a string"),
         (json!({ "command": "", "stdin": "*" }), "stdin must be base64"),
         (json!({ "command": "", "stdin": 1 }), "stdin must be a string"),

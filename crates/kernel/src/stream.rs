@@ -230,7 +230,7 @@ impl Output {
     }
 
     /// Writes to a stream; nothing once it is closed.
-    pub(crate) async fn write(&self, stream: Stream, data: &[u8]) -> Result<Option<usize>, Errno> {
+    pub async fn write(&self, stream: Stream, data: &[u8]) -> Result<Option<usize>, Errno> {
         let mut closing = std::pin::pin!(self.closing.notified());
         closing.as_mut().enable();
         let listener = self.listener(stream);

@@ -45,6 +45,11 @@ impl FileInfo {
 }
 
 impl Sandbox {
+    /// Makes a path absolute: one that is not starts where the shell is now.
+    pub fn absolute_path(&self, path: impl AsRef<[u8]>) -> Vec<u8> {
+        self.absolute(path)
+    }
+
     /// Returns everything about one file.
     pub async fn file_info(&self, path: impl AsRef<[u8]>) -> Result<FileInfo, Error> {
         self.at(path, false, |tree, root, path| {

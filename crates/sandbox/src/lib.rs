@@ -47,6 +47,7 @@ mod limit;
 mod mounts;
 mod network;
 mod options;
+mod output_file;
 mod overlay_copy;
 mod pool;
 mod ports;
@@ -81,6 +82,7 @@ pub use interactive::{Completion, EnteredLine, Interactive, Prompt};
 pub use limit::Limit;
 pub use mounts::{MountEntry, MountMode};
 pub use options::{Builder, Limits, OnKill};
+pub use output_file::OutputFile;
 pub use pool::PoolOptions;
 pub use process::{Process, ProcessEnd, ProcessOptions, ProcessOutput, ProcessStream};
 #[doc(hidden)]
@@ -127,7 +129,9 @@ pub use wardian_kernel::{
     Order as OutputOrder, Part as OutputPart, Piece as OutputPiece, Source as InputSource,
     SourceRead as InputRead, Stream as OutputStream, Terminal,
 };
-pub use wardian_vfs::{Change as OverlayChange, Errno, FileKind, What as OverlayChangeKind, state_directory};
+pub use wardian_vfs::{
+    Change as OverlayChange, Errno, FileKind, HostRoots, What as OverlayChangeKind, state_directory,
+};
 
 /// For Wardian's own tests and tools: not part of the interface, and may change at any time.
 #[doc(hidden)]

@@ -2,8 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use wardian_vfs::{Change, Content, Errno, HostAccess, Mount, NewEntry, Recovery, Tree};
+use wardian_vfs::{
+    Change, Content, DiffBounds, Errno, HostAccess, HostRoots, Mount, NewEntry, Recovery, Tree,
+};
 
 use crate::error::Error;
 use crate::limit::Limit;
@@ -103,15 +107,10 @@ impl NewMount {
         matches!(self, NewMount::Host(_))
     }
 
-    /// Mounts it. Calls `tell` if an earlier apply to the host directory was interrupted.
-    pub(crate) fn add_to(
-        &self,
-        tree: &mut Tree,
-        state: Option<&Path>,
-        tell: &dyn Fn(&str),
-    ) -> Result<(), Error> {
+    /// Mounts it.
+    pub(crate) fn add_to(&self, tree: &mut Tree, outside: &Outside<'_>) -> Result<(), Error> {
         let (path, mount) = match self {
-            NewMount::Host(mount) => (&mount.path, mount.open(state, tell)?),
+            NewMount::Host(mount) => (&mount.path, mount.open(outside)?),
             NewMount::Files { path, entries, writable } => {
                 (path, Mount::Entries { entries: entries.clone(), writable: *writable })
             }
@@ -155,16 +154,34 @@ pub(crate) fn is_plain(path: &[u8]) -> bool {
     path.split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b"..") && !name.contains(&0))
 }
 
+/// What mounting a host directory needs to know.
+pub(crate) struct Outside<'a> {
+    /// The directory for journals.
+    pub(crate) state: Option<&'a Path>,
+    /// Where the directory has to be, if not anywhere.
+    pub(crate) roots: Option<&'a HostRoots>,
+    /// Called if an earlier apply to the host directory was interrupted.
+    pub(crate) tell: &'a dyn Fn(&str),
+}
+
+impl Outside<'_> {
+    /// For what is not of the host.
+    pub(crate) fn none() -> Outside<'static> {
+        Outside { state: None, roots: None, tell: &|_| () }
+    }
+}
+
 impl HostMount {
-    fn open(&self, state: Option<&Path>, tell: &dyn Fn(&str)) -> Result<Mount, Error> {
+    fn open(&self, outside: &Outside<'_>) -> Result<Mount, Error> {
         let access = match self.mode {
             MountMode::ReadOnly => HostAccess::ReadOnly,
             MountMode::ReadWrite => HostAccess::ReadWrite,
             MountMode::Overlay => HostAccess::Overlay,
         };
         let host = self.host.display();
-        let mount = Mount::host_with_state(&self.host, access, state.map(Path::to_owned))
-            .map_err(|errno| Error::Option(format!("cannot mount {host}: {errno}")))?;
+        let Outside { state, roots, tell } = *outside;
+        let mount = Mount::host_below(&self.host, access, state.map(Path::to_owned), roots)
+            .map_err(|why| Error::Option(format!("cannot mount {host}: {why}")))?;
         if let Mount::Host(mounted) = &mount {
             match mounted.recovery() {
                 Recovery::None => {}
@@ -184,6 +201,19 @@ impl HostMount {
             }
         }
         Ok(mount)
+    }
+}
+
+/// How long a patch that has bounds may be the shortest.
+const DIFF_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Stops a comparison that nobody waits for.
+#[derive(Default)]
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -220,10 +250,12 @@ impl Sandbox {
 
     async fn add_mount(&self, mount: NewMount) -> Result<(), Error> {
         let at_rest = self.session().await?;
-        let state = self.inner().setup.state.clone();
-        self.on_tree(move |tree| Ok(mount.add_to(tree, state.as_deref(), &|_| ())))
-            .await
-            .map_err(|errno| Error::refused(errno, b"mount"))??;
+        let setup = self.inner().setup.clone();
+        let adding = move |tree: &mut Tree| {
+            let (state, roots) = (setup.state.as_deref(), setup.roots.as_ref());
+            Ok(mount.add_to(tree, &Outside { state, roots, tell: &|_| () }))
+        };
+        self.on_tree(adding).await.map_err(|errno| Error::refused(errno, b"mount"))??;
         self.committed(Some(&at_rest), b"mount", None).await
     }
 
@@ -246,6 +278,35 @@ impl Sandbox {
         let path = self.absolute(path);
         let at = path.clone();
         self.on_tree(move |tree| tree.diff(&at)).await.map_err(|errno| Error::refused(errno, &path))
+    }
+
+    /// Does the same if there are at most so many changes, with at most so many bytes of paths: otherwise `EFBIG`. Stops when it is
+    /// dropped.
+    pub async fn diff_within(&self, path: &str, changes: usize, bytes: usize) -> Result<Vec<Change>, Error> {
+        self.compared(path, (changes, bytes), |tree, at, bounds| tree.diff_within(at, bounds)).await
+    }
+
+    /// Returns the same as a patch for `git apply` of at most so many bytes. After a few seconds it is no longer the shortest.
+    pub async fn diff_text_within(&self, path: &str, changes: usize, bytes: usize) -> Result<Vec<u8>, Error> {
+        self.compared(path, (changes, bytes), |tree, at, bounds| tree.diff_text_within(at, bounds)).await
+    }
+
+    async fn compared<T: Send + 'static>(
+        &self,
+        path: &str,
+        (changes, bytes): (usize, usize),
+        compare: fn(&Tree, &[u8], DiffBounds<'_>) -> wardian_vfs::Result<T>,
+    ) -> Result<T, Error> {
+        self.live()?;
+        let path = self.absolute(path);
+        let (at, stop) = (path.clone(), StopOnDrop::default());
+        let stopped = stop.0.clone();
+        let comparing = move |tree: &mut Tree| {
+            compare(tree, &at, DiffBounds { changes, bytes, patience: DIFF_PATIENCE, stop: &stopped })
+        };
+        let compared = self.on_tree(comparing).await;
+        drop(stop);
+        compared.map_err(|errno| Error::refused(errno, &path))
     }
 
     /// Returns the same as a patch for `git apply`.

@@ -12,7 +12,7 @@ use wardian_audit::AuditLog;
 use wardian_hosttools::ToolSandbox;
 use wardian_kernel::{Allowlist, Rules};
 use wardian_net::{Gateway, NetworkPolicy, OnRequest, Resolve};
-use wardian_vfs::{Quota, Tree};
+use wardian_vfs::{HostRoots, Quota, Tree};
 
 use crate::durable::{NewName, Store};
 use crate::engine::Engine;
@@ -110,6 +110,7 @@ pub struct Builder {
     pub(crate) image: Option<(Store, String)>,
     progress: Option<fn(&str)>,
     state: Option<PathBuf>,
+    roots: Option<HostRoots>,
 }
 
 impl fmt::Debug for Builder {
@@ -145,6 +146,7 @@ impl Default for Builder {
             image: None,
             progress: None,
             state: wardian_vfs::state_directory(),
+            roots: None,
         }
     }
 }
@@ -306,6 +308,13 @@ impl Builder {
         self
     }
 
+    /// Mounts host directories only if they are below these, also those that a saved sandbox had: whoever says what to mount need
+    /// not be trusted with the whole machine. Without this, any directory can be mounted.
+    pub fn host_roots(mut self, roots: &HostRoots) -> Builder {
+        self.roots = Some(roots.clone());
+        self
+    }
+
     /// Sets a callback that is called, once per machine, when a program must be compiled first, and when an earlier
     /// apply to a mounted directory was interrupted.
     pub fn progress(mut self, progress: fn(&str)) -> Builder {
@@ -329,6 +338,8 @@ pub(crate) struct Setup {
     pub(crate) audit: Option<AuditLog>,
     /// The directory for journals.
     pub(crate) state: Option<PathBuf>,
+    /// Where host directories have to be to be mounted, if not anywhere.
+    pub(crate) roots: Option<HostRoots>,
     /// The files it was built with.
     pub(crate) fresh: Tree,
     /// The same without mounts: the system and its extensions. A store keeps what differs from it.

@@ -6,6 +6,7 @@ use wardian_kernel::{Finished, Order, Part, Verdict};
 
 use crate::limit::Limit;
 use crate::options::Limits;
+use crate::output_file::OutputFile;
 
 /// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub struct RunResult {
     pub error_class: Option<ErrorClass>,
     /// The limit that ended a process, or else the first that was hit.
     pub limit: Option<Limit>,
+    /// Where all of its output is, if that was asked for.
+    pub output_file: Option<OutputFile>,
     /// The resources it used.
     pub usage: Usage,
 }
@@ -134,6 +137,7 @@ impl RunResult {
             truncated: Truncated::default(),
             error_class: Some(class),
             limit: None,
+            output_file: None,
             usage: Usage::default(),
         }
     }

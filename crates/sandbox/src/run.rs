@@ -16,6 +16,7 @@ use crate::env;
 use crate::error::{Error, lost};
 use crate::limit::Limit;
 use crate::options::{ENVIRONMENT, OnKill};
+use crate::output_file::{Copying, OutputFile};
 use crate::result::{ErrorClass, Outcome, RunResult, Truncated, Usage, judge, note};
 use crate::sandbox::{Sandbox, SessionGuard};
 
@@ -36,6 +37,7 @@ pub struct Run {
     env: Vec<(String, String)>,
     cwd: Option<String>,
     on_kill: Option<OnKill>,
+    output_file: Option<String>,
     cancel: Arc<Notify>,
 }
 
@@ -74,6 +76,7 @@ impl Run {
             env: Vec::new(),
             cwd: None,
             on_kill: None,
+            output_file: None,
             cancel: Arc::default(),
         }
     }
@@ -164,6 +167,14 @@ impl Run {
         self
     }
 
+    /// Keeps all of its output, both streams in order, in a file of the sandbox as well, beyond all limits of the result. The file
+    /// is created, or emptied, before the command begins, and counts against the sandbox's limits like any other; the result says
+    /// whether it has everything: [`RunResult::output_file`]. A relative path starts where the shell is.
+    pub fn output_file(mut self, path: impl Into<String>) -> Run {
+        self.output_file = Some(path.into());
+        self
+    }
+
     /// An environment variable for this command alone.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Run {
         self.env.push((name.into(), value.into()));
@@ -212,6 +223,8 @@ struct InProgress {
     sandbox: Sandbox,
     machine: Arc<Machine>,
     output: Arc<Output>,
+    /// Copies output to a file on its way there.
+    copying: Option<Copying>,
     timeout: Option<Duration>,
     /// Which interpreter runs it, if not the shell.
     interpreter: Option<String>,
@@ -262,10 +275,19 @@ impl Sandbox {
             self.start_interpreter(&session, name).await?;
         }
         let (sinks, pumping) = connect(run.on_stdout, run.on_stderr, run.on_output);
+        let output = Output::new([limits.stdout_bytes, limits.stderr_bytes], sinks);
+        let (written_to, copying) = match &run.output_file {
+            None => (output.clone(), None),
+            Some(path) => {
+                let (from, copying) = Copying::start(self, path, &output).await?;
+                (from, Some(copying))
+            }
+        };
         let progress = InProgress {
             sandbox: self.clone(),
             machine: self.machine(),
-            output: Output::new([limits.stdout_bytes, limits.stderr_bytes], sinks),
+            output,
+            copying,
             timeout: run.timeout.unwrap_or(self.inner().setup.timeout),
             interpreter,
         };
@@ -275,7 +297,7 @@ impl Sandbox {
             around: env::around(&run.env, cwd.as_deref()),
             script: run.command,
             input: run.stdin,
-            output: progress.output.clone(),
+            output: written_to,
             terminal: run.terminal,
             timeout: progress.timeout,
             background: self.inner().setup.background_timeout,
@@ -354,11 +376,12 @@ impl Sandbox {
 impl InProgress {
     /// On the kernel's runtime, so that it comes to its end also when nobody waits for it any more.
     async fn run(
-        self,
+        mut self,
         mut session: SessionGuard,
         command: Command,
         running: Running,
     ) -> (RunResult, Option<Vec<u8>>, Result<(), Error>) {
+        let copying = self.copying.take();
         let inner = self.sandbox.inner();
         let persists = inner.persist.lock().is_some();
         let command_line = if persists { command.script.clone() } else { Default::default() };
@@ -377,12 +400,18 @@ impl InProgress {
         drop(running);
         let outcome = Outcome { finished, unreachable: inner.way.take_denied() };
         self.record(&outcome, duration);
+        // It is saved with everything else.
+        let file = match copying {
+            Some(copying) => copying.end(self.note(&outcome).as_deref()).await.ok(),
+            None => None,
+        };
         let exit_code = judge(&outcome).0;
         let saved = self.sandbox.committed(Some(&session), &command_line, Some(i32::from(exit_code))).await;
         drop(session);
         inner.system.pool.note_warm(inner);
         // Only now, since a listener may take its time and the next command need not wait for it.
-        (self.report(outcome, duration, peak_memory_bytes).await, answer, saved)
+        let result = self.report(outcome, duration, peak_memory_bytes).await;
+        (with_file(result, file), answer, saved)
     }
 
     fn record(&self, outcome: &Outcome, duration: Duration) {
@@ -401,10 +430,15 @@ impl InProgress {
         });
     }
 
+    /// Returns what the kernel has to say of its end.
+    fn note(&self, outcome: &Outcome) -> Option<String> {
+        let who = if self.interpreter.is_some() { "the interpreter" } else { "the shell" };
+        note(outcome, who, self.timeout, self.sandbox.limits())
+    }
+
     async fn report(&self, outcome: Outcome, duration: Duration, peak_memory_bytes: u64) -> RunResult {
         let (exit_code, error_class) = judge(&outcome);
-        let who = if self.interpreter.is_some() { "the interpreter" } else { "the shell" };
-        let message = note(&outcome, who, self.timeout, self.sandbox.limits());
+        let message = self.note(&outcome);
         let finished = outcome.finished;
         let Ended { stdout, stderr, cut, order } = self.output.end(message.as_deref()).await;
         let truncated = Truncated { stdout: cut[0], stderr: cut[1] };
@@ -422,6 +456,7 @@ impl InProgress {
             truncated,
             error_class,
             limit: finished.limit.and_then(Limit::named).or(cut),
+            output_file: None,
             usage: Usage {
                 cpu_ms: finished.usage.cpu_nanos / 1_000_000,
                 peak_memory_bytes,
@@ -431,6 +466,15 @@ impl InProgress {
             },
         }
     }
+}
+
+/// Adds what became of the file. One for which there was no room has hit a limit.
+fn with_file(mut result: RunResult, file: Option<OutputFile>) -> RunResult {
+    if file.as_ref().is_some_and(|file| file.error == Some(Errno::ENOSPC)) {
+        result.limit = result.limit.or(Some(Limit::FsBytes));
+    }
+    result.output_file = file;
+    result
 }
 
 /// Says that a command runs, until it does not: also when nobody waits for it any more. Dropped before the session is, so

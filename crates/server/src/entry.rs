@@ -13,6 +13,7 @@ use crate::hibernation::{Asleep, Awake, Bed};
 use crate::lane::{Hold, Lane, Turn};
 use crate::quota::Place;
 use crate::rpc::{INVALID_REQUEST, RpcError};
+use crate::watching::Pace;
 
 /// How a sandbox was created.
 pub(crate) enum Origin {
@@ -49,6 +50,8 @@ pub(crate) struct Entry {
     commands: Lane,
     /// File calls and the like, which never wait for a run.
     calls: Lane,
+    /// When one of its watchers may look.
+    pub(crate) pace: Pace,
     /// How to cancel each unfinished run, by the id of its request, in the order of their lines.
     runs: Mutex<VecDeque<(Option<Value>, Arc<Notify>)>>,
     /// The last of its snapshots, and how many bytes all of them keep.
@@ -75,6 +78,7 @@ impl Entry {
             created: SystemTime::now(),
             commands: Lane::default(),
             calls: Lane::default(),
+            pace: Pace::default(),
             runs: Mutex::default(),
             snapshots: Mutex::default(),
             buried: Mutex::default(),

@@ -59,6 +59,8 @@ mod streams;
 mod tenant;
 mod trace;
 mod turns;
+mod watchers;
+mod watching;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -66,6 +68,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
+use wardian::HostRoots;
 
 pub use admission::max_clients;
 pub use http::{AccessLog, Http, HttpError, PortLimits, Tokens, TokensError};
@@ -97,9 +100,21 @@ pub struct Options {
     pub max_sandboxes: usize,
     /// What clients of a socket may grant. The only client of [`Server::serve`] may grant everything.
     pub network: ClientNetwork,
+    /// From where clients may mount directories of this machine; from nowhere by default.
+    pub mounts: MountRoots,
     /// The maximum number of clients of a socket at once; further ones are turned away. By default 1,024, or
     /// [`max_clients`] if that is less.
     pub max_clients: usize,
+}
+
+/// From where clients may mount directories of this machine.
+#[derive(Clone, Debug, Default)]
+pub struct MountRoots {
+    /// The clients of one owner: the only client of [`Server::serve`], those of a socket, and those of HTTP that share a token or need
+    /// none.
+    pub of_others: HostRoots,
+    /// Those who show one of several tokens.
+    pub of_tenants: HostRoots,
 }
 
 /// How much of the network clients may grant their sandboxes.
@@ -126,6 +141,9 @@ pub enum OptionsError {
     /// Nobody could connect, or nobody create anything.
     #[error("{0} must be at least 1")]
     Zero(&'static str),
+    /// What the server keeps for all clients could be read or destroyed through a mount.
+    #[error("clients could mount what the server keeps in {0}: keep it elsewhere")]
+    Mountable(PathBuf),
 }
 
 impl Options {
@@ -138,6 +156,12 @@ impl Options {
         }
         if self.max_clients > max_clients() {
             return Err(OptionsError::MaxClients(self.max_clients, max_clients()));
+        }
+        let kept = [self.state_dir.as_deref(), self.store.as_ref().map(wardian::Store::directory)];
+        for kept in kept.into_iter().flatten() {
+            if self.mounts.of_others.touch(kept) || self.mounts.of_tenants.touch(kept) {
+                return Err(OptionsError::Mountable(kept.to_owned()));
+            }
         }
         match &self.state_dir {
             None => Ok(()),
@@ -167,6 +191,7 @@ impl Default for Options {
             audit: None,
             max_sandboxes: 4096,
             network: ClientNetwork::Public,
+            mounts: MountRoots::default(),
             max_clients: admission::clients(),
         }
     }
@@ -187,6 +212,7 @@ impl Server {
             room: Arc::new(Semaphore::new(max_sandboxes)),
             max_sandboxes,
             network: options.network,
+            mounts: options.mounts,
             max_clients: options.max_clients.min(Semaphore::MAX_PERMITS),
             metrics: Arc::default(),
             clients: session::Clients::default(),
@@ -197,6 +223,7 @@ impl Server {
             waiting_kib: Arc::new(Semaphore::new(session::WAITING_KIB)),
             streams: Arc::new(Semaphore::new(streams::SHARED)),
             processes: Arc::new(Semaphore::new(processes::SHARED)),
+            watchers: Arc::new(Semaphore::new(watchers::SHARED)),
             doors: doors::Doors::default(),
             dormitory: hibernation::Dormitory::new(options.idle, options.awake_bytes),
         }))

@@ -9,10 +9,10 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use wardian::{
-    AuditLog, Builder, Engine, Limits, PersistenceMode, PoolOptions, Sandbox, Snapshot, Store, UsageNow,
+    AuditLog, Builder, Engine, HostRoots, Limits, PersistenceMode, PoolOptions, Sandbox, Snapshot, Store,
+    UsageNow,
 };
 
-use crate::ClientNetwork;
 use crate::budget;
 use crate::callback::Callbacks;
 use crate::doors::Doors;
@@ -27,6 +27,8 @@ use crate::states::StateDirectory;
 use crate::streams::Streams;
 use crate::tenant::{Member, Tenant};
 use crate::turns::{Held, Turns};
+use crate::watchers::Watchers;
+use crate::{ClientNetwork, MountRoots};
 
 /// The maximum number of snapshots per client: no call drops one.
 const SNAPSHOTS: usize = 4096;
@@ -43,6 +45,7 @@ pub(crate) struct Shared {
     pub(crate) room: Arc<Semaphore>,
     pub(crate) max_sandboxes: usize,
     pub(crate) network: ClientNetwork,
+    pub(crate) mounts: MountRoots,
     pub(crate) max_clients: usize,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) clients: Clients,
@@ -60,6 +63,8 @@ pub(crate) struct Shared {
     pub(crate) streams: Arc<Semaphore>,
     /// Room for processes beside the shells.
     pub(crate) processes: Arc<Semaphore>,
+    /// Room for watchers of directories.
+    pub(crate) watchers: Arc<Semaphore>,
     /// The sandboxes whose ports can be reached by HTTP.
     pub(crate) doors: Doors,
     /// Who of those that are saved is in memory.
@@ -69,7 +74,8 @@ pub(crate) struct Shared {
 impl Shared {
     /// Returns a builder with what is the same for all sandboxes.
     pub(crate) fn new_builder(&self) -> Builder {
-        let builder = Sandbox::builder();
+        // No client mounts directories of this machine, also not those of a saved sandbox, unless the server says so.
+        let builder = Sandbox::builder().host_roots(&HostRoots::default());
         match &self.audit {
             Some(log) => builder.audit(log),
             None => builder,
@@ -132,12 +138,16 @@ pub(crate) struct Session {
     pub(crate) quota: Option<Arc<Quota>>,
     /// What it may grant its sandboxes.
     network: ClientNetwork,
+    /// From where it may mount directories of this machine.
+    roots: HostRoots,
     pub(crate) outbox: Outbox,
     pub(crate) callbacks: Arc<Callbacks>,
     /// Its connections to ports of its sandboxes.
     pub(crate) streams: Arc<Streams>,
     /// Its processes beside the shells of its sandboxes.
     pub(crate) processes: Arc<Processes>,
+    /// Its watchers of directories.
+    pub(crate) watchers: Arc<Watchers>,
     /// The longest line it may send.
     line_limit: AtomicUsize,
     heavy: Turns,
@@ -216,7 +226,7 @@ impl Session {
     /// Does the same for one that shares its turns, for heavy work and for that on lines, with others.
     pub(crate) fn with_turns(
         shared: Arc<Shared>,
-        Member { tenant, quota }: Member,
+        Member { tenant, quota, is_tenant }: Member,
         outbox: Outbox,
         turns: [Turns; 2],
     ) -> Arc<Session> {
@@ -225,22 +235,26 @@ impl Session {
             Tenant::Owner => (ClientNetwork::Full, LONGEST_LINE),
             _ => (shared.network, LINE_LIMIT),
         };
-        let tenant = Mutex::new(tenant);
+        let roots = if is_tenant { &shared.mounts.of_tenants } else { &shared.mounts.of_others };
+        let (roots, tenant) = (roots.clone(), Mutex::new(tenant));
         let [heavy, aside] = turns;
         let callbacks = Arc::new(Callbacks::new(outbox.clone(), shared.aside.clone()));
         let line_limit = AtomicUsize::new(line_limit);
         let streams = Streams::new(shared.streams.clone());
         let processes = Processes::new(shared.processes.clone());
+        let watchers = Watchers::new(shared.watchers.clone());
         let session = Arc::new(Session {
             shared,
             client,
             tenant,
             quota,
             network,
+            roots,
             outbox,
             callbacks,
             streams,
             processes,
+            watchers,
             line_limit,
             heavy,
             aside,
@@ -258,7 +272,12 @@ impl Session {
 
     /// Returns a builder with what the server gives to all sandboxes.
     pub(crate) fn new_builder(&self) -> Builder {
-        self.shared.new_builder()
+        self.shared.new_builder().host_roots(&self.roots)
+    }
+
+    /// Returns from where it may mount directories of this machine.
+    pub(crate) fn roots(&self) -> &HostRoots {
+        &self.roots
     }
 
     /// Returns what it may grant its sandboxes.
@@ -560,6 +579,7 @@ impl Session {
         self.callbacks.hang_up();
         self.streams.end();
         self.processes.end();
+        self.watchers.end();
         let mut ending = JoinSet::new();
         for entry in entries {
             ending.spawn(async move { entry.end().await });

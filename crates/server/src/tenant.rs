@@ -34,11 +34,13 @@ pub(crate) enum Tenant {
 pub(crate) struct Member {
     pub(crate) tenant: Tenant,
     pub(crate) quota: Option<Arc<Quota>>,
+    /// Whether it is one of several tenants of the server.
+    pub(crate) is_tenant: bool,
 }
 
 impl From<Tenant> for Member {
     fn from(tenant: Tenant) -> Member {
-        Member { tenant, quota: None }
+        Member { tenant, quota: None, is_tenant: false }
     }
 }
 

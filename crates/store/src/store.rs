@@ -58,6 +58,11 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
+    /// Returns the directory that it is in.
+    pub fn directory(&self) -> &Path {
+        self.0.database.parent().unwrap_or(Path::new("."))
+    }
+
     /// Opens the store in this directory, which is created if it does not exist and then only this user can enter.
     pub fn open(directory: &Path, options: Options) -> Result<Store, StoreError> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;

@@ -56,6 +56,8 @@ impl Tree {
     fn overlay_host(&self, path: &[u8]) -> Result<Arc<HostDir>> {
         let top = self.lookup(&Caller::ROOT, &self.root(), path, true)?;
         match self.mount_with_root(&top).ok_or(Errno::EINVAL)?.1.source {
+            // Whoever mounted it may only read.
+            Source::Overlay { dir, .. } if dir.is_read_only() => Err(Errno::EROFS),
             Source::Overlay { dir, .. } => Ok(dir),
             _ => Err(Errno::EINVAL),
         }

@@ -13,7 +13,8 @@ use crate::{Caller, Errno, FileKind, Place, Result, Tree};
 use cap_std::fs::FileExt;
 use similar::{Algorithm, TextDiff};
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// One difference between an overlay and the directory below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +52,31 @@ pub enum What {
     },
 }
 
+/// How much a comparison may find, and until when.
+#[derive(Clone, Copy, Debug)]
+pub struct DiffBounds<'b> {
+    /// The most changes.
+    pub changes: usize,
+    /// The most bytes of their paths, and of a patch.
+    pub bytes: usize,
+    /// How long it may look for the shortest patch; after that, for texts with many changes it is a longer one.
+    pub patience: Duration,
+    /// It is given up as soon as this is true.
+    pub stop: &'b AtomicBool,
+}
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+impl DiffBounds<'_> {
+    /// As much as there is.
+    const NONE: DiffBounds<'static> =
+        DiffBounds { changes: usize::MAX, bytes: usize::MAX, patience: Duration::MAX, stop: &NEVER };
+
+    fn go_on(&self) -> Result<()> {
+        if self.stop.load(Ordering::Relaxed) { Err(Errno::ECANCELED) } else { Ok(()) }
+    }
+}
+
 /// Longer texts are reported as different without details.
 const TEXT_MAX: u64 = 4 << 20;
 /// After this much time, the comparison of two texts may return a result that is not the shortest.
@@ -60,7 +86,12 @@ impl Tree {
     /// Returns what has changed in the overlay mounted at `path`, ordered by path, or `EINVAL` if no overlay is mounted
     /// there.
     pub fn diff(&self, path: &[u8]) -> Result<Vec<Change>> {
-        let mut diff = Diff::new(self, path)?;
+        self.diff_within(path, DiffBounds::NONE)
+    }
+
+    /// Does the same within bounds: `EFBIG` if there is more, `ECANCELED` if it was stopped.
+    pub fn diff_within(&self, path: &[u8], bounds: DiffBounds<'_>) -> Result<Vec<Change>> {
+        let mut diff = Diff::new(self, path, bounds)?;
         diff.run()?;
         diff.changes.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(diff.changes)
@@ -68,14 +99,23 @@ impl Tree {
 
     /// Returns the same as a patch for `git apply`. Files that are not text are only named.
     pub fn diff_text(&self, path: &[u8]) -> Result<Vec<u8>> {
+        self.diff_text_within(path, DiffBounds::NONE)
+    }
+
+    /// Does the same within bounds, as [`Tree::diff_within`].
+    pub fn diff_text_within(&self, path: &[u8], bounds: DiffBounds<'_>) -> Result<Vec<u8>> {
         let mut out = Vec::new();
-        let diff = Diff::new(self, path)?;
-        let changes = self.diff(path)?;
+        let diff = Diff::new(self, path, bounds)?;
+        let changes = self.diff_within(path, bounds)?;
         let mut changes = changes.iter().peekable();
         while let Some(change) = changes.next() {
+            bounds.go_on()?;
             // A file with new content and new mode makes two changes but one patch.
             let second = changes.next_if(|next| next.path == change.path && !starts_anew(change, next));
             diff.patch(change, second, &mut out)?;
+            if out.len() > bounds.bytes {
+                return Err(Errno::EFBIG);
+            }
         }
         Ok(out)
     }
@@ -98,21 +138,28 @@ struct Diff<'t> {
     mount: MountId,
     host: Arc<HostDir>,
     top: Place,
+    bounds: DiffBounds<'t>,
+    /// When it has looked for long enough for the shortest patch.
+    hurry: Option<Instant>,
     changes: Vec<Change>,
+    /// How much their paths have.
+    bytes: usize,
     pending: Vec<Pair>,
 }
 
 impl<'t> Diff<'t> {
-    fn new(tree: &'t Tree, path: &[u8]) -> Result<Diff<'t>> {
+    fn new(tree: &'t Tree, path: &[u8], bounds: DiffBounds<'t>) -> Result<Diff<'t>> {
         let top = tree.lookup(&Caller::ROOT, &tree.root(), path, true)?;
         let (mount, point) = tree.mount_with_root(&top).ok_or(Errno::EINVAL)?;
         let Source::Overlay { dir: host, .. } = point.source else { return Err(Errno::EINVAL) };
-        Ok(Diff { tree, mount, host, top, changes: Vec::new(), pending: Vec::new() })
+        let hurry = Instant::now().checked_add(bounds.patience);
+        Ok(Diff { tree, mount, host, top, bounds, hurry, changes: Vec::new(), bytes: 0, pending: Vec::new() })
     }
 
     fn run(&mut self) -> Result<()> {
         self.pending.push(Pair { path: Vec::new(), ours: Some(self.top.clone()), below: true });
         while let Some(pair) = self.pending.pop() {
+            self.bounds.go_on()?;
             self.compare(pair)?;
         }
         Ok(())
@@ -135,27 +182,32 @@ impl<'t> Diff<'t> {
                 return Ok(());
             }
             (Some(ours), None) => {
-                self.note(&pair.path, What::Added { mode: ours.mode }, ours.kind);
+                self.note(&pair.path, What::Added { mode: ours.mode }, ours.kind)?;
                 return if ours.kind == FileKind::Dir { self.descend(&pair) } else { Ok(()) };
             }
             (None, Some(below)) => {
-                self.note(&pair.path, What::Deleted { mode: below.mode }, below.kind);
+                self.note(&pair.path, What::Deleted { mode: below.mode }, below.kind)?;
                 return if below.kind == FileKind::Dir { self.descend(&pair) } else { Ok(()) };
             }
         };
         if let Some(place) = &pair.ours
             && self.content_differs(&pair.path, place, ours.kind, ours.size == below.size)?
         {
-            self.note(&pair.path, What::Modified, ours.kind);
+            self.note(&pair.path, What::Modified, ours.kind)?;
         }
         if ours.mode != below.mode {
-            self.note(&pair.path, What::Mode { from: below.mode, to: ours.mode }, ours.kind);
+            self.note(&pair.path, What::Mode { from: below.mode, to: ours.mode }, ours.kind)?;
         }
         if ours.kind == FileKind::Dir { self.descend(&pair) } else { Ok(()) }
     }
 
-    fn note(&mut self, path: &[u8], what: What, kind: FileKind) {
+    fn note(&mut self, path: &[u8], what: What, kind: FileKind) -> Result<()> {
+        self.bytes += path.len();
+        if self.changes.len() >= self.bounds.changes || self.bytes > self.bounds.bytes {
+            return Err(Errno::EFBIG);
+        }
         self.changes.push(Change { path: path.to_vec(), what, kind });
+        Ok(())
     }
 
     /// Lines up a directory's names on both sides.
@@ -220,6 +272,7 @@ impl<'t> Diff<'t> {
                 let (mut here, mut there) = (vec![0; 64 << 10], vec![0; 64 << 10]);
                 let mut offset = 0;
                 loop {
+                    self.bounds.go_on()?;
                     let count = tree.pread(&file, &mut here, offset)?;
                     if count == 0 {
                         return Ok(false);
@@ -267,7 +320,10 @@ impl<'t> Diff<'t> {
         let from = before.as_ref().map_or(b"/dev/null".to_vec(), |_| a);
         let to = after.as_ref().map_or(b"/dev/null".to_vec(), |_| b);
         match (before.unwrap_or(Some(String::new())), after.unwrap_or(Some(String::new()))) {
-            (Some(before), Some(after)) => unified(&before, &after, &from, &to, out),
+            (Some(before), Some(after)) => {
+                let left = self.hurry.map_or(PATIENCE, |at| at.saturating_duration_since(Instant::now()));
+                unified((&before, &after), (&from, &to), left.min(PATIENCE), out);
+            }
             _ => out
                 .extend_from_slice(&[b"Binary files ", &from[..], b" and ", &to[..], b" differ\n"].concat()),
         }
@@ -336,11 +392,11 @@ fn text(bytes: Vec<u8>) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
 }
 
-fn unified(before: &str, after: &str, from: &[u8], to: &[u8], out: &mut Vec<u8>) {
+fn unified((before, after): (&str, &str), (from, to): (&[u8], &[u8]), patience: Duration, out: &mut Vec<u8>) {
     if before == after {
         return; // an empty file comes or goes: the header has said so
     }
-    let diff = TextDiff::configure().algorithm(Algorithm::Myers).timeout(PATIENCE).diff_lines(before, after);
+    let diff = TextDiff::configure().algorithm(Algorithm::Myers).timeout(patience).diff_lines(before, after);
     out.extend_from_slice(&[b"--- ", from, b"\n+++ ", to, b"\n"].concat());
     for hunk in diff.unified_diff().context_radius(3).iter_hunks() {
         out.extend_from_slice(hunk.to_string().as_bytes());

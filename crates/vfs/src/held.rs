@@ -68,9 +68,14 @@ impl Deref for Count {
 
 /// One of the files that may be held, returned when it is dropped.
 #[derive(Debug)]
-struct Slot(Count);
+pub(crate) struct Slot(Count);
 
 impl Slot {
+    /// One for a mounted directory itself.
+    pub(crate) fn of_directory() -> Result<Slot> {
+        Slot::take(Count::All, most())
+    }
+
     fn take(count: Count, most: usize) -> Result<Slot> {
         let more = |held: usize| (held < most).then_some(held + 1);
         match count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {

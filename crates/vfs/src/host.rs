@@ -8,9 +8,9 @@
 //! that runs it may do, and a file of another user that this process cannot read stays unreadable.
 
 use crate::handle::OpenFlags;
-use crate::held::{Held, Holding};
+use crate::held::{Held, Holding, Slot};
 use crate::stat::{SetTime, Stat};
-use crate::{Caller, Errno, FileKind, Result};
+use crate::{Caller, Errno, FileKind, HostAccess, HostRefusal, HostRoots, Result};
 use cap_std::ambient_authority;
 use cap_std::fs::{
     Dir, DirBuilder, DirBuilderExt, File, FileType, FileTypeExt, Metadata, MetadataExt, OpenOptions,
@@ -34,6 +34,10 @@ pub(crate) struct HostDir {
     state: Option<PathBuf>,
     /// Where it was when it was opened, to describe it.
     path: PathBuf,
+    /// Whether nothing may ever be changed in it, not even by applying an overlay.
+    read_only: bool,
+    /// It holds a descriptor as long as it is mounted.
+    _slot: Slot,
 }
 
 /// The prefix of the directories in which an apply stages contents. Guests can neither see nor create such names.
@@ -64,10 +68,26 @@ fn makeable(path: &[u8]) -> Result<&Path> {
 }
 
 impl HostDir {
-    pub(crate) fn open(path: &Path, state: Option<PathBuf>) -> Result<HostDir> {
-        let root = Dir::open_ambient_dir(path, ambient_authority())?;
-        let path = std::path::absolute(path)?;
-        Ok(HostDir { root, holding: Holding::default(), state, path })
+    /// Opens one, which has to be below one of `roots` if there are any to be below of.
+    pub(crate) fn open(
+        path: &Path,
+        access: HostAccess,
+        state: Option<PathBuf>,
+        roots: Option<&HostRoots>,
+    ) -> std::result::Result<HostDir, HostRefusal> {
+        let slot = Slot::of_directory()?;
+        let (root, writable) = match roots {
+            Some(roots) => roots.open(path, access)?,
+            None => (Dir::open_ambient_dir(path, ambient_authority()).map_err(Errno::from)?, true),
+        };
+        let path = std::path::absolute(path).map_err(Errno::from)?;
+        let holding = Holding::default();
+        Ok(HostDir { root, holding, state, path, read_only: !writable, _slot: slot })
+    }
+
+    /// Returns whether nothing may ever be changed in it.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only
     }
 
     /// Opens something to keep it open.

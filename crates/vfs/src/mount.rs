@@ -17,7 +17,7 @@ use crate::place::{Ino, MountId, MountSpot, Spot};
 use crate::quota::{Usage, given_inodes};
 use crate::recover::{Recovery, recover};
 use crate::state::state_directory;
-use crate::{Caller, Content, Errno, FileKind, Place, Result, Tree};
+use crate::{Caller, Content, Errno, FileKind, HostRefusal, HostRoots, Place, Result, Tree};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -112,8 +112,21 @@ impl Mount {
     /// Does the same with another directory for the journals of [`Tree::apply`], which must belong to this user and be
     /// writable by no one else. Without one, changes cannot be applied.
     pub fn host_with_state(path: &Path, access: HostAccess, state: Option<PathBuf>) -> Result<Mount> {
-        let dir = HostDir::open(path, state)?;
-        let recovery = recover(&dir, access == HostAccess::ReadOnly)?;
+        Mount::host_below(path, access, state, None).map_err(|refusal| match refusal {
+            HostRefusal::Failed(errno) => errno,
+            _ => Errno::EACCES,
+        })
+    }
+
+    /// Does the same, if the directory is below one of `roots`.
+    pub fn host_below(
+        path: &Path,
+        access: HostAccess,
+        state: Option<PathBuf>,
+        roots: Option<&HostRoots>,
+    ) -> std::result::Result<Mount, HostRefusal> {
+        let dir = HostDir::open(path, access, state, roots)?;
+        let recovery = recover(&dir, access == HostAccess::ReadOnly || dir.is_read_only())?;
         Ok(Mount::Host(HostMount { dir: Arc::new(dir), access, recovery }))
     }
 }

@@ -20,7 +20,7 @@ use crate::packed::PACKED;
 use crate::place::{Ino, MountSpot};
 use crate::quota::{Quota, Usage};
 use crate::record_bytes::{Reader, Writer};
-use crate::{Device, Errno, Result, Tree};
+use crate::{Device, HostAccess, HostRefusal, HostRoots, Result, Tree};
 use imbl::OrdMap;
 use imbl::ordmap::DiffItem;
 use std::collections::BTreeSet;
@@ -44,7 +44,7 @@ pub enum RecordError {
     /// The bytes are not those of a tree.
     Damaged(&'static str),
     /// A host directory that was mounted cannot be mounted again.
-    Mount(PathBuf, Errno),
+    Mount(PathBuf, HostRefusal),
 }
 
 /// What a tree is read from.
@@ -57,6 +57,8 @@ pub struct Records<'a> {
     pub source: &'a Arc<dyn ChunkSource>,
     /// The directory for the journals of overlays.
     pub state: Option<&'a Path>,
+    /// Where host directories have to be that were mounted, if not anywhere.
+    pub roots: Option<&'a HostRoots>,
 }
 
 impl std::fmt::Debug for Records<'_> {
@@ -167,7 +169,7 @@ impl Tree {
             let mut chunks = names.iter().map(|name| Chunk::stored(*name, records.source));
             read_group(&mut Reader::new(bytes), base, &mut tree, &mut chunks)?;
         }
-        tree.read_rest(&mut Reader::new(records.rest), base, records.state)?;
+        tree.read_rest(&mut Reader::new(records.rest), base, records)?;
         Ok(tree)
     }
 
@@ -202,7 +204,7 @@ impl Tree {
         &mut self,
         input: &mut Reader<'_>,
         base: &Tree,
-        state: Option<&Path>,
+        records: &Records<'_>,
     ) -> std::result::Result<(), RecordError> {
         let next = input.number()?;
         self.start_numbers_at(next);
@@ -222,7 +224,7 @@ impl Tree {
         for _ in 0..input.number()? {
             self.unpacked_and_gone.insert(PACKED.saturating_add(input.number()?), ());
         }
-        self.mounts = Arc::new(Mounts::read(input, &base.mounts, state)?);
+        self.mounts = Arc::new(Mounts::read(input, &base.mounts, records)?);
         Ok(())
     }
 }
@@ -456,30 +458,32 @@ impl Mounts {
     fn read(
         input: &mut Reader<'_>,
         base: &Mounts,
-        state: Option<&Path>,
+        records: &Records<'_>,
     ) -> std::result::Result<Mounts, RecordError> {
         let last_id = input.small()?;
         let mut points = Vec::new();
         for _ in 0..input.number()? {
             let (id, covered, charge) = (input.small()?, input.number()?, read_usage(input)?);
             let kind = input.number()?;
-            let host = |input: &mut Reader<'_>| {
+            let host = |input: &mut Reader<'_>, access| {
                 let path = PathBuf::from(std::ffi::OsStr::from_bytes(input.bytes()?));
                 let known = base.points().filter_map(|(_, point)| point.source.host_dir());
                 match known.into_iter().find(|dir| dir.path() == path) {
                     Some(dir) => Ok(dir.clone()),
-                    None => match HostDir::open(&path, state.map(Path::to_owned)) {
-                        Ok(dir) => Ok(Arc::new(dir)),
-                        Err(errno) => Err(RecordError::Mount(path, errno)),
-                    },
+                    None => {
+                        let state = records.state.map(Path::to_owned);
+                        let opened = HostDir::open(&path, access, state, records.roots);
+                        opened.map(Arc::new).map_err(|refusal| RecordError::Mount(path, refusal))
+                    }
                 }
             };
             let source = match kind {
                 0 | 1 => Source::Files { root: input.number()?, writable: kind == 1 },
-                2 | 3 => Source::Host { dir: host(input)?, writable: kind == 3 },
+                2 => Source::Host { dir: host(input, HostAccess::ReadOnly)?, writable: false },
+                3 => Source::Host { dir: host(input, HostAccess::ReadWrite)?, writable: true },
                 4 => {
                     let root = input.number()?;
-                    Source::Overlay { dir: host(input)?, root }
+                    Source::Overlay { dir: host(input, HostAccess::Overlay)?, root }
                 }
                 _ => return Err(RecordError::Damaged("a mount of an unknown kind")),
             };

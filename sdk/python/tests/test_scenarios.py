@@ -5,12 +5,24 @@ from __future__ import annotations
 import base64
 import json
 from pathlib import Path
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 import pytest
 
 import wardian
-from wardian import Directory, File, Limits, Mount, Persistence, PythonResult, RunResult, Sandbox, Symlink
+from wardian import (
+    Directory,
+    File,
+    HostMount,
+    Limits,
+    Mount,
+    OverlayChange,
+    Persistence,
+    PythonResult,
+    RunResult,
+    Sandbox,
+    Symlink,
+)
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
@@ -39,6 +51,7 @@ def run_fields(result: RunResult) -> Dict[str, Any]:
         "stdoutBase64": pack(result.stdout_bytes),
         "truncatedStdout": result.truncated.stdout,
         "truncatedStderr": result.truncated.stderr,
+        "outputFile": result.output_file and [*vars(result.output_file).values()],
     }
 
 
@@ -55,6 +68,8 @@ def python_fields(result: PythonResult) -> Dict[str, Any]:
 def options(given: Dict[str, Any]) -> Dict[str, Any]:
     """The options of a run, as the package has them."""
     named: Dict[str, Any] = {key: given[key] for key in ("env", "cwd", "contained", "check", "context") if key in given}
+    if "outputFile" in given:
+        named["output_file"] = given["outputFile"]
     if "timeoutMs" in given:
         named["timeout"] = given["timeoutMs"] / 1000
     if "stdinBase64" in given:
@@ -73,6 +88,10 @@ def mount_files(files: Dict[str, Any]) -> Dict[str, Any]:
     return {name: entry(one) for name, one in files.items()}
 
 
+def changes(found: List[OverlayChange]) -> Dict[str, Any]:
+    return {"changes": [[one.path, one.change, one.type, one.mode] for one in found]}
+
+
 def persistence(given: Optional[Dict[str, Any]]) -> Optional[Persistence]:
     if given is None:
         return None
@@ -83,13 +102,14 @@ def persistence(given: Optional[Dict[str, Any]]) -> Optional[Persistence]:
 def create(given: Dict[str, Any], directory: Path) -> Sandbox:
     assert given.keys() <= {
         *("timeoutMs", "limits", "mounts", "env", "toolAllowlist", "writablePaths", "cwd", "onKill"),
-        *("store", "persistence"),
+        *("store", "persistence", "hostMounts"),
     }
     timeout = given.get("timeoutMs")
     return Sandbox(
         timeout=None if timeout is None else timeout / 1000,
         limits=Limits(**{LIMITS[name]: value for name, value in given.get("limits", {}).items()}),
         mounts=[Mount(one["path"], mount_files(one["files"])) for one in given.get("mounts", [])],
+        host_mounts=[HostMount(directory, one["path"], one["mode"]) for one in given.get("hostMounts", [])],
         env=given.get("env"),
         tool_allowlist=given.get("toolAllowlist"),
         writable_paths=given.get("writablePaths"),
@@ -169,6 +189,9 @@ class World:
             "files.remove": lambda: box.files.remove(path),
             "files.list": lambda: self.list(box, given),
             "mount": lambda: box.mount(path, mount_files(given["files"]), writable=given.get("writable", False)),
+            "diff": lambda: changes(box.diff(path)),
+            "patch": lambda: {"patch": box.patch(path)},
+            "apply": lambda: changes(box.apply(path, dry_run=given.get("dryRun", False))),
             "snapshot": lambda: self.keep(name, box.snapshot()),
             "restore": lambda: box.restore(given["id"] if "id" in given else self.values[given["snapshot"]]),
             "export": lambda: self.keep(name, box.export_state()),

@@ -68,6 +68,16 @@ export interface ProcessListener {
 }
 
 /**
+ * Receives the events of a watcher.
+ * @internal
+ */
+export interface WatchListener {
+  readonly onEvents: (params: Json) => void;
+  readonly onEnd: (params: Json) => void;
+  readonly onFailure: (failure: WardianError) => void;
+}
+
+/**
  * A request in progress.
  * @internal
  */
@@ -104,6 +114,7 @@ export class Connection {
   /** The receivers of what arrives on connections to ports, by their ids. */
   readonly #receivers = new Map<string, Receiver>();
   readonly #processes = new Map<string, ProcessListener>();
+  readonly #watches = new Map<string, WatchListener>();
   /** How many wait for something that is no answer. */
   #awake = 0;
   #numbers = 0;
@@ -226,6 +237,16 @@ export class Connection {
     this.#processes.set(id, listener);
   }
 
+  /** Listens to a watcher until it has ended. */
+  watch(id: string, listener: WatchListener): void {
+    this.#watches.set(id, listener);
+  }
+
+  /** Forgets a watcher. */
+  unwatch(id: string): void {
+    this.#watches.delete(id);
+  }
+
   /** Keeps reading, and the program running, until the returned function is called. */
   stayAwake(): () => void {
     this.#awake += 1;
@@ -248,6 +269,7 @@ export class Connection {
       else if (method === "output") this.#takeOutput(member(message, "params"));
       else if (method === "net.data" || method === "net.end") this.#takeNet(method, member(message, "params"));
       else if (method === "process.output" || method === "process.exit") this.#takeProcess(method, member(message, "params"));
+      else if (method === "files.changed" || method === "files.watchEnd") this.#takeWatch(method, member(message, "params"));
     } catch (error) {
       this.#fail(error instanceof ProtocolError || error instanceof SandboxError ? error : nonsense(line));
     }
@@ -305,6 +327,15 @@ export class Connection {
     listener?.onExit(params);
   }
 
+  #takeWatch(method: string, params: Json): void {
+    const id = field(params, "watchId", "string");
+    // One that was closed may have had something on its way.
+    const listener = this.#watches.get(id);
+    if (method === "files.changed") return listener?.onEvents(params);
+    this.#watches.delete(id);
+    listener?.onEnd(params);
+  }
+
   async #takeCall(message: Json, method: string): Promise<void> {
     const id = member(message, "id");
     let line: string;
@@ -339,6 +370,9 @@ export class Connection {
     const processes = [...this.#processes.values()];
     this.#processes.clear();
     for (const listener of processes) listener.onFailure(this.#failure());
+    const watches = [...this.#watches.values()];
+    this.#watches.clear();
+    for (const listener of watches) listener.onFailure(this.#failure());
     this.#balance();
   }
 

@@ -6,6 +6,7 @@ import { encode, PART, parts, type Source } from "./content.js";
 import { SandboxError } from "./errors.js";
 import { done, type Handle } from "./handle.js";
 import { fileEntry, fileStat, type FileEntry, type FileStat } from "./results.js";
+import { Watch } from "./watch.js";
 
 /** What every call takes. */
 export interface CallSignal {
@@ -111,6 +112,12 @@ export class Files {
   async symlink(path: string, target: string, options: CallSignal = {}): Promise<void> {
     checkKeys("files.symlink", options, ["signal"]);
     await this.#handle.call("files.symlink", { path, target }, done, options);
+  }
+
+  /** Tells of what changes in a directory from now on; with `recursive`, of everything below it. */
+  async watch(path: string, options: ListOptions = {}): Promise<Watch> {
+    checkKeys("files.watch", options, ["recursive", "signal"]);
+    return await Watch.start(this.#handle, { path, recursive: options.recursive }, { signal: options.signal });
   }
 
   /** Returns a file's metadata. */

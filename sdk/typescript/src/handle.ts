@@ -15,7 +15,7 @@ const RUNS = ["run", "python.run"];
 /** The calls that the server makes wait for commands. They keep their order among them. */
 const ORDERED = [
   ...RUNS,
-  ...["env.set", "env.get", "env.unset", "env.list", "mount", "offload", "rehydrate", "sandbox.fork"],
+  ...["env.set", "env.get", "env.unset", "env.list", "mount", "mount.apply", "offload", "rehydrate", "sandbox.fork"],
   ...["snapshot.create", "snapshot.restore", "persistence.export", "persistence.import"],
 ];
 

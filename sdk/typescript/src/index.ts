@@ -31,7 +31,8 @@ export {
 export type { Extension, ExtensionCall, ExtensionFunction, ExtensionResult, Extensions } from "./extensions.js";
 export { Files, type CallSignal, type ListOptions, type WriteOptions } from "./files.js";
 export type { NetworkAnswer, NetworkDecision, NetworkPolicy, NetworkRequest, OnRequest } from "./network.js";
-export type { Limits, Mount, SandboxOptions } from "./options.js";
+export type { HostMount, Limits, Mount, SandboxOptions } from "./options.js";
+export type { OverlayChange } from "./overlays.js";
 export { Port, PortResponse, type PortRequestOptions } from "./port.js";
 export {
   Process,
@@ -53,6 +54,7 @@ export {
   type FileStat,
   type FileType,
   type HistoryEntry,
+  type OutputFile,
   type SandboxInfo,
   type StreamName,
 } from "./results.js";
@@ -68,4 +70,5 @@ export {
 export type { Storage } from "./storage.js";
 export { Images, Saved, type Change, type Commit, type CommitLike, type ImageInfo, type Persistence, type SavedSandbox } from "./stores.js";
 export { RunStream } from "./stream.js";
+export { Watch, type WatchChange, type WatchEvent } from "./watch.js";
 export { ShellTool, type ShellToolOptions, type ToolAnswer } from "./tool.js";

@@ -1,5 +1,8 @@
 /** The options of a new sandbox. Anything left out has the server's default. */
 
+import { realpathSync } from "node:fs";
+import { resolve } from "node:path";
+
 import { checkKeys, milliseconds } from "./check.js";
 import { encodeMount, type MountFiles } from "./content.js";
 import type { Extensions } from "./extensions.js";
@@ -30,6 +33,16 @@ export interface Mount {
   readonly writable?: boolean;
 }
 
+/** A directory of the server's machine to mount at a path. */
+export interface HostMount {
+  /** Its path; one that is not absolute starts at this program's directory. */
+  readonly host: string;
+  /** Where it is in the sandbox. */
+  readonly path: string;
+  /** "ro" (the default): nothing can be changed; "rw": everything; "overlay": changes stay in the sandbox until they are applied. */
+  readonly mode?: "ro" | "rw" | "overlay";
+}
+
 /** What `Sandbox.create` takes. */
 export interface SandboxOptions {
   /** How long a command may run, unless it is given a timeout of its own; 0 or `Infinity` for no limit. */
@@ -40,6 +53,8 @@ export interface SandboxOptions {
   readonly fsLimitBytes?: number;
   readonly limits?: Limits;
   readonly mounts?: readonly Mount[];
+  /** Directories of the server's machine. A server of its own is told to allow them; one behind `socket` says what may be mounted. */
+  readonly hostMounts?: readonly HostMount[];
   /** The shell's variables. */
   readonly env?: Readonly<Record<string, string>>;
   /** Your functions as commands. */
@@ -86,7 +101,7 @@ export interface SandboxOptions {
 
 const LIMITS = ["stdoutBytes", "stderrBytes", "commandBytes", "fileCount", "rpcBytes", "memoryBytes", "processes", "openFiles"];
 const OPTIONS = [
-  ...["timeoutMs", "backgroundTimeoutMs", "fsLimitBytes", "limits", "mounts", "env", "extensions", "toolAllowlist", "pool", "nice", "cwd"],
+  ...["timeoutMs", "backgroundTimeoutMs", "fsLimitBytes", "limits", "mounts", "hostMounts", "env", "extensions", "toolAllowlist", "pool", "nice", "cwd"],
   ...["writablePaths", "onKill", "pythonPath", "network", "image", "persistence", "store", "storage", "socket", "stateToken", "stateDir", "http"],
   ...["binary", "onLog", "signal"],
 ];
@@ -97,6 +112,7 @@ export function checkOptions(options: SandboxOptions): void {
   checkKeys("limits", options.limits, LIMITS);
   checkKeys("pool", options.pool, ["minSize", "maxSize"]);
   for (const mount of options.mounts ?? []) checkKeys("mounts", mount, ["path", "files", "writable"]);
+  for (const mount of options.hostMounts ?? []) checkKeys("hostMounts", mount, ["host", "path", "mode"]);
   for (const own of ["store", "stateDir", "http", "binary", "onLog"] as const) {
     if (options.socket !== undefined && options[own] !== undefined) {
       throw new TypeError(`'${own}' is for a server of its own and cannot be combined with 'socket'`);
@@ -105,6 +121,20 @@ export function checkOptions(options: SandboxOptions): void {
   if (options.stateToken !== undefined && options.socket === undefined) {
     throw new TypeError("'stateToken' is for a server with many clients: it needs 'socket'");
   }
+}
+
+/** Returns the path of a directory; for a server of its own, without the links that it refuses to follow. */
+function hostPath({ host }: HostMount, options: SandboxOptions): string {
+  return options.socket === undefined ? realpathSync(host) : resolve(host);
+}
+
+/**
+ * Returns what a server of its own has to be told for directories to be mounted.
+ * @internal
+ */
+export function mountFlags(options: SandboxOptions): string[] {
+  const root = (mount: HostMount) => `${hostPath(mount, options)}:${(mount.mode ?? "ro") === "ro" ? "ro" : "rw"}`;
+  return (options.hostMounts ?? []).flatMap((mount) => ["--allow-mount", root(mount)]);
 }
 
 /**
@@ -118,6 +148,7 @@ export function createParams(options: SandboxOptions, extensions: object[]): Rec
     fsLimitBytes: options.fsLimitBytes,
     limits: { ...options.limits, rpcBytes: options.limits?.rpcBytes ?? RPC_BYTES },
     mounts: options.mounts?.map((mount) => ({ ...mount, files: encodeMount(mount.files) })),
+    hostMounts: options.hostMounts?.map((mount) => ({ ...mount, host: hostPath(mount, options) })),
     env: options.env,
     extensions: extensions.length === 0 ? undefined : extensions,
     security: options.toolAllowlist === undefined ? undefined : { toolAllowlist: options.toolAllowlist },

@@ -24,6 +24,22 @@ export interface AckStream {
   readonly streamId: string;
 }
 
+/** What was applied. */
+export interface Applied {
+  /** By path. */
+  readonly changes: readonly (OverlayChange)[];
+}
+
+/** An overlay. */
+export interface ApplyOverlay {
+  /** Whether everything is only checked. False by default. */
+  readonly dryRun?: boolean | null | undefined;
+  /** Where it is mounted. */
+  readonly path: string;
+  /** The sandbox that it is about; the first one of the client if there is none. */
+  readonly sandboxId?: string | null | undefined;
+}
+
 /** A sandbox from a commit of another. */
 export interface Branch {
   /** The number or tag of the commit; the last by default. */
@@ -154,6 +170,8 @@ export interface Create {
   readonly extensions?: readonly (Extension)[] | null | undefined;
   /** How many bytes all files may have together. 268435456 by default. */
   readonly fsLimitBytes?: number | null | undefined;
+  /** Directories of the server's machine below those that `serve --allow-mount` names, at most 16. */
+  readonly hostMounts?: readonly (HostMount)[] | null | undefined;
   /** The name of an image to start from, in the server's store. */
   readonly image?: string | null | undefined;
   /** The other limits. */
@@ -212,6 +230,16 @@ export interface Diff {
   readonly sandboxId?: string | null | undefined;
   /** The number or tag of the other; the last by default. */
   readonly to?: string | null | undefined;
+}
+
+/** An overlay. */
+export interface DiffOverlay {
+  /** Whether the answer also has the changes as a patch for `git apply`. False by default. */
+  readonly patch?: boolean | null | undefined;
+  /** Where it is mounted. */
+  readonly path: string;
+  /** The sandbox that it is about; the first one of the client if there is none. */
+  readonly sandboxId?: string | null | undefined;
 }
 
 /** It is done. */
@@ -353,6 +381,19 @@ export interface HistoryEntry {
   readonly index: number;
   /** When that was. */
   readonly timestamp: number;
+}
+
+/** What can be changed of a directory of the server's machine. */
+export type HostMode = "ro" | "rw" | "overlay";
+
+/** A directory of the server's machine. */
+export interface HostMount {
+  /** Its absolute path there. */
+  readonly host: string;
+  /** What of it can be changed. "ro" by default. */
+  readonly mode?: HostMode | null | undefined;
+  /** Where it is in the sandbox. */
+  readonly path: string;
 }
 
 /** An image. */
@@ -507,6 +548,36 @@ export interface OtherSandbox {
   readonly sandboxId: string;
 }
 
+/** A file with the output of a run. */
+export interface OutputFile {
+  /** How many bytes of the output it has. */
+  readonly bytes: number;
+  /** Why the rest is not in it: an errno's name. ENOSPC: no room; ESTALE: something else has changed it. */
+  readonly error?: string | null | undefined;
+  /** Its absolute path. */
+  readonly path: string;
+}
+
+/** A difference. */
+export interface OverlayChange {
+  /** `A`, `M`, `D` or `P`: added, modified, deleted, or with other permissions. */
+  readonly change: string;
+  /** Its permission bits, or those it had; of what is modified none. */
+  readonly mode?: number | null | undefined;
+  /** The path below the mount. */
+  readonly path: string;
+  /** `file`, `dir` or `symlink`; of what is deleted, what it was. */
+  readonly type: string;
+}
+
+/** What differs between an overlay and the directory below it. */
+export interface OverlayDiff {
+  /** By path; a file with new content and new permissions is there twice. */
+  readonly changes: readonly (OverlayChange)[];
+  /** The same as a patch for `git apply`, if asked for. Files that are not text are only named. */
+  readonly patch?: string | null | undefined;
+}
+
 /** A path. */
 export interface Path {
   /** The path. */
@@ -655,6 +726,8 @@ export interface Run {
   readonly onKill?: OnKill | null | undefined;
   /** Whether the result has both streams in one, in order. False by default. */
   readonly output?: boolean | null | undefined;
+  /** A file of the sandbox in which all of the output is kept, both streams in order, beyond all limits of the result. */
+  readonly outputFile?: string | null | undefined;
   /** The sandbox that it is about; the first one of the client if there is none. */
   readonly sandboxId?: string | null | undefined;
   /** Standard input. */
@@ -697,6 +770,8 @@ export interface RunResult {
   readonly limit?: string | null | undefined;
   /** Both streams in order, if asked for. */
   readonly output?: string | null | undefined;
+  /** What became of `outputFile`. */
+  readonly outputFile?: OutputFile | null | undefined;
   /** What was written to standard error. */
   readonly stderr: string;
   /** What was written to standard output. */
@@ -953,6 +1028,30 @@ export interface Variables {
   readonly variables: Readonly<Record<string, string>>;
 }
 
+/** A directory to be told of. */
+export interface Watch {
+  /** The path. */
+  readonly path: string;
+  /** Everything below it. False by default. */
+  readonly recursive?: boolean | null | undefined;
+  /** The sandbox that it is about; the first one of the client if there is none. */
+  readonly sandboxId?: string | null | undefined;
+}
+
+/** A watcher. */
+export interface WatchId {
+  /** The sandbox that it is about; the first one of the client if there is none. */
+  readonly sandboxId?: string | null | undefined;
+  /** Its id. */
+  readonly watchId: string;
+}
+
+/** A new watcher. */
+export interface Watching {
+  /** Its id. */
+  readonly watchId: string;
+}
+
 /** A file and its content. */
 export interface WriteFile {
   /** The content. */
@@ -1027,6 +1126,10 @@ export interface Methods {
   readonly "files.chmod": { readonly params: Chmod; readonly result: Done };
   /** Creates a symbolic link */
   readonly "files.symlink": { readonly params: Symlink; readonly result: Done };
+  /** Tells of changes in a directory from now on, [see below](#watching-directories) */
+  readonly "files.watch": { readonly params: Watch; readonly result: Watching };
+  /** Ends that */
+  readonly "files.unwatch": { readonly params: WatchId; readonly result: Done };
   /** A variable of the shell; null if it is not set */
   readonly "env.get": { readonly params: VariableName; readonly result: Variable };
   /** Sets a variable of the shell */
@@ -1037,6 +1140,10 @@ export interface Methods {
   readonly "env.list": { readonly params: Nothing; readonly result: Variables };
   /** Mounts files; they count against `fsLimitBytes` and `fileCount` */
   readonly "mount": { readonly params: MountFiles; readonly result: Done };
+  /** What was changed in an overlay. EFBIG if that is more than 100,000 changes or 8 MiB */
+  readonly "mount.diff": { readonly params: DiffOverlay; readonly result: OverlayDiff };
+  /** Applies an overlay's changes to its directory, all of them or none. EBUSY if that has changed */
+  readonly "mount.apply": { readonly params: ApplyOverlay; readonly result: Applied };
   /** Takes a snapshot. ENOSPC if those of a sandbox would keep more than `fsLimitBytes` + `memoryBytes` */
   readonly "snapshot.create": { readonly params: Nothing; readonly result: SnapshotCreated };
   /** Restores a snapshot, into any of the client's sandboxes */

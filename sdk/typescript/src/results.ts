@@ -12,6 +12,16 @@ export type StreamName = "stdout" | "stderr";
 /** Why a run ended other than by itself, or what it was refused. */
 export type ErrorClass = "TIMEOUT" | "CANCELLED" | "LIMIT_EXCEEDED" | "CAPABILITY_DENIED";
 
+/** A file of the sandbox with the output of a run. */
+export interface OutputFile {
+  /** Its absolute path. */
+  readonly path: string;
+  /** How many bytes of the output it has. */
+  readonly bytes: number;
+  /** Why the rest is not in it, such as `"ENOSPC"`; undefined if it has everything. */
+  readonly error: string | undefined;
+}
+
 /** The result of a command. */
 export class RunResult {
   /** The script's exit code; 124 after a timeout, 125 when it was cancelled. */
@@ -35,6 +45,8 @@ export class RunResult {
    * the result.
    */
   readonly limit: string | undefined;
+  /** Where all of its output is, if `outputFile` was given. */
+  readonly outputFile: OutputFile | undefined;
 
   /** @internal */
   constructor(answer: Json) {
@@ -51,6 +63,7 @@ export class RunResult {
     };
     this.errorClass = optional(answer, "errorClass", "string") as ErrorClass | undefined;
     this.limit = optional(answer, "limit", "string");
+    this.outputFile = outputFile(member(answer, "outputFile"));
   }
 
   /** Standard output as text; bytes that are not UTF-8 become U+FFFD. */
@@ -97,6 +110,12 @@ export class RunResult {
     if (said === "") return what;
     return `${what}: ${said.length > SHOWN ? `…${said.slice(-SHOWN)}` : said}`;
   }
+}
+
+function outputFile(file: Json): OutputFile | undefined {
+  if (file === undefined || file === null) return undefined;
+  const error = optional(file, "error", "string");
+  return { path: field(file, "path", "string"), bytes: field(file, "bytes", "number"), error };
 }
 
 /** A piece of output. */

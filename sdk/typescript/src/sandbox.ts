@@ -11,6 +11,7 @@ import { Files, type CallSignal } from "./files.js";
 import { done, Handle, type Origin } from "./handle.js";
 import { answerRequest } from "./network.js";
 import { checkOptions, createParams, type SandboxOptions } from "./options.js";
+import { overlayChanges, type OverlayChange } from "./overlays.js";
 import { Port } from "./port.js";
 import { Processes, Pty } from "./process.js";
 import { PythonResult } from "./python.js";
@@ -32,6 +33,8 @@ export interface StreamOptions extends CallSignal {
   readonly cwd?: string;
   /** Whether shell options and traps that it sets end with it. Variables, functions and the directory stay. */
   readonly contained?: boolean;
+  /** A file of the sandbox in which all output is kept, beyond all limits of the result: see `RunResult.outputFile`. */
+  readonly outputFile?: string;
 }
 
 /** What can be done with output as it arrives. What a listener returns is awaited; if it throws, the run is cancelled. */
@@ -62,7 +65,7 @@ export interface ExportOptions extends CallSignal {
   readonly file?: string;
 }
 
-const STREAM_OPTIONS = ["stdin", "timeoutMs", "env", "cwd", "contained", "signal"];
+const STREAM_OPTIONS = ["stdin", "timeoutMs", "env", "cwd", "contained", "outputFile", "signal"];
 const PYTHON_OPTIONS = ["context", "stdin", "timeoutMs", "signal"];
 const LISTENERS = ["onStdout", "onStderr", "check"];
 
@@ -217,6 +220,25 @@ export class Sandbox implements AsyncDisposable {
     await this.#handle.call("mount", params, done, options);
   }
 
+  /** Returns what was changed in the overlay mounted at a path (`hostMounts`). */
+  async diff(path: string, options: CallSignal = {}): Promise<OverlayChange[]> {
+    return await this.#call("mount.diff", { path }, overlayChanges, options);
+  }
+
+  /** Returns the same as a patch for `git apply`; files that are not text are only named. */
+  async patch(path: string, options: CallSignal = {}): Promise<string> {
+    return await this.#call("mount.diff", { path, patch: true }, (answer) => field(answer, "patch", "string"), options);
+  }
+
+  /**
+   * Applies these changes to the directory, all of them or none, and returns them. Throws `SandboxError` (EBUSY) if the
+   * directory has changed under the sandbox. `dryRun` only checks.
+   */
+  async apply(path: string, options: CallSignal & { dryRun?: boolean } = {}): Promise<OverlayChange[]> {
+    checkKeys("apply", options, ["dryRun", "signal"]);
+    return await this.#handle.call("mount.apply", { path, dryRun: options.dryRun }, overlayChanges, options);
+  }
+
   /**
    * Returns a port of the sandbox, for requests to what a program in it serves:
    *
@@ -369,8 +391,8 @@ export class Sandbox implements AsyncDisposable {
 const GONE = [closed().name, "ProtocolError", "ServerDiedError"];
 
 function runParams(command: string, options: StreamOptions): object {
-  const { env, cwd, contained } = options;
-  return { command, env, cwd, contained, ...common(options) };
+  const { env, cwd, contained, outputFile } = options;
+  return { command, env, cwd, contained, outputFile, ...common(options) };
 }
 
 function pythonParams(code: string, options: PythonStreamOptions): object {

@@ -8,7 +8,7 @@ import type { Readable, Writable } from "node:stream";
 import { findBinary } from "./binary.js";
 import { BinaryNotFoundError, ServerDiedError, type WardianError } from "./errors.js";
 import { Lines } from "./lines.js";
-import type { SandboxOptions } from "./options.js";
+import { mountFlags, type SandboxOptions } from "./options.js";
 
 /** How long a server may take to exit after it was asked to. */
 const GRACE_MS = 5000;
@@ -55,7 +55,8 @@ async function startServer(options: SandboxOptions): Promise<Transport> {
   const store = options.store === undefined ? [] : ["--store", resolve(options.store)];
   const http = options.http === undefined ? [] : ["--http", String(options.http)];
   // A session of its own: Ctrl-C at this terminal is for the client, not for the server to die of.
-  const child = spawn(binary, ["serve", "--stdio", ...state, ...store, ...http], { stdio: ["pipe", "pipe", "pipe"], detached: true });
+  const more = [...state, ...store, ...http, ...mountFlags(options)];
+  const child = spawn(binary, ["serve", "--stdio", ...more], { stdio: ["pipe", "pipe", "pipe"], detached: true });
   await new Promise<void>((started, failed) => {
     child.once("spawn", started);
     child.once("error", (error) => failed(new BinaryNotFoundError(`cannot start ${binary}: ${error.message}`)));

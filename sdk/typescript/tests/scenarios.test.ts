@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { Sandbox, SandboxError, type MountEntry, type PythonResult, type RunResult } from "wardian";
+import { Sandbox, SandboxError, type MountEntry, type OverlayChange, type PythonResult, type RunResult } from "wardian";
 import { ROOT } from "./shared.js";
 
 const SCENARIOS = join(ROOT, "sdk/scenarios");
@@ -31,10 +31,11 @@ type Action = (sandbox: Sandbox, given: Record<string, any>, step: Step, world: 
 const base64 = (data: string) => Buffer.from(data, "base64");
 
 function runFields(result: RunResult): Record<string, unknown> {
-  const { exitCode, stdout, stderr, output, ok, timedOut, errorClass, limit, truncated } = result;
+  const { exitCode, stdout, stderr, output, ok, timedOut, errorClass, limit, truncated, outputFile } = result;
   return {
     ...{ exitCode, stdout, stderr, output, ok, timedOut, errorClass: errorClass ?? null, limit: limit ?? null },
     stdoutBase64: result.stdoutBytes.toString("base64"),
+    outputFile: outputFile === undefined ? null : [outputFile.path, outputFile.bytes, outputFile.error ?? null],
     ...{ truncatedStdout: truncated.stdout, truncatedStderr: truncated.stderr },
   };
 }
@@ -60,6 +61,8 @@ function mountFiles(files: Record<string, any>): Record<string, MountEntry> {
   };
   return Object.fromEntries(Object.entries(files).map(([name, one]) => [name, entry(one)]));
 }
+
+const changes = (found: OverlayChange[]) => ({ changes: found.map((one) => [one.path, one.change, one.type, one.mode ?? null]) });
 
 /** A commit that an earlier step has listed, or one by its own number or tag. */
 const named = (world: World, commit: any): any => world.values.get(commit) ?? commit;
@@ -93,6 +96,9 @@ const ACTIONS: Record<string, Action> = {
     return { names: entries.map((e) => e.name), types: entries.map((e) => e.type), sizes: entries.map((e) => e.size) };
   },
   mount: (sandbox, { path, files, writable }) => sandbox.mount(path, mountFiles(files), { writable }),
+  diff: async (sandbox, { path }) => changes(await sandbox.diff(path)),
+  patch: async (sandbox, { path }) => ({ patch: await sandbox.patch(path) }),
+  apply: async (sandbox, { path, ...rest }) => changes(await sandbox.apply(path, rest)),
   snapshot: async (sandbox, _, step, world) => void world.values.set(step.as!, await sandbox.snapshot()),
   restore: (sandbox, { snapshot, id }, _, world) => sandbox.restore(id ?? world.values.get(snapshot)),
   export: async (sandbox, _, step, world) => void world.values.set(step.as!, await sandbox.exportState()),
@@ -137,10 +143,10 @@ const ACTIONS: Record<string, Action> = {
 for (const name of readdirSync(SCENARIOS).filter((name) => name.endsWith(".json"))) {
   test(`the scenario ${name}`, async (after) => {
     const scenario = JSON.parse(readFileSync(join(SCENARIOS, name), "utf8")) as { options: any; steps: Step[] };
-    const { mounts, store, ...rest } = scenario.options;
-    const directory = store === true ? mkdtempSync(join(tmpdir(), "wardian-store-")) : undefined;
+    const { mounts, hostMounts, store, ...rest } = scenario.options;
+    const directory = store === true || hostMounts !== undefined ? mkdtempSync(join(tmpdir(), "wardian-store-")) : undefined;
     if (directory !== undefined) after.after(() => rmSync(directory, { recursive: true, force: true }));
-    const given = { ...rest, mounts: (mounts ?? []).map((one: any) => ({ ...one, files: mountFiles(one.files) })), store: directory };
+    const given = { ...rest, mounts: (mounts ?? []).map((one: any) => ({ ...one, files: mountFiles(one.files) })), store: store === true ? directory : undefined, hostMounts: hostMounts?.map((one: any) => ({ ...one, host: directory })) };
     await using main = await Sandbox.create(given);
     const world: World = { sandboxes: new Map([["main", main]]), values: new Map() };
     for (const [number, step] of scenario.steps.entries()) {

@@ -17,17 +17,23 @@ struct Server {
 
 impl Server {
     fn start() -> Server {
+        let mut server = Server::silent(&[]);
+        server.send(1, "create", json!({ "limits": { "stdoutBytes": 1u64 << 40 } }));
+        assert_eq!(server.next()["result"], json!({ "ok": true }));
+        server
+    }
+
+    /// One that has been asked nothing yet.
+    fn silent(flags: &[&str]) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_wardian"))
             .args(["serve", "--stdio"])
+            .args(flags)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .expect("it starts");
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take().map(BufReader::new));
-        let mut server = Server { child, stdin, stdout };
-        server.send(1, "create", json!({ "limits": { "stdoutBytes": 1u64 << 40 } }));
-        assert_eq!(server.next()["result"], json!({ "ok": true }));
-        server
+        Server { child, stdin, stdout }
     }
 
     fn send(&mut self, id: u64, method: &str, params: Value) {
@@ -102,6 +108,39 @@ fn a_client_that_no_longer_reads_or_is_gone() {
     server.next();
     server.stdout = None;
     assert_eq!(server.child.wait().unwrap().code(), Some(0), "with its input still open");
+}
+
+#[test]
+fn mounts_are_allowed_below_named_directories() {
+    let all = tempfile::tempdir().unwrap();
+    let (one, two) = (all.path().join("one"), all.path().join("two"));
+    std::fs::create_dir_all(one.join("inside")).unwrap();
+    std::fs::create_dir(&two).unwrap();
+    let read_only = format!("{}:ro", two.display());
+    let mut server = Server::silent(&["--allow-mount", one.to_str().unwrap(), "--allow-mount", &read_only]);
+    let mount = |host: &std::path::Path, mode| json!([{ "host": host, "path": "/m", "mode": mode }]);
+    for (host, mode) in [(&two, "rw"), (&all.path().to_owned(), "ro")] {
+        server.send(1, "create", json!({ "hostMounts": mount(host, mode) }));
+        assert_eq!(server.next()["error"]["code"], -32602, "{}", host.display());
+    }
+    server.send(2, "create", json!({ "hostMounts": mount(&one.join("inside"), "rw") }));
+    assert_eq!(server.next()["result"], json!({ "ok": true }));
+    server.send(3, "files.write", json!({ "path": "/m/f", "data": "aGk=" }));
+    assert_eq!(server.next()["result"], json!({ "ok": true }));
+    assert_eq!(std::fs::read(one.join("inside/f")).unwrap(), b"hi");
+    server.stdin = None;
+    assert_eq!(server.end(), (vec![], 0));
+    let states = format!("{}/states", one.display());
+    std::fs::create_dir(&states).unwrap();
+    for (flags, why) in [
+        (vec!["--allow-mount", "/"], "it is the whole machine"),
+        (vec!["--allow-mount", "/no/such"], "No such file or directory"),
+        (vec!["--allow-mount", one.to_str().unwrap(), "--state-dir", &states], "keep it elsewhere"),
+        (vec!["--allow-tenant-mount", one.to_str().unwrap()], "--tokens"),
+    ] {
+        let (code, _, said) = shown(wardian(&[&["serve", "--stdio"], &flags[..]].concat()));
+        assert!(code != 0 && said.contains(why), "{flags:?}: {code} {said}");
+    }
 }
 
 #[test]

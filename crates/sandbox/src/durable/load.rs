@@ -56,6 +56,7 @@ impl Files {
             rest: &self.rest,
             source: &store.chunks,
             state: setup.and_then(|setup| setup.state.as_deref()),
+            roots: setup.and_then(|setup| setup.roots.as_ref()),
         }
     }
 }
@@ -63,8 +64,8 @@ impl Files {
 pub(crate) fn cannot_read(error: RecordError) -> Error {
     match error {
         RecordError::Damaged(what) => damaged(format!("files of a value: {what}")),
-        RecordError::Mount(host, errno) => {
-            Error::Option(format!("cannot mount {} again: {errno}", host.display()))
+        RecordError::Mount(host, why) => {
+            Error::Option(format!("cannot mount {} again: {why}", host.display()))
         }
     }
 }
@@ -161,7 +162,7 @@ pub(crate) fn load_files(store: &Store, setup: &Setup, root: &Root) -> Result<Tr
     let shape = root.get(&Role::Shape).ok_or_else(|| damaged("a value without a shape"))?;
     let shape = store.inner.get(&shape)?.bytes;
     let files = Files::read(store, root)?;
-    let old = Tree::from_records_alone(&shape, &files.records(store, None)).map_err(cannot_read)?;
+    let old = Tree::from_records_alone(&shape, &files.records(store, Some(setup))).map_err(cannot_read)?;
     let mut tar = Vec::new();
     let options = TarOptions { format: TarFormat::Pax, own_only: true };
     old.export_tar(b"/", options, &mut tar).map_err(unusable)?;

@@ -114,6 +114,11 @@ impl Store {
         Ok(Store { inner, chunks, naming, images: Arc::default() })
     }
 
+    /// Returns the directory that it is in.
+    pub fn directory(&self) -> &Path {
+        self.inner.directory()
+    }
+
     /// Opens a sandbox as it was last saved, with the options it was built with. Until the returned sandbox and all its
     /// handles are dropped or closed, no one else can open it.
     pub async fn resume(&self, name: &str) -> Result<Sandbox, Error> {

@@ -11,7 +11,7 @@ use crate::checks::{self, check_length, check_variable};
 use crate::env::keep_last;
 use crate::error::{Error, lost};
 use crate::extension;
-use crate::mounts::NewMount;
+use crate::mounts::{NewMount, Outside};
 use crate::sandbox::Sandbox;
 use crate::system::System;
 
@@ -106,15 +106,16 @@ impl Builder {
         let host_programs = extension::install(&mut tree, system, &self.extensions)?;
         let base = tree.clone();
         if self.mounts.iter().any(NewMount::is_host) {
-            let (mounts, state) = (self.mounts, self.state.clone());
+            let (mounts, state, roots) = (self.mounts, self.state.clone(), self.roots.clone());
             let progress = self.progress.unwrap_or(|_| ());
             let mounting = tokio::task::spawn_blocking(move || {
-                let mut mount = |mount: &NewMount| mount.add_to(&mut tree, state.as_deref(), &progress);
+                let outside = Outside { state: state.as_deref(), roots: roots.as_ref(), tell: &progress };
+                let mut mount = |mount: &NewMount| mount.add_to(&mut tree, &outside);
                 mounts.iter().try_for_each(&mut mount).map(|()| tree)
             });
             tree = mounting.await.map_err(lost)??;
         } else {
-            let mut mount = |mount: &NewMount| mount.add_to(&mut tree, None, &|_| ());
+            let mut mount = |mount: &NewMount| mount.add_to(&mut tree, &Outside::none());
             self.mounts.iter().try_for_each(&mut mount)?;
         }
         if let Some(list) = &self.tool_allowlist {
@@ -141,6 +142,7 @@ impl Builder {
             gateway,
             audit: self.audit,
             state: self.state,
+            roots: self.roots,
             fresh: tree.clone(),
             base,
             saved,

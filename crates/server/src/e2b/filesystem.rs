@@ -13,9 +13,8 @@ use super::rpc::{self, RpcFailure, path};
 use super::watch;
 use crate::methods::date;
 use crate::params::text;
+use crate::watching::ENTRIES;
 
-/// How many entries a listing may have.
-pub(super) const ENTRIES: usize = 10_000;
 /// How many are listed where others wait.
 pub(super) const FEW: usize = 256;
 
@@ -110,7 +109,7 @@ pub(super) async fn infos(sandbox: &Sandbox, path: &str, depth: usize) -> Result
     sandbox.file_infos(path, depth, ENTRIES).await.map_err(|error| unlisted(path, error))
 }
 
-fn unlisted(path: &str, error: Error) -> RpcFailure {
+pub(super) fn unlisted(path: &str, error: Error) -> RpcFailure {
     match error.errno() {
         Some(Errno::ENOTDIR) => RpcFailure::argument(format!("path is not a directory: {path}")),
         Some(Errno::EFBIG) => RpcFailure::new(

@@ -37,7 +37,10 @@ impl Caller {
     /// Returns whose states it reads and writes, and its quota.
     pub(super) fn member(&self) -> Member {
         match &self.known {
-            Some(known) => Member { tenant: Tenant::named(&known.tenant), quota: known.quota.clone() },
+            Some(known) => {
+                let (tenant, quota) = (Tenant::named(&known.tenant), known.quota.clone());
+                Member { tenant, quota, is_tenant: true }
+            }
             None if self.owner.is_empty() => Tenant::of_token(NO_TOKEN).into(),
             None => Tenant::of_token(&self.owner).into(),
         }

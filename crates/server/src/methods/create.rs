@@ -108,6 +108,9 @@ fn builder(session: &Session, asked: Create) -> Result<(Builder, Option<usize>),
         let files = mount::entries(mount.files, &format!("mounts[{number}].files"))?;
         builder = builder.mount_entries(mount.path, files, mount.writable.unwrap_or(false));
     }
+    for mount in mount::hosts(session, asked.host_mounts.unwrap_or_default())? {
+        builder = builder.mount(mount.host, mount.path, mount.mode);
+    }
     for given in asked.extensions.into_iter().flatten() {
         builder = builder.extension(extension::extension(given, &session.callbacks));
     }

@@ -256,7 +256,7 @@ pub(super) fn stat(session: &Arc<Session>, params: &mut Params) -> Prepared {
 }
 
 /// Devices and pipes are reported as files: the protocol has three kinds.
-fn kind(kind: FileKind) -> &'static str {
+pub(crate) fn kind(kind: FileKind) -> &'static str {
     match kind {
         FileKind::Dir => "dir",
         FileKind::Symlink => "symlink",

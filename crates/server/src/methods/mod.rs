@@ -14,6 +14,7 @@ mod mount;
 mod named;
 mod names;
 mod network;
+mod overlays;
 mod persistence;
 mod ports;
 mod process;
@@ -24,6 +25,7 @@ mod sandboxes;
 mod snapshots;
 mod storage;
 mod suspend;
+mod watch;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -43,6 +45,7 @@ use crate::session::Session;
 
 pub(crate) use ports::CONNECT;
 
+pub(crate) use files::kind;
 pub use run::result_object;
 pub(crate) use sandboxes::date;
 
@@ -119,7 +122,7 @@ impl Job {
 }
 
 /// All of them, for `capabilities`.
-const METHODS: [&str; 68] = [
+const METHODS: [&str; 72] = [
     "create",
     "capabilities",
     "usage",
@@ -138,11 +141,15 @@ const METHODS: [&str; 68] = [
     "files.copy",
     "files.chmod",
     "files.symlink",
+    "files.watch",
+    "files.unwatch",
     "env.get",
     "env.set",
     "env.unset",
     "env.list",
     "mount",
+    "mount.diff",
+    "mount.apply",
     "snapshot.create",
     "snapshot.restore",
     "sandbox.fork",
@@ -226,11 +233,15 @@ pub(crate) fn prepare(
         "files.copy" => names::copy(session, params),
         "files.chmod" => names::chmod(session, params),
         "files.symlink" => names::symlink(session, params),
+        "files.watch" => watch::watch(session, id, params),
+        "files.unwatch" => watch::unwatch(session, params),
         "env.get" => env::get(session, params),
         "env.set" => env::set(session, params),
         "env.unset" => env::unset(session, params),
         "env.list" => env::list(session, params),
         "mount" => mount::mount(session, params),
+        "mount.diff" => overlays::diff(session, params),
+        "mount.apply" => overlays::apply(session, params),
         "snapshot.create" => snapshots::create(session, params),
         "snapshot.restore" => snapshots::restore(session, params),
         "sandbox.fork" => sandboxes::fork(session, params),

@@ -1,11 +1,11 @@
-//! `mount`: files given as bytes, with directories and links.
+//! `mount` and what `create` mounts: files given as bytes, with directories and links, and directories of this machine.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use wardian::MountEntry;
+use wardian::{MountEntry, MountMode};
 use wardian_contract::kinds::{MountEntry as Described, MountFile};
-use wardian_contract::params::MountFiles;
+use wardian_contract::params::{HostMode, HostMount, MountFiles};
 
 use super::{Job, Prepared, asked, ok};
 use crate::params::Params;
@@ -20,6 +20,41 @@ pub(super) fn mount(session: &Arc<Session>, params: &mut Params) -> Prepared {
         turn.sandbox().await?.mount_entries(path, files, writable).await?;
         ok()
     })
+}
+
+/// The most directories of this machine that a sandbox is created with: each holds a descriptor.
+const HOST_MOUNTS: usize = 16;
+
+/// A directory of this machine to mount.
+pub(super) struct Host {
+    pub(super) host: String,
+    pub(super) path: String,
+    pub(super) mode: MountMode,
+}
+
+/// Returns the directories of this machine to mount. Whether each of them may be is decided where it is opened, by
+/// [`wardian::HostRoots`].
+pub(super) fn hosts(session: &Session, wanted: Vec<HostMount>) -> Result<Vec<Host>, RpcError> {
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    if session.roots().is_empty() {
+        return Err(RpcError::params(
+            "hostMounts: this server lets its client mount no directories (wardian serve --allow-mount)",
+        ));
+    }
+    if wanted.len() > HOST_MOUNTS {
+        return Err(RpcError::params(format!("hostMounts must have at most {HOST_MOUNTS} directories")));
+    }
+    let host = |HostMount { host, path, mode }| {
+        let mode = match mode.unwrap_or(HostMode::Ro) {
+            HostMode::Ro => MountMode::ReadOnly,
+            HostMode::Rw => MountMode::ReadWrite,
+            HostMode::Overlay => MountMode::Overlay,
+        };
+        Host { host, path, mode }
+    };
+    Ok(wanted.into_iter().map(host).collect())
 }
 
 /// Returns files as the library takes them. In messages they are called `prefix` and their name.

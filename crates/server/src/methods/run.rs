@@ -44,6 +44,9 @@ pub(super) fn run(session: &Arc<Session>, id: Option<&Value>, params: &mut Param
     if let Some(on_kill) = asked.on_kill {
         run = run.on_kill(kept(on_kill));
     }
+    if let Some(path) = asked.output_file {
+        run = run.output_file(path);
+    }
     let shape = Shape::new(asked.encoding, asked.output);
     let stream = Told::new(session, id, asked.stream, shape.encoding);
     let session = session.clone();
@@ -216,6 +219,13 @@ pub(super) fn object(result: &RunResult, Shape { encoding, output }: Shape) -> V
     }
     if let Some(limit) = result.limit {
         object.insert("limit".into(), json!(limit.name()));
+    }
+    if let Some(file) = &result.output_file {
+        let mut shown = json!({ "path": text(&file.path), "bytes": file.bytes });
+        if let Some(error) = file.error {
+            shown["error"] = error.name().into();
+        }
+        object.insert("outputFile".into(), shown);
     }
     Value::Object(object)
 }

@@ -78,7 +78,7 @@ async fn every_method_refuses_what_it_does_not_know() {
     for method in &methods {
         let params = json!({
             "command": "echo", "code": "1", "path": "/tmp/x", "data": "", "name": "A", "value": "b", "files": {}, "id": "1",
-            "file": "f", "port": 80, "streamId": "1", "bytes": 0, "sandboxId": null, "surprise": 1,
+            "file": "f", "port": 80, "streamId": "1", "watchId": "1", "bytes": 0, "sandboxId": null, "surprise": 1,
             "commit": "1", "from": "1", "newName": "B", "tag": "t",
             "to": "/tmp/y", "mode": 420, "target": "x", "processId": "1", "signal": "TERM", "rows": 24, "columns": 80,
         });
@@ -104,6 +104,7 @@ fn params_of(method: &str) -> &'static [&'static str] {
         "files.rename" | "files.copy" => &["path", "to"],
         "files.chmod" => &["path", "mode"],
         "files.symlink" => &["path", "target"],
+        "files.unwatch" => &["watchId"],
         "process.start" => &["command"],
         "process.write" => &["processId", "data"],
         "process.ack" => &["processId", "bytes"],
@@ -112,6 +113,7 @@ fn params_of(method: &str) -> &'static [&'static str] {
         "process.closeStdin" | "process.wait" => &["processId"],
         "env.set" => &["name", "value"],
         "mount" => &["path", "files"],
+        "mount.diff" | "mount.apply" => &["path"],
         "snapshot.restore" => &["id"],
         "persistence.import" => &["data"],
         "net.connect" | "net.url" => &["port"],

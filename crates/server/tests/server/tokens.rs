@@ -50,7 +50,7 @@ impl Tenants {
         Tenants::with(None, Options::default()).await
     }
 
-    async fn with(log: Option<&Path>, options: Options) -> Tenants {
+    pub(crate) async fn with(log: Option<&Path>, options: Options) -> Tenants {
         let file = NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), FILE).expect("it is written");
         let tokens = Tokens::open(file.path()).expect("it is valid");

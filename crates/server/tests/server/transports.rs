@@ -124,6 +124,8 @@ fn rows() -> Vec<Row> {
         ),
         ("persistence.export", json!({}), Ok(json!({ "data": "*" }))),
         ("persistence.import", json!({}), Err("Missing required param: data")),
+        ("mount.diff", json!({ "path": "/tmp", "patch": true }), Err("EINVAL: invalid argument: /tmp")),
+        ("mount.apply", json!({ "path": "/tmp" }), Err("EINVAL: invalid argument: /tmp")),
         ("net.url", json!({ "port": 0 }), Err("port must be a port, from 1 to 65535")),
         ("shell.history.list", json!({}), Ok(json!({ "entries": "*" }))),
         ("shell.history.clear", json!({}), ok()),

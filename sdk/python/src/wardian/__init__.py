@@ -13,11 +13,13 @@ tool for a language model, :mod:`wardian.extensions` exposes your functions as c
 """
 
 from ._async import AsyncPort, AsyncSandbox, AsyncStream
+from ._overlays import OverlayChange
 from ._ports import PortResponse
 from ._process import ProcessInfo, ProcessResult
 from ._process_async import AsyncProcess
 from ._process_sync import Process
 from ._sync import Port, Sandbox, Stream
+from ._watch import AsyncWatch, Watch, WatchEvent
 from .errors import (
     BinaryNotFoundError,
     CommandError,
@@ -35,7 +37,7 @@ from .errors import (
 from .extensions import Extension, ExtensionResult
 from .files import Directory, File, Symlink, read_directory
 from .network import NetworkAnswer, NetworkDenial, NetworkPolicy, NetworkRequest
-from .options import Limits, Mount, Persistence, Pool
+from .options import HostMount, Limits, Mount, Persistence, Pool
 from .python import PythonFailure, PythonResult, PythonValue
 from .results import (
     Change,
@@ -45,6 +47,7 @@ from .results import (
     HistoryEntry,
     ImageInfo,
     Output,
+    OutputFile,
     RunResult,
     SandboxInfo,
     SavedSandbox,
@@ -58,6 +61,7 @@ __all__ = [
     "AsyncProcess",
     "AsyncSandbox",
     "AsyncStream",
+    "AsyncWatch",
     "BinaryNotFoundError",
     "Change",
     "CommandError",
@@ -70,6 +74,7 @@ __all__ = [
     "FileEntry",
     "FileStat",
     "HistoryEntry",
+    "HostMount",
     "ImageInfo",
     "InvalidRequestError",
     "Limits",
@@ -79,6 +84,8 @@ __all__ = [
     "NetworkPolicy",
     "NetworkRequest",
     "Output",
+    "OutputFile",
+    "OverlayChange",
     "Persistence",
     "Pool",
     "Port",
@@ -104,5 +111,7 @@ __all__ = [
     "Symlink",
     "Truncated",
     "WardianError",
+    "Watch",
+    "WatchEvent",
     "read_directory",
 ]

@@ -8,20 +8,22 @@ import threading
 from types import TracebackType
 from typing import Any, AsyncIterator, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union, overload
 
-from . import _calls, _ports, _stores
+from . import _calls, _overlays, _ports, _stores, _watch
 from ._callbacks import Callbacks
 from ._calls import Call
 from ._handle import ENDINGS, Handle, Origin, PathLike, start
+from ._overlays import OverlayChange
 from ._pieces import Pieces
 from ._ports import Exchange, PortResponse
 from ._process_async import AsyncProcesses, AsyncTerminals
 from ._store_async import AsyncImages, AsyncSaved
 from ._stores import CommitLike
+from ._watch import AsyncWatch, WatchBox
 from .errors import ProtocolError, SandboxClosedError, SandboxError, ServerDiedError
 from .extensions import ExtensionLike
 from .files import Content, MountEntry, Source, parts
 from .network import NetworkLike
-from .options import Limits, Mount, Options, Persistence, Pool
+from .options import HostMount, Limits, Mount, Options, Persistence, Pool
 from .python import PythonResult, python
 from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, SandboxInfo
 
@@ -45,6 +47,7 @@ class AsyncSandbox:
         fs_limit_bytes: Optional[int] = None,
         limits: Limits = Limits(),
         mounts: Sequence[Mount] = (),
+        host_mounts: Sequence[HostMount] = (),
         env: Optional[Mapping[str, str]] = None,
         extensions: Sequence[ExtensionLike] = (),
         tool_allowlist: Optional[Sequence[str]] = None,
@@ -68,6 +71,7 @@ class AsyncSandbox:
             fs_limit_bytes=fs_limit_bytes,
             limits=limits,
             mounts=mounts,
+            host_mounts=host_mounts,
             env=env or {},
             tool_allowlist=tool_allowlist,
             pool=pool,
@@ -175,13 +179,14 @@ class AsyncSandbox:
         env: Optional[Mapping[str, str]] = None,
         cwd: Optional[str] = None,
         contained: bool = False,
+        output_file: Optional[str] = None,
         check: bool = False,
         on_stdout: Optional[Callable[[str], object]] = None,
         on_stderr: Optional[Callable[[str], object]] = None,
     ) -> RunResult:
         """Runs a script, like :meth:`Sandbox.run`. Listeners may be ``async`` functions."""
         streams = on_stdout is not None or on_stderr is not None
-        call = _calls.run(command, stdin, timeout, streams, env, cwd, contained)
+        call = _calls.run(command, stdin, timeout, streams, env, cwd, contained, output_file)
         result = await (self._hear(call, on_stdout, on_stderr) if streams else self._run(call))
         return result.check() if check else result
 
@@ -239,6 +244,7 @@ class AsyncSandbox:
         env: Optional[Mapping[str, str]] = None,
         cwd: Optional[str] = None,
         contained: bool = False,
+        output_file: Optional[str] = None,
     ) -> AsyncStream:
         """Runs a script and returns its output as it arrives::
 
@@ -249,7 +255,7 @@ class AsyncSandbox:
 
         Leaving the block early cancels the command.
         """
-        return AsyncStream(self._handle, _calls.run(command, stdin, timeout, True, env, cwd, contained))
+        return AsyncStream(self._handle, _calls.run(command, stdin, timeout, True, env, cwd, contained, output_file))
 
     async def cancel(self) -> bool:
         """Cancels the running command; False if there is none. The command exits with 125."""
@@ -282,6 +288,20 @@ class AsyncSandbox:
     async def mount(self, path: str, files: Mapping[str, MountEntry], *, writable: bool = False) -> None:
         """Mounts these files at ``path``. If they are writable, changes stay in the sandbox."""
         await self._do(_calls.mount(path, files, writable))
+
+    async def diff(self, path: str) -> List[OverlayChange]:
+        """Returns what was changed in the overlay mounted at ``path`` (:class:`HostMount`)."""
+        return await self._do(_overlays.diff(path))
+
+    async def patch(self, path: str) -> str:
+        """Returns the same as a patch for ``git apply``; files that are not text are only named."""
+        return await self._do(_overlays.patch(path))
+
+    async def apply(self, path: str, *, dry_run: bool = False) -> List[OverlayChange]:
+        """Applies these changes to the directory, all of them or none, and returns them. Raises :class:`SandboxError`
+        (``EBUSY``) if the directory has changed under the sandbox. ``dry_run`` only checks.
+        """
+        return await self._do(_overlays.apply(path, dry_run))
 
     # -- a sandbox is a value ------------------------------------------------------------------------------------
 
@@ -503,6 +523,13 @@ class AsyncFiles:
     async def chmod(self, path: str, mode: int) -> None:
         """Sets permission bits."""
         await self._sandbox._do(_calls.chmod(path, mode))
+
+    async def watch(self, path: str, *, recursive: bool = False) -> AsyncWatch:
+        """Tells of what changes in a directory from now on; with ``recursive``, of everything below it."""
+        box = WatchBox()
+        call = _watch.watch(path, recursive)
+        answer = await asyncio.wrap_future(self._sandbox._handle.send(call, watch=box).answer)
+        return AsyncWatch(self._sandbox._handle, call.answer(answer), box)
 
     async def symlink(self, path: str, target: str) -> None:
         """Creates a symbolic link at ``path`` that leads to ``target``."""

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Generic, List, Mapping, Optional, Type, 
 from .errors import ProtocolError
 from .files import PART, Content, MountEntry, decode, encode, encode_all
 from .options import Persistence, milliseconds
-from .results import FileEntry, FileStat, HistoryEntry, RunResult, SandboxInfo, Truncated
+from .results import FileEntry, FileStat, HistoryEntry, OutputFile, RunResult, SandboxInfo, Truncated
 
 T = TypeVar("T")
 
@@ -42,6 +42,7 @@ def run(
     env: Optional[Mapping[str, str]] = None,
     cwd: Optional[str] = None,
     contained: bool = False,
+    output_file: Optional[str] = None,
 ) -> Call[RunResult]:
     """Runs a command. Its output is sent as base64, so that bytes that are not text are preserved."""
     params: Dict[str, Any] = {"command": command, "encoding": "base64", "output": True}
@@ -57,6 +58,8 @@ def run(
         params["stream"] = True
     if contained:
         params["contained"] = True
+    if output_file is not None:
+        params["outputFile"] = output_file
     return Call("run", params, _run_result)
 
 
@@ -74,7 +77,15 @@ def _run_result(result: Any) -> RunResult:
         waited_ms=_number(result, "waitedMs") if result.get("waitedMs") is not None else 0.0,
         # Servers of other makes do not know it.
         output_bytes=decode(_get(result, "output", str)) if "output" in result else stdout + stderr,
+        output_file=_output_file(result.get("outputFile")),
     )
+
+
+def _output_file(result: Any) -> Optional[OutputFile]:
+    if result is None:
+        return None
+    error = _get(result, "error", str) if result.get("error") is not None else None
+    return OutputFile(_get(result, "path", str), _get(result, "bytes", int), error)
 
 
 def cancel() -> Call[bool]:

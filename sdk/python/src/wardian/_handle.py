@@ -12,6 +12,7 @@ from ._calls import Call, destroy, remove_sandbox
 from ._ports import Inbox
 from ._process import Mailbox
 from ._protocol import OnOutput, Request, Server
+from ._watch import WatchBox
 from .errors import BinaryNotFoundError, SandboxClosedError, SandboxInUseError
 from .options import Options
 
@@ -65,13 +66,14 @@ class Handle:
         on_output: Optional[OnOutput] = None,
         claims: Optional[Inbox] = None,
         mailbox: Optional[Mailbox] = None,
+        watch: Optional[WatchBox] = None,
     ) -> Request:
         """Sends a call that is about this sandbox."""
         if self.gone:
             raise SandboxClosedError("the sandbox has been destroyed")
         lane = (self.id or "") if call.method in ("run", "python.run") else None
         params = {**call.params, **self._named()}
-        return self.server.connection.request(call.method, params, lane, on_output, claims, mailbox)
+        return self.server.connection.request(call.method, params, lane, on_output, claims, mailbox, watch)
 
     def ask(self, call: Call[Any]) -> Request:
         """Sends a call that is about no sandbox of this server."""
@@ -107,6 +109,8 @@ def start(
         command += ["--store", os.path.abspath(store)]
     if http is not None:
         command += ["--http", str(http)]
+    for mount in options.host_mounts:
+        command += mount.flags()
     params = options.params(callbacks.specs())
     try:
         server = Server(command, callbacks.answer)

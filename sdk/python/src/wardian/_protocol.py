@@ -48,6 +48,7 @@ from .files import decode
 if TYPE_CHECKING:
     from ._ports import Inbox
     from ._process import Mailbox
+    from ._watch import WatchBox
 
 _log = logging.getLogger("wardian")
 
@@ -80,6 +81,8 @@ class Request:
         self.claims: Optional[Inbox] = None
         #: The same for a process that it starts.
         self.mailbox: Optional[Mailbox] = None
+        #: The same for a watcher.
+        self.watch: Optional[WatchBox] = None
         self.answer: Future[Any] = Future()
         # From now on nobody can cancel it but the one who answers: `abandon` is the way to give up.
         self.answer.set_running_or_notify_cancel()
@@ -100,6 +103,8 @@ class Connection:
         self._inboxes: Dict[str, Inbox] = {}
         #: The same from processes beside the shells.
         self._mailboxes: Dict[str, Mailbox] = {}
+        #: The same from watchers.
+        self._watches: Dict[str, WatchBox] = {}
         #: Why nothing can be asked any more. It makes an exception for each of those who ask.
         self._failure: Optional[Callable[[], WardianError]] = None
         self._killing = False
@@ -139,6 +144,7 @@ class Connection:
         on_output: Optional[OnOutput] = None,
         claims: Optional[Inbox] = None,
         mailbox: Optional[Mailbox] = None,
+        watch: Optional[WatchBox] = None,
     ) -> Request:
         """Sends a request. With a ``lane`` it waits for those already in it."""
         if os.getpid() != self._owner:
@@ -150,7 +156,7 @@ class Connection:
                 f"{method}: {len(line)} bytes do not fit into one request, which has at most {self._line_most}"
             )
         request = Request(number, line, lane, on_output)
-        request.claims, request.mailbox = claims, mailbox
+        request.claims, request.mailbox, request.watch = claims, mailbox, watch
         with self._lock:
             if self._failure is not None:
                 raise self._failure()
@@ -262,6 +268,8 @@ class Connection:
             self._take_net(message["method"], params, line)
         elif message["method"] in ("process.output", "process.exit"):
             self._take_process(message["method"], params, line)
+        elif message["method"] in ("files.changed", "files.watchEnd"):
+            self._take_watch(message["method"], params, line)
 
     def _take_answer(self, message: Dict[str, Any], line: bytes) -> None:
         number, error = message.get("id"), message.get("error")
@@ -281,6 +289,8 @@ class Connection:
                 self._inboxes[str(message["result"].get("streamId"))] = request.claims
             if request.mailbox is not None and isinstance(message["result"], dict):
                 self._mailboxes[str(message["result"].get("processId"))] = request.mailbox
+            if request.watch is not None and isinstance(message["result"], dict):
+                self._watches[str(message["result"].get("watchId"))] = request.watch
             request.answer.set_result(message["result"])
         elif isinstance(error, dict) and isinstance(error.get("code"), int):
             # What a server says while it is killed only means that it is.
@@ -325,6 +335,24 @@ class Connection:
             mailbox.put(str(params["stream"]), decode(params["data"]))
         except (KeyError, TypeError, ValueError):
             raise _nonsense(line) from None
+
+    def _take_watch(self, method: str, params: Dict[str, Any], line: bytes) -> None:
+        # One that was closed may have had something on its way.
+        box = self._watches.get(str(params.get("watchId")))
+        if box is None:
+            return
+        if method == "files.watchEnd":
+            self.unwatch(str(params["watchId"]))
+            error = params.get("error")
+            return box.end(None if error is None else str(error))
+        try:
+            box.put(params)
+        except (KeyError, TypeError, ValueError):
+            raise _nonsense(line) from None
+
+    def unwatch(self, watch: str) -> None:
+        """Forgets a watcher."""
+        self._watches.pop(watch, None)
 
     def disclaim(self, stream: str) -> None:
         """Forgets a connection to a port."""
@@ -383,6 +411,8 @@ class Connection:
             inbox.end("ECONNRESET")
         for mailbox in list(self._mailboxes.values()):
             mailbox.fail(failure())
+        for box in list(self._watches.values()):
+            box.fail(failure())
         for request in pending:
             request.answer.set_exception(failure())
         # The writer closes the server's input, and that is how a server is asked to end.

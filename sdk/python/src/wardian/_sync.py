@@ -6,20 +6,22 @@ import threading
 from types import TracebackType
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Type, TypeVar, Union, overload
 
-from . import _calls, _ports, _stores
+from . import _calls, _overlays, _ports, _stores, _watch
 from ._callbacks import Callbacks
 from ._calls import Call
 from ._handle import ENDINGS, Handle, Origin, PathLike, start
+from ._overlays import OverlayChange
 from ._pieces import Pieces
 from ._ports import Exchange, PortResponse
 from ._process_sync import Processes, Terminals
 from ._store_sync import Images, Saved
 from ._stores import CommitLike
+from ._watch import Watch, WatchBox
 from .errors import ProtocolError, SandboxClosedError, SandboxError, ServerDiedError
 from .extensions import ExtensionLike
 from .files import Content, MountEntry, Source, parts
 from .network import NetworkLike
-from .options import Limits, Mount, Options, Persistence, Pool
+from .options import HostMount, Limits, Mount, Options, Persistence, Pool
 from .python import PythonResult, python
 from .results import FileEntry, FileStat, HistoryEntry, Output, RunResult, SandboxInfo
 
@@ -40,6 +42,7 @@ class Sandbox:
         fs_limit_bytes: the maximum size of its files.
         limits: its other limits.
         mounts: initial files.
+        host_mounts: directories of this machine.
         env: initial variables.
         extensions: functions to expose as commands, see :mod:`wardian.extensions`.
         tool_allowlist: the only programs it may start.
@@ -69,6 +72,7 @@ class Sandbox:
         fs_limit_bytes: Optional[int] = None,
         limits: Limits = Limits(),
         mounts: Sequence[Mount] = (),
+        host_mounts: Sequence[HostMount] = (),
         env: Optional[Mapping[str, str]] = None,
         extensions: Sequence[ExtensionLike] = (),
         tool_allowlist: Optional[Sequence[str]] = None,
@@ -92,6 +96,7 @@ class Sandbox:
             fs_limit_bytes=fs_limit_bytes,
             limits=limits,
             mounts=mounts,
+            host_mounts=host_mounts,
             env=env or {},
             tool_allowlist=tool_allowlist,
             pool=pool,
@@ -179,6 +184,7 @@ class Sandbox:
         env: Optional[Mapping[str, str]] = None,
         cwd: Optional[str] = None,
         contained: bool = False,
+        output_file: Optional[str] = None,
         check: bool = False,
         on_stdout: Optional[Callable[[str], object]] = None,
         on_stderr: Optional[Callable[[str], object]] = None,
@@ -196,12 +202,14 @@ class Sandbox:
             cwd: the directory for this command only.
             contained: keeps shell options (``set``, ``shopt``) and traps that it sets from outliving it; variables,
                 functions and the directory stay.
+            output_file: a file of the sandbox in which all output is kept, beyond all limits of the result, which says
+                what became of it: :attr:`RunResult.output_file`.
             check: raises :class:`CommandError` unless it succeeds.
             on_stdout: called in this thread with each piece of output as it arrives.
             on_stderr: the same for standard error.
         """
         streams = on_stdout is not None or on_stderr is not None
-        call = _calls.run(command, stdin, timeout, streams, env, cwd, contained)
+        call = _calls.run(command, stdin, timeout, streams, env, cwd, contained, output_file)
         result = self._hear(call, on_stdout, on_stderr) if streams else self._run(call)
         return result.check() if check else result
 
@@ -272,6 +280,7 @@ class Sandbox:
         env: Optional[Mapping[str, str]] = None,
         cwd: Optional[str] = None,
         contained: bool = False,
+        output_file: Optional[str] = None,
     ) -> Stream:
         """Runs a script and returns its output as it arrives::
 
@@ -282,7 +291,7 @@ class Sandbox:
 
         Leaving the block early cancels the command.
         """
-        return Stream(self._handle, _calls.run(command, stdin, timeout, True, env, cwd, contained))
+        return Stream(self._handle, _calls.run(command, stdin, timeout, True, env, cwd, contained, output_file))
 
     def cancel(self) -> bool:
         """Cancels the running command, from another thread; False if there is none. The command exits with 125."""
@@ -315,6 +324,20 @@ class Sandbox:
     def mount(self, path: str, files: Mapping[str, MountEntry], *, writable: bool = False) -> None:
         """Mounts these files at ``path``. If they are writable, changes stay in the sandbox."""
         self._do(_calls.mount(path, files, writable))
+
+    def diff(self, path: str) -> List[OverlayChange]:
+        """Returns what was changed in the overlay mounted at ``path`` (:class:`HostMount`)."""
+        return self._do(_overlays.diff(path))
+
+    def patch(self, path: str) -> str:
+        """Returns the same as a patch for ``git apply``; files that are not text are only named."""
+        return self._do(_overlays.patch(path))
+
+    def apply(self, path: str, *, dry_run: bool = False) -> List[OverlayChange]:
+        """Applies these changes to the directory, all of them or none, and returns them. Raises :class:`SandboxError`
+        (``EBUSY``) if the directory has changed under the sandbox. ``dry_run`` only checks.
+        """
+        return self._do(_overlays.apply(path, dry_run))
 
     # -- a sandbox is a value ------------------------------------------------------------------------------------
 
@@ -539,6 +562,13 @@ class Files:
     def chmod(self, path: str, mode: int) -> None:
         """Sets permission bits."""
         self._sandbox._do(_calls.chmod(path, mode))
+
+    def watch(self, path: str, *, recursive: bool = False) -> Watch:
+        """Tells of what changes in a directory from now on; with ``recursive``, of everything below it."""
+        box = WatchBox()
+        call = _watch.watch(path, recursive)
+        answer = self._sandbox._handle.send(call, watch=box).answer.result()
+        return Watch(self._sandbox._handle, call.answer(answer), box)
 
     def symlink(self, path: str, target: str) -> None:
         """Creates a symbolic link at ``path`` that leads to ``target``."""

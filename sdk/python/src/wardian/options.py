@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from .files import MountEntry, encode_all
 from .network import NetworkLike, NetworkPolicy
@@ -58,6 +59,27 @@ class Mount:
 
 
 @dataclass(frozen=True)
+class HostMount:
+    """A directory of this machine to mount at a path."""
+
+    #: The directory; symbolic links in its path are followed before the server sees it.
+    host: Union[str, "os.PathLike[str]"]
+    #: Where it is in the sandbox.
+    path: str
+    #: ``"ro"``: nothing can be changed; ``"rw"``: everything can; ``"overlay"``: changes stay in the sandbox until
+    #: they are applied.
+    mode: str = "ro"
+
+    def params(self) -> Dict[str, str]:
+        """Returns its protocol representation."""
+        return {"host": os.path.realpath(self.host), "path": self.path, "mode": self.mode}
+
+    def flags(self) -> List[str]:
+        """Returns what a server of its own has to be told for it."""
+        return ["--allow-mount", f"{os.path.realpath(self.host)}:{'ro' if self.mode == 'ro' else 'rw'}"]
+
+
+@dataclass(frozen=True)
 class Pool:
     """How many shells the server keeps warm."""
 
@@ -108,6 +130,7 @@ class Options:
     background_timeout: Optional[float] = None
     image: Optional[str] = None
     persistence: Optional[Persistence] = None
+    host_mounts: Sequence[HostMount] = ()
 
     def params(self, extensions: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
         """Returns the params of ``create``."""
@@ -122,6 +145,8 @@ class Options:
             params["fsLimitBytes"] = self.fs_limit_bytes
         if self.mounts:
             params["mounts"] = [mount.params() for mount in self.mounts]
+        if self.host_mounts:
+            params["hostMounts"] = [mount.params() for mount in self.host_mounts]
         if self.env:
             params["env"] = dict(self.env)
         if extensions:

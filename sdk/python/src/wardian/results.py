@@ -23,6 +23,18 @@ class Truncated:
 
 
 @dataclass(frozen=True)
+class OutputFile:
+    """A file of the sandbox with the output of a run."""
+
+    #: Its absolute path.
+    path: str
+    #: How many bytes of the output it has.
+    bytes: int
+    #: Why the rest is not in it, such as ``"ENOSPC"``; None if it has everything.
+    error: Optional[str] = None
+
+
+@dataclass(frozen=True)
 class RunResult:
     """The result of a command."""
 
@@ -46,6 +58,8 @@ class RunResult:
     waited_ms: float = 0.0
     #: Both streams, in the order in which they were written, each up to its limit. Where one was cut, a line says so.
     output_bytes: bytes = b""
+    #: Where all of its output is, if ``output_file`` was given.
+    output_file: Optional[OutputFile] = None
 
     @property
     def output(self) -> str:

@@ -225,6 +225,33 @@ async fn refusals_within_a_connection_are_in_the_result() {
 }
 
 #[tokio::test]
+async fn connections_above_a_limit_are_named_in_the_result() {
+    let port = server(10);
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("audit.jsonl");
+    let log = AuditLog::to_file(&file, AuditRotation::default()).expect("a log");
+    let policy = NetworkPolicy { max_connections: 1, total_bytes: Some(20), ..granting(port) };
+    let building = Sandbox::builder().network(policy).resolver(Here).audit(&log);
+    let sandbox = building.build().await.expect("it is built");
+    let denied = Some(ErrorClass::CapabilityDenied);
+    let line = |limit: &str| format!("wardian: not allowed: server.test:{port}: {limit} is used up");
+    let two = format!("exec 3<> /dev/tcp/server.test/{port}; curl -s http://server.test:{port}/; echo $?");
+    let result = sandbox.run(two.as_str()).await.expect("it runs");
+    assert_eq!((text(&result.stdout).as_str(), result.error_class), ("7\n", denied));
+    assert!(text(&result.stderr).ends_with(&(line("maxConnections") + "\n")), "{}", text(&result.stderr));
+    // A request has more bytes than that. The place of the connection is free soon after its end.
+    let get = format!("curl -s http://server.test:{port}/");
+    sandbox.run(format!("exec 3>&-; until {get}; do sleep 0.05; done")).await.expect("it runs");
+    assert_eq!(told(&sandbox, &get).await, (vec![line("totalBytes")], denied));
+    let records = std::fs::read_to_string(&file).expect("a log");
+    for limit in ["maxConnections", "totalBytes"] {
+        let is_one =
+            |line: &str| line.contains("net.denied") && line.contains(&format!(r#""rule":"{limit}""#));
+        assert!(records.lines().any(is_one), "{limit}: {records}");
+    }
+}
+
+#[tokio::test]
 async fn a_placeholder_that_stands_for_nothing_is_refused_like_other_addresses() {
     for policy in [NetworkPolicy::default(), granting(80)] {
         let sandbox = Sandbox::builder().network(policy).resolver(Here).build().await.expect("it is built");

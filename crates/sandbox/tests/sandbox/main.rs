@@ -19,6 +19,7 @@ mod kills;
 mod limits;
 mod mounts;
 mod network;
+mod network_neighbours;
 mod network_tools;
 mod order;
 mod processes;

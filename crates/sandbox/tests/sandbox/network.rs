@@ -298,3 +298,57 @@ async fn connections_and_requests_are_recorded_without_secrets() {
     // The command itself is recorded as it was given; what the gateway says has none.
     assert!(secret.into_iter().all(|line| line.contains("command.start")), "{records}");
 }
+
+/// Redirects each of its clients to the next of these addresses.
+fn redirecting(to: Vec<String>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = listener.local_addr().expect("it is bound").port();
+    std::thread::spawn(move || {
+        for place in to {
+            let Ok((mut client, _)) = listener.accept() else { return };
+            let mut request = Vec::new();
+            let mut piece = [0; 1024];
+            while !request.ends_with(b"\r\n\r\n") {
+                match client.read(&mut piece) {
+                    Ok(0) | Err(_) => break,
+                    Ok(count) => request.extend_from_slice(&piece[..count]),
+                }
+            }
+            let head = "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nConnection: close";
+            let _ = write!(client, "{head}\r\nLocation: {place}\r\n\r\n");
+        }
+    });
+    port
+}
+
+#[tokio::test]
+async fn a_redirect_to_this_machines_loopback_does_not_reach_it() {
+    let target = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = target.local_addr().expect("it is bound").port();
+    let hosts = [
+        "127.0.0.1",
+        "127.1",
+        "2130706433",
+        "0x7f.0.0.1",
+        "localhost",
+        "[::ffff:127.0.0.1]",
+        "[::1]",
+        "0.0.0.0",
+    ];
+    let places: Vec<String> = hosts.iter().map(|host| format!("http://{host}:{port}/")).collect();
+    let from = redirecting(places);
+    // Everything is granted, this machine's network included: only that these addresses are the sandbox's own protects it.
+    let everything = vec!["*".to_owned(), "127.0.0.0/8".to_owned()];
+    let mut policy = NetworkPolicy { allowed_hosts: everything, ..granting(from) };
+    policy.http_ports.push(port);
+    let sandbox = Sandbox::builder().network(policy).resolver(Here).build().await.expect("it is built");
+    for host in hosts {
+        let script = format!("curl -sL -m 20 -w '%{{num_redirects}}' http://server.test:{from}/");
+        let result = sandbox.run(script).await.expect("it runs");
+        let said = (text(&result.stdout), result.exit_code);
+        assert_eq!(said, ("1".to_owned(), 7), "{host}: {}", text(&result.stderr));
+    }
+    target.set_nonblocking(true).expect("a socket");
+    let nobody = target.accept().expect_err("nobody has come");
+    assert_eq!(nobody.kind(), ErrorKind::WouldBlock);
+}

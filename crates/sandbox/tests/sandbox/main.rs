@@ -32,4 +32,6 @@ mod scripts;
 mod session;
 mod soak;
 mod support;
+mod tls_server;
+mod tls_tools;
 mod tools;

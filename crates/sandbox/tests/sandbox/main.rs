@@ -24,6 +24,7 @@ mod network_tools;
 mod order;
 mod processes;
 mod python;
+mod python_index;
 mod python_packages;
 mod python_tls;
 mod returned;

@@ -114,6 +114,16 @@ const CASES: &[(&str, &str, u8)] = &[
     ("dig other.test | grep -o 'status: [A-Z]*'", "status: NXDOMAIN\n", 0),
     ("nslookup server.test | sed -n 's/198[.0-9]*/AT/p'", "Address: AT\n", 0),
     ("nslookup other.test | grep -c 'NXDOMAIN'", "1\n", 0),
+    (
+        "nc -z other.test 80 2>&1",
+        "nc: getaddrinfo for host \"other.test\" port 80: Non-recoverable failure in name resolution\n",
+        1,
+    ),
+    (
+        "wget -O- http://other.test/ 2>&1 | sed -n 's/^Resolving.*[.][.][.] //p'",
+        "failed: Non-recoverable failure in name resolution.\n",
+        0,
+    ),
     ("nc -z server.test $P", "", 0),
     ("printf 'GET /ok HTTP/1.0\\r\\n\\r\\n' | nc server.test $P | tail -1", "hello\n", 0),
     (

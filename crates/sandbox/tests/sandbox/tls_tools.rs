@@ -154,3 +154,21 @@ fetch(url).then(async (answer) => console.log(answer.status, await answer.text()
         assert_eq!(run(&sandbox, &script).await, (expected.to_owned(), 0));
     }
 }
+
+#[tokio::test]
+async fn node_shows_the_servers_certificate() {
+    const CODE: &str = "
+require('https').get(process.argv[2], (answer) => {
+  const shown = answer.socket.getPeerCertificate(), sha256 = require('crypto').createHash('sha256');
+  const print = sha256.update(shown.raw).digest('hex').toUpperCase().match(/../g).join(':');
+  console.log(shown.raw.toString('latin1').includes('server.test'), shown.fingerprint256 === print, shown.fingerprint.length);
+  answer.resume();
+});
+";
+    let authority = Authority::new("one");
+    let port = authority.serve("server.test", Pages::from([("/".to_owned(), b"hello".to_vec())])).await;
+    let sandbox = sandbox(authority.policy(port)).await;
+    sandbox.write_file("/tmp/code.js", CODE).await.expect("there is room");
+    let script = format!("node /tmp/code.js https://server.test:{port}/ 2>&1");
+    assert_eq!(run(&sandbox, &script).await, ("true true 59\n".to_owned(), 0));
+}

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use wardian_abi as abi;
 use wardian_abi::Errno;
-use wardian_abi::net::{Stream, UnixStream};
+use wardian_abi::net::{LookUpError, Stream, UnixStream};
 
 /// Where bytes go and come from.
 enum Io {
@@ -36,11 +36,25 @@ pub struct Wire {
 
 /// Returns the addresses of a host name or literal address; an empty list if there are none.
 pub fn addresses(host: &str) -> Vec<IpAddr> {
-    if let Ok(address) = host.parse::<IpAddr>() {
-        return vec![address];
-    }
-    abi::net::look_up(host).unwrap_or_default()
+    resolve(host).unwrap_or_default()
 }
+
+/// Returns the addresses of a host name or literal address, or what the C library says instead.
+pub fn resolve(host: &str) -> std::result::Result<Vec<IpAddr>, &'static str> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(vec![address]);
+    }
+    match abi::net::look_up(host) {
+        Ok(addresses) if addresses.is_empty() => Err(UNKNOWN_NAME),
+        Ok(addresses) => Ok(addresses),
+        Err(LookUpError::Unknown) => Err(UNKNOWN_NAME),
+        Err(LookUpError::Refused) => Err("Non-recoverable failure in name resolution"),
+        Err(LookUpError::Again) => Err("Temporary failure in name resolution"),
+    }
+}
+
+/// What the C library says of a name that nobody has.
+pub const UNKNOWN_NAME: &str = "Name or service not known";
 
 /// What ends all waiting, and is asked from time to time while something waits.
 static INTERRUPT: OnceLock<fn() -> bool> = OnceLock::new();

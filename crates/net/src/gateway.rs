@@ -86,6 +86,20 @@ pub enum ConnectError {
     Io(#[from] io::Error),
 }
 
+impl ConnectError {
+    /// Returns the policy's decision, if it is one: of a rule, or of the limit that is used up.
+    pub fn denied(&self, host: &Host) -> Option<Denied> {
+        match self {
+            ConnectError::Denied(denied) => Some(denied.clone()),
+            ConnectError::Limit(limit) => {
+                let host = host.normalised().unwrap_or_else(|_| host.clone());
+                Some(Denied::new(short(&host.to_string()), limit, format_args!("{limit} is used up")))
+            }
+            ConnectError::NotFound | ConnectError::TimedOut | ConnectError::Io(_) => None,
+        }
+    }
+}
+
 /// The gateway of one sandbox. Cloning the handle shares it.
 #[derive(Clone)]
 pub struct Gateway(pub(crate) Arc<Inner>);
@@ -165,8 +179,8 @@ impl Gateway {
     /// Connects to a destination: looks its name up once, checks every address, and connects to one of those.
     pub async fn connect(&self, destination: &Destination) -> Result<Connection, ConnectError> {
         let connected = self.0.clone().connect(self.clone(), destination).await;
-        if let Err(ConnectError::Denied(denied)) = &connected {
-            self.0.record_denied(denied, Some(destination.port));
+        if let Some(denied) = connected.as_ref().err().and_then(|error| error.denied(&destination.host)) {
+            self.0.record_denied(&denied, Some(destination.port));
         }
         connected
     }
@@ -186,11 +200,11 @@ impl Inner {
             .map_err(|error| Denied::new(name(&destination.host), "name", error))?;
         let rule = self.rules.allow_host(&host)?.to_owned();
         let kind = self.rules.allow_port(&host, port)?;
-        let permit = self.limits.connections.clone().try_acquire_owned();
-        let permit = permit.map_err(|_| ConnectError::Limit("maxConnections"))?;
         if self.limits.is_exhausted() {
             return Err(ConnectError::Limit("totalBytes"));
         }
+        let permit = self.limits.connections.clone().try_acquire_owned();
+        let permit = permit.map_err(|_| ConnectError::Limit("maxConnections"))?;
         let replays = self.cassette.as_ref().is_some_and(|cassette| cassette.replays());
         if replays && kind != Kind::Http {
             return Err(Denied::new(&host, "replay", "only HTTP can be replayed").into());

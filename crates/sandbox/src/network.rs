@@ -35,12 +35,15 @@ impl Refusals {
         self.note(format!("host not allowed: {}", beginning(host)));
     }
 
-    /// Remembers that a connection was refused. If its host is granted, the line names the field of the policy that decided, but
-    /// not the address, which the guest does not learn.
+    /// Remembers that a connection was refused. If its host is granted, the line names the field of the policy that decided, or
+    /// the limit, but not the address, which the guest does not learn.
     fn connection(&self, to: &str, denied: &Denied) {
         match denied.rule {
             rule @ ("allowPrivate" | "blockedHosts" | "ports" | "httpRules" | "replay") => {
                 self.note(format!("host not allowed: {} ({rule})", beginning(to)));
+            }
+            "maxConnections" | "totalBytes" => {
+                self.note(format!("not allowed: {}: {}", beginning(to), denied.why));
             }
             _ => self.host(to),
         }
@@ -143,10 +146,11 @@ impl Outside for Way {
                 OutsideHost::Name(name) => Host::Name(name),
                 OutsideHost::Ip(address) => Host::Ip(address),
             };
-            let connected = gateway.connect(&Destination { host, port: to.port }).await;
+            let destination = Destination { host, port: to.port };
+            let connected = gateway.connect(&destination).await;
             let connection = connected.map_err(|error| {
-                if let ConnectError::Denied(denied) = &error {
-                    refusals.connection(&name, denied);
+                if let Some(denied) = error.denied(&destination.host) {
+                    refusals.connection(&name, &denied);
                 }
                 errno(&error)
             })?;

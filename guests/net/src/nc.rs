@@ -1,5 +1,6 @@
 //! `nc`, as OpenBSD's in Debian 12: bytes between standard input and output and a socket.
 
+use crate::http::wire;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -171,14 +172,15 @@ fn usage() -> Result<i32, String> {
 }
 
 fn addresses(options: &Options, host: &str, port: &str) -> Result<Vec<IpAddr>, String> {
-    let unknown = || format!("getaddrinfo for host \"{host}\" port {port}: Name or service not known");
+    let failed = |why: &str| format!("getaddrinfo for host \"{host}\" port {port}: {why}");
     let found = match options.numeric {
-        true => host.parse::<IpAddr>().ok().into_iter().collect(),
-        false => crate::http::wire::addresses(host),
+        true => host.parse::<IpAddr>().map(|address| vec![address]).map_err(|_| wire::UNKNOWN_NAME),
+        false => wire::resolve(host),
     };
+    let found = found.map_err(failed)?;
     let fits = |address: &IpAddr| !(options.four && address.is_ipv6() || options.six && address.is_ipv4());
     let found: Vec<IpAddr> = found.into_iter().filter(fits).collect();
-    if found.is_empty() { Err(unknown()) } else { Ok(found) }
+    if found.is_empty() { Err(failed(wire::UNKNOWN_NAME)) } else { Ok(found) }
 }
 
 fn connect(options: &Options, host: &str, port_word: &str) -> Result<i32, String> {

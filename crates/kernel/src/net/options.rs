@@ -1,5 +1,6 @@
 //! `getsockopt` and `setsockopt`: those that mean something here. Any other is ENOPROTOOPT.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use wardian_vfs::{Errno, Result};
@@ -29,20 +30,25 @@ const SO_DOMAIN: u32 = 39;
 const SO_RCVTIMEO: u32 = 66;
 const SO_SNDTIMEO: u32 = 67;
 const TCP_NODELAY: u32 = 1;
+const TCP_KEEPIDLE: u32 = 4;
+const TCP_KEEPINTVL: u32 = 5;
+const TCP_KEEPCNT: u32 = 6;
+const TCP_USER_TIMEOUT: u32 = 18;
 const IPV6_V6ONLY: u32 = 26;
 
 /// The longest option: two numbers of 64 bits.
 pub(crate) const LONGEST: u32 = 16;
 /// The sizes that a buffer may be set to, as on Linux with its default settings.
-const BUFFER: std::ops::RangeInclusive<usize> = 4608..=425_984;
+const BUFFER: RangeInclusive<usize> = 4608..=425_984;
 
 /// What a socket was told.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Options {
     pub(super) reuse_address: bool,
     pub(super) reuse_port: bool,
-    /// Nothing is ever lost here, so there is nothing to probe; the setting is kept.
+    /// Nothing is ever lost here, so there is nothing to probe; the settings are kept.
     keep_alive: bool,
+    probes: Probes,
     /// Every byte is sent at once whatever this says.
     no_delay: bool,
     pub(super) v6_only: bool,
@@ -52,6 +58,36 @@ pub(super) struct Options {
     pub(super) send_timeout: Option<Duration>,
     pub(super) receive_buffer: Option<usize>,
     pub(super) send_buffer: Option<usize>,
+}
+
+/// When a connection would be probed, how often, and when given up. The defaults are Linux's.
+#[derive(Clone, Copy)]
+struct Probes {
+    /// Seconds.
+    idle: i32,
+    interval: i32,
+    count: i32,
+    /// Milliseconds; 0 if nothing was said.
+    user_timeout: i32,
+}
+
+impl Default for Probes {
+    fn default() -> Probes {
+        Probes { idle: 7200, interval: 75, count: 9, user_timeout: 0 }
+    }
+}
+
+impl Probes {
+    /// Returns what an option sets, and the values that it may have.
+    fn field(&mut self, option: u32) -> Option<(&mut i32, RangeInclusive<i32>)> {
+        Some(match option {
+            TCP_KEEPIDLE => (&mut self.idle, 1..=32_767),
+            TCP_KEEPINTVL => (&mut self.interval, 1..=32_767),
+            TCP_KEEPCNT => (&mut self.count, 1..=127),
+            TCP_USER_TIMEOUT => (&mut self.user_timeout, 0..=i32::MAX),
+            _ => return None,
+        })
+    }
 }
 
 impl Socket {
@@ -84,6 +120,10 @@ impl Socket {
             (SOL_SOCKET, SO_SNDTIMEO) => Ok(encode_time(options.send_timeout)),
             (SOL_SOCKET, SO_PEERCRED) if self.domain() == Domain::Unix => Ok(self.credentials()),
             (IPPROTO_TCP, TCP_NODELAY) if self.is_tcp() => flag(options.no_delay),
+            (IPPROTO_TCP, option) if self.is_tcp() => {
+                let mut probes = options.probes;
+                number(*probes.field(option).ok_or(Errno::ENOPROTOOPT)?.0)
+            }
             (IPPROTO_IPV6, IPV6_V6ONLY) if self.domain() == Domain::V6 => flag(options.v6_only),
             _ => Err(self.unknown(level)),
         }
@@ -118,6 +158,11 @@ impl Socket {
             (SOL_SOCKET, SO_RCVTIMEO) => options.receive_timeout = decode_time(raw)?,
             (SOL_SOCKET, SO_SNDTIMEO) => options.send_timeout = decode_time(raw)?,
             (IPPROTO_TCP, TCP_NODELAY) if self.is_tcp() => options.no_delay = flag()?,
+            (IPPROTO_TCP, option) if self.is_tcp() => {
+                let (field, range) = options.probes.field(option).ok_or(Errno::ENOPROTOOPT)?;
+                let value = number()?;
+                *field = range.contains(&value).then_some(value).ok_or(Errno::EINVAL)?;
+            }
             (IPPROTO_IPV6, IPV6_V6ONLY) if self.domain() == Domain::V6 => {
                 let value = flag()?;
                 drop(options);

@@ -16,6 +16,7 @@ mod kept;
 mod opaque;
 mod policy;
 mod proxies;
+mod rates;
 mod reader;
 mod secrets;
 mod servers;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use wardian_net::{Answer, Decision, HttpRule, NetworkPolicy, Options, RequestInfo};
+use wardian_net::{Answer, Decision, Host, HttpRule, NetworkPolicy, Options, RequestInfo};
 
 use crate::servers;
 use crate::world::{World, last, local};
@@ -51,6 +51,39 @@ async fn refusals_within_a_connection_are_reported_and_those_before_it_are_not()
     world.ask("api.test", server.port, "nonsense\r\n\r\n").await;
     assert_eq!(told.lock().len(), 3);
     assert_eq!(world.named("net.denied").len(), 6);
+}
+
+#[tokio::test]
+async fn connections_above_a_limit_are_recorded_with_its_name() {
+    let server = servers::http().await;
+    let policy = NetworkPolicy { max_connections: 1, total_bytes: Some(1), ..Default::default() };
+    let told = Told::default();
+    let world = World::with(local(policy, server.port), listening(&told));
+    let host = Host::Name("API.test".into());
+    // A name without an address is no decision.
+    let unknown = world.connect("nowhere.test", server.port).await.err().expect("no such name");
+    assert!(unknown.denied(&host).is_none() && world.named("net.denied").is_empty());
+    let mut guest = world.connect("api.test", server.port).await.expect("a connection");
+    let refused = world.connect("API.test", server.port).await.err().expect("one is open");
+    let denied = refused.denied(&host).expect("a decision");
+    assert_eq!(denied.to_string(), "api.test: maxConnections is used up");
+    // Nothing was moved so far: the first request uses up what there is.
+    guest.send(last("/echo")).await;
+    guest.rest().await;
+    guest.ending().await;
+    told.lock().clear();
+    let refused = world.connect("api.test", server.port).await.err().expect("nothing is left");
+    assert_eq!(refused.denied(&host).expect("a decision").rule, "totalBytes");
+    let records: Vec<String> = world
+        .named("net.denied")
+        .iter()
+        .map(|record| format!("{} {} {} {}", record["host"], record["port"], record["rule"], record["why"]))
+        .collect();
+    let record = |rule: &str| format!("\"api.test\" {} \"{rule}\" \"{rule} is used up\"", server.port);
+    assert_eq!(records.first(), Some(&record("maxConnections")));
+    assert_eq!(records.last(), Some(&record("totalBytes")));
+    // Whoever connects has the error, and is not told a second time.
+    assert!(told.lock().is_empty());
 }
 
 #[tokio::test]

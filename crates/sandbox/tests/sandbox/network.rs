@@ -225,6 +225,33 @@ async fn refusals_within_a_connection_are_in_the_result() {
 }
 
 #[tokio::test]
+async fn connections_above_a_limit_are_named_in_the_result() {
+    let port = server(10);
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("audit.jsonl");
+    let log = AuditLog::to_file(&file, AuditRotation::default()).expect("a log");
+    let policy = NetworkPolicy { max_connections: 1, total_bytes: Some(20), ..granting(port) };
+    let building = Sandbox::builder().network(policy).resolver(Here).audit(&log);
+    let sandbox = building.build().await.expect("it is built");
+    let denied = Some(ErrorClass::CapabilityDenied);
+    let line = |limit: &str| format!("wardian: not allowed: server.test:{port}: {limit} is used up");
+    let two = format!("exec 3<> /dev/tcp/server.test/{port}; curl -s http://server.test:{port}/; echo $?");
+    let result = sandbox.run(two.as_str()).await.expect("it runs");
+    assert_eq!((text(&result.stdout).as_str(), result.error_class), ("7\n", denied));
+    assert!(text(&result.stderr).ends_with(&(line("maxConnections") + "\n")), "{}", text(&result.stderr));
+    // A request has more bytes than that. The place of the connection is free soon after its end.
+    let get = format!("curl -s http://server.test:{port}/");
+    sandbox.run(format!("exec 3>&-; until {get}; do sleep 0.05; done")).await.expect("it runs");
+    assert_eq!(told(&sandbox, &get).await, (vec![line("totalBytes")], denied));
+    let records = std::fs::read_to_string(&file).expect("a log");
+    for limit in ["maxConnections", "totalBytes"] {
+        let is_one =
+            |line: &str| line.contains("net.denied") && line.contains(&format!(r#""rule":"{limit}""#));
+        assert!(records.lines().any(is_one), "{limit}: {records}");
+    }
+}
+
+#[tokio::test]
 async fn a_placeholder_that_stands_for_nothing_is_refused_like_other_addresses() {
     for policy in [NetworkPolicy::default(), granting(80)] {
         let sandbox = Sandbox::builder().network(policy).resolver(Here).build().await.expect("it is built");
@@ -270,4 +297,58 @@ async fn connections_and_requests_are_recorded_without_secrets() {
     let secret = records.lines().filter(|line| line.contains("a-secret-value"));
     // The command itself is recorded as it was given; what the gateway says has none.
     assert!(secret.into_iter().all(|line| line.contains("command.start")), "{records}");
+}
+
+/// Redirects each of its clients to the next of these addresses.
+fn redirecting(to: Vec<String>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = listener.local_addr().expect("it is bound").port();
+    std::thread::spawn(move || {
+        for place in to {
+            let Ok((mut client, _)) = listener.accept() else { return };
+            let mut request = Vec::new();
+            let mut piece = [0; 1024];
+            while !request.ends_with(b"\r\n\r\n") {
+                match client.read(&mut piece) {
+                    Ok(0) | Err(_) => break,
+                    Ok(count) => request.extend_from_slice(&piece[..count]),
+                }
+            }
+            let head = "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nConnection: close";
+            let _ = write!(client, "{head}\r\nLocation: {place}\r\n\r\n");
+        }
+    });
+    port
+}
+
+#[tokio::test]
+async fn a_redirect_to_this_machines_loopback_does_not_reach_it() {
+    let target = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = target.local_addr().expect("it is bound").port();
+    let hosts = [
+        "127.0.0.1",
+        "127.1",
+        "2130706433",
+        "0x7f.0.0.1",
+        "localhost",
+        "[::ffff:127.0.0.1]",
+        "[::1]",
+        "0.0.0.0",
+    ];
+    let places: Vec<String> = hosts.iter().map(|host| format!("http://{host}:{port}/")).collect();
+    let from = redirecting(places);
+    // Everything is granted, this machine's network included: only that these addresses are the sandbox's own protects it.
+    let everything = vec!["*".to_owned(), "127.0.0.0/8".to_owned()];
+    let mut policy = NetworkPolicy { allowed_hosts: everything, ..granting(from) };
+    policy.http_ports.push(port);
+    let sandbox = Sandbox::builder().network(policy).resolver(Here).build().await.expect("it is built");
+    for host in hosts {
+        let script = format!("curl -sL -m 20 -w '%{{num_redirects}}' http://server.test:{from}/");
+        let result = sandbox.run(script).await.expect("it runs");
+        let said = (text(&result.stdout), result.exit_code);
+        assert_eq!(said, ("1".to_owned(), 7), "{host}: {}", text(&result.stderr));
+    }
+    target.set_nonblocking(true).expect("a socket");
+    let nobody = target.accept().expect_err("nobody has come");
+    assert_eq!(nobody.kind(), ErrorKind::WouldBlock);
 }

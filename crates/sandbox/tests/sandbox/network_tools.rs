@@ -71,6 +71,7 @@ const CASES: &[(&str, &str, u8)] = &[
     ("curl -s $U/big/3000000 | md5sum; yes 0123456789 | head -c 3000000 | md5sum", "SAME", 0),
     ("curl -s $U/ok --next -s -d x $U/echo", "hello\nx", 0),
     ("curl -sZ $U/ok $U/ok", "hello\nhello\n", 0),
+    ("curl -sZf --fail-early $U/status/404 $U/hang", "", 22),
     ("echo \"url = $U/ok\" | curl -s -K -", "hello\n", 0),
     ("curl -s $U/close", "until the end\n", 0),
     ("curl -s --data-raw @x $U/echo", "@x", 0),
@@ -113,6 +114,16 @@ const CASES: &[(&str, &str, u8)] = &[
     ("dig other.test | grep -o 'status: [A-Z]*'", "status: NXDOMAIN\n", 0),
     ("nslookup server.test | sed -n 's/198[.0-9]*/AT/p'", "Address: AT\n", 0),
     ("nslookup other.test | grep -c 'NXDOMAIN'", "1\n", 0),
+    (
+        "nc -z other.test 80 2>&1",
+        "nc: getaddrinfo for host \"other.test\" port 80: Non-recoverable failure in name resolution\n",
+        1,
+    ),
+    (
+        "wget -O- http://other.test/ 2>&1 | sed -n 's/^Resolving.*[.][.][.] //p'",
+        "failed: Non-recoverable failure in name resolution.\n",
+        0,
+    ),
     ("nc -z server.test $P", "", 0),
     ("printf 'GET /ok HTTP/1.0\\r\\n\\r\\n' | nc server.test $P | tail -1", "hello\n", 0),
     (
@@ -214,4 +225,46 @@ async fn curl_and_wget_work_through_the_gateway() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Answers nobody before both of two clients have asked.
+fn both_or_none() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = listener.local_addr().expect("it is bound").port();
+    std::thread::spawn(move || {
+        let mut clients = Vec::new();
+        for _ in 0..2 {
+            let Ok((mut client, _)) = listener.accept() else { return };
+            let mut request = Vec::new();
+            let mut piece = [0; 1024];
+            while !request.ends_with(b"\r\n\r\n") {
+                match std::io::Read::read(&mut client, &mut piece) {
+                    Ok(0) | Err(_) => return,
+                    Ok(count) => request.extend_from_slice(&piece[..count]),
+                }
+            }
+            clients.push(client);
+        }
+        for mut client in clients {
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nboth\n";
+            let _ = std::io::Write::write_all(&mut client, answer);
+        }
+    });
+    port
+}
+
+#[tokio::test]
+async fn curl_transfers_at_the_same_time_if_asked() {
+    let port = both_or_none();
+    let policy = NetworkPolicy {
+        allowed_hosts: vec!["server.test".into()],
+        http_ports: vec![port],
+        allow_private: vec!["127.0.0.0/8".parse().expect("a network")],
+        ..NetworkPolicy::default()
+    };
+    let sandbox = Sandbox::builder().network(policy).resolver(Here).build().await.expect("a sandbox");
+    let url = format!("http://server.test:{port}/");
+    let script = format!("curl -s -m 30 -Z --parallel-immediate {url} {url}");
+    let result = sandbox.run(script).await.expect("it runs");
+    assert_eq!((String::from_utf8_lossy(&result.stdout).as_ref(), result.exit_code), ("both\nboth\n", 0));
 }

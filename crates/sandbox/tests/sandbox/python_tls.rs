@@ -1,105 +1,13 @@
 //! Python's `ssl`: what libraries do with it, over the gateway, with servers and an authority of the test's own.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls;
-use wardian::net::{NetworkPolicy, Roots};
+use wardian::net::NetworkPolicy;
 use wardian::{ErrorClass, Sandbox};
 
 use crate::network::Here;
 use crate::python_packages::{MAKE_WHEEL, built, output, python};
-
-/// A file with an authority's certificate, and servers with certificates by it.
-struct Authority {
-    file: tempfile::NamedTempFile,
-    issuer: Issuer<'static, KeyPair>,
-}
-
-/// Bodies by path.
-type Pages = BTreeMap<String, Vec<u8>>;
-
-impl Authority {
-    fn new(name: &str) -> Authority {
-        let key = KeyPair::generate().expect("a key");
-        let mut params = CertificateParams::new(Vec::new()).expect("params");
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let certificate = params.self_signed(&key).expect("a certificate");
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        std::fs::write(file.path(), certificate.pem()).expect("written");
-        Authority { file, issuer: Issuer::new(params, key) }
-    }
-
-    /// Serves pages over HTTPS under this name, and repeats in capitals what is no HTTP; returns the port.
-    async fn serve(&self, name: &str, pages: Pages) -> u16 {
-        let key = KeyPair::generate().expect("a key");
-        let params = CertificateParams::new(vec![name.to_owned()]).expect("params");
-        let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
-        let key = rustls::pki_types::PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = rustls::ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .expect("versions")
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], key)
-            .expect("a configuration");
-        let acceptor = TlsAcceptor::from(Arc::new(config));
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let port = listener.local_addr().expect("an address").port();
-        let pages = Arc::new(pages);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let (acceptor, pages) = (acceptor.clone(), pages.clone());
-                tokio::spawn(async move {
-                    let Ok(mut stream) = acceptor.accept(stream).await else { return };
-                    let mut received = Vec::new();
-                    while let Ok(count @ 1..) = stream.read_buf(&mut received).await {
-                        let answer = match received.starts_with(b"GET ") {
-                            true if !received.ends_with(b"\r\n\r\n") => continue,
-                            true => page(&received, &pages),
-                            false => received[received.len() - count..].to_ascii_uppercase(),
-                        };
-                        received.clear();
-                        if stream.write_all(&answer).await.is_err() {
-                            return;
-                        }
-                    }
-                    let _ = stream.shutdown().await;
-                });
-            }
-        });
-        port
-    }
-
-    fn policy(&self, port: u16) -> NetworkPolicy {
-        NetworkPolicy {
-            allowed_hosts: vec!["server.test".into()],
-            http_ports: vec![port],
-            allow_private: vec!["127.0.0.0/8".parse().expect("a network")],
-            roots: Roots::CaFile,
-            ca_file: Some(self.file.path().to_owned()),
-            ..NetworkPolicy::default()
-        }
-    }
-}
-
-fn page(request: &[u8], pages: &Pages) -> Vec<u8> {
-    let head = String::from_utf8_lossy(request);
-    let path = head.split(' ').nth(1).unwrap_or_default();
-    let (status, body) = match pages.get(path) {
-        Some(body) => ("200 OK", body.as_slice()),
-        None => ("404 Not Found", &b"not here"[..]),
-    };
-    let kind = if path.ends_with('/') { "text/html" } else { "application/octet-stream" };
-    let head = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n", body.len());
-    [head.as_bytes(), body].concat()
-}
+use crate::tls_server::{Authority, Pages};
 
 fn hello() -> Pages {
     Pages::from([("/".to_owned(), b"hello".to_vec())])

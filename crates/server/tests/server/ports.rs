@@ -114,6 +114,26 @@ async fn long_data_is_echoed_complete() {
     client.leave().await;
 }
 
+/// What runs in the background ends at its timeout; without one it stays as long as the sandbox.
+#[tokio::test]
+async fn a_background_timeout_of_zero_is_none() {
+    let mut client = Client::created(json!({ "backgroundTimeoutMs": 300 })).await;
+    let alive = "kill -0 $job 2> /dev/null && echo alive";
+    client.call("run", json!({ "command": "sleep 1000 & job=$!" })).await;
+    while client.stdout(alive).await == "alive\n" {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    client.leave().await;
+    let mut client = Client::created(json!({ "backgroundTimeoutMs": 0 })).await;
+    start(&mut client, ECHO, 7).await;
+    // Longer than the other one's job stayed.
+    tokio::time::sleep(Duration::from_millis(900)).await;
+    let stream = connect(&mut client, 7).await;
+    client.call("net.closeWrite", json!({ "streamId": stream })).await;
+    assert_eq!(hear_all(&mut client, &stream).await, b"bye");
+    client.leave().await;
+}
+
 /// Everything up to the end, acknowledged, while answers come as well.
 async fn hear_all(client: &mut Client, stream: &Value) -> Vec<u8> {
     let mut all = Vec::new();

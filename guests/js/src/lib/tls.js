@@ -7,6 +7,15 @@
   const MARK = Buffer.from([0, 0x57, 0x54, 0x4c, 0x53, 1]);
   const LONGEST = 65536;
 
+  // The certificates of a chain as node shows them, without what is inside of them.
+  function shown(chain, detailed) {
+    const { createHash } = require('crypto');
+    const print = (name, raw) => createHash(name).update(raw).digest('hex').toUpperCase().replace(/..(?=.)/g, '$&:');
+    const all = chain.map((raw) => ({ raw, fingerprint: print('sha1', raw), fingerprint256: print('sha256', raw), fingerprint512: print('sha512', raw) }));
+    if (detailed) all.forEach((one, at) => { if (all[at + 1]) one.issuerCertificate = all[at + 1]; });
+    return all[0] ?? {};
+  }
+
   exports.connect = (...args) => {
     const callback = typeof args[args.length - 1] === 'function' ? args.pop() : null;
     let [options] = args;
@@ -17,7 +26,7 @@
     socket.encrypted = true;
     socket.authorized = false;
     socket.authorizationError = null;
-    socket.getPeerCertificate = () => ({});
+    socket.getPeerCertificate = (detailed) => shown(socket._tlsCertificates ?? [], detailed);
     socket.getProtocol = () => socket._tlsVersion ?? null;
     socket.getCipher = () => ({ name: socket._tlsCipher });
     if (callback) socket.once('secureConnect', callback);
@@ -54,6 +63,7 @@
         socket.authorized = options.rejectUnauthorized !== false;
         socket._tlsVersion = field('version');
         socket._tlsCipher = field('cipher');
+        socket._tlsCertificates = lines.filter(([key]) => key === 'certificate').map(([, text]) => Buffer.from(text, 'base64'));
         socket.alpnProtocol = field('alpn') ?? false;
         if (rest.length) socket.unshift(rest);
         socket._secured = true;

@@ -1,5 +1,6 @@
 //! Connections, kept for the next request.
 
+use super::worker::Kind;
 use super::{Failure, Session};
 use crate::curl::operation::Operation;
 use crate::curl::report::Stats;
@@ -69,9 +70,17 @@ impl Session {
             wire.deadline = Some(until);
             self.start_tls(&mut wire, operation, url, started)?;
             stats.secured();
+            self.answered();
         }
         wire.deadline = deadline;
         Ok(Connection { wire, key, number, reused: false })
+    }
+
+    /// Tells that the server takes one request after the other.
+    pub fn answered(&self) {
+        if let Some(teller) = &self.teller {
+            teller.tell(Kind::Answered, b"");
+        }
     }
 
     /// Keeps a connection for later.

@@ -1,5 +1,6 @@
 //! The progress meter.
 
+use super::worker::Teller;
 use std::time::{Duration, Instant};
 use wardian_abi as abi;
 
@@ -13,7 +14,11 @@ pub struct Meter {
     pub down: u64,
     pub up: u64,
     pub up_expected: u64,
+    teller: Option<Teller>,
 }
+
+/// How often a parent is told.
+const TELL: Duration = Duration::from_millis(500);
 
 const HEADING: &str = "  % Total    % Received % Xferd  Average Speed   Time    Time     Time  Current\n                                 \
                        Dload  Upload   Total   Spent    Left  Speed\n";
@@ -25,8 +30,17 @@ fn put(text: &str) {
 impl Meter {
     pub fn new(shown: bool, bar: bool, heading: bool) -> Meter {
         let now = Instant::now();
-        let meter =
-            Meter { shown, bar, start: now, last: now, expected: None, down: 0, up: 0, up_expected: 0 };
+        let meter = Meter {
+            shown,
+            bar,
+            start: now,
+            last: now,
+            expected: None,
+            down: 0,
+            up: 0,
+            up_expected: 0,
+            teller: None,
+        };
         if shown && !bar {
             if heading {
                 put(HEADING);
@@ -36,8 +50,23 @@ impl Meter {
         meter
     }
 
+    /// Has a parent told, who shows it.
+    pub fn telling(self, teller: Option<Teller>) -> Meter {
+        Meter { teller, ..self }
+    }
+
+    fn tell(&self) {
+        if let Some(teller) = &self.teller {
+            teller.progress([self.down, self.expected.unwrap_or(0), self.up, self.up_expected]);
+        }
+    }
+
     /// Shows how it goes, once in a second.
     pub fn tick(&mut self) {
+        if self.teller.is_some() && self.last.elapsed() >= TELL {
+            self.last = Instant::now();
+            self.tell();
+        }
         if self.shown && self.last.elapsed() >= Duration::from_secs(1) {
             self.last = Instant::now();
             self.show();
@@ -46,6 +75,7 @@ impl Meter {
 
     /// Shows how it went.
     pub fn finish(&mut self) {
+        self.tell();
         if std::mem::take(&mut self.shown) {
             self.show();
             put("\n");
@@ -95,7 +125,7 @@ impl Meter {
     }
 }
 
-fn clock(seconds: u64) -> String {
+pub(super) fn clock(seconds: u64) -> String {
     match seconds {
         0 => "--:--:--".to_owned(),
         seconds if seconds < 360_000 => {
@@ -106,7 +136,7 @@ fn clock(seconds: u64) -> String {
 }
 
 /// An amount in at most five letters.
-fn amount(bytes: u64) -> String {
+pub(super) fn amount(bytes: u64) -> String {
     const K: u64 = 1024;
     if bytes < 100_000 {
         return bytes.to_string();

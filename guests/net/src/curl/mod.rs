@@ -10,6 +10,8 @@ mod help;
 mod meter;
 mod operation;
 mod options;
+mod overview;
+mod parallel;
 mod receive;
 mod report;
 mod request;
@@ -19,7 +21,9 @@ mod table;
 mod trace;
 mod transfer;
 mod upload;
+mod urls;
 mod values;
+mod worker;
 
 use crate::http::cookies::Jar;
 use crate::http::head::Head;
@@ -103,6 +107,8 @@ pub struct Session {
     /// Files for headers that have been written to already.
     dumped: Vec<Vec<u8>>,
     boundaries: u64,
+    /// The way to the process that shows how all transfers go.
+    teller: Option<worker::Teller>,
 }
 
 pub fn main(arguments: toolkit::Arguments) -> i32 {
@@ -202,12 +208,13 @@ impl Session {
             traced_data: Cell::new(false),
             dumped: Vec::new(),
             boundaries: 0,
+            teller: None,
         }
     }
 
     /// Prepares the cookies of an operation.
     fn load_cookies(&mut self, operation: &Operation, url: &Url) {
-        self.keeps_cookies = operation.jar.is_some() || !operation.cookie_files.is_empty();
+        self.keeps_cookies = operation.keeps_cookies();
         for file in &operation.cookie_files {
             // A file that is not there is an empty one: naming it switches cookies on.
             if let Ok(content) = data::read_file(file) {
@@ -274,6 +281,15 @@ impl Session {
         options.create(true).append(!first).write(true).truncate(first);
         let mut opened = options.open(toolkit::files::path(file)).map_err(failed)?;
         std::io::Write::write_all(&mut opened, lines).map_err(failed)
+    }
+
+    /// Empties the file for headers, before several processes add to it.
+    fn start_headers(&mut self, operation: &Operation) {
+        let Some(file) = operation.dump_header.as_ref().filter(|file| *file != b"-") else { return };
+        // One that cannot be made is an error of the transfers.
+        if !self.dumped.contains(file) && std::fs::File::create(toolkit::files::path(file)).is_ok() {
+            self.dumped.push(file.clone());
+        }
     }
 
     fn save_etag(&self, operation: &Operation, head: &Head) -> Result<(), Failure> {

@@ -89,6 +89,11 @@ pub struct Operation {
 }
 
 impl Operation {
+    /// Whether cookies of servers are kept.
+    pub fn keeps_cookies(&self) -> bool {
+        self.jar.is_some() || !self.cookie_files.is_empty()
+    }
+
     pub fn set(&mut self, name: &str, on: bool, value: Vec<u8>, shown: &str) -> Result<(), Wrong> {
         let wrong = |words: &'static str| Wrong::Option(shown.to_owned(), words);
         let count = |value: &[u8]| number(value).ok_or(wrong(NUMBER));

@@ -6,7 +6,7 @@ use super::values::{number, text};
 use super::{config, data, form};
 
 /// What counts for all operations.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Global {
     pub silent: bool,
     pub show_error: bool,
@@ -14,8 +14,27 @@ pub struct Global {
     pub bar: bool,
     pub verbose: bool,
     pub parallel: bool,
+    pub parallel_max: usize,
+    pub parallel_immediate: bool,
     pub fail_early: bool,
     pub stderr: Option<Vec<u8>>,
+}
+
+impl Default for Global {
+    fn default() -> Global {
+        Global {
+            silent: false,
+            show_error: false,
+            no_meter: false,
+            bar: false,
+            verbose: false,
+            parallel: false,
+            parallel_max: PARALLEL,
+            parallel_immediate: false,
+            fail_early: false,
+            stderr: None,
+        }
+    }
 }
 
 /// What is wrong with a command line.
@@ -44,6 +63,9 @@ pub const UNKNOWN: &str = "is unknown";
 pub const NUMBER: &str = "expected a proper numerical parameter";
 pub const MISUSED: &str = "is badly used here";
 const DEEPEST: usize = 10;
+/// Transfers at once, if nothing or nonsense is said, and the most that may be asked for.
+const PARALLEL: usize = 50;
+const PARALLEL_MOST: u64 = 300;
 
 impl Parsed {
     pub fn new() -> Parsed {
@@ -196,6 +218,12 @@ impl Parsed {
             "progress-bar" => self.global.bar = on,
             "verbose" => self.global.verbose = on,
             "parallel" => self.global.parallel = on,
+            "parallel-immediate" => self.global.parallel_immediate = on,
+            "parallel-max" => {
+                let most = number(&value).ok_or(Wrong::Option(shown.to_owned(), NUMBER))?;
+                let sensible = (1..=PARALLEL_MOST).contains(&most);
+                self.global.parallel_max = if sensible { most as usize } else { PARALLEL };
+            }
             "fail-early" => self.global.fail_early = on,
             "stderr" => self.global.stderr = Some(value),
             "styled-output" if on => return Err(Wrong::Refused(shown.to_owned(), "not supported")),
@@ -214,9 +242,7 @@ impl Parsed {
             | "tlsv1.0"
             | "tlsv1.1"
             | "tlsv1.2"
-            | "parallel-immediate"
             | "suppress-connect-headers" => {}
-            "parallel-max" => drop(number(&value).ok_or(Wrong::Option(shown.to_owned(), NUMBER))?),
             "data" | "data-ascii" | "data-binary" | "data-raw" | "data-urlencode" | "json" | "url-query" => {
                 self.take_data(name, &value);
             }

@@ -1,38 +1,46 @@
-//! All operations with all their URLs, one after the other.
+//! All operations with all their URLs, one after the other unless `-Z` is given.
 
-use super::glob::Glob;
 use super::meter::Meter;
 use super::operation::{Operation, Target};
 use super::options::{Global, Parsed};
 use super::report::{self, Stats};
 use super::sink::Sink;
 use super::transfer::Transfer;
+use super::urls::Urls;
 use super::values::text;
-use super::{Failure, Session, file, hint, set_time, warn};
+use super::{Failure, Session, file, hint, parallel, set_time, warn, worker};
 use crate::http::url::{self, Url};
 use std::time::{Duration, Instant};
 
 /// Performs everything; returns the exit code.
 pub fn all(parsed: &Parsed) -> i32 {
     let global = &parsed.global;
+    if global.parallel {
+        return parallel::all(parsed).unwrap_or_else(|failed| failed);
+    }
     let mut session = Session::new(global.verbose);
     let mut code = 0;
     let mut number = 0;
     for operation in &parsed.operations {
-        if let Err(failed) = check(operation, global) {
-            return failed;
-        }
-        let mut operation = operation.clone();
-        if let Err(failed) = complete(&mut operation) {
-            say(global, &failed);
-            return failed.code;
-        }
-        match run(&operation, global, &mut session, &mut number) {
+        let done =
+            ready(operation, global).and_then(|operation| run(&operation, global, &mut session, &mut number));
+        match done {
             Ok(last) => code = last,
             Err(last) => return last,
         }
     }
     code
+}
+
+/// Returns an operation with all that it needs. The error is an exit code that ends everything.
+pub(super) fn ready(operation: &Operation, global: &Global) -> Result<Operation, i32> {
+    check(operation, global)?;
+    let mut operation = operation.clone();
+    complete(&mut operation).map_err(|failed| {
+        say(global, &failed);
+        failed.code
+    })?;
+    Ok(operation)
 }
 
 /// Refuses what contradicts itself.
@@ -96,65 +104,50 @@ fn complete(operation: &mut Operation) -> Result<(), Failure> {
 fn run(operation: &Operation, global: &Global, session: &mut Session, number: &mut u64) -> Result<i32, i32> {
     let mut code = 0;
     let mut loaded = false;
-    for target in operation.targets.iter().filter(|target| target.url.is_some()) {
-        let given = target.url.as_deref().unwrap_or_default();
-        let glob = match operation.globoff {
-            true => Glob::plain(given),
-            false => match Glob::parse(given) {
-                Ok(glob) => glob,
-                Err(wrong) => {
-                    let mark = " ".repeat(wrong.position.saturating_sub(1));
-                    let place =
-                        format!("{} in URL position {}:\n{given}\n{mark}^", wrong.message, wrong.position);
-                    say(global, &Failure::new(3, &place));
-                    return Err(3);
-                }
-            },
-        };
-        for index in 0..glob.count {
-            let url = glob.url(index);
-            let target = Target {
-                output: target.output.as_ref().map(|name| glob.fill(&text(name), index).into_bytes()),
-                ..target.clone()
-            };
-            let job = Job { operation, global, target: &target, url: &url, number: *number };
-            code = job.run(session, &mut loaded);
-            *number += 1;
-            if code != 0 && global.fail_early {
-                break;
-            }
-        }
+    for found in Urls::of(operation) {
+        let (target, url) = found.map_err(|failure| {
+            say(global, &failure);
+            failure.code
+        })?;
+        let job = Job { operation, global, target: &target, url: &url, number: *number };
+        code = job.run(session, &mut loaded);
+        *number += 1;
         if code != 0 && global.fail_early {
             break;
         }
     }
-    if session.save_cookies(operation).is_err() {
-        let jar = operation.jar.as_deref().map(text).unwrap_or_default();
-        warn(&format!("failed to save cookies in {jar}"));
-    }
+    save_cookies(session, operation);
     match code != 0 && global.fail_early {
         true => Err(code),
         false => Ok(code),
     }
 }
 
-fn say(global: &Global, failure: &Failure) {
+/// Writes the cookies of an operation, or warns.
+pub(super) fn save_cookies(session: &Session, operation: &Operation) {
+    if session.save_cookies(operation).is_err() {
+        let jar = operation.jar.as_deref().map(text).unwrap_or_default();
+        warn(&format!("failed to save cookies in {jar}"));
+    }
+}
+
+pub(super) fn say(global: &Global, failure: &Failure) {
     if !global.silent || global.show_error {
         toolkit::complain("curl", format_args!("({}) {}", failure.code, failure.message));
     }
 }
 
 /// A URL of an operation.
-struct Job<'a> {
-    operation: &'a Operation,
-    global: &'a Global,
-    target: &'a Target,
-    url: &'a str,
-    number: u64,
+pub(super) struct Job<'a> {
+    pub(super) operation: &'a Operation,
+    pub(super) global: &'a Global,
+    pub(super) target: &'a Target,
+    pub(super) url: &'a str,
+    pub(super) number: u64,
 }
 
 impl Job<'_> {
-    fn run(&self, session: &mut Session, loaded: &mut bool) -> i32 {
+    pub(super) fn run(&self, session: &mut Session, loaded: &mut bool) -> i32 {
         let mut stats = Stats::new(self.url, self.number);
         let prepared = self.prepare(session, loaded);
         let (url, mut sink) = match prepared {
@@ -174,7 +167,7 @@ impl Job<'_> {
             let done = self.attempt(session, &mut sink, &mut stats, url.clone(), first);
             stats.finish();
             stats.file = sink.path.as_deref().map(text);
-            let failure = done.err();
+            let failure = done.err().map(|failure| worker::aborted().unwrap_or(failure));
             (stats.code, stats.error) = (
                 failure.as_ref().map_or(0, |failure| failure.code),
                 failure.as_ref().map(|f| f.message.clone()),
@@ -210,6 +203,7 @@ impl Job<'_> {
     fn retry_reason(&self, failure: Option<&Failure>, stats: &Stats) -> Option<&'static str> {
         let transient = [408, 429, 500, 502, 503, 504].contains(&stats.head.status);
         match failure {
+            Some(failure) if failure.code == worker::ABORTED => None,
             Some(failure) if failure.code == 28 || failure.code == 6 => Some("timeout")
                 .filter(|_| failure.code == 28)
                 .or(Some("(retrying all errors)").filter(|_| self.operation.retry_all)),
@@ -328,7 +322,7 @@ impl Job<'_> {
             None => 0,
         };
         let shown = !self.global.silent && !self.global.no_meter && !sink.is_terminal() && !operation.head;
-        let meter = Meter::new(shown, self.global.bar, first);
+        let meter = Meter::new(shown, self.global.bar, first).telling(session.teller);
         if url.scheme == "file" {
             let mut meter = meter;
             stats.scheme = "file".to_owned();

@@ -246,6 +246,7 @@ impl<'a> Transfer<'a> {
             Some(head) => head,
             None => self.final_head(connection, url, &mut spent)?,
         };
+        self.session.answered();
         let (next, keep) = self.take_response(connection, url, &method, head)?;
         Ok((next, keep && !refused && !self.operation.http10))
     }

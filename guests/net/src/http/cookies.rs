@@ -21,6 +21,16 @@ pub struct Cookie {
     pub value: String,
 }
 
+impl Cookie {
+    /// Whether it takes the other's place.
+    fn is(&self, other: &Cookie) -> bool {
+        self.name == other.name
+            && self.path == other.path
+            && self.domain.trim_start_matches('.').eq_ignore_ascii_case(other.domain.trim_start_matches('.'))
+            && self.tail == other.tail
+    }
+}
+
 /// All cookies there are.
 #[derive(Default)]
 pub struct Jar {
@@ -36,12 +46,7 @@ impl Jar {
     }
 
     fn keep(&mut self, cookie: Cookie) {
-        let same = |old: &Cookie| {
-            old.name == cookie.name
-                && old.path == cookie.path
-                && old.domain.eq_ignore_ascii_case(&cookie.domain)
-                && old.tail == cookie.tail
-        };
+        let same = |old: &Cookie| old.is(&cookie);
         let gone = cookie.expires != 0 && cookie.expires <= date::now();
         match self.cookies.iter().position(same) {
             Some(at) if gone => drop(self.cookies.remove(at)),
@@ -85,6 +90,25 @@ impl Jar {
                 None => parse_line(line),
             };
             if let Some(cookie) = cookie.filter(|cookie| !without_session || cookie.expires != 0) {
+                self.keep(cookie);
+            }
+        }
+    }
+
+    /// Takes over what another process has made of this jar: the lines that it began with, and those that it has now.
+    pub fn merge(&mut self, before: &str, now: &str) {
+        let read = |text: &str| -> Vec<Cookie> { text.lines().rev().filter_map(parse_line).collect() };
+        let (before, now) = (read(before), read(now));
+        for gone in before.iter().filter(|old| !now.iter().any(|cookie| cookie.is(old))) {
+            self.cookies.retain(|cookie| !cookie.is(gone));
+        }
+        for cookie in now {
+            let same = |old: &&Cookie| old.is(&cookie);
+            let changed = before.iter().find(same).is_none_or(|old| {
+                (&old.value, old.expires, old.secure, old.http_only)
+                    != (&cookie.value, cookie.expires, cookie.secure, cookie.http_only)
+            });
+            if changed {
                 self.keep(cookie);
             }
         }

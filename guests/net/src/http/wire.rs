@@ -5,10 +5,11 @@
 use super::{Error, Result};
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use wardian_abi as abi;
 use wardian_abi::Errno;
-use wardian_abi::net::{Stream, UnixStream};
+use wardian_abi::net::{LookUpError, Stream, UnixStream};
 
 /// Where bytes go and come from.
 enum Io {
@@ -35,15 +36,50 @@ pub struct Wire {
 
 /// Returns the addresses of a host name or literal address; an empty list if there are none.
 pub fn addresses(host: &str) -> Vec<IpAddr> {
+    resolve(host).unwrap_or_default()
+}
+
+/// Returns the addresses of a host name or literal address, or what the C library says instead.
+pub fn resolve(host: &str) -> std::result::Result<Vec<IpAddr>, &'static str> {
     if let Ok(address) = host.parse::<IpAddr>() {
-        return vec![address];
+        return Ok(vec![address]);
     }
-    abi::net::look_up(host).unwrap_or_default()
+    match abi::net::look_up(host) {
+        Ok(addresses) if addresses.is_empty() => Err(UNKNOWN_NAME),
+        Ok(addresses) => Ok(addresses),
+        Err(LookUpError::Unknown) => Err(UNKNOWN_NAME),
+        Err(LookUpError::Refused) => Err("Non-recoverable failure in name resolution"),
+        Err(LookUpError::Again) => Err("Temporary failure in name resolution"),
+    }
+}
+
+/// What the C library says of a name that nobody has.
+pub const UNKNOWN_NAME: &str = "Name or service not known";
+
+/// What ends all waiting, and is asked from time to time while something waits.
+static INTERRUPT: OnceLock<fn() -> bool> = OnceLock::new();
+const SLICE: Duration = Duration::from_millis(250);
+
+/// Ends all waiting of this process, with EINTR, once the function says so. It is set once.
+pub fn interrupt_if(asked: fn() -> bool) {
+    let _ = INTERRUPT.set(asked);
+}
+
+fn interrupted() -> bool {
+    INTERRUPT.get().is_some_and(|asked| asked())
 }
 
 /// Waits, for pauses between attempts.
 pub fn pause(time: Duration) {
-    std::thread::sleep(time);
+    let slice = if INTERRUPT.get().is_some() { SLICE } else { time };
+    let until = Instant::now() + time;
+    while !interrupted() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left.min(slice));
+    }
 }
 
 impl Wire {
@@ -72,12 +108,19 @@ impl Wire {
 
     /// Waits for one direction until the deadline, or for ever without one.
     fn wait(&self, poll: fn(abi::Fd, Option<Duration>) -> abi::Result<bool>) -> Result<()> {
-        let Some(deadline) = self.deadline else { return Ok(()) };
+        if self.deadline.is_none() && INTERRUPT.get().is_none() {
+            return Ok(());
+        }
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
                 return Err(Error::Timeout);
             }
+            if interrupted() {
+                return Err(Error::Receive(Errno::INTR));
+            }
+            let slice = if INTERRUPT.get().is_some() { SLICE } else { Duration::MAX };
+            let left = left.unwrap_or(slice).min(slice);
             // A whole millisecond, so that a short rest is not polled for again and again.
             match poll(self.fd(), Some(left.max(Duration::from_millis(1)))) {
                 Ok(true) => return Ok(()),

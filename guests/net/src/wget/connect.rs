@@ -18,12 +18,14 @@ impl Session<'_> {
         if !literal {
             self.log.verbose(&format!("Resolving {0} ({0})... ", url.host));
         }
-        let mut addresses = wire::addresses(&url.host);
+        let found = wire::resolve(&url.host);
+        let mut addresses = found.clone().unwrap_or_default();
         addresses.retain(|address| {
             !(self.options.ipv4 && address.is_ipv6() || self.options.ipv6 && address.is_ipv4())
         });
         if addresses.is_empty() {
-            self.log.verbose("failed: Name or service not known.\n");
+            let why = found.err().unwrap_or(wire::UNKNOWN_NAME);
+            self.log.verbose(&format!("failed: {why}.\n"));
             self.log.always(&format!("wget: unable to resolve host address ‘{}’\n", url.host));
             return Err(End::Failed(code::NETWORK));
         }

@@ -310,6 +310,29 @@ tests! {
         assert_eq!(option(udp, SOL_SOCKET, SO_ACCEPTCONN), Ok(0));
     }
 
+    fn settings_of_probes_are_kept() {
+        const TCP: i32 = 6;
+        const KEEPALIVE: i32 = 9;
+        let (listener, at) = listener();
+        assert_eq!(set(listener.fd(), SOL_SOCKET, KEEPALIVE, 1), Ok(()));
+        // TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT and TCP_USER_TIMEOUT: a value, and the first one that is too small.
+        for (which, value, wrong) in [(4, 30, 0), (5, 10, 0), (6, 3, 0), (18, 5_000, -1)] {
+            assert_eq!(set(listener.fd(), TCP, which, value), Ok(()));
+            assert_eq!(set(listener.fd(), TCP, which, wrong), Err(Errno::INVAL));
+            assert_eq!(option(listener.fd(), TCP, which), Ok(value));
+        }
+        for (which, wrong) in [(4, 32_768), (5, 32_768), (6, 128)] {
+            assert_eq!(set(listener.fd(), TCP, which, wrong), Err(Errno::INVAL));
+        }
+        let client = Stream::connect(&at, None).expect("connect");
+        let (server, _) = listener.accept().expect("accept");
+        assert_eq!(option(server.fd(), SOL_SOCKET, KEEPALIVE), Ok(1));
+        assert_eq!(option(server.fd(), TCP, 4), Ok(30), "it has the listener's");
+        assert_eq!((option(client.fd(), TCP, 6), option(client.fd(), TCP, 18)), (Ok(9), Ok(0)));
+        let udp = make(AF_INET, DATAGRAM);
+        assert!(set(udp, TCP, 4, 30).is_err());
+    }
+
     fn receiving_ends_after_its_timeout() {
         let (client, _server) = connection();
         client.set_timeouts(Some(Duration::from_millis(20)), None).expect("a timeout");

@@ -446,8 +446,8 @@ class Port:
 
     @property
     def url(self) -> str:
-        """Where this port is served by HTTP, if the sandbox was created with ``http``; anyone who knows it can reach the
-        port. Raises :class:`SandboxError` (``ENOTSUP``) otherwise: :meth:`request` needs no HTTP.
+        """Where this port is served by HTTP, if the sandbox was created with ``http``; anyone who knows it can reach
+        the port. Raises :class:`SandboxError` (``ENOTSUP``) otherwise: :meth:`request` needs no HTTP.
         """
         return self._sandbox._do(_ports.url(self.number))
 

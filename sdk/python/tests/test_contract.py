@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any, Dict, List, Tuple
 
 import pytest
 from conftest import CONTRACT, check_params
@@ -16,12 +17,13 @@ def test_the_contract_finds_what_is_unknown_or_missing() -> None:
     contract = json.loads(CONTRACT.read_text())
     check_params(contract, "run", {"command": "echo", "sandboxId": None})
     check_params(contract, "create", {"limits": {"memoryBytes": 1}, "network": {"anything": 1}})
-    for method, params in [
+    wrong: List[Tuple[str, Dict[str, Any]]] = [
         ("run", {}),
         ("run", {"command": "echo", "timeout": 1}),
         ("create", {"limits": {"memory": 1}}),
         ("process.start", {"command": "sh", "pty": {"rows": 1, "cols": 1}}),
-    ]:
+    ]
+    for method, params in wrong:
         with pytest.raises(AssertionError):
             check_params(contract, method, params)
 

@@ -112,6 +112,29 @@ except PermissionError as e: print(e)";
 }
 
 #[tokio::test]
+async fn its_web_server_serves_curl_until_it_is_killed() {
+    let script = "mkdir site; echo hello > site/a.txt
+        python3 -m http.server 8123 --bind 127.0.0.1 --directory site > log 2>&1 &
+        until curl -sf http://127.0.0.1:8123/a.txt; do sleep 0.05; done
+        curl -s http://localhost:8123/ | grep '<li>'
+        curl -s -o /dev/null -w '%{http_code}\\n' http://127.0.0.1:8123/b.txt
+        curl -sI http://127.0.0.1:8123/a.txt | grep -i -E '^(HTTP|Content)' | tr -d '\\r'
+        kill $!; wait $!; echo $?
+        # Its end may reset one more connection.
+        until curl -s http://127.0.0.1:8123/; [ $? = 7 ]; do sleep 0.05; done; echo refused
+        sed 's/\\[.*\\]/[when]/' log";
+    let expected = "hello\n<li><a href=\"a.txt\">a.txt</a></li>\n404\n\
+        HTTP/1.0 200 OK\nContent-type: text/plain\nContent-Length: 6\n143\nrefused\n\
+        127.0.0.1 - - [when] \"GET /a.txt HTTP/1.1\" 200 -\n\
+        127.0.0.1 - - [when] \"GET / HTTP/1.1\" 200 -\n\
+        127.0.0.1 - - [when] code 404, message File not found\n\
+        127.0.0.1 - - [when] \"GET /b.txt HTTP/1.1\" 404 -\n\
+        127.0.0.1 - - [when] \"HEAD /a.txt HTTP/1.1\" 200 -\n";
+    let result = sandbox().await.run(script).await.expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&result.stdout), expected);
+}
+
+#[tokio::test]
 async fn a_frame_of_the_library_shows_its_source() {
     let result =
         sandbox().await.run("python3 -c 'import json; json.loads(\"[\")' 2>&1").await.expect("it runs");

@@ -267,6 +267,34 @@ async fn image_pages_are_charged_when_they_are_written() {
     assert_eq!((result.exit_code, result.limit), (137, Some(wardian::Limit::MemoryBytes)), "{result:?}");
 }
 
+/// The shell's runs and the interpreter's calls of one sandbox share the files, and take turns.
+#[tokio::test]
+async fn runs_and_calls_of_one_sandbox_follow_each_other() {
+    let sandbox = sandbox().await;
+    python(&sandbox, "import time").await;
+    let turn = async |number: usize| {
+        let (begin, end) = (format!("begin {number}"), format!("end {number}"));
+        if number.is_multiple_of(2) {
+            let command = format!("echo {begin} >> turns; sleep 0.2; echo {end} >> turns");
+            assert_eq!(sandbox.run(command).await.expect("it runs").exit_code, 0);
+        } else {
+            let code = format!(
+                "with open('turns', 'a', buffering=1) as f: print('{begin}', file=f), time.sleep(0.2), print('{end}', file=f)"
+            );
+            let result = python(&sandbox, &code).await;
+            assert!(result.is_ok(), "{result:?}");
+        }
+    };
+    tokio::join!(turn(0), turn(1), turn(2), turn(3), turn(4), turn(5));
+    let turns = sandbox.run("cat turns").await.expect("it runs").stdout;
+    let turns = String::from_utf8_lossy(&turns).into_owned();
+    let lines: Vec<&str> = turns.lines().collect();
+    assert_eq!(lines.len(), 12, "{turns}");
+    for turn in lines.chunks(2) {
+        assert_eq!(turn[0].strip_prefix("begin "), turn[1].strip_prefix("end "), "{turns}");
+    }
+}
+
 /// What nobody seeded differs between forks; what was seeded goes on.
 #[tokio::test]
 async fn forks_draw_numbers_of_their_own_unless_they_were_seeded() {

@@ -81,7 +81,9 @@ print(asyncio.run(asyncio.to_thread(pow, 2, 5)))
 import multiprocessing as mp
 for call in (lambda: mp.Value('i', 1), lambda: mp.Array('i', 2), lambda: mp.Barrier(2), mp.Manager, lambda: mp.get_context('forkserver')):
     try: call(); print('?')
-    except (NotImplementedError, ValueError) as e: print(e)";
+    except (NotImplementedError, ValueError) as e: print(e)
+try: import multiprocessing.shared_memory
+except ImportError as e: print(e)";
     let expected = "[Errno 38] os.fork() cannot work in WebAssembly; use subprocess or multiprocessing\n\
         can't start new thread: a process has one here\n\
         [1, 2] invalid literal for int() with base 10: 'x'\n32\n\
@@ -89,7 +91,8 @@ for call in (lambda: mp.Value('i', 1), lambda: mp.Array('i', 2), lambda: mp.Barr
         multiprocessing.Array needs memory that processes share, and there is none here: send values through a Queue or a Pipe\n\
         multiprocessing.Barrier needs memory that processes share, and there is none here: send values through a Queue or a Pipe\n\
         the server of a multiprocessing manager needs threads, and a process has one here: send values through a Queue or a Pipe\n\
-        forkserver start method not available: the server would call os.fork(), which cannot work here; use 'fork' or 'spawn'\n";
+        forkserver start method not available: the server would call os.fork(), which cannot work here; use 'fork' or 'spawn'\n\
+        No module named '_posixshmem'\n";
     assert_eq!(python(&sandbox().await, code).await, expected);
 }
 

@@ -208,6 +208,30 @@ class StandIn(types.ModuleType):
         return missing
 
 
+def has_no_debug_ranges():
+    """Whether code knows its columns: the suite would ask a C module that is not built."""
+    lines = compile("1", "", "eval").co_positions()
+    return not any(column is not None for *_, column in lines)
+
+
+def exception_print(error, legacy=False):
+    """As the C module for tests has it: both end in `PyErr_Display`."""
+    sys.__excepthook__(type(error), error, getattr(error, "__traceback__", None))
+
+
+def prepare(support, threading_helper):
+    """Answers what the suite would ask of modules and processes that do not exist here."""
+    threading_helper.can_start_thread = False
+    support.has_fork_support = False
+    support.use_resources = ["subprocess", "tzdata", "console"]
+    support.has_no_debug_ranges = has_no_debug_ranges
+    # Without free threading, nothing is made immortal in a way that can be suppressed.
+    support.skip_if_suppress_immortalization = lambda: unittest.skip("requires immortalization of deferred objects")
+    if MODULE == "test_traceback":
+        sys.modules["_testcapi"] = StandIn("_testcapi")
+        sys.modules["_testcapi"].exception_print = exception_print
+
+
 def load(import_helper):
     """The tests of the module. What imports a module that is not built while it runs is skipped by the suite."""
     plain = import_helper.import_module
@@ -252,9 +276,7 @@ def main():
     from test import support
     from test.support import import_helper, threading_helper
 
-    threading_helper.can_start_thread = False
-    support.has_fork_support = False
-    support.use_resources = ["subprocess", "tzdata", "console"]
+    prepare(support, threading_helper)
     result = Result(report, {})
     try:
         suite = load(import_helper)

@@ -214,6 +214,16 @@ def has_no_debug_ranges():
     return not any(column is not None for *_, column in lines)
 
 
+class NoManager:
+    """Tests of executors start a manager before each test, though few ask anything of it."""
+
+    def shutdown(self):
+        pass
+
+    def __getattr__(self, name):
+        raise NotImplementedError("the server of a multiprocessing manager needs threads, and a process has one here")
+
+
 def exception_print(error, legacy=False):
     """As the C module for tests has it: both end in `PyErr_Display`."""
     sys.__excepthook__(type(error), error, getattr(error, "__traceback__", None))
@@ -227,6 +237,12 @@ def prepare(support, threading_helper):
     support.has_no_debug_ranges = has_no_debug_ranges
     # Without free threading, nothing is made immortal in a way that can be suppressed.
     support.skip_if_suppress_immortalization = lambda: unittest.skip("requires immortalization of deferred objects")
+    if MODULE.startswith("test_concurrent_futures."):
+        from multiprocessing import context
+
+        # The package asks for threads as a whole; executors do without.
+        threading_helper.requires_working_threading = lambda module=False: lambda test: test
+        context.BaseContext.Manager = lambda self: NoManager()
     if MODULE == "test_traceback":
         sys.modules["_testcapi"] = StandIn("_testcapi")
         sys.modules["_testcapi"].exception_print = exception_print

@@ -52,6 +52,7 @@ DOCUMENTED = {
     "[SSL: UNSUPPORTED_IN_SANDBOX]": "TLS is done by the gateway, to the outside alone",
     "os.fork() cannot work in WebAssembly": "`os.fork` cannot return twice",
     "needs memory that processes share, and there is none here": "processes share no memory",
+    "[Errno 88] Socket operation on non-socket": "connections of `multiprocessing` pass no descriptors",
     "manager needs threads, and a process has one here": "a process has one thread",
     "forkserver start method not available": "`os.fork` cannot return twice",
     "No module named '_testcapi'": NOT_BUILT,

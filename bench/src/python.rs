@@ -54,6 +54,9 @@ pub(crate) async fn measure(parts: &[String]) -> Result<Table> {
     if wanted("commands") {
         commands(&mut table, &sandbox, &native).await?;
     }
+    if wanted("cold") {
+        cold(&mut table, &sandbox, &native).await?;
+    }
     if wanted("calls") {
         calls(&mut table, &sandbox, &native).await?;
     }
@@ -88,6 +91,34 @@ fn row(table: &mut Table, what: &str, ours: Duration, native: Option<Duration>, 
 
 fn note(table: &mut Table, what: &str, ours: &str, goal: &str) {
     table.push(&[what, ours, "–", "–", "–", "–", goal]);
+}
+
+/// Starts that cannot use the start image: variables and options that are read when the interpreter is initialised.
+async fn cold(table: &mut Table, sandbox: &Sandbox, native: &Native) -> Result<()> {
+    const COLD: u32 = 20;
+    for (what, variable, options) in [
+        ("without the start image: `PYTHONHASHSEED=0 python3 -c 'print(1)'`", "PYTHONHASHSEED=0", ""),
+        ("the same: `python3 -O -c 'print(1)'`", "", "-O"),
+        ("the same: `python3 -S -c 'print(1)'`", "", "-S"),
+        ("the same: `python3 -i -c 'print(1)'`, with an empty input", "", "-i"),
+    ] {
+        let command = format!("{variable} python3 {options} -c 'print(1)' < /dev/null");
+        sandbox.run(command.as_str()).await?;
+        let start = Instant::now();
+        let result = sandbox.run(format!("for ((i=0;i<{COLD};i++)); do {command}; done")).await?;
+        let ours = start.elapsed() / COLD;
+        ensure!(result.exit_code == 0, "{what}: {}", String::from_utf8_lossy(&result.stderr));
+        ensure!(result.stdout == "1\n".repeat(COLD as usize).as_bytes(), "{what}: {result:?}");
+        let options = options.split_whitespace().chain(["-c", "print(1)"]);
+        let mut theirs = Command::new(&native.python);
+        theirs.args(options).envs(variable.split_once('=')).stdin(std::process::Stdio::null());
+        let start = Instant::now();
+        for _ in 0..10 {
+            ensure!(theirs.output()?.status.success(), "{what}: natively");
+        }
+        row(table, what, ours, Some(start.elapsed() / 10), "60 ms");
+    }
+    Ok(())
 }
 
 async fn commands(table: &mut Table, sandbox: &Sandbox, native: &Native) -> Result<()> {

@@ -181,9 +181,14 @@ fn run_module(suite: &Path, place: &Path, module: &str, skips: &Skips) -> Result
     Ok(report)
 }
 
+/// What a module's processes need together.
+fn memory(module: &str) -> &'static str {
+    if module.ends_with(".test_processes") { "4G" } else { "1G" }
+}
+
 fn start(suite: &Path, input: &Path, module: &str) -> Result<std::process::Output> {
     let mut command = Command::new(crate::root().join("target/release/wardian"));
-    command.args(["run", "--memory", "1G", "--disk", "1G", "--timeout", TIMEOUT]);
+    command.args(["run", "--memory", memory(module), "--disk", "1G", "--timeout", TIMEOUT]);
     command.arg("--mount").arg(format!("{}:/usr/lib/python3.13/test:overlay", suite.display()));
     command.arg("--mount").arg(format!("{}:/conformance:ro", input.display()));
     command.arg("cd /conformance; exec python3 conformance.py \"$0\" skips done").arg(module);

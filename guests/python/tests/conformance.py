@@ -52,6 +52,7 @@ DOCUMENTED = {
     "[SSL: UNSUPPORTED_IN_SANDBOX]": "TLS is done by the gateway, to the outside alone",
     "os.fork() cannot work in WebAssembly": "`os.fork` cannot return twice",
     "needs memory that processes share, and there is none here": "processes share no memory",
+    "[Errno 88] Socket operation on non-socket": "connections of `multiprocessing` pass no descriptors",
     "manager needs threads, and a process has one here": "a process has one thread",
     "forkserver start method not available": "`os.fork` cannot return twice",
     "No module named '_testcapi'": NOT_BUILT,
@@ -208,6 +209,46 @@ class StandIn(types.ModuleType):
         return missing
 
 
+def has_no_debug_ranges():
+    """Whether code knows its columns: the suite would ask a C module that is not built."""
+    lines = compile("1", "", "eval").co_positions()
+    return not any(column is not None for *_, column in lines)
+
+
+class NoManager:
+    """Tests of executors start a manager before each test, though few ask anything of it."""
+
+    def shutdown(self):
+        pass
+
+    def __getattr__(self, name):
+        raise NotImplementedError("the server of a multiprocessing manager needs threads, and a process has one here")
+
+
+def exception_print(error, legacy=False):
+    """As the C module for tests has it: both end in `PyErr_Display`."""
+    sys.__excepthook__(type(error), error, getattr(error, "__traceback__", None))
+
+
+def prepare(support, threading_helper):
+    """Answers what the suite would ask of modules and processes that do not exist here."""
+    threading_helper.can_start_thread = False
+    support.has_fork_support = False
+    support.use_resources = ["subprocess", "tzdata", "console"]
+    support.has_no_debug_ranges = has_no_debug_ranges
+    # Without free threading, nothing is made immortal in a way that can be suppressed.
+    support.skip_if_suppress_immortalization = lambda: unittest.skip("requires immortalization of deferred objects")
+    if MODULE.startswith("test_concurrent_futures."):
+        from multiprocessing import context
+
+        # The package asks for threads as a whole; executors do without.
+        threading_helper.requires_working_threading = lambda module=False: lambda test: test
+        context.BaseContext.Manager = lambda self: NoManager()
+    if MODULE == "test_traceback":
+        sys.modules["_testcapi"] = StandIn("_testcapi")
+        sys.modules["_testcapi"].exception_print = exception_print
+
+
 def load(import_helper):
     """The tests of the module. What imports a module that is not built while it runs is skipped by the suite."""
     plain = import_helper.import_module
@@ -252,9 +293,7 @@ def main():
     from test import support
     from test.support import import_helper, threading_helper
 
-    threading_helper.can_start_thread = False
-    support.has_fork_support = False
-    support.use_resources = ["subprocess", "tzdata", "console"]
+    prepare(support, threading_helper)
     result = Result(report, {})
     try:
         suite = load(import_helper)

@@ -8,10 +8,12 @@ mod machine;
 mod mounts;
 mod network;
 mod outputs;
+mod prompt;
 mod readme;
 mod run;
 mod serve;
 mod shell;
+mod tmux;
 mod tools;
 
 use std::io::Write;

@@ -267,6 +267,66 @@ async fn image_pages_are_charged_when_they_are_written() {
     assert_eq!((result.exit_code, result.limit), (137, Some(wardian::Limit::MemoryBytes)), "{result:?}");
 }
 
+/// The processes of a sandbox may write 1 GiB together, unless it was given another limit.
+#[tokio::test]
+async fn four_processes_with_pandas_fit_and_many_that_write_much_do_not() {
+    let sandbox = sandbox().await;
+    // Each says that it is full, or that it cannot be; those that are stay until all have said something.
+    let all = |count: usize, code: &str| {
+        format!(
+            "for ((i = 0; i < {count}; i++)); do python3 -c '{code}' >> said 2>> said & done
+            until [ \"$(grep -c -E '^(full|MemoryError)' said)\" = {count} ]; do sleep 0.05; done
+            touch go; wait; grep -o -E '^(full|MemoryError)' said | sort | uniq -c; rm said go"
+        )
+    };
+    let stays = "print(\"full\", flush=True)\nwhile not os.path.exists(\"go\"): time.sleep(0.05)";
+    let pandas = "import os, time, pandas\nframe = pandas.DataFrame({\"a\": range(200_000)})\nframe[\"b\"] = frame.a * 2.5";
+    let result = sandbox.run(all(4, &format!("{pandas}\n{stays}"))).await.unwrap();
+    assert_eq!((result.stdout.trim_ascii(), result.limit), (&b"4 full"[..], None), "{result:?}");
+    // 24 times 60 MB do not fit, 12 times do.
+    let writes = format!("import os, time\nwritten = b\"x\" * 60_000_000\n{stays}");
+    let result = sandbox.run(all(24, &writes)).await.unwrap();
+    let said = String::from_utf8_lossy(&result.stdout).into_owned();
+    let count = |word: &str| {
+        let line = said.lines().find_map(|line| line.strip_suffix(word));
+        line.and_then(|number| number.trim().parse::<usize>().ok()).unwrap_or(0)
+    };
+    let (full, refused) = (count("full"), count("MemoryError"));
+    assert!((12..18).contains(&full) && full + refused == 24, "{result:?}");
+    assert_eq!(result.limit, Some(wardian::Limit::MemoryBytes), "{result:?}");
+    // What they had is free again.
+    let result = sandbox.run(all(12, &writes)).await.unwrap();
+    assert_eq!((result.stdout.trim_ascii(), result.limit), (&b"12 full"[..], None), "{result:?}");
+}
+
+/// The shell's runs and the interpreter's calls of one sandbox share the files, and take turns.
+#[tokio::test]
+async fn runs_and_calls_of_one_sandbox_follow_each_other() {
+    let sandbox = sandbox().await;
+    python(&sandbox, "import time").await;
+    let turn = async |number: usize| {
+        let (begin, end) = (format!("begin {number}"), format!("end {number}"));
+        if number.is_multiple_of(2) {
+            let command = format!("echo {begin} >> turns; sleep 0.2; echo {end} >> turns");
+            assert_eq!(sandbox.run(command).await.expect("it runs").exit_code, 0);
+        } else {
+            let code = format!(
+                "with open('turns', 'a', buffering=1) as f: print('{begin}', file=f), time.sleep(0.2), print('{end}', file=f)"
+            );
+            let result = python(&sandbox, &code).await;
+            assert!(result.is_ok(), "{result:?}");
+        }
+    };
+    tokio::join!(turn(0), turn(1), turn(2), turn(3), turn(4), turn(5));
+    let turns = sandbox.run("cat turns").await.expect("it runs").stdout;
+    let turns = String::from_utf8_lossy(&turns).into_owned();
+    let lines: Vec<&str> = turns.lines().collect();
+    assert_eq!(lines.len(), 12, "{turns}");
+    for turn in lines.chunks(2) {
+        assert_eq!(turn[0].strip_prefix("begin "), turn[1].strip_prefix("end "), "{turns}");
+    }
+}
+
 /// What nobody seeded differs between forks; what was seeded goes on.
 #[tokio::test]
 async fn forks_draw_numbers_of_their_own_unless_they_were_seeded() {

@@ -81,7 +81,9 @@ print(asyncio.run(asyncio.to_thread(pow, 2, 5)))
 import multiprocessing as mp
 for call in (lambda: mp.Value('i', 1), lambda: mp.Array('i', 2), lambda: mp.Barrier(2), mp.Manager, lambda: mp.get_context('forkserver')):
     try: call(); print('?')
-    except (NotImplementedError, ValueError) as e: print(e)";
+    except (NotImplementedError, ValueError) as e: print(e)
+try: import multiprocessing.shared_memory
+except ImportError as e: print(e)";
     let expected = "[Errno 38] os.fork() cannot work in WebAssembly; use subprocess or multiprocessing\n\
         can't start new thread: a process has one here\n\
         [1, 2] invalid literal for int() with base 10: 'x'\n32\n\
@@ -89,7 +91,8 @@ for call in (lambda: mp.Value('i', 1), lambda: mp.Array('i', 2), lambda: mp.Barr
         multiprocessing.Array needs memory that processes share, and there is none here: send values through a Queue or a Pipe\n\
         multiprocessing.Barrier needs memory that processes share, and there is none here: send values through a Queue or a Pipe\n\
         the server of a multiprocessing manager needs threads, and a process has one here: send values through a Queue or a Pipe\n\
-        forkserver start method not available: the server would call os.fork(), which cannot work here; use 'fork' or 'spawn'\n";
+        forkserver start method not available: the server would call os.fork(), which cannot work here; use 'fork' or 'spawn'\n\
+        No module named '_posixshmem'\n";
     assert_eq!(python(&sandbox().await, code).await, expected);
 }
 
@@ -109,6 +112,29 @@ try: open('/usr/lib/python3.13/os.py', 'a')
 except PermissionError as e: print(e)";
     let expected = "2024-07-01T00:00:00+02:00\n[Errno 13] Permission denied: '/usr/lib/python3.13/os.py'\n";
     assert_eq!(python(&sandbox().await, code).await, expected);
+}
+
+#[tokio::test]
+async fn its_web_server_serves_curl_until_it_is_killed() {
+    let script = "mkdir site; echo hello > site/a.txt
+        python3 -m http.server 8123 --bind 127.0.0.1 --directory site > log 2>&1 &
+        until curl -sf http://127.0.0.1:8123/a.txt; do sleep 0.05; done
+        curl -s http://localhost:8123/ | grep '<li>'
+        curl -s -o /dev/null -w '%{http_code}\\n' http://127.0.0.1:8123/b.txt
+        curl -sI http://127.0.0.1:8123/a.txt | grep -i -E '^(HTTP|Content)' | tr -d '\\r'
+        kill $!; wait $!; echo $?
+        # Its end may reset one more connection.
+        until curl -s http://127.0.0.1:8123/; [ $? = 7 ]; do sleep 0.05; done; echo refused
+        sed 's/\\[.*\\]/[when]/' log";
+    let expected = "hello\n<li><a href=\"a.txt\">a.txt</a></li>\n404\n\
+        HTTP/1.0 200 OK\nContent-type: text/plain\nContent-Length: 6\n143\nrefused\n\
+        127.0.0.1 - - [when] \"GET /a.txt HTTP/1.1\" 200 -\n\
+        127.0.0.1 - - [when] \"GET / HTTP/1.1\" 200 -\n\
+        127.0.0.1 - - [when] code 404, message File not found\n\
+        127.0.0.1 - - [when] \"GET /b.txt HTTP/1.1\" 404 -\n\
+        127.0.0.1 - - [when] \"HEAD /a.txt HTTP/1.1\" 200 -\n";
+    let result = sandbox().await.run(script).await.expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&result.stdout), expected);
 }
 
 #[tokio::test]

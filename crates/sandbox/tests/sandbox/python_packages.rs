@@ -117,6 +117,43 @@ async fn pip_installs_lists_and_removes_wheels_from_files() {
     assert_eq!(got.replace("__pycache__\n", ""), expected);
 }
 
+/// A source package with a build backend of its own, in pure Python; and one that needs setuptools.
+const MAKE_SOURCES: &str = r#"
+import pathlib
+for name in ('pkg', 'eta'): pathlib.Path(name).mkdir()
+def write(path, text): pathlib.Path(path).write_text(text)
+write('eta/setup.py', 'from setuptools import setup\nsetup(name="eta", version="1")\n')
+write('pkg/pyproject.toml', '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n')
+write('pkg/zeta.py', 'def main(): print("zeta runs")\n')
+write('pkg/backend.py', r'''
+import base64, hashlib, zipfile
+def build_wheel(directory, config_settings=None, metadata_directory=None):
+    name, info = 'zeta-1.0-py3-none-any.whl', 'zeta-1.0.dist-info'
+    files = {'zeta.py': open('zeta.py').read(), f'{info}/METADATA': 'Metadata-Version: 2.1\nName: zeta\nVersion: 1.0\n',
+             f'{info}/WHEEL': 'Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n',
+             f'{info}/entry_points.txt': '[console_scripts]\nzeta = zeta:main\n'}
+    digest = lambda text: base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b'=').decode()
+    rows = [f'{path},sha256={digest(text)},{len(text)}' for path, text in files.items()]
+    files[f'{info}/RECORD'] = '\n'.join([*rows, f'{info}/RECORD,,', ''])
+    with zipfile.ZipFile(f'{directory}/{name}', 'w') as archive:
+        for path, text in files.items(): archive.writestr(path, text)
+    return name
+''')
+"#;
+
+#[tokio::test]
+async fn pip_builds_sources_that_bring_a_pure_backend() {
+    let sandbox = built(Sandbox::builder()).await;
+    assert_eq!(python(&sandbox, MAKE_SOURCES).await, "");
+    let script = "pip install ./pkg 2>&1 | tail -n 1; zeta; pip list --user --format=freeze; pip uninstall -y zeta 2>&1 | tail -n 1
+        mv pkg zeta-1.0; tar czf zeta-1.0.tar.gz zeta-1.0; pip install --no-index ./zeta-1.0.tar.gz 2>&1 | tail -n 1; zeta
+        pip install ./eta 2>&1 | grep -o 'no network: .* (option network.allowedHosts)'";
+    let expected = "Successfully installed zeta-1.0\nzeta runs\nzeta==1.0\n  Successfully uninstalled zeta-1.0\n\
+        Successfully installed zeta-1.0\nzeta runs\n\
+        no network: the sandbox was not granted pypi.org (option network.allowedHosts)\n";
+    assert_eq!(output(&sandbox, script).await, expected);
+}
+
 #[tokio::test]
 async fn what_pip_cannot_install_is_refused_in_one_sentence() {
     let sandbox = built(Sandbox::builder()).await;

@@ -112,6 +112,11 @@ pub fn admit(wasm: &[u8]) -> Result<Admitted, Refused> {
     let mut allocations = FuncValidatorAllocations::default();
     for payload in parser.parse_all(wasm) {
         let payload = payload?;
+    of_any_size(wasm)
+}
+
+/// Checks everything but the size.
+fn of_any_size(wasm: &[u8]) -> Result<Admitted, Refused> {
         if matches!(payload, Payload::Version { encoding: Encoding::Component, .. }) {
             return Err(Refused::Component);
         }
@@ -131,3 +136,5 @@ pub fn admit(wasm: &[u8]) -> Result<Admitted, Refused> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod large;

@@ -9,7 +9,7 @@ const SOAKS: &[(&str, &str, &str, &str)] = &[
         "apply",
         "WARDIAN_SOAK_KILLS",
         "1000",
-        "cargo test --release --workspace --test vfs crashes::a_kill_at_any_moment",
+        "cargo test --release --workspace --test vfs crashes::a_kill_at_any_moment -- --nocapture",
     ),
     (
         "kernel",

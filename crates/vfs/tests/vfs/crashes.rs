@@ -147,35 +147,59 @@ fn a_crash_while_recovering_leaves_old_or_new() {
 }
 
 /// `cargo xtask soak apply` kills a thousand.
+/// How long applying took, or that it was killed on the way.
+enum Applied {
+    In(Duration),
+    Killed,
+}
+
+/// Applies the changes to `dir` in another process, and kills that at a random moment before `longest` is over, if given.
+fn applied(dir: &Path, longest: Option<Duration>) -> Applied {
+    let mut child = start("apply", dir, NEVER);
+    let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+    assert!(lines.by_ref().any(|line| line.unwrap() == "ready"));
+    let since = Instant::now();
+    if let Some(longest) = longest {
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).unwrap();
+        std::thread::sleep(longest.mul_f64(u64::from_le_bytes(random) as f64 / u64::MAX as f64));
+        child.kill().unwrap();
+    }
+    let status = child.wait().unwrap();
+    if longest.is_some() && status.signal() == Some(libc::SIGKILL) {
+        return Applied::Killed;
+    }
+    assert!(status.success(), "{status}");
+    Applied::In(since.elapsed())
+}
+
 #[test]
 fn a_kill_at_any_moment_leaves_old_or_new() {
-    let kills = std::env::var("WARDIAN_SOAK_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
+    let wanted = std::env::var("WARDIAN_SOAK_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
     let (old, new) = old_and_new();
     let mut longest = Duration::ZERO;
-    let (mut outcomes, mut repaired) = ([0, 0], 0);
-    for number in 0..kills {
+    let (mut kills, mut outcomes, mut repaired) = (0, [0, 0], 0);
+    for number in 0.. {
+        assert!(number < 20 * wanted, "only {kills} of {number} were killed before they ended");
         let dir = lower();
-        let mut child = start("apply", dir.path(), NEVER);
-        let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
-        assert!(lines.by_ref().any(|line| line.unwrap() == "ready"));
-        let since = Instant::now();
-        if number % 10 == 0 {
-            // Every now and then one that is not killed says how long it takes.
-            assert!(child.wait().unwrap().success());
-            longest = longest.max(since.elapsed());
-        } else {
-            let mut random = [0; 8];
-            getrandom::fill(&mut random).unwrap();
-            std::thread::sleep(longest.mul_f64(u64::from_le_bytes(random) as f64 / u64::MAX as f64));
-            child.kill().unwrap();
-            child.wait().unwrap();
+        // Every now and then one that is not killed says how long it takes.
+        match applied(dir.path(), (number % 10 != 0).then_some(longest)) {
+            Applied::Killed => kills += 1,
+            Applied::In(time) => longest = longest.max(time),
         }
         let half = !matches!(snapshot(dir.path()), now if now == old || now == new);
-        let is_new = check_recovers(dir.path(), &old, &new, &format!("kill {number}"));
+        let is_new = check_recovers(dir.path(), &old, &new, &format!("process {number}"));
         outcomes[usize::from(is_new)] += 1;
         repaired += usize::from(half);
     }
-    println!("{} old, {} new; {repaired} of them had to be repaired", outcomes[0], outcomes[1]);
+        if kills == wanted {
+            break;
+        }
+    let [old, new] = outcomes;
+    println!(
+        "{kills} kills, {} ended: {old} old, {new} new; {repaired} had to be repaired",
+        old + new - kills
+    );
 }
 
 #[test]

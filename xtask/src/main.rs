@@ -49,7 +49,7 @@ cargo xtask CHORE
   e2b                        E2B's SDKs, as they are published, against the program
   bench [core|shell|sandbox|store|tools|userland|vfs]
                              measure, against native in the same run, into bench/results
-  soak [vfs|apply|kernel|sandbox]
+  soak [vfs|apply|kernel|sandbox|returned]
                              the long versions of the property, crash and leak tests
   fuzz [TARGET…] [--seconds N]
                              the fuzz targets, one after the other

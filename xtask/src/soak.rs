@@ -23,6 +23,12 @@ const SOAKS: &[(&str, &str, &str, &str)] = &[
         "50000",
         "cargo test --release --workspace --test sandbox soak -- --ignored",
     ),
+    (
+        "returned",
+        "WARDIAN_SOAK_RETURNS",
+        "20",
+        "cargo test --release --workspace --test sandbox returned::destroyed -- --ignored --nocapture",
+    ),
 ];
 
 /// Runs all soaks, or those named.

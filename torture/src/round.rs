@@ -40,6 +40,15 @@ pub(crate) struct Arena {
     control: Service,
 }
 
+/// The most memory that the server had in a round, in KiB.
+#[derive(Clone, Copy)]
+struct Peak {
+    /// Its own, whenever it was looked at.
+    own: usize,
+    /// All that was mapped, at any moment.
+    mapped: usize,
+}
+
 impl Arena {
     pub(crate) fn open(program: &Path, attackers: usize) -> Result<Arena> {
         let server = Server::start(program)?;
@@ -81,8 +90,9 @@ impl Arena {
     fn beside(
         &self,
         work: impl Fn(&Path, usize) -> Result<Vec<String>> + Sync,
-    ) -> Result<(Vec<String>, Service, usize)> {
+    ) -> Result<(Vec<String>, Service, Peak)> {
         let (socket, pid) = (self.server.socket(), self.server.pid());
+        server::forget_peak(pid)?;
         let mut neighbour = Neighbour::new(&socket)?;
         let (over, peak) = (AtomicBool::new(false), AtomicUsize::new(0));
         let mut service = Service::default();
@@ -116,7 +126,8 @@ impl Arena {
             wrong
         });
         let wrong = wrong.into_iter().chain(neighbour.leave()).collect();
-        Ok((wrong, service, peak.into_inner()))
+        let mapped = server::peak_kib(pid).unwrap_or(0);
+        Ok((wrong, service, Peak { own: peak.into_inner(), mapped }))
     }
 
     /// One round of random attacks; what was wrong.
@@ -143,18 +154,23 @@ impl Arena {
         wrong.extend(self.not_where_it_was(after, BETWEEN_KIB));
         let (names, told) = (names.join(" "), service.told());
         let left = after.map_or(0, |after| after.memory_kib);
-        println!("round {number}: {names} | {told} | peak {} MiB, then {}", peak >> 10, left >> 10);
+        let (own, mapped) = (peak.own >> 10, peak.mapped >> 10);
+        println!("round {number}: {names} | {told} | peak {own} MiB, {mapped} mapped, then {}", left >> 10);
         let wrong: Vec<_> =
             wrong.into_iter().map(|what| format!("round {number} ({names}): {what}")).collect();
         wrong.iter().for_each(|what| println!("  WRONG {what}"));
         Ok(wrong)
     }
 
-    fn over_budget(&self, peak: usize, sandboxes: usize) -> Option<String> {
-        let base = self.before.map_or(0, |before| before.memory_kib);
+    fn over_budget(&self, peak: Peak, sandboxes: usize) -> Vec<String> {
         let declared = sandboxes * (MEMORY_BYTES + FILE_BYTES + TALK_BYTES) / 1024;
-        let budget = base + declared + OVERHEAD_KIB;
-        (peak > budget).then(|| format!("memory reached {} MiB, {} declared", peak >> 10, budget >> 10))
+        let over = |what: &str, base: Option<usize>, peak: usize| {
+            let budget = base.unwrap_or(0) + declared + OVERHEAD_KIB;
+            (peak > budget).then(|| format!("{what} reached {} MiB, {} declared", peak >> 10, budget >> 10))
+        };
+        let own = over("memory", self.before.map(|before| before.memory_kib), peak.own);
+        let mapped = over("mapped memory", self.before.map(|before| before.mapped_kib), peak.mapped);
+        own.into_iter().chain(mapped).collect()
     }
 
     /// Where the process stands when it has had time to tidy up.

@@ -33,6 +33,8 @@ pub(crate) struct Standing {
     /// Memory of its own in KiB: private pages and memory files. Processes that compile are not in it: Linux holds each of
     /// them to its own limit.
     pub(crate) memory_kib: usize,
+    /// All that is mapped, pages of files too.
+    pub(crate) mapped_kib: usize,
     pub(crate) descriptors: usize,
     pub(crate) mappings: usize,
     pub(crate) threads: usize,
@@ -147,6 +149,7 @@ pub(crate) fn standing(pid: u32) -> Option<Standing> {
     let children = children_of(pid);
     Some(Standing {
         memory_kib: private_kib(pid)? + memory_files_kib(&process),
+        mapped_kib: field_kib(pid, "VmRSS:")?,
         descriptors: fs::read_dir(process.join("fd")).ok()?.count(),
         mappings: fs::read_to_string(process.join("maps")).ok()?.lines().count(),
         threads: fs::read_dir(process.join("task")).ok()?.count(),
@@ -159,11 +162,26 @@ pub(crate) fn memory_kib(pid: u32) -> Option<usize> {
     Some(private_kib(pid)? + memory_files_kib(&PathBuf::from(format!("/proc/{pid}"))))
 }
 
+/// The most memory of any kind that a process had mapped since [`forget_peak`], in KiB: Linux keeps it, so that nothing
+/// is missed between two looks. Pages of programs and of memory files are in it, as often as they are mapped.
+pub(crate) fn peak_kib(pid: u32) -> Option<usize> {
+    field_kib(pid, "VmHWM:")
+}
+
+/// Lets the peak begin again at what the process has now.
+pub(crate) fn forget_peak(pid: u32) -> Result<()> {
+    fs::write(format!("/proc/{pid}/clear_refs"), "5").context("the server's peak of memory cannot be reset")
+}
+
+fn field_kib(pid: u32, name: &str) -> Option<usize> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let field = status.lines().find_map(|line| line.strip_prefix(name))?;
+    field.trim().trim_end_matches(" kB").parse().ok()
+}
+
 /// Private pages: those of files (programs, artifacts) are shared and can be dropped at any time.
 fn private_kib(pid: u32) -> Option<usize> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let anonymous = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
-    anonymous.trim().trim_end_matches(" kB").parse().ok()
+    field_kib(pid, "RssAnon:")
 }
 
 /// What lies in memory files, whether it is mapped or not.

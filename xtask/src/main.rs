@@ -1,6 +1,7 @@
 //! The project's chores: `cargo xtask CHORE`. One file per chore; this one only picks.
 
 mod bench;
+mod caps;
 mod conformance;
 mod contract;
 mod cpython;
@@ -39,6 +40,7 @@ cargo xtask CHORE
   gnu-suite [PACKAGE…]       run GNU's own tests on the real programs and on the native builds of the guests
   pages [--check]            docs/commands.md and docs/differences.md, from the tables they are made of
   contract [--check]         the protocol's tables, schemas and types, from the types that the server reads
+  caps                       the caps on users' programs, against clang as WebAssembly (from npm)
   test                       everything that must pass before a change goes in
   wheel                      the Python package with the program in it, into target/wheel
   python                     the Python package's tests, with the wheel in a fresh environment
@@ -47,7 +49,7 @@ cargo xtask CHORE
   e2b                        E2B's SDKs, as they are published, against the program
   bench [core|shell|sandbox|store|tools|userland|vfs]
                              measure, against native in the same run, into bench/results
-  soak [vfs|apply|kernel|sandbox]
+  soak [vfs|apply|kernel|sandbox|returned]
                              the long versions of the property, crash and leak tests
   fuzz [TARGET…] [--seconds N]
                              the fuzz targets, one after the other
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         "gnu-suite" => gnu_suite::main(&rest),
         "pages" => pages::main(&rest),
         "contract" => contract::main(&rest),
+        "caps" => caps::main(&rest),
         "test" => test::main(&rest),
         "wheel" => wheel::main(&rest),
         "python" => python::main(&rest),

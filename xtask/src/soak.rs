@@ -9,7 +9,7 @@ const SOAKS: &[(&str, &str, &str, &str)] = &[
         "apply",
         "WARDIAN_SOAK_KILLS",
         "1000",
-        "cargo test --release --workspace --test vfs crashes::a_kill_at_any_moment",
+        "cargo test --release --workspace --test vfs crashes::a_kill_at_any_moment -- --nocapture",
     ),
     (
         "kernel",
@@ -22,6 +22,12 @@ const SOAKS: &[(&str, &str, &str, &str)] = &[
         "WARDIAN_SOAK_RUNS",
         "50000",
         "cargo test --release --workspace --test sandbox soak -- --ignored",
+    ),
+    (
+        "returned",
+        "WARDIAN_SOAK_RETURNS",
+        "20",
+        "cargo test --release --workspace --test sandbox returned::destroyed -- --ignored --nocapture",
     ),
 ];
 

@@ -6,7 +6,8 @@
 //! journal was written.
 
 use crate::host::HostDir;
-use crate::{Errno, Result, probe};
+use crate::probe::{self, Did};
+use crate::{Errno, Result};
 use cap_std::fs::{Permissions, PermissionsExt};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno as Io;
@@ -131,6 +132,7 @@ impl Disk<'_> {
     pub(crate) fn remove_dir(&self, path: &[u8]) -> Result<()> {
         let (dir, name) = self.parent(path)?;
         probe::step();
+        probe::note(Did::RemoveDir, path);
         Ok(rustix::fs::unlinkat(&dir, name, AtFlags::REMOVEDIR)?)
     }
 
@@ -143,6 +145,7 @@ impl Disk<'_> {
         // A link that somebody swaps in just now is followed, but never out of its directory.
         let dir = cap_std::fs::Dir::from_std_file(File::from(dir));
         probe::step();
+        probe::note(Did::Chmod, path);
         Ok(dir.set_permissions(name, Permissions::from_mode(mode & 0o1777))?)
     }
 
@@ -161,10 +164,29 @@ impl Disk<'_> {
     /// Makes names added to or removed from a directory survive a power failure.
     pub(crate) fn sync_dir(&self, path: &[u8]) -> Result<()> {
         match self.walk(path, OFlags::RDONLY) {
-            Ok(dir) => sync(&dir),
+            Ok(dir) => {
+                probe::note(Did::Sync, path);
+                sync(&dir)
+            }
             // One that is gone was synced with the one above it; one that may not be read cannot be.
             Err(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES) => Ok(()),
             Err(errno) => Err(errno),
+        }
+    }
+
+    /// Makes the permission bits of a file or directory survive a power failure.
+    pub(crate) fn sync_mode(&self, path: &[u8]) -> Result<()> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let open = |(dir, name)| Ok(rustix::fs::openat(dir, name, flags, Mode::empty())?);
+        match self.parent(path).and_then(open) {
+            Ok(file) => {
+                probe::note(Did::Sync, path);
+                sync(&file)
+            }
+            // One that is gone has no bits.
+            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => Ok(()),
+            // One that may not be opened, perhaps by these very bits.
+            Err(_) => self.sync_all(),
         }
     }
 
@@ -172,6 +194,7 @@ impl Disk<'_> {
     pub(crate) fn sync_all(&self) -> Result<()> {
         let dir = self.walk(b"", OFlags::RDONLY)?;
         probe::step();
+        probe::note(Did::SyncAll, b"");
         Ok(rustix::fs::syncfs(&dir)?)
     }
 }

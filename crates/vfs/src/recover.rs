@@ -100,7 +100,8 @@ pub(crate) fn clear(disk: Disk, stage: &[u8]) -> Result<()> {
     match disk.remove_dir(stage) {
         // Something that is not ours, which nobody may lose.
         Err(Errno::ENOENT | Errno::ENOTEMPTY | Errno::EEXIST) => Ok(()),
-        done => done,
+        // Before the journal goes, or a power failure could leave a stage that nothing leads to.
+        done => done.and_then(|()| disk.sync_dir(b"")),
     }
 }
 

@@ -2,7 +2,8 @@
 //! could write to.
 
 use crate::disk::sync;
-use crate::{Errno, Result, probe};
+use crate::probe::{self, Did};
+use crate::{Errno, Result};
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -101,11 +102,13 @@ impl StateDir {
         sync(&file)?;
         probe::step();
         rustix::fs::renameat(&self.0, &new, &self.0, name)?;
+        probe::note(Did::WriteJournal, name.as_bytes());
         sync(&self.0)
     }
 
     pub(crate) fn remove(&self, name: &str) -> Result<()> {
         probe::step();
+        probe::note(Did::RemoveJournal, name.as_bytes());
         match rustix::fs::unlinkat(&self.0, name, AtFlags::empty()) {
             Ok(()) | Err(rustix::io::Errno::NOENT) => sync(self.0.as_fd()),
             Err(errno) => Err(errno.into()),

@@ -121,15 +121,20 @@ pub(crate) fn aside(stage: &[u8], number: usize) -> Vec<u8> {
     join(stage, format!("old-{number}").as_bytes())
 }
 
-/// Makes every directory that the steps changed survive a power failure.
+/// Makes every directory that the steps changed survive a power failure, and all permission bits.
 pub(crate) fn sync_all(disk: Disk, steps: &[Step]) -> Result<()> {
-    let mut dirs: Vec<&[u8]> = steps.iter().map(|step| crate::name::split(step.path()).0).collect();
+    // A directory that was removed may have been made again, with its bits.
+    let has_mode = |step: &&Step| matches!(step, Step::SetMode { .. } | Step::RemoveDir { .. });
+    let modes: Vec<&[u8]> = steps.iter().filter(has_mode).map(Step::path).collect();
+    let names = steps.iter().filter(|step| !matches!(step, Step::SetMode { .. }));
+    let mut dirs: Vec<&[u8]> = names.map(|step| crate::name::split(step.path()).0).collect();
     dirs.sort();
     dirs.dedup();
-    if dirs.len() > SYNC_EACH {
+    if dirs.len() + modes.len() > SYNC_EACH {
         return disk.sync_all();
     }
-    dirs.into_iter().try_for_each(|dir| disk.sync_dir(dir))
+    dirs.into_iter().try_for_each(|dir| disk.sync_dir(dir))?;
+    modes.into_iter().try_for_each(|path| disk.sync_mode(path))
 }
 
 /// Up to this many files or directories are synced one by one; for more, the whole file system at once.

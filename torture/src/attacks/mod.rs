@@ -105,20 +105,54 @@ fn limits() -> Value {
     })
 }
 
-/// How many inodes there are, and how many the quota counts: what ships with every sandbox is in the first alone.
-const COUNT: &str = "kill -9 -1; sleep 0.02; echo $(find / -xdev -printf '%i\\n' | sort -u | wc -l) \
-    $(df --output=iused / | tail -n 1)";
+/// Inodes and bytes that there are, and those that the quota counts: what ships with every sandbox is in the first two alone.
+const COUNT: &str = "kill -9 -1; sleep 0.02; \
+    find / -xdev -printf '%i %b\\n' | sort -u | awk '{ n++; b += $2 } END { printf \"%d %d\\n\", n, b * 512 }'; \
+    df -B1 --output=iused,used / | tail -n 1";
+/// What a counted inode costs in addition to its content, with its names: more than nothing, and no more than this on average.
+const INODE_BYTES: i64 = 4096;
+/// What the two counts differ by without anything being wrong: `df` counts in blocks, and files that ship can be removed.
+const BYTES_BAND: i64 = 64 << 10;
 
-/// What is there and not counted: the same in every sandbox.
-fn uncounted(client: &mut Client) -> Result<Option<i64>> {
-    let result = client.call("run", json!({ "command": COUNT, "timeoutMs": 30_000 }))?;
-    let text = result["stdout"].as_str().unwrap_or_default();
-    let numbers: Vec<i64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    // A sandbox that is full may not have the memory or the processes to count.
-    Ok(match (&numbers[..], result["limit"].is_null()) {
-        (&[there, counted], true) => Some(there - counted),
-        _ => None,
-    })
+/// What is in the files of a sandbox, and what its quota says of that.
+#[derive(Debug)]
+struct Files {
+    inodes: i64,
+    bytes: i64,
+    counted_inodes: i64,
+    counted_bytes: i64,
+}
+
+impl Files {
+    fn of(client: &mut Client) -> Result<Option<Files>> {
+        let result = client.call("run", json!({ "command": COUNT, "timeoutMs": 30_000 }))?;
+        let text = result["stdout"].as_str().unwrap_or_default();
+        let numbers: Vec<i64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        // A sandbox that is full may not have the memory or the processes to count.
+        Ok(match (&numbers[..], result["limit"].is_null()) {
+            (&[inodes, bytes, counted_inodes, counted_bytes], true) => {
+                Some(Files { inodes, bytes, counted_inodes, counted_bytes })
+            }
+            _ => None,
+        })
+    }
+
+    /// What is wrong here, if all is well with `fresh`: what is there and not counted is the same in every sandbox.
+    fn compared_with(&self, fresh: &Files) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let inodes = (self.inodes - fresh.inodes) - (self.counted_inodes - fresh.counted_inodes);
+        if inodes != 0 {
+            wrong.push(format!("{inodes} inodes are not counted, or counted twice"));
+        }
+        let beyond_content = (self.counted_bytes - fresh.counted_bytes) - (self.bytes - fresh.bytes);
+        let metadata = (self.counted_inodes - fresh.counted_inodes).max(0) * INODE_BYTES;
+        if !(-BYTES_BAND..=metadata + BYTES_BAND).contains(&beyond_content) {
+            wrong.push(format!(
+                "{beyond_content} bytes are counted beyond the files' content: {self:?}, {fresh:?}"
+            ));
+        }
+        wrong
+    }
 }
 
 /// Checks that the sandbox of a client still works and that its files add up, then leaves.
@@ -132,12 +166,42 @@ fn unharmed(mut client: Client, socket: &Path) -> Result<Vec<String>> {
     }
     let mut fresh = Client::connect(socket)?;
     fresh.call("create", json!({}))?;
-    if let (Some(here), Some(there)) = (uncounted(&mut client)?, uncounted(&mut fresh)?)
-        && here != there
-    {
-        wrong.push(format!("{} inodes are not counted, or counted twice", here - there));
+    if let (Some(here), Some(there)) = (Files::of(&mut client)?, Files::of(&mut fresh)?) {
+        wrong.extend(here.compared_with(&there));
     }
     wrong.extend(client.leave());
     wrong.extend(fresh.leave());
     Ok(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FRESH: Files = Files { inodes: 5_000, bytes: 9 << 20, counted_inodes: 8, counted_bytes: 20 << 10 };
+
+    /// `FRESH` with so many more files of a mebibyte, of which some are counted, with what a name and an inode cost.
+    fn with(files: i64, counted_inodes: i64, counted_contents: i64) -> Files {
+        Files {
+            inodes: FRESH.inodes + files,
+            bytes: FRESH.bytes + (files << 20),
+            counted_inodes: FRESH.counted_inodes + counted_inodes,
+            counted_bytes: FRESH.counted_bytes + counted_inodes * 512 + (counted_contents << 20),
+        }
+    }
+
+    #[test]
+    fn what_is_counted_wrongly_is_noticed() {
+        for (files, inodes, contents, wrong) in [
+            (0, 0, 0, 0),
+            (100, 100, 100, 0),
+            (100, 99, 100, 1),
+            (100, 100, 99, 1),
+            (100, 100, 102, 1),
+            (1, 2, 3, 2),
+        ] {
+            let told = with(files, inodes, contents).compared_with(&FRESH);
+            assert_eq!(told.len(), wrong, "{files} {inodes} {contents}: {told:?}");
+        }
+    }
 }

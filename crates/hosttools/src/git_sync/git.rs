@@ -84,7 +84,9 @@ impl Repository {
 
 /// The destination of a push.
 pub(super) struct Destination {
-    /// Those of its URLs that are repositories on this machine.
+    /// Its URLs.
+    pub addresses: Vec<String>,
+    /// Those of them that are repositories on this machine.
     pub repositories: Vec<RemoteRepository>,
     /// Whether there are others.
     pub network: bool,
@@ -92,7 +94,7 @@ pub(super) struct Destination {
 
 /// A repository to push to, on this machine.
 pub(super) struct RemoteRepository {
-    path: PathBuf,
+    pub path: PathBuf,
     pub git_directory: PathBuf,
 }
 
@@ -176,43 +178,35 @@ impl Git {
     pub async fn destination(&self, remote: &str) -> Result<Destination, SyncError> {
         let said =
             self.say("remote", &["get-url", "--push", "--all", "--", remote], Special::default()).await?;
-        let addresses = match said.ended {
+        let addresses: Vec<String> = match said.ended {
             // Not the name of one, so an address itself.
-            Ended::Exit(1..) => remote.to_owned(),
-            _ => String::from_utf8_lossy(&said.succeeded("remote")?).into_owned(),
+            Ended::Exit(1..) => vec![remote.to_owned()],
+            _ => String::from_utf8_lossy(&said.succeeded("remote")?).lines().map(str::to_owned).collect(),
         };
-        let local = |address: &str| RemoteRepository::find(self.work_tree(), address);
-        let repositories: Vec<_> = addresses.lines().filter_map(local).collect();
+        let local = |address: &String| RemoteRepository::find(self.work_tree(), address);
+        let repositories: Vec<_> = addresses.iter().filter_map(local).collect();
         // Its hooks and the programs its configuration names would be run, and anyone who can write here could have written them.
         if repositories.iter().any(|repository| repository.path.starts_with(self.work_tree())) {
             let why = format!("{remote} is a repository inside the work tree");
             return Err(SyncError::Git { step: "push", why });
         }
-        Ok(Destination { network: repositories.len() < addresses.lines().count(), repositories })
+        Ok(Destination { network: repositories.len() < addresses.len(), addresses, repositories })
     }
 
-    /// Pushes without forcing; returns git's table.
-    pub async fn push(&self, remote: &str, to: &Destination, branch: &str) -> Result<String, SyncError> {
-        let refspec = format!("refs/heads/{branch}:refs/heads/{branch}");
-        let writable = to.repositories.iter().map(|repository| repository.path.as_path()).collect();
-        let special = Special { network: to.network, children: true, writable, ..Special::default() };
-        let args = [
-            "--porcelain",
-            "--no-verify",
-            "--no-recurse-submodules",
-            "--no-follow-tags",
-            // Not one that the configuration names.
-            "--receive-pack=git-receive-pack",
-            "--end-of-options",
-            remote,
-            &refspec,
-        ];
-        let said = self.say("push", &args, special).await?;
-        match (said.ended, String::from_utf8_lossy(&said.stdout).into_owned()) {
-            // Refused: the table says why.
-            (Ended::Exit(1), table) if table.contains("\n!\t") => Ok(table),
-            _ => Ok(String::from_utf8_lossy(&said.succeeded("push")?).into_owned()),
-        }
+    /// Returns the repository's settings for HTTP, such as a proxy and certificates: names and values.
+    pub async fn http_settings(&self) -> Result<Vec<(String, String)>, SyncError> {
+        let said = self.say("config", &["--null", "--get-regexp", r"^http\."], Special::default()).await?;
+        let listed = match said.ended {
+            Ended::Exit(1) => Vec::new(),
+            _ => said.succeeded("config")?,
+        };
+        let listed = String::from_utf8_lossy(&listed).into_owned();
+        let settings = listed.split_terminator('\0').map(|setting| match setting.split_once('\n') {
+            Some((name, value)) => (name.to_owned(), value.to_owned()),
+            // One without a value is true.
+            None => (setting.to_owned(), "true".to_owned()),
+        });
+        Ok(settings.collect())
     }
 
     pub async fn say(

@@ -338,7 +338,8 @@ impl GitSync {
             .iter()
             .map(|repository| BranchLock::before_moving(&repository.git_directory, &self.branch))
             .collect();
-        let said = self.git.push(remote, &destination, &self.branch).await;
+        let workshop = Workshop::new(&self.git).await?;
+        let said = workshop.push(&tip, &destination, &self.branch).await;
         if said.is_err() {
             locks.iter().for_each(|lock| lock.after_an_interruption(&tip));
         }

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use uuid::Uuid;
 
-use super::git::{Git, Special};
+use super::git::{Destination, Git, Special};
 use super::held::Held;
 use super::{FileChange, SyncError};
+use crate::spec::Ended;
 
 /// Where workshops are, in the user's git directory.
 const SHED: &str = "wardian-sync";
@@ -183,6 +184,45 @@ impl<'a> Workshop<'a> {
             .await?
             .succeeded("checkout-index")
             .map(drop)
+    }
+
+    /// Pushes a commit to a branch without forcing; returns git's table. A push must be able to start programs, and a
+    /// configuration can name some that no setting switches off (`hook.NAME.command`): so it has that of the workshop, where
+    /// the remote is, and of the user's what is about HTTP.
+    pub async fn push(&self, commit: &str, to: &Destination, branch: &str) -> Result<String, SyncError> {
+        let urls = to.addresses.iter().map(|address| ("remote.destination.url".to_owned(), address.clone()));
+        let settings: Vec<_> = urls.chain(self.git.http_settings().await?).collect();
+        let names: Vec<_> = (0..settings.len())
+            .map(|number| (format!("GIT_CONFIG_KEY_{number}"), format!("GIT_CONFIG_VALUE_{number}")))
+            .collect();
+        let mut env = self.environment(self.git.work_tree());
+        env.push(("GIT_CONFIG_COUNT", settings.len().to_string().into()));
+        for ((name, value), setting) in names.iter().zip(settings) {
+            env.extend([(name.as_str(), setting.0.into()), (value.as_str(), setting.1.into())]);
+        }
+        let shallow = self.git.repository.common.join("shallow");
+        if shallow.exists() {
+            env.push(("GIT_SHALLOW_FILE", shallow.into()));
+        }
+        let writable = to.repositories.iter().map(|repository| repository.path.as_path()).collect();
+        let special = Special { env, network: to.network, children: true, writable, ..Special::default() };
+        let refspec = format!("{commit}:refs/heads/{branch}");
+        let args = [
+            "--porcelain",
+            "--no-verify",
+            "--no-recurse-submodules",
+            "--no-follow-tags",
+            "--receive-pack=git-receive-pack",
+            "--end-of-options",
+            "destination",
+            &refspec,
+        ];
+        let said = self.git.say("push", &args, special).await?;
+        match (said.ended, String::from_utf8_lossy(&said.stdout).into_owned()) {
+            // Refused: the table says why.
+            (Ended::Exit(1), table) if table.contains("\n!\t") => Ok(table),
+            _ => Ok(String::from_utf8_lossy(&said.succeeded("push")?).into_owned()),
+        }
     }
 
     async fn run(&self, step: &'static str, args: &[impl AsRef<OsStr>]) -> Result<Vec<u8>, SyncError> {

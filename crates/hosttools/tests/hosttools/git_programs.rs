@@ -16,7 +16,7 @@ use crate::yard::Yard;
 /// What is known about each key; the file says how.
 const KEYS: &str = include_str!("git_keys.txt");
 /// What no setting can switch off, since the repository chooses the key's name: only that git can start nothing holds it.
-const NO_SWITCH: [&str; 2] = ["filter.x.clean", "filter.x.process"];
+const NO_SWITCH: [&str; 3] = ["filter.x.clean", "filter.x.process", "hook.x.command"];
 const SUBCOMMANDS: [&str; 8] = ["blame", "branch", "diff", "log", "ls-files", "rev-parse", "show", "status"];
 
 /// The gits of this machine.

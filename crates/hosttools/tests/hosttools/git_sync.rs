@@ -1,6 +1,7 @@
 //! Git sync with real repositories and a real remote, beside a user who works in the same tree.
 
 mod interrupted;
+mod pushes;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

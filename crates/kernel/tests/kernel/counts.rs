@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use wardian_kernel::{Kernel, KernelConfig, Limits, Machine, Output, Start, Started, Stream};
+use wardian_kernel::{Kernel, KernelConfig, Limits, Machine, Output, Start, Started, Status, Stream};
 use wardian_vfs::{Caller, OpenFlags};
 
 use crate::hostile::Dice;
@@ -54,12 +54,54 @@ fn process_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// How much is computed, as a rule, until a program in another sandbox has started and ended.
-async fn neighbours_wait(neighbour: &Arc<Machine>, machine: &Arc<Machine>, program: &[u8]) -> Duration {
+/// What the files of a sandbox may take, and what a run of the same program differs by.
+const UNCHARGED: usize = (64 << 20) + SLACK;
+/// For what the tests themselves need, and what malloc keeps.
+const SLACK: usize = 32 << 20;
+
+/// What was seen while a program ran.
+#[derive(Debug)]
+struct Beside {
+    /// How much is computed, as a rule, until a program in another sandbox has started and ended.
+    wait: Duration,
+    /// The most memory that this process took meanwhile, without the program's own and what its sandbox was charged.
+    uncharged: usize,
+    /// How the program ended, if it did.
+    ended: Option<Status>,
+}
+
+/// How it has ended, if it has.
+async fn ended(started: &Started) -> Option<Status> {
+    tokio::select! {
+        biased;
+        status = started.wait() => Some(status),
+        () = std::future::ready(()) => None,
+    }
+}
+
+/// How much of the memories of programs such as `program` makes is resident: in `/proc/self/smaps` they have a size of
+/// their own, but for the page or two that hold data from the beginning.
+fn resident_in_guests() -> usize {
+    const PAGES_KIB: usize = HUGE * 64;
+    let (mut within, mut sum) = (false, 0);
+    for line in std::fs::read_to_string("/proc/self/smaps").expect("mappings").lines() {
+        let size = |name: &str| line.strip_prefix(name)?.trim().trim_end_matches(" kB").parse::<usize>().ok();
+        if let Some(size) = size("Size:") {
+            within = (PAGES_KIB - 256..=PAGES_KIB).contains(&size);
+        } else if let Some(resident) = size("Rss:").filter(|_| within) {
+            sum += resident << 10;
+        }
+    }
+    sum
+}
+
+/// Runs a program, and short ones of a neighbour beside it.
+async fn beside(neighbour: &Arc<Machine>, machine: &Arc<Machine>, program: &[u8]) -> Beside {
+    let (_, before) = memory();
     let started = start(machine, program).await;
     // Its own memory is charged when it runs; before that it is compiled.
     for _ in 0..6_000 {
-        if machine.census().memory_charged > 100 << 20 {
+        if machine.census().memory_charged > 100 << 20 || ended(&started).await.is_some() {
             break;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -70,49 +112,70 @@ async fn neighbours_wait(neighbour: &Arc<Machine>, machine: &Arc<Machine>, progr
         run(neighbour, &["exit", "0"]).await;
         waits.push(process_time().saturating_sub(before));
     }
+    let ended = ended(&started).await;
+    let (peak, _) = memory();
+    let kept = (machine.peak_memory() as usize).saturating_sub(HUGE << 16);
+    let uncharged = peak.saturating_sub(before + resident_in_guests() + kept);
     started.kill();
     settled(machine).await;
     waits.sort();
-    waits[waits.len() / 2]
+    Beside { wait: waits[waits.len() / 2], uncharged, ended }
 }
 
-/// Runs each program beside a neighbour, on a kernel with one worker: a program that keeps it delays all others. Names those
-/// that keep the neighbour waiting for much longer than a program that makes no calls at all.
-async fn those_that_hold_a_worker(programs: impl Iterator<Item = (String, Vec<u8>)>) -> Vec<String> {
+/// Runs each program beside a neighbour, on a kernel with one worker: a program that keeps it delays all others. Tells of those
+/// that keep the neighbour waiting for much longer than a program that makes no calls at all, that have the host take
+/// much more memory than it does without being charged, and that are no attack since they end.
+async fn those_that_get_through(programs: impl Iterator<Item = (String, Vec<u8>)>) -> Vec<String> {
     let artifacts = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("artifacts"));
     let kernel = Kernel::new(KernelConfig { artifacts, workers: Some(1), ..KernelConfig::default() });
     let kernel = kernel.expect("a kernel starts");
     let tree = Programs::load(&kernel).tree(&kernel);
     let neighbour = Machine::new(&kernel, tree.clone(), Limits::default());
-    let machine = Machine::new(&kernel, tree, Limits::default());
-    furnish(&machine).await;
+    let furnished = Machine::new(&kernel, tree, Limits::default());
+    furnish(&furnished).await;
+    let tree = furnished.tree().await.clone();
+    // Each has a sandbox of its own, whose peak is that program's.
+    let machine = || Machine::new(&kernel, tree.clone(), Limits::default());
     let control_program = program(&CONTROL, HUGE, None);
-    let mut control = neighbours_wait(&neighbour, &machine, &control_program).await;
-    let mut holding = Vec::new();
+    let mut control = beside(&neighbour, &machine(), &control_program).await;
+    let mut through = Vec::new();
     for (name, program) in programs {
         // A program that keeps a worker does so each time; what else the machine is busy with shows in some tries only.
         for tries_left in (0..5).rev() {
-            let wait = neighbours_wait(&neighbour, &machine, &program).await;
-            println!("{wait:>10.2?} (control {control:.2?}) {name}");
-            // A tick is a millisecond, and so is a piece of work without a pause, about.
-            if wait <= control * 3 + Duration::from_millis(2) {
-                break;
+            let seen = beside(&neighbour, &machine(), &program).await;
+            let told = seen.compared_with(&control);
+            println!("{seen:?} (control {control:?}) {name}");
+            match told {
+                None => break,
+                Some(told) if tries_left == 0 => through.push(format!("{name}: {told}")),
+                Some(_) => control = beside(&neighbour, &machine(), &control_program).await,
             }
-            if tries_left == 0 {
-                holding.push(format!("{name}: {wait:.2?}, control {control:.2?}"));
-            }
-            control = neighbours_wait(&neighbour, &machine, &control_program).await;
         }
     }
-    holding
+    through
+}
+
+impl Beside {
+    /// What is worse than beside a program that makes no calls.
+    fn compared_with(&self, control: &Beside) -> Option<String> {
+        // A tick is a millisecond, and so is a piece of work without a pause, about.
+        if self.wait > control.wait * 3 + Duration::from_millis(2) {
+            return Some(format!("held a worker: {:.2?}, control {:.2?}", self.wait, control.wait));
+        }
+        if let Some(status) = self.ended {
+            return Some(format!("is no attack: it has ended, {status:?}"));
+        }
+        let (ours, theirs) = (self.uncharged, control.uncharged);
+        (ours > theirs + UNCHARGED).then(|| format!("{} MB uncharged, control {}", ours >> 20, theirs >> 20))
+    }
 }
 
 #[tokio::test]
 #[ignore = "measures how long workers are held; cargo xtask test runs it alone"]
 async fn no_call_holds_a_worker_whatever_it_is_given() {
     let attacks = HOLDING.iter().map(|attack| (attack.name.to_owned(), program(attack, HUGE, None)));
-    let holding = those_that_hold_a_worker(attacks).await;
-    assert!(holding.is_empty(), "{holding:#?}");
+    let through = those_that_get_through(attacks).await;
+    assert!(through.is_empty(), "{through:#?}");
 }
 
 /// Numbers that are lengths, counts or pointers into a large memory.
@@ -161,16 +224,16 @@ async fn no_import_holds_a_worker_with_large_numbers() {
             programs.push((format!("{} on sockets of kind {kind}", import.name), program));
         }
     }
-    let holding = those_that_hold_a_worker(programs.into_iter()).await;
-    assert!(holding.is_empty(), "{holding:#?}");
+    let through = those_that_get_through(programs.into_iter()).await;
+    assert!(through.is_empty(), "{through:#?}");
 }
 
 /// Each count and length of each call, as large as can be, where everything else is as it should be.
 #[tokio::test]
 #[ignore = "measures how long workers are held; cargo xtask test runs it alone"]
 async fn no_length_holds_a_worker_however_large() {
-    let holding = those_that_hold_a_worker(lengths::all(&mut Dice(0x5eed)).into_iter()).await;
-    assert!(holding.is_empty(), "{holding:#?}");
+    let through = those_that_get_through(lengths::all(&mut Dice(0x5eed)).into_iter()).await;
+    assert!(through.is_empty(), "{through:#?}");
 }
 
 /// The most memory the process had since the last time this was asked, and what it has now, in bytes.
@@ -188,8 +251,6 @@ fn memory() -> (usize, usize) {
 #[tokio::test]
 #[ignore = "looks at the whole process; cargo xtask test runs it alone"]
 async fn what_the_host_keeps_for_guests_is_charged_to_them() {
-    // For what the tests themselves need, and what malloc keeps.
-    const SLACK: usize = 32 << 20;
     let limits = Limits { memory_bytes: 128 << 20, ..Limits::default() };
     let mut beyond = Vec::new();
     for (processes, times, attack) in KEEPING {

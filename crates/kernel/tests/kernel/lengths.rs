@@ -15,16 +15,18 @@ pub enum Huge {
     Total,
 }
 
-/// Opens a file, a directory and two sockets that are connected and do not wait, as descriptors 3 to 6. From 8192 up there
+/// Ignores SIGALRM, and opens a file, a directory and two sockets that are connected and do not wait, as descriptors 3 to 6. From 8192 up there
 /// is the range of a lock; at 2048 a request to start a program, which is there or not.
 const SETTING: &str = r#"
 (import "wardian" "open" (func $open (param i32 i32 i32 i32 i32 i32) (result i32)))
 (import "wardian" "socketpair" (func $pair (param i32 i32 i32 i32 i32) (result i32)))
+(import "wardian" "sigaction" (func $sigaction (param i32 i32 i32) (result i32)))
 (import "wasi_snapshot_preview1" "fd_close" (func $close (param i32) (result i32)))
 (data (i32.const 1024) "/tmp/idle")
 (data (i32.const 1040) "/tmp/many")
 (data (i32.const 1104) "/tmp/large")
 (func $setting (param $argv i32) (param $moves i32) (param $path i32)
+  (drop (call $sigaction (i32.const 14) (i32.const 1) (i32.const 0)))
   (drop (call $open (i32.const 0x7fffff00) (i32.const 1104) (i32.const 10) (i32.const 0x42) (i32.const 0x1b6) (i32.const 0)))
   (drop (call $open (i32.const 0x7fffff00) (i32.const 1040) (i32.const 9) (i32.const 0) (i32.const 0) (i32.const 0)))
   (drop (call $pair (i32.const 1) (i32.const 1) (i32.const 0) (i32.const 2) (i32.const 16)))

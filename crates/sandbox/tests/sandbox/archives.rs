@@ -304,7 +304,7 @@ fn zeros(out: &mut dyn std::io::Write, mib: u64) {
 }
 
 /// A way to say a lot in few bytes; each comes to gigabytes, or would if it were believed.
-type Bomb = (&'static str, fn(&mut dyn std::io::Write));
+pub type Bomb = (&'static str, fn(&mut dyn std::io::Write));
 
 /// What stands between the programs and the files of an archive that has nothing in it.
 const EMPTY_SHELL: [u64; 11] = [0, 0, 0o22, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -319,7 +319,7 @@ fn tar_header(name: &str, kind: u8, size: u64) -> Vec<u8> {
     header.as_bytes().to_vec()
 }
 
-const BOMBS: [Bomb; 9] = [
+pub const BOMBS: [Bomb; 9] = [
     ("an environment", |out| {
         put(out, &[250]);
         for _ in 0..250 {
@@ -442,22 +442,28 @@ fn status(field: &str) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
 }
 
+/// An archive that this sandbox might have written, up to where the bomb begins.
+pub async fn armed(target: &Sandbox, (_, write): Bomb) -> Vec<u8> {
+    let good = target.export().await.unwrap();
+    let programs = u64::from_le_bytes(zstd::decode_all(&good[52..]).unwrap()[..8].try_into().unwrap());
+    let head = zstd::decode_all(&good[52..]).unwrap()[..8 + programs as usize].to_vec();
+    sealed(&good, |out| {
+        out.write_all(&head).unwrap();
+        write(out);
+    })
+}
+
 /// In a process of its own, since the peak of memory is the process's.
 #[tokio::test]
 #[ignore = "not a test: what the test of bombs starts"]
 async fn bomb_child() {
     let Ok(number) = std::env::var("WARDIAN_BOMB") else { return };
-    let (what, write) = BOMBS[number.parse::<usize>().unwrap()];
+    let bomb = BOMBS[number.parse::<usize>().unwrap()];
+    let what = bomb.0;
     let limits = Limits { fs_bytes: 32 * MIB, memory_bytes: 32 * MIB, ..Limits::default() };
     let target = Sandbox::builder().limits(limits).build().await.unwrap();
     output(&target, "x=mine").await;
-    let good = target.export().await.unwrap();
-    let programs = u64::from_le_bytes(zstd::decode_all(&good[52..]).unwrap()[..8].try_into().unwrap());
-    let head = zstd::decode_all(&good[52..]).unwrap()[..8 + programs as usize].to_vec();
-    let bomb = sealed(&good, |out| {
-        out.write_all(&head).unwrap();
-        write(out);
-    });
+    let bomb = armed(&target, bomb).await;
     // Forgets what was the peak until now.
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
     let before = status("VmRSS:");

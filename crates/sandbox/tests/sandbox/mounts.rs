@@ -64,11 +64,23 @@ async fn a_mount_that_cannot_be_had_is_one_clear_error() {
 async fn syncing_a_file_of_the_host_reaches_the_disk() {
     let dir = host();
     let sandbox = mounted(&dir, MountMode::ReadWrite).await;
+    for tool in [
+        "shred -n 1 a",
+        "sync a",
+        "sync -d a",
+        "sync .",
+        "dd if=a of=b conv=fsync status=none",
+        "dd if=a of=b conv=fdatasync status=none",
+    ] {
+        let before = wardian_vfs::probe::synced();
+        output(&sandbox, &format!("cd /src; echo x > a; {tool}")).await;
+        assert!(wardian_vfs::probe::synced() > before, "{tool}");
+    }
     let before = wardian_vfs::probe::synced();
-    // Of the tools that sync what they write, the one that needs the least.
-    output(&sandbox, "echo x > /src/new; shred -n 1 /src/new").await;
-    assert!(wardian_vfs::probe::synced() > before);
-    let before = wardian_vfs::probe::synced();
-    output(&sandbox, "echo x > /tmp/new; shred -n 1 /tmp/new").await;
+    output(
+        &sandbox,
+        "cd /tmp; echo x > new; shred -n 1 new; sync new; dd if=new of=b conv=fsync status=none",
+    )
+    .await;
     assert_eq!(wardian_vfs::probe::synced(), before, "what is in memory has nothing to wait for");
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use wardian::{Engine, Limits, ProcessOptions, Run, Sandbox};
 
+use crate::archives::{BOMBS, armed};
 use crate::support::output;
 
 /// How far from where it was the process may be.
@@ -87,6 +88,69 @@ async fn archives() {
     }
 }
 
+/// Archives that come to much more than they are, refused or taken in part.
+async fn bombs(all_bombs: &[Vec<u8>]) {
+    let all = sandboxes().await;
+    for archive in all_bombs {
+        let tasks = all.iter().map(|sandbox| {
+            let (sandbox, archive) = (sandbox.clone(), archive.clone());
+            tokio::spawn(async move { sandbox.import(archive).await.expect_err("it is refused") })
+        });
+        for task in tasks.collect::<Vec<_>>() {
+            task.await.unwrap();
+        }
+    }
+    for sandbox in all {
+        sandbox.destroy().await;
+    }
+}
+
+/// One of each kind that is made fast: of files, of what a shell has, of memory.
+async fn armed_bombs() -> Vec<Vec<u8>> {
+    let sandbox = sandboxes().await.remove(0);
+    let mut made = Vec::new();
+    for bomb in BOMBS.iter().filter(|(what, _)| ["an environment", "empty files", "memory"].contains(what)) {
+        made.push(armed(&sandbox, *bomb).await);
+    }
+    assert_eq!(made.len(), 3);
+    sandbox.destroy().await;
+    made
+}
+
+/// Forks of a sandbox with much in its memory and its files, which each change it, and forks of those.
+async fn forks() {
+    for sandbox in sandboxes().await {
+        output(&sandbox, "printf -v x %8000000s y; head -c 8000000 /dev/urandom > /tmp/r").await;
+        let mut forks = sandbox.fork_many(12).await.unwrap();
+        forks.push(forks[0].fork().await.unwrap());
+        let run = |fork: &Sandbox| {
+            let fork = fork.clone();
+            tokio::spawn(async move { output(&fork, "x=b${x:1}; echo >> /tmp/r; echo ${#x}").await })
+        };
+        for task in forks.iter().map(run).collect::<Vec<_>>() {
+            assert_eq!(task.await.unwrap(), "8000000\n");
+        }
+        sandbox.destroy().await;
+        for fork in forks {
+            fork.destroy().await;
+        }
+    }
+}
+
+/// Snapshots between which all is replaced.
+async fn snapshots() {
+    for sandbox in sandboxes().await {
+        let mut kept = Vec::new();
+        for _ in 0..8 {
+            output(&sandbox, "printf -v x %4000000s $RANDOM; head -c 4000000 /dev/urandom > /tmp/r").await;
+            kept.push(sandbox.snapshot().await.unwrap());
+        }
+        sandbox.restore(&kept[0]).await.unwrap();
+        assert_eq!(output(&sandbox, "echo ${#x}").await, "4000000\n");
+        sandbox.destroy().await;
+    }
+}
+
 /// Processes beside the shell, which write and are never read.
 async fn processes() {
     let all = sandboxes().await;
@@ -117,7 +181,7 @@ async fn settled(most: u64) -> u64 {
 }
 
 /// One round of everything, after each of which something else may have been made once and for all.
-async fn round(most: u64) -> Vec<(&'static str, u64)> {
+async fn round(all_bombs: &[Vec<u8>], most: u64) -> Vec<(&'static str, u64)> {
     let mut stands = Vec::new();
     for (kind, script) in KINDS {
         run_and_destroy(script).await;
@@ -127,6 +191,12 @@ async fn round(most: u64) -> Vec<(&'static str, u64)> {
     stands.push(("archives", settled(most).await));
     processes().await;
     stands.push(("processes beside the shell", settled(most).await));
+    bombs(all_bombs).await;
+    stands.push(("archive bombs", settled(most).await));
+    forks().await;
+    stands.push(("forks", settled(most).await));
+    snapshots().await;
+    stands.push(("snapshots", settled(most).await));
     stands
 }
 
@@ -138,14 +208,18 @@ async fn child() {
     }
     wardian::tune_process();
     // Programs are loaded, threads are started, instances are kept for reuse.
+    let bombs = armed_bombs().await;
     for _ in 0..2 {
-        round(u64::MAX).await;
+        round(&bombs, u64::MAX).await;
     }
     let before = settled(0).await;
-    let stands = round(before + BAND_KIB).await;
-    println!("before: {before} KiB, then {stands:?}");
-    let beyond: Vec<_> = stands.iter().filter(|(_, now)| *now > before + BAND_KIB).collect();
-    assert!(beyond.is_empty(), "before: {before} KiB, then {beyond:?}");
+    let rounds = std::env::var("WARDIAN_SOAK_RETURNS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    for _ in 0..rounds {
+        let stands = round(&bombs, before + BAND_KIB).await;
+        println!("before: {before} KiB, then {stands:?}");
+        let beyond: Vec<_> = stands.iter().filter(|(_, now)| *now > before + BAND_KIB).collect();
+        assert!(beyond.is_empty(), "before: {before} KiB, then {beyond:?}");
+    }
 }
 
 /// In a process of its own: other tests have memory, too.

@@ -62,6 +62,37 @@ async fn a_process_is_started_written_to_and_waited_for_while_a_command_runs() {
     client.leave().await;
 }
 
+/// Waits until the process has said this, and nothing else.
+async fn hear(client: &mut Client, id: &Value, expected: &[u8]) {
+    let mut heard = Vec::new();
+    while heard.len() < expected.len() {
+        let message = client.answers.told().await;
+        assert_eq!((&message["method"], &message["params"]["processId"]), (&json!("process.output"), id));
+        let data = decode(&message["params"]["data"]);
+        let ack = client.send("process.ack", json!({ "processId": id, "bytes": data.len() })).await;
+        client.answer(ack).await;
+        heard.extend(data);
+    }
+    assert_eq!(heard, expected);
+}
+
+#[tokio::test]
+async fn a_reader_that_is_killed_takes_nothing_of_what_is_written_along() {
+    let mut client = Client::created(json!({})).await;
+    let readers = json!({ "command": "timeout 0.2 cat; echo --; cat", "stdin": true });
+    let id = start(&mut client, readers).await;
+    let write = |text: &str| json!({ "processId": id, "data": base64(text) });
+    client.call("process.write", write("one\n")).await;
+    hear(&mut client, &id, b"one\n").await;
+    // The first cat is gone, and what it was waiting for has not come yet.
+    hear(&mut client, &id, b"--\n").await;
+    client.call("process.write", write("two\n")).await;
+    client.call("process.closeStdin", json!({ "processId": id })).await;
+    let (heard, end) = listen(&mut client, &id).await;
+    assert_eq!((heard, &end["exitCode"]), (b"two\n".to_vec(), &json!(0)));
+    client.leave().await;
+}
+
 #[tokio::test]
 async fn output_waits_for_the_client_and_all_of_it_arrives() {
     let mut client = Client::created(json!({})).await;

@@ -10,6 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use wardian_vfs::probe::Did;
 use wardian_vfs::*;
 
 const WORK: &str = "WARDIAN_VFS_CRASH";
@@ -146,36 +147,60 @@ fn a_crash_while_recovering_leaves_old_or_new() {
     }
 }
 
+/// How long applying took, or that it was killed on the way.
+enum Applied {
+    In(Duration),
+    Killed,
+}
+
+/// Applies the changes to `dir` in another process, and kills that at a random moment before `longest` is over, if given.
+fn applied(dir: &Path, longest: Option<Duration>) -> Applied {
+    let mut child = start("apply", dir, NEVER);
+    let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+    assert!(lines.by_ref().any(|line| line.unwrap() == "ready"));
+    let since = Instant::now();
+    if let Some(longest) = longest {
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).unwrap();
+        std::thread::sleep(longest.mul_f64(u64::from_le_bytes(random) as f64 / u64::MAX as f64));
+        child.kill().unwrap();
+    }
+    let status = child.wait().unwrap();
+    if longest.is_some() && status.signal() == Some(libc::SIGKILL) {
+        return Applied::Killed;
+    }
+    assert!(status.success(), "{status}");
+    Applied::In(since.elapsed())
+}
+
 /// `cargo xtask soak apply` kills a thousand.
 #[test]
 fn a_kill_at_any_moment_leaves_old_or_new() {
-    let kills = std::env::var("WARDIAN_SOAK_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
+    let wanted = std::env::var("WARDIAN_SOAK_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
     let (old, new) = old_and_new();
     let mut longest = Duration::ZERO;
-    let (mut outcomes, mut repaired) = ([0, 0], 0);
-    for number in 0..kills {
+    let (mut kills, mut outcomes, mut repaired) = (0, [0, 0], 0);
+    for number in 0.. {
+        assert!(number < 20 * wanted, "only {kills} of {number} were killed before they ended");
         let dir = lower();
-        let mut child = start("apply", dir.path(), NEVER);
-        let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
-        assert!(lines.by_ref().any(|line| line.unwrap() == "ready"));
-        let since = Instant::now();
-        if number % 10 == 0 {
-            // Every now and then one that is not killed says how long it takes.
-            assert!(child.wait().unwrap().success());
-            longest = longest.max(since.elapsed());
-        } else {
-            let mut random = [0; 8];
-            getrandom::fill(&mut random).unwrap();
-            std::thread::sleep(longest.mul_f64(u64::from_le_bytes(random) as f64 / u64::MAX as f64));
-            child.kill().unwrap();
-            child.wait().unwrap();
+        // Every now and then one that is not killed says how long it takes.
+        match applied(dir.path(), (number % 10 != 0).then_some(longest)) {
+            Applied::Killed => kills += 1,
+            Applied::In(time) => longest = longest.max(time),
         }
         let half = !matches!(snapshot(dir.path()), now if now == old || now == new);
-        let is_new = check_recovers(dir.path(), &old, &new, &format!("kill {number}"));
+        let is_new = check_recovers(dir.path(), &old, &new, &format!("process {number}"));
         outcomes[usize::from(is_new)] += 1;
         repaired += usize::from(half);
+        if kills == wanted {
+            break;
+        }
     }
-    println!("{} old, {} new; {repaired} of them had to be repaired", outcomes[0], outcomes[1]);
+    let [old, new] = outcomes;
+    println!(
+        "{kills} kills, {} ended: {old} old, {new} new; {repaired} had to be repaired",
+        old + new - kills
+    );
 }
 
 #[test]
@@ -301,6 +326,55 @@ fn only_a_journal_of_ones_own_is_believed() {
     write(&mut tree, "/w/text", b"newest");
     assert_eq!(tree.apply(b"/w").unwrap_err(), Errno::ENOENT);
     assert_eq!(fs::read_to_string(dir.path().join("text")).unwrap(), "newer");
+}
+
+/// After a power failure only what was synced is there for sure.
+fn in_order(done: &[(Did, Vec<u8>)]) {
+    let at = |did: Did| done.iter().enumerate().filter(move |(_, (what, _))| *what == did);
+    let journals: Vec<usize> = at(Did::WriteJournal).map(|(at, _)| at).collect();
+    let said = *journals.last().expect("a journal");
+    let synced_between = |path: &[u8], from: usize, to: usize| {
+        done[from..to]
+            .iter()
+            .any(|(what, which)| *what == Did::SyncAll || *what == Did::Sync && which == path)
+    };
+    for (chmod, (_, path)) in at(Did::Chmod).filter(|(at, _)| *at < said) {
+        let told = String::from_utf8_lossy(path);
+        let gone = done[chmod..said].contains(&(Did::RemoveDir, path.clone()));
+        assert!(gone || synced_between(path, chmod, said), "the mode of {told} is not synced: {done:?}");
+    }
+    let (gone, (_, stage)) = at(Did::RemoveDir).next_back().expect("the stage is removed");
+    assert!(stage.starts_with(b".wardian-apply-"), "{done:?}");
+    let (removed, _) = at(Did::RemoveJournal).next_back().expect("the journal is removed");
+    assert!(said < gone && synced_between(b"", gone, removed), "the stage's end is not synced: {done:?}");
+}
+
+#[test]
+fn the_journal_says_nothing_that_is_not_synced() {
+    let dir = lower();
+    let mut tree = overlay(dir.path());
+    change(&mut tree);
+    probe::record();
+    tree.apply(b"/w").unwrap();
+    let done = probe::recorded();
+    assert!(done.iter().any(|(did, _)| *did == Did::Chmod), "{done:?}");
+    in_order(&done);
+    // The same for what is undone.
+    let total = ended(start("apply", lower().path(), NEVER)).unwrap();
+    let (mut undone, mut modes) = (0, 0);
+    for step in (0..total).step_by(3) {
+        let dir = lower();
+        assert_eq!(ended(start("apply", dir.path(), step)), None);
+        probe::record();
+        let recovered = recovery(dir.path(), HostAccess::ReadWrite);
+        let done = probe::recorded();
+        if matches!(recovered, Recovery::RolledBack { .. }) {
+            in_order(&done);
+            undone += 1;
+            modes += usize::from(done.iter().any(|(did, _)| *did == Did::Chmod));
+        }
+    }
+    assert!(undone > 5 && modes > 0, "{undone} {modes}");
 }
 
 #[test]

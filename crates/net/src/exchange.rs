@@ -34,8 +34,14 @@ pub(crate) struct Http {
     pub(crate) sending: Arc<Sending>,
 }
 
-/// What a record of a request says.
+/// The record of a request. It is written before the guest has all of the response, so that what a guest knows is recorded,
+/// and by dropping it at the latest: a guest that leaves early cannot keep its request out of the log.
 pub(crate) struct Log {
+    inner: Arc<Inner>,
+    host: String,
+    port: u16,
+    tls: bool,
+    written: bool,
     start: Instant,
     method: String,
     path: String,
@@ -81,14 +87,14 @@ impl Http {
                     return refused.write(writer, false, false).await.map_err(|error| error.to_string());
                 }
             };
-            let mut log = Log::new(&head, &self.rule);
+            let mut log = Log::new(&self, &head);
             self.sending.set(OnItsWay::Something);
             // On the heap, since it is much larger than what a connection needs that waits for a request.
             let done = Box::pin(self.exchange(&head, length, reader, writer, &mut log)).await;
             if let Err(error) = &done {
                 log.error.get_or_insert_with(|| error.clone());
             }
-            self.record(log)?;
+            log.write()?;
             if !done? {
                 return Ok(());
             }
@@ -248,6 +254,7 @@ impl Http {
     {
         log.status = Some(answer.status);
         log.to_guest = answer.body.len() as u64;
+        log.write()?;
         let keep = head.framing == Framing::None && head.keep_alive && !head.old;
         answer
             .write(writer, keep, head.method == http::Method::HEAD)
@@ -291,6 +298,7 @@ impl Http {
                 log.rule = "replay".into();
                 log.status = Some(502);
                 let keep = head.keep_alive && !head.old;
+                log.write()?;
                 let answer = Local::refusal(502, "replay", &why);
                 answer
                     .write(writer, keep, head.method == http::Method::HEAD)
@@ -336,41 +344,57 @@ impl Http {
         self.upstream = Some(upstream.map_err(|error| error.to_string())?);
         Ok(())
     }
-
-    /// Writes the record of a request.
-    fn record(&self, log: Log) -> Result<(), String> {
-        self.inner.audit.record(
-            "net.request",
-            [
-                ("host", self.host.to_string().into()),
-                ("port", self.port.into()),
-                ("tls", self.tls.into()),
-                ("method", log.method.into()),
-                ("path", self.inner.masked(&log.path).into()),
-                ("status", log.status.map_or(Value::Null, Value::from)),
-                ("requestBytes", log.to_server.into()),
-                ("responseBytes", log.to_guest.into()),
-                ("durationMs", (log.start.elapsed().as_millis() as u64).into()),
-                ("rule", log.rule.into()),
-                ("error", log.error.map_or(Value::Null, |error| self.inner.masked(&error).into())),
-            ],
-        )
-    }
 }
 
 impl Log {
-    fn new(head: &RequestHead, rule: &str) -> Log {
+    fn new(http: &Http, head: &RequestHead) -> Log {
         Log {
+            inner: http.inner.clone(),
+            host: http.host.to_string(),
+            port: http.port,
+            tls: http.tls,
+            written: false,
             start: Instant::now(),
             method: head.method.to_string(),
             // Without the query, where people put secrets.
             path: short(head.target.split('?').next().unwrap_or_default()),
-            rule: rule.to_owned(),
+            rule: http.rule.clone(),
             status: None,
             to_server: 0,
             to_guest: 0,
             error: None,
         }
+    }
+
+    /// Writes the record, if it is not written yet.
+    pub(crate) fn write(&mut self) -> Result<(), String> {
+        if std::mem::replace(&mut self.written, true) {
+            return Ok(());
+        }
+        self.inner.audit.record(
+            "net.request",
+            [
+                ("host", self.host.as_str().into()),
+                ("port", self.port.into()),
+                ("tls", self.tls.into()),
+                ("method", self.method.as_str().into()),
+                ("path", self.inner.masked(&self.path).into()),
+                ("status", self.status.map_or(Value::Null, Value::from)),
+                ("requestBytes", self.to_server.into()),
+                ("responseBytes", self.to_guest.into()),
+                ("durationMs", (self.start.elapsed().as_millis() as u64).into()),
+                ("rule", self.rule.as_str().into()),
+                ("error", self.error.as_ref().map_or(Value::Null, |error| self.inner.masked(error).into())),
+            ],
+        )
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.error.get_or_insert_with(|| "given up before the end of the response".to_owned());
+        // There is nobody left to refuse anything to.
+        let _ = self.write();
     }
 }
 

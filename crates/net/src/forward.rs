@@ -9,13 +9,13 @@ use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use sha2::{Digest, Sha256};
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::body::Decoder;
-use crate::exchange::{Http, Log, hex};
+use crate::exchange::{Http, Log};
 use crate::gateway::Inner;
 use crate::guest::{Activity, OnItsWay, Reader, Sending};
 use crate::head::RequestHead;
@@ -65,27 +65,17 @@ impl Http {
         let mut decoder = Decoder::new(head.framing);
         let (idle, patience) = (inner.rules.idle_timeout(), inner.rules.response_timeout());
         let activity = Activity::new(if decoder.is_done() { patience } else { idle });
-        let pump = Pump {
-            inner: &inner,
-            host: &host,
-            activity: &activity,
-            allowance: &allowance,
-            digest: Sha256::new(),
-            moved: 0,
-        };
-        let reply = Reply::new(&inner, &host, head, &activity, &allowance, &url);
+        let taken = Mutex::default();
+        let pump =
+            Pump { inner: &inner, host: &host, activity: &activity, allowance: &allowance, taken: &taken };
+        let reply = Reply::new(&inner, &host, head, &activity, &allowance, &url, &taken, log);
         let sending = self.sending.clone();
         let mut both = Both { pump, reply, activity: &activity, idle, patience, sending: &sending };
         let work = both.run(reader, &mut decoder, sender, early, response, writer);
         let outcome = driver.drive(work).await;
-        let Both { pump, mut reply, .. } = both;
-        (log.to_server, log.to_guest, log.status) = (pump.moved, reply.moved, reply.status);
+        log.to_server = taken.lock().bytes;
         match outcome {
             Ok(Replied::Done { keep }) => {
-                if let Some(recording) = reply.recording.take() {
-                    let ended = recording.end(hex(&pump.digest.finalize()), &reply.trailers);
-                    ended.map_err(|error| format!("record: {error}"))?;
-                }
                 let keep = keep && decoder.is_done();
                 if keep && let Some(upstream) = &mut self.upstream {
                     upstream.rest().await;
@@ -141,10 +131,11 @@ impl Http {
                 if rule != "upstream" {
                     self.inner.denied(&Denied::new(&self.host, rule, &why), Some(self.port));
                 }
+                (log.status, log.error) = (Some(status), Some(why.clone()));
+                log.write()?;
                 let answer = Local::refusal(status, rule, &why);
                 let written = answer.write(writer, false, head.method == http::Method::HEAD).await;
                 written.map_err(|error| error.to_string())?;
-                (log.status, log.error) = (Some(status), Some(why));
                 Ok(false)
             }
             Failure::Limit(rule, why) => {

@@ -117,12 +117,16 @@ pub(crate) async fn replay(
                 }
                 let taken = inner.limits.take(data.len(), || ()).await;
                 taken.map_err(|_| io::Error::other("totalBytes is used up"))?;
+                if framed == Framed::Length(log.to_guest) {
+                    log.write().map_err(io::Error::other)?;
+                }
                 write_data(writer, &mut before, &data, framed).await?;
             }
             Part::End(trailers) => {
                 if matches!(framed, Framed::Length(length) if length != log.to_guest) {
                     return Err(changed());
                 }
+                log.write().map_err(io::Error::other)?;
                 end_of_body(&mut before, &trailers, framed);
                 flush(writer, &mut before).await?;
                 return Ok(keep);

@@ -1,6 +1,7 @@
 //! Moves the body of a request from the guest to the server.
 
 use http_body::Frame;
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio::io::AsyncRead;
 use tokio::time::timeout;
@@ -30,20 +31,27 @@ impl Stopped {
     }
 }
 
+/// What of a body was taken from the guest.
+#[derive(Default)]
+pub(crate) struct Taken {
+    /// Only kept for cassettes.
+    pub(crate) digest: Sha256,
+    pub(crate) bytes: u64,
+}
+
 /// What is needed in addition to the two ends.
 pub(crate) struct Pump<'a> {
     pub(crate) inner: &'a Inner,
     pub(crate) host: &'a Host,
     pub(crate) activity: &'a Activity,
     pub(crate) allowance: &'a Allowance,
-    pub(crate) digest: Sha256,
-    pub(crate) moved: u64,
+    pub(crate) taken: &'a Mutex<Taken>,
 }
 
 impl Pump<'_> {
     /// Moves a body to its end. The server sees an error, never the end of a body that is not complete.
     pub(crate) async fn run<R: AsyncRead + Unpin>(
-        &mut self,
+        &self,
         reader: &mut Reader<R>,
         decoder: &mut Decoder,
         sender: Option<BodySender>,
@@ -57,7 +65,7 @@ impl Pump<'_> {
     }
 
     async fn parts<R: AsyncRead + Unpin>(
-        &mut self,
+        &self,
         reader: &mut Reader<R>,
         decoder: &mut Decoder,
         sender: &BodySender,
@@ -70,18 +78,22 @@ impl Pump<'_> {
                     false => return Err(Stopped::malformed("the request's body is not complete")),
                 },
                 Step::Data(data) => {
-                    self.moved += data.len() as u64;
+                    let moved = {
+                        let mut taken = self.taken.lock();
+                        taken.bytes += data.len() as u64;
+                        if self.inner.cassette.is_some() {
+                            taken.digest.update(&data);
+                        }
+                        taken.bytes
+                    };
                     // By HTTP/2, a server says again and again how much more it takes.
                     self.allowance.earn(data.len());
-                    if self.moved > self.inner.rules.policy.request_bytes {
+                    if moved > self.inner.rules.policy.request_bytes {
                         let why = "the request is larger than requestBytes";
                         return Err(Stopped::limit(413, "requestBytes", why));
                     }
                     let taken = self.inner.limits.take(data.len(), || self.activity.touch()).await;
                     taken.map_err(|_| Stopped::limit(403, "totalBytes", "totalBytes is used up"))?;
-                    if self.inner.cassette.is_some() {
-                        self.digest.update(&data);
-                    }
                     Frame::data(data)
                 }
                 Step::Trailers(mut trailers) => {

@@ -7,16 +7,20 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::ext::ReasonPhrase;
 use hyper::upgrade::OnUpgrade;
+use parking_lot::Mutex;
+use sha2::Digest;
 use tokio::io::AsyncWrite;
 
 use crate::allowance::Allowance;
 use crate::cassette::{Head, Recording, to_texts};
+use crate::exchange::{Log, hex};
 use crate::gateway::Inner;
 use crate::guest::{Activity, Framed, end_of_body, flush, response_head, write_data};
 use crate::head::RequestHead;
 use crate::mask::Mask;
 use crate::name::Host;
 use crate::outgoing::response_headers;
+use crate::pump::Taken;
 
 /// A response on its way.
 pub(crate) struct Reply<'a> {
@@ -26,11 +30,13 @@ pub(crate) struct Reply<'a> {
     activity: &'a Activity,
     allowance: &'a Allowance,
     url: &'a str,
-    pub(crate) status: Option<u16>,
-    /// Bytes of the body.
-    pub(crate) moved: u64,
-    pub(crate) recording: Option<Recording>,
-    pub(crate) trailers: HeaderMap,
+    /// What the pump took of the request's body.
+    taken: &'a Mutex<Taken>,
+    log: &'a mut Log,
+    /// Bytes of the body that the guest has, or has before the next piece.
+    passed: u64,
+    recording: Option<Recording>,
+    trailers: HeaderMap,
 }
 
 /// What became of a response.
@@ -66,6 +72,8 @@ impl<'a> Reply<'a> {
         activity: &'a Activity,
         allowance: &'a Allowance,
         url: &'a str,
+        taken: &'a Mutex<Taken>,
+        log: &'a mut Log,
     ) -> Reply<'a> {
         Reply {
             inner,
@@ -74,8 +82,9 @@ impl<'a> Reply<'a> {
             activity,
             allowance,
             url,
-            status: None,
-            moved: 0,
+            taken,
+            log,
+            passed: 0,
             recording: None,
             trailers: HeaderMap::new(),
         }
@@ -88,7 +97,7 @@ impl<'a> Reply<'a> {
     ) -> Result<Replied, Failure> {
         let response = response.map_err(|error| Failure::Before(502, "upstream", describe(&error)))?;
         let status = response.status();
-        self.status = Some(status.as_u16());
+        self.log.status = Some(status.as_u16());
         if status == StatusCode::SWITCHING_PROTOCOLS {
             return self.upgrade(response, writer).await;
         }
@@ -172,6 +181,9 @@ impl<'a> Reply<'a> {
     ) -> Result<(), Failure> {
         let secrets = &self.inner.rules.secrets;
         let mut mask = secrets.mask(self.host);
+        if matches!(framed, Framed::Empty | Framed::Length(0)) {
+            self.finish()?;
+        }
         loop {
             let frame = tokio::select! {
                 biased;
@@ -201,8 +213,8 @@ impl<'a> Reply<'a> {
             return Err(Failure::After("the server gave the response up".into()));
         }
         let rest = mask.finish();
-        self.tape(&rest)?;
-        write_data(writer, before, &rest, framed).await.map_err(after)?;
+        self.pass(&rest, framed, before, writer).await?;
+        self.finish()?;
         end_of_body(before, &self.trailers, framed);
         flush(writer, before).await.map_err(after)
     }
@@ -218,20 +230,50 @@ impl<'a> Reply<'a> {
         if data.is_empty() {
             return Ok(());
         }
-        self.moved += data.len() as u64;
+        self.log.to_guest += data.len() as u64;
         self.activity.touch();
         self.allowance.earn(data.len());
-        if self.moved > self.inner.rules.policy.response_bytes {
+        if self.log.to_guest > self.inner.rules.policy.response_bytes {
             return Err(Failure::Limit("responseBytes", "the response is larger than responseBytes".into()));
         }
         let taken = self.inner.limits.take(data.len(), || self.activity.touch()).await;
         taken.map_err(|_| Failure::Limit("totalBytes", "totalBytes is used up".into()))?;
         let masked = mask.push(data);
         let data = masked.as_deref().unwrap_or(data);
-        self.tape(data)?;
-        write_data(writer, before, data, framed).await.map_err(after)?;
+        self.pass(data, framed, before, writer).await?;
         self.activity.touch();
         Ok(())
+    }
+
+    /// Records a piece and gives it to the guest.
+    async fn pass(
+        &mut self,
+        data: &[u8],
+        framed: Framed,
+        before: &mut Vec<u8>,
+        writer: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<(), Failure> {
+        self.tape(data)?;
+        self.passed += data.len() as u64;
+        if framed == Framed::Length(self.passed) {
+            self.finish()?;
+        }
+        write_data(writer, before, data, framed).await.map_err(after)
+    }
+
+    /// Ends what is recorded of the exchange, before the guest has the end of the response: it may leave then, and the program
+    /// with it.
+    fn finish(&mut self) -> Result<(), Failure> {
+        let digest = {
+            let taken = self.taken.lock();
+            self.log.to_server = taken.bytes;
+            taken.digest.clone()
+        };
+        if let Some(recording) = self.recording.take() {
+            let ended = recording.end(hex(&digest.finalize()), &self.trailers);
+            ended.map_err(|error| Failure::After(format!("record: {error}")))?;
+        }
+        self.log.write().map_err(Failure::After)
     }
 
     fn tape(&self, data: &[u8]) -> Result<(), Failure> {

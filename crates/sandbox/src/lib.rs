@@ -101,6 +101,7 @@ pub use usage::{HeldMemory, UsageNow};
 pub use wardian_net::NetworkPolicy;
 pub use wardian_store::{
     Collected, CommitId, CommitInfo, Damage, Key as StoreKey, Repaired, Retention, StoreError, Verified,
+    Waiting,
 };
 /// What a sandbox may reach outside: see [`Builder::network`].
 pub mod net {

@@ -18,6 +18,9 @@ use crate::seal::{IN_FILE, LINKS};
 use crate::store::read_object;
 use crate::{Hash, StoreError};
 
+/// Packs, with what is wanted of each.
+type Packs = BTreeMap<Hash, Vec<Hash>>;
+
 /// How many packs are in memory at the same time.
 const PACKS_AT_ONCE: usize = 3;
 /// How many objects are looked at with one hold of the database.
@@ -77,7 +80,7 @@ impl Inner {
     }
 
     /// Returns which packs have some objects.
-    async fn locate(&self, hashes: &[Hash]) -> Result<BTreeMap<Hash, Vec<Hash>>, StoreError> {
+    async fn locate(&self, hashes: &[Hash]) -> Result<Packs, StoreError> {
         let since = Instant::now();
         let (mut packs, unknown) = self.known_packs(hashes)?;
         if !unknown.is_empty() {
@@ -95,9 +98,8 @@ impl Inner {
         Ok(packs)
     }
 
-    #[allow(clippy::type_complexity)]
-    fn known_packs(&self, hashes: &[Hash]) -> Result<(BTreeMap<Hash, Vec<Hash>>, Vec<Hash>), StoreError> {
-        let (mut packs, mut unknown): (BTreeMap<Hash, Vec<Hash>>, _) = (BTreeMap::new(), Vec::new());
+    fn known_packs(&self, hashes: &[Hash]) -> Result<(Packs, Vec<Hash>), StoreError> {
+        let (mut packs, mut unknown) = (Packs::new(), Vec::new());
         let database = self.database.lock();
         for hash in hashes {
             match tables::pack_of(&database, hash)? {
@@ -131,7 +133,7 @@ impl Inner {
         };
         let mut trouble = None;
         for step in unknown.chunks(STEP) {
-            let reading = step.to_vec().into_iter();
+            let reading = step.iter().copied();
             let reading = reading.map(|name| async move { (name, self.read_table(&name).await) });
             let read: Vec<_> = stream::iter(reading).buffer_unordered(AT_ONCE).collect().await;
             self.transact(|transaction| {

@@ -169,7 +169,7 @@ impl Inner {
             there.insert(head.name);
         }
         for step in changed.chunks(heads::AT_ONCE) {
-            let pulling = step.to_vec().into_iter().map(|name| async move { self.pull(&name).await });
+            let pulling = step.iter().cloned().map(|name| async move { self.pull(&name).await });
             for result in futures_util::future::join_all(pulling).await {
                 result?;
             }

@@ -110,6 +110,12 @@ fn similar_command(error: &clap::Error) -> String {
 }
 
 fn execute(command: Command) -> Result<u8> {
+    let done = dispatch(command);
+    durable::finish();
+    done
+}
+
+fn dispatch(command: Command) -> Result<u8> {
     match command {
         Command::Run(arguments) => run::main(*arguments),
         Command::Shell(arguments) => shell::main(arguments),

@@ -67,9 +67,12 @@ pub(crate) struct Arguments {
     /// Maximum size of all states in it together, in bytes.
     #[arg(long, value_name = "BYTES", requires = "state_dir", default_value_t = Options::default().state_bytes)]
     state_bytes: u64,
-    /// Save sandboxes with names in the store in this directory.
-    #[arg(long, value_name = "DIR")]
+    /// Save sandboxes with names in the store in this directory, or in s3://BUCKET/PREFIX with the credentials in AWS_….
+    #[arg(long, value_name = "DIR|URL")]
     store: Option<PathBuf>,
+    /// The directory for what is not uploaded to s3://… yet, and for copies of what is; by default in Wardian's state directory.
+    #[arg(long, value_name = "DIR", requires = "store")]
+    store_local: Option<PathBuf>,
     /// A file with the key of an encrypted store.
     #[arg(long, value_name = "FILE", requires = "store")]
     store_key: Option<PathBuf>,
@@ -133,7 +136,10 @@ async fn serve(arguments: Arguments) -> Result<()> {
         state_dir: arguments.state_dir.clone(),
         state_bytes: arguments.state_bytes,
         store: match &arguments.store {
-            Some(directory) => Some(StoreFlags::of(directory.clone(), arguments.store_key.clone()).open()?),
+            Some(place) => {
+                let (local, key) = (arguments.store_local.clone(), arguments.store_key.clone());
+                Some(StoreFlags::of(place.clone(), local, key).open()?)
+            }
             None => None,
         },
         idle: arguments.idle_seconds.map(Duration::from_secs),

@@ -104,7 +104,7 @@ pub use wardian_net::NetworkPolicy;
 pub use wardian_store::{
     Collected as StoreCollected, CommitId, CommitInfo, Damage as StoreDamage, Hash as StoreHash,
     Key as StoreKey, Note as CommitNote, Repaired as StoreRepaired, Retention as StoreRetention, StoreError,
-    Verified as StoreVerified,
+    Verified as StoreVerified, Waiting as StoreWaiting,
 };
 /// What a sandbox may reach outside: see [`Builder::network`].
 pub mod net {

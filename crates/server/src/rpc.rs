@@ -102,10 +102,14 @@ fn of_store(error: &StoreError, message: &str) -> RpcError {
     let errno = match error {
         StoreError::Missing(_) => "ENOENT",
         StoreError::Exists(_) => "EEXIST",
-        StoreError::Busy { .. } | StoreError::Lost(_) | StoreError::Conflict(_) => "EBUSY",
+        StoreError::Busy { .. }
+        | StoreError::Lost(_)
+        | StoreError::Conflict(_)
+        | StoreError::Elsewhere { .. } => "EBUSY",
+        StoreError::Behind { .. } => "EAGAIN",
         StoreError::Full => "ENOSPC",
         StoreError::ReadOnly(_) => "EROFS",
-        StoreError::Damaged { .. } | StoreError::Malformed(_) => "EIO",
+        StoreError::Damaged { .. } | StoreError::Malformed(_) | StoreError::Remote { .. } => "EIO",
         StoreError::Name(_) | StoreError::Key(_) | StoreError::Version { .. } => {
             return RpcError::params(message);
         }

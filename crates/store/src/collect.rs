@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
+use crate::remote::tables;
 use crate::seal::{IN_FILE, LINKS, Sealer};
 use crate::store::read_object;
 use crate::{CommitId, Hash, Store, StoreError};
@@ -40,10 +41,14 @@ pub struct Collected {
 
 impl Store {
     /// Forgets the commits that need not be kept, and frees what only they led to. Commits wait meanwhile.
+    ///
+    /// Of a store in an object store this concerns the local part: what is not uploaded stays, and what is uploaded stays in
+    /// the object store. Nothing deletes there: another machine may be about to commit what refers to an object that nothing
+    /// leads to at this moment.
     pub fn collect(&self, retention: Retention) -> Result<Collected, StoreError> {
-        let sealer = self.0.sealer.clone();
+        let (sealer, is_part) = (self.0.sealer.clone(), self.0.remote.is_some());
         let (collected, files) =
-            self.0.writer.perform(move |connection| collect(connection, &sealer, retention))?;
+            self.0.writer.perform(move |connection| collect(connection, &sealer, retention, is_part))?;
         for hash in files {
             if let Err(error) = self.0.pages.remove(&hash) {
                 tracing::warn!(%error, %hash, "a file of the store could not be removed");
@@ -57,11 +62,15 @@ fn collect(
     connection: &mut Connection,
     sealer: &Sealer,
     retention: Retention,
+    is_part: bool,
 ) -> Result<(Collected, Vec<Hash>), StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut collected =
-        Collected { commits: forget_commits(&transaction, retention)?, ..Collected::default() };
-    let live = reachable(&transaction, sealer)?;
+        Collected { commits: forget_commits(&transaction, retention, is_part)?, ..Collected::default() };
+    let mut live = reachable(&transaction, sealer, is_part)?;
+    if is_part {
+        tables::keep(&transaction, &mut live)?;
+    }
     let mut files = Vec::new();
     {
         let mut all = transaction.prepare("SELECT id, hash, kind, length(body) FROM object")?;
@@ -87,12 +96,16 @@ fn collect(
 }
 
 /// Forgets the commits that the retention does not keep.
-fn forget_commits(connection: &Connection, retention: Retention) -> Result<u64, StoreError> {
+fn forget_commits(connection: &Connection, retention: Retention, is_part: bool) -> Result<u64, StoreError> {
     let mut sandboxes = connection.prepare("SELECT id, head FROM sandbox")?;
     let sandboxes: Vec<(i64, Option<CommitId>)> =
         sandboxes.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
     let mut pinned: HashSet<CommitId> = HashSet::new();
-    for table in ["SELECT commit_id FROM tag", "SELECT pinned FROM lease WHERE pinned IS NOT NULL"] {
+    let mut tables = vec!["SELECT commit_id FROM tag", "SELECT pinned FROM lease WHERE pinned IS NOT NULL"];
+    if is_part {
+        tables.push("SELECT number FROM remote_queue");
+    }
+    for table in tables {
         let mut statement = connection.prepare(table)?;
         let rows = statement.query_map([], |row| row.get(0))?;
         for row in rows {
@@ -119,13 +132,13 @@ fn forget_commits(connection: &Connection, retention: Retention) -> Result<u64, 
 }
 
 /// Returns everything that the commits lead to.
-fn reachable(connection: &Connection, sealer: &Sealer) -> Result<HashSet<Hash>, StoreError> {
+fn reachable(connection: &Connection, sealer: &Sealer, is_part: bool) -> Result<HashSet<Hash>, StoreError> {
     let mut roots = connection.prepare("SELECT DISTINCT root FROM commits")?;
     let mut pending: Vec<Hash> =
         roots.query_map([], |row| row.get(0).map(Hash))?.collect::<Result<_, _>>()?;
     let mut live: HashSet<Hash> = pending.iter().copied().collect();
     while let Some(hash) = pending.pop() {
-        for link in links(connection, sealer, &hash)? {
+        for link in links(connection, sealer, &hash, is_part)? {
             if live.insert(link) {
                 pending.push(link);
             }
@@ -135,11 +148,18 @@ fn reachable(connection: &Connection, sealer: &Sealer) -> Result<HashSet<Hash>, 
 }
 
 /// Returns what an object leads to. Most lead to nothing and are not read.
-pub(crate) fn links(connection: &Connection, sealer: &Sealer, hash: &Hash) -> Result<Vec<Hash>, StoreError> {
+fn links(
+    connection: &Connection,
+    sealer: &Sealer,
+    hash: &Hash,
+    is_part: bool,
+) -> Result<Vec<Hash>, StoreError> {
     let mut kind = connection.prepare_cached("SELECT kind FROM object WHERE hash = ?")?;
     let kind: Option<i64> =
         rusqlite::OptionalExtension::optional(kind.query_row([&hash.0[..]], |row| row.get(0)))?;
     match kind {
+        // It is in the object store, with all that is below it and not here.
+        None if is_part => Ok(Vec::new()),
         // A damaged store is not collected any further than it can be read: `verify` says what is missing.
         None => Err(StoreError::Damaged { hash: *hash, why: "it is missing".to_owned() }),
         Some(kind) if kind & LINKS == 0 => Ok(Vec::new()),

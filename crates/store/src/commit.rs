@@ -1,8 +1,11 @@
 //! Commits: a root, what led to it, and the head that moves to it.
 
+use std::time::Duration;
+
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::batch::Sealed;
+use crate::remote::tables;
 use crate::seal::IN_FILE;
 use crate::writer::Answer;
 use crate::{Batch, Hash, Lease, Store, StoreError, full_name, schema};
@@ -11,7 +14,10 @@ use crate::{Batch, Hash, Lease, Store, StoreError, full_name, schema};
 pub type CommitId = i64;
 
 /// The longest command that is noted.
-const COMMAND: usize = 4096;
+pub(crate) const COMMAND: usize = 4096;
+
+/// How long a tag waits for its commit to be uploaded.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What led to a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,6 +73,8 @@ pub(crate) struct Pending {
     note: Note,
     bytes: i64,
     sealed: Sealed,
+    /// It is to be uploaded.
+    to_upload: bool,
 }
 
 impl Store {
@@ -89,8 +97,18 @@ impl Store {
         note.command.truncate(COMMAND);
         let bytes = batch.bytes() as i64;
         let (sandbox, token, name) = (lease.sandbox, lease.token, lease.name.to_string());
-        let pending = Pending { sandbox, name, token, parent, root, note, bytes, sealed: batch.seal()? };
-        let answer: Answer = Box::new(done);
+        let to_upload = self.0.remote.is_some();
+        let sealed = batch.seal()?;
+        let pending = Pending { sandbox, name, token, parent, root, note, bytes, sealed, to_upload };
+        let Some(remote) = &self.0.remote else { return self.0.writer.commit(pending, Box::new(done)) };
+        remote.check_room(self.0.options.most_waiting)?;
+        let wake = remote.waker();
+        let answer: Answer = Box::new(move |result| {
+            if result.is_ok() {
+                wake();
+            }
+            done(result);
+        });
         self.0.writer.commit(pending, answer)
     }
 
@@ -147,6 +165,11 @@ impl Store {
         }
         self.find_commit(name, &commit.to_string())?;
         let (name, tag) = (full_name(name)?, tag.to_owned());
+        if let Some(remote) = &self.0.remote {
+            // Others see the tag, so its commit has to be there.
+            self.flush(Some(PATIENCE))?;
+            remote.tag(&name, &tag, Some(commit))?;
+        }
         self.0.writer.perform(move |connection| {
             connection.execute(
                 "INSERT OR REPLACE INTO tag SELECT id, ?2, ?3 FROM sandbox WHERE name = ?1",
@@ -159,6 +182,10 @@ impl Store {
     /// Removes a tag; returns whether there was one.
     pub fn untag(&self, name: &str, tag: &str) -> Result<bool, StoreError> {
         let (name, tag) = (full_name(name)?, tag.to_owned());
+        if let Some(remote) = &self.0.remote {
+            self.head(&name)?;
+            remote.tag(&name, &tag, None)?;
+        }
         self.0.writer.perform(move |connection| {
             let removed = connection.execute(
                 "DELETE FROM tag WHERE name = ?2 AND sandbox = (SELECT id FROM sandbox WHERE name = ?1)",
@@ -200,6 +227,11 @@ pub(crate) fn apply(connection: &Connection, pending: &Pending) -> Result<Commit
     let mut held = connection.prepare_cached("SELECT token FROM lease WHERE sandbox = ?")?;
     let token: Option<i64> = held.query_row([pending.sandbox], |row| row.get(0)).optional()?;
     if token != Some(pending.token) {
+        if pending.to_upload
+            && let Some(taken) = tables::who_took(connection, &pending.name, pending.token)?
+        {
+            return Err(taken);
+        }
         return Err(StoreError::Lost(pending.name.clone()));
     }
     let mut head = connection.prepare_cached(
@@ -215,7 +247,7 @@ pub(crate) fn apply(connection: &Connection, pending: &Pending) -> Result<Commit
     if head != pending.parent {
         return Err(StoreError::Conflict(pending.name.clone()));
     }
-    write_objects(connection, &pending.sealed)?;
+    let new = write_objects(connection, &pending.sealed)?;
     let time = schema::now_ms().max(time.unwrap_or(0));
     let mut insert = connection.prepare_cached(
         "INSERT INTO commits (sandbox, parent, root, time, command, exit_code, bytes) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -225,21 +257,31 @@ pub(crate) fn apply(connection: &Connection, pending: &Pending) -> Result<Commit
     let id =
         insert.insert(params![pending.sandbox, pending.parent, root, time, command, exit_code, bytes])?;
     connection.prepare_cached("UPDATE sandbox SET head = ? WHERE id = ?")?.execute([id, pending.sandbox])?;
+    if pending.to_upload {
+        let is_new_value = !pending.sealed.objects.is_empty();
+        tables::note_commit(connection, (id, pending.sandbox), &pending.root, &new, is_new_value)?;
+    }
     Ok(id)
 }
 
-fn write_objects(connection: &Connection, sealed: &Sealed) -> Result<(), StoreError> {
+/// Writes objects, and returns which of them were not there.
+fn write_objects(connection: &Connection, sealed: &Sealed) -> Result<Vec<Hash>, StoreError> {
+    let mut new = Vec::new();
     let mut insert =
         connection.prepare_cached("INSERT OR IGNORE INTO object (hash, kind, body) VALUES (?, ?, ?)")?;
     for (hash, kind, body) in &sealed.objects {
-        insert.execute(params![&hash.0[..], kind, body])?;
+        if insert.execute(params![&hash.0[..], kind, body])? > 0 {
+            new.push(*hash);
+        }
     }
     for (hash, path) in &sealed.files {
         // Somebody may have collected it since it was written.
         if !path.exists() {
             return Err(StoreError::Damaged { hash: *hash, why: "its file is gone".to_owned() });
         }
-        insert.execute(params![&hash.0[..], IN_FILE, &b""[..]])?;
+        if insert.execute(params![&hash.0[..], IN_FILE, &b""[..]])? > 0 {
+            new.push(*hash);
+        }
     }
-    Ok(())
+    Ok(new)
 }

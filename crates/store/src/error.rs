@@ -57,12 +57,52 @@ pub enum StoreError {
     /// The key is missing, or not the one.
     #[error("{0}")]
     Key(String),
+    /// What should name an object store does not, or names one that cannot be used.
+    #[error("{url}: {why}")]
+    Url {
+        /// What was given.
+        url: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The object store did not do what was asked of it. What was committed on this machine is still there.
+    #[error("the object store {url}: {why}")]
+    Remote {
+        /// Its URL.
+        url: String,
+        /// What went wrong, and what to do.
+        why: String,
+    },
+    /// Somebody on another machine has moved the head meanwhile.
+    #[error("{name} was taken over by {holder}{}", kept_as(.aside.as_deref()))]
+    Elsewhere {
+        /// The name.
+        name: String,
+        /// Who has it.
+        holder: String,
+        /// The name that the commits have got that were not uploaded.
+        aside: Option<String>,
+    },
+    /// Commits are not uploaded yet.
+    #[error("{commits} commits wait to be uploaded to {url}: {why}")]
+    Behind {
+        /// The object store's URL.
+        url: String,
+        /// How many.
+        commits: u64,
+        /// Why they wait.
+        why: String,
+    },
     /// A file of the store could not be read or written.
     #[error("store: {0}")]
     Io(String),
     /// The database could not do its work.
     #[error("the store's index: {0}")]
     Index(String),
+}
+
+fn kept_as(aside: Option<&str>) -> String {
+    aside.map_or(String::new(), |aside| format!("; the commits that were not uploaded are kept as {aside}"))
 }
 
 impl From<std::io::Error> for StoreError {

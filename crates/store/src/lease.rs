@@ -8,11 +8,14 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
+use crate::remote::tables;
 use crate::store::Shared;
 use crate::{CommitId, Kind, Store, StoreError, full_name, schema};
 
 /// How long a lease lasts without being renewed, in milliseconds.
 const LASTS: i64 = 60_000;
+/// How often a lease that another machine ended while it was taken is taken again.
+const CLAIMS: usize = 4;
 
 /// The right to change what a name stands for. Dropping it lets go.
 pub struct Lease {
@@ -45,13 +48,17 @@ impl Drop for Lease {
                 tracing::warn!(%error, "a lease will have to expire");
             }
         });
+        // So that other machines can have it.
+        if let Some(remote) = &self.store.remote {
+            remote.wake();
+        }
     }
 }
 
 /// Who holds leases: this process.
 pub(crate) struct Owner {
     pub(crate) id: i64,
-    holder: String,
+    pub(crate) holder: String,
     /// Where its number means something: the boot of the machine, and the namespace of numbers.
     place: String,
     pid: i64,
@@ -66,6 +73,10 @@ impl Owner {
         let place = format!("{} {}", read("/proc/sys/kernel/random/boot_id"), namespace.display());
         let holder = format!("process {pid} on {}", read("/proc/sys/kernel/hostname"));
         Ok(Owner { id: random()?, holder, place, pid, started: started(pid).unwrap_or(0) })
+    }
+
+    fn row(&self) -> OwnerRow {
+        (self.id, self.holder.clone(), self.place.clone(), self.pid, self.started)
     }
 }
 
@@ -91,6 +102,11 @@ impl Store {
     /// Creates a name, and takes its lease.
     pub fn create_as(&self, name: &str, kind: Kind, meta: &str) -> Result<Lease, StoreError> {
         let name = full_name(name)?;
+        if let Some(remote) = &self.0.remote {
+            let token = random()?;
+            let sandbox = remote.create(&name, kind, meta, token, self.0.owner.row())?;
+            return Ok(Lease { sandbox, token, name: name.into(), store: self.0.clone() });
+        }
         let (full, meta) = (name.clone(), meta.to_owned());
         self.0.writer.perform(move |connection| {
             let created = connection.execute(
@@ -114,11 +130,34 @@ impl Store {
 
     fn take_lease(&self, name: &str, by_force: bool) -> Result<Lease, StoreError> {
         let name = full_name(name)?;
+        let Some(remote) = &self.0.remote else { return self.take_local(&name, by_force) };
+        // Among the processes of this machine first: a lease that nobody here has is let go of.
+        for _ in 0..CLAIMS {
+            remote.pull(&name)?;
+            let lease = self.take_local(&name, by_force)?;
+            remote.claim(&name, by_force)?;
+            // What another machine has uploaded in between has ended it.
+            if self.holds(&lease)? {
+                return Ok(lease);
+            }
+        }
+        Err(StoreError::Conflict(name))
+    }
+
+    fn holds(&self, lease: &Lease) -> Result<bool, StoreError> {
+        let (sandbox, token) = (lease.sandbox, lease.token);
+        self.0.writer.perform(move |connection| {
+            let held = "SELECT EXISTS (SELECT 1 FROM lease WHERE sandbox = ? AND token = ?)";
+            Ok(connection.query_row(held, [sandbox, token], |row| row.get(0))?)
+        })
+    }
+
+    /// Takes a lease among the processes of this machine.
+    fn take_local(&self, name: &str, by_force: bool) -> Result<Lease, StoreError> {
         let token = random()?;
         let shared = self.0.clone();
-        let full = name.clone();
-        let owner = &self.0.owner;
-        let row = (owner.id, owner.holder.clone(), owner.place.clone(), owner.pid, owner.started);
+        let full = name.to_owned();
+        let row = self.0.owner.row();
         let sandbox =
             self.0.writer.perform(move |connection| take(connection, &full, token, &row, by_force))?;
         Ok(Lease { sandbox, token, name: name.into(), store: shared })
@@ -129,11 +168,18 @@ impl Store {
         // So that nobody has it open.
         let lease = self.lease(name)?;
         let (sandbox, token) = (lease.sandbox, lease.token);
+        if let Some(remote) = &self.0.remote {
+            remote.remove(lease.name())?;
+        }
+        let is_part = self.0.remote.is_some();
         self.0.writer.perform(move |connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let held =
                 transaction.execute("DELETE FROM lease WHERE sandbox = ? AND token = ?", [sandbox, token])?;
             if held == 1 {
+                if is_part {
+                    tables::forget_sandbox(&transaction, sandbox)?;
+                }
                 for table in ["tag", "commits"] {
                     transaction.execute(&format!("DELETE FROM {table} WHERE sandbox = ?"), [sandbox])?;
                 }
@@ -144,7 +190,7 @@ impl Store {
     }
 }
 
-type OwnerRow = (i64, String, String, i64, i64);
+pub(crate) type OwnerRow = (i64, String, String, i64, i64);
 
 fn take(
     connection: &mut Connection,
@@ -184,12 +230,23 @@ fn take(
             if (&held.place, held.pid) == (&owner.2, owner.3) { "this process".to_owned() } else { holder };
         return Err(StoreError::Busy { name: name.to_owned(), holder });
     }
-    transaction.execute(
-        "INSERT OR REPLACE INTO lease VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        params![sandbox, token, owner.0, owner.1, owner.2, owner.3, owner.4, head, now + LASTS],
-    )?;
+    write(&transaction, (sandbox, head), token, owner)?;
     transaction.commit()?;
     Ok(sandbox)
+}
+
+/// Gives the lease to a process.
+pub(crate) fn write(
+    connection: &Connection,
+    (sandbox, head): (i64, Option<CommitId>),
+    token: i64,
+    owner: &OwnerRow,
+) -> Result<(), StoreError> {
+    connection.execute(
+        "INSERT OR REPLACE INTO lease VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        params![sandbox, token, owner.0, owner.1, owner.2, owner.3, owner.4, head, schema::now_ms() + LASTS],
+    )?;
+    Ok(())
 }
 
 struct Holder {

@@ -1,4 +1,5 @@
-//! Durable values: content-addressed objects, commits and heads, in one directory.
+//! Durable values: content-addressed objects, commits and heads, in one directory, and in an object store if several
+//! machines are to have them.
 //!
 //! ```text
 //! head "team/box" ──► commit 7 ──► commit 6 ──► …        each: root, command, time, exit code, bytes
@@ -18,7 +19,10 @@
 //! Memories that should be mapped are files of their own (`pages.rs`), written before the commit that needs them.
 //!
 //! SQLite rather than redb because several processes can use a store at once (a shell in one terminal, a command in another);
-//! redb allows one. It was also measured: see `bench/results/store.md`.
+//! redb allows one. `cargo xtask bench store` measures what commits and resuming cost.
+//!
+//! [`Store::object_store`] puts a bucket of S3 behind the directory (`remote/mod.rs`): commits are acknowledged once they
+//! are in the directory, and uploaded afterwards.
 //!
 //! ```
 //! use wardian_store::{Batch, Commit, Note, Options, Store};
@@ -44,6 +48,7 @@ mod index;
 mod lease;
 mod names;
 mod pages;
+mod remote;
 mod schema;
 mod seal;
 mod store;
@@ -58,6 +63,7 @@ pub use hash::Hash;
 pub use index::Index;
 pub use lease::Lease;
 pub use names::{DEFAULT_NAMESPACE, Entry, Kind, full_name};
+pub use remote::Waiting;
 pub use seal::Key;
 pub use store::{Options, Store};
 pub use verify::{Damage, Repaired, Verified};

@@ -5,10 +5,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
+use crate::remote::tables;
 use crate::{Options, StoreError};
 
 /// The format of the store: a version that does not know it refuses it.
 pub(crate) const FORMAT: i64 = 1;
+/// That of the local part of an object store: a version that does not know of those would collect what is not uploaded.
+const FORMAT_OF_PART: i64 = 2;
 /// How long to wait for another process that is writing.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -52,7 +55,11 @@ pub(crate) fn connect(path: &Path, options: &Options) -> Result<Connection, Stor
 }
 
 /// Creates the tables, or checks that they are of a format that this version knows.
-pub(crate) fn prepare(connection: &mut Connection, key_check: &[u8]) -> Result<(), StoreError> {
+pub(crate) fn prepare(
+    connection: &mut Connection,
+    key_check: &[u8],
+    url: Option<&str>,
+) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let found: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     match found {
@@ -60,8 +67,13 @@ pub(crate) fn prepare(connection: &mut Connection, key_check: &[u8]) -> Result<(
             transaction.execute_batch(TABLES)?;
             transaction.execute("INSERT INTO meta VALUES ('key', ?)", [key_check])?;
             transaction.pragma_update(None, "user_version", FORMAT)?;
+            if let Some(url) = url {
+                transaction.execute_batch(tables::TABLES)?;
+                transaction.execute("INSERT INTO meta VALUES ('url', ?)", [url])?;
+                transaction.pragma_update(None, "user_version", FORMAT_OF_PART)?;
+            }
         }
-        FORMAT => {}
+        FORMAT | FORMAT_OF_PART => check_url(&transaction, url)?,
         found => return Err(StoreError::Version { found, known: FORMAT }),
     }
     let check: Option<Vec<u8>> =
@@ -75,6 +87,21 @@ pub(crate) fn prepare(connection: &mut Connection, key_check: &[u8]) -> Result<(
         return Err(StoreError::Key(why.to_owned()));
     }
     Ok(transaction.commit()?)
+}
+
+/// Checks that a directory is what it is opened as: a store of its own, or the local part of an object store.
+fn check_url(connection: &Connection, url: Option<&str>) -> Result<(), StoreError> {
+    let query = "SELECT CAST(value AS TEXT) FROM meta WHERE key = 'url'";
+    let found: Option<String> = connection.query_row(query, [], |row| row.get(0)).optional()?;
+    let directory = connection.path().unwrap_or_default().trim_end_matches("/store.db");
+    let why = match (found.as_deref(), url) {
+        (found, url) if found == url => return Ok(()),
+        (Some(found), None) => format!("{directory} is the local part of it: open it by this URL ({found})"),
+        (Some(found), Some(_)) => format!("{directory} is the local part of another one: {found}"),
+        (None, _) => format!("{directory} already is a store of its own: give another directory"),
+    };
+    let url = url.map_or_else(|| found.unwrap_or_default(), str::to_owned);
+    Err(StoreError::Url { url, why })
 }
 
 /// Milliseconds since 1970.

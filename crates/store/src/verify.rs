@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
+use crate::remote::tables;
 use crate::seal::{IN_FILE, Sealer};
 use crate::{CommitId, Hash, Store, StoreError, pages};
 
@@ -62,10 +63,15 @@ pub struct Repaired {
 }
 
 impl Store {
-    /// Reads everything and checks it against its hash.
+    /// Reads everything that is local and checks it against its hash. What is only in an object store is checked when it is
+    /// fetched; commits that need it count as whole.
     pub fn verify(&self) -> Result<Verified, StoreError> {
-        let sealer = self.0.sealer.clone();
-        let (mut found, mut state) = self.read(move |connection| check_objects(connection, &sealer))?;
+        let (sealer, is_part) = (self.0.sealer.clone(), self.0.remote.is_some());
+        if let Some(remote) = &self.0.remote {
+            remote.read_tables()?;
+        }
+        let (mut found, mut state) =
+            self.read(move |connection| check_objects(connection, &sealer, is_part))?;
         let mut known_files = HashSet::new();
         for hash in std::mem::take(&mut state.files) {
             if let Err(error) = pages::check(self, &hash) {
@@ -88,7 +94,8 @@ impl Store {
             let rows = statement.query_map([], |row| row.get(0).map(Hash))?;
             Ok(rows.collect::<Result<_, _>>()?)
         })?;
-        let mut repaired = self.0.writer.perform(move |connection| repair(connection, &found))?;
+        let is_part = self.0.remote.is_some();
+        let mut repaired = self.0.writer.perform(move |connection| repair(connection, &found, is_part))?;
         for stray in self.0.pages.list().iter().filter(|hash| !known.contains(hash)) {
             repaired.files += u64::from(self.0.pages.remove(stray).is_ok());
         }
@@ -100,15 +107,31 @@ impl Store {
 struct State {
     links: HashMap<Hash, Vec<Hash>>,
     files: Vec<Hash>,
+    is_part: bool,
 }
 
-fn check_objects(connection: &Connection, sealer: &Sealer) -> Result<(Verified, State), StoreError> {
+impl State {
+    /// Returns what an object leads to, if it can be had.
+    fn links(&self, connection: &Connection, hash: &Hash) -> Result<Option<&[Hash]>, StoreError> {
+        match self.links.get(hash) {
+            Some(links) => Ok(Some(links)),
+            None if self.is_part && tables::is_uploaded(connection, hash)? => Ok(Some(&[])),
+            None => Ok(None),
+        }
+    }
+}
+
+fn check_objects(
+    connection: &Connection,
+    sealer: &Sealer,
+    is_part: bool,
+) -> Result<(Verified, State), StoreError> {
     let sound: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if sound != "ok" {
         return Err(StoreError::Index(format!("the database is damaged: {sound}")));
     }
     let mut found = Verified::default();
-    let mut state = State { links: HashMap::new(), files: Vec::new() };
+    let mut state = State { links: HashMap::new(), files: Vec::new(), is_part };
     let mut all = connection.prepare("SELECT hash, kind, body FROM object")?;
     let mut rows = all.query([])?;
     while let Some(row) = rows.next()? {
@@ -148,7 +171,7 @@ fn check_commits(
             Damage { name, commits: Vec::new(), whole: None, head: false, object: Hash([0; 32]) };
         for (id, root) in commits {
             found.commits += 1;
-            match first_damage(state, root, &mut whole) {
+            match first_damage(connection, state, root, &mut whole)? {
                 None => damage.whole = damage.whole.or(Some(id)),
                 Some(object) => {
                     if damage.commits.is_empty() {
@@ -167,14 +190,19 @@ fn check_commits(
 }
 
 /// Returns the first object below `root` that is damaged or missing. What was found of others is remembered.
-fn first_damage(state: &State, root: Hash, known: &mut HashMap<Hash, Option<Hash>>) -> Option<Hash> {
+fn first_damage(
+    connection: &Connection,
+    state: &State,
+    root: Hash,
+    known: &mut HashMap<Hash, Option<Hash>>,
+) -> Result<Option<Hash>, StoreError> {
     let mut pending = vec![(root, false)];
     while let Some((hash, visited)) = pending.pop() {
         if visited {
             let bad = state.links.get(&hash).into_iter().flatten().find_map(|link| *known.get(link)?);
             known.insert(hash, bad);
         } else if let Entry::Vacant(unknown) = known.entry(hash) {
-            match state.links.get(&hash) {
+            match state.links(connection, &hash)? {
                 None => {
                     unknown.insert(Some(hash));
                 }
@@ -185,10 +213,10 @@ fn first_damage(state: &State, root: Hash, known: &mut HashMap<Hash, Option<Hash
             }
         }
     }
-    known.get(&root).copied().flatten()
+    Ok(known.get(&root).copied().flatten())
 }
 
-fn repair(connection: &mut Connection, found: &Verified) -> Result<Repaired, StoreError> {
+fn repair(connection: &mut Connection, found: &Verified, is_part: bool) -> Result<Repaired, StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut repaired = Repaired::default();
     for damage in found.names.iter().filter(|damage| damage.head) {
@@ -210,6 +238,9 @@ fn repair(connection: &mut Connection, found: &Verified) -> Result<Repaired, Sto
             transaction.execute("DELETE FROM commits WHERE id = ?", [id])?;
             transaction.execute("DELETE FROM tag WHERE commit_id = ?", [id])?;
         }
+    }
+    if is_part {
+        tables::forget_repaired(&transaction)?;
     }
     transaction.commit()?;
     Ok(repaired)

@@ -79,7 +79,7 @@ export interface SandboxOptions {
   readonly image?: string;
   /** Under which name it is saved in the store, and when. */
   readonly persistence?: Persistence;
-  /** The directory of the store, of a server of its own. Several servers may use one. */
+  /** The directory of the store, or its URL (`s3://…`), of a server of its own. Several servers may use one. */
   readonly store?: string;
   /** Where `offload` puts the state. */
   readonly storage?: Storage;

@@ -52,7 +52,7 @@ export async function open(options: SandboxOptions): Promise<Transport> {
 async function startServer(options: SandboxOptions): Promise<Transport> {
   const binary = findBinary(options.binary);
   const state = options.stateDir === undefined ? [] : ["--state-dir", resolve(options.stateDir)];
-  const store = options.store === undefined ? [] : ["--store", resolve(options.store)];
+  const store = options.store === undefined ? [] : ["--store", options.store.includes("://") ? options.store : resolve(options.store)];
   const http = options.http === undefined ? [] : ["--http", String(options.http)];
   // A session of its own: Ctrl-C at this terminal is for the client, not for the server to die of.
   const more = [...state, ...store, ...http, ...mountFlags(options)];

@@ -3,20 +3,22 @@
 
 pub(crate) mod image;
 pub(crate) mod named;
+mod shared;
 pub(crate) mod store;
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use wardian::{Builder, Limits, Sandbox, Store, StoreKey, StoreOptions};
 
+pub(crate) use self::shared::finish;
 use crate::out::remark;
 use crate::size;
 use crate::state::state_directory;
 
-/// The variable with the store's directory.
+/// The variable with the store's directory or URL.
 const DIRECTORY: &str = "WARDIAN_STORE";
 /// The variable with its key.
 const KEY: &str = "WARDIAN_STORE_KEY";
@@ -24,9 +26,13 @@ const KEY: &str = "WARDIAN_STORE_KEY";
 /// Which store.
 #[derive(clap::Args, Clone)]
 pub(crate) struct StoreFlags {
-    /// The store's directory; by default $WARDIAN_STORE, or `store` in Wardian's state directory.
-    #[arg(long = "store", value_name = "DIR")]
-    directory: Option<PathBuf>,
+    /// The store's directory, or s3://BUCKET/PREFIX with the credentials in AWS_…; by default $WARDIAN_STORE, or `store` in
+    /// Wardian's state directory.
+    #[arg(long = "store", value_name = "DIR|URL")]
+    place: Option<PathBuf>,
+    /// The directory for what is not uploaded to s3://… yet, and for copies of what is; by default in Wardian's state directory.
+    #[arg(long = "store-local", value_name = "DIR")]
+    local: Option<PathBuf>,
     /// A file with the key of an encrypted store: 32 bytes, or 64 hexadecimal digits. By default the digits in
     /// $WARDIAN_STORE_KEY, if it is set.
     #[arg(long = "store-key", value_name = "FILE")]
@@ -34,14 +40,14 @@ pub(crate) struct StoreFlags {
 }
 
 impl StoreFlags {
-    /// Those for a directory.
-    pub(crate) fn of(directory: PathBuf, key: Option<PathBuf>) -> StoreFlags {
-        StoreFlags { directory: Some(directory), key }
+    /// Those for a directory or a URL.
+    pub(crate) fn of(place: PathBuf, local: Option<PathBuf>, key: Option<PathBuf>) -> StoreFlags {
+        StoreFlags { place: Some(place), local, key }
     }
 
     /// Returns whether one was named.
     pub(crate) fn is_given(&self) -> bool {
-        self.directory.is_some() || self.key.is_some()
+        self.place.is_some() || self.key.is_some()
     }
 
     /// Opens it.
@@ -49,8 +55,8 @@ impl StoreFlags {
         let from_variable =
             || std::env::var_os(DIRECTORY).filter(|value| !value.is_empty()).map(PathBuf::from);
         let by_default = || state_directory().map(|state| state.join("store"));
-        let directory = self.directory.clone().or_else(from_variable).or_else(by_default);
-        let directory = directory.context("no directory for the store: set WARDIAN_STORE, or HOME")?;
+        let place = self.place.clone().or_else(from_variable).or_else(by_default);
+        let place = place.context("no directory for the store: set WARDIAN_STORE, or HOME")?;
         let key = match (&self.key, std::env::var(KEY)) {
             (Some(file), _) => {
                 let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -60,7 +66,12 @@ impl StoreFlags {
             _ => None,
         };
         let options = StoreOptions { key, ..StoreOptions::default() };
-        Store::open_with(&directory, options).with_context(|| format!("store {}", directory.display()))
+        match place.to_str().filter(|place| place.contains("://")) {
+            Some(url) => shared::open(url, self.local.as_deref(), options),
+            None if self.local.is_some() => bail!("--store-local is for a store in s3://…"),
+            None => Ok(Store::open_with(&place, options)?),
+        }
+        .with_context(|| format!("store {}", place.display()))
     }
 }
 

@@ -1,9 +1,11 @@
 //! `wardian store`: checking, repairing and tidying up a store.
 
-use anyhow::Result;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
 use wardian::StoreRetention;
 
-use super::StoreFlags;
+use super::{StoreFlags, shown_age};
 use crate::out::{remark, say};
 
 /// Check, repair and tidy up a store.
@@ -36,7 +38,15 @@ enum Command {
         #[arg(long, value_name = "N", default_value_t = StoreRetention::default().days)]
         days: usize,
     },
-    /// Show the store's size.
+    /// Wait until everything is uploaded to the object store; exits with 1 if it is not.
+    Flush {
+        #[command(flatten)]
+        store: StoreFlags,
+        /// Give up after so many seconds.
+        #[arg(long, value_name = "N", default_value_t = 600)]
+        seconds: u64,
+    },
+    /// Show the store's size and, of an object store, what is not uploaded.
     Usage {
         #[command(flatten)]
         store: StoreFlags,
@@ -78,9 +88,26 @@ pub(crate) fn main(arguments: Arguments) -> Result<u8> {
             say!("{} commits, {} objects, {} bytes freed", freed.commits, freed.objects, freed.bytes)?;
             Ok(0)
         }
+        Command::Flush { store, seconds } => {
+            let store = store.open()?;
+            let url =
+                store.url().context("the store is in a directory: there is nothing to upload")?.to_owned();
+            store.flush(Some(Duration::from_secs(seconds)))?;
+            say!("{url}: everything is uploaded")?;
+            Ok(0)
+        }
         Command::Usage { store } => {
-            let (objects, bytes) = store.open()?.usage()?;
+            let store = store.open()?;
+            let (objects, bytes) = store.usage()?;
             say!("{objects} objects, {bytes} bytes")?;
+            if let Some(url) = store.url() {
+                let waiting = store.pending()?;
+                let age = waiting
+                    .oldest_ms
+                    .map_or(String::new(), |ms| format!(", the oldest {} old", shown_age(ms)));
+                let (commits, objects, bytes) = (waiting.commits, waiting.objects, waiting.bytes);
+                say!("{url}: {commits} commits with {objects} objects, {bytes} bytes not uploaded{age}")?;
+            }
             Ok(0)
         }
     }

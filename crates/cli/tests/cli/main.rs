@@ -7,6 +7,7 @@ mod input;
 mod machine;
 mod mounts;
 mod network;
+mod objectstore;
 mod outputs;
 mod prompt;
 mod readme;

@@ -27,8 +27,10 @@ fn damaged(what: impl Into<String>) -> Error {
     Error::Store(StoreError::Malformed(what.into()))
 }
 
-/// Reads the root of a value.
+/// Reads the root of a value, once all of it is local: what files have is read later, on threads that must not wait for an
+/// object store.
 pub(crate) fn read_root(store: &Store, root: &Hash) -> Result<Root, Error> {
+    store.inner.prefetch(root)?;
     Ok(Root::read(&store.inner.get(root)?)?)
 }
 

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use wardian_store::{
     Collected, Commit, CommitId, CommitInfo, Entry, Hash, Key, Kind, Lease, Note, Options, Repaired,
-    Retention, StoreError, Verified,
+    Retention, StoreError, Verified, Waiting,
 };
 use wardian_vfs::{ChunkName, ChunkSource, Errno};
 
@@ -31,6 +32,12 @@ pub struct StoreOptions {
     pub key: Option<Key>,
     /// Waits for the disk (`fsync`) at each commit. Without it a power failure can lose the last commits.
     pub sync: bool,
+}
+
+impl From<StoreOptions> for Options {
+    fn from(StoreOptions { key, sync }: StoreOptions) -> Options {
+        Options { key, sync, ..Options::default() }
+    }
 }
 
 impl Default for StoreOptions {
@@ -105,13 +112,28 @@ impl Store {
 
     /// Does the same with options.
     pub fn open_with(directory: impl AsRef<Path>, options: StoreOptions) -> Result<Store, Error> {
-        let options = Options { key: options.key, sync: options.sync, ..Options::default() };
-        let inner = wardian_store::Store::open(directory.as_ref(), options)?;
+        Ok(Store::over(wardian_store::Store::open(directory.as_ref(), options.into())?))
+    }
+
+    /// Opens a store that several machines share: a bucket of S3, or of what is compatible with it, by its URL
+    /// (`s3://BUCKET/PREFIX`). Credentials and endpoint come from the environment: `AWS_ACCESS_KEY_ID`,
+    /// `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT`, and `AWS_ALLOW_HTTP=true` for one without TLS. `directory` has
+    /// the local part: commits are acknowledged once they are there, and uploaded afterwards ([`Store::flush`] waits for it).
+    /// It belongs to this URL alone. Blocks until the server has answered.
+    pub fn object_store(
+        url: &str,
+        directory: impl AsRef<Path>,
+        options: StoreOptions,
+    ) -> Result<Store, Error> {
+        Ok(Store::over(wardian_store::Store::object_store(url, directory.as_ref(), options.into())?))
+    }
+
+    fn over(inner: wardian_store::Store) -> Store {
         // Names of one key are the same in every store that has it.
         let name = inner.batch().name(&[], b"naming");
         let naming = u64::from_le_bytes(name.0[..8].try_into().expect("eight bytes"));
         let chunks = Arc::new(Chunks { store: inner.clone(), naming });
-        Ok(Store { inner, chunks, naming, images: Arc::default() })
+        Store { inner, chunks, naming, images: Arc::default() }
     }
 
     /// Returns the directory that it is in.
@@ -344,6 +366,22 @@ impl Store {
     /// Sets sandboxes whose last commit is damaged back to one that is whole.
     pub fn repair(&self) -> Result<Repaired, Error> {
         Ok(self.inner.repair()?)
+    }
+
+    /// Returns the URL of the object store that it is in, if it is in one.
+    pub fn url(&self) -> Option<&str> {
+        self.inner.url()
+    }
+
+    /// Returns what is not uploaded to its object store yet: what is lost if this machine's disk is.
+    pub fn pending(&self) -> Result<Waiting, Error> {
+        Ok(self.inner.pending()?)
+    }
+
+    /// Waits until everything is uploaded to its object store, at most so long; then it is an error that says what is in the
+    /// way. Returns at once if it is in none.
+    pub fn flush(&self, most: Option<Duration>) -> Result<(), Error> {
+        Ok(self.inner.flush(most)?)
     }
 
     /// Returns how many objects there are, and how many bytes they take.

@@ -106,7 +106,8 @@ def start(
     if state_dir is not None:
         command += ["--state-dir", os.path.abspath(state_dir)]
     if store is not None:
-        command += ["--store", os.path.abspath(store)]
+        is_url = "://" in os.fsdecode(store)
+        command += ["--store", os.fsdecode(store) if is_url else os.path.abspath(store)]
     if http is not None:
         command += ["--http", str(http)]
     for mount in options.host_mounts:

@@ -58,7 +58,8 @@ class Sandbox:
             default, ``math.inf`` for as long as the sandbox lives.
         image: the image in the store that it starts from, instead of from nothing.
         persistence: the name under which it is saved in the store, and when.
-        store: the directory of the server's store, for ``image`` and ``persistence``. Several servers may use one.
+        store: the directory of the server's store, or its URL (``s3://…``), for ``image`` and ``persistence``. Several
+            servers may use one.
         state_dir: the directory for ``export_state(file=…)`` and ``import_state(file=…)``.
         http: the server also serves HTTP there, so that ports have a :attr:`Port.url`: a port (0 for one that is
             free) or an address with one.

@@ -243,7 +243,7 @@ mod tests {
             damaged[place] ^= 1;
             // The bit that says "has links" says nothing without them.
             let _ = open_head(&sealer, "team/box", &damaged);
-            if place < 32 || place > 33 {
+            if !(32..=33).contains(&place) {
                 assert!(open_head(&sealer, "team/box", &damaged).is_err(), "{place}");
             }
         }

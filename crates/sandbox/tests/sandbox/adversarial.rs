@@ -32,7 +32,8 @@ fn limits() -> Limits {
         fs_bytes: 4 << 20,
         file_count: 500,
         memory_bytes: 48 << 20,
-        processes: 24,
+        // Few enough that forks which have not become programs yet fit into the memory, however many of them there are at once.
+        processes: 16,
         open_files: 32,
         stdout_bytes: 64 << 10,
         stderr_bytes: 64 << 10,

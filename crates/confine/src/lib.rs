@@ -10,19 +10,24 @@
 //! | limits | `limits` | address space, processor time, descriptors, processes, file size; no core dumps |
 //! | calls | `seccomp` | which system calls work |
 //!
-//! There are two ways to use them:
+//! There are three ways to use them:
 //!
 //! - [`Prepared`] confines **a native program** between fork and exec, by a [`Confinement`] with its directory and
 //!   its limits. Everything works except what is listed: there are many such programs, and no one knows all their calls.
 //! - [`seal`] confines **this process**, which knows exactly what it still has to do: read and write the
 //!   descriptors it has, allocate memory, exit. Nothing works except what is listed.
+//! - [`cell::seal`] confines **this process**, which goes on to run untrusted code in threads of its own: it may do what
+//!   `cell_calls` lists, each call with its reason, and has namespaces of its own where the kernel lets it.
 //!
-//! Order matters: a limit or filter that is in force also applies to the steps after it. `program` and `seal` have the
-//! two orders. `fork_exec` has the unsafe calls between fork and exec.
+//! Order matters: a limit or filter that is in force also applies to the steps after it. `program`, `seal` and
+//! `cell` have the orders. `fork_exec` has the unsafe calls between fork and exec.
 
+pub mod cell;
+mod cell_calls;
 pub mod fork_exec;
 mod landlock;
 mod limits;
+mod namespaces;
 mod privileges;
 mod program;
 mod seal;

@@ -68,11 +68,12 @@ impl Limits {
             // Last: from here on this process may be over it itself.
             (Resource::As, self.memory),
         ];
-        for (resource, limit) in processor.into_iter().chain(all) {
-            // A lower one that is in force already stays.
-            let most = rustix::process::getrlimit(resource).maximum.map_or(limit, |most| most.min(limit));
-            setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
-        }
-        Ok(())
+        processor.into_iter().chain(all).try_for_each(|(resource, limit)| lower(resource, limit))
     }
+}
+
+/// Sets a limit, which cannot be raised afterwards. A lower one that is in force already stays.
+pub(crate) fn lower(resource: Resource, limit: u64) -> io::Result<()> {
+    let most = rustix::process::getrlimit(resource).maximum.map_or(limit, |most| most.min(limit));
+    Ok(setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?)
 }

@@ -71,3 +71,10 @@ fn permitted() -> io::Result<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("CapPrm:")).unwrap_or("0");
     u64::from_str_radix(line.trim(), 16).map_err(io::Error::other)
 }
+
+/// Nobody but root can look into this process any more, by `/proc` or by `ptrace`, and it leaves no core file.
+pub(crate) fn not_dumpable() -> io::Result<()> {
+    // SAFETY: sets a flag of this process.
+    let done = unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

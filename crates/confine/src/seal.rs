@@ -51,7 +51,7 @@ pub fn seal(budget: &Budget) -> io::Result<InForce> {
 }
 
 /// An error without errno: this kernel does not have it.
-fn unless_missing(done: io::Result<()>) -> io::Result<bool> {
+pub(crate) fn unless_missing(done: io::Result<()>) -> io::Result<bool> {
     match done {
         Ok(()) => Ok(true),
         Err(error) if error.raw_os_error().is_none() => Ok(false),

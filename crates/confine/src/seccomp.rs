@@ -151,7 +151,7 @@ const SYS_OPEN_TREE_ATTR: i64 = 467;
 const SYS_FILE_SETATTR: i64 = 469;
 
 /// The flags of `clone` that request a new namespace: mount, cgroup, uts, ipc, user, pid, net.
-const NAMESPACES: [i32; 7] = [
+pub(crate) const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNS,
     libc::CLONE_NEWCGROUP,
     libc::CLONE_NEWUTS,
@@ -251,7 +251,7 @@ impl Filters {
     }
 }
 
-fn apply(program: &BpfProgram) -> io::Result<()> {
+pub(crate) fn apply(program: &BpfProgram) -> io::Result<()> {
     seccompiler::apply_filter(program).map_err(|error| match error {
         seccompiler::Error::Prctl(error) | seccompiler::Error::Seccomp(error)
             if !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) =>
@@ -262,7 +262,7 @@ fn apply(program: &BpfProgram) -> io::Result<()> {
     })
 }
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+pub(crate) type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// One filter for what is forbidden (EPERM), one for what should appear not to exist (ENOSYS).
 fn for_all() -> Result<[BpfProgram; 2], seccompiler::Error> {
@@ -319,7 +319,11 @@ fn sockets(network: bool) -> Result<Vec<SeccompRule>, seccompiler::Error> {
     Ok(vec![SeccompRule::new(conditions)?])
 }
 
-fn argument(number: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompCondition, seccompiler::Error> {
+pub(crate) fn argument(
+    number: u8,
+    operator: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompCondition, seccompiler::Error> {
     Ok(SeccompCondition::new(number, SeccompCmpArgLen::Dword, operator, value)?)
 }
 
@@ -327,18 +331,18 @@ fn argument_is_not(number: u8, value: i32) -> Result<SeccompCondition, seccompil
     argument(number, SeccompCmpOp::Ne, value as u64)
 }
 
-fn any(
+pub(crate) fn any(
     conditions: impl Iterator<Item = Result<SeccompCondition, seccompiler::Error>>,
 ) -> Result<Vec<SeccompRule>, seccompiler::Error> {
     conditions.map(|condition| Ok(SeccompRule::new(vec![condition?])?)).collect()
 }
 
 /// Returns a filter in which everything works except what the rules list.
-fn deny(rules: Rules, errno: i32) -> Result<BpfProgram, seccompiler::Error> {
+pub(crate) fn deny(rules: Rules, errno: i32) -> Result<BpfProgram, seccompiler::Error> {
     program(rules, SeccompAction::Allow, SeccompAction::Errno(errno as u32))
 }
 
-fn program(
+pub(crate) fn program(
     rules: Rules,
     otherwise: SeccompAction,
     listed: SeccompAction,

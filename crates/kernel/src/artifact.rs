@@ -4,17 +4,20 @@
 //! write to the directory, files appear in it complete or not at all, and their names contain the hash of the
 //! WebAssembly and of everything about this engine that affects the code.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use wasmtime::{Engine, Module};
 
 use crate::bulk;
 use crate::kernel::KernelError;
+use crate::memory::image::Image;
 use crate::memory::kept;
 use crate::preparing::Preparing;
 use crate::program::ProgramSource;
@@ -24,6 +27,15 @@ pub(crate) struct ArtifactCache {
     /// `None` if no private directory is available: then every start compiles.
     dir: Option<PathBuf>,
     engine_key: String,
+    /// What was loaded in advance: this process opens nothing else, and compiles nothing.
+    held: Option<Mutex<Held>>,
+}
+
+/// What a process has loaded before it was sealed, by the paths of its files. Each is taken once.
+#[derive(Default)]
+struct Held {
+    modules: HashMap<PathBuf, Module>,
+    images: HashMap<PathBuf, Image>,
 }
 
 impl ArtifactCache {
@@ -39,7 +51,39 @@ impl ArtifactCache {
                 false
             }
         });
-        ArtifactCache { dir, engine_key }
+        ArtifactCache { dir, engine_key, held: None }
+    }
+
+    /// Loads what there is of these programs, and of the start images made over the files that `files` stands for. From now
+    /// on nothing else is opened.
+    pub(crate) fn hold(&mut self, engine: &Engine, programs: &[ProgramSource], files: &str) {
+        let mut held = Held::default();
+        for source in programs {
+            if let Some(path) = self.path(source)
+                && let Some(module) = open_artifact(engine, &path)
+            {
+                held.modules.insert(path, module);
+            }
+            if let Some(path) = self.image_path(&source.sha256, files)
+                && let Some(image) = kept::open(&path)
+            {
+                held.images.insert(path, image);
+            }
+        }
+        self.held = Some(Mutex::new(held));
+    }
+
+    /// Returns whether nothing can be opened or compiled any more.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Opens the start image that is kept under a path.
+    pub(crate) fn open_image(&self, path: &Path) -> Option<Image> {
+        match &self.held {
+            None => kept::open(path),
+            Some(held) => held.lock().images.remove(path),
+        }
     }
 
     /// Where a start image of the program with this hash is kept, made over the files that `files` stands for.
@@ -54,6 +98,9 @@ impl ArtifactCache {
 
     /// Whether there is an artifact of it.
     pub(crate) fn has(&self, source: &ProgramSource) -> bool {
+        if let Some(held) = &self.held {
+            return self.path(source).is_some_and(|path| held.lock().modules.contains_key(&path));
+        }
         let meta = self.path(source).and_then(|path| fs::symlink_metadata(path).ok());
         meta.is_some_and(|meta| is_own_file(&meta))
     }
@@ -65,6 +112,13 @@ impl ArtifactCache {
         source: &ProgramSource,
         progress: &dyn Fn(&str),
     ) -> Result<Module, KernelError> {
+        if let Some(held) = &self.held {
+            let module = self.path(source).and_then(|path| held.lock().modules.remove(&path));
+            return module.ok_or_else(|| {
+                let why = "it is not compiled, which a cell does not do: `wardian prepare` does it for this machine";
+                KernelError::Program(source.name.clone(), why.to_owned())
+            });
+        }
         let path = self.path(source);
         if let Some(module) = path.as_deref().and_then(|path| open_artifact(engine, path)) {
             return Ok(module);

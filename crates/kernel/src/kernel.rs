@@ -18,6 +18,7 @@ use crate::family::Family;
 use crate::imports::{Import, Imports};
 use crate::instance::Ctx;
 use crate::limits::Meter;
+use crate::memory::pages;
 use crate::memory::trim::Trimmer;
 use crate::program::{Known, Later, Program, ProgramSource};
 use crate::program_cache::ProgramCache;
@@ -124,17 +125,52 @@ pub(crate) struct KernelInner {
     shipped: OnceLock<Shipped>,
 }
 
-impl Kernel {
-    /// Starts the workers and the ticker. Raises this process's limit of open files as far as the system allows.
-    pub fn new(config: KernelConfig) -> Result<Kernel, KernelError> {
+/// A kernel that has no threads yet.
+///
+/// For a process that gives up opening files before it runs anything: it calls [`Unstarted::hold`], then seals itself, then
+/// calls [`Unstarted::start`].
+pub struct Unstarted {
+    config: KernelConfig,
+    workers: usize,
+    engine: Engine,
+    artifacts: ArtifactCache,
+    room: Room,
+}
+
+impl Unstarted {
+    /// Prepares the engine. Raises this process's limit of open files as far as the system allows.
+    pub fn new(config: KernelConfig) -> Result<Unstarted, KernelError> {
         descriptors::raise_limit();
         let engine = Engine::new(&engine_config())?;
+        let artifacts = ArtifactCache::new(config.artifacts.clone(), &engine);
+        let workers = config.workers.unwrap_or_else(default_workers);
+        let room = Room::new(config.instances).ok_or(KernelError::NoRoom)?;
+        Ok(Unstarted { config, workers, engine, artifacts, room })
+    }
+
+    /// Loads all that the kernel will need: the compiled code of these programs, and their start images over the files that
+    /// `files` stands for. It will open nothing else, and compile nothing.
+    pub fn hold(&mut self, programs: &[ProgramSource], files: &str) -> Result<(), KernelError> {
+        self.artifacts.hold(&self.engine, programs, files);
+        pages::open();
+        // An event loop also opens what all of them share.
+        let first = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        first.map(drop).map_err(|e| KernelError::Io("preparing the event loop", e))
+    }
+
+    /// Returns whether the compiled code of a program is there.
+    pub fn is_compiled(&self, source: &ProgramSource) -> bool {
+        self.artifacts.has(source)
+    }
+
+    /// Starts the workers and the ticker.
+    pub fn start(self) -> Result<Kernel, KernelError> {
+        let Unstarted { config, workers, engine, artifacts, room } = self;
         let mut linker = Linker::new(&engine);
         let mut imports = Imports::new(&mut linker);
         wasi::add_to_linker(&mut imports)?;
         sys::add_to_linker(&mut imports)?;
         let imports = imports.list;
-        let workers = config.workers.unwrap_or_else(default_workers);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             // One more than guests run at once: deadlines, and whatever else is not a guest, never wait for one.
             .worker_threads(workers + 1)
@@ -146,9 +182,6 @@ impl Kernel {
             .build()
             .map_err(|e| KernelError::Io("starting worker threads", e))?;
         let ticker = Ticker::start(engine.clone()).map_err(|e| KernelError::Io("starting the ticker", e))?;
-        let artifacts = ArtifactCache::new(config.artifacts, &engine);
-        let programs = Mutex::default();
-        let room = Room::new(config.instances).ok_or(KernelError::NoRoom)?;
         Ok(Kernel(Arc::new(KernelInner {
             engine,
             linker,
@@ -164,9 +197,16 @@ impl Kernel {
             tidying: Semaphore::new(1),
             compiler: Compiler::new(config.compile_budget.unwrap_or_default()),
             compile_in_process: config.compile_in_process,
-            programs,
+            programs: Mutex::default(),
             shipped: OnceLock::new(),
         })))
+    }
+}
+
+impl Kernel {
+    /// Starts the workers and the ticker. Raises this process's limit of open files as far as the system allows.
+    pub fn new(config: KernelConfig) -> Result<Kernel, KernelError> {
+        Unstarted::new(config)?.start()
     }
 
     pub(crate) fn of(inner: &Arc<KernelInner>) -> Kernel {
@@ -374,6 +414,10 @@ impl KernelInner {
         turn: Turn,
         held: impl Send + 'static,
     ) -> Result<Option<Arc<Program>>, CompileError> {
+        if self.artifacts.is_sealed() {
+            let why = "a cell starts no compiler, so users' own programs do not run in one yet";
+            return Err(CompileError::Unavailable(why.to_owned()));
+        }
         let (kernel, family) = (self.clone(), family.clone());
         let finish: Box<dyn FnOnce() -> Result<Arc<Program>, CompileError> + Send> = if self
             .compile_in_process

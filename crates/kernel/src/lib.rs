@@ -93,7 +93,7 @@ pub use family::Family;
 pub use host_program::{HostCall, HostInput, HostOutput, HostProcess, HostProgram, HostRun};
 pub use imports::Import;
 pub use input::{Input, Source, SourceRead};
-pub use kernel::{CompileBudget, Kernel, KernelConfig, KernelError};
+pub use kernel::{CompileBudget, Kernel, KernelConfig, KernelError, Unstarted};
 pub use limits::{HeldMemory, Limits};
 pub use machine::{Census, HostPrograms, Machine, Rules};
 pub use memory::image::Image;

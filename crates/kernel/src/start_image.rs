@@ -104,7 +104,7 @@ impl KernelInner {
 async fn find_or_make(kernel: &Arc<KernelInner>, program: &Arc<Program>) -> Option<Arc<Image>> {
     let shipped = kernel.shipped()?;
     let path = kernel.artifacts().image_path(&program.hash, &shipped.key);
-    if let Some(image) = path.as_deref().and_then(kept::open) {
+    if let Some(image) = path.as_deref().and_then(|path| kernel.artifacts().open_image(path)) {
         return Some(Arc::new(image));
     }
     let image = match make(kernel, shipped, program).await {

@@ -101,6 +101,12 @@ pub(crate) fn forget(pages: &mut [u8]) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Opens what this module asks, while this process may still open it. Both describe the process that opened them: never
+/// inherited.
+pub(crate) fn open() {
+    let _ = (pagemap(), watcher());
+}
+
 fn pagemap() -> Option<&'static File> {
     static PAGEMAP: OnceLock<Option<File>> = OnceLock::new();
     PAGEMAP.get_or_init(|| File::open("/proc/self/pagemap").ok()).as_ref()

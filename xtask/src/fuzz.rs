@@ -19,6 +19,9 @@ const ARCHIVE: &str = "archive";
 /// Lines to the server, from noise to nearly right: tests of this workspace, run longer.
 const SERVER_LINES: &str = "server_lines";
 
+/// What supervisor and cell send each other, from noise to nearly right: tests of this workspace, run longer.
+const CELL_MESSAGES: &str = "cell_messages";
+
 /// Fuzzes the named targets, or all, each for so many seconds (`--seconds N`, 60 by default).
 pub fn main(arguments: &[String]) -> Result<()> {
     let mut seconds = 60;
@@ -33,14 +36,18 @@ pub fn main(arguments: &[String]) -> Result<()> {
             target => named.push(target),
         }
     }
-    let targets =
-        if named.is_empty() { [TARGETS, &[SHELL_RANDOM, ARCHIVE, SERVER_LINES]].concat() } else { named };
+    let targets = if named.is_empty() {
+        [TARGETS, &[SHELL_RANDOM, ARCHIVE, SERVER_LINES, CELL_MESSAGES]].concat()
+    } else {
+        named
+    };
     for target in targets {
         match target {
             SHELL_RANDOM => shell_random(seconds)?,
             AWK_RANDOM => awk_random(seconds)?,
             ARCHIVE => archive(seconds)?,
             SERVER_LINES => server_lines(seconds)?,
+            CELL_MESSAGES => cell_messages(seconds)?,
             _ => fuzz(target, seconds)?,
         }
     }
@@ -65,6 +72,13 @@ fn archive(seconds: u64) -> Result<()> {
 fn server_lines(seconds: u64) -> Result<()> {
     let run = "cargo test --release --workspace --test server lines::";
     crate::step(run, &[("WARDIAN_FUZZ_SECONDS", &seconds.to_string())])
+}
+
+fn cell_messages(seconds: u64) -> Result<()> {
+    // About so many of each property's cases take a second.
+    let cases = (seconds * 2_000).to_string();
+    let run = "cargo test --release --workspace --test cell messages::";
+    crate::step(run, &[("PROPTEST_CASES", &cases)])
 }
 
 /// Has the compiler count every branch taken, which is what guides libFuzzer. No unstable flag is needed for that.

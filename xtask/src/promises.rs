@@ -23,6 +23,7 @@ mod tests {
             "audit" => "crates/audit/tests/audit",
             "audit/src" => "crates/audit/src",
             "mcp/src" => "crates/mcp/src",
+            "cell" => "crates/cell/tests/cell",
             "confine" => "crates/confine/tests",
             "cli" => "crates/cli/tests/cli",
             "contract" => "crates/contract/tests",

@@ -12,11 +12,11 @@ use crate::seccomp::{NAMESPACES, Rules, any, apply, argument, deny, program};
 
 /// Calls that may have any arguments.
 const CALLS: &[(i64, &str)] = &[
-    (libc::SYS_read, "the socket to the supervisor; compiled programs; wake-ups of the event loop"),
+    (libc::SYS_read, "the socket to the supervisor; wake-ups of the event loop"),
     (libc::SYS_write, "the socket to the supervisor; wake-ups of the event loop"),
     (libc::SYS_pread64, "templates of memories, the page map"),
     (libc::SYS_pwrite64, "filling a memory file before it is sealed"),
-    (libc::SYS_lseek, "compiled programs and start images, which were opened before"),
+    (libc::SYS_lseek, "where one is in a file that was opened before"),
     (libc::SYS_fstat, "the size of what is to be mapped"),
     (libc::SYS_ftruncate, "the size of a memory file"),
     (libc::SYS_close, "memory files that nobody uses any more"),

@@ -15,9 +15,6 @@ use wardian_cell::worker::{self, RunIo, Sealed, Sealing, Task, Tenant};
 
 fn main() {
     match std::env::args().nth(1).as_deref() {
-        Some("never-starts") => loop {
-            std::thread::park();
-        },
         Some("says-nonsense") => forged::before_it_starts(),
         _ => worker::main(prepare),
     }

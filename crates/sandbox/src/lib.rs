@@ -27,6 +27,7 @@ mod archive;
 mod audit;
 pub mod blocking;
 mod budget;
+pub mod cell;
 mod checks;
 mod directory;
 mod durable;

@@ -56,6 +56,8 @@ pub enum ErrorClass {
     LimitExceeded,
     /// It tried something it is not allowed to do.
     CapabilityDenied,
+    /// The process that held its sandbox ended: see [`crate::cell`].
+    WorkerCrashed,
 }
 
 impl ErrorClass {
@@ -66,6 +68,7 @@ impl ErrorClass {
             ErrorClass::Cancelled => "CANCELLED",
             ErrorClass::LimitExceeded => "LIMIT_EXCEEDED",
             ErrorClass::CapabilityDenied => "CAPABILITY_DENIED",
+            ErrorClass::WorkerCrashed => "WORKER_CRASHED",
         }
     }
 }

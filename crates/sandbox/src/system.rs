@@ -55,8 +55,11 @@ impl System {
     }
 
     pub(crate) fn start(config: KernelConfig, progress: impl Fn(&str)) -> Result<System, Error> {
-        let progress: &dyn Fn(&str) = &progress;
-        let kernel = Kernel::new(config).map_err(engine)?;
+        System::over(Kernel::new(config).map_err(engine)?, &progress)
+    }
+
+    /// Starts it over a kernel that runs.
+    pub(crate) fn over(kernel: Kernel, progress: &dyn Fn(&str)) -> Result<System, Error> {
         let load = |shipped: &Shipped| kernel.load(&shipped.source()?, progress);
         let shell = load(&SHELL).map_err(engine)?;
         // Reading the tools' code takes longer than all else here: a script that needs none does not wait for it.

@@ -52,10 +52,11 @@ impl Wake {
     }
 }
 
+/// Says that a cell is sealed, or why not.
+type Ready = oneshot::Receiver<Result<Seal, NotStarted>>;
+
 /// Starts a keeper and its cell. The answer comes when the cell is sealed, or not at all if it ended before.
-pub(super) fn start(
-    options: CellOptions,
-) -> Result<(Arc<Shared>, oneshot::Receiver<Result<Seal, NotStarted>>), CellError> {
+pub(super) fn start(options: CellOptions) -> Result<(Arc<Shared>, Ready), CellError> {
     let failed = |error: io::Error| CellError::Start(error.to_string());
     let (ready, answer) = oneshot::channel();
     let state = Mutex::new(State::new(ready));

@@ -17,6 +17,9 @@ const REPORTS: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
 
+/// What a run gets of its input.
+type Came = Result<Vec<u8>, Gone>;
+
 /// An outbox before there are threads.
 pub(super) struct Unstarted {
     socket: File,
@@ -31,10 +34,6 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    pub fn new(socket: File) -> Unstarted {
-        Unstarted { socket, encoder: Encoder::new(LONGEST_REPORT) }
-    }
-
     /// Sends a report; waits while many wait already.
     pub async fn send(&self, report: Report) {
         // The thread ends with the process.
@@ -43,6 +42,10 @@ impl Outbox {
 }
 
 impl Unstarted {
+    pub fn new(socket: File) -> Unstarted {
+        Unstarted { socket, encoder: Encoder::new(LONGEST_REPORT) }
+    }
+
     /// Writes a report, and blocks until it is written.
     pub fn write_now(mut self, report: &Report) -> io::Result<()> {
         self.write(report)
@@ -81,7 +84,7 @@ struct Inner {
     /// Output that may be sent.
     window: Semaphore,
     /// Who waits for input.
-    asked: Mutex<Option<oneshot::Sender<Result<Vec<u8>, Gone>>>>,
+    asked: Mutex<Option<oneshot::Sender<Came>>>,
     cancel: Arc<Notify>,
 }
 
@@ -136,7 +139,7 @@ impl RunIo {
         came.await.unwrap_or(Err(Gone))
     }
 
-    pub(super) fn came(&self, input: Result<Vec<u8>, Gone>) {
+    pub(super) fn came(&self, input: Came) {
         if let Some(asked) = self.0.asked.lock().take() {
             let _ = asked.send(input);
         }

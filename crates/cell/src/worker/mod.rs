@@ -31,7 +31,7 @@ use crate::message::{
     NotStarted, Order, Refusal, Report, RequestId, RunEnd, RunSpec, SandboxId, SandboxSpec, Seal, Settings,
     VERSION,
 };
-use io::Outbox;
+use io::{Outbox, Unstarted};
 
 pub use io::{Gone, RunIo};
 
@@ -106,7 +106,7 @@ fn work<T: Tenant>(
     unsafe { fork_exec::close_the_rest() }?;
     let mut orders = Orders { socket: File::from(fork_exec::take_descriptor(0)?), decoder: decoder() };
     let Some(Order::Start(settings)) = orders.next()? else { return Ok(()) };
-    let outbox = Outbox::new(orders.socket.try_clone()?);
+    let outbox = Unstarted::new(orders.socket.try_clone()?);
     let (tenant, Sealed(seal)) = match start(&settings, prepare) {
         Ok(started) => started,
         Err(why) => return outbox.write_now(&Report::NotStarted(why)),

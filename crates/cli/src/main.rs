@@ -1,6 +1,7 @@
 //! The `wardian` command. Thin: it reads flags, calls the library and shows what came of it.
 
 mod audit;
+mod cell;
 mod closed;
 mod completions;
 mod doctor;
@@ -143,9 +144,11 @@ fn log_level() -> LevelFilter {
 
 fn main() -> ExitCode {
     panic::install();
-    // First of all: a worker has neither threads nor a log.
-    if std::env::args_os().nth(1).is_some_and(|command| command == "__worker") {
-        wardian_hosttools::worker::main();
+    // First of all: a worker has neither threads nor a log, and nor has a cell.
+    match std::env::args_os().nth(1) {
+        Some(command) if command == "__worker" => wardian_hosttools::worker::main(),
+        Some(command) if command == cell::COMMAND => wardian::cell::main(),
+        _ => {}
     }
     let level = log_level();
     tracing_subscriber::fmt().with_max_level(level).with_writer(|| out::Remarks).init();

@@ -37,6 +37,21 @@ pub(crate) struct NetworkOptions {
 }
 
 impl NetworkOptions {
+    /// Returns one that was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--allow-host", !self.hosts.is_empty()),
+            ("--allow-port", !self.ports.is_empty()),
+            ("--allow-private", !self.private.is_empty()),
+            ("--secret", !self.secrets.is_empty()),
+            ("--ca-file", self.ca_file.is_some()),
+            ("--network", self.network.is_some()),
+            ("--record", self.record.is_some()),
+            ("--replay", self.replay.is_some()),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+    }
+
     /// Returns the policy, if there is any.
     pub(crate) fn policy(&self) -> Result<Option<NetworkPolicy>> {
         let mut policy = match self.network.as_deref() {

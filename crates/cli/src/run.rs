@@ -2,7 +2,6 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -11,6 +10,7 @@ use wardian_hosttools::git_sync::{FileChange, GitOptions, GitSync};
 use wardian_hosttools::{Mode, PoolConfig, WorkerPool};
 use wardian_server::result_object;
 
+use crate::cell::{self, Isolation};
 use crate::durable::StoreFlags;
 use crate::durable::named::open_named;
 use crate::mount::Mount;
@@ -35,6 +35,7 @@ Examples:
   wardian run --mount .:/src:overlay --diff 'sed -i s/colour/color/ /src/*.md'     # a patch; your files stay as they are
   wardian run --mount .:/src:overlay --apply 'cd /src && sh fix.sh'     # all it changed if it succeeds, else nothing
   wardian run --mount .:/src:overlay --commit agent/fix 'cd /src && sh fix.sh'     # the same, as a commit on a branch
+  wardian run --isolation process 'echo hello'           # behind a second wall: docs/security.md
   echo 'echo from standard input' | wardian run -")]
 pub(crate) struct Arguments {
     /// The script, or - to read it from standard input; with --file or --python, the first argument.
@@ -53,6 +54,10 @@ pub(crate) struct Arguments {
     /// Timeout (200ms, 1.5s, 2m); 0 for none.
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "30s")]
     timeout: Duration,
+    /// What separates the sandbox from this program: WebAssembly alone (thread), or also a process that is jailed (process).
+    /// A process cannot have mounts, tools, a network, a name, an image or an audit log yet.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t, hide_possible_values = true)]
+    isolation: Isolation,
     #[command(flatten)]
     sandbox: SandboxOptions,
     /// Run it in the sandbox with this name, which is created if it does not exist, and save it.
@@ -76,6 +81,18 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
+    /// Returns an option that was given and that a sandbox in a process of its own cannot have yet.
+    fn beyond_a_cell(&self) -> Option<&'static str> {
+        let given = [
+            ("--name", self.name.is_some()),
+            ("--image", self.image.is_some()),
+            ("--store", self.store.is_given()),
+            ("--commit", self.commit.is_some()),
+        ];
+        let given = given.into_iter().find(|(_, given)| *given).map(|(name, _)| name);
+        given.or_else(|| self.sandbox.beyond_a_cell())
+    }
+
     /// Returns the script if it is the name of a file outside the sandbox, and no command was found under this name.
     fn misplaced_file(&self, code: u8) -> Option<&str> {
         const NOT_FOUND: u8 = 127;
@@ -106,7 +123,11 @@ fn start(arguments: Arguments, existing: Option<&str>) -> Result<u8> {
 }
 
 async fn run(arguments: Arguments, existing: Option<&str>) -> Result<u8> {
-    let (script, stdin) = script(&arguments)?;
+    let (script, reads) = script(&arguments)?;
+    if arguments.isolation == Isolation::Process {
+        return run_in_cell(&arguments, script, reads, existing).await;
+    }
+    let stdin = if reads { Input::source(Stdin) } else { Input::empty() };
     let name = existing.or(arguments.name.as_deref());
     if name.is_none() && arguments.image.is_none() && arguments.store.is_given() {
         bail!("--store needs --name or --image");
@@ -149,6 +170,37 @@ async fn run(arguments: Arguments, existing: Option<&str>) -> Result<u8> {
     Ok(code)
 }
 
+/// Runs it in a new sandbox in a process of its own.
+async fn run_in_cell(
+    arguments: &Arguments,
+    command: Vec<u8>,
+    input: bool,
+    existing: Option<&str>,
+) -> Result<u8> {
+    if existing.is_some() {
+        bail!("--isolation process: a sandbox with a name cannot be in a process of its own yet");
+    }
+    if let Some(option) = arguments.beyond_a_cell() {
+        bail!("{option} is not supported with --isolation process yet");
+    }
+    let explaining = preparing::explain();
+    let timeout = (!arguments.timeout.is_zero()).then_some(arguments.timeout);
+    let limits = arguments.sandbox.limits(limits(arguments.json));
+    let (env, cwd) = (arguments.sandbox.variables()?, arguments.sandbox.cwd().map(str::to_owned));
+    let script = cell::Script { command, timeout, input };
+    let result = cell::run(script, env, cwd, &limits, arguments.json).await?;
+    drop(explaining);
+    if arguments.json {
+        say!("{}", result_object(&result))?;
+    } else if let Some(line) = limit_line(&result, &limits) {
+        remark!("{line}");
+    }
+    if let Some(file) = arguments.misplaced_file(result.exit_code) {
+        remark!("wardian: {file} is a file on this machine; to run it, use wardian run --file {file}");
+    }
+    Ok(result.exit_code)
+}
+
 /// Commits what has changed to a branch of the repository around a host directory.
 async fn commit(host: &Path, found: FileChanges, branch: &str, message: &str) -> Result<()> {
     for path in &found.skipped {
@@ -172,32 +224,32 @@ pub(crate) fn limits(kept: bool) -> Limits {
     if kept { limits } else { Limits { stdout_bytes: usize::MAX, stderr_bytes: usize::MAX, ..limits } }
 }
 
-/// The script and what is left for it to read.
-fn script(arguments: &Arguments) -> Result<(Vec<u8>, Arc<Input>)> {
+/// The script, and whether standard input is left for it to read.
+fn script(arguments: &Arguments) -> Result<(Vec<u8>, bool)> {
     let (given, rest) = (arguments.script.as_deref(), &arguments.arguments);
     if let Some(file) = &arguments.file {
         let script = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
         let name = file.to_string_lossy();
         let words = [name.as_ref()].into_iter().chain(given).chain(rest.iter().map(String::as_str));
-        return Ok((with_arguments("bash", &script, words), Input::source(Stdin)));
+        return Ok((with_arguments("bash", &script, words), true));
     }
     if let Some(code) = &arguments.python {
         let words = given.into_iter().chain(rest.iter().map(String::as_str));
-        return Ok((with_arguments("python3", code.as_bytes(), words), Input::source(Stdin)));
+        return Ok((with_arguments("python3", code.as_bytes(), words), true));
     }
-    let (script, stdin) = match given {
+    let (script, reads) = match given {
         Some("-") => {
             let mut script = Vec::new();
             std::io::stdin().read_to_end(&mut script).context("cannot read standard input")?;
-            (script, Input::empty())
+            (script, false)
         }
-        Some(script) => (script.as_bytes().to_vec(), Input::source(Stdin)),
+        Some(script) => (script.as_bytes().to_vec(), true),
         None => bail!("no script"),
     };
     if rest.is_empty() {
-        return Ok((script, stdin));
+        return Ok((script, reads));
     }
-    Ok((with_arguments("bash", &script, rest.iter().map(String::as_str)), stdin))
+    Ok((with_arguments("bash", &script, rest.iter().map(String::as_str)), reads))
 }
 
 /// A script that runs another with its own arguments, in a process of its own: `bash -c SCRIPT WORDS…`, or the same for Python.

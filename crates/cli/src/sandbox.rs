@@ -57,8 +57,7 @@ impl SandboxOptions {
     /// Returns a builder with them. `limits` are those of the command itself.
     pub(crate) fn builder(&self, limits: Limits) -> Result<Builder> {
         let mut builder = Sandbox::builder().limits(self.limits(limits)).progress(preparing::tell);
-        for pair in &self.env {
-            let (name, value) = pair.split_once('=').with_context(|| format!("not NAME=VALUE: '{pair}'"))?;
+        for (name, value) in self.variables()? {
             builder = builder.env(name, value);
         }
         if let Some(cwd) = &self.cwd {
@@ -75,6 +74,32 @@ impl SandboxOptions {
             builder = builder.mount(mount.host, mount.path, mount.mode);
         }
         Ok(builder)
+    }
+
+    /// Returns the environment variables.
+    pub(crate) fn variables(&self) -> Result<Vec<(String, String)>> {
+        let pairs = self.env.iter().map(|pair| {
+            let (name, value) = pair.split_once('=').with_context(|| format!("not NAME=VALUE: '{pair}'"))?;
+            Ok((name.to_owned(), value.to_owned()))
+        });
+        pairs.collect()
+    }
+
+    /// Returns the initial directory, if it was given.
+    pub(crate) fn cwd(&self) -> Option<&str> {
+        self.cwd.as_deref()
+    }
+
+    /// Returns an option that was given and that a sandbox in a process of its own cannot have yet.
+    pub(crate) fn beyond_a_cell(&self) -> Option<&'static str> {
+        let given = [
+            ("--mount", !self.mounts.is_empty()),
+            ("--tool", !self.tools.is_empty()),
+            ("--audit", self.audit.is_some()),
+            ("--diff", self.diff),
+            ("--apply", self.apply),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(name, _)| name).or_else(|| self.network.given())
     }
 
     /// Returns an option that was given and that a named sandbox keeps.
@@ -97,7 +122,7 @@ impl SandboxOptions {
         self.env.iter().any(|pair| pair.split_once('=').is_some_and(|(set, _)| set == name))
     }
 
-    fn limits(&self, limits: Limits) -> Limits {
+    pub(crate) fn limits(&self, limits: Limits) -> Limits {
         Limits {
             memory_bytes: self.memory.unwrap_or(limits.memory_bytes),
             processes: self.processes.unwrap_or(limits.processes),

@@ -95,6 +95,18 @@ pub(crate) fn copy_output(run: Run) -> (Run, Copying) {
     (run.on_stdout(stdout).on_stderr(stderr), Copying(vec![stdout_thread, stderr_thread]))
 }
 
+/// Copies output that comes in order, both streams by one thread.
+pub(crate) fn copy_in_order(pieces: usize) -> (mpsc::Sender<(Stream, Vec<u8>)>, Copying) {
+    let (sender, mut waiting) = mpsc::channel::<(Stream, Vec<u8>)>(pieces);
+    let thread = std::thread::spawn(move || {
+        while let Some((stream, bytes)) = waiting.blocking_recv() {
+            write(stream, &bytes)?;
+        }
+        Ok(())
+    });
+    (sender, Copying(vec![thread]))
+}
+
 fn write(stream: Stream, bytes: &[u8]) -> Result<(), OutputError> {
     match stream {
         Stream::Stdout => {

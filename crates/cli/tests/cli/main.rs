@@ -4,6 +4,7 @@ mod asleep;
 mod audit;
 mod http;
 mod input;
+mod isolation;
 mod machine;
 mod mounts;
 mod network;

@@ -28,8 +28,15 @@ const CRATES: &[(&str, &str)] = &[
     ("hybrid-array-", "badge.svg?token="),
     ("hyper-util-", "Aladdin:opensesame@"),
     ("hyper-util-", "Basic QWxhZGRpbjpvcGVuc2VzYW1l"),
+    ("object_store-", ", Signature="),
     ("pem-", "PRIVATE KEY-----"),
     ("rcgen-", "PRIVATE KEY-----"),
+    ("s3s-", "&X-Amz-Signature="),
+    ("s3s-", "session_token: \"FwoG"),
+    ("s3s-", "continuation-token=abc123"),
+    // Passwords in addresses are what its tests are about.
+    ("url-2.", "@"),
+    ("url-2.", "\"password\": \""),
 ];
 /// No source file of Wardian's is larger; of others, no more than this is read.
 const LARGEST: u64 = 4 << 20;

@@ -41,8 +41,8 @@ impl Machine {
 
     fn wardian(&self, words: &[&str]) -> (i32, String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_wardian"));
-        // Flags of the store come before the command that is to be run.
-        let (words, last) = words.split_at(words.len() - 1);
+        // Flags of the store come before the script that is to be run, if there is one.
+        let (words, last) = words.split_at(words.len() - usize::from(words.contains(&"run")));
         command.args(words).args(["--store", "s3://bucket/team", "--store-local"]).arg(self.local.path());
         command.args(last).env("AWS_ENDPOINT", &self.endpoint).env("AWS_ALLOW_HTTP", "true");
         command.env("AWS_SKIP_SIGNATURE", "true").env("AWS_REGION", "us-east-1");

@@ -57,6 +57,8 @@ const SILENT: &[&[&str]] = &[
     &["image", "rm"],
     &["image", "export"],
     &["image", "import"],
+    // It needs an object store.
+    &["store", "flush"],
     // The shell needs a terminal; an MCP server writes only what its client asks for.
     &["shell"],
     &["mcp"],

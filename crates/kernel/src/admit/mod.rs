@@ -30,7 +30,7 @@ pub(crate) use count::of_module;
 /// second memory and 64-bit memories escape the splitting of long copies (`bulk.rs`) and use mappings, shared memory needs
 /// threads.
 ///
-/// `EXCEPTIONS` and `GC_TYPES` (`externref`) are decided against for now. No program that ships needs them: the guests abort
+/// `EXCEPTIONS` and `GC_TYPES` (`externref`) are decided against. No program that ships needs them: the guests abort
 /// where they would unwind, and the C++ in Python's packages is built without. To enable exceptions, these would have to
 /// change: wasmtime's cargo feature `gc` would be built in, as exceptions are objects on its heap; that heap, which each
 /// instance has beside its memory, would be capped, charged to the sandbox, collected in pieces with a pause between them,
